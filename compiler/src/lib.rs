@@ -4,6 +4,7 @@
 //! does not depend on the verifier that checks it.
 
 pub mod compilation;
+mod cursor;
 pub mod delays;
 pub mod graph;
 pub mod ir3;

@@ -100,7 +100,7 @@ fn entries<'a>(
         let value = cursor.until(&[',', '}']);
         // The value has a cursor of its own, so that no value extends into the next entry.
         each(key, at, Cursor::new(value), if value.is_empty() { at } else { value_at })?;
-        if !cursor.eat(",") && cursor.peek() != b'}' {
+        if !cursor.eat(",") && cursor.peek() != Some(b'}') {
             return fail(cursor.pos(), "`,` or `}`");
         }
     }

@@ -1,5 +1,6 @@
-//! A line of text with a cursor, and errors with positions in it.
+//! The tokens of ir3, and errors with positions in a line.
 
+pub(super) use crate::cursor::Cursor;
 use crate::log_line::LogLine;
 use std::borrow::Cow;
 use std::fmt;
@@ -60,81 +61,28 @@ impl LineError {
     }
 }
 
-/// A position in a line.
-#[derive(Clone)]
-pub(super) struct Cursor<'a> {
-    line: &'a str,
-    pos: usize,
-}
-
-impl<'a> Cursor<'a> {
-    pub(super) fn new(line: &'a str) -> Self {
-        Self { line, pos: 0 }
-    }
-
-    pub(super) fn pos(&self) -> usize {
-        self.pos
-    }
-
-    pub(super) fn rest(&self) -> &'a str {
-        &self.line[self.pos..]
-    }
-
-    pub(super) fn at_end(&self) -> bool {
-        self.pos == self.line.len()
-    }
-
-    pub(super) fn peek(&self) -> u8 {
-        self.line.as_bytes().get(self.pos).copied().unwrap_or(0)
-    }
-
-    /// Consumes `text` if it is next.
-    pub(super) fn eat(&mut self, text: &str) -> bool {
-        let found = self.line.as_bytes()[self.pos..].starts_with(text.as_bytes());
-        if found {
-            self.pos += text.len();
-        }
-        found
-    }
-
+/// The tokens of ir3.
+impl Cursor<'_> {
     pub(super) fn expect(&mut self, text: &'static str) -> Parsed<()> {
-        if self.eat(text) { Ok(()) } else { fail(self.pos, format!("`{text}`")) }
-    }
-
-    pub(super) fn skip_spaces(&mut self) {
-        while matches!(self.peek(), b' ' | b'\t') {
-            self.pos += 1;
-        }
-    }
-
-    /// Consumes everything up to the first of `stops`, or to the end.
-    pub(super) fn until(&mut self, stops: &[char]) -> &'a str {
-        let rest = self.rest();
-        let end = rest.find(stops).unwrap_or(rest.len());
-        self.pos += end;
-        &rest[..end]
+        if self.eat(text) { Ok(()) } else { fail(self.pos(), format!("`{text}`")) }
     }
 
     /// A decimal number.
     pub(super) fn number<T: TryFrom<u64>>(&mut self, what: &'static str) -> Parsed<T> {
-        let start = self.pos;
-        let mut value = 0u64;
-        while self.peek().is_ascii_digit() {
-            value = value.saturating_mul(10).saturating_add(u64::from(self.peek() - b'0'));
-            self.pos += 1;
-        }
-        match T::try_from(value) {
-            Ok(value) if self.pos > start => Ok(value),
-            _ => {
-                self.pos = start;
-                fail(start, what)
+        let digits = self.peek_while(|c| c.is_ascii_digit());
+        // A number that does not fit in 64 bits fits in no other type.
+        match digits.parse::<u64>().ok().and_then(|value| T::try_from(value).ok()) {
+            Some(value) => {
+                self.take(digits);
+                Ok(value)
             }
+            None => fail(self.pos(), what),
         }
     }
 
     /// A decimal number with an optional sign.
     pub(super) fn signed<T: TryFrom<i64>>(&mut self, what: &'static str) -> Parsed<T> {
-        let start = self.pos;
+        let start = self.pos();
         let negative = self.eat("-");
         let magnitude: u32 = self.number(what)?;
         let value = if negative { -i64::from(magnitude) } else { i64::from(magnitude) };
@@ -143,32 +91,17 @@ impl<'a> Cursor<'a> {
 
     /// A hexadecimal number after `0x`.
     pub(super) fn hex(&mut self, what: &'static str) -> Parsed<u32> {
-        let start = self.pos;
+        let start = self.pos();
         if !self.eat("0x") {
             return fail(start, what);
         }
-        let mut value = 0u64;
-        let first = self.pos;
-        while let Some(digit) = char::from(self.peek()).to_digit(16) {
-            value = (value << 4 | u64::from(digit)).min(u64::from(u32::MAX) + 1);
-            self.pos += 1;
-        }
-        match u32::try_from(value) {
-            Ok(value) if self.pos > first => Ok(value),
-            _ => fail(start, what),
-        }
+        let digits = self.take_while(|c| c.is_ascii_hexdigit());
+        u32::from_str_radix(digits, 16).or_else(|_| fail(start, what))
     }
 
     /// One of `x`, `y`, `z`, `w`.
     pub(super) fn component(&mut self) -> Parsed<u16> {
-        let component = match self.peek() {
-            b'x' => 0,
-            b'y' => 1,
-            b'z' => 2,
-            b'w' => 3,
-            _ => return fail(self.pos, "a component"),
-        };
-        self.pos += 1;
-        Ok(component)
+        let component = ["x", "y", "z", "w"].iter().position(|letter| self.eat(letter));
+        component.map_or_else(|| fail(self.pos(), "a component"), |component| Ok(component as u16))
     }
 }

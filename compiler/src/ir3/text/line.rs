@@ -64,7 +64,7 @@ impl RawInstr {
         cursor.expect(":")?;
         cursor.skip_spaces();
         let (mut repeat, mut nop) = (0, 0);
-        while cursor.peek() == b'(' && !cursor.rest().starts_with("(null)") {
+        while cursor.peek() == Some(b'(') && !cursor.rest().starts_with("(null)") {
             if cursor.eat("(rpt") {
                 repeat = cursor.number("a number of repetitions")?;
                 cursor.expect(")")?;

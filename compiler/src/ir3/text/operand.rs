@@ -60,7 +60,7 @@ impl RawOperand {
         let mut mods = Mods::empty();
         let mut flags = OperandFlags::empty();
         let neg = if opcode.info().numeric == Numeric::Bits { Mods::NOT } else { Mods::NEG };
-        while cursor.peek() == b'(' {
+        while cursor.peek() == Some(b'(') {
             if cursor.eat("(neg)") {
                 mods |= neg;
             } else if cursor.eat("(abs)") {
@@ -91,7 +91,7 @@ impl RawOperand {
             mods |= Mods::NOT;
         }
         let mut class = RegClass::FULL;
-        if cursor.peek() == b's' && !cursor.rest().starts_with("ssa_") {
+        if cursor.peek() == Some(b's') && !cursor.rest().starts_with("ssa_") {
             cursor.eat("s");
             class.file = RegFile::Shared;
         }
@@ -161,9 +161,7 @@ impl What {
             cursor.expect(">")?;
             return Ok(Self::ConstRelative(offset));
         }
-        if matches!(cursor.peek(), b'r' | b'c' | b'p') {
-            let letter = cursor.peek();
-            cursor.eat(char::from(letter).encode_utf8(&mut [0; 4]));
+        if let Some(letter) = ["r", "c", "p"].into_iter().find(|letter| cursor.eat(letter)) {
             let number: u16 = cursor.number("a register number")?;
             if number >= 1 << 13 {
                 return fail(start, "a register number");
@@ -171,8 +169,8 @@ impl What {
             cursor.expect(".")?;
             let reg = PhysReg::new(number, cursor.component()?);
             return Ok(match letter {
-                b'c' => Self::Const(reg.0),
-                b'p' => Self::Reg(PhysReg::P0_X.offset(reg.component())),
+                "c" => Self::Const(reg.0),
+                "p" => Self::Reg(PhysReg::P0_X.offset(reg.component())),
                 _ => Self::Reg(reg),
             });
         }
@@ -202,7 +200,7 @@ fn rounds_to(text: &str, bits: u32) -> bool {
 pub(super) fn ssa_name(cursor: &mut Cursor) -> Parsed<SsaName> {
     let serial = cursor.number("a serial number")?;
     let mut ahead = cursor.clone();
-    let named = ahead.eat(":") && ahead.peek().is_ascii_digit();
+    let named = ahead.eat(":") && ahead.peek().is_some_and(|c| c.is_ascii_digit());
     if !named {
         return Ok(SsaName { serial, name: 0 });
     }

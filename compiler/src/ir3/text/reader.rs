@@ -126,7 +126,7 @@ impl Reader {
                 }
                 self.block_header(&mut cursor)
             }
-            ReaderState::Inside(block) if cursor.peek().is_ascii_digit() => {
+            ReaderState::Inside(block) if cursor.peek().is_some_and(|c| c.is_ascii_digit()) => {
                 let instr = self.instr(index, indent, text)?;
                 self.program.blocks[block].instrs.push(instr);
                 Ok(())

@@ -1,6 +1,7 @@
-//! A cursor over one line: position, tokens, and errors with line and column.
+//! The tokens of nir, with the spaces after them, and errors with line and column.
 
 use super::ParseError;
+use crate::cursor::Cursor;
 
 /// A position in a line, kept for an error that may come later.
 #[derive(Clone, Copy, Debug)]
@@ -9,25 +10,20 @@ pub(super) struct TextPosition {
     pub column: u32,
 }
 
-/// A cursor over one line.
-pub(super) struct Cursor<'a> {
-    text: &'a str,
-    at: usize,
+/// A cursor over one line of a file.
+#[derive(Clone)]
+pub(super) struct LineCursor<'a> {
+    cursor: Cursor<'a>,
     line: u32,
-    /// The number of characters before `text` in the line.
+    /// The number of characters before the text in the line.
     before: u32,
 }
 
-impl<'a> Cursor<'a> {
-    pub(super) fn new(text: &'a str, line: u32, before: u32) -> Cursor<'a> {
-        let mut cursor = Cursor { text, at: 0, line, before };
+impl<'a> LineCursor<'a> {
+    pub(super) fn new(text: &'a str, line: u32, before: u32) -> Self {
+        let mut cursor = Self { cursor: Cursor::new(text), line, before };
         cursor.spaces();
         cursor
-    }
-
-    /// A copy of the cursor, to look ahead or for an error that may come later.
-    pub(super) fn ahead(&self) -> Cursor<'a> {
-        Cursor { text: self.text, at: self.at, line: self.line, before: self.before }
     }
 
     pub(super) fn line(&self) -> u32 {
@@ -35,20 +31,19 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn rest(&self) -> &'a str {
-        &self.text[self.at..]
+        self.cursor.rest()
     }
 
     pub(super) fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
+        self.cursor.peek()
     }
 
     pub(super) fn spaces(&mut self) {
-        let rest = self.rest();
-        self.at += rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        self.cursor.skip_spaces();
     }
 
     pub(super) fn place(&self) -> TextPosition {
-        TextPosition { line: self.line, column: self.before + self.text[..self.at].chars().count() as u32 + 1 }
+        TextPosition { line: self.line, column: self.before + self.cursor.before().chars().count() as u32 + 1 }
     }
 
     /// An error at the cursor about the token there.
@@ -63,9 +58,8 @@ impl<'a> Cursor<'a> {
 
     /// Consumes `token` and the spaces after it, if it is next.
     pub(super) fn eat(&mut self, token: &str) -> bool {
-        let found = self.rest().starts_with(token);
+        let found = self.cursor.eat(token);
         if found {
-            self.at += token.len();
             self.spaces();
         }
         found
@@ -86,20 +80,18 @@ impl<'a> Cursor<'a> {
 
     /// The longest prefix of characters that satisfy `is`; the cursor does not move.
     pub(super) fn peek_while(&self, is: impl Fn(char) -> bool) -> &'a str {
-        let rest = self.rest();
-        let end = rest.find(|c| !is(c)).unwrap_or(rest.len());
-        &rest[..end]
+        self.cursor.peek_while(is)
     }
 
     /// Consumes `text`, which was peeked, and the spaces after it.
     pub(super) fn take(&mut self, text: &str) {
-        self.at += text.len();
+        self.cursor.take(text);
         self.spaces();
     }
 
     /// Consumes `text`, which was peeked, and no spaces.
     pub(super) fn take_exact(&mut self, text: &str) {
-        self.at += text.len();
+        self.cursor.take(text);
     }
 
     /// The next word of letters, digits and `_`; the cursor does not move.
@@ -153,18 +145,12 @@ impl<'a> Cursor<'a> {
     /// Consumes and returns the text up to a closing parenthesis, which is consumed too; the cursor is after the
     /// opening one.
     pub(super) fn group(&mut self) -> Result<&'a str, ParseError> {
-        let rest = self.rest();
-        match rest.find(')') {
-            Some(end) => {
-                self.at += end + 1;
-                self.spaces();
-                Ok(&rest[..end])
-            }
-            None => {
-                self.at = self.text.len();
-                Err(self.error("`)`"))
-            }
+        let text = self.cursor.until(&[')']);
+        if self.cursor.at_end() {
+            return Err(self.error("`)`"));
         }
+        self.take(")");
+        Ok(text)
     }
 }
 

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::ParseError;
-use super::cursor::Cursor;
+use super::cursor::LineCursor;
 use super::operands::{constant, index, is_at, may_be_left_out, swizzle};
 use super::reader::{PendingPhi, Reader};
 use crate::nir::function::{Alu, AluSrc, Def, InstrData, Intrinsic, JumpKind};
@@ -22,7 +22,7 @@ struct NewValue {
 }
 
 /// `con ` or `div `, which precede values, blocks and loops after divergence analysis.
-pub(super) fn divergence(cursor: &mut Cursor<'_>) -> Option<bool> {
+pub(super) fn divergence(cursor: &mut LineCursor<'_>) -> Option<bool> {
     if cursor.eat_word("con") {
         Some(false)
     } else if cursor.eat_word("div") {
@@ -34,7 +34,11 @@ pub(super) fn divergence(cursor: &mut Cursor<'_>) -> Option<bool> {
 
 impl Reader<'_> {
     /// Reads an instruction and appends it to the current block.
-    pub(super) fn instruction(&mut self, cursor: &mut Cursor<'_>, divergent: Option<bool>) -> Result<(), ParseError> {
+    pub(super) fn instruction(
+        &mut self,
+        cursor: &mut LineCursor<'_>,
+        divergent: Option<bool>,
+    ) -> Result<(), ParseError> {
         if cursor.peek().is_some_and(|c| c.is_ascii_digit()) {
             let result = self.result(cursor, divergent)?;
             return self.with_result(cursor, result);
@@ -58,8 +62,8 @@ impl Reader<'_> {
     }
 
     /// `32x4  %12 = `
-    fn result(&mut self, cursor: &mut Cursor<'_>, divergent: Option<bool>) -> Result<NewValue, ParseError> {
-        let at = cursor.ahead();
+    fn result(&mut self, cursor: &mut LineCursor<'_>, divergent: Option<bool>) -> Result<NewValue, ParseError> {
+        let at = cursor.clone();
         let expected = "a width of 1, 8, 16, 32 or 64 bits";
         let bit_size = cursor.number(64, expected)? as u8;
         if !matches!(bit_size, 1 | 8 | 16 | 32 | 64) {
@@ -68,7 +72,7 @@ impl Reader<'_> {
         let mut components = 1;
         if cursor.peek() == Some(b'x') {
             cursor.take_exact("x");
-            let at = cursor.ahead();
+            let at = cursor.clone();
             let expected = "2, 3, 4, 5, 8 or 16 components";
             components = cursor.number(16, expected)? as u8;
             if !matches!(components, 1..=5 | 8 | 16) {
@@ -76,7 +80,7 @@ impl Reader<'_> {
             }
         }
         cursor.spaces();
-        let at = cursor.ahead();
+        let at = cursor.clone();
         let index = value_index(cursor)?;
         if self.defs.contains_key(&index) {
             return Err(at.error("a value that is not defined yet"));
@@ -86,7 +90,7 @@ impl Reader<'_> {
         Ok(NewValue { divergent, bit_size, components, index })
     }
 
-    fn with_result(&mut self, cursor: &mut Cursor<'_>, result: NewValue) -> Result<(), ParseError> {
+    fn with_result(&mut self, cursor: &mut LineCursor<'_>, result: NewValue) -> Result<(), ParseError> {
         // The sources are read before the value exists, so an instruction cannot read its own result.
         let def = self.builder.function().defs.next_key();
         let data = if cursor.peek() == Some(b'(') {
@@ -125,7 +129,7 @@ impl Reader<'_> {
 
     fn append(
         &mut self,
-        cursor: &mut Cursor<'_>,
+        cursor: &mut LineCursor<'_>,
         mut data: InstrData,
         result: Option<NewValue>,
     ) -> Result<(), ParseError> {
@@ -146,14 +150,14 @@ impl Reader<'_> {
     }
 
     /// A source: a value defined above, and the constant after it, if any.
-    pub(super) fn source(&mut self, cursor: &mut Cursor<'_>) -> Result<Def, ParseError> {
+    pub(super) fn source(&mut self, cursor: &mut LineCursor<'_>) -> Result<Def, ParseError> {
         let def = self.plain_source(cursor)?;
         skip_annotation(cursor)?;
         Ok(def)
     }
 
-    fn plain_source(&mut self, cursor: &mut Cursor<'_>) -> Result<Def, ParseError> {
-        let at = cursor.ahead();
+    fn plain_source(&mut self, cursor: &mut LineCursor<'_>) -> Result<Def, ParseError> {
+        let at = cursor.clone();
         let index = value_index(cursor)?;
         match self.defs.get(&index) {
             Some(def) => Ok(*def),
@@ -161,7 +165,7 @@ impl Reader<'_> {
         }
     }
 
-    fn alu(&mut self, cursor: &mut Cursor<'_>, op: Op, def: Def, components: u8) -> Result<InstrData, ParseError> {
+    fn alu(&mut self, cursor: &mut LineCursor<'_>, op: Op, def: Def, components: u8) -> Result<InstrData, ParseError> {
         let exact = cursor.eat("!");
         let no_signed_wrap = cursor.eat(".nsw");
         let no_unsigned_wrap = cursor.eat(".nuw");
@@ -182,7 +186,7 @@ impl Reader<'_> {
         Ok(InstrData::Alu(Alu { op, exact, no_signed_wrap, no_unsigned_wrap, def, srcs }))
     }
 
-    fn phi(&mut self, cursor: &mut Cursor<'_>) -> Result<(), ParseError> {
+    fn phi(&mut self, cursor: &mut LineCursor<'_>) -> Result<(), ParseError> {
         let instr = self.builder.function().instrs.next_key();
         let mut srcs = Vec::new();
         while !cursor.at_end() {
@@ -203,7 +207,7 @@ impl Reader<'_> {
 
     fn intrinsic(
         &mut self,
-        cursor: &mut Cursor<'_>,
+        cursor: &mut LineCursor<'_>,
         op: IntrinsicOp,
         result: Option<(Def, u8)>,
     ) -> Result<InstrData, ParseError> {
@@ -240,7 +244,7 @@ impl Reader<'_> {
                 return Err(cursor.error(format!("`{}`", kind.name())));
             }
             if !first {
-                let mut ahead = cursor.ahead();
+                let mut ahead = cursor.clone();
                 if !ahead.eat(",") {
                     return Err(cursor.error("`,` or `)`"));
                 }
@@ -264,7 +268,7 @@ impl Reader<'_> {
         Ok(InstrData::Intrinsic(Intrinsic { op, def, srcs, indices, variable: None }))
     }
 
-    fn tex(&mut self, cursor: &mut Cursor<'_>, def: Def) -> Result<InstrData, ParseError> {
+    fn tex(&mut self, cursor: &mut LineCursor<'_>, def: Def) -> Result<InstrData, ParseError> {
         cursor.expect("(")?;
         let word = cursor.peek_word();
         let dest_type = AluType::from_name(word).ok_or_else(|| cursor.error("a type"))?;
@@ -295,7 +299,7 @@ impl Reader<'_> {
                 }
                 Some(b'{') => tex.gather_offsets = Some(gather_offsets(cursor)?),
                 Some(c) if c.is_ascii_digit() => {
-                    let at = cursor.ahead();
+                    let at = cursor.clone();
                     let number = cursor.number(u32::MAX.into(), "a number")? as u32;
                     cursor.spaces();
                     if cursor.eat("(texture)") {
@@ -331,8 +335,8 @@ impl Reader<'_> {
 }
 
 /// `@name` of an intrinsic with or without a result.
-fn intrinsic_name(cursor: &mut Cursor<'_>, result: bool) -> Result<IntrinsicOp, ParseError> {
-    let at = cursor.ahead();
+fn intrinsic_name(cursor: &mut LineCursor<'_>, result: bool) -> Result<IntrinsicOp, ParseError> {
+    let at = cursor.clone();
     cursor.take_exact("@");
     let word = cursor.peek_word();
     let Some(op) = IntrinsicOp::from_name(word) else {
@@ -346,7 +350,7 @@ fn intrinsic_name(cursor: &mut Cursor<'_>, result: bool) -> Result<IntrinsicOp, 
 }
 
 /// `%12`
-fn value_index(cursor: &mut Cursor<'_>) -> Result<u32, ParseError> {
+fn value_index(cursor: &mut LineCursor<'_>) -> Result<u32, ParseError> {
     if cursor.peek() != Some(b'%') {
         return Err(cursor.error("a value like `%1`"));
     }
@@ -356,7 +360,7 @@ fn value_index(cursor: &mut Cursor<'_>) -> Result<u32, ParseError> {
 }
 
 /// `b12`
-pub(super) fn block_label(cursor: &mut Cursor<'_>) -> Result<u32, ParseError> {
+pub(super) fn block_label(cursor: &mut LineCursor<'_>) -> Result<u32, ParseError> {
     let rest = cursor.rest().strip_prefix('b');
     if !rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
         return Err(cursor.error("a block like `b1`"));
@@ -366,7 +370,7 @@ pub(super) fn block_label(cursor: &mut Cursor<'_>) -> Result<u32, ParseError> {
 }
 
 /// The value of a constant that nir_print repeats after a source.
-fn skip_annotation(cursor: &mut Cursor<'_>) -> Result<(), ParseError> {
+fn skip_annotation(cursor: &mut LineCursor<'_>) -> Result<(), ParseError> {
     if cursor.rest().starts_with(" (") {
         cursor.spaces();
         cursor.take_exact("(");
@@ -380,8 +384,8 @@ fn skip_annotation(cursor: &mut Cursor<'_>) -> Result<(), ParseError> {
 }
 
 /// `(0x1) (lod)` or `(lod)`
-fn tex_src_kind(cursor: &mut Cursor<'_>) -> Result<TexSrcKind, ParseError> {
-    let at = cursor.ahead();
+fn tex_src_kind(cursor: &mut LineCursor<'_>) -> Result<TexSrcKind, ParseError> {
+    let at = cursor.clone();
     let expected = "a kind of texture source in parentheses";
     cursor.expect("(")?;
     if let Some(kind) = TexSrcKind::from_name(cursor.group()?) {
@@ -394,7 +398,7 @@ fn tex_src_kind(cursor: &mut Cursor<'_>) -> Result<TexSrcKind, ParseError> {
 }
 
 /// `{ (0, 0), (1, 0), (1, 1), (0, 1) } (offsets)`
-fn gather_offsets(cursor: &mut Cursor<'_>) -> Result<Box<[[i8; 2]; 4]>, ParseError> {
+fn gather_offsets(cursor: &mut LineCursor<'_>) -> Result<Box<[[i8; 2]; 4]>, ParseError> {
     let mut offsets = Box::new([[0; 2]; 4]);
     cursor.expect("{")?;
     for (index, offset) in offsets.iter_mut().enumerate() {
@@ -403,7 +407,7 @@ fn gather_offsets(cursor: &mut Cursor<'_>) -> Result<Box<[[i8; 2]; 4]>, ParseErr
         }
         for (coordinate, open) in offset.iter_mut().zip(["(", ","]) {
             cursor.expect(open)?;
-            let at = cursor.ahead();
+            let at = cursor.clone();
             let expected = "an offset of 8 bits";
             *coordinate = i8::try_from(cursor.signed(expected)?).map_err(|_| at.error(expected))?;
             cursor.spaces();

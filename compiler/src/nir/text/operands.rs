@@ -4,7 +4,7 @@ use half::f16;
 use smallvec::SmallVec;
 
 use super::ParseError;
-use super::cursor::Cursor;
+use super::cursor::LineCursor;
 use super::writer::component_letters;
 use crate::nir::index::{
     ACCESS_WORDS, Access, AtomicOp, Format, IO_WORDS, ImageDim, Index, IndexKind, InterpMode, IoFlags, IoSemantics,
@@ -21,7 +21,7 @@ pub(super) fn may_be_left_out(kind: IndexKind) -> bool {
 
 /// The first list of a constant: one number per component, in parentheses. The other interpretations of the same bits,
 /// after `=`, are skipped.
-pub(super) fn constant(cursor: &mut Cursor<'_>, count: u8, bit_size: u8) -> Result<SmallVec<[u64; 4]>, ParseError> {
+pub(super) fn constant(cursor: &mut LineCursor<'_>, count: u8, bit_size: u8) -> Result<SmallVec<[u64; 4]>, ParseError> {
     cursor.expect("(")?;
     let mut values = SmallVec::new();
     for index in 0..count {
@@ -43,7 +43,7 @@ pub(super) fn constant(cursor: &mut Cursor<'_>, count: u8, bit_size: u8) -> Resu
 }
 
 /// One component of a constant: `true`, hexadecimal bits, a decimal integer or a decimal float.
-fn number(cursor: &mut Cursor<'_>, bit_size: u8) -> Result<u64, ParseError> {
+fn number(cursor: &mut LineCursor<'_>, bit_size: u8) -> Result<u64, ParseError> {
     let text = cursor.peek_while(|c| c.is_ascii_alphanumeric() || "+-._".contains(c));
     let mask = u64::MAX >> (64 - bit_size);
     let value = match text {
@@ -75,7 +75,7 @@ fn number(cursor: &mut Cursor<'_>, bit_size: u8) -> Result<u64, ParseError> {
 }
 
 /// The swizzle of a source: `used` components of a value that has `live`. The cursor is on `.` or past the source.
-pub(super) fn swizzle(cursor: &mut Cursor<'_>, used: u8, live: u8) -> Result<[u8; 16], ParseError> {
+pub(super) fn swizzle(cursor: &mut LineCursor<'_>, used: u8, live: u8) -> Result<[u8; 16], ParseError> {
     let mut swizzle = [0; 16];
     let components = usize::from(used.min(16));
     if cursor.peek() != Some(b'.') {
@@ -108,7 +108,7 @@ fn text_of(letters: &[u8]) -> String {
 }
 
 /// Returns true if an index of this kind is at the cursor.
-pub(super) fn is_at(cursor: &Cursor<'_>, kind: IndexKind) -> bool {
+pub(super) fn is_at(cursor: &LineCursor<'_>, kind: IndexKind) -> bool {
     let rest = cursor.rest().strip_prefix(kind.name());
     match kind {
         IndexKind::IoSemantics => rest.is_some_and(|rest| rest.starts_with(" location=")),
@@ -118,7 +118,7 @@ pub(super) fn is_at(cursor: &Cursor<'_>, kind: IndexKind) -> bool {
 }
 
 /// Reads an index of this kind; `components` is the size of the vector that a write mask applies to.
-pub(super) fn index(cursor: &mut Cursor<'_>, kind: IndexKind, components: u8) -> Result<Index, ParseError> {
+pub(super) fn index(cursor: &mut LineCursor<'_>, kind: IndexKind, components: u8) -> Result<Index, ParseError> {
     if !is_at(cursor, kind) {
         let equals = match kind {
             IndexKind::IoSemantics | IndexKind::IoXfb | IndexKind::IoXfb2 => "",
@@ -181,15 +181,15 @@ pub(super) fn index(cursor: &mut Cursor<'_>, kind: IndexKind, components: u8) ->
 }
 
 /// A 32-bit number; nir_print prints signed and unsigned ones as signed.
-fn integer(cursor: &mut Cursor<'_>) -> Result<u32, ParseError> {
-    let at = cursor.ahead();
+fn integer(cursor: &mut LineCursor<'_>) -> Result<u32, ParseError> {
+    let at = cursor.clone();
     let expected = "an integer of 32 bits";
     let value = cursor.signed(expected)?;
     let fits = (i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(&value);
     if fits { Ok(value as u32) } else { Err(at.error(expected)) }
 }
 
-fn word<T>(cursor: &mut Cursor<'_>, read: impl Fn(&str) -> Option<T>, what: &str) -> Result<T, ParseError> {
+fn word<T>(cursor: &mut LineCursor<'_>, read: impl Fn(&str) -> Option<T>, what: &str) -> Result<T, ParseError> {
     let text = cursor.peek_while(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
     let value = read(text).ok_or_else(|| cursor.error(what))?;
     cursor.take(text);
@@ -201,7 +201,7 @@ fn boolean(text: &str) -> Option<bool> {
 }
 
 /// Words with `|` between them, or the word for the empty set.
-fn flags(cursor: &mut Cursor<'_>, none: &str, words: &[&str], what: &str) -> Result<u32, ParseError> {
+fn flags(cursor: &mut LineCursor<'_>, none: &str, words: &[&str], what: &str) -> Result<u32, ParseError> {
     let mut bits = 0;
     loop {
         let text = cursor.peek_while(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
@@ -218,7 +218,7 @@ fn flags(cursor: &mut Cursor<'_>, none: &str, words: &[&str], what: &str) -> Res
     }
 }
 
-fn write_mask(cursor: &mut Cursor<'_>, components: u8) -> Result<u16, ParseError> {
+fn write_mask(cursor: &mut LineCursor<'_>, components: u8) -> Result<u16, ParseError> {
     let text = cursor.peek_while(|c| c.is_ascii_alphabetic());
     let letters = &component_letters(components)[..usize::from(components)];
     let mut mask = 0;
@@ -233,7 +233,7 @@ fn write_mask(cursor: &mut Cursor<'_>, components: u8) -> Result<u16, ParseError
     Ok(mask)
 }
 
-fn io_semantics(cursor: &mut Cursor<'_>) -> Result<Option<Box<IoSemantics>>, ParseError> {
+fn io_semantics(cursor: &mut LineCursor<'_>) -> Result<Option<Box<IoSemantics>>, ParseError> {
     cursor.spaces();
     cursor.expect("location=")?;
     let location = cursor.peek_while(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -259,7 +259,7 @@ fn io_semantics(cursor: &mut Cursor<'_>) -> Result<Option<Box<IoSemantics>>, Par
     Ok(Some(Box::new(IoSemantics { location: location.into(), slots, flags })))
 }
 
-fn xfb(cursor: &mut Cursor<'_>) -> Result<Option<Box<Xfb>>, ParseError> {
+fn xfb(cursor: &mut LineCursor<'_>) -> Result<Option<Box<Xfb>>, ParseError> {
     cursor.expect("(")?;
     let mut outputs = SmallVec::new();
     while !cursor.eat(")") {

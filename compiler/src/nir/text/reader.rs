@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use super::ParseError;
-use super::cursor::{Cursor, TextPosition};
+use super::cursor::{LineCursor, TextPosition};
 use super::instruction::{block_label, divergence};
 use super::writer::header_rank;
 use crate::log_line::LogLine;
@@ -98,7 +98,7 @@ fn header(lines: &mut Lines<'_>) -> Result<Shader, ParseError> {
     if line.starts_with("NIR (") {
         (line, number, before) = lines.next().ok_or_else(|| lines.ended(expected))?;
     }
-    let mut cursor = Cursor::new(&line, number, before);
+    let mut cursor = LineCursor::new(&line, number, before);
     cursor.eat("shader:").then_some(()).ok_or_else(|| cursor.error(expected))?;
     let word = cursor.peek_word();
     let stage = Stage::from_name(word).ok_or_else(|| cursor.error("a stage like `MESA_SHADER_COMPUTE`"))?;
@@ -109,7 +109,7 @@ fn header(lines: &mut Lines<'_>) -> Result<Shader, ParseError> {
     let mut declared = false;
     loop {
         let (line, number, before) = lines.next().ok_or_else(|| lines.ended("`impl`"))?;
-        let mut cursor = Cursor::new(&line, number, before);
+        let mut cursor = LineCursor::new(&line, number, before);
         if cursor.eat_word("impl") {
             shader.entry.name = name(&mut cursor)?;
             cursor.expect("{")?;
@@ -133,7 +133,7 @@ fn header(lines: &mut Lines<'_>) -> Result<Shader, ParseError> {
 }
 
 /// The name of a function: anything up to a space.
-fn name(cursor: &mut Cursor<'_>) -> Result<String, ParseError> {
+fn name(cursor: &mut LineCursor<'_>) -> Result<String, ParseError> {
     let name = cursor.peek_while(|c| !c.is_whitespace() && c != '{');
     if name.is_empty() {
         return Err(cursor.error("the name of a function"));
@@ -143,7 +143,7 @@ fn name(cursor: &mut Cursor<'_>) -> Result<String, ParseError> {
 }
 
 /// `decl_var shader_out INTERP_MODE_NONE none vec4 color (FRAG_RESULT_DATA0.xyzw, 0, 0)`
-fn variable(cursor: &Cursor<'_>) -> Result<Variable, ParseError> {
+fn variable(cursor: &LineCursor<'_>) -> Result<Variable, ParseError> {
     let text = cursor.rest().strip_prefix("decl_var ").unwrap_or_default();
     match text.find("INTERP_MODE_") {
         Some(at) => {
@@ -158,7 +158,7 @@ fn variable(cursor: &Cursor<'_>) -> Result<Variable, ParseError> {
 }
 
 /// `key: text`
-fn info_line(info: &mut Info, cursor: &mut Cursor<'_>) -> Result<(), ParseError> {
+fn info_line(info: &mut Info, cursor: &mut LineCursor<'_>) -> Result<(), ParseError> {
     let rest = cursor.rest();
     let Some((key, text)) = rest.split_once(": ").or_else(|| Some((rest.strip_suffix(':')?, ""))) else {
         return Err(cursor.error("a line `key: value`, `decl_var`, `decl_function` or `impl`"));
@@ -214,7 +214,7 @@ impl Reader<'_> {
         let mut need_block = true;
         loop {
             let (line, number, before) = self.lines.next().ok_or_else(|| self.lines.ended("`}`"))?;
-            let mut cursor = Cursor::new(&line, number, before);
+            let mut cursor = LineCursor::new(&line, number, before);
             let cursor = &mut cursor;
             let divergent = divergence(cursor);
             if cursor.eat_word("block") {
@@ -250,7 +250,7 @@ impl Reader<'_> {
         }
     }
 
-    fn push(&mut self, cursor: &Cursor<'_>, open: Open) -> Result<(), ParseError> {
+    fn push(&mut self, cursor: &LineCursor<'_>, open: Open) -> Result<(), ParseError> {
         if self.open.len() == MAX_DEPTH {
             return Err(cursor.error(format!("at most {MAX_DEPTH} ifs and loops in each other")));
         }
@@ -259,7 +259,7 @@ impl Reader<'_> {
     }
 
     /// `}`, `} else {` or `} continue {`
-    fn close(&mut self, cursor: &mut Cursor<'_>) -> Result<(), ParseError> {
+    fn close(&mut self, cursor: &mut LineCursor<'_>) -> Result<(), ParseError> {
         let open = self.open.pop();
         let expected = match open {
             None => return Err(cursor.error("the last block of the function before `}`")),
@@ -267,7 +267,7 @@ impl Reader<'_> {
             Some(Open::Else | Open::Continuing) => "`}`",
             Some(Open::Body) => "`}` or `} continue {`",
         };
-        let at = cursor.ahead();
+        let at = cursor.clone();
         cursor.expect("}")?;
         match open {
             Some(Open::Then) => {
@@ -289,8 +289,8 @@ impl Reader<'_> {
     }
 
     /// The label of the block that the builder is in: `b12:`, and a comment.
-    fn label(&mut self, cursor: &mut Cursor<'_>, divergent: Option<bool>) -> Result<(), ParseError> {
-        let at = cursor.ahead();
+    fn label(&mut self, cursor: &mut LineCursor<'_>, divergent: Option<bool>) -> Result<(), ParseError> {
+        let at = cursor.clone();
         let label = block_label(cursor)?;
         cursor.expect(":")?;
         cursor.end()?;
@@ -303,7 +303,7 @@ impl Reader<'_> {
     }
 
     /// `block b12:` and `}`, with which a function ends.
-    fn end_block(&mut self, cursor: &mut Cursor<'_>) -> Result<(), ParseError> {
+    fn end_block(&mut self, cursor: &mut LineCursor<'_>) -> Result<(), ParseError> {
         if !self.open.is_empty() {
             return Err(ParseError {
                 message: "two blocks in a row, which only the end of a function has".into(),
@@ -314,13 +314,13 @@ impl Reader<'_> {
         cursor.expect(":")?;
         cursor.end()?;
         let (line, number, before) = self.lines.next().ok_or_else(|| self.lines.ended("`}`"))?;
-        let mut cursor = Cursor::new(&line, number, before);
+        let mut cursor = LineCursor::new(&line, number, before);
         cursor.expect("}")?;
         cursor.end()?;
         match self.lines.next() {
             None => Ok(()),
             Some((line, number, before)) => {
-                let cursor = Cursor::new(&line, number, before);
+                let cursor = LineCursor::new(&line, number, before);
                 Err(ParseError {
                     message: "a shader has one function".into(),
                     ..cursor.error("the end of the text after the function")
@@ -354,7 +354,7 @@ fn missing(place: TextPosition, found: String, expected: &str) -> ParseError {
 }
 
 /// `{`, or a comment that nir_print puts before it.
-fn selection_control(cursor: &mut Cursor<'_>) -> Result<SelectionControl, ParseError> {
+fn selection_control(cursor: &mut LineCursor<'_>) -> Result<SelectionControl, ParseError> {
     cursor.spaces();
     let control = SelectionControl::ALL.iter().skip(1).find(|control| {
         let comment = cursor.rest().strip_prefix("// ").and_then(|rest| rest.strip_prefix(control.name()));

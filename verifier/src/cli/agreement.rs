@@ -1,8 +1,8 @@
 //! `agreement`: lets the interpreter attack what the provers proved.
 
 use crate::asking::{self, Asking, Table};
-use crate::{Exit, Failure, Format, interrupt, output};
 use crate::values;
+use crate::{Exit, Failure, Format, interrupt, output};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use ir3_compiler::pipeline::Options;
@@ -214,13 +214,16 @@ impl Agreement {
         let next = cases.next().map_or(self.last(), |case| Named::from(&case).number);
         asking::print_open(&mut open);
         match format {
-            Format::Json => output::json("agreement", &AgreementSummary {
-                boundaries: table.cases(),
-                proved,
-                attacked,
-                disagreements: disagreements.len(),
-                next,
-            }),
+            Format::Json => output::json(
+                "agreement",
+                &AgreementSummary {
+                    boundaries: table.cases(),
+                    proved,
+                    attacked,
+                    disagreements: disagreements.len(),
+                    next,
+                },
+            ),
             _ => output::line(&format!(
                 "\n{} {} of {} programs; {proved} proved, {} open; {attacked} of the proved ones run in {} environments \
                  with a meaning, {} refuted all the same",

@@ -1,8 +1,8 @@
 //! Common parts of `kill-matrix`, `pairs` and `agreement`: the selection of engines, threads, and tables of verdicts.
 
 use crate::engines::{self, EngineArgs};
-use crate::{Exit, Failure, Format, Gpu, output, triage};
 use crate::values;
+use crate::{Exit, Failure, Format, Gpu, output, triage};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_verifier::harness::campaigns::cases::ask_all;

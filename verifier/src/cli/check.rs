@@ -1,8 +1,8 @@
 //! `check`: compares two texts.
 
 use crate::engines::{self, EngineArgs, TIMEOUT};
-use crate::{Exit, Failure, Gpu, output, verify};
 use crate::values;
+use crate::{Exit, Failure, Gpu, output, verify};
 use clap::Args;
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::check;
@@ -90,13 +90,9 @@ impl Check {
             let who: Vec<&str> = provers.iter().map(|engine| engine.name()).collect();
             output::problem(&format!("{} proved what a run refutes: {why}", who.join(" and ")));
         }
-        Ok([
-            engines::written(&engines),
-            verify::exit_of(&summary),
-            Exit::Unsound.when(wrong.is_some()),
-        ]
-        .into_iter()
-        .max()
-        .unwrap_or(Exit::Passed))
+        Ok([engines::written(&engines), verify::exit_of(&summary), Exit::Unsound.when(wrong.is_some())]
+            .into_iter()
+            .max()
+            .unwrap_or(Exit::Passed))
     }
 }

@@ -1,9 +1,9 @@
 //! The options that select engines, the same for every command that runs them.
 
 use crate::Failure;
-use crate::values;
 use crate::exit::{self, Exit};
 use crate::output;
+use crate::values;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use ir3_verifier::harness::check::{EngineKind, Engines, Smt};

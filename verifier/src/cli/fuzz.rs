@@ -1,8 +1,8 @@
 //! `fuzz`: checks generated programs.
 
 use crate::engines::{self, EngineArgs, TIMEOUT};
-use crate::triage::{self, Reducing};
 use crate::exit::{self, Exit, Failure};
+use crate::triage::{self, Reducing};
 use crate::values;
 use crate::{Format, Gpu, Planted, Stages, interrupt, output};
 use clap::Args;
@@ -17,8 +17,8 @@ use ir3_verifier::programs::seeds::env_seeds;
 use ir3_verifier::semantics::environment::env::Env;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::hash::{BuildHasher, RandomState};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -283,8 +283,8 @@ impl Fuzz {
         let options = Options { registers, ..self.stages.options() };
         let origin = ProgramOrigin::Seed { seed, profile };
         let shader = finding.generated.shader.clone();
-        let case =
-            Case::find(shader, self.gpu.target(), options, plant, &envs, origin).ok_or(Lost::Passed { profile, seed })?;
+        let case = Case::find(shader, self.gpu.target(), options, plant, &envs, origin)
+            .ok_or(Lost::Passed { profile, seed })?;
         let folder = bundle::write(&self.failures, &case)?;
         Ok((case, folder))
     }
@@ -295,7 +295,9 @@ fn announce(format: Format, finding: &Finding<'_>, case: &Case, folder: &std::pa
     let Finding { number, profile, seed, .. } = *finding;
     let symptom = &case.symptom;
     match format {
-        Format::Json => output::json("failure", &Found {
+        Format::Json => output::json(
+            "failure",
+            &Found {
                 number,
                 profile: profile.to_string(),
                 seed,
@@ -303,7 +305,8 @@ fn announce(format: Format, finding: &Finding<'_>, case: &Case, folder: &std::pa
                 failure: symptom.failure.to_string(),
                 message: &symptom.message,
                 folder: folder.display().to_string(),
-        }),
+            },
+        ),
         _ => {
             let kind = ir3_verifier::harness::triage::FailureKind::of(&symptom.failure);
             output::line(&format!(

@@ -59,7 +59,10 @@ impl Generate {
         }
         let mean = |sum: usize| sum as f64 / self.count.max(1) as f64;
         let (bytes, instructions) = (mean(bytes), mean(instructions));
-        output::json("inputs", &serde_json::json!({ "count": self.count, "bytes": bytes, "instructions": instructions }));
+        output::json(
+            "inputs",
+            &serde_json::json!({ "count": self.count, "bytes": bytes, "instructions": instructions }),
+        );
         output::line(&format!("{} inputs of {bytes:.0} bytes and {instructions:.0} instructions", self.count));
         Ok(Exit::Passed)
     }

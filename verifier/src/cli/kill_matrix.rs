@@ -2,8 +2,8 @@
 
 use crate::asking::{self, Asking, Table};
 use crate::engines::TIMEOUT;
-use crate::{Exit, Failure, Format, interrupt, output};
 use crate::values;
+use crate::{Exit, Failure, Format, interrupt, output};
 use clap::Args;
 use ir3_verifier::harness::campaigns::kill_matrix::{Mutant, Mutants, kinds};
 use ir3_verifier::harness::check::{Answer, EngineKind, Verdict};

@@ -230,7 +230,8 @@ fn given() -> Vec<String> {
 /// Prints the help, or what is wrong with the command line.
 fn usage(error: &clap::Error) -> Exit {
     let arguments = given();
-    let json = arguments.iter().any(|it| it == "--format=json") || arguments.windows(2).any(|it| it == ["--format", "json"]);
+    let json =
+        arguments.iter().any(|it| it == "--format=json") || arguments.windows(2).any(|it| it == ["--format", "json"]);
     if !error.use_stderr() {
         // Help and version are text in every format.
         output::begin(Format::Human, "");

@@ -2,10 +2,10 @@
 
 use crate::asking::{self, Asking, Table};
 use crate::engines::TIMEOUT;
-use crate::{Exit, Failure, Format, interrupt, output};
 use crate::values;
-use ir3_compiler::target::Target;
+use crate::{Exit, Failure, Format, interrupt, output};
 use clap::{Args, ValueEnum};
+use ir3_compiler::target::Target;
 use ir3_verifier::harness::check::{Answer, Verdict};
 use ir3_verifier::programs::Case;
 use ir3_verifier::programs::equivalent_pairs;

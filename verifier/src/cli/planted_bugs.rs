@@ -5,8 +5,8 @@
 //! programs, and the CPU time of the reductions; and if the reduced programs fail in the same way, and several
 //! reductions have the same result.
 
-use crate::{Exit, Failure, Format, Gpu, interrupt, output};
 use crate::values;
+use crate::{Exit, Failure, Format, Gpu, interrupt, output};
 use clap::Args;
 use ir3_verifier::harness::campaigns::planted_trial;
 use ir3_verifier::harness::campaigns::planted_trial::{Found, ReductionOutcome};
@@ -109,7 +109,8 @@ impl PlantedBugs {
 
     fn row(&self, found: &Found) -> Result<FindingRow, Failure> {
         let name = found.plant.name;
-        let reduce = |jobs| found.reduce(self.gpu.target(), jobs).ok_or(format!("{name}: the reduction came to nothing"));
+        let reduce =
+            |jobs| found.reduce(self.gpu.target(), jobs).ok_or(format!("{name}: the reduction came to nothing"));
         let first = reduce(1)?;
         let mut identical = true;
         for run in 1..self.runs {

@@ -1,7 +1,7 @@
 //! `prover-mutants`: leaves out side conditions of the provers and checks that the campaigns notice.
 
-use crate::values;
 use crate::exit;
+use crate::values;
 use crate::{Exit, Failure, Format, Gpu, interrupt, output, triage};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -144,16 +144,19 @@ impl ProverMutants {
     fn print(&self, trials: &Trials, format: Format) {
         if format == Format::Json {
             for (guard, Trial { noticed, asked, time, .. }) in &trials.of {
-                output::json("condition", &MutantRow {
-                    condition: guard.name(),
-                    part: guard.part().name(),
-                    campaign: noticed.as_ref().map(|it| it.campaign),
-                    program: noticed.as_ref().map(|it| it.number),
-                    change: noticed.as_ref().map(|it| it.change.as_str()),
-                    engine: noticed.as_ref().map(|it| it.by.name()),
-                    asked: *asked,
-                    seconds: time.as_secs_f64(),
-                });
+                output::json(
+                    "condition",
+                    &MutantRow {
+                        condition: guard.name(),
+                        part: guard.part().name(),
+                        campaign: noticed.as_ref().map(|it| it.campaign),
+                        program: noticed.as_ref().map(|it| it.number),
+                        change: noticed.as_ref().map(|it| it.change.as_str()),
+                        engine: noticed.as_ref().map(|it| it.by.name()),
+                        asked: *asked,
+                        seconds: time.as_secs_f64(),
+                    },
+                );
             }
             return;
         }

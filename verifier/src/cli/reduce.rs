@@ -2,8 +2,8 @@
 
 use crate::engines::{EngineArgs, TIMEOUT};
 use crate::run::read_env;
-use crate::{Compiler, Exit, Failure, Format, Planted, interrupt, output, triage};
 use crate::values;
+use crate::{Compiler, Exit, Failure, Format, Planted, interrupt, output, triage};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::nir::Shader;
@@ -184,7 +184,9 @@ fn program(path: &Path, gpu: Option<Target>) -> Result<(Shader, Target), Failure
     let mut programs = report::load(path, gpu)?;
     match (programs.pop().map(|named| (named.program, named.target)), programs.len()) {
         (Some((Snapshot::Nir(shader), target)), 0) => Ok((*shader, target)),
-        (Some((Snapshot::Ir3(_), _)), _) => Err(format!("{}: found an ir3 program, expected nir", path.display()).into()),
+        (Some((Snapshot::Ir3(_), _)), _) => {
+            Err(format!("{}: found an ir3 program, expected nir", path.display()).into())
+        }
         (_, more) => Err(format!("{}: found {} programs, expected one", path.display(), more + 1).into()),
     }
 }

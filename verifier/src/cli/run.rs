@@ -86,7 +86,13 @@ fn print(format: Format, name: &str, outcome: &Outcome) {
         End::OutOfFuel => "out of fuel".to_owned(),
         End::Undefined { reason, origin, lanes } => format!("undefined: {reason}, at {origin}, in lanes {lanes:#018x}"),
     };
-    let ended = EndLine { program: name.to_owned(), end, executed: outcome.executed, killed: outcome.killed, helpers: outcome.helpers };
+    let ended = EndLine {
+        program: name.to_owned(),
+        end,
+        executed: outcome.executed,
+        killed: outcome.killed,
+        helpers: outcome.helpers,
+    };
     if format == Format::Human {
         output::line(&format!("{name}: {} after {} instructions", ended.end, ended.executed));
         if outcome.killed != 0 {
@@ -110,13 +116,16 @@ fn print(format: Format, name: &str, outcome: &Outcome) {
     }
     for word in &outcome.memory {
         match format {
-            Format::Json => output::json("memory", &MemoryLine {
-                space: word.space.name(),
-                binding: word.binding.to_string(),
-                byte: word.word * 4,
-                value: word.value,
-                undefined: word.poison,
-            }),
+            Format::Json => output::json(
+                "memory",
+                &MemoryLine {
+                    space: word.space.name(),
+                    binding: word.binding.to_string(),
+                    byte: word.word * 4,
+                    value: word.value,
+                    undefined: word.poison,
+                },
+            ),
             _ => {
                 let undefined =
                     if word.poison != 0 { format!(" (undefined bits {:#010x})", word.poison) } else { String::new() };

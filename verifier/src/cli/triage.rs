@@ -101,14 +101,17 @@ pub fn print(format: Format, triage: &triage::Triage, root: &Path) {
             output::json("group", group);
         }
         let names = |paths: &mut dyn Iterator<Item = &PathBuf>| paths.map(|path| path.display().to_string()).collect();
-        return output::json("triage", &Counts {
+        return output::json(
+            "triage",
+            &Counts {
                 groups: triage.groups.len(),
                 failures,
                 reduced,
                 gone: names(&mut triage.gone.iter()),
                 problems: names(&mut triage.problems.iter().map(|problem| &problem.path)),
                 unfinished: triage.unfinished,
-        });
+            },
+        );
     }
     for path in &triage.gone {
         output::line(&format!("{}: does not fail any more", path.display()));

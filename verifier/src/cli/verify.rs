@@ -15,9 +15,9 @@ use ir3_verifier::harness::check::{
 };
 use ir3_verifier::harness::reduce;
 use ir3_verifier::harness::report;
-use ir3_verifier::harness::report::{Named, Unread};
 use ir3_verifier::harness::report::bundle;
 use ir3_verifier::harness::report::bundle::{Case, ProgramOrigin};
+use ir3_verifier::harness::report::{Named, Unread};
 use ir3_verifier::programs::mesa::input;
 use ir3_verifier::programs::mesa::input::InputError;
 use ir3_verifier::programs::planted_bugs::PlantedBug;
@@ -203,7 +203,11 @@ impl Verify {
         let mut report = if runs { job.check(&envs) } else { ProgramReport::default() };
         // Other environments may make a run defined, or loops shorter.
         for retry in 1..=RETRIES {
-            if !runs || report.source.finished > 0 || report.refusal.is_some() || job.envs.is_some() || interrupt::is_set()
+            if !runs
+                || report.source.finished > 0
+                || report.refusal.is_some()
+                || job.envs.is_some()
+                || interrupt::is_set()
             {
                 break;
             }

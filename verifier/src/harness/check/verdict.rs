@@ -209,7 +209,8 @@ fn grouped(number: u64) -> String {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of = |count: u64, one: &str, many: &str| format!("{} {}", grouped(count), if count == 1 { one } else { many });
+        let of =
+            |count: u64, one: &str, many: &str| format!("{} {}", grouped(count), if count == 1 { one } else { many });
         write!(
             f,
             "{}, {}: {} proved, {} tested, {} refuted, {} unknown",
@@ -228,8 +229,7 @@ impl fmt::Display for Summary {
             (self.not_shown, "not shown"),
             (self.crashed, "crashed"),
         ];
-        let reasons: Vec<_> =
-            reasons.iter().filter(|r| r.0 > 0).map(|r| format!("{} {}", r.1, grouped(r.0))).collect();
+        let reasons: Vec<_> = reasons.iter().filter(|r| r.0 > 0).map(|r| format!("{} {}", r.1, grouped(r.0))).collect();
         if !reasons.is_empty() {
             write!(f, ": {}", reasons.join(", "))?;
         }

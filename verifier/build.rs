@@ -1,11 +1,12 @@
 //! Hashes the sources of the compiler and the verifier: kept proofs are those of exactly this prover (`solver/cache.rs`).
-//! With the feature `z3`, looks for the library first: the linker would complain about it only at the end of the build.
+//! Finds the commit. With the feature `z3`, looks for the library first: the linker would complain about it only at the end of the build.
 
 #[cfg(feature = "z3")]
 #[path = "build/z3.rs"]
 mod z3;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::{env, fs, io};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -22,10 +23,43 @@ fn files(folder: &Path, list: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
+/// The output of a git command; `None` without git, or outside of a repository.
+fn git(package: &Path, arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).current_dir(package).output().ok()?;
+    let text = output.status.success().then(|| String::from_utf8(output.stdout).ok())??;
+    Some(text.trim().to_owned())
+}
+
+/// The commit of the sources: that of the environment, otherwise git's. A debug build keeps that of the last change of the sources: it would
+/// be built anew after each commit otherwise.
+fn commit(package: &Path) -> Option<String> {
+    println!("cargo::rerun-if-env-changed=IR3_COMMIT");
+    if let Ok(commit) = env::var("IR3_COMMIT") {
+        return Some(commit);
+    }
+    // The sources may be in the folder of another repository.
+    git(package, &["ls-files", "build.rs"]).filter(|name| !name.is_empty())?;
+    let hash = git(package, &["rev-parse", "--short=12", "HEAD"])?;
+    let changes = git(package, &["status", "--porcelain", "--", "src", "../compiler/src"])?;
+    if env::var("PROFILE").is_ok_and(|profile| profile == "release")
+        && let Some(head) = git(package, &["rev-parse", "--path-format=absolute", "--git-path", "logs/HEAD"])
+        && Path::new(&head).exists()
+    {
+        println!("cargo::rerun-if-changed={head}");
+    }
+    Some(if changes.is_empty() { hash } else { format!("{hash}-dirty") })
+}
+
 fn main() -> io::Result<()> {
     #[cfg(feature = "z3")]
     z3::require();
     let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
+    let mut version = env!("CARGO_PKG_VERSION").to_owned();
+    if let Some(commit) = commit(&package) {
+        version += &format!(" ({commit})");
+        println!("cargo::rustc-env=IR3_COMMIT={commit}");
+    }
+    println!("cargo::rustc-env=IR3_VERSION={version}");
     let mut list = Vec::new();
     for folder in ["src", "../compiler/src"] {
         println!("cargo::rerun-if-changed={folder}");

@@ -4,7 +4,6 @@ use super::common;
 
 use std::collections::BTreeMap;
 
-use ir3_compiler::target::Target;
 use ir3_verifier::harness::report::load;
 use ir3_verifier::semantics::Snapshot;
 use ir3_verifier::semantics::environment::env::Env;
@@ -21,7 +20,7 @@ fn every_final_form_runs() {
     let start = std::time::Instant::now();
     let mut running = std::time::Duration::ZERO;
     for path in logs {
-        for named in load(&path, &Target::default()).unwrap_or_else(|error| panic!("{error}")) {
+        for named in load(&path, None).unwrap_or_else(|error| panic!("{error}")) {
             let Snapshot::Nir(shader) = named.program else { panic!("{} is not nir", named.name) };
             sections += 1;
             let decoded = match Decoded::new(&shader) {

@@ -174,7 +174,7 @@ fn expectation(line: &str) -> Option<(PairVerdict, Vec<(String, String)>)> {
 }
 
 fn load(path: &Path, target: &Target) -> Result<Snapshot, String> {
-    let programs = report::load(path, target).map_err(|error| error.to_string())?;
+    let programs = report::load(path, Some(*target)).map_err(|error| error.to_string())?;
     let [program] = <[_; 1]>::try_from(programs).map_err(|_| format!("{}: not one program", path.display()))?;
     Ok(program.program)
 }

@@ -83,7 +83,7 @@ fn the_corpus_with_few_registers() {
         for path in input::collect_paths(&[root.join(folder)]).unwrap() {
             for (gpu, registers) in [("a660", "min"), ("a540", "min"), ("a750", "min+3")] {
                 let target = Target::by_name(gpu).unwrap();
-                for named in report::load(&path, &target).unwrap() {
+                for named in report::load(&path, Some(target)).unwrap() {
                     let Snapshot::Nir(shader) = &named.program else { continue };
                     let mut checker = Checker::new(target, options(registers.parse().unwrap()));
                     let report = checker.program(shader, &Env::from_seeds(&env_seeds(3, 2)), None);

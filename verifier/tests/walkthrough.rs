@@ -75,7 +75,7 @@ fn rerun(document: &str, folder: &Path) -> String {
 
 /// A line without the parts that differ from run to run: times and rates, and the last part of a bundle's name.
 fn plain(line: &str) -> String {
-    let counts = line.contains(" per CPU second") || line.contains(" checks: ");
+    let counts = line.contains(" per CPU second") || line.contains(" boundaries: ") || line.contains(" boundary: ");
     let words = line.split(' ').map(|word| {
         let number = word.trim_end_matches([',', ';', ')']);
         let time = number.contains('.') && number.parse::<f64>().is_ok();

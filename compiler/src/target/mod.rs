@@ -26,6 +26,9 @@ pub enum Generation {
 }
 
 impl Generation {
+    /// All generations.
+    pub const ALL: [Self; 5] = [Self::A3xx, Self::A4xx, Self::A5xx, Self::A6xx, Self::A7xx];
+
     /// The generation's number: 3 for a3xx.
     #[must_use]
     pub const fn number(self) -> u32 {
@@ -182,6 +185,18 @@ impl Target {
     #[must_use]
     pub const fn bools_are_half(&self) -> bool {
         self.bool_bits == 16
+    }
+
+    /// The GPU that stands for a generation where none is named: a320, a420, a540, a660, a750.
+    #[must_use]
+    pub const fn of_generation(generation: Generation) -> Self {
+        match generation {
+            Generation::A3xx => gpu("a320", A3XX),
+            Generation::A4xx => gpu("a420", A4XX),
+            Generation::A5xx => gpu("a540", A5XX),
+            Generation::A6xx => DEFAULT,
+            Generation::A7xx => gpu("a750", A7XX),
+        }
     }
 
     /// The GPU of this name (`a660`, also `A660`, `FD660` or `660`).

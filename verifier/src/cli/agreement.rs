@@ -1,7 +1,8 @@
 //! `agreement`: lets the interpreter attack what the provers proved.
 
 use crate::asking::{self, Asking, Table};
-use crate::{Exit, Failure, Format, interrupt_flag, output};
+use crate::values;
+use crate::{Exit, Failure, Format, interrupt, output};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use ir3_compiler::pipeline::Options;
@@ -23,16 +24,16 @@ const TIMEOUT: Duration = Duration::from_millis(300);
 #[derive(Args)]
 pub struct Agreement {
     /// Programs: those that `fuzz` generates from the same seed.
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = values::count::<u64>())]
     programs: u64,
     /// The number of the first program: goes on where another run with the same seed has ended.
     #[arg(long, value_name = "N", default_value_t = 0)]
     from: u64,
     /// Environments in which the interpreter attacks each boundary, 64 lanes each.
-    #[arg(long, value_name = "N", default_value_t = 4)]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = values::count::<u32>())]
     runs: u32,
     /// The approximate limit of instructions of a program before it is compiled.
-    #[arg(long, value_name = "N", default_value_t = 60)]
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = values::count::<u32>())]
     size: u32,
     /// Instead of compiled programs, divergence pairs: small programs with divergent lanes, each with a changed version
     /// that may or may not be equivalent.
@@ -112,7 +113,7 @@ impl Compared for Pair {
 impl Agreement {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
-        let machine = self.asking.gpu.target;
+        let machine = self.asking.gpu.target();
         if let Some(name) = &self.family {
             let families: Vec<&Family> =
                 FAMILIES.iter().filter(|family| name == "all" || family.name == name).collect();
@@ -140,7 +141,7 @@ impl Agreement {
         let case = cases.next().ok_or("this program has no change that is valid")?;
         let engines = self.asking.engines(TIMEOUT)?;
         let heading = Named::from(&case).what;
-        asking::show(&heading, &case.question(&self.asking.gpu.target, &case.envs()), &engines);
+        asking::show(&heading, &case.question(&self.asking.gpu.target(), &case.envs()), &engines);
         Ok(Exit::Passed)
     }
 
@@ -163,7 +164,7 @@ impl Agreement {
     where
         for<'a> Named<'a>: From<&'a C>,
     {
-        let interrupted = interrupt_flag()?;
+        let interrupted = interrupt::flag();
         // The interpreter always runs: it is the one that disagrees.
         let mut engines = self.asking.engines(TIMEOUT)?;
         engines.kinds.retain(|engine| engine.proves());
@@ -201,7 +202,7 @@ impl Agreement {
                 }
             }
         };
-        self.asking.ask(cases.by_ref(), count, &engines, &interrupted, &mut each)?;
+        self.asking.ask(cases.by_ref(), count, &engines, interrupted, &mut each)?;
         let first = match (&self.family, self.waves) {
             (Some(_), _) => "family",
             (None, true) => "change",
@@ -211,18 +212,19 @@ impl Agreement {
         table.print_details(format, &engines.kinds);
         // The program at which another run can resume: the first with a case that was not done.
         let next = cases.next().map_or(self.last(), |case| Named::from(&case).number);
-        disagreements.sort_unstable();
-        open.sort_unstable();
-        open.iter().for_each(|(_, line)| output::line(line));
+        asking::print_open(&mut open);
         match format {
-            Format::Json => output::json(&AgreementSummary {
-                boundaries: table.cases(),
-                proved,
-                attacked,
-                disagreements: disagreements.len(),
-                next,
-            }),
-            Format::Human => output::line(&format!(
+            Format::Json => output::json(
+                "agreement",
+                &AgreementSummary {
+                    boundaries: table.cases(),
+                    proved,
+                    attacked,
+                    disagreements: disagreements.len(),
+                    next,
+                },
+            ),
+            _ => output::line(&format!(
                 "\n{} {} of {} programs; {proved} proved, {} open; {attacked} of the proved ones run in {} environments \
                  with a meaning, {} refuted all the same",
                 table.cases(),
@@ -237,11 +239,9 @@ impl Agreement {
             output::line(&format!("{row}: {count} wrong proofs"));
         }
         if next < self.last() {
-            eprintln!("ir3-equiv: interrupted; `--from {next}` goes on");
+            output::note(&format!("interrupted; `--from {next}` goes on"));
         }
-        for (_, line) in &disagreements {
-            eprintln!("ir3-equiv: {line}");
-        }
-        Ok(if disagreements.is_empty() { Exit::Passed } else { Exit::Unsound })
+        asking::print_wrong(&mut disagreements);
+        Ok(asking::exit(Exit::Unsound, &disagreements, table.cases(), &engines))
     }
 }

@@ -1,7 +1,8 @@
 //! Common parts of `kill-matrix`, `pairs` and `agreement`: the selection of engines, threads, and tables of verdicts.
 
-use crate::engines::EngineArgs;
-use crate::{Failure, Format, Gpu, output, triage};
+use crate::engines::{self, EngineArgs};
+use crate::values;
+use crate::{Exit, Failure, Format, Gpu, output, triage};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_verifier::harness::campaigns::cases::ask_all;
@@ -18,7 +19,7 @@ pub struct Asking {
     #[command(flatten)]
     engines: EngineArgs,
     /// Threads; one for each processor unless given.
-    #[arg(long, value_name = "J")]
+    #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
     jobs: Option<usize>,
     /// Seed of the programs.
     #[arg(long, value_name = "S", default_value_t = 1)]
@@ -51,7 +52,7 @@ impl Asking {
             each(number, case, answers);
             bar.inc(1);
         };
-        ask_all(cases, &self.gpu.target, engines, triage::jobs(self.jobs), interrupted, &mut counted);
+        ask_all(cases, &self.gpu.target(), engines, triage::jobs(self.jobs), interrupted, &mut counted);
         bar.finish_and_clear();
         Ok(())
     }
@@ -113,7 +114,7 @@ impl Table {
         if format == Format::Json {
             for (name, (cases, tallies)) in rows {
                 for (engine, tally) in tallies {
-                    output::json(&Cell::new(name, *cases, *engine, tally));
+                    output::json("cell", &Cell::new(name, *cases, *engine, tally));
                 }
             }
             return;
@@ -190,13 +191,37 @@ impl<'a> Cell<'a> {
 
 /// Prints one case and the answers about it.
 pub fn show(heading: &str, question: &Question<'_>, engines: &Engines) {
-    output::line(&format!("// {heading}"));
-    output::text(&question.before.text());
-    output::line("// ----");
-    output::text(&question.after.text());
+    let (before, after) = (question.before.text(), question.after.text());
+    output::json("pair", &serde_json::json!({ "heading": heading, "before": before, "after": after }));
+    output::text(&format!("// {heading}\n{before}// ----\n{after}"));
     for Answer { engine, verdict, time } in engines.ask(question) {
-        let reason = verdict.reason().map_or_else(String::new, |reason| format!(": {reason}"));
-        let ms = time.as_secs_f64() * 1e3;
-        output::line(&format!("// {}: {verdict}{reason} ({ms:.1} ms)", engine.name()));
+        let (name, seconds) = (engine.name(), time.as_secs_f64());
+        let reason = verdict.reason();
+        output::json(
+            "answer",
+            &serde_json::json!({ "engine": name, "verdict": verdict.name(), "seconds": seconds, "reason": reason }),
+        );
+        let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+        output::line(&format!("// {name}: {verdict}{reason} ({:.1} ms)", seconds * 1e3));
     }
+}
+
+/// Prints what is not proved, one line each.
+pub fn print_open(open: &mut [(u64, String)]) {
+    open.sort_unstable();
+    for (number, line) in open {
+        output::json("open", &serde_json::json!({ "number": number, "message": line }));
+        output::line(line);
+    }
+}
+
+/// Prints wrong answers, one line each.
+pub fn print_wrong(wrong: &mut [(u64, String)]) {
+    wrong.sort_unstable();
+    wrong.iter().for_each(|(_, line)| output::problem(line));
+}
+
+/// The exit of a campaign: `wrong` if there are wrong answers, nothing if there were no cases.
+pub fn exit(wrong: Exit, answers: &[(u64, String)], cases: u64, engines: &Engines) -> Exit {
+    wrong.when(!answers.is_empty()).max(Exit::Nothing.when(cases == 0)).max(engines::written(engines))
 }

@@ -1,11 +1,12 @@
 //! `check`: compares two texts.
 
-use crate::engines::{EngineArgs, TIMEOUT};
-use crate::{Exit, Failure, Format, Gpu, output};
+use crate::engines::{self, EngineArgs, TIMEOUT};
+use crate::values;
+use crate::{Exit, Failure, Gpu, output, verify};
 use clap::Args;
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::check;
-use ir3_verifier::harness::check::{Answer, EngineKind, Summary, Verdict};
+use ir3_verifier::harness::check::{Answer, EngineKind, Summary};
 use ir3_verifier::harness::report;
 use ir3_verifier::harness::report::Named;
 use ir3_verifier::programs::Question;
@@ -23,7 +24,7 @@ pub struct Check {
     #[arg(value_name = "AFTER")]
     after: PathBuf,
     /// Environments, 64 lanes each.
-    #[arg(long, value_name = "N", default_value_t = 16)]
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = values::count::<u32>())]
     runs: u32,
     /// Seed of the environments.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
@@ -40,8 +41,8 @@ pub struct Check {
 /// The width of the column of program names.
 const WIDTH: usize = 60;
 
-fn one(path: &Path, target: &Target) -> Result<Named, Failure> {
-    let mut programs = report::load(path, target)?;
+fn one(path: &Path, gpu: Option<Target>) -> Result<Named, Failure> {
+    let mut programs = report::load(path, gpu)?;
     match (programs.pop(), programs.len()) {
         (Some(program), 0) => Ok(program),
         (_, more) => Err(format!("{}: found {} programs, expected one", path.display(), more + 1).into()),
@@ -50,30 +51,27 @@ fn one(path: &Path, target: &Target) -> Result<Named, Failure> {
 
 impl Check {
     /// Runs the subcommand.
-    pub fn run(&self, format: Format) -> Result<Exit, Failure> {
-        let (before, after) = (one(&self.before, &self.gpu.target)?, one(&self.after, &self.gpu.target)?);
+    pub fn run(&self) -> Result<Exit, Failure> {
+        let (before, after) = (one(&self.before, self.gpu.given())?, one(&self.after, self.gpu.given())?);
         let envs = match &self.env {
             Some(path) => vec![crate::run::read_env(path)?],
-            None => env_seeds(self.seed, self.runs.max(1)).into_iter().map(Env::from_seed).collect(),
+            None => env_seeds(self.seed, self.runs).into_iter().map(Env::from_seed).collect(),
         };
-        let target = &self.gpu.target;
+        let target = &before.target;
         let engines = self.engines.engines(&[EngineKind::Interpreter], TIMEOUT)?;
         let question =
             Question { stage: None, before: &before.program, after: &after.program, machine: target, envs: &envs };
-        let answers = engines.ask(&question);
-        if answers.is_empty() {
+        let all = engines.ask(&question);
+        if all.is_empty() {
             return Err(
                 "no engine that was asked applies to these programs: `registers` compares two ir3 programs".into()
             );
         }
         let mut summary = Summary { programs: 1, ..Summary::default() };
-        let (mut refuted, mut passed) = (false, true);
-        output::heading(format, WIDTH);
-        for Answer { engine, verdict, time } in answers {
-            summary.count(&verdict);
+        output::heading(WIDTH);
+        for Answer { engine, verdict, time } in &all {
+            summary.count(verdict);
             summary.seconds += time.as_secs_f64();
-            refuted |= matches!(verdict, Verdict::Refuted(_));
-            passed &= matches!(verdict, Verdict::Tested { .. } | Verdict::Proved { .. });
             let row = check::Check {
                 program: format!("{} → {}", before.name, after.name),
                 gpu: target.name.to_owned(),
@@ -84,14 +82,17 @@ impl Check {
                 seconds: time.as_secs_f64(),
                 reason: verdict.reason(),
             };
-            output::check(format, WIDTH, &row);
+            output::check(WIDTH, &row);
         }
-        output::summary(format, &summary);
-        output::cache_failure(engines.cache_failure());
-        Ok(match (refuted, passed) {
-            (true, _) => Exit::Refuted,
-            (false, true) => Exit::Passed,
-            (false, false) => Exit::Unmet,
-        })
+        output::summary(&summary);
+        let wrong = check::contradiction(&all);
+        if let Some((provers, why)) = &wrong {
+            let who: Vec<&str> = provers.iter().map(|engine| engine.name()).collect();
+            output::problem(&format!("{} proved what a run refutes: {why}", who.join(" and ")));
+        }
+        Ok([engines::written(&engines), verify::exit_of(&summary), Exit::Unsound.when(wrong.is_some())]
+            .into_iter()
+            .max()
+            .unwrap_or(Exit::Passed))
     }
 }

@@ -45,7 +45,7 @@ fn parse_stage(name: &str) -> Result<Emit, String> {
 impl Compile {
     /// Runs the subcommand.
     pub fn run(&self) -> Result<Exit, Failure> {
-        for named in report::load(&self.path, &self.gpu.target)? {
+        for named in report::load(&self.path, self.gpu.given())? {
             let Snapshot::Nir(shader) = &named.program else {
                 return Err(format!("{}: found an ir3 program, expected nir", named.name).into());
             };
@@ -53,17 +53,17 @@ impl Compile {
                 Emit::Nir => named.program.text(),
                 Emit::Stage(last) if last < Stage::Select => {
                     let options = Options { last, ..self.compiler.options() };
-                    let rewritten = compilation::run_nir(shader, &self.gpu.target, &options).into_owned();
+                    let rewritten = compilation::run_nir(shader, &named.target, &options).into_owned();
                     Snapshot::Nir(Box::new(rewritten)).text()
                 }
                 Emit::Stage(last) => {
                     let options = Options { last, ..self.compiler.options() };
-                    let program = planted_bugs::compile(shader, &self.gpu.target, &options, self.planted.plant)
+                    let program = planted_bugs::compile(shader, &named.target, &options, self.planted.plant)
                         .map_err(|error| format!("{}: {error}", named.name))?;
                     Snapshot::Ir3(Box::new(program)).text()
                 }
             };
-            output::text(&text);
+            output::document(&named.name, "program", &text);
         }
         Ok(Exit::Passed)
     }

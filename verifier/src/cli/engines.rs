@@ -1,7 +1,9 @@
 //! The options that select engines, the same for every command that runs them.
 
 use crate::Failure;
-use crate::fuzz::parse_time;
+use crate::exit::{self, Exit};
+use crate::output;
+use crate::values;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use ir3_verifier::harness::check::{EngineKind, Engines, Smt};
@@ -21,8 +23,8 @@ pub struct EngineArgs {
     /// `self-test`.
     #[arg(long = "engine", value_name = "ENGINES", value_delimiter = ',', value_parser = engine_names())]
     kinds: Vec<EngineKind>,
-    /// CPU time for one proof (`500ms`, `10s`, `2m`, or seconds). Unless given: 10s; 300ms in `self-test agreement`.
-    #[arg(long, value_name = "T", value_parser = parse_time)]
+    /// CPU time for one proof (`500ms`, `10s`, `2m`). Unless given: 10s; 300ms in `self-test agreement`.
+    #[arg(long, value_name = "T", value_parser = values::time)]
     timeout: Option<Duration>,
     /// Floats in proofs: functions of which nothing is known but that both sides have the same, or exact (slow).
     #[arg(long, value_enum, value_name = "HOW", default_value = "uninterpreted")]
@@ -45,8 +47,11 @@ impl EngineArgs {
     /// The engines; `default` and `timeout` stand for what the command line does not give.
     ///
     /// # Errors
-    /// If the folder of kept proofs cannot be made.
+    /// If the folder of kept proofs or of queries cannot be written.
     pub fn engines(&self, default: &[EngineKind], timeout: Duration) -> Result<Engines, Failure> {
+        for folder in self.emit_smt.iter().chain(&self.cache) {
+            exit::try_folder(folder)?;
+        }
         let floats = match self.float {
             Float::Uninterpreted => Floats::Uninterpreted,
             Float::Exact => Floats::Exact,
@@ -65,6 +70,15 @@ impl EngineArgs {
     pub fn are_given(&self) -> bool {
         !self.kinds.is_empty()
     }
+}
+
+/// The exit of what the engines had to write: a proof that is not kept does not change a verdict, but was asked for.
+pub fn written(engines: &Engines) -> Exit {
+    let failure = engines.cache_failure();
+    if let Some(why) = failure {
+        output::problem(&format!("proofs are not written to the cache {why}"));
+    }
+    Exit::Unwritten.when(failure.is_some())
 }
 
 fn engine_names() -> impl TypedValueParser<Value = EngineKind> {

@@ -1,13 +1,15 @@
 //! `fuzz`: checks generated programs.
 
-use crate::engines::{EngineArgs, TIMEOUT};
+use crate::engines::{self, EngineArgs, TIMEOUT};
+use crate::exit::{self, Exit, Failure};
 use crate::triage::{self, Reducing};
-use crate::{Exit, Failure, Format, Gpu, Planted, Stages, interrupt_flag, output};
+use crate::values;
+use crate::{Format, Gpu, Planted, Stages, interrupt, output};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::pipeline::Options;
 use ir3_verifier::harness::campaigns::fuzzing::{Campaign, Counts, Finding, Limits};
-use ir3_verifier::harness::check::{EngineKind, Verdict};
+use ir3_verifier::harness::check::{EngineKind, Summary, Verdict};
 use ir3_verifier::harness::report::bundle;
 use ir3_verifier::harness::report::bundle::{Case, ProgramOrigin};
 use ir3_verifier::programs::generator::Profile;
@@ -15,25 +17,27 @@ use ir3_verifier::programs::seeds::env_seeds;
 use ir3_verifier::semantics::environment::env::Env;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Options of `fuzz`.
 #[derive(Args)]
 pub struct Fuzz {
-    /// Stop after this number of programs.
-    #[arg(long, value_name = "N")]
+    /// Stop after this number of programs. Without `--programs` and `--time`, it runs until it is stopped.
+    #[arg(long, value_name = "N", value_parser = values::count::<u64>())]
     programs: Option<u64>,
     /// The number of the first program: goes on where another run with the same seed has ended.
     #[arg(long, value_name = "N", default_value_t = 0)]
     from: u64,
-    /// Stop after so long (`90s`, `10m`, `8h`, or seconds).
-    #[arg(long, value_name = "T", value_parser = parse_time)]
+    /// Stop after so long (`90s`, `10m`, `8h`).
+    #[arg(long, value_name = "T", value_parser = values::time)]
     time: Option<Duration>,
-    /// Seed of the campaign; the same seed makes the same programs on every machine.
-    #[arg(long, value_name = "S", default_value_t = 1)]
-    seed: u64,
+    /// Seed of the campaign; the same seed makes the same programs on every machine. A random one, which is printed, unless given.
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
     /// Profiles of the programs; all profiles in turn unless given. May be repeated.
     #[arg(long, value_name = "P")]
     profile: Vec<Profile>,
@@ -47,10 +51,10 @@ pub struct Fuzz {
     #[command(flatten)]
     stages: Stages,
     /// Threads; one for each processor unless given.
-    #[arg(long, value_name = "J")]
+    #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
     jobs: Option<usize>,
     /// Environments that each program is run on, 64 lanes each.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = values::count::<u32>())]
     runs: u32,
     #[command(flatten)]
     engines: EngineArgs,
@@ -76,17 +80,18 @@ fn parse_registers(text: &str) -> Result<Limits, String> {
     text.parse().map(Limits::Fixed).map_err(|error| format!("{error}, or `random`"))
 }
 
-pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let factor = match &text[digits.len()..] {
-        "ms" => 1e-3,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        unit => return Err(format!("found the unit `{unit}`, expected ms, s, m or h")),
-    };
-    let seconds: f64 = digits.parse().map_err(|_| format!("found `{text}`, expected a time such as 90s, 10m or 8h"))?;
-    Duration::try_from_secs_f64(seconds * factor).map_err(|error| error.to_string())
+/// A seed that no other campaign is likely to have.
+fn random_seed() -> u64 {
+    RandomState::new().hash_one(std::process::id())
+}
+
+/// The exit of a campaign without a failure. Generated programs without a meaning on their inputs, or that the compiler refuses, are counted
+/// and shown, and are no fault of the campaign unless nothing else is left.
+fn exit_of(summary: &Summary) -> Exit {
+    if summary.proved + summary.tested + summary.refuted == 0 {
+        return Exit::Nothing;
+    }
+    Exit::Unmet.when(summary.not_shown > 0)
 }
 
 /// Rates and shares of the campaign, as JSON.
@@ -137,11 +142,6 @@ struct Found<'a> {
     folder: String,
 }
 
-#[derive(Serialize)]
-struct FoundLine<'a> {
-    found: Found<'a>,
-}
-
 /// The reason why a failure has no bundle.
 #[derive(Debug, thiserror::Error)]
 enum Lost {
@@ -167,42 +167,54 @@ struct Findings {
 impl Fuzz {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
-        let interrupted = interrupt_flag()?;
+        let interrupted = interrupt::flag();
         let jobs = triage::jobs(self.jobs);
+        exit::try_folder(&self.failures)?;
+        let seed = self.seed.unwrap_or_else(random_seed);
+        output::json("campaign", &serde_json::json!({ "seed": seed, "first": self.from }));
+        output::line(&format!("seed {seed}"));
         let campaign = Campaign {
-            target: self.gpu.target,
-            seed: self.seed,
+            target: self.gpu.target(),
+            seed,
             profiles: if self.profile.is_empty() { Profile::ALL.to_vec() } else { self.profile.clone() },
             registers: self.max_registers.unwrap_or(Limits::ByProfile),
             first: self.from,
-            programs: if self.time.is_none() { Some(self.programs.unwrap_or(1000)) } else { self.programs },
+            programs: self.programs,
             time: self.time,
             jobs,
-            runs: self.runs.max(1),
+            runs: self.runs,
             options: self.stages.options(),
             engines: self.engines.engines(&[EngineKind::Interpreter], TIMEOUT)?,
             keep_going: self.keep_going,
             refusals: self.refusals,
             plant: self.planted.plant,
         };
-        let (counts, findings) = self.campaign(&campaign, format, &interrupted)?;
+        let (counts, findings) = self.campaign(&campaign, format, interrupted)?;
         print(format, &counts, &findings);
         for (number, stage) in &counts.wrong_proofs {
-            eprintln!("ir3-equiv: program {number}: {stage} was proved, and a run refutes it");
+            output::problem(&format!("program {number}: {stage} was proved, and a run refutes it"));
         }
         let mut failure = findings.lost.into_iter().next().map(Failure::from);
         if !findings.bundles.is_empty() {
-            let triage = self.reducing.run(&findings.bundles, jobs, &interrupted)?;
+            let triage = self.reducing.run(&findings.bundles, jobs, interrupted)?;
             triage::print(format, &triage, &self.failures);
             failure = failure.or(triage.problems.into_iter().next().map(|problem| problem.error as Failure));
         }
-        output::summary(format, &counts.summary);
+        output::summary(&counts.summary);
         let failed = !findings.bundles.is_empty() || counts.summary.refuted + counts.summary.crashed > 0;
-        match failure {
-            Some(failure) => Err(failure),
-            None if !counts.wrong_proofs.is_empty() => Ok(Exit::Unsound),
-            None => Ok(if failed { Exit::Refuted } else { Exit::Passed }),
+        if let Some(failure) = failure {
+            output::error(&*failure);
+            return Ok(exit::of_failure(&*failure).max(Exit::Unsound.when(!counts.wrong_proofs.is_empty())));
         }
+        Ok([
+            engines::written(&campaign.engines),
+            exit_of(&counts.summary),
+            Exit::Refuted.when(failed),
+            Exit::Unsound.when(!counts.wrong_proofs.is_empty()),
+        ]
+        .into_iter()
+        .max()
+        .unwrap_or(Exit::Passed))
     }
 
     /// Runs the campaign. A finding is printed only after its bundle has been written.
@@ -210,7 +222,7 @@ impl Fuzz {
         &self,
         campaign: &Campaign,
         format: Format,
-        interrupted: &AtomicBool,
+        interrupted: &'static AtomicBool,
     ) -> Result<(Counts, Findings), Failure> {
         bundle::clean(&self.failures).map_err(|error| format!("{}: {error}", self.failures.display()))?;
         let bar = match campaign.programs {
@@ -240,7 +252,16 @@ impl Fuzz {
                 *findings.refusals.entry(format!("{stage}: {why}")).or_default() += 1;
             }
         };
+        let so_far = Arc::new(Mutex::new(Summary::default()));
+        let words = Arc::clone(&so_far);
+        interrupt::last_words(move || {
+            let mut summary = words.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            summary.interrupted = true;
+            output::summary(&summary);
+            Exit::Interrupted.max(Exit::Refuted.when(summary.refuted + summary.crashed > 0))
+        });
         let mut progress = |counts: &Counts| {
+            *so_far.lock().unwrap_or_else(PoisonError::into_inner) = counts.summary.clone();
             bar.set_position(counts.summary.programs);
             let rates = Rates::of(counts);
             bar.set_message(format!(
@@ -257,13 +278,13 @@ impl Fuzz {
     /// Writes the bundle of a failure.
     fn keep(&self, finding: &Finding<'_>) -> Result<(Case, PathBuf), Lost> {
         let Finding { profile, seed, registers, plant, .. } = *finding;
-        let chosen = || env_seeds(seed, self.runs.max(1)).into_iter().map(Env::from_seed).collect();
+        let chosen = || env_seeds(seed, self.runs).into_iter().map(Env::from_seed).collect();
         let envs: Vec<Env> = finding.env.map_or_else(chosen, |env| vec![env.clone()]);
         let options = Options { registers, ..self.stages.options() };
         let origin = ProgramOrigin::Seed { seed, profile };
         let shader = finding.generated.shader.clone();
-        let case =
-            Case::find(shader, self.gpu.target, options, plant, &envs, origin).ok_or(Lost::Passed { profile, seed })?;
+        let case = Case::find(shader, self.gpu.target(), options, plant, &envs, origin)
+            .ok_or(Lost::Passed { profile, seed })?;
         let folder = bundle::write(&self.failures, &case)?;
         Ok((case, folder))
     }
@@ -274,8 +295,9 @@ fn announce(format: Format, finding: &Finding<'_>, case: &Case, folder: &std::pa
     let Finding { number, profile, seed, .. } = *finding;
     let symptom = &case.symptom;
     match format {
-        Format::Json => output::json(&FoundLine {
-            found: Found {
+        Format::Json => output::json(
+            "failure",
+            &Found {
                 number,
                 profile: profile.to_string(),
                 seed,
@@ -284,8 +306,8 @@ fn announce(format: Format, finding: &Finding<'_>, case: &Case, folder: &std::pa
                 message: &symptom.message,
                 folder: folder.display().to_string(),
             },
-        }),
-        Format::Human => {
+        ),
+        _ => {
             let kind = ir3_verifier::harness::triage::FailureKind::of(&symptom.failure);
             output::line(&format!(
                 "{kind}: program {number} ({profile}, seed {seed}), stage {}: {}",
@@ -300,8 +322,8 @@ fn announce(format: Format, finding: &Finding<'_>, case: &Case, folder: &std::pa
 fn print(format: Format, counts: &Counts, findings: &Findings) {
     let rates = Rates::of(counts);
     match format {
-        Format::Json => output::json(&rates),
-        Format::Human => {
+        Format::Json => output::json("rates", &rates),
+        _ => {
             output::line(&format!(
                 "{} programs of {} instructions; per CPU second: {:.0} programs, {:.0} k instructions \
                  (generate {:.0} k, compile {:.0} k, run and compare {:.0} k)",
@@ -332,19 +354,5 @@ fn print(format: Format, counts: &Counts, findings: &Findings) {
                 output::line(&format!("  {n} × {why}"));
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_have_units() {
-        assert_eq!(parse_time("90"), Ok(Duration::from_secs(90)));
-        assert_eq!(parse_time("1.5m"), Ok(Duration::from_secs(90)));
-        assert_eq!(parse_time("250ms"), Ok(Duration::from_millis(250)));
-        assert!(parse_time("3 weeks").is_err());
-        assert!(parse_time("-1s").is_err());
     }
 }

@@ -1,5 +1,6 @@
 //! `generate`: a random program as text, or seed inputs for a fuzz target.
 
+use crate::exit::Unwritten;
 use crate::{Exit, Failure, Gpu, output};
 use clap::Args;
 use ir3_compiler::nir;
@@ -38,13 +39,13 @@ impl Generate {
         if let Some(folder) = &self.bytes {
             return self.inputs(folder);
         }
-        let generated = generator::from_seed(self.seed, self.profile, Features::of(&self.gpu.target));
-        output::text(&nir::text::write(&generated.shader));
+        let generated = generator::from_seed(self.seed, self.profile, Features::of(&self.gpu.target()));
+        output::document(&format!("{}-{}", self.profile, self.seed), "program", &nir::text::write(&generated.shader));
         Ok(Exit::Passed)
     }
 
     fn inputs(&self, folder: &Path) -> Result<Exit, Failure> {
-        let context = |path: &Path, error| format!("{}: {error}", path.display());
+        let context = Unwritten::new;
         fs::create_dir_all(folder).map_err(|error| context(folder, error))?;
         let (mut bytes, mut instructions) = (0, 0);
         for number in 0..self.count {
@@ -58,6 +59,10 @@ impl Generate {
         }
         let mean = |sum: usize| sum as f64 / self.count.max(1) as f64;
         let (bytes, instructions) = (mean(bytes), mean(instructions));
+        output::json(
+            "inputs",
+            &serde_json::json!({ "count": self.count, "bytes": bytes, "instructions": instructions }),
+        );
         output::line(&format!("{} inputs of {bytes:.0} bytes and {instructions:.0} instructions", self.count));
         Ok(Exit::Passed)
     }

@@ -2,7 +2,8 @@
 
 use crate::asking::{self, Asking, Table};
 use crate::engines::TIMEOUT;
-use crate::{Exit, Failure, Format, interrupt_flag, output};
+use crate::values;
+use crate::{Exit, Failure, Format, interrupt, output};
 use clap::Args;
 use ir3_verifier::harness::campaigns::kill_matrix::{Mutant, Mutants, kinds};
 use ir3_verifier::harness::check::{Answer, EngineKind, Verdict};
@@ -12,10 +13,10 @@ use ir3_verifier::programs::Case;
 #[derive(Args)]
 pub struct KillMatrix {
     /// Miscompilations to plant.
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = values::count::<u64>())]
     mutants: u64,
     /// The greatest number of mutants of one kind.
-    #[arg(long, value_name = "N", default_value_t = 40)]
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = values::count::<u64>())]
     most: u64,
     /// Print one of them, by its number, and the answers about it.
     #[arg(long, value_name = "N")]
@@ -30,9 +31,9 @@ pub struct KillMatrix {
 impl KillMatrix {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
-        let interrupted = interrupt_flag()?;
+        let interrupted = interrupt::flag();
         let engines = self.asking.engines(TIMEOUT)?;
-        let machine = self.asking.gpu.target;
+        let machine = self.asking.gpu.target();
         let mut mutants = Mutants::new(self.asking.seed, self.most, &machine);
         let heading = |number: u64, mutant: &Mutant| {
             let Mutant { kind, stage, profile, seed, .. } = mutant;
@@ -62,7 +63,7 @@ impl KillMatrix {
         };
         let count = self.mutants;
         let cases = mutants.by_ref().take(usize::try_from(count)?);
-        self.asking.ask(cases, count, &engines, &interrupted, &mut each)?;
+        self.asking.ask(cases, count, &engines, interrupted, &mut each)?;
         table.print(format, "kind of change", &engines.kinds);
         if format == Format::Human {
             output::line("");
@@ -79,12 +80,10 @@ impl KillMatrix {
                 tried.same
             ));
         }
-        open.sort_unstable();
-        open.iter().filter(|_| self.list).for_each(|(_, line)| output::line(line));
-        wrong.sort_unstable();
-        for (_, line) in &wrong {
-            eprintln!("ir3-equiv: {line}");
+        if self.list {
+            asking::print_open(&mut open);
         }
-        Ok(if wrong.is_empty() { Exit::Passed } else { Exit::Unsound })
+        asking::print_wrong(&mut wrong);
+        Ok(asking::exit(Exit::Unsound, &wrong, table.cases(), &engines))
     }
 }

@@ -5,10 +5,13 @@ mod asking;
 mod check;
 mod compile;
 mod engines;
+mod exit;
 mod fuzz;
 mod generate;
-
+mod interrupt;
+mod junit;
 mod kill_matrix;
+mod manual;
 mod output;
 mod pairs;
 mod planted_bugs;
@@ -18,24 +21,23 @@ mod rules;
 mod run;
 mod stats;
 mod triage;
+mod values;
 mod verify;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use ir3_compiler::pipeline::{Feature, Features, Options, RegisterLimit};
+use exit::{Exit, Failure};
+use ir3_compiler::pipeline::{Feature, Options, RegisterLimit};
 use ir3_compiler::target::Target;
 use ir3_verifier::programs::planted_bugs::PlantedBug;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Checks that a shader compiler's passes keep what a program means.
 #[derive(Parser)]
-#[command(version, about)]
+#[command(version = ir3_verifier::support::version::LINE, about)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Output for people or for machines (one JSON object a line).
+    /// The output: text for people, one JSON object a line (docs/json.md), or JUnit's XML, of `verify`, `check` and `rules`.
     #[arg(long, value_enum, default_value = "human", global = true)]
     format: Format,
 }
@@ -44,6 +46,7 @@ struct Cli {
 enum Format {
     Human,
     Json,
+    Junit,
 }
 
 #[derive(Subcommand)]
@@ -71,6 +74,10 @@ enum Command {
     /// Campaigns that test ir3-equiv itself, for its developers.
     #[command(subcommand)]
     SelfTest(SelfTest),
+    /// Prints the completions of a shell.
+    Completions(manual::Completions),
+    /// Prints the manual page, in roff.
+    Man,
     #[command(hide = true, name = "planted-bugs")]
     OldPlantedBugs(OldName),
     #[command(hide = true, name = "kill-matrix")]
@@ -115,9 +122,21 @@ impl OldName {
 /// The GPU, for every subcommand that compiles.
 #[derive(Args, Clone)]
 struct Gpu {
-    /// The GPU to compile for, by name (a306 … a750) or number.
-    #[arg(long = "gpu", value_name = "GPU", default_value = "a660", value_parser = parse_gpu)]
-    target: Target,
+    /// The GPU to compile for. Unless given: that of a log's generation (a320, a420, a540, a660 or a750), otherwise a660.
+    #[arg(long = "gpu", value_name = "GPU", value_parser = values::gpu())]
+    target: Option<Target>,
+}
+
+impl Gpu {
+    /// The GPU of the command line.
+    fn given(&self) -> Option<Target> {
+        self.target
+    }
+
+    /// The GPU where no log names a generation.
+    fn target(&self) -> Target {
+        self.target.unwrap_or_default()
+    }
 }
 
 /// Compiler options, for every subcommand that compiles.
@@ -135,7 +154,7 @@ struct Compiler {
 #[derive(Args, Clone)]
 struct Stages {
     /// Leave out a stage, or a part of one. May be repeated.
-    #[arg(long, value_name = "FEATURE", value_delimiter = ',', value_parser = feature_names())]
+    #[arg(long, value_name = "FEATURE", value_delimiter = ',', value_parser = values::features())]
     disable: Vec<Feature>,
 }
 
@@ -151,117 +170,101 @@ impl Compiler {
     }
 }
 
-fn parse_gpu(name: &str) -> Result<Target, String> {
-    Target::by_name(name).map_err(|error| error.to_string())
-}
-
 /// A planted bug, for every subcommand that compiles.
 #[derive(Args, Clone)]
 struct Planted {
     /// Plants a bug after a stage of the backend, to see whether and how it is found.
-    #[arg(long, value_name = "BUG", value_parser = plant_names(), help_heading = "Testing ir3-equiv itself")]
+    #[arg(long, value_name = "BUG", value_parser = values::plants(), help_heading = "Testing ir3-equiv itself")]
     plant: Option<&'static PlantedBug>,
-}
-
-/// The features by their names.
-fn feature_names() -> impl TypedValueParser<Value = Feature> {
-    PossibleValuesParser::new(Features::all().iter().map(Feature::name))
-        .try_map(|name| Feature::from_name(&name).ok_or("found no such feature"))
-}
-
-/// The planted bugs by their names, which the help lists.
-fn plant_names() -> impl TypedValueParser<Value = &'static PlantedBug> {
-    let names = ir3_verifier::programs::planted_bugs::ALL
-        .iter()
-        .map(|plant| PossibleValue::new(plant.name).help(plant.description));
-    PossibleValuesParser::new(names)
-        .try_map(|name| ir3_verifier::programs::planted_bugs::by_name(&name).ok_or("found no such bug"))
-}
-
-/// The exit codes.
-enum Exit {
-    /// All passed.
-    Passed,
-    /// Something was refuted.
-    Refuted,
-    /// Less was reached than `--require` demands.
-    Unmet,
-    /// An input or the usage was bad.
-    Bad,
-    /// An engine proved something that is wrong.
-    Unsound,
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Passed => 0,
-            Exit::Refuted => 1,
-            Exit::Bad | Exit::Unsound => 2,
-            Exit::Unmet => 3,
-        })
-    }
-}
-
-/// An error that ends the program: its text goes to standard error.
-type Failure = Box<dyn std::error::Error>;
-
-/// A flag that Ctrl-C sets; a second Ctrl-C ends the program at once.
-fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let handler = Arc::clone(&flag);
-    ctrlc::set_handler(move || {
-        if handler.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    })?;
-    Ok(flag)
 }
 
 impl Command {
     /// Returns true if the complete backend runs, with all of its rules.
     fn compiles(&self) -> bool {
-        !matches!(self, Self::Rules(_) | Self::Run(_) | Self::Generate(_))
+        !matches!(self, Self::Rules(_) | Self::Run(_) | Self::Generate(_) | Self::Completions(_) | Self::Man)
     }
 }
 
-fn main() -> ExitCode {
-    let cli = Cli::parse();
-    if cli.command.compiles()
-        && let Err(error) = rules::check_enabled()
-    {
-        output::error(&error);
-        return Exit::Bad.into();
-    }
-    let result = match &cli.command {
-        Command::Verify(command) => command.run(cli.format),
-        Command::Fuzz(command) => command.run(cli.format),
-        Command::Check(command) => command.run(cli.format),
-        Command::Compile(command) => command.run(),
-        Command::Run(command) => command.run(cli.format),
-        Command::Generate(command) => command.run(),
-        Command::Reduce(command) => command.run(cli.format),
-        Command::Triage(command) => command.run(cli.format),
-        Command::SelfTest(SelfTest::PlantedBugs(command)) => command.run(cli.format),
-        Command::OldPlantedBugs(old) => old.run("planted-bugs"),
-        Command::Rules(command) => command.run(cli.format),
-        Command::Stats(command) => command.run(cli.format),
-        Command::SelfTest(SelfTest::KillMatrix(command)) => command.run(cli.format),
-        Command::OldKillMatrix(old) => old.run("kill-matrix"),
-        Command::SelfTest(SelfTest::Pairs(command)) => command.run(cli.format),
-        Command::OldPairs(old) => old.run("pairs"),
-        Command::SelfTest(SelfTest::Agreement(command)) => command.run(cli.format),
-        Command::OldAgreement(old) => old.run("agreement"),
-        Command::SelfTest(SelfTest::ProverMutants(command)) => command.run(cli.format),
-        Command::OldProverMutants(old) => old.run("prover-mutants"),
-    };
-    match result {
-        Ok(exit) => exit.into(),
-        Err(error) => {
-            output::error(&*error);
-            Exit::Bad.into()
+impl Cli {
+    /// Runs the subcommand.
+    fn run(&self) -> Result<Exit, Failure> {
+        if self.command.compiles() {
+            rules::check_enabled()?;
+        }
+        let reports_boundaries = matches!(self.command, Command::Verify(_) | Command::Check(_) | Command::Rules(_));
+        if self.format == Format::Junit && !reports_boundaries {
+            return Err("`--format junit` is for verify, check and rules".into());
+        }
+        match &self.command {
+            Command::Verify(command) => command.run(self.format),
+            Command::Fuzz(command) => command.run(self.format),
+            Command::Check(command) => command.run(),
+            Command::Compile(command) => command.run(),
+            Command::Run(command) => command.run(self.format),
+            Command::Generate(command) => command.run(),
+            Command::Reduce(command) => command.run(self.format),
+            Command::Triage(command) => command.run(self.format),
+            Command::Rules(command) => command.run(self.format),
+            Command::Stats(command) => command.run(self.format),
+            Command::Completions(command) => command.run(),
+            Command::Man => manual::page(),
+            Command::SelfTest(SelfTest::PlantedBugs(command)) => command.run(self.format),
+            Command::SelfTest(SelfTest::KillMatrix(command)) => command.run(self.format),
+            Command::SelfTest(SelfTest::Pairs(command)) => command.run(self.format),
+            Command::SelfTest(SelfTest::Agreement(command)) => command.run(self.format),
+            Command::SelfTest(SelfTest::ProverMutants(command)) => command.run(self.format),
+            Command::OldPlantedBugs(old) => old.run("planted-bugs"),
+            Command::OldKillMatrix(old) => old.run("kill-matrix"),
+            Command::OldPairs(old) => old.run("pairs"),
+            Command::OldAgreement(old) => old.run("agreement"),
+            Command::OldProverMutants(old) => old.run("prover-mutants"),
         }
     }
+}
+
+/// The command line as it was given, for the first object of JSON.
+fn given() -> Vec<String> {
+    std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect()
+}
+
+/// Prints the help, or what is wrong with the command line.
+fn usage(error: &clap::Error) -> Exit {
+    let arguments = given();
+    let json =
+        arguments.iter().any(|it| it == "--format=json") || arguments.windows(2).any(|it| it == ["--format", "json"]);
+    if !error.use_stderr() {
+        // Help and version are text in every format.
+        output::begin(Format::Human, "");
+        output::text(&error.render().to_string());
+        return Exit::Passed;
+    }
+    if json {
+        output::begin(Format::Json, &arguments.join(" "));
+        output::problem(error.render().to_string().trim());
+        output::end(Exit::Bad);
+    } else {
+        // A broken standard error has nowhere to be reported.
+        let _ = error.print();
+    }
+    Exit::Bad
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error).into(),
+    };
+    output::begin(cli.format, &given().join(" "));
+    let result = interrupt::install().map_err(Failure::from).and_then(|()| cli.run());
+    interrupt::ends_by_itself();
+    let exit = result.unwrap_or_else(|error| {
+        output::error(&*error);
+        exit::of_failure(&*error)
+    });
+    // What was not reached for a signal is no other kind of result.
+    let exit = if interrupt::is_set() { exit.max(Exit::Interrupted) } else { exit };
+    output::end(exit);
+    exit.into()
 }
 
 #[cfg(test)]

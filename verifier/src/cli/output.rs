@@ -1,94 +1,189 @@
-//! Output to the terminal and to pipes. A closed pipe (`| head`) ends the program quietly.
+//! Output: text for people, one JSON object a line (docs/json.md), or JUnit's XML.
+//!
+//! Standard output has one format: text is printed only if that is the format. An error is an object in JSON, and a line of standard error
+//! otherwise. Standard output that cannot be written ends the program; a closed pipe (`| head`) does so quietly.
 
 use crate::Format;
+use crate::exit::{Exit, Unwritten};
+use crate::junit;
 use ir3_verifier::harness::check::{Check, Summary};
+use ir3_verifier::support::version;
 use serde::Serialize;
 use std::error::Error;
 use std::io::{self, Write};
+use std::path::Path;
+use std::sync::OnceLock;
 
-/// Prints a line; exits if the pipe is closed.
-pub fn line(text: &str) {
-    let mut out = io::stdout().lock();
-    if writeln!(out, "{text}").is_err() {
-        std::process::exit(0);
+/// The version of the objects: a greater one if a field is removed or changes its meaning.
+pub const SCHEMA: u32 = 1;
+
+static FORMAT: OnceLock<Format> = OnceLock::new();
+
+fn format() -> Format {
+    FORMAT.get().copied().unwrap_or(Format::Human)
+}
+
+/// The first object.
+#[derive(Serialize)]
+struct Run<'a> {
+    schema: u32,
+    version: &'static str,
+    commit: Option<&'static str>,
+    command: &'a str,
+}
+
+/// Begins the output of a command.
+pub fn begin(format: Format, command: &str) {
+    FORMAT.get_or_init(|| format);
+    if format == Format::Json {
+        json("run", &Run { schema: SCHEMA, version: version::VERSION, commit: version::COMMIT, command });
     }
 }
 
-/// Prints text as it is.
+/// The last object.
+#[derive(Serialize)]
+struct End {
+    code: u8,
+    result: &'static str,
+}
+
+/// Ends the output of a command.
+pub fn end(exit: Exit) {
+    match format() {
+        Format::Json => json("end", &End { code: exit.code(), result: exit.name() }),
+        Format::Junit => print(junit::document().as_bytes()),
+        Format::Human => {}
+    }
+    print(b"");
+}
+
+/// Writes to standard output, and ends the program if that is not possible.
+fn print(bytes: &[u8]) {
+    let mut out = io::stdout().lock();
+    if let Err(error) = out.write_all(bytes).and_then(|()| out.flush()) {
+        if error.kind() != io::ErrorKind::BrokenPipe {
+            eprintln!("ir3-equiv: {}", Unwritten::new(Path::new("standard output"), error));
+        }
+        // Without destructors: other threads may be running.
+        signal_hook::low_level::exit(Exit::Unwritten.code().into());
+    }
+}
+
+/// Prints a line for people.
+pub fn line(line: &str) {
+    text(&format!("{line}\n"));
+}
+
+/// Prints text for people, as it is.
 pub fn text(text: &str) {
-    let mut out = io::stdout().lock();
-    if out.write_all(text.as_bytes()).is_err() {
-        std::process::exit(0);
+    if format() == Format::Human {
+        print(text.as_bytes());
     }
 }
 
-/// Prints that proofs could not be written to the cache. The verdicts do not depend on it.
-pub fn cache_failure(why: Option<&str>) {
-    if let Some(why) = why {
-        eprintln!("ir3-equiv: warning: proofs are not written to the cache {why}");
+/// An object, with its type.
+#[derive(Serialize)]
+struct Typed<'a, T> {
+    r#type: &'static str,
+    #[serde(flatten)]
+    value: &'a T,
+}
+
+/// Prints an object, a struct or map, as one line of JSON.
+pub fn json(kind: &'static str, value: &impl Serialize) {
+    if format() != Format::Json {
+        return;
+    }
+    match serde_json::to_string(&Typed { r#type: kind, value }) {
+        Ok(text) => print(format!("{text}\n").as_bytes()),
+        Err(error) => eprintln!("ir3-equiv: {error}"),
     }
 }
 
-/// Prints an error to standard error.
+/// A message, as JSON.
+#[derive(Serialize)]
+struct Message<'a> {
+    message: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    causes: Vec<String>,
+}
+
+fn message(kind: &'static str, message: &str, causes: Vec<String>) {
+    if format() == Format::Json {
+        return json(kind, &Message { message, causes });
+    }
+    let kind = if kind == "error" { "" } else { "warning: " };
+    // A broken standard error has nowhere to be reported.
+    let mut err = io::stderr().lock();
+    let _ = writeln!(err, "ir3-equiv: {kind}{message}");
+    for cause in causes {
+        let _ = writeln!(err, "  caused by: {cause}");
+    }
+}
+
+/// Prints an error, and what it was caused by.
 pub fn error(error: &(dyn Error + 'static)) {
-    eprintln!("ir3-equiv: {error}");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        eprintln!("  caused by: {error}");
-        cause = error.source();
-    }
+    let causes = std::iter::successors(error.source(), |&cause| cause.source()).map(ToString::to_string).collect();
+    message("error", &error.to_string(), causes);
 }
 
-/// Prints a value as one line of JSON.
-pub fn json(value: &impl Serialize) {
-    match serde_json::to_string(value) {
-        Ok(text) => line(&text),
-        Err(e) => error(&e),
-    }
+/// Prints an error that is only a text.
+pub fn problem(text: &str) {
+    message("error", text, Vec::new());
+}
+
+/// Prints what is to be known, but is no error.
+pub fn note(text: &str) {
+    message("note", text, Vec::new());
+}
+
+/// Prints a document as it is: as text, or as one object with the kind of the text.
+pub fn document(name: &str, kind: impl std::fmt::Display, document: &str) {
+    json("text", &serde_json::json!({ "name": name, "kind": kind.to_string(), "text": document }));
+    text(document);
 }
 
 /// The heading of a table of checks.
-pub fn heading(format: Format, width: usize) {
-    if format == Format::Human {
-        line(&format!("{:width$}  {:20}  {:12}  {:>8}  reason", "program", "stage", "verdict", "ms"));
-    }
+pub fn heading_of(width: usize) -> String {
+    format!("{:width$}  {:6}  {:20}  {:12}  {:>8}  reason", "program", "gpu", "stage", "verdict", "ms")
+}
+
+/// Prints the heading of a table of checks.
+pub fn heading(width: usize) {
+    line(&heading_of(width));
+}
+
+/// A row of such a table.
+pub fn row(width: usize, check: &Check) -> String {
+    let verdict = match check.verdict {
+        "tested" => format!("tested {}", check.lanes),
+        other => other.to_owned(),
+    };
+    let row = format!(
+        "{:width$}  {:6}  {:20}  {:12}  {:8.2}  {}",
+        shorten(&check.program, width),
+        check.gpu,
+        check.stage,
+        verdict,
+        check.seconds * 1e3,
+        check.reason.as_deref().unwrap_or("")
+    );
+    row.trim_end().to_owned()
 }
 
 /// Prints one row.
-pub fn check(format: Format, width: usize, check: &Check) {
-    match format {
-        Format::Json => json(check),
-        Format::Human => {
-            let verdict = match check.verdict {
-                "tested" => format!("tested {}", check.lanes),
-                other => other.to_owned(),
-            };
-            let reason = check.reason.as_deref().unwrap_or("");
-            let row = format!(
-                "{:width$}  {:20}  {:12}  {:8.2}  {}",
-                shorten(&check.program, width),
-                check.stage,
-                verdict,
-                check.seconds * 1e3,
-                reason
-            );
-            line(row.trim_end());
-        }
+pub fn check(width: usize, check: &Check) {
+    match format() {
+        Format::Json => json("check", check),
+        Format::Junit => junit::check(check),
+        Format::Human => line(&row(width, check)),
     }
 }
 
-/// The summary of a run, as JSON.
-#[derive(Serialize)]
-struct SummaryLine<'a> {
-    summary: &'a Summary,
-}
-
-/// Prints the counts at the end.
-pub fn summary(format: Format, summary: &Summary) {
-    match format {
-        Format::Json => json(&SummaryLine { summary }),
-        Format::Human => line(&summary.to_string()),
-    }
+/// Prints the verdicts of the whole.
+pub fn summary(summary: &Summary) {
+    json("summary", summary);
+    line(&summary.to_string());
 }
 
 /// Keeps the end of a text that is too long, after an ellipsis.

@@ -2,8 +2,10 @@
 
 use crate::asking::{self, Asking, Table};
 use crate::engines::TIMEOUT;
-use crate::{Exit, Failure, Format, interrupt_flag, output};
+use crate::values;
+use crate::{Exit, Failure, Format, interrupt, output};
 use clap::{Args, ValueEnum};
+use ir3_compiler::target::Target;
 use ir3_verifier::harness::check::{Answer, Verdict};
 use ir3_verifier::programs::Case;
 use ir3_verifier::programs::equivalent_pairs;
@@ -13,7 +15,7 @@ use ir3_verifier::programs::equivalent_pairs::{ControlFlowShape, EquivalentPair,
 #[derive(Args)]
 pub struct Pairs {
     /// Pairs, all kinds in turn.
-    #[arg(long, value_name = "N", default_value_t = 500)]
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = values::count::<u64>())]
     count: u64,
     /// Only these kinds. May be repeated.
     #[arg(long, value_name = "KIND", value_parser = equivalent_pairs::kinds())]
@@ -64,8 +66,7 @@ fn heading(pair: &EquivalentPair) -> String {
 
 impl Pairs {
     /// The selected pairs, and their number.
-    fn pairs(&self) -> (Box<dyn Iterator<Item = EquivalentPair> + Send + '_>, u64) {
-        let machine = &self.asking.gpu.target;
+    fn pairs<'a>(&'a self, machine: &'a Target) -> (Box<dyn Iterator<Item = EquivalentPair> + Send + 'a>, u64) {
         if !self.scaled.is_empty() {
             let pair = |&size| scaled(self.asking.seed, size, self.shape.into(), self.percent, machine);
             return (Box::new(self.scaled.iter().map(pair)), self.scaled.len() as u64);
@@ -77,10 +78,10 @@ impl Pairs {
 
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
-        let interrupted = interrupt_flag()?;
+        let interrupted = interrupt::flag();
         let engines = self.asking.engines(TIMEOUT)?;
-        let machine = self.asking.gpu.target;
-        let (mut all, count) = self.pairs();
+        let machine = self.asking.gpu.target();
+        let (mut all, count) = self.pairs(&machine);
         if let Some(number) = self.show {
             let pair = all.find(|pair| pair.number == number as u64).ok_or("found no such pair")?;
             asking::show(&heading(&pair), &pair.question(&machine, &pair.envs()), &engines);
@@ -109,7 +110,7 @@ impl Pairs {
                 }
             }
         };
-        self.asking.ask(all, count, &engines, &interrupted, &mut each)?;
+        self.asking.ask(all, count, &engines, interrupted, &mut each)?;
         table.print(format, "rewrite", &engines.kinds);
         table.print_details(format, &engines.kinds);
         let mut met = true;
@@ -126,16 +127,10 @@ impl Pairs {
                 ));
             }
         }
-        open.sort_unstable();
-        open.iter().filter(|_| self.list).for_each(|(_, line)| output::line(line));
-        wrong.sort_unstable();
-        for (_, line) in &wrong {
-            eprintln!("ir3-equiv: {line}");
+        if self.list {
+            asking::print_open(&mut open);
         }
-        Ok(match (wrong.is_empty(), met) {
-            (false, _) => Exit::Refuted,
-            (true, false) => Exit::Unmet,
-            (true, true) => Exit::Passed,
-        })
+        asking::print_wrong(&mut wrong);
+        Ok(asking::exit(Exit::Refuted, &wrong, table.cases(), &engines).max(Exit::Unmet.when(!met)))
     }
 }

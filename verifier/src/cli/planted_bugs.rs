@@ -5,7 +5,8 @@
 //! programs, and the CPU time of the reductions; and if the reduced programs fail in the same way, and several
 //! reductions have the same result.
 
-use crate::{Exit, Failure, Format, Gpu, output};
+use crate::values;
+use crate::{Exit, Failure, Format, Gpu, interrupt, output};
 use clap::Args;
 use ir3_verifier::harness::campaigns::planted_trial;
 use ir3_verifier::harness::campaigns::planted_trial::{Found, ReductionOutcome};
@@ -25,16 +26,16 @@ const LEFT: (usize, usize) = (10, 20);
 #[derive(Args)]
 pub struct PlantedBugs {
     /// Only these bugs; all of them unless given.
-    #[arg(value_name = "BUG", value_parser = crate::plant_names())]
+    #[arg(value_name = "BUG", value_parser = crate::values::plants())]
     bugs: Vec<&'static PlantedBug>,
     /// Seed of the campaigns, which take all profiles in turn.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
     /// Findings of each campaign that are reduced: the first ones.
-    #[arg(long, value_name = "N", default_value_t = 12)]
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = values::count::<usize>())]
     findings: usize,
     /// Reductions of each finding, which must have identical results: one with two threads, the others with one.
-    #[arg(long, value_name = "N", default_value_t = 4)]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = values::count::<usize>())]
     runs: usize,
     /// Print each reduced program.
     #[arg(long)]
@@ -78,7 +79,10 @@ impl PlantedBugs {
         let mut rows = Vec::new();
         let mut lost = Vec::new();
         for plant in bugs {
-            let found = planted_trial::find(plant, self.gpu.target, self.seed, self.findings.max(1), TO_FIND);
+            if interrupt::is_set() {
+                return Ok(Exit::Interrupted);
+            }
+            let found = planted_trial::find(plant, self.gpu.target(), self.seed, self.findings.max(1), TO_FIND);
             if found.is_empty() {
                 lost.push(plant.name);
                 continue;
@@ -87,7 +91,7 @@ impl PlantedBugs {
             for found in &found {
                 let row = self.row(found)?;
                 if format == Format::Json {
-                    output::json(&row);
+                    output::json("planted-bug", &row);
                 }
                 of_bug.push(row);
             }
@@ -98,14 +102,15 @@ impl PlantedBugs {
         }
         let met = summary(format, &rows);
         for name in &lost {
-            eprintln!("ir3-equiv: {name} is not found within {} s of CPU time", TO_FIND.as_secs());
+            output::problem(&format!("{name} is not found within {} s of CPU time", TO_FIND.as_secs()));
         }
         Ok(if met && lost.is_empty() { Exit::Passed } else { Exit::Unmet })
     }
 
     fn row(&self, found: &Found) -> Result<FindingRow, Failure> {
         let name = found.plant.name;
-        let reduce = |jobs| found.reduce(self.gpu.target, jobs).ok_or(format!("{name}: the reduction came to nothing"));
+        let reduce =
+            |jobs| found.reduce(self.gpu.target(), jobs).ok_or(format!("{name}: the reduction came to nothing"));
         let first = reduce(1)?;
         let mut identical = true;
         for run in 1..self.runs {

@@ -1,7 +1,8 @@
 //! `prover-mutants`: leaves out side conditions of the provers and checks that the campaigns notice.
 
-use crate::fuzz::parse_time;
-use crate::{Exit, Failure, Format, Gpu, interrupt_flag, output, triage};
+use crate::exit;
+use crate::values;
+use crate::{Exit, Failure, Format, Gpu, interrupt, output, triage};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -34,13 +35,13 @@ pub struct ProverMutants {
     #[arg(long, value_name = "CAMPAIGN", value_parser = PossibleValuesParser::new(names()))]
     campaign: Vec<String>,
     /// Pairs of each family and planted miscompilations, at most.
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = values::count::<u64>())]
     programs: u64,
-    /// CPU time for one proof (`500ms`, `10s`, or seconds).
-    #[arg(long, value_name = "T", value_parser = parse_time, default_value = "300ms")]
+    /// CPU time for one proof (`500ms`, `10s`).
+    #[arg(long, value_name = "T", value_parser = values::time, default_value = "300ms")]
     timeout: Duration,
     /// Threads; one for each processor unless given.
-    #[arg(long, value_name = "J")]
+    #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
     jobs: Option<usize>,
     /// Seed of the programs.
     #[arg(long, value_name = "S", default_value_t = 1)]
@@ -93,8 +94,9 @@ impl ProverMutants {
         if format == Format::Human {
             output::line("Provers without one of their conditions: nothing that is proved below counts as proved.\n");
         }
-        let interrupted = interrupt_flag()?;
-        let machine = self.gpu.target;
+        self.found.as_deref().map(exit::try_folder).transpose()?;
+        let interrupted = interrupt::flag();
+        let machine = self.gpu.target();
         let mut trials = Trials::new(guards);
         let bar = ProgressBar::new_spinner();
         bar.set_style(ProgressStyle::with_template("{spinner} {pos} pairs, {msg} conditions open, {elapsed}")?);
@@ -109,16 +111,16 @@ impl ProverMutants {
         };
         let candidates = by_hand.into_iter().chain(campaigns(self.seed, self.programs, &machine, &campaign));
         let limits = Limits::within(self.timeout);
-        run(candidates, &limits, &machine, triage::jobs(self.jobs), &interrupted, &mut trials, &each)?;
+        run(candidates, &limits, &machine, triage::jobs(self.jobs), interrupted, &mut trials, &each)?;
         bar.finish_and_clear();
         self.print(&trials, format);
         if !trials.wrong.is_empty() {
             for (i, (engine, candidate)) in trials.wrong.iter().enumerate() {
                 let Candidate { campaign, number, change, .. } = candidate;
-                eprintln!(
-                    "ir3-equiv: the whole prover is wrong: {} proves {campaign} {number} ({change})",
+                output::problem(&format!(
+                    "the whole prover is wrong: {} proves {campaign} {number} ({change})",
                     engine.name()
-                );
+                ));
                 self.write(i, candidate)?;
             }
             return Ok(Exit::Unsound);
@@ -142,16 +144,19 @@ impl ProverMutants {
     fn print(&self, trials: &Trials, format: Format) {
         if format == Format::Json {
             for (guard, Trial { noticed, asked, time, .. }) in &trials.of {
-                output::json(&MutantRow {
-                    condition: guard.name(),
-                    part: guard.part().name(),
-                    campaign: noticed.as_ref().map(|it| it.campaign),
-                    program: noticed.as_ref().map(|it| it.number),
-                    change: noticed.as_ref().map(|it| it.change.as_str()),
-                    engine: noticed.as_ref().map(|it| it.by.name()),
-                    asked: *asked,
-                    seconds: time.as_secs_f64(),
-                });
+                output::json(
+                    "condition",
+                    &MutantRow {
+                        condition: guard.name(),
+                        part: guard.part().name(),
+                        campaign: noticed.as_ref().map(|it| it.campaign),
+                        program: noticed.as_ref().map(|it| it.number),
+                        change: noticed.as_ref().map(|it| it.change.as_str()),
+                        engine: noticed.as_ref().map(|it| it.by.name()),
+                        asked: *asked,
+                        seconds: time.as_secs_f64(),
+                    },
+                );
             }
             return;
         }

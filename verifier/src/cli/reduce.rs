@@ -2,7 +2,8 @@
 
 use crate::engines::{EngineArgs, TIMEOUT};
 use crate::run::read_env;
-use crate::{Compiler, Exit, Failure, Format, Planted, interrupt_flag, output, parse_gpu, triage};
+use crate::values;
+use crate::{Compiler, Exit, Failure, Format, Planted, interrupt, output, triage};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::nir::Shader;
@@ -33,7 +34,7 @@ pub struct Reduce {
     #[arg(value_name = "PATH")]
     path: PathBuf,
     /// The GPU to compile for, unless PATH is a bundle; that of a fuzz target's bytes, else a660, unless given.
-    #[arg(long, value_name = "GPU", value_parser = parse_gpu)]
+    #[arg(long, value_name = "GPU", value_parser = values::gpu())]
     gpu: Option<Target>,
     /// The environment in which the program fails, as JSON, unless PATH is a bundle.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["env_seed", "seed", "runs"])]
@@ -42,7 +43,7 @@ pub struct Reduce {
     #[arg(long, value_name = "SEED", conflicts_with_all = ["seed", "runs"])]
     env_seed: Option<u64>,
     /// Environments that are tried where none is given.
-    #[arg(long, value_name = "N", default_value_t = 4)]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = values::count::<u32>())]
     runs: u32,
     /// Seed of those environments.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
@@ -52,7 +53,7 @@ pub struct Reduce {
     #[command(flatten)]
     compiler: Compiler,
     /// Threads; one for each processor unless given. The result does not depend on it.
-    #[arg(long, value_name = "J")]
+    #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
     jobs: Option<usize>,
     /// The folder of the bundle; PATH with `.bundle` at its end, unless given.
     #[arg(long, short, value_name = "DIR")]
@@ -83,7 +84,7 @@ struct Report {
 impl Reduce {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
-        let interrupted = interrupt_flag()?;
+        let interrupted = interrupt::flag();
         let start = Instant::now();
         let folder = self.bundle()?;
         let jobs = triage::jobs(self.jobs);
@@ -149,20 +150,20 @@ impl Reduce {
             return Ok(self.path.clone());
         }
         let path = &self.path;
-        let (shader, origin, input) = if is_artifact(path)? {
+        let (shader, named, origin, input) = if is_artifact(path)? {
             let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
             let input = ProgramInput::from_bytes(&bytes);
-            (input.shader.clone(), ProgramOrigin::Artifact(path.display().to_string()), Some(input))
+            (input.shader.clone(), input.target, ProgramOrigin::Artifact(path.display().to_string()), Some(input))
         } else {
-            (program(path)?, ProgramOrigin::File(path.display().to_string()), None)
+            let (shader, target) = program(path, self.gpu)?;
+            (shader, target, ProgramOrigin::File(path.display().to_string()), None)
         };
-        let named = input.as_ref().map(|input| input.target);
-        let (target, plant) = (self.gpu.or(named).unwrap_or_default(), self.planted.plant);
+        let (target, plant) = (self.gpu.unwrap_or(named), self.planted.plant);
         let mut envs = match (&self.env, self.env_seed, &input) {
             (Some(path), ..) => vec![read_env(path)?],
             (None, Some(seed), _) => vec![Env::from_seed(seed)],
             (None, None, Some(input)) => vec![input.env()],
-            (None, None, None) => env_seeds(self.seed, self.runs.max(1)).into_iter().map(Env::from_seed).collect(),
+            (None, None, None) => env_seeds(self.seed, self.runs).into_iter().map(Env::from_seed).collect(),
         };
         envs.extend(self.refuting_input(&shader, &target)?);
         let case = Case::find(shader, target, self.compiler.options(), plant, &envs, origin).ok_or_else(|| {
@@ -179,11 +180,13 @@ impl Reduce {
 }
 
 /// Reads the one nir program of a file.
-fn program(path: &Path) -> Result<Shader, Failure> {
-    let mut programs = report::load(path, &Target::default())?;
-    match (programs.pop().map(|named| named.program), programs.len()) {
-        (Some(Snapshot::Nir(shader)), 0) => Ok(*shader),
-        (Some(Snapshot::Ir3(_)), _) => Err(format!("{}: found an ir3 program, expected nir", path.display()).into()),
+fn program(path: &Path, gpu: Option<Target>) -> Result<(Shader, Target), Failure> {
+    let mut programs = report::load(path, gpu)?;
+    match (programs.pop().map(|named| (named.program, named.target)), programs.len()) {
+        (Some((Snapshot::Nir(shader), target)), 0) => Ok((*shader, target)),
+        (Some((Snapshot::Ir3(_), _)), _) => {
+            Err(format!("{}: found an ir3 program, expected nir", path.display()).into())
+        }
         (_, more) => Err(format!("{}: found {} programs, expected one", path.display(), more + 1).into()),
     }
 }
@@ -205,7 +208,7 @@ fn is_artifact(path: &Path) -> Result<bool, Failure> {
 
 fn print(format: Format, report: &Report) {
     if format == Format::Json {
-        return output::json(report);
+        return output::json("reduction", report);
     }
     let Report { failure, instructions_before, instructions, candidates, steps, seconds, output, .. } = report;
     output::line(failure);

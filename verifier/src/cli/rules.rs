@@ -1,7 +1,10 @@
 //! `ir3-equiv rules`: proves every rewrite rule of the compiler and every lemma of the prover, for all operands.
 
-use crate::{Exit, Failure, Format, output};
+use crate::exit::{self, Unwritten};
+use crate::values;
+use crate::{Exit, Failure, Format, interrupt, junit, output};
 use clap::Args;
+use ir3_verifier::harness::check::Check;
 use ir3_verifier::prove::lemmas;
 pub use ir3_verifier::prove::rewrite_rules::check_enabled;
 use ir3_verifier::prove::rewrite_rules::{ClaimVerdict, tables};
@@ -13,9 +16,9 @@ use std::time::{Duration, Instant};
 
 #[derive(Args)]
 pub struct Rules {
-    /// Time for each rule, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-    timeout: u64,
+    /// Time for each rule (`500ms`, `10s`, `2m`).
+    #[arg(long, value_name = "T", value_parser = values::time, default_value = "60s")]
+    timeout: Duration,
     /// Floats by the theory of floating point, instead of as uninterpreted functions.
     #[arg(long)]
     exact_floats: bool,
@@ -66,21 +69,23 @@ impl Rules {
             return Err(format!("`rules` needs a solver: {why}").into());
         }
         let floats = if self.exact_floats { Floats::Exact } else { Floats::Uninterpreted };
-        let budget = Budget { rlimit: u64::MAX, time: Duration::from_secs(self.timeout) };
+        let budget = Budget { rlimit: u64::MAX, time: self.timeout };
         let z3 = Z3 { floats };
         let summary = match &self.emit_smt {
             None => self.rows(format, &mut { z3 }, &budget),
             Some(folder) => {
+                exit::try_folder(folder)?;
                 let mut recording = Recording::new(z3, folder, floats)?;
                 let summary = self.rows(format, &mut recording, &budget);
-                let written = recording.finish()?;
-                eprintln!("{written} queries are in {}", folder.display());
+                let written = recording.finish().map_err(|error| Unwritten::new(folder, error))?;
+                output::note(&format!("{written} queries are in {}", folder.display()));
                 summary
             }
         };
         let RuleCounts { proved, refuted, unknown } = summary;
         match format {
-            Format::Json => output::json(&summary),
+            Format::Json => output::json("rules", &summary),
+            Format::Junit => {}
             Format::Human => output::line(&format!("{proved} proved, {refuted} refuted, {unknown} unknown")),
         }
         Ok(match (refuted, unknown) {
@@ -108,6 +113,9 @@ impl Rules {
             print(format, &mut summary, row);
         }
         for claim in tables::all() {
+            if interrupt::is_set() {
+                break;
+            }
             let start = Instant::now();
             let (table, rule, width, verdict) = match claim {
                 Ok(claim) => {
@@ -144,7 +152,19 @@ fn print(format: Format, summary: &mut RuleCounts, row: RuleRow) {
         _ => summary.unknown += 1,
     }
     if format == Format::Json {
-        return output::json(&row);
+        return output::json("rule", &row);
+    }
+    if format == Format::Junit {
+        return junit::check(&Check {
+            program: row.table.to_owned(),
+            gpu: "all GPUs".to_owned(),
+            stage: row.rule,
+            engine: "rules",
+            verdict: row.verdict,
+            lanes: 0,
+            seconds: row.milliseconds / 1e3,
+            reason: row.reason,
+        });
     }
     let width = row.width.map(|width| width.to_string()).unwrap_or_default();
     let rest = match (&row.by, &row.counterexample, &row.reason) {

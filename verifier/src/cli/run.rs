@@ -47,6 +47,7 @@ struct MemoryLine {
 
 #[derive(Serialize)]
 struct EndLine {
+    program: String,
     end: String,
     executed: u64,
     killed: u64,
@@ -67,13 +68,15 @@ impl Run {
             Some(path) => read_env(path)?,
             None => Env::from_seed(self.seed),
         };
+        let mut exit = Exit::Passed;
         let mut scratch = Scratch::default();
-        for named in report::load(&self.path, &self.gpu.target)? {
-            let outcome = run_snapshot(&named.program, &self.gpu.target, &env, self.fuel, &mut scratch)
+        for named in report::load(&self.path, self.gpu.given())? {
+            let outcome = run_snapshot(&named.program, &named.target, &env, self.fuel, &mut scratch)
                 .map_err(|error| format!("{}: {error}", named.name))?;
             print(format, &named.name, &outcome);
+            exit = exit.max(Exit::Unmet.when(outcome.end == End::OutOfFuel));
         }
-        Ok(Exit::Passed)
+        Ok(exit)
     }
 }
 
@@ -83,7 +86,13 @@ fn print(format: Format, name: &str, outcome: &Outcome) {
         End::OutOfFuel => "out of fuel".to_owned(),
         End::Undefined { reason, origin, lanes } => format!("undefined: {reason}, at {origin}, in lanes {lanes:#018x}"),
     };
-    let ended = EndLine { end, executed: outcome.executed, killed: outcome.killed, helpers: outcome.helpers };
+    let ended = EndLine {
+        program: name.to_owned(),
+        end,
+        executed: outcome.executed,
+        killed: outcome.killed,
+        helpers: outcome.helpers,
+    };
     if format == Format::Human {
         output::line(&format!("{name}: {} after {} instructions", ended.end, ended.executed));
         if outcome.killed != 0 {
@@ -94,8 +103,8 @@ fn print(format: Format, name: &str, outcome: &Outcome) {
         let values: Vec<Option<u32>> =
             row.values.iter().enumerate().map(|(lane, &v)| (row.poison >> lane & 1 == 0).then_some(v)).collect();
         match format {
-            Format::Json => output::json(&OutputLine { output: row.base, component: row.component, values }),
-            Format::Human => {
+            Format::Json => output::json("output", &OutputLine { output: row.base, component: row.component, values }),
+            _ => {
                 output::line(&format!("output {}.{}", row.base, row.component));
                 for lanes in values.chunks(8) {
                     let words: Vec<String> =
@@ -107,14 +116,17 @@ fn print(format: Format, name: &str, outcome: &Outcome) {
     }
     for word in &outcome.memory {
         match format {
-            Format::Json => output::json(&MemoryLine {
-                space: word.space.name(),
-                binding: word.binding.to_string(),
-                byte: word.word * 4,
-                value: word.value,
-                undefined: word.poison,
-            }),
-            Format::Human => {
+            Format::Json => output::json(
+                "memory",
+                &MemoryLine {
+                    space: word.space.name(),
+                    binding: word.binding.to_string(),
+                    byte: word.word * 4,
+                    value: word.value,
+                    undefined: word.poison,
+                },
+            ),
+            _ => {
                 let undefined =
                     if word.poison != 0 { format!(" (undefined bits {:#010x})", word.poison) } else { String::new() };
                 output::line(&format!(
@@ -128,6 +140,6 @@ fn print(format: Format, name: &str, outcome: &Outcome) {
         }
     }
     if format == Format::Json {
-        output::json(&ended);
+        output::json("run-end", &ended);
     }
 }

@@ -8,7 +8,7 @@ use ir3_compiler::stats::Stats;
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::report;
 use ir3_verifier::harness::report::beside_mesa::note::NoteCheck;
-use ir3_verifier::harness::report::beside_mesa::{CostTable, Figures, Totals};
+use ir3_verifier::harness::report::beside_mesa::{CostTable, Figures};
 use ir3_verifier::harness::report::shader_db;
 use ir3_verifier::harness::report::shader_db::Results;
 use ir3_verifier::programs::mesa::input;
@@ -60,11 +60,6 @@ struct Refused<'a> {
     refused: String,
 }
 
-#[derive(Serialize)]
-struct TotalsLine {
-    summary: Totals,
-}
-
 impl StatsCommand {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
@@ -98,7 +93,7 @@ impl StatsCommand {
         let comparison = shader_db::compare(before, after, &names)?;
         match format {
             Format::Human => output::text(&comparison.report(self.summary_only, self.changes_only)),
-            Format::Json => output::json(&comparison),
+            _ => output::json("comparison", &comparison),
         }
         Ok(Exit::Passed)
     }
@@ -106,13 +101,13 @@ impl StatsCommand {
     fn beside_mesa(&self, files: &[PathBuf], format: Format) -> Result<Exit, Failure> {
         let mut table = CostTable::default();
         for path in files {
-            table.add(path, &self.gpu.target, &self.compiler.options())?;
+            table.add(path, &self.gpu.target(), &self.compiler.options())?;
         }
         match format {
             Format::Human => output::text(&table.to_string()),
-            Format::Json => {
-                table.rows.iter().for_each(output::json);
-                output::json(&TotalsLine { summary: table.totals() });
+            _ => {
+                table.rows.iter().for_each(|row| output::json("costs", row));
+                output::json("totals", &table.totals());
             }
         }
         let Some(note) = &self.note else { return Ok(Exit::Passed) };
@@ -125,10 +120,9 @@ impl StatsCommand {
     }
 
     fn alone(&self, files: &[PathBuf], format: Format) -> Result<Exit, Failure> {
-        let target = &self.gpu.target;
-        let mut exit = Exit::Passed;
+        let (mut exit, mut any) = (Exit::Passed, false);
         for path in files {
-            let programs = match report::load(path, target) {
+            let programs = match report::load(path, self.gpu.given()) {
                 Ok(programs) => programs,
                 Err(InputError::NoNir { .. }) if !self.paths.contains(path) => continue,
                 Err(error) => {
@@ -138,25 +132,28 @@ impl StatsCommand {
                 }
             };
             for named in programs {
+                any = true;
+                let target = &named.target;
                 let compiled = match &named.program {
                     Snapshot::Nir(shader) => {
                         compilation::compile(shader, target, &self.compiler.options(), &mut |_, _| {})
                     }
                     Snapshot::Ir3(program) => Ok((**program).clone()),
                 };
+                exit = exit.max(Exit::Unmet.when(compiled.is_err()));
                 match (compiled, format) {
                     (Ok(program), Format::Human) => output::line(&line(&named.name, &program, target)),
-                    (Ok(program), Format::Json) => {
-                        output::json(&Line { program: &named.name, figures: Figures::of(&program, target) });
+                    (Ok(program), _) => {
+                        output::json("cost", &Line { program: &named.name, figures: Figures::of(&program, target) });
                     }
                     (Err(error), Format::Human) => output::line(&format!("{}: refused: {error}", named.name)),
-                    (Err(error), Format::Json) => {
-                        output::json(&Refused { program: &named.name, refused: error.to_string() });
+                    (Err(error), _) => {
+                        output::json("refused", &Refused { program: &named.name, refused: error.to_string() });
                     }
                 }
             }
         }
-        Ok(exit)
+        Ok(exit.max(Exit::Nothing.when(!any)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! `triage`: reduces the bundles of campaigns and groups them by cause.
 
-use crate::fuzz::parse_time;
-use crate::{Exit, Failure, Format, interrupt_flag, output};
+use crate::values;
+use crate::{Exit, Failure, Format, interrupt, output};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_verifier::harness::triage;
@@ -21,7 +21,7 @@ pub struct Triage {
     #[command(flatten)]
     reducing: Reducing,
     /// Threads; one for each processor unless given. The result does not depend on it.
-    #[arg(long, value_name = "J")]
+    #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
     jobs: Option<usize>,
 }
 
@@ -31,11 +31,11 @@ pub struct Reducing {
     /// Leave failures as they are.
     #[arg(long)]
     no_reduce: bool,
-    /// Stop reducing after so long (`90s`, `10m`, or seconds); `triage` goes on from there.
-    #[arg(long, value_name = "T", value_parser = parse_time, conflicts_with = "no_reduce")]
+    /// Stop reducing after so long (`90s`, `10m`); `triage` goes on from there.
+    #[arg(long, value_name = "T", value_parser = values::time, conflicts_with = "no_reduce")]
     reduce_time: Option<Duration>,
     /// Of failures that look alike, reduce so many; the others are only counted.
-    #[arg(long, value_name = "N", default_value_t = 64)]
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = values::count::<usize>())]
     reduce_limit: usize,
 }
 
@@ -61,37 +61,23 @@ pub fn jobs(asked: Option<usize>) -> usize {
 impl Triage {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
-        let interrupted = interrupt_flag()?;
+        let interrupted = interrupt::flag();
         let in_folder = |error: std::io::Error| format!("{}: {error}", self.folder.display());
         let (bundles, problems) = triage::find(&self.folder).map_err(in_folder)?;
         if bundles.is_empty() && problems.is_empty() {
             let message = format!("{}: found no bundle, expected those of a campaign", self.folder.display());
             return Err(message.into());
         }
-        let mut triage = self.reducing.run(&bundles, jobs(self.jobs), &interrupted)?;
+        let mut triage = self.reducing.run(&bundles, jobs(self.jobs), interrupted)?;
         triage.problems.extend(problems);
         triage.problems.sort_by(|a, b| a.path.cmp(&b.path));
         print(format, &triage, &self.folder);
-        Ok(match &triage {
-            _ if !triage.problems.is_empty() => Exit::Bad,
-            _ if triage.failures() > 0 => Exit::Refuted,
-            _ => Exit::Passed,
-        })
+        let exit = Exit::Bad.when(!triage.problems.is_empty());
+        Ok(if exit == Exit::Passed { Exit::Refuted.when(triage.failures() > 0) } else { exit })
     }
 }
 
-/// A group, as JSON.
-#[derive(Serialize)]
-struct GroupLine<'a> {
-    group: &'a Group,
-}
-
 /// The summary, as JSON.
-#[derive(Serialize)]
-struct TriageLine {
-    triage: Counts,
-}
-
 #[derive(Serialize)]
 struct Counts {
     groups: usize,
@@ -108,15 +94,16 @@ struct Counts {
 pub fn print(format: Format, triage: &triage::Triage, root: &Path) {
     let (failures, reduced) = (triage.failures(), triage.reduced());
     for problem in &triage.problems {
-        eprintln!("ir3-equiv: {}: {}", problem.path.display(), without_path(problem));
+        output::problem(&format!("{}: {}", problem.path.display(), without_path(problem)));
     }
     if format == Format::Json {
         for group in &triage.groups {
-            output::json(&GroupLine { group });
+            output::json("group", group);
         }
         let names = |paths: &mut dyn Iterator<Item = &PathBuf>| paths.map(|path| path.display().to_string()).collect();
-        return output::json(&TriageLine {
-            triage: Counts {
+        return output::json(
+            "triage",
+            &Counts {
                 groups: triage.groups.len(),
                 failures,
                 reduced,
@@ -124,7 +111,7 @@ pub fn print(format: Format, triage: &triage::Triage, root: &Path) {
                 problems: names(&mut triage.problems.iter().map(|problem| &problem.path)),
                 unfinished: triage.unfinished,
             },
-        });
+        );
     }
     for path in &triage.gone {
         output::line(&format!("{}: does not fail any more", path.display()));

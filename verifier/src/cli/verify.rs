@@ -1,8 +1,12 @@
 //! `verify`: compiles programs from files and checks every boundary.
+//!
+//! Threads take programs from the files in their order; the main thread prints the results in the same order, and writes bundles.
 
-use crate::engines::{EngineArgs, TIMEOUT};
-use crate::{Compiler, Exit, Failure, Format, Gpu, Planted, interrupt_flag, output};
+use crate::engines::{self, EngineArgs, TIMEOUT};
+use crate::exit::{self, Exit, Failure};
+use crate::{Compiler, Format, Gpu, Planted, interrupt, output, triage, values};
 use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
@@ -11,17 +15,19 @@ use ir3_verifier::harness::check::{
 };
 use ir3_verifier::harness::reduce;
 use ir3_verifier::harness::report;
-use ir3_verifier::harness::report::Named;
 use ir3_verifier::harness::report::bundle;
 use ir3_verifier::harness::report::bundle::{Case, ProgramOrigin};
+use ir3_verifier::harness::report::{Named, Unread};
 use ir3_verifier::programs::mesa::input;
 use ir3_verifier::programs::mesa::input::InputError;
 use ir3_verifier::programs::planted_bugs::PlantedBug;
 use ir3_verifier::programs::seeds::{env_seeds, program_seed};
 use ir3_verifier::semantics::Snapshot;
 use ir3_verifier::semantics::environment::env::Env;
+use ir3_verifier::support::threads;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 /// Options of `verify`.
 #[derive(Args)]
@@ -35,7 +41,7 @@ pub struct Verify {
     #[command(flatten)]
     compiler: Compiler,
     /// Environments that each program is run on, 64 lanes each.
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
     runs: u32,
     /// Seed of the environments.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
@@ -48,11 +54,17 @@ pub struct Verify {
     env: Option<PathBuf>,
     #[command(flatten)]
     engines: EngineArgs,
+    /// Threads; one for each processor unless given. The result does not depend on it.
+    #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
+    jobs: Option<usize>,
     /// Fail (exit code 3) unless every boundary of every program reached this.
     #[arg(long, value_enum, value_name = "VERDICT")]
     require: Option<Required>,
-    /// Print only rows other than passes, and the summary.
-    #[arg(long)]
+    /// Print a row for each boundary as soon as there is one, not only for those that are not fine, and the verdicts of the whole last.
+    #[arg(long, short, conflicts_with = "quiet")]
+    verbose: bool,
+    /// Print only the verdicts of the whole.
+    #[arg(long, short)]
     quiet: bool,
     /// Folder for what is written of a refutation.
     #[arg(long, value_name = "DIR", default_value = "ir3-equiv-failures")]
@@ -107,36 +119,67 @@ impl Job {
     }
 }
 
+/// An input, in the order of the command line.
+enum Input {
+    /// A program, which a thread reads.
+    Text(Unread),
+    /// A bundle.
+    Bundle(PathBuf),
+    /// A path that could not be read.
+    Error(InputError),
+}
+
+/// The check of a program.
+struct Checked {
+    job: Job,
+    envs: Vec<Env>,
+    report: ProgramReport,
+    proofs: Vec<BoundaryAnswer>,
+    /// The counts of this program alone.
+    summary: Summary,
+    /// The failure that occurs, where a bundle records one.
+    found: Option<reduce::Failure>,
+}
+
 impl Verify {
-    /// The programs of a path, and the number of those that cannot be checked.
-    fn jobs(&self, path: &Path, given: Option<&[Env]>) -> Result<(Vec<Job>, u64), Failure> {
+    /// The program of an input; `None` if it is not nir.
+    fn job(&self, input: Input, given: Option<&[Env]>) -> Result<Job, Failure> {
+        let text = match input {
+            Input::Error(error) => return Err(error.into()),
+            Input::Bundle(path) => {
+                let Case { program, target, options, plant, env, symptom, .. } = bundle::read(&path)?;
+                return Ok(Job {
+                    name: path.display().to_string(),
+                    shader: program,
+                    target,
+                    options,
+                    plant: self.planted.plant.or(plant),
+                    envs: given.map(<[Env]>::to_vec).or_else(|| env.map(|env| vec![env])),
+                    recorded: Some(symptom.failure),
+                });
+            }
+            Input::Text(text) => text,
+        };
+        let Named { name, program, target } = text.read()?;
+        let Snapshot::Nir(shader) = program else {
+            let why = "found an ir3 program, expected nir (two ir3 programs are compared with `check`)";
+            return Err(format!("{name}: {why}").into());
+        };
+        let (options, plant, envs) = (self.compiler.options(), self.planted.plant, given.map(<[Env]>::to_vec));
+        Ok(Job { name, shader: *shader, target, options, plant, envs, recorded: None })
+    }
+
+    /// The programs of a file.
+    fn inputs(&self, path: &Path) -> Vec<Input> {
         if bundle::is_bundle(path) {
-            let Case { program, target, options, plant, env, symptom, .. } = bundle::read(path)?;
-            let job = Job {
-                name: path.display().to_string(),
-                shader: program,
-                target,
-                options,
-                plant: self.planted.plant.or(plant),
-                envs: given.map(<[Env]>::to_vec).or_else(|| env.map(|env| vec![env])),
-                recorded: Some(symptom.failure),
-            };
-            return Ok((vec![job], 0));
+            return vec![Input::Bundle(path.to_owned())];
         }
-        let (mut jobs, mut bad) = (Vec::new(), 0);
-        for Named { name, program } in report::load(path, &self.gpu.target)? {
-            let Snapshot::Nir(shader) = program else {
-                bad += 1;
-                eprintln!(
-                    "ir3-equiv: {name}: found an ir3 program, expected nir (two ir3 programs are compared with `check`)"
-                );
-                continue;
-            };
-            let (target, options, plant) = (self.gpu.target, self.compiler.options(), self.planted.plant);
-            let envs = given.map(<[Env]>::to_vec);
-            jobs.push(Job { name, shader: *shader, target, options, plant, envs, recorded: None });
+        match report::unread(path, self.gpu.given()) {
+            Ok(texts) => texts.into_iter().map(Input::Text).collect(),
+            // A folder may contain texts without nir; a file that was named must have some.
+            Err(InputError::NoNir { .. }) if !self.paths.iter().any(|given| given == path) => Vec::new(),
+            Err(error) => vec![Input::Error(error)],
         }
-        Ok((jobs, bad))
     }
 
     /// The given files, and those of the given folders. A bundle counts as one file.
@@ -151,11 +194,42 @@ impl Verify {
         Ok(files)
     }
 
+    /// Checks a program with all engines.
+    fn check(&self, job: Job, engines: &Engines) -> Checked {
+        let chosen = |seed: u64| env_seeds(seed, self.runs).into_iter().map(Env::from_seed).collect();
+        let mut summary = Summary { programs: 1, ..Summary::default() };
+        let mut envs: Vec<Env> = job.envs.clone().unwrap_or_else(|| chosen(self.seed));
+        let runs = engines.has(EngineKind::Interpreter);
+        let mut report = if runs { job.check(&envs) } else { ProgramReport::default() };
+        // Other environments may make a run defined, or loops shorter.
+        for retry in 1..=RETRIES {
+            if !runs
+                || report.source.finished > 0
+                || report.refusal.is_some()
+                || job.envs.is_some()
+                || interrupt::is_set()
+            {
+                break;
+            }
+            summary.seconds += (report.times.compile + report.times.run).as_secs_f64();
+            envs = chosen(program_seed(self.seed, retry));
+            report = job.check(&envs);
+        }
+        summary.seconds += (report.times.compile + report.times.run).as_secs_f64();
+        let proofs = if engines.prove() { job.prove(engines) } else { Vec::new() };
+        summary.seconds += proofs.iter().map(|proved| proved.time.as_secs_f64()).sum::<f64>();
+        report.boundaries.iter().for_each(|(_, verdict, _)| summary.count(verdict));
+        proofs.iter().for_each(|proved| summary.count(&proved.verdict));
+        let found = job.recorded.as_ref().and_then(|_| {
+            let origin = ProgramOrigin::File(job.name.clone());
+            let case = Case::find(job.shader.clone(), job.target, job.options, job.plant, &envs, origin)?;
+            Some(case.symptom.failure)
+        });
+        Checked { job, envs, report, proofs, summary, found }
+    }
+
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
-        let interrupted = interrupt_flag()?;
-        let mut summary = Summary::default();
-        let (mut bad, mut failed) = (0, false);
         let given = match (&self.env, self.env_seed) {
             (Some(path), _) => Some(vec![crate::run::read_env(path)?]),
             (None, Some(seed)) => Some(vec![Env::from_seed(seed)]),
@@ -163,110 +237,179 @@ impl Verify {
         };
         let files = self.files()?;
         let engines = self.engines.engines(&[EngineKind::Interpreter], TIMEOUT)?;
-        output::heading(format, WIDTH);
-        'files: for path in &files {
-            let (jobs, others) = match self.jobs(path, given.as_deref()) {
-                Ok(jobs) => jobs,
-                // A folder may contain texts without nir; a file that was named must have some.
-                Err(error)
-                    if matches!(error.downcast_ref(), Some(InputError::NoNir { .. })) && !self.paths.contains(path) =>
-                {
-                    continue;
-                }
-                Err(error) => {
-                    bad += 1;
-                    output::error(&*error);
-                    continue;
-                }
-            };
-            bad += others;
-            for job in jobs {
-                if interrupted.load(Ordering::Relaxed) {
-                    summary.interrupted = true;
-                    break 'files;
-                }
-                let chosen = |seed: u64| env_seeds(seed, self.runs.max(1)).into_iter().map(Env::from_seed).collect();
-                let mut envs: Vec<Env> = job.envs.clone().unwrap_or_else(|| chosen(self.seed));
-                let runs = engines.has(EngineKind::Interpreter);
-                let mut result = if runs { job.check(&envs) } else { ProgramReport::default() };
-                // Other environments may make a run defined, or loops shorter.
-                for retry in 1..=RETRIES {
-                    if !runs || result.source.finished > 0 || result.refusal.is_some() || job.envs.is_some() {
-                        break;
-                    }
-                    summary.seconds += (result.times.compile + result.times.run).as_secs_f64();
-                    envs = chosen(program_seed(self.seed, retry));
-                    result = job.check(&envs);
-                }
-                summary.programs += 1;
-                summary.seconds += (result.times.compile + result.times.run).as_secs_f64();
-                let proofs = if engines.prove() { job.prove(&engines) } else { Vec::new() };
-                summary.seconds += proofs.iter().map(|proved| proved.time.as_secs_f64()).sum::<f64>();
-                // The environment in which a prover found a difference.
-                let seen = proofs.iter().find_map(|proved| match &proved.verdict {
-                    Verdict::Refuted(refutation) => Some(refutation.env.clone()),
-                    _ => None,
+        exit::try_folder(&self.failures)?;
+        let bar = ProgressBar::new(0);
+        bar.set_style(ProgressStyle::with_template("{bar:30} {pos} of {len} programs or more, {elapsed}, {msg}")?);
+        let mut printer = Printer::new(self, format);
+        let inputs = files.iter().flat_map(|path| {
+            bar.set_message(format!("{}", path.display()));
+            let inputs = self.inputs(path);
+            bar.inc_length(inputs.len() as u64);
+            inputs
+        });
+        let (send, results) = mpsc::channel();
+        let printed = std::thread::scope(|scope| {
+            let (engines, given) = (&engines, given.as_deref());
+            scope.spawn(move || {
+                let jobs = triage::jobs(self.jobs);
+                threads::for_each(jobs, inputs, interrupt::flag(), |number, input| {
+                    let checked = self.job(input, given).map(|job| self.check(job, engines));
+                    // The receiver is gone if the results cannot be written.
+                    let _ = send.send((number, checked.map_err(|error| error.to_string())));
                 });
-                let rows = result.boundaries.iter().map(|(stage, verdict, time)| ("interpreter", stage, verdict, time));
-                let proofs = proofs.iter().map(|row| (row.engine, &row.stage, &row.verdict, &row.time));
-                for (engine, stage, verdict, time) in rows.chain(proofs) {
-                    summary.count(verdict);
-                    if self.quiet && matches!(verdict, Verdict::Tested { .. } | Verdict::Proved { .. }) {
-                        continue;
-                    }
-                    let check = Check {
-                        program: job.name.clone(),
-                        gpu: job.target.name.to_owned(),
-                        stage: stage.name().to_owned(),
-                        engine,
-                        verdict: verdict.name(),
-                        lanes: verdict.lanes(),
-                        seconds: time.as_secs_f64(),
-                        reason: verdict.reason(),
-                    };
-                    output::check(format, WIDTH, &check);
+            });
+            let mut waiting = BTreeMap::new();
+            let mut next = 0;
+            for (number, checked) in results {
+                waiting.insert(number, checked);
+                while let Some(checked) = waiting.remove(&next) {
+                    next += 1;
+                    bar.inc(1);
+                    bar.suspend(|| printer.program(checked))?;
                 }
-                if let Some(recorded) = &job.recorded {
-                    let found = Case::find(
-                        job.shader.clone(),
-                        job.target,
-                        job.options,
-                        job.plant,
-                        &envs,
-                        ProgramOrigin::File(job.name.clone()),
-                    );
-                    let found = found.map(|case| case.symptom.failure);
-                    failed |= found.is_some();
-                    if format == Format::Human {
-                        output::line(&match found {
-                            Some(found) if found == *recorded => "  it fails as its bundle says".to_owned(),
-                            Some(found) => format!("  it fails, but its bundle says: {recorded}; found: {found}"),
-                            None => format!("  it does not fail any more; its bundle says: {recorded}"),
-                        });
-                    }
-                } else if result.refutation().is_some() || result.crash().is_some() || seen.is_some() {
-                    let of_interpreter = result.refutation().is_some() || result.crash().is_some();
-                    let envs = seen.filter(|_| !of_interpreter).map_or(envs, |env| vec![env]);
-                    let folder = job.write(&self.failures, &envs)?;
-                    if format == Format::Human {
-                        output::line(&format!("  written to {}", folder.display()));
-                        output::line(&format!("  see it again: ir3-equiv verify {}", folder.display()));
-                    }
+            }
+            // Programs after one that was not finished.
+            waiting.into_values().try_for_each(|checked| printer.program(checked))
+        });
+        bar.finish_and_clear();
+        let (mut summary, mut exit) = (printer.summary(), printer.exit);
+        if let Err(error) = printed {
+            output::error(&*error);
+            exit = exit.max(exit::of_failure(&*error));
+        }
+        interrupt::ends_by_itself();
+        summary.interrupted = interrupt::is_set();
+        output::summary(&summary);
+        printer.rest.iter().for_each(|line| output::line(line));
+        let required = match self.require {
+            None | Some(Required::Tested) => summary.unknown > 0,
+            Some(Required::Proved) => summary.unknown + summary.tested > 0,
+        };
+        Ok([exit, exit_of(&summary), Exit::Unmet.when(required), engines::written(&engines)]
+            .into_iter()
+            .max()
+            .unwrap_or(Exit::Passed))
+    }
+}
+
+/// The exit of the verdicts of the whole.
+pub fn exit_of(summary: &Summary) -> Exit {
+    if summary.refuted + summary.crashed > 0 {
+        return Exit::Refuted;
+    }
+    let nothing = summary.proved + summary.tested == 0;
+    if nothing { Exit::Nothing } else { Exit::Unmet.when(summary.unknown > 0) }
+}
+
+/// Prints the results in their order.
+struct Printer<'a> {
+    verify: &'a Verify,
+    format: Format,
+    summary: Arc<Mutex<Summary>>,
+    /// Lines that come after the verdicts of the whole.
+    rest: Vec<String>,
+    exit: Exit,
+}
+
+impl<'a> Printer<'a> {
+    fn new(verify: &'a Verify, format: Format) -> Self {
+        if verify.verbose {
+            output::heading(WIDTH);
+        }
+        let summary = Arc::new(Mutex::new(Summary::default()));
+        let so_far = Arc::clone(&summary);
+        interrupt::last_words(move || {
+            let mut summary = so_far.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            summary.interrupted = true;
+            output::summary(&summary);
+            Exit::Interrupted.max(Exit::Refuted.when(summary.refuted + summary.crashed > 0))
+        });
+        Self { verify, format, summary, rest: Vec::new(), exit: Exit::Passed }
+    }
+
+    fn summary(&self) -> Summary {
+        self.summary.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Prints a line: at once, or after the verdicts of the whole.
+    fn line(&mut self, line: String) {
+        match (self.verify.verbose, self.verify.quiet) {
+            (true, _) => output::line(&line),
+            (_, true) => {}
+            _ => self.rest.push(line),
+        }
+    }
+
+    /// Prints the rows of a program, and writes the bundle of its failure.
+    fn program(&mut self, checked: Result<Checked, String>) -> Result<(), Failure> {
+        let Checked { job, envs, report, proofs, summary, found } = match checked {
+            Ok(checked) => checked,
+            Err(error) => {
+                output::problem(&error);
+                self.exit = self.exit.max(Exit::Bad);
+                return Ok(());
+            }
+        };
+        self.summary.lock().unwrap_or_else(PoisonError::into_inner).add(&summary);
+        let rows = report.boundaries.iter().map(|(stage, verdict, time)| ("interpreter", stage, verdict, time));
+        let proved = proofs.iter().map(|row| (row.engine, &row.stage, &row.verdict, &row.time));
+        for (engine, stage, verdict, time) in rows.chain(proved) {
+            let is_fine = matches!(verdict, Verdict::Tested { .. } | Verdict::Proved { .. });
+            if self.verify.quiet || is_fine && !self.verify.verbose && self.format == Format::Human {
+                continue;
+            }
+            let check = Check {
+                program: job.name.clone(),
+                gpu: job.target.name.to_owned(),
+                stage: stage.name().to_owned(),
+                engine,
+                verdict: verdict.name(),
+                lanes: verdict.lanes(),
+                seconds: time.as_secs_f64(),
+                reason: verdict.reason(),
+            };
+            if self.format == Format::Human {
+                if self.rest.is_empty() && !self.verify.verbose {
+                    self.line(output::heading_of(WIDTH));
                 }
+                self.line(output::row(WIDTH, &check));
+            } else {
+                output::check(WIDTH, &check);
             }
         }
-        output::summary(format, &summary);
-        output::cache_failure(engines.cache_failure());
-        Ok(if failed || summary.refuted + summary.crashed > 0 {
-            Exit::Refuted
-        } else if bad > 0 {
-            Exit::Bad
-        } else {
-            match self.require {
-                Some(Required::Tested) if summary.unknown > 0 || summary.checks == 0 => Exit::Unmet,
-                Some(Required::Proved) if summary.checks == 0 || summary.unknown + summary.tested > 0 => Exit::Unmet,
-                _ => Exit::Passed,
-            }
-        })
+        if let Some(stage) = report.contradicted(&proofs) {
+            output::problem(&format!("{}: {stage} was proved, and a run refutes it", job.name));
+            self.exit = Exit::Unsound;
+        }
+        if let Some(recorded) = &job.recorded {
+            self.exit = self.exit.max(Exit::Refuted.when(found.is_some()));
+            let text = match &found {
+                Some(found) if found == recorded => "it fails as its bundle says".to_owned(),
+                Some(found) => format!("it fails, but its bundle says: {recorded}; found: {found}"),
+                None => format!("it does not fail any more; its bundle says: {recorded}"),
+            };
+            let same = found.as_ref() == Some(recorded);
+            let (recorded, found) = (recorded.to_string(), found.map(|found| found.to_string()));
+            output::json(
+                "recorded",
+                &serde_json::json!({ "program": job.name, "recorded": recorded, "found": found, "same": same }),
+            );
+            self.line(format!("  {text}"));
+            return Ok(());
+        }
+        // The environment in which a prover found a difference.
+        let seen = proofs.iter().find_map(|proved| match &proved.verdict {
+            Verdict::Refuted(refutation) => Some(refutation.env.clone()),
+            _ => None,
+        });
+        let of_interpreter = report.refutation().is_some() || report.crash().is_some();
+        if of_interpreter || seen.is_some() {
+            let envs = seen.filter(|_| !of_interpreter).map_or(envs, |env| vec![env]);
+            let folder = job.write(&self.verify.failures, &envs)?.display().to_string();
+            output::json("bundle", &serde_json::json!({ "program": job.name, "folder": folder }));
+            self.line(format!("  written to {folder}"));
+            self.line(format!("  see it again: ir3-equiv verify {folder}"));
+        }
+        Ok(())
     }
 }

@@ -4,3 +4,4 @@ pub mod guards;
 pub(crate) mod panics;
 pub mod random;
 pub mod threads;
+pub mod version;

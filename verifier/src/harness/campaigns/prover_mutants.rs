@@ -134,7 +134,7 @@ pub fn by_hand(folder: &Path, machine: &Target) -> Result<Vec<Candidate>, String
             }
             let after = ["nir", "ir3"].map(|kind| PathBuf::from(format!("{start}.after.{kind}")));
             let after = after.into_iter().find(|path| path.is_file()).ok_or(format!("{path}: no after file"))?;
-            let load = |path: &Path| match report::load(path, machine) {
+            let load = |path: &Path| match report::load(path, Some(*machine)) {
                 Ok(mut programs) if programs.len() == 1 => Ok(programs.remove(0).program),
                 Ok(_) => Err(format!("{}: not one program", path.display())),
                 Err(error) => Err(error.to_string()),

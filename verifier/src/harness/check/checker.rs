@@ -7,7 +7,7 @@ use super::interpreter::{
     DEFAULT_FUEL, Refutation, SourceRuns, beside_driver, compare_runs, source_run, source_runs, target_fuel,
 };
 use crate::harness::check::hook_of;
-use crate::harness::check::{Unknown, Verdict, postconditions};
+use crate::harness::check::{BoundaryAnswer, Unknown, Verdict, postconditions};
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use crate::semantics::header::{Header, HeaderDifference};
@@ -82,6 +82,13 @@ impl ProgramReport {
             Verdict::Refuted(refutation) => Some(&**refutation),
             _ => None,
         })
+    }
+
+    /// The stage that a run refutes and a prover has proved, if there is one: the prover is unsound.
+    pub fn contradicted(&self, proofs: &[BoundaryAnswer]) -> Option<Stage> {
+        let refuted = self.refutation()?.stage;
+        let is_proved = |answer: &&BoundaryAnswer| matches!(answer.verdict, Verdict::Proved { .. });
+        proofs.iter().filter(is_proved).map(|answer| answer.stage).find(|stage| stage.name() == refuted)
     }
 
     /// The stage in which the compiler or an engine panicked, and the message.

@@ -194,35 +194,65 @@ impl Summary {
     }
 }
 
+/// A number with commas between thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of =
+            |count: u64, one: &str, many: &str| format!("{} {}", grouped(count), if count == 1 { one } else { many });
         write!(
             f,
-            "{} programs, {} checks: {}{} tested ({} lanes), {} refuted, {} unknown",
-            self.programs,
-            self.checks,
-            if self.proved > 0 { format!("{} proved, ", self.proved) } else { String::new() },
-            self.tested,
-            self.lanes,
-            self.refuted,
-            self.unknown
+            "{}, {}: {} proved, {} tested, {} refuted, {} unknown",
+            of(self.programs, "program", "programs"),
+            of(self.checks, "boundary", "boundaries"),
+            grouped(self.proved),
+            grouped(self.tested),
+            grouped(self.refuted),
+            grouped(self.unknown)
         )?;
         let reasons = [
             (self.vacuous, "vacuous"),
             (self.out_of_fuel, "out of fuel"),
-            (self.needs_spilling, "need spilling"),
+            (self.needs_spilling, "needs spilling"),
             (self.unsupported, "unsupported"),
             (self.not_shown, "not shown"),
             (self.crashed, "crashed"),
         ];
-        let reasons: Vec<_> = reasons.iter().filter(|r| r.0 > 0).map(|r| format!("{} {}", r.0, r.1)).collect();
+        let reasons: Vec<_> = reasons.iter().filter(|r| r.0 > 0).map(|r| format!("{} {}", r.1, grouped(r.0))).collect();
         if !reasons.is_empty() {
-            write!(f, " ({})", reasons.join(", "))?;
+            write!(f, ": {}", reasons.join(", "))?;
         }
         write!(f, "; {:.1} s of CPU time", self.seconds)?;
         if self.interrupted {
             f.write_str("; interrupted")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_whole_is_one_line() {
+        let mut summary = Summary { programs: 281, checks: 4496, proved: 4460, tested: 4, ..Summary::default() };
+        (summary.unknown, summary.out_of_fuel) = (32, 32);
+        assert_eq!(
+            summary.to_string(),
+            "281 programs, 4,496 boundaries: 4,460 proved, 4 tested, 0 refuted, 32 unknown: out of fuel 32; 0.0 s of CPU time"
+        );
+        assert_eq!(grouped(1_234_567), "1,234,567");
     }
 }

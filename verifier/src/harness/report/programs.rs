@@ -4,7 +4,7 @@ use crate::programs::mesa::input::{FilePosition, InputError, InputKind, Source};
 use crate::programs::mesa::log::Log;
 use crate::semantics::Snapshot;
 use ir3_compiler::{ir3, nir, target::Target};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A program with the name that reports use.
 #[derive(Clone, Debug)]
@@ -13,39 +13,83 @@ pub struct Named {
     pub name: String,
     /// The program.
     pub program: Snapshot,
+    /// The GPU to compile it for.
+    pub target: Target,
 }
 
-/// Loads the programs of a file: one from a `.nir` or `.ir3` text, one for each final-form nir of a log.
+/// A text that has not been parsed.
+#[derive(Clone, Debug)]
+pub struct Unread {
+    path: PathBuf,
+    name: String,
+    is_nir: bool,
+    text: String,
+    /// The lines of the file before the text.
+    skipped: u32,
+    target: Target,
+}
+
+impl Unread {
+    /// Parses and validates the text.
+    ///
+    /// # Errors
+    /// If it is not a valid program; with the position.
+    pub fn read(&self) -> Result<Named, InputError> {
+        let Self { path, name, is_nir, text, skipped, target } = self;
+        let program = match is_nir {
+            true => Snapshot::Nir(Box::new(read_nir(path, text, *skipped)?)),
+            false => Snapshot::Ir3(Box::new(read_ir3(path, text, target)?)),
+        };
+        Ok(Named { name: name.clone(), program, target: *target })
+    }
+}
+
+/// Returns the texts of a file: one of a `.nir` or `.ir3` text, one for each final-form nir of a log. The GPU is the given one; otherwise the
+/// default one of the generation that a log names, or of all.
+///
+/// # Errors
+/// If the file cannot be read, or is of another kind, or is the log of another generation than that of the given GPU.
+pub fn unread(path: &Path, gpu: Option<Target>) -> Result<Vec<Unread>, InputError> {
+    let Source { path, kind, text } = Source::read(path)?;
+    let name = path.display().to_string();
+    if kind != InputKind::Log {
+        let target = gpu.unwrap_or_default();
+        return Ok(vec![Unread { path, name, is_nir: kind == InputKind::Nir, text, skipped: 0, target }]);
+    }
+    let log = Log::read(&path, &text)?;
+    let target = target_of(&path, &log, gpu)?;
+    let sections = log.nir(&path)?;
+    let many = sections.len() > 1;
+    let unread = sections.iter().enumerate().map(|(i, section)| Unread {
+        path: path.clone(),
+        name: if many { format!("{name}#{i}") } else { name.clone() },
+        is_nir: true,
+        text: section.text.clone(),
+        skipped: section.first_line - 1,
+        target,
+    });
+    Ok(unread.collect())
+}
+
+/// The GPU of a log.
+fn target_of(path: &Path, log: &Log, gpu: Option<Target>) -> Result<Target, InputError> {
+    let mut target = gpu;
+    for (line, generation) in log.generations() {
+        let expected = target.get_or_insert_with(|| Target::of_generation(generation));
+        if expected.generation != generation {
+            let place = FilePosition { path: path.to_owned(), line, column: 1 };
+            return Err(InputError::OtherGeneration { place, found: generation, expected: *expected });
+        }
+    }
+    Ok(target.unwrap_or_default())
+}
+
+/// Loads the programs of a file, as [`unread`] finds them.
 ///
 /// # Errors
 /// If the file cannot be read, or is not such a text; with the position.
-pub fn load(path: &Path, target: &Target) -> Result<Vec<Named>, InputError> {
-    let source = Source::read(path)?;
-    let name = path.display().to_string();
-    match source.kind {
-        InputKind::Nir => {
-            let program = Snapshot::Nir(Box::new(read_nir(path, &source.text, 0)?));
-            Ok(vec![Named { name, program }])
-        }
-        InputKind::Ir3 => {
-            let program = Snapshot::Ir3(Box::new(read_ir3(path, &source.text, target)?));
-            Ok(vec![Named { name, program }])
-        }
-        InputKind::Log => {
-            let log = Log::read(path, &source.text)?;
-            let sections = log.nir(path)?;
-            let many = sections.len() > 1;
-            sections
-                .iter()
-                .enumerate()
-                .map(|(i, section)| {
-                    let shader = read_nir(path, &section.text, section.first_line - 1)?;
-                    let name = if many { format!("{name}#{i}") } else { name.clone() };
-                    Ok(Named { name, program: Snapshot::Nir(Box::new(shader)) })
-                })
-                .collect()
-        }
-    }
+pub fn load(path: &Path, gpu: Option<Target>) -> Result<Vec<Named>, InputError> {
+    unread(path, gpu)?.iter().map(Unread::read).collect()
 }
 
 /// Parses and validates nir. The text begins after `skipped` lines of the file.

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use ir3_compiler::log_line::LogLine;
+use ir3_compiler::target::{Generation, Target};
 
 /// A position in a file; line and column count from 1, columns in characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +80,16 @@ pub enum InputError {
     NoNir {
         /// The log.
         path: PathBuf,
+    },
+    /// A log of another generation than that of the GPU to compile for.
+    #[error("{place}: found a log of {found}, expected one of {generation}, that of {expected}", generation = expected.generation)]
+    OtherGeneration {
+        /// The line that names the generation.
+        place: FilePosition,
+        /// The generation of the log.
+        found: Generation,
+        /// The GPU to compile for.
+        expected: Target,
     },
     /// A section of a log that ends in the middle of a program.
     #[error("{place}: the section `{section}` is cut off: found {found}, expected {expected}")]
@@ -170,11 +181,17 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads a file and determines its kind from its name or, if that is not possible, from its text.
+    /// Reads a file, or standard input for `-`, and determines its kind from its name or, if that is not possible, from its text.
     ///
     /// # Errors
     /// If the file cannot be read, is empty, is not text, or is of no known kind.
     pub fn read(path: &Path) -> Result<Self, InputError> {
+        if is_standard_input(path) {
+            let path = Path::new("<stdin>");
+            let mut bytes = Vec::new();
+            io::stdin().lock().read_to_end(&mut bytes).map_err(|cause| unreadable(path, cause))?;
+            return Self::from_bytes(path, bytes);
+        }
         let bytes = fs::read(path).map_err(|cause| unreadable(path, cause))?;
         Self::from_bytes(path, bytes)
     }
@@ -205,7 +222,9 @@ impl Source {
 pub fn collect_paths(paths: &[PathBuf]) -> Result<Vec<PathBuf>, InputError> {
     let mut files = Vec::new();
     for path in paths {
-        if fs::metadata(path).map_err(|cause| unreadable(path, cause))?.is_dir() {
+        if is_standard_input(path) {
+            files.push(path.clone());
+        } else if fs::metadata(path).map_err(|cause| unreadable(path, cause))?.is_dir() {
             let before = files.len();
             walk(path, &mut files)?;
             if files.len() == before {
@@ -259,6 +278,11 @@ fn is_file_test(path: &Path) -> bool {
     let mut start = Vec::with_capacity(START.len());
     let read = fs::File::open(path).and_then(|file| file.take(START.len() as u64).read_to_end(&mut start));
     read.is_ok() && start == START
+}
+
+/// Returns true for `-`.
+fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == "-"
 }
 
 fn unreadable(path: &Path, cause: io::Error) -> InputError {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::input::{FilePosition, InputError};
 use ir3_compiler::log_line::LogLine;
+use ir3_compiler::target::Generation;
 
 /// The kind of a section.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -160,6 +161,18 @@ impl Log {
             });
         }
         Ok(Self { sections })
+    }
+
+    /// The generations that the lines about the code name (`; gpu gen 6, …`), with the numbers of the lines.
+    pub fn generations(&self) -> impl Iterator<Item = (u32, Generation)> {
+        self.sections.iter().flat_map(|section| {
+            let named = |line: &str| {
+                let number = line.strip_prefix("; gpu gen ")?;
+                let number: u32 = number.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()?;
+                Generation::ALL.into_iter().find(|generation| generation.number() == number)
+            };
+            (1..).zip(section.text.lines()).filter_map(move |(at, line)| Some((section.place(at, 1).0, named(line)?)))
+        })
     }
 
     /// Returns the nir sections.

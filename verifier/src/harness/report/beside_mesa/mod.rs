@@ -195,7 +195,7 @@ impl CostTable {
         let finals: Vec<&str> =
             log.sections.iter().filter(|section| is_final(&section.kind)).map(|section| &section.text[..]).collect();
         let statistics = log.statistics();
-        for (position, (stage, named)) in stages.zip(load(path, target)?).enumerate() {
+        for (position, (stage, named)) in stages.zip(load(path, Some(*target))?).enumerate() {
             let Some(statistics) = statistics.iter().find(|statistics| statistics.stage == stage) else { continue };
             let Snapshot::Nir(shader) = &named.program else { continue };
             let counted = finals.get(position).and_then(|text| ir3::text::read(text).ok());

@@ -9,6 +9,7 @@ use crate::programs::planted_bugs;
 use crate::programs::planted_bugs::PlantedBug;
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
+use crate::support::version;
 use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::{ErrorKind, Feature, Features, Options, Stage};
 use ir3_compiler::target::Target;
@@ -74,6 +75,8 @@ pub enum ReadError {
 struct Metadata {
     format: u32,
     version: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    commit: Option<String>,
     gpu: String,
     options: SavedOptions,
     plant: Option<String>,
@@ -158,7 +161,8 @@ pub(super) fn write(case: &Case, evidence: &Evidence) -> String {
     let instructions = |shader: &Shader| shader.instruction_count() as u32;
     let metadata = Metadata {
         format: FORMAT,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        version: version::VERSION.to_owned(),
+        commit: version::COMMIT.map(str::to_owned),
         gpu: target.name.to_owned(),
         options: SavedOptions::of(options),
         plant: plant.map(|plant| plant.name.to_owned()),
@@ -340,7 +344,7 @@ fn content(path: &Path, expected: &'static str) -> Result<String, ReadError> {
 
 fn program(path: &Path, expected: &'static str) -> Result<Shader, ReadError> {
     content(path, expected)?;
-    let mut programs = crate::harness::report::load(path, &Target::default())?;
+    let mut programs = crate::harness::report::load(path, None)?;
     match programs.pop().map(|named| named.program) {
         Some(Snapshot::Nir(shader)) => Ok(*shader),
         _ => Err(ReadError::NoFile { path: path.to_owned(), expected }),

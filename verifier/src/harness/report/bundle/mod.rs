@@ -138,8 +138,14 @@ impl Case {
     pub fn folder_name(&self) -> String {
         let Symptom { failure, stage, .. } = &self.symptom;
         let plant = self.plant.map(|plant| format!("{}-", plant.name)).unwrap_or_default();
-        let origin = self.origin.to_string();
-        // Names come from paths; the end of a long one is more specific than its beginning.
+        let origin = match &self.origin {
+            // Only the name of the file: its folders are those of one machine.
+            ProgramOrigin::File(path) | ProgramOrigin::Artifact(path) => {
+                path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned()
+            }
+            ProgramOrigin::Seed { .. } => self.origin.to_string(),
+        };
+        // The end of a long name is more specific than its beginning.
         let skip = origin.chars().count().saturating_sub(80);
         let origin: String = origin.chars().skip(skip).collect();
         let now = (&self.program, self.target, self.options);

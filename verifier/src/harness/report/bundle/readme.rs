@@ -4,6 +4,7 @@ use super::{Case, Evidence, ProgramOrigin};
 use crate::harness::reduce::Failure;
 use crate::semantics::environment::sync::Synchronized;
 use crate::semantics::interp::Difference;
+use crate::support::version;
 use ir3_compiler::nir;
 use ir3_compiler::pipeline::Features;
 use std::fmt::{self, Write as _};
@@ -257,7 +258,7 @@ fn facts(text: &mut String, case: &Case) -> fmt::Result {
             writeln!(text, "- size: {instructions} instructions of nir, not reduced (`ir3-equiv reduce` does that)")?
         }
     }
-    writeln!(text, "- ir3-equiv {}", env!("CARGO_PKG_VERSION"))?;
+    writeln!(text, "- ir3-equiv {}", version::LINE)?;
     writeln!(text)
 }
 

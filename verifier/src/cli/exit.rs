@@ -1,0 +1,115 @@
+//! The exit codes. README has the same table; `tests/exit_codes.rs` has a test for each row.
+
+use crate::interrupt;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// The result of a run, as its exit code says it. In order: the later one counts if there are several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exit {
+    /// Everything asked for was checked, and passed.
+    Passed,
+    /// Nothing was refuted, but something asked for was not reached: a boundary is unknown, or `--require` or the least
+    /// share of a campaign is not met.
+    Unmet,
+    /// Nothing was checked: there is no program, or no boundary has a verdict other than *unknown*.
+    Nothing,
+    /// A signal ended the run early; nothing was refuted until then.
+    Interrupted,
+    /// An input or the command line is not valid.
+    Bad,
+    /// Something could not be written: standard output, or a folder or file of an option.
+    Unwritten,
+    /// Something was refuted, or the compiler crashed.
+    Refuted,
+    /// Engines contradict each other: one of them is unsound.
+    Unsound,
+}
+
+impl Exit {
+    /// The exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Passed => 0,
+            Self::Refuted => 1,
+            Self::Bad => 2,
+            Self::Unmet => 3,
+            Self::Nothing => 4,
+            Self::Unsound => 5,
+            // EX_IOERR, as LLVM's tools have it.
+            Self::Unwritten => 74,
+            // As a shell has it for a process that the signal killed.
+            Self::Interrupted => 128 + interrupt::signal(),
+        }
+    }
+
+    /// The word of JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Refuted => "refuted",
+            Self::Bad => "bad-input",
+            Self::Unmet => "unmet",
+            Self::Nothing => "nothing-checked",
+            Self::Unsound => "unsound",
+            Self::Unwritten => "unwritten",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// This exit if a condition holds, otherwise a pass.
+    pub fn when(self, condition: bool) -> Self {
+        if condition { self } else { Self::Passed }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// An error that ends the program: it is printed.
+pub type Failure = Box<dyn std::error::Error>;
+
+/// A file or folder that cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: cannot be written: {cause}")]
+pub struct Unwritten {
+    path: String,
+    cause: std::io::Error,
+}
+
+impl Unwritten {
+    /// The error of a path, with the system's reason.
+    pub fn new(path: &Path, cause: std::io::Error) -> Self {
+        Self { path: path.display().to_string(), cause }
+    }
+}
+
+/// Creates a folder and a file in it, and removes the file and what was created of the folder: a run of hours must not end with what
+/// it cannot write.
+///
+/// # Errors
+/// If the folder cannot be written.
+pub fn try_folder(folder: &Path) -> Result<(), Unwritten> {
+    let failed = |cause| Unwritten::new(folder, cause);
+    let missing: Vec<&Path> =
+        folder.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists()).collect();
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    let file = folder.join(format!(".{}.partial", std::process::id()));
+    let written = std::fs::write(&file, b"");
+    // A folder that is not empty by now belongs to another process.
+    let removed = std::fs::remove_file(&file);
+    missing.into_iter().for_each(|path| drop(std::fs::remove_dir(path)));
+    written.and(removed).map_err(failed)
+}
+
+/// The exit of an error.
+pub fn of_failure(failure: &(dyn std::error::Error + 'static)) -> Exit {
+    use ir3_verifier::harness::report::bundle::{ReduceError, WriteError};
+    let unwritten = failure.is::<Unwritten>()
+        || failure.is::<WriteError>()
+        || matches!(failure.downcast_ref(), Some(ReduceError::Write(_)));
+    if unwritten { Exit::Unwritten } else { Exit::Bad }
+}

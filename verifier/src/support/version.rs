@@ -1,0 +1,10 @@
+//! The version of the program, and the commit that it was built from.
+
+/// The version of the package.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The commit, with `-dirty` after it if the sources had changes; `None` if it was built without git.
+pub const COMMIT: Option<&str> = option_env!("IR3_COMMIT");
+
+/// Both, in one line.
+pub const LINE: &str = env!("IR3_VERSION");

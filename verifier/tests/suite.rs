@@ -8,6 +8,7 @@ mod allocation_property;
 mod bundle;
 mod counterexamples;
 mod equivalence;
+mod examples;
 mod file_tests;
 mod fuzz_targets;
 mod generate;

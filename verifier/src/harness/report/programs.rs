@@ -20,7 +20,21 @@ pub struct Named {
 /// # Errors
 /// If the file cannot be read, or is not such a text; with the position.
 pub fn load(path: &Path, target: &Target) -> Result<Vec<Named>, InputError> {
-    let source = Source::read(path)?;
+    programs_of(path, Source::read(path)?, target)
+}
+
+/// Reads the first program of a text in nir or ir3, or of a log.
+///
+/// # Errors
+/// If it is not such a text; with the position.
+pub fn parse(text: &str, target: &Target) -> Result<Snapshot, InputError> {
+    let path = Path::new("text");
+    let programs = programs_of(path, Source::from_bytes(path, text.into())?, target)?;
+    let first = programs.into_iter().next().map(|named| named.program);
+    first.ok_or_else(|| InputError::NoNir { path: path.to_owned() })
+}
+
+fn programs_of(path: &Path, source: Source, target: &Target) -> Result<Vec<Named>, InputError> {
     let name = path.display().to_string();
     match source.kind {
         InputKind::Nir => {

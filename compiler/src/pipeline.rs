@@ -4,6 +4,7 @@
 //! [`compilation`](crate::compilation) runs them one after the other; a single stage is [`run_nir_stage`], [`select`] or [`run_stage`], by the language that it reads.
 
 mod features;
+mod own_pass;
 #[cfg(test)]
 mod probe;
 
@@ -11,6 +12,7 @@ pub use crate::regalloc::RegisterLimit;
 use crate::target::Target;
 use crate::{ir3, lower_samgq, nir, nir_passes, opt, regalloc, schedule};
 pub use features::Features;
+pub use own_pass::OwnPass;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -55,6 +57,8 @@ enum Need {
     Optional,
     /// It always runs.
     Always,
+    /// It runs if the options have a pass for it.
+    Given,
 }
 
 /// The kind of changes that a stage makes.
@@ -112,12 +116,9 @@ macro_rules! stages {
             /// The stages on nir, in order.
             pub const NIR: [Self; [$(Self::$nir),*].len()] = [$(Self::$nir),*];
 
-            /// Every stage whose result is an ir3 program, in order.
-            pub const ALL: [Self; [$(Self::$stage,)* $(#[cfg(test)] Self::$test,)*].len()] =
+            /// The stages whose result is an ir3 program, in order.
+            const IR3: [Self; [$(Self::$stage,)* $(#[cfg(test)] Self::$test,)*].len()] =
                 [$(Self::$stage,)* $(#[cfg(test)] Self::$test,)*];
-
-            /// The last stage.
-            pub const LAST: Self = Self::ALL[Self::ALL.len() - 1];
         }
 
         /// Something that the backend can do without: an optional stage, or a part of a stage that is worth something by itself. Each
@@ -129,7 +130,7 @@ macro_rules! stages {
             $($($(#[$test_part_doc])* #[cfg(test)] $test_part,)*)*
         }
 
-        static ROWS: [StageRow; Stage::NIR.len() + Stage::ALL.len()] = [
+        static ROWS: [StageRow; Stage::NIR.len() + Stage::IR3.len()] = [
             $(StageRow { name: $nir_name, need: Need::$nir_need, kind: StageKind::Computes, functions: $nir_functions },)*
             $(StageRow { name: $name, need: Need::$need, kind: StageKind::$kind, functions: $functions },)*
             $(
@@ -275,6 +276,14 @@ stages! {
                 Ok(())
             },
         };
+        /// A pass that the caller brings along: [`Options::own_pass`].
+        OwnPass = "own-pass", Given, Computes, [], Functions::Ir3 {
+            is_needed: |_, context| Ok(context.options.own_pass.is_some()),
+            run: |program, context| match context.options.own_pass {
+                Some(pass) => pass.run(program, context.target),
+                None => Ok(()),
+            },
+        };
         /// The instructions of each block are ordered so that results are there when they are read.
         Schedule = "schedule", Always, Moves, [
             /// Instructions are put in order.
@@ -358,9 +367,26 @@ stages! {
 }
 
 impl Stage {
-    /// Every stage, in order.
+    /// Every stage of the backend whose result is an ir3 program, in order: all but [`Stage::OwnPass`].
+    pub const ALL: [Self; Self::IR3.len() - 1] = {
+        let mut all = [Self::Select; Self::IR3.len() - 1];
+        let (mut i, mut count) = (0, 0);
+        while i < Self::IR3.len() {
+            if !matches!(Self::IR3[i], Self::OwnPass) {
+                all[count] = Self::IR3[i];
+                count += 1;
+            }
+            i += 1;
+        }
+        all
+    };
+
+    /// The last stage.
+    pub const LAST: Self = Self::IR3[Self::IR3.len() - 1];
+
+    /// Every stage, in order, with [`Stage::OwnPass`].
     pub fn every() -> impl Iterator<Item = Self> {
-        Self::NIR.into_iter().chain(Self::ALL)
+        Self::NIR.into_iter().chain(Self::IR3)
     }
 
     fn row(self) -> &'static StageRow {
@@ -436,18 +462,25 @@ pub struct Options {
     pub last: Stage,
     /// The limit on the number of registers.
     pub registers: RegisterLimit,
+    /// The pass of the caller that runs as [`Stage::OwnPass`].
+    pub own_pass: Option<OwnPass>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { features: Features::all(), last: Stage::LAST, registers: RegisterLimit::Target }
+        Self { features: Features::all(), last: Stage::LAST, registers: RegisterLimit::Target, own_pass: None }
     }
 }
 
 impl Options {
     /// Returns true if `stage` runs.
     pub fn runs(&self, stage: Stage) -> bool {
-        stage <= self.last && (!stage.is_optional() || self.features.iter().any(|feature| feature.stage() == stage))
+        let is_wanted = match stage.row().need {
+            Need::Always => true,
+            Need::Optional => self.features.iter().any(|feature| feature.stage() == stage),
+            Need::Given => self.own_pass.is_some(),
+        };
+        stage <= self.last && is_wanted
     }
 
     /// The same options without a feature.

@@ -74,8 +74,8 @@ struct Tally {
     compiled: usize,
     accesses: usize,
     /// By the stage.
-    instructions: [usize; Stage::ALL.len() + Stage::NIR.len()],
-    times: [Duration; Stage::ALL.len() + Stage::NIR.len()],
+    instructions: [usize; Stage::LAST as usize + 1],
+    times: [Duration; Stage::LAST as usize + 1],
     refused: BTreeMap<String, Vec<String>>,
     internal: usize,
     /// Programs that fail a check after a stage.

@@ -9,6 +9,7 @@ mod bundle;
 mod counterexamples;
 mod equivalence;
 mod exit_codes;
+mod examples;
 mod file_tests;
 mod fuzz_targets;
 mod generate;

@@ -7,14 +7,11 @@ use crate::values;
 use crate::{Format, Gpu, Planted, Stages, interrupt, output};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use ir3_compiler::pipeline::Options;
 use ir3_verifier::harness::campaigns::fuzzing::{Campaign, Counts, Finding, Limits};
 use ir3_verifier::harness::check::{EngineKind, Summary, Verdict};
 use ir3_verifier::harness::report::bundle;
-use ir3_verifier::harness::report::bundle::{Case, ProgramOrigin};
+use ir3_verifier::harness::report::bundle::Case;
 use ir3_verifier::programs::generator::Profile;
-use ir3_verifier::programs::seeds::env_seeds;
-use ir3_verifier::semantics::environment::env::Env;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -236,7 +233,7 @@ impl Fuzz {
         let mut findings = Findings::default();
         let mut found = |finding: &Finding<'_>| {
             if finding.failed {
-                match self.keep(finding) {
+                match self.keep(campaign, finding) {
                     Ok((case, folder)) => {
                         bar.suspend(|| announce(format, finding, &case, &folder));
                         findings.bundles.push(folder);
@@ -276,15 +273,9 @@ impl Fuzz {
     }
 
     /// Writes the bundle of a failure.
-    fn keep(&self, finding: &Finding<'_>) -> Result<(Case, PathBuf), Lost> {
-        let Finding { profile, seed, registers, plant, .. } = *finding;
-        let chosen = || env_seeds(seed, self.runs).into_iter().map(Env::from_seed).collect();
-        let envs: Vec<Env> = finding.env.map_or_else(chosen, |env| vec![env.clone()]);
-        let options = Options { registers, ..self.stages.options() };
-        let origin = ProgramOrigin::Seed { seed, profile };
-        let shader = finding.generated.shader.clone();
-        let case = Case::find(shader, self.gpu.target(), options, plant, &envs, origin)
-            .ok_or(Lost::Passed { profile, seed })?;
+    fn keep(&self, campaign: &Campaign, finding: &Finding<'_>) -> Result<(Case, PathBuf), Lost> {
+        let Finding { profile, seed, .. } = *finding;
+        let case = campaign.case(finding).ok_or(Lost::Passed { profile, seed })?;
         let folder = bundle::write(&self.failures, &case)?;
         Ok((case, folder))
     }

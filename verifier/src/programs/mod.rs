@@ -3,11 +3,12 @@
 //! [`mesa`] reads input files and Mesa's logs; [`generator`] makes programs from bytes and seeds. The others make pairs
 //! of programs: [`mutations`] random single changes, [`equivalent_pairs`] pairs that are equivalent by construction,
 //! [`divergence`] and [`adversarial`] pairs against the soundness of proofs, [`planted_bugs`] compilers with a bug.
-//! [`seeds`] derives the seeds of a campaign.
+//! [`foreign`] is the way in for the programs of other compilers. [`seeds`] derives the seeds of a campaign.
 
 pub mod adversarial;
 pub mod divergence;
 pub mod equivalent_pairs;
+pub mod foreign;
 pub mod generator;
 pub mod mesa;
 pub mod mutations;

@@ -8,6 +8,7 @@
 use crate::harness::check::{
     BoundaryAnswer, COMPILER, Checker, EngineKind, Engines, ProgramReport, Spills, Summary, Verdict, plant_of,
 };
+use crate::harness::report::bundle::{Case, ProgramOrigin};
 use crate::programs::generator;
 use crate::programs::generator::{Features, Generated, Profile};
 use crate::programs::planted_bugs::PlantedBug;
@@ -53,6 +54,28 @@ pub struct Campaign {
     pub engines: Engines,
     /// A bug that is planted into the backend.
     pub plant: Option<&'static PlantedBug>,
+}
+
+/// A thousand programs of all profiles on the default GPU, compared by runs, until the first failure.
+impl Default for Campaign {
+    fn default() -> Self {
+        Self {
+            target: Target::default(),
+            seed: 1,
+            profiles: Profile::ALL.to_vec(),
+            registers: Limits::ByProfile,
+            options: Options::default(),
+            first: 0,
+            programs: Some(1000),
+            time: None,
+            jobs: threads::default_jobs(),
+            runs: 1,
+            keep_going: false,
+            refusals: false,
+            engines: Engines { kinds: vec![EngineKind::Interpreter], ..Engines::default() },
+            plant: None,
+        }
+    }
 }
 
 /// The register limits of the programs of a campaign.
@@ -220,6 +243,18 @@ impl Campaign {
     fn check(&self, checker: &mut Checker, shader: &Shader, envs: &[Env]) -> ProgramReport {
         let mut change = self.plant.map(PlantedBug::change);
         checker.program(shader, envs, plant_of(&mut change))
+    }
+
+    /// The failure that a finding of this campaign shows, for a [bundle](crate::harness::report::bundle). `None` if the program does not fail when it is run again.
+    pub fn case(&self, finding: &Finding<'_>) -> Option<Case> {
+        let Finding { profile, seed, registers, plant, .. } = *finding;
+        let envs = match finding.env {
+            Some(env) => vec![env.clone()],
+            None => Env::from_seeds(&env_seeds(seed, self.runs)),
+        };
+        let options = Options { registers, ..self.options };
+        let origin = ProgramOrigin::Seed { seed, profile };
+        Case::find(finding.generated.shader.clone(), self.target, options, plant, &envs, origin)
     }
 
     /// Runs the campaign. `found` is called for each refuted, crashing or refused program as soon as there is one,

@@ -1,7 +1,7 @@
 //! Reduction of the compiler options and the GPU of a failure.
 //!
 //! - Stages after the failing one are left out, and so is each feature that can be disabled: fewer passes to look at.
-//! - All registers of the GPU.
+//! - All registers of the GPU, and no pass of the caller.
 //! - An older GPU: one of each generation, the oldest first, in the order of the table of GPUs.
 //!
 //! A failure that also occurs on an older GPU has a cause that the generations share, and the rest of the reduction
@@ -30,6 +30,7 @@ fn options(now: Options, failure: &Failure) -> Vec<Options> {
         all.push(Options { last, ..now });
     }
     all.push(Options { registers: RegisterLimit::Target, ..now });
+    all.push(Options { own_pass: None, ..now });
     all.push(Options { features: Features::empty(), ..now });
     all.extend(now.features.iter().map(|feature| now.without(feature)));
     all.retain(|options| *options != now);

@@ -8,4 +8,4 @@ pub mod difference;
 mod programs;
 pub mod shader_db;
 
-pub use programs::{Named, Unread, load, unread};
+pub use programs::{Named, Unread, load, parse, unread};

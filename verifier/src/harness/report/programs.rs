@@ -50,7 +50,10 @@ impl Unread {
 /// # Errors
 /// If the file cannot be read, or is of another kind, or is the log of another generation than that of the given GPU.
 pub fn unread(path: &Path, gpu: Option<Target>) -> Result<Vec<Unread>, InputError> {
-    let Source { path, kind, text } = Source::read(path)?;
+    texts_of(Source::read(path)?, gpu)
+}
+
+fn texts_of(Source { path, kind, text }: Source, gpu: Option<Target>) -> Result<Vec<Unread>, InputError> {
     let name = path.display().to_string();
     if kind != InputKind::Log {
         let target = gpu.unwrap_or_default();
@@ -90,6 +93,17 @@ fn target_of(path: &Path, log: &Log, gpu: Option<Target>) -> Result<Target, Inpu
 /// If the file cannot be read, or is not such a text; with the position.
 pub fn load(path: &Path, gpu: Option<Target>) -> Result<Vec<Named>, InputError> {
     unread(path, gpu)?.iter().map(Unread::read).collect()
+}
+
+/// Reads the first program of a text in nir or ir3, or of a log.
+///
+/// # Errors
+/// If it is not such a text; with the position.
+pub fn parse(text: &str, target: &Target) -> Result<Snapshot, InputError> {
+    let path = Path::new("text");
+    let texts = texts_of(Source::from_bytes(path, text.into())?, Some(*target))?;
+    let first = texts.first().ok_or_else(|| InputError::NoNir { path: path.to_owned() })?;
+    Ok(first.read()?.program)
 }
 
 /// Parses and validates nir. The text begins after `skipped` lines of the file.

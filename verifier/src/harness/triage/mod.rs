@@ -43,6 +43,12 @@ pub struct TriageOptions {
     pub time: Option<Duration>,
 }
 
+impl Default for TriageOptions {
+    fn default() -> Self {
+        Self { jobs: threads::default_jobs(), reduce: true, limit: 3, time: None }
+    }
+}
+
 /// The progress of a triage.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {

@@ -11,7 +11,7 @@ use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use crate::support::version;
 use ir3_compiler::nir::Shader;
-use ir3_compiler::pipeline::{ErrorKind, Feature, Features, Options, Stage};
+use ir3_compiler::pipeline::{ErrorKind, Feature, Features, Options, OwnPass, Stage};
 use ir3_compiler::target::Target;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -103,6 +103,9 @@ struct SavedOptions {
     features: Vec<String>,
     last: String,
     registers: String,
+    /// The name of the caller's own pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    own_pass: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -125,9 +128,10 @@ enum SavedOrigin {
 impl SavedOptions {
     fn of(options: &Options) -> Self {
         // Destructured so that a new option cannot be forgotten here.
-        let Options { features, last, registers } = *options;
+        let Options { features, last, registers, own_pass } = *options;
         let features = features.iter().map(|feature| feature.name().to_owned()).collect();
-        Self { features, last: last.name().to_owned(), registers: registers.to_string() }
+        let own_pass = own_pass.map(|pass| pass.name.to_owned());
+        Self { features, last: last.name().to_owned(), registers: registers.to_string(), own_pass }
     }
 }
 
@@ -286,12 +290,17 @@ impl Fields<'_> {
     }
 
     fn options(&self, saved: SavedOptions) -> Result<Options, ReadError> {
-        let SavedOptions { features, last, registers } = saved;
+        let SavedOptions { features, last, registers, own_pass } = saved;
+        let own_pass = own_pass.map(|name| {
+            let expected = "a pass that this program has made (`OwnPass::new`): only that program can run it";
+            OwnPass::by_name(&name).ok_or_else(|| self.bad("own_pass", &name, expected))
+        });
+        let own_pass = own_pass.transpose()?;
         let features = features.iter().map(|name| self.feature(name)).collect::<Result<Features, _>>()?;
         let last = self.stage("last", &last)?;
         let registers =
             registers.parse().map_err(|_| self.bad("registers", &registers, "a number, `min`, `min+N` or `target`"))?;
-        Ok(Options { features, last, registers })
+        Ok(Options { features, last, registers, own_pass })
     }
 
     fn feature(&self, name: &str) -> Result<Feature, ReadError> {

@@ -236,6 +236,9 @@ fn facts(text: &mut String, case: &Case) -> fmt::Result {
     if options.registers != Default::default() {
         chosen.push(format!("`--max-registers {}`", options.registers));
     }
+    if let Some(pass) = options.own_pass {
+        chosen.push(format!("the pass `{}` of the program that found this", pass.name));
+    }
     writeln!(text, "- options: {}", if chosen.is_empty() { "the default ones".to_owned() } else { chosen.join(", ") })?;
     if let Some(plant) = plant {
         writeln!(text, "- planted bug: `--plant {}`", plant.name)?;

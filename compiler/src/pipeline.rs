@@ -9,6 +9,7 @@ mod own_pass;
 mod probe;
 
 pub use crate::regalloc::RegisterLimit;
+use crate::select::SelectError;
 use crate::target::Target;
 use crate::{ir3, lower_samgq, nir, nir_passes, opt, regalloc, schedule};
 pub use features::Features;
@@ -511,7 +512,31 @@ pub struct CompileError {
     /// The kind of reason.
     pub kind: ErrorKind,
     /// The reason, with the operation and its location.
-    pub reason: String,
+    pub reason: Refusal,
+}
+
+/// The reason for which a program is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Selection cannot translate it.
+    #[error(transparent)]
+    Select(#[from] SelectError),
+    /// Registers cannot be assigned.
+    #[error(transparent)]
+    Registers(#[from] regalloc::Error),
+    /// A postcondition of a stage does not hold.
+    #[error("{0}")]
+    Postcondition(String),
+}
+
+impl Refusal {
+    /// The reason without its location, for comparisons.
+    pub fn without_location(&self) -> String {
+        match self {
+            Self::Select(SelectError { operation, reason, .. }) => format!("{operation}: {reason}"),
+            Self::Registers(_) | Self::Postcondition(_) => self.to_string(),
+        }
+    }
 }
 
 impl CompileError {
@@ -527,7 +552,7 @@ impl CompileError {
             regalloc::Error::Unsupported { .. } => ErrorKind::Unsupported,
             regalloc::Error::Malformed { .. } => ErrorKind::Internal,
         };
-        Self { stage, kind, reason: error.to_string() }
+        Self { stage, kind, reason: error.into() }
     }
 }
 
@@ -550,7 +575,7 @@ pub fn select(shader: &nir::Shader, target: &Target) -> Result<ir3::Program, Com
     crate::select::run(shader, target).map_err(|error| CompileError {
         stage: Stage::Select,
         kind: ErrorKind::Unsupported,
-        reason: error.to_string(),
+        reason: error.into(),
     })
 }
 

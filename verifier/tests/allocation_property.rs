@@ -162,10 +162,10 @@ fn try_program(seed: u64, profile: Profile, target: &Target) -> Option<Tried> {
     for stage in stages {
         if let Err(error) = run_stage(stage, &mut program, target, &options) {
             assert_eq!(error.kind, ErrorKind::NeedsSpilling, "{place}: {error}");
-            let named = error.reason.contains("with all else in memory") || error.reason.contains("no private memory");
+            let why = error.reason.to_string();
+            let named = why.contains("with all else in memory") || why.contains("no private memory");
             assert!(named && stage == Stage::Spill, "{place}: {error}");
-            let reason =
-                if error.reason.contains("no private memory") { "no private memory" } else { "below the least" };
+            let reason = if why.contains("no private memory") { "no private memory" } else { "below the least" };
             let refused = Some(reason.to_owned());
             return Some(Tried { limit, given: 0, refused, spilled: false, used_last: false, shifted: Ok(()) });
         }

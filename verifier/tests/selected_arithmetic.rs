@@ -260,7 +260,7 @@ fn check(gpu: &str) -> (usize, BTreeMap<String, Vec<String>>, Vec<String>) {
         let program = match select::run(&shader(&case), &target) {
             Ok(program) => program,
             Err(error) => {
-                refused.entry(error.reason).or_default().push(case.name());
+                refused.entry(error.reason.to_string()).or_default().push(case.name());
                 continue;
             }
         };

@@ -114,7 +114,7 @@ fn what_has_no_private_memory_says_so() {
         assert!(report.refutation().is_none() && report.crash().is_none());
         if let Some(error) = report.refusal {
             assert_eq!((error.stage, error.kind), (Stage::Spill, ErrorKind::NeedsSpilling));
-            assert!(error.reason.starts_with("a330 has no private memory to spill to: needs "), "{error}");
+            assert!(error.reason.to_string().starts_with("a330 has no private memory to spill to: needs "), "{error}");
             refused += 1;
         }
     }

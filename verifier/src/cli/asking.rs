@@ -152,7 +152,7 @@ impl Table {
                 ms(99),
                 ms(100)
             ));
-            let mut reasons: Vec<(&String, &u64)> = total.reasons.iter().collect();
+            let mut reasons: Vec<_> = total.reasons.iter().collect();
             reasons.sort_by_key(|&(why, n)| (std::cmp::Reverse(n), why));
             for (why, n) in reasons.into_iter().take(12) {
                 output::line(&format!("  {n} × {why}"));

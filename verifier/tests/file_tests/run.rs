@@ -141,7 +141,7 @@ fn validate(program: &Snapshot, case: &FileCase, is_input: bool) -> Result<(), S
 fn run(case: &FileCase, input: &Snapshot) -> Result<Snapshot, String> {
     match (case.pass, input) {
         (CasePass::Stage(Stage::Select), Snapshot::Nir(shader)) => {
-            let program = pipeline::select(shader, &case.target).map_err(|error| error.reason)?;
+            let program = pipeline::select(shader, &case.target).map_err(|error| error.reason.to_string())?;
             Ok(Snapshot::Ir3(Box::new(program)))
         }
         (CasePass::Stage(stage), Snapshot::Nir(shader)) => {
@@ -151,7 +151,8 @@ fn run(case: &FileCase, input: &Snapshot) -> Result<Snapshot, String> {
         }
         (CasePass::Stage(stage), Snapshot::Ir3(program)) => {
             let mut program = program.clone();
-            pipeline::run_stage(stage, &mut program, &case.target, &case.options).map_err(|error| error.reason)?;
+            pipeline::run_stage(stage, &mut program, &case.target, &case.options)
+                .map_err(|error| error.reason.to_string())?;
             Ok(Snapshot::Ir3(program))
         }
         (CasePass::Delays, Snapshot::Ir3(program)) => {

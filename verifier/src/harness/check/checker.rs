@@ -7,7 +7,7 @@ use super::interpreter::{
     DEFAULT_FUEL, Refutation, SourceRuns, beside_driver, compare_runs, source_run, source_runs, target_fuel,
 };
 use crate::harness::check::hook_of;
-use crate::harness::check::{BoundaryAnswer, Unknown, Verdict, postconditions};
+use crate::harness::check::{BoundaryAnswer, Unknown, Unsupported, Verdict, postconditions};
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use crate::semantics::header::{Header, HeaderDifference};
@@ -200,7 +200,7 @@ impl Checker {
         let mut previous = match self.run_nir(shader, envs) {
             Ok(outcomes) => outcomes,
             Err(reason) => {
-                let verdict = Verdict::Unknown(Unknown::Unsupported(reason.to_string()));
+                let verdict = Verdict::Unknown(Unknown::Unsupported(reason.into()));
                 report.boundaries.push((Stage::Select, verdict, start.elapsed()));
                 return;
             }
@@ -367,7 +367,7 @@ impl Checker {
         previous: &mut [Outcome],
         vacuous: &str,
     ) -> Result<Verdict, (usize, Difference)> {
-        let unsupported = |error: interp::Unsupported| Ok(Verdict::Unknown(Unknown::Unsupported(error.to_string())));
+        let unsupported = |error: interp::Unsupported| Ok(Verdict::Unknown(Unknown::Unsupported(error.into())));
         match program {
             ProgramRef::Nir(shader) => match interp::nir::Decoded::new(shader) {
                 Ok(decoded) => compare_runs(envs, previous, vacuous, &mut self.scratch, |env, fuel, scratch| {
@@ -407,10 +407,12 @@ fn refused(report: &mut ProgramReport, error: CompileError) {
 
 /// Converts a refusal of the compiler to the reason of an unknown verdict.
 pub(super) fn refusal(error: &CompileError) -> Unknown {
-    let why = error.reason.clone();
+    let why = error.reason.to_string();
     match error.kind {
         ErrorKind::NeedsSpilling => Unknown::NeedsSpilling(why),
-        ErrorKind::Unsupported => Unknown::Unsupported(why),
+        ErrorKind::Unsupported => {
+            Unknown::Unsupported(Unsupported { message: why, what: error.reason.without_location() })
+        }
         // The compiler broke its own rules: a failure, like a panic.
         ErrorKind::Internal => Unknown::Crashed(why),
     }

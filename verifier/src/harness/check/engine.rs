@@ -5,9 +5,9 @@
 //! engine is an unknown verdict.
 
 use super::snapshots::{Snapshots, StageSnapshots, hook_of};
-use super::{Plant, Smt, Unknown, Verdict, checker, compare_snapshots};
+use super::{Plant, Smt, Unknown, Unsupported, Verdict, checker, compare_snapshots};
 use crate::programs::Question;
-use crate::prove::registers;
+use crate::prove::registers::{self, RegisterFailure};
 use crate::semantics::Snapshot;
 use crate::support::panics::{Panicked, catch};
 use cpu_time::ThreadTime;
@@ -114,10 +114,10 @@ impl Engine for Registers {
         let (Snapshot::Ir3(before), Snapshot::Ir3(after)) = (question.before, question.after) else { return None };
         Some(match registers::prove(before, after, question.machine) {
             Ok(proof) => Verdict::Proved { assumptions: proof.assumptions },
-            Err(registers::RegisterFailure::Unsupported { site, what }) => {
-                Verdict::Unknown(Unknown::Unsupported(format!("{site}: {what}")))
+            Err(RegisterFailure::Unsupported { site, what }) => {
+                Verdict::Unknown(Unknown::Unsupported(Unsupported { message: format!("{site}: {what}"), what }))
             }
-            Err(failure) => Verdict::Unknown(Unknown::NotShown(failure.to_string())),
+            Err(failure) => Verdict::Unknown(Unknown::NotShown(failure.into())),
         })
     }
 }

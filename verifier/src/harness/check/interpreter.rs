@@ -124,7 +124,7 @@ pub fn compare_snapshots(before: &Snapshot, after: &Snapshot, target: &Target, e
         return (Verdict::Refuted(Box::new(refutation)), start.elapsed());
     }
     let verdict = try_compare(before, after, target, envs)
-        .unwrap_or_else(|error| Verdict::Unknown(Unknown::Unsupported(error.to_string())));
+        .unwrap_or_else(|error| Verdict::Unknown(Unknown::Unsupported(error.into())));
     (verdict, start.elapsed())
 }
 

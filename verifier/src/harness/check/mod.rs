@@ -23,4 +23,4 @@ pub use smt::Smt;
 pub(crate) use snapshots::hook_of;
 pub use snapshots::{Snapshots, StageSnapshots};
 pub use tally::Tally;
-pub use verdict::{Check, Summary, Unknown, Verdict};
+pub use verdict::{Check, NotShown, Summary, Unknown, Unsupported, Verdict};

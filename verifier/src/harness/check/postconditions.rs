@@ -6,7 +6,7 @@
 
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::ir3::{Opcode, PhysReg, Place, Program, RegClass, RegFile, Src, WriteMask};
-use ir3_compiler::pipeline::{CompileError, ErrorKind, Options, Stage};
+use ir3_compiler::pipeline::{CompileError, ErrorKind, Options, Refusal, Stage};
 use ir3_compiler::regalloc;
 use ir3_compiler::target::{RegisterFiles, Target};
 
@@ -47,7 +47,7 @@ pub fn broken(stage: Stage, program: &Program, target: &Target, terms: &Terms) -
     };
     let elsewhere = || (stage >= Stage::RegisterAllocation).then(|| moved(&terms.given, &given(program)))?;
     let reason = form().or_else(files).or_else(elsewhere)?;
-    Some(CompileError { stage, kind: ErrorKind::Internal, reason })
+    Some(CompileError { stage, kind: ErrorKind::Internal, reason: Refusal::Postcondition(reason) })
 }
 
 /// The registers of all general inputs and outputs, in layout order.
@@ -231,7 +231,7 @@ mod tests {
                         continue;
                     }
                     assert!(refuted.is_none(), "seed {seed}, {what}, {behind:?}: {refuted:?}");
-                    let found = report.refusal.map(|error| (error.stage, error.reason));
+                    let found = report.refusal.map(|error| (error.stage, error.reason.to_string()));
                     if some == 0 {
                         continue;
                     }

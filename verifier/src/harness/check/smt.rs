@@ -3,7 +3,7 @@
 //! Proofs are cached in a folder, if there is one, by the texts of the two programs. Other verdicts are not cached,
 //! since they depend on the limits of the search.
 
-use crate::harness::check::{Unknown, Verdict, compare_snapshots};
+use crate::harness::check::{NotShown, Unknown, Verdict, compare_snapshots};
 use crate::prove::lemmas;
 use crate::prove::simulation;
 use crate::prove::simulation::{Limits, SimulationFailure};
@@ -47,7 +47,7 @@ impl Smt {
             None => Box::new(Z3 { floats: self.floats }),
             Some(folder) => match Recording::new(Z3 { floats: self.floats }, folder, self.floats) {
                 Ok(recording) => Box::new(recording),
-                Err(error) => return Verdict::Unknown(Unknown::Unsupported(failed("make", folder, &error))),
+                Err(error) => return Verdict::Unknown(Unknown::Unsupported(failed("make", folder, &error).into())),
             },
         };
         let proof = simulation::prove(before.into(), after.into(), target, &self.limits, &mut *solver);
@@ -60,16 +60,13 @@ impl Smt {
                 }
                 return Verdict::Proved { assumptions: proof.assumptions };
             }
-            Err(SimulationFailure::Unsupported(what)) => Unknown::Unsupported(what),
+            Err(SimulationFailure::Unsupported(what)) => Unknown::Unsupported(what.into()),
             Err(failure @ SimulationFailure::Vacuous) => Unknown::Vacuous(failure.to_string()),
-            Err(SimulationFailure::NotShown { what, inputs }) => {
+            Err(SimulationFailure::NotShown { obstacle, inputs }) => {
                 envs.extend(inputs);
-                Unknown::NotShown(match Z3::LEFT_OUT {
-                    Some(why) => format!("{what} (on terms alone, without a solver: {why})"),
-                    None => what,
-                })
+                Unknown::NotShown(NotShown::Simulation { obstacle, left_out: Z3::LEFT_OUT })
             }
-            Err(failure) => Unknown::NotShown(failure.to_string()),
+            Err(SimulationFailure::OutOfTime(obstacle)) => Unknown::OutOfTime(obstacle),
         };
         match compare_snapshots(before, after, target, &envs).0 {
             Verdict::Refuted(refutation) => Verdict::Refuted(refutation),

@@ -1,6 +1,7 @@
 //! Counts of verdicts, their times and reasons.
 
 use crate::harness::check::Verdict;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -17,8 +18,8 @@ pub struct Tally {
     pub unknown: u64,
     /// CPU time of each answer.
     pub times: Vec<Duration>,
-    /// The reasons of unknown verdicts, with their counts.
-    pub reasons: BTreeMap<String, u64>,
+    /// The kinds of reasons of unknown verdicts, with their counts.
+    pub reasons: BTreeMap<Cow<'static, str>, u64>,
 }
 
 impl Tally {
@@ -30,7 +31,7 @@ impl Tally {
             Verdict::Refuted(_) => self.refuted += 1,
             Verdict::Unknown(why) => {
                 self.unknown += 1;
-                *self.reasons.entry(general(&why.to_string())).or_default() += 1;
+                *self.reasons.entry(why.kind()).or_default() += 1;
             }
         }
         self.times.push(time);
@@ -59,32 +60,5 @@ impl Tally {
         times.sort_unstable();
         let last = times.len().saturating_sub(1);
         times.get(last * percent / 100).copied().unwrap_or_default()
-    }
-}
-
-/// Removes the numbers of a reason, so that reasons of one kind are counted together.
-fn general(reason: &str) -> String {
-    let mut out = String::new();
-    let mut in_number = false;
-    for c in reason.lines().next().unwrap_or_default().chars().take(120) {
-        let is_number = c.is_ascii_digit() || in_number && (c.is_ascii_hexdigit() || c == 'x' || c == '.');
-        if !is_number {
-            out.push(c);
-        } else if !in_number {
-            out.push('#');
-        }
-        in_number = is_number;
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reasons_of_one_kind_are_one() {
-        assert_eq!(general("block3: ssa_17 is 0x1f at 12.5"), general("block12: ssa_4 is 0x3 at 7"));
-        assert_ne!(general("a load"), general("a store"));
     }
 }

@@ -1,7 +1,11 @@
 //! Verdicts and their counts.
 
 use crate::harness::check::Refutation;
+use crate::prove::registers::RegisterFailure;
+use crate::prove::simulation::Obstacle;
+use crate::semantics::interp;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::fmt;
 
 /// The reason of an unknown verdict.
@@ -12,13 +16,74 @@ pub enum Unknown {
     /// Every run of the source used up its fuel.
     OutOfFuel,
     /// The engine does not support an operation.
-    Unsupported(String),
+    Unsupported(Unsupported),
     /// A proof failed, and no input is known on which the sides differ.
-    NotShown(String),
+    NotShown(NotShown),
+    /// The time limit of a proof was reached; what could not be proved until then.
+    OutOfTime(Option<Box<Obstacle>>),
     /// The program does not fit in the registers.
     NeedsSpilling(String),
     /// The compiler (or an engine) panicked, with this message, or found that it broke its own rules.
     Crashed(String),
+}
+
+/// A feature that an engine or the compiler does not support.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsupported {
+    /// The operation, and what of it is not supported, without its location.
+    pub what: String,
+    /// The complete message, with the location.
+    pub message: String,
+}
+
+impl From<String> for Unsupported {
+    fn from(what: String) -> Self {
+        Self { message: what.clone(), what }
+    }
+}
+
+impl From<interp::Unsupported> for Unsupported {
+    fn from(unsupported: interp::Unsupported) -> Self {
+        Self { message: unsupported.to_string(), what: unsupported.what }
+    }
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// The reason why a prover has no proof.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotShown {
+    /// A use that does not read its value, for the register checker.
+    #[error(transparent)]
+    Registers(#[from] RegisterFailure),
+    /// What the SMT engine could not prove equal.
+    #[error("{obstacle}{}", .left_out.map(|why| format!(" (on terms alone, without a solver: {why})")).unwrap_or_default())]
+    Simulation {
+        /// The first that it could not.
+        obstacle: Box<Obstacle>,
+        /// The reason why there was no solver, if there was none.
+        left_out: Option<&'static str>,
+    },
+}
+
+impl Unknown {
+    /// The name of the reason, without its location: reasons of one kind are counted together.
+    pub fn kind(&self) -> Cow<'static, str> {
+        match self {
+            Self::Vacuous(_) => "vacuous".into(),
+            Self::OutOfFuel => "out of fuel".into(),
+            Self::Unsupported(unsupported) => format!("unsupported: {}", unsupported.what).into(),
+            Self::NotShown(NotShown::Registers(failure)) => format!("not shown: {}", failure.kind()).into(),
+            Self::NotShown(NotShown::Simulation { obstacle, .. }) => format!("not shown: {}", obstacle.kind()).into(),
+            Self::OutOfTime(_) => "out of time".into(),
+            Self::NeedsSpilling(_) => "needs spilling".into(),
+            Self::Crashed(_) => "crashed".into(),
+        }
+    }
 }
 
 impl fmt::Display for Unknown {
@@ -28,6 +93,8 @@ impl fmt::Display for Unknown {
             Self::OutOfFuel => f.write_str("out of fuel"),
             Self::Unsupported(what) => write!(f, "unsupported: {what}"),
             Self::NotShown(why) => write!(f, "not shown: {why}"),
+            Self::OutOfTime(None) => f.write_str("out of time"),
+            Self::OutOfTime(Some(obstacle)) => write!(f, "out of time: {obstacle}"),
             Self::NeedsSpilling(why) => write!(f, "needs spilling: {why}"),
             Self::Crashed(message) => write!(f, "crashed: {message}"),
         }
@@ -139,6 +206,8 @@ pub struct Summary {
     pub unsupported: u64,
     /// Boundaries for which a proof failed.
     pub not_shown: u64,
+    /// Boundaries for which a proof reached its time limit.
+    pub out_of_time: u64,
     /// Programs on which the compiler or an engine panicked: a failure like a refutation.
     pub crashed: u64,
     /// The number of lanes that agreed, over all checks.
@@ -168,6 +237,7 @@ impl Summary {
                     Unknown::NeedsSpilling(_) => self.needs_spilling += 1,
                     Unknown::Unsupported(_) => self.unsupported += 1,
                     Unknown::NotShown(_) => self.not_shown += 1,
+                    Unknown::OutOfTime(_) => self.out_of_time += 1,
                     Unknown::Crashed(_) => self.crashed += 1,
                 }
             }
@@ -187,6 +257,7 @@ impl Summary {
         self.needs_spilling += other.needs_spilling;
         self.unsupported += other.unsupported;
         self.not_shown += other.not_shown;
+        self.out_of_time += other.out_of_time;
         self.crashed += other.crashed;
         self.lanes += other.lanes;
         self.seconds += other.seconds;
@@ -227,6 +298,7 @@ impl fmt::Display for Summary {
             (self.needs_spilling, "needs spilling"),
             (self.unsupported, "unsupported"),
             (self.not_shown, "not shown"),
+            (self.out_of_time, "out of time"),
             (self.crashed, "crashed"),
         ];
         let reasons: Vec<_> = reasons.iter().filter(|r| r.0 > 0).map(|r| format!("{} {}", r.1, grouped(r.0))).collect();

@@ -70,3 +70,15 @@ pub enum RegisterFailure {
         what: String,
     },
 }
+
+impl RegisterFailure {
+    /// The kind, for tables: failures of one kind have one name, wherever they are.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Contents(_) => "a use that reads another value",
+            Self::Place { .. } => "an operand in a wrong place",
+            Self::Changed { .. } => "an instruction that does something else",
+            Self::Unsupported { .. } => "unsupported by the register checker",
+        }
+    }
+}

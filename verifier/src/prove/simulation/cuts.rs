@@ -66,12 +66,12 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
                     failure = Some(why);
                     until = until.min(start.elapsed() + limits.time.mul_f64(MORE));
                 }
-                Err(SimulationFailure::NotShown { .. } | SimulationFailure::Time(_)) if failure.is_some() => {}
+                Err(SimulationFailure::NotShown { .. } | SimulationFailure::OutOfTime(_)) if failure.is_some() => {}
                 proof => return proof,
             }
         }
     }
-    Err(failure.unwrap_or_else(|| SimulationFailure::Time(String::new())))
+    Err(failure.unwrap_or_else(|| SimulationFailure::OutOfTime(None)))
 }
 
 /// The choices for undefined words of the source, best first: a selected instruction reads 0.

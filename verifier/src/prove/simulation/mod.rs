@@ -22,6 +22,7 @@
 
 mod cuts;
 mod events;
+mod failure;
 mod inputs;
 mod layers;
 mod loop_exits;
@@ -32,10 +33,11 @@ mod relation;
 mod state;
 mod sweep;
 
+pub use self::failure::{EventDifference, Observable, Obstacle, SimulationFailure};
+
 use crate::prove::solver::{Budget, Solver};
-use crate::prove::symbolic::{Ir3, Nir, Unsupported};
+use crate::prove::symbolic::{Ir3, Nir};
 use crate::semantics::arithmetic::rounding;
-use crate::semantics::environment::env::Env;
 use crate::semantics::header;
 use crate::semantics::interp;
 use crate::semantics::interp::Places;
@@ -87,47 +89,6 @@ pub struct Proof {
     pub obligations: usize,
 }
 
-/// The reason why there is no proof.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SimulationFailure {
-    /// A feature is not supported.
-    #[error("unsupported: {0}")]
-    Unsupported(String),
-    /// An observable could not be proved equal.
-    #[error("{what}")]
-    NotShown {
-        /// The observable.
-        what: String,
-        /// Inputs on which it may differ.
-        inputs: Vec<Env>,
-    },
-    /// The source is undefined on every input, so there is nothing to prove.
-    #[error("the source has no meaning on any input")]
-    Vacuous,
-    /// The time limit was reached.
-    #[error("the limit of time was reached{0}")]
-    Time(String),
-}
-
-impl SimulationFailure {
-    /// An observable could not be proved equal, and no input is known on which it may differ.
-    fn not_shown(what: impl Into<String>) -> Self {
-        Self::NotShown { what: what.into(), inputs: Vec::new() }
-    }
-}
-
-impl From<Unsupported> for SimulationFailure {
-    fn from(unsupported: Unsupported) -> Self {
-        Self::Unsupported(unsupported.0)
-    }
-}
-
-impl From<interp::Unsupported> for SimulationFailure {
-    fn from(unsupported: interp::Unsupported) -> Self {
-        Self::Unsupported(unsupported.to_string())
-    }
-}
-
 /// Returns true if every value is known to be defined before it is read. (Physical edges of a text do not count if it
 /// leaves out any that lanes take.)
 fn is_in_order(program: &ir3::Program, machine: &Target) -> bool {
@@ -173,7 +134,7 @@ pub fn prove(
     if let Some(difference) = header::difference(source, target)
         && !left_out(Guard::Header)
     {
-        return Err(SimulationFailure::not_shown(difference.to_string()));
+        return Err(SimulationFailure::not_shown(Obstacle::Header(difference)));
     }
     // Operands that the text does not print may be the same at the same instruction; on terms, any two of equal text
     // would be.

@@ -1,6 +1,7 @@
 //! The fixed-point iteration of a proof.
 
 use super::events::SourceEvents;
+use super::failure::{Observable, Obstacle};
 use super::inputs::InputSearch;
 use super::loop_exits::LoopExitRelation;
 use super::memories::Memories;
@@ -16,7 +17,6 @@ use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::assumptions;
 use crate::semantics::assumptions::Uses;
 use crate::semantics::environment::memory::Space;
-use crate::semantics::interp::OutputSlot;
 use crate::semantics::terms::{Term, Terms};
 use crate::support::guards::{Guard, left_out};
 use rustc_hash::FxHashMap;
@@ -77,26 +77,22 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
 ) -> Result<Proof, SimulationFailure> {
     let loops = source.graph().loops.len();
     if loops != target.graph().loops.len() {
-        let what = format!("{loops} loops in the source, {} in the target", target.graph().loops.len());
-        return Err(SimulationFailure::not_shown(what));
+        let loops = Obstacle::Loops { source: loops, target: target.graph().loops.len() };
+        return Err(SimulationFailure::not_shown(loops));
     }
     let around = |graph: &Graph| -> Vec<Vec<u32>> {
         graph.loops.iter().map(|l| graph.loops_around(l.header).collect()).collect()
     };
     if around(source.graph()) != around(target.graph()) && !left_out(Guard::EventLoops) {
-        return Err(SimulationFailure::not_shown(
-            "loops are nested, in the order of the blocks, in one of the programs only",
-        ));
+        return Err(SimulationFailure::not_shown(Obstacle::Nesting));
     }
     let outputs = source.outputs();
-    if let Some(other) = target.outputs().iter().find(|output| !outputs.contains(output)) {
-        return Err(SimulationFailure::not_shown(format!("the target has {other}, the source has not")));
+    if let Some(&other) = target.outputs().iter().find(|output| !outputs.contains(output)) {
+        return Err(SimulationFailure::not_shown(Obstacle::Output(other)));
     }
     let [had, has] = [source.scratch_bytes(), target.scratch_bytes()];
     if has < had && source.uses_scratch() && scratch_slots_from != Some(0) && !left_out(Guard::ScratchSize) {
-        return Err(SimulationFailure::not_shown(format!(
-            "a lane has {had} bytes of scratch memory in the source, {has} in the target"
-        )));
+        return Err(SimulationFailure::not_shown(Obstacle::Scratch { source: had, target: has }));
     }
     let mut terms = Terms::new();
     let memories = Memories::new(source, target, images_apart);
@@ -122,11 +118,10 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
         let (changed, cuts) = iterate(source, target, &mut terms, &mut state)?;
         *has_undefined |= state.has_undefined;
         if state.sweeper.late {
-            let at = state.failure.take().map(|what| format!("; {what}")).unwrap_or_default();
-            return Err(SimulationFailure::Time(at));
+            return Err(SimulationFailure::OutOfTime(state.failure.take().map(Box::new)));
         }
         if let Some(why) = state.give_up {
-            return Err(SimulationFailure::not_shown(why));
+            return Err(SimulationFailure::not_shown(Obstacle::Opaque(why)));
         }
         if state.vacuous && !left_out(Guard::Vacuous) {
             return Err(SimulationFailure::Vacuous);
@@ -147,9 +142,7 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
         if let Some((target, source)) = state.partners.apart()
             && !left_out(Guard::EventSegments)
         {
-            state.fail(|| {
-                format!("other lanes take part at site {target} of the target than at site {source} of the source")
-            });
+            state.fail(|| Obstacle::Lanes { source, target });
         }
         if state.failure.is_none() {
             let possible = state.paths.condition(&mut terms);
@@ -163,15 +156,15 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
         if let Some(site) = state.partners.torn()
             && !left_out(Guard::EventTorn)
         {
-            state.fail(|| format!("site {site} of the target is an event of the source in some segments only"));
+            state.fail(|| Obstacle::Segments { site });
         }
         return match state.failure {
-            Some(mut what) => {
-                if let Some(missed) = state.missed {
-                    what = format!("{what}; {missed}");
+            Some(mut obstacle) => {
+                if let Obstacle::Condition { missing, .. } = &mut obstacle {
+                    *missing = state.missed.map(Box::new);
                 }
                 let inputs = state.sweeper.search.map(|search| search.found).unwrap_or_default();
-                Err(SimulationFailure::NotShown { what, inputs })
+                Err(SimulationFailure::NotShown { obstacle: Box::new(obstacle), inputs })
             }
             None => Ok(Proof {
                 assumptions: assumptions(source.uses().or(target.uses()), &terms, &state, images_apart),
@@ -182,7 +175,7 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
             }),
         };
     }
-    Err(SimulationFailure::not_shown(format!("the relation still changes after {MAX_ITERATIONS} iterations")))
+    Err(SimulationFailure::not_shown(Obstacle::Unstable { iterations: MAX_ITERATIONS }))
 }
 
 /// The assumptions of a proof.
@@ -360,8 +353,8 @@ fn both<S: SymbolicProgram, T: SymbolicProgram>(
     if let Some(event) = state.events.left_over()
         && !left_out(Guard::Stores)
     {
-        let what = format!("the target has no `{}` like that of the source (site {})", event.what, event.site);
-        state.fail(|| what);
+        let removed = Obstacle::Removed { event: event.what.clone(), site: event.site };
+        state.fail(|| removed);
     }
     Ok(SegmentPair { cut, source, target })
 }
@@ -371,15 +364,15 @@ fn compare_exits(segment: &SegmentPair, terms: &mut Terms, state: &mut Simulatio
     let goals = |run: &Run| -> Vec<Goal> { run.transitions.iter().map(|transition| transition.goal).collect() };
     let (a, b) = (goals(&segment.source), goals(&segment.target));
     if a != b && !left_out(Guard::Exits) {
-        state.fail(|| format!("from {:?} the source goes to {a:?}, the target to {b:?}", segment.cut));
+        state.fail(|| Obstacle::Exits { from: segment.cut, source: a, target: b });
         return;
     }
     for (a, b) in segment.source.transitions.iter().zip(&segment.target.transitions) {
         let path = state.sweeper.sweep(terms, b.path);
         let goal = terms.eq(1, a.path, path);
         let goal = unless_left_out(terms, Guard::Exits, goal);
-        let what = format!("the path from {:?} to {:?}", segment.cut, a.goal);
-        state.obligations.push(Obligation::at_end(what, goal));
+        let path = Observable::Path { from: segment.cut, to: a.goal };
+        state.obligations.push(Obligation::at_end(path, goal));
     }
 }
 
@@ -432,7 +425,7 @@ fn at_end<S: SymbolicProgram, T: SymbolicProgram>(
     let (a, b) = value(slot::DEMOTED, terms, state);
     let goal = agreement(terms, path, a, b);
     let goal = unless_left_out(terms, Guard::Demoted, goal);
-    state.obligations.push(Obligation::at_end("which lanes are demoted".to_owned(), goal));
+    state.obligations.push(Obligation::at_end(Observable::Demoted, goal));
     for version in slot::versions() {
         let (a, b) = value(version, terms, state);
         // Scratch memory and the constant file are not observed.
@@ -441,18 +434,18 @@ fn at_end<S: SymbolicProgram, T: SymbolicProgram>(
         }
         let goal = terms.eq(32, a.bits, b.bits);
         let goal = unless_left_out(terms, Guard::Stores, goal);
-        state.obligations.push(Obligation::at_end(format!("memory {version} at the end"), goal));
+        state.obligations.push(Obligation::at_end(Observable::Memory(version), goal));
     }
     // Writes of helper lanes and demoted lanes are not observed.
     let helper = is_helper(terms, source.launch());
     let unseen = terms.or(1, helper, a.bits);
     let seen = terms.not(1, unseen);
     let path = terms.and(1, path, seen);
-    for OutputSlot { base, component, .. } in source.outputs() {
-        let (a, b) = value(slot::output(base, component), terms, state);
+    for output in source.outputs() {
+        let (a, b) = value(slot::output(output.base, output.component), terms, state);
         let goal = agreement(terms, path, a, b);
         let goal = unless_left_out(terms, Guard::Outputs, goal);
-        state.obligations.push(Obligation::at_end(format!("output {base}.{component}"), goal));
+        state.obligations.push(Obligation::at_end(Observable::Output(output), goal));
     }
 }
 
@@ -463,15 +456,14 @@ fn unless_left_out(terms: &mut Terms, guard: Guard, goal: Term) -> Term {
 
 /// Proves the obligations of a segment.
 fn discharge(terms: &mut Terms, state: &mut SimulationState<'_>) {
-    for Obligation { what, goal, assumed } in std::mem::take(&mut state.obligations) {
+    for Obligation { observable, goal, assumed } in std::mem::take(&mut state.obligations) {
         state.counted += 1;
         if state.failure.is_some() || !state.last {
             continue;
         }
         if !state.holds(terms, assumed, goal) {
-            let cut = state.cut;
-            let goal = terms.brief(goal);
-            state.fail(|| format!("{what} (from {cut:?}): {goal}"));
+            let (from, goal) = (state.cut, terms.brief(goal));
+            state.fail(|| Obstacle::Condition { observable, from, goal, missing: None });
         }
     }
 }

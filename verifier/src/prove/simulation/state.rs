@@ -5,6 +5,7 @@
 
 use super::Limits;
 use super::events::{EventPairs, SourceEvent, SourceEvents};
+use super::failure::{EventDifference, Observable, Obstacle};
 use super::loop_exits::LoopExitRelation;
 use super::meaning::Paths;
 use super::memories::Memories;
@@ -27,8 +28,8 @@ use std::collections::BTreeSet;
 
 /// A condition that must hold wherever the source is defined.
 pub(super) struct Obligation {
-    /// A description, for messages.
-    pub(super) what: String,
+    /// What is equal if it holds.
+    pub(super) observable: Observable,
     /// The condition.
     pub(super) goal: Term,
     /// The number of the source's assumptions that it may use, in their order; `usize::MAX` for all.
@@ -37,8 +38,8 @@ pub(super) struct Obligation {
 
 impl Obligation {
     /// An obligation at the end of a segment, after all assumptions of the source.
-    pub(super) fn at_end(what: String, goal: Term) -> Self {
-        Self { what, goal, assumed: usize::MAX }
+    pub(super) fn at_end(observable: Observable, goal: Term) -> Self {
+        Self { observable, goal, assumed: usize::MAX }
     }
 }
 
@@ -75,9 +76,9 @@ pub(super) struct SimulationState<'a> {
     /// The segments of the source, for the vacuity check.
     pub(super) paths: Paths,
     /// The first failure.
-    pub(super) failure: Option<String>,
+    pub(super) failure: Option<Obstacle>,
     /// The first event of the target that the source does not have, and that is observed by its results only.
-    pub(super) missed: Option<String>,
+    pub(super) missed: Option<Obstacle>,
     /// The address from which on scratch memory is treated as registers, and the reason why it cannot be.
     pub(super) scratch_slots_from: Option<u32>,
     /// The choice for undefined words of the source, and whether there are any.
@@ -158,9 +159,9 @@ impl<'a> SimulationState<'a> {
         }
     }
 
-    pub(super) fn fail(&mut self, what: impl FnOnce() -> String) {
+    pub(super) fn fail(&mut self, obstacle: impl FnOnce() -> Obstacle) {
         if self.failure.is_none() {
-            self.failure = Some(what());
+            self.failure = Some(obstacle());
         }
     }
 
@@ -489,18 +490,18 @@ impl Oracle for SimulationState<'_> {
                 same_before = terms.and(1, same_before, same);
             }
             let differs = if !self.holds(terms, assumed, same_before) && !left_out(Guard::EventOrder) {
-                Some("what is in memory before".to_owned())
+                Some(EventDifference::Memory)
             } else if !self.holds(terms, assumed, same_path) && !left_out(Guard::EventPath) {
-                Some(format!("its path {} for {}", terms.brief(event.path), terms.brief(source.path)))
+                Some(EventDifference::Path { source: terms.brief(source.path), target: terms.brief(event.path) })
             } else {
                 let mut args = source.args.iter().zip(&event.args);
                 let bad = args.position(|(&a, &b)| {
                     let goal = agreement(terms, source.path, a, b);
                     !self.holds(terms, assumed, goal) && !left_out(Guard::EventOperands)
                 });
-                bad.map(|i| {
-                    let [source, target] = [&source, &event].map(|event| terms.brief(event.args[i].bits));
-                    format!("operand {i}, {target} for {source},")
+                bad.map(|index| {
+                    let [source, target] = [&source, &event].map(|event| terms.brief(event.args[index].bits));
+                    EventDifference::Operand { index, source, target }
                 })
             };
             let Some(differs) = differs else {
@@ -542,12 +543,11 @@ impl Oracle for SimulationState<'_> {
             self.partners.miss(event.site);
         }
         if event.kind != EventKind::OneLane {
-            let why = why.map_or_else(String::new, |why| format!(": {why} is not proved equal"));
-            let what = format!("the source has no `{}` like that of the target (site {}){why}", event.what, event.site);
+            let added = Obstacle::Added { event: event.what.clone(), site: event.site, differs: why };
             if !event.context.makes.is_empty() {
-                self.fail(|| what);
+                self.fail(|| added);
             } else {
-                self.missed.get_or_insert(what);
+                self.missed.get_or_insert(added);
             }
         }
         fresh(terms, &event, self.cut, Side::Target)
@@ -562,7 +562,7 @@ impl Oracle for SimulationState<'_> {
                 self.assumptions.push(goal);
             }
             Side::Target if left_out(Guard::TargetDemands) => {}
-            Side::Target => self.obligations.push(Obligation::at_end(why.to_owned(), goal)),
+            Side::Target => self.obligations.push(Obligation::at_end(Observable::Defined(why), goal)),
         }
     }
 }

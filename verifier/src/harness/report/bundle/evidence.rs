@@ -112,7 +112,7 @@ impl Evidence {
                     (*stage, refutation.map(|refutation| refutation.difference.to_string()).unwrap_or_default())
                 }
                 Failure::Refused { stage, .. } => {
-                    (*stage, report.refusal.as_ref().map(|error| error.reason.clone()).unwrap_or_default())
+                    (*stage, report.refusal.as_ref().map(|error| error.reason.to_string()).unwrap_or_default())
                 }
                 Failure::Unsupported { stage, .. } => (*stage, unsupported(report).unwrap_or_default()),
                 // Reports do not contain panics.
@@ -154,7 +154,7 @@ impl Evidence {
 /// The complete reason why the interpreter does not support a program.
 fn unsupported(report: &ProgramReport) -> Option<String> {
     report.boundaries.iter().find_map(|(_, verdict, _)| match verdict {
-        Verdict::Unknown(Unknown::Unsupported(reason)) => Some(reason.clone()),
+        Verdict::Unknown(Unknown::Unsupported(reason)) => Some(reason.to_string()),
         _ => None,
     })
 }

@@ -54,7 +54,7 @@ fn an_own_pass_that_breaks_a_rule_is_a_failure() {
     let report = Checker::new(Default::default(), options).program(&shader, &[Env::from_seed(1)], None);
     let error = report.refusal.expect("it is refused");
     assert_eq!(error.stage, Stage::OwnPass);
-    assert!(error.reason.contains("the pass breaks-a-rule breaks a rule: "), "{error}");
+    assert!(error.reason.to_string().contains("the pass breaks-a-rule breaks a rule: "), "{error}");
 }
 
 /// Each engine works on the foreign programs, and shows the bug that is planted into the foreign allocator.

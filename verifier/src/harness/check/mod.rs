@@ -8,10 +8,12 @@ mod checker;
 mod engine;
 mod interpreter;
 mod postconditions;
+mod sensitivity;
 mod smt;
 mod snapshots;
 mod tally;
 mod verdict;
+mod verification;
 
 pub use checker::{Checker, NirPlant, Plant, ProgramReport, Spills, Times, plant_of};
 pub use engine::{
@@ -23,4 +25,6 @@ pub use smt::Smt;
 pub(crate) use snapshots::hook_of;
 pub use snapshots::{Snapshots, StageSnapshots};
 pub use tally::Tally;
+pub use sensitivity::{Sensitivity, SensitivityProbe, SiteCount};
+pub use verification::{BoundaryVerdict, LEAST_SENSITIVITY, Verification, VerifiedCompilation};
 pub use verdict::{Check, NotShown, Summary, Unknown, Unsupported, Verdict};

@@ -21,10 +21,10 @@ pub use engine::{
 };
 pub(crate) use interpreter::target_fuel;
 pub use interpreter::{DEFAULT_FUEL, Refutation, SourceRuns, compare_snapshots, run_snapshot};
+pub use sensitivity::{Sensitivity, SensitivityProbe, SiteCount};
 pub use smt::Smt;
 pub(crate) use snapshots::hook_of;
 pub use snapshots::{Snapshots, StageSnapshots};
 pub use tally::Tally;
-pub use sensitivity::{Sensitivity, SensitivityProbe, SiteCount};
-pub use verification::{BoundaryVerdict, LEAST_SENSITIVITY, Verification, VerifiedCompilation};
 pub use verdict::{Check, NotShown, Summary, Unknown, Unsupported, Verdict};
+pub use verification::{BoundaryVerdict, LEAST_SENSITIVITY, Verification, VerifiedCompilation};

@@ -175,16 +175,54 @@ fn differs(base: &Outcome, other: &Outcome, lane: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ir3_compiler::nir::text;
-    use ir3_compiler::pipeline::{self, Options};
     use ir3_compiler::compilation::compile;
+    use ir3_compiler::nir::text;
+    use ir3_compiler::pipeline::Options;
 
-    fn sensitivity(source: &str, runs: u64) -> Sensitivity {
-        let shader = text::read(source).expect("a shader");
+    /// Stores a value that is computed from the index of the lane.
+    fn sensitivity(mask: u32) -> Sensitivity {
+        let source = format!(
+            "shader: MESA_SHADER_COMPUTE
+workgroup_size: 64, 1, 1
+num_ssbos: 1
+subgroup_size: 1
+decl_function main () (entrypoint)
+
+impl main {{
+    block b0:
+    32     %0 = @load_local_invocation_index
+    32     %1 = load_const (0x00000000)
+    32     %2 = load_const (0x00000002)
+    32     %3 = ishl %0, %2
+    32     %4 = imul24 %0, %0
+    32     %5 = load_const ({mask:#010x})
+    32     %6 = iand %4, %5
+                @store_ssbo_ir3 (%6, %1, %3, %0) (base=0, wrmask=x, access=none, align_mul=4, align_offset=0)
+    block b1:
+}}
+"
+        );
+        let shader = text::read(&source).expect("a shader");
         let target = Target::default();
-        let program = compile(&shader, &target, &Options::default()).expect("it compiles");
+        let program = compile(&shader, &target, &Options::default(), &mut |_, _| ()).expect("it compiles");
         let mut probe = SensitivityProbe::new(&program, &target).expect("it is supported");
-        (0..runs).for_each(|seed| probe.run(&Env::from_seed(seed), 10_000));
+        (0..6).for_each(|seed| probe.run(&Env::from_seed(seed), 10_000));
         probe.sensitivity()
+    }
+
+    #[test]
+    fn a_value_that_is_masked_off_is_not_seen() {
+        let [masked, seen] = [sensitivity(0), sensitivity(u32::MAX)];
+        assert_eq!(seen.results.seen, seen.results.all, "{seen}");
+        assert_eq!(masked.results.all, seen.results.all);
+        // The product.
+        assert!(masked.results.seen < masked.results.all && masked.operands.seen < seen.operands.seen, "{masked}");
+    }
+
+    #[test]
+    fn nothing_is_seen_without_runs() {
+        assert_eq!(Sensitivity::default().share(), 1.0);
+        let all = Sensitivity { results: SiteCount { seen: 0, all: 3 }, ..Sensitivity::default() };
+        assert_eq!(all.share(), 0.0);
     }
 }

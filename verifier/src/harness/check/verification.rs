@@ -12,7 +12,7 @@
 
 use super::sensitivity::{Sensitivity, SensitivityProbe};
 use super::snapshots::{Snapshots, StageSnapshots, hook_of};
-use super::{Checker, EngineKind, Engines, ProgramReport, Unknown, Verdict, checker, contradiction, plant_of};
+use super::{Answer, Checker, EngineKind, Engines, ProgramReport, Unknown, Verdict, contradiction, plant_of};
 use crate::programs::Question;
 use crate::programs::planted_bugs::PlantedBug;
 use crate::semantics::environment::env::Env;
@@ -109,7 +109,7 @@ impl VerifiedCompilation<'_> {
 
     /// The answers of the provers on each stage that changed something. What the compiler does wrong is in the report
     /// of the runs.
-    fn proofs(&self, engines: &Engines) -> Vec<(Stage, Vec<super::Answer>)> {
+    fn proofs(&self, engines: &Engines) -> Vec<(Stage, Vec<Answer>)> {
         let mut change = self.change();
         let mut hook = hook_of(plant_of(&mut change), None);
         let compilation = Compilation::new(self.shader, self.target, self.options).with_hook(Some(&mut hook));
@@ -171,7 +171,7 @@ impl Engines {
     }
 
     /// Returns the answers of the provers, the cheaper first, up to the first that is not *unknown*.
-    fn ask_until_known(&self, question: &Question<'_>) -> Vec<super::Answer> {
+    fn ask_until_known(&self, question: &Question<'_>) -> Vec<Answer> {
         let mut answers = Vec::new();
         for kind in EngineKind::ALL.into_iter().filter(|kind| kind.proves() && self.has(*kind)) {
             let Some(answer) = self.engine(kind).answer(question) else { continue };
@@ -185,7 +185,7 @@ impl Engines {
     }
 }
 
-fn is_proved(answers: &[super::Answer]) -> bool {
+fn is_proved(answers: &[Answer]) -> bool {
     answers.iter().any(|answer| matches!(answer.verdict, Verdict::Proved { .. }))
 }
 
@@ -199,7 +199,7 @@ impl Verification {
     }
 
     /// Combines the runs and the proofs, which are both in the order of the stages.
-    fn combine(&mut self, report: &ProgramReport, proofs: Vec<(Stage, Vec<super::Answer>)>) {
+    fn combine(&mut self, report: &ProgramReport, proofs: Vec<(Stage, Vec<Answer>)>) {
         let mut stages: Vec<Stage> = report.boundaries.iter().map(|(stage, ..)| *stage).collect();
         stages.extend(proofs.iter().map(|(stage, _)| *stage));
         stages.sort_unstable();
@@ -215,7 +215,7 @@ impl Verification {
             }
             let run = runs.next_if(|(at, ..)| *at == stage);
             if let Some((_, verdict, time)) = run {
-                answers.push(super::Answer { engine: EngineKind::Interpreter, verdict: verdict.clone(), time: *time });
+                answers.push(Answer { engine: EngineKind::Interpreter, verdict: verdict.clone(), time: *time });
             }
             if let Some((provers, why)) = contradiction(&answers) {
                 self.wrong_proofs.extend(provers.into_iter().map(|prover| (stage, prover, why.clone())));
@@ -230,7 +230,7 @@ impl Verification {
 }
 
 /// The rank of an answer: the highest counts. See the module.
-fn rank(answer: &super::Answer) -> u8 {
+fn rank(answer: &Answer) -> u8 {
     match (&answer.verdict, answer.engine) {
         (Verdict::Refuted(_), _) => 6,
         (Verdict::Unknown(Unknown::Crashed(_)), _) => 5,
@@ -244,7 +244,7 @@ fn rank(answer: &super::Answer) -> u8 {
 }
 
 /// The verdict that follows from the answers of all engines. `None` if no engine applied.
-fn combined(answers: Vec<super::Answer>, sensitivity: Option<&Sensitivity>) -> Option<(Verdict, EngineKind)> {
+fn combined(answers: Vec<Answer>, sensitivity: Option<&Sensitivity>) -> Option<(Verdict, EngineKind)> {
     // Of equal ranks the last counts: the stronger prover.
     let answer = answers.into_iter().max_by_key(rank)?;
     let verdict = match (answer.verdict, sensitivity) {
@@ -259,7 +259,7 @@ fn combined(answers: Vec<super::Answer>, sensitivity: Option<&Sensitivity>) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::check::{Answer, NotShown};
+    use crate::harness::check::NotShown;
     use crate::harness::check::sensitivity::SiteCount;
     use crate::prove::simulation::Obstacle;
 

@@ -123,7 +123,8 @@ fn add_sites(program: &Program, watched: &Watched<Read>, sites: &mut Vec<FlipSit
     let TracePoint::Instr(instr) = watched.at else { return };
     let (first, last) = watched.ops;
     let is_terminator = program.instrs[Instr::from_u32(instr)].opcode.is_terminator();
-    let site = |kind, operand: &WatchedOperand<Read>, from, to| FlipSite { kind, instr, loc: operand.place.loc, from, to };
+    let site =
+        |kind, operand: &WatchedOperand<Read>, from, to| FlipSite { kind, instr, loc: operand.place.loc, from, to };
     for read in &watched.reads {
         let kind = if is_terminator { FlipKind::Condition } else { FlipKind::Operand };
         sites.push(site(kind, read, first, Some(last)));

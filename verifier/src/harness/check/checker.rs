@@ -57,8 +57,11 @@ impl Spills {
 /// The report on one program.
 #[derive(Clone, Debug, Default)]
 pub struct ProgramReport {
-    /// One verdict for each stage that ran, or would have run next, with the time of the comparison.
+    /// One verdict for each boundary, with the time of the comparison. If a stage refuses the program or panics, it is
+    /// the last.
     pub boundaries: Vec<(Stage, Verdict, Duration)>,
+    /// The number of stages that changed nothing: there is nothing to compare.
+    pub unchanged: usize,
     /// The runs of the source.
     pub source: SourceRuns,
     /// Accesses to spill slots in the program.
@@ -232,11 +235,7 @@ impl Checker {
                 None => break,
             };
             if change == Change::Nothing {
-                // The same program has the same outcomes. A shader that was not changed has no earlier program to be
-                // compared with.
-                if let (true, Some((_, verdict, _))) = (stage > Stage::Select, report.boundaries.last()) {
-                    report.boundaries.push((stage, verdict.clone(), Duration::ZERO));
-                }
+                report.unchanged += 1;
                 continue;
             }
             if let (Stage::LowerSpills, ProgramRef::Ir3(program)) = (stage, compilation.program()) {

@@ -194,7 +194,7 @@ impl Engines {
         self.smt.cache.as_ref()?.failure()
     }
 
-    fn engine(&self, kind: EngineKind) -> &dyn Engine {
+    pub(super) fn engine(&self, kind: EngineKind) -> &dyn Engine {
         match kind {
             EngineKind::Interpreter => &Interpreter,
             EngineKind::Registers => &Registers,

@@ -8,10 +8,12 @@ mod checker;
 mod engine;
 mod interpreter;
 mod postconditions;
+mod sensitivity;
 mod smt;
 mod snapshots;
 mod tally;
 mod verdict;
+mod verification;
 
 pub use checker::{Checker, NirPlant, Plant, ProgramReport, Spills, Times, plant_of};
 pub use engine::{
@@ -19,8 +21,10 @@ pub use engine::{
 };
 pub(crate) use interpreter::target_fuel;
 pub use interpreter::{DEFAULT_FUEL, Refutation, SourceRuns, compare_snapshots, run_snapshot};
+pub use sensitivity::{Sensitivity, SensitivityProbe, SiteCount};
 pub use smt::Smt;
 pub(crate) use snapshots::hook_of;
 pub use snapshots::{Snapshots, StageSnapshots};
 pub use tally::Tally;
 pub use verdict::{Check, NotShown, Summary, Unknown, Unsupported, Verdict};
+pub use verification::{BoundaryVerdict, LEAST_SENSITIVITY, Verification, VerifiedCompilation};

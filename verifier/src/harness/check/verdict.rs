@@ -1,6 +1,6 @@
 //! Verdicts and their counts.
 
-use crate::harness::check::Refutation;
+use crate::harness::check::{Refutation, Sensitivity};
 use crate::prove::registers::RegisterFailure;
 use crate::prove::simulation::Obstacle;
 use crate::semantics::interp;
@@ -21,6 +21,8 @@ pub enum Unknown {
     NotShown(NotShown),
     /// The time limit of a proof was reached; what could not be proved until then.
     OutOfTime(Option<Box<Obstacle>>),
+    /// The sides agreed on all runs, which depend on too little of the program to be a pass.
+    Insensitive(Sensitivity),
     /// The program does not fit in the registers.
     NeedsSpilling(String),
     /// The compiler (or an engine) panicked, with this message, or found that it broke its own rules.
@@ -80,6 +82,7 @@ impl Unknown {
             Self::NotShown(NotShown::Registers(failure)) => format!("not shown: {}", failure.kind()).into(),
             Self::NotShown(NotShown::Simulation { obstacle, .. }) => format!("not shown: {}", obstacle.kind()).into(),
             Self::OutOfTime(_) => "out of time".into(),
+            Self::Insensitive(_) => "insensitive runs".into(),
             Self::NeedsSpilling(_) => "needs spilling".into(),
             Self::Crashed(_) => "crashed".into(),
         }
@@ -93,6 +96,9 @@ impl fmt::Display for Unknown {
             Self::OutOfFuel => f.write_str("out of fuel"),
             Self::Unsupported(what) => write!(f, "unsupported: {what}"),
             Self::NotShown(why) => write!(f, "not shown: {why}"),
+            Self::Insensitive(sensitivity) => {
+                write!(f, "tested, but the runs depend on too little of the program: {sensitivity}")
+            }
             Self::OutOfTime(None) => f.write_str("out of time"),
             Self::OutOfTime(Some(obstacle)) => write!(f, "out of time: {obstacle}"),
             Self::NeedsSpilling(why) => write!(f, "needs spilling: {why}"),
@@ -208,6 +214,8 @@ pub struct Summary {
     pub not_shown: u64,
     /// Boundaries for which a proof reached its time limit.
     pub out_of_time: u64,
+    /// Boundaries that were run, by runs that depend on too little of the program.
+    pub insensitive: u64,
     /// Programs on which the compiler or an engine panicked: a failure like a refutation.
     pub crashed: u64,
     /// The number of lanes that agreed, over all checks.
@@ -238,6 +246,7 @@ impl Summary {
                     Unknown::Unsupported(_) => self.unsupported += 1,
                     Unknown::NotShown(_) => self.not_shown += 1,
                     Unknown::OutOfTime(_) => self.out_of_time += 1,
+                    Unknown::Insensitive(_) => self.insensitive += 1,
                     Unknown::Crashed(_) => self.crashed += 1,
                 }
             }
@@ -258,6 +267,7 @@ impl Summary {
         self.unsupported += other.unsupported;
         self.not_shown += other.not_shown;
         self.out_of_time += other.out_of_time;
+        self.insensitive += other.insensitive;
         self.crashed += other.crashed;
         self.lanes += other.lanes;
         self.seconds += other.seconds;
@@ -299,6 +309,7 @@ impl fmt::Display for Summary {
             (self.unsupported, "unsupported"),
             (self.not_shown, "not shown"),
             (self.out_of_time, "out of time"),
+            (self.insensitive, "insensitive runs"),
             (self.crashed, "crashed"),
         ];
         let reasons: Vec<_> = reasons.iter().filter(|r| r.0 > 0).map(|r| format!("{} {}", r.1, grouped(r.0))).collect();

@@ -19,6 +19,7 @@
 //! program with `bar` in a workgroup of more than one wave is run by two waves; see `waves`.
 
 mod decode;
+mod flips;
 pub(crate) mod op;
 mod run;
 pub(crate) mod slots;
@@ -26,6 +27,8 @@ pub(crate) mod storage;
 #[cfg(test)]
 mod tests;
 mod watch;
+
+pub use flips::{FlipBits, FlipKind, FlipSite, Flippable};
 
 use super::trace::Traced;
 use super::{Outcome, OutputSlot, Places, Scratch, Unsupported};

@@ -186,7 +186,7 @@ impl<'a> RunningWave<'a> {
                 watch.enter(at, self.active.mask);
             }
             for op in start..block.end {
-                watch.between(op + at as u32, self.active.mask, &self.storage, &mut self.state.memory);
+                watch.between(op + at as u32, self.active.mask, &mut self.storage, &mut self.state.memory);
                 if let DecodedOp::Sync(sync) = program.ops[op as usize] {
                     if self.active.mask != 0 && self.state.sync_log.record(sync, &self.state.memory) {
                         self.at = (at, Some(op + 1));
@@ -196,7 +196,7 @@ impl<'a> RunningWave<'a> {
                 }
                 self.op(&program.ops[op as usize])?;
             }
-            watch.between(block.end + at as u32, self.active.mask, &self.storage, &mut self.state.memory);
+            watch.between(block.end + at as u32, self.active.mask, &mut self.storage, &mut self.state.memory);
             let next = if self.active.mask == 0 { None } else { self.terminate(&block.terminator, pending)? };
             (at, mask) = match next {
                 // All lanes are in one block.

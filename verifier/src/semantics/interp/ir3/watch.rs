@@ -21,7 +21,7 @@ pub(super) trait Watch {
 
     /// Called before a point of the program: point `n + b` precedes operation `n` of the program, which is in block `b`
     /// of the layout. So there is also a point after the last operation of a block, before its terminator.
-    fn between(&mut self, point: u32, mask: u64, storage: &Storage, memory: &mut Memory);
+    fn between(&mut self, point: u32, mask: u64, storage: &mut Storage, memory: &mut Memory);
 }
 
 /// Observes nothing.
@@ -30,7 +30,7 @@ impl Watch for () {
     fn enter(&mut self, _: usize, _: u64) {}
 
     #[inline(always)]
-    fn between(&mut self, _: u32, _: u64, _: &Storage, _: &mut Memory) {}
+    fn between(&mut self, _: u32, _: u64, _: &mut Storage, _: &mut Memory) {}
 }
 
 /// Reports each step of the wave from block to block.
@@ -55,7 +55,7 @@ impl Watch for Steps<'_> {
         self.from = Some((block, mask));
     }
 
-    fn between(&mut self, _: u32, mask: u64, _: &Storage, _: &mut Memory) {
+    fn between(&mut self, _: u32, mask: u64, _: &mut Storage, _: &mut Memory) {
         if let Some((_, last)) = &mut self.from {
             *last = mask;
         }
@@ -67,7 +67,7 @@ impl Watch for Recorder<'_> {
         self.enter(block as u32, mask);
     }
 
-    fn between(&mut self, point: u32, mask: u64, storage: &Storage, memory: &mut Memory) {
+    fn between(&mut self, point: u32, mask: u64, storage: &mut Storage, memory: &mut Memory) {
         let lane = self.lane;
         let value = |read: Read| {
             let (value, poison) = storage.lane(read.loc, lane);

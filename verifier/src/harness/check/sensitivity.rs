@@ -1,0 +1,228 @@
+//! Sensitivity: the share of a program's values on which its runs depend.
+//!
+//! Two programs that agree on some inputs agree on what these inputs reach. If a run does not execute an instruction,
+//! or nothing observable depends on its result, a wrong result goes unnoticed. So each component of a result, each
+//! operand and each branch condition is changed once, in a run of its own lane ([`Flippable`]), and counts as *seen* if
+//! an output, a store or the set of killed lanes changes. The share of seen sites bounds what *tested* is worth.
+//!
+//! It is a lower bound: effects on other lanes are not attributed, and only the first execution of a site is changed.
+
+use crate::semantics::environment::env::{Env, lanes};
+use crate::semantics::environment::memory::StoredWord;
+use crate::semantics::interp::ir3::{FlipBits, FlipKind, Flippable};
+use crate::semantics::interp::{End, Outcome, Scratch, Unsupported};
+use ir3_compiler::ir3::Program;
+use ir3_compiler::target::Target;
+use serde::Serialize;
+use std::fmt;
+
+/// The fuel of a run with flips, for each instruction of the run without, and its slack: a flipped counter may make a
+/// loop long.
+const FUEL_FACTOR: u64 = 4;
+const FUEL_SLACK: u64 = 1000;
+
+/// Sites of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SiteCount {
+    /// Sites whose change was observed.
+    pub seen: u32,
+    /// All sites.
+    pub all: u32,
+}
+
+impl SiteCount {
+    fn count(&mut self, seen: bool) {
+        self.all += 1;
+        self.seen += u32::from(seen);
+    }
+}
+
+/// The sites of a program, and how many of them its runs depend on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Sensitivity {
+    /// Components of results.
+    pub results: SiteCount,
+    /// Components of operands.
+    pub operands: SiteCount,
+    /// Conditions of branches.
+    pub conditions: SiteCount,
+}
+
+impl Sensitivity {
+    /// The share of sites whose change was observed, from 0 to 1; 1 if there are none.
+    pub fn share(&self) -> f64 {
+        let kinds = [self.results, self.operands, self.conditions];
+        let sum = |of: fn(&SiteCount) -> u32| kinds.iter().map(of).sum::<u32>();
+        match sum(|count| count.all) {
+            0 => 1.0,
+            all => f64::from(sum(|count| count.seen)) / f64::from(all),
+        }
+    }
+}
+
+impl fmt::Display for Sensitivity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { results, operands, conditions } = self;
+        write!(
+            f,
+            "{:.0} % (results {}/{}, operands {}/{}, branches {}/{})",
+            self.share() * 100.0,
+            results.seen,
+            results.all,
+            operands.seen,
+            operands.all,
+            conditions.seen,
+            conditions.all
+        )
+    }
+}
+
+/// Measures the sensitivity of one program, environment by environment.
+pub struct SensitivityProbe {
+    program: Flippable,
+    seen: Vec<bool>,
+    /// Environments so far.
+    runs: usize,
+    scratch: Scratch,
+}
+
+impl SensitivityProbe {
+    /// A probe of a program.
+    ///
+    /// # Errors
+    /// If the interpreter does not support an operation.
+    pub fn new(program: &Program, target: &Target) -> Result<Self, Unsupported> {
+        let program = Flippable::new(program, target)?;
+        let seen = vec![false; program.sites().len()];
+        Ok(Self { program, seen, runs: 0, scratch: Scratch::default() })
+    }
+
+    /// Runs the program in an environment, with the sites flipped that have not been seen yet.
+    pub fn run(&mut self, env: &Env, fuel: u64) {
+        let bits = FlipBits::ALL[self.runs % FlipBits::ALL.len()];
+        self.runs += 1;
+        let base = self.program.run(env, fuel, &mut self.scratch);
+        let observed: Vec<usize> = lanes(base.lanes & !base.helpers).collect();
+        if base.end != End::Finished || observed.is_empty() {
+            return;
+        }
+        let unseen: Vec<usize> = (0..self.seen.len()).filter(|&site| !self.seen[site]).collect();
+        let run = FlippedRun { env, bits, base: &base, fuel: base.executed * FUEL_FACTOR + FUEL_SLACK };
+        for (number, chunk) in unseen.chunks(observed.len()).enumerate() {
+            // Each run begins with another lane, so that a site is not tried in the same lane each time.
+            let from = (self.runs * 7 + number * 3) % observed.len();
+            let group: Vec<(usize, usize)> =
+                chunk.iter().enumerate().map(|(i, &site)| (observed[(from + i) % observed.len()], site)).collect();
+            self.try_group(&group, &run);
+        }
+    }
+
+    fn try_group(&mut self, group: &[(usize, usize)], run: &FlippedRun<'_>) {
+        let &FlippedRun { env, bits, base, fuel } = run;
+        let (outcome, reached) = self.program.run_flipped(group, bits, env, fuel, &mut self.scratch);
+        if outcome.end != base.end {
+            // One of them is observed, by a loop that does not end or an undefined address.
+            match group {
+                [(_, site)] => self.seen[*site] = true,
+                _ => {
+                    let (left, right) = group.split_at(group.len() / 2);
+                    self.try_group(left, run);
+                    self.try_group(right, run);
+                }
+            }
+            return;
+        }
+        for &(lane, site) in group {
+            if reached >> lane & 1 != 0 && differs(base, &outcome, lane) {
+                self.seen[site] = true;
+            }
+        }
+    }
+
+    /// The sensitivity so far.
+    pub fn sensitivity(&self) -> Sensitivity {
+        let mut sensitivity = Sensitivity::default();
+        for (site, &seen) in self.program.sites().iter().zip(&self.seen) {
+            match site.kind {
+                FlipKind::Result => sensitivity.results.count(seen),
+                FlipKind::Operand => sensitivity.operands.count(seen),
+                FlipKind::Condition => sensitivity.conditions.count(seen),
+            }
+        }
+        sensitivity
+    }
+}
+
+/// A run with flips, and the run without.
+struct FlippedRun<'a> {
+    env: &'a Env,
+    bits: FlipBits,
+    base: &'a Outcome,
+    fuel: u64,
+}
+
+/// Returns true if something observable of a lane differs.
+fn differs(base: &Outcome, other: &Outcome, lane: usize) -> bool {
+    let rows = base.outputs.rows().iter().zip(other.outputs.rows());
+    let stores = |outcome: &Outcome| -> Vec<StoredWord> {
+        outcome.stored.iter().filter(|stored| usize::from(stored.lane) == lane).copied().collect()
+    };
+    (base.killed ^ other.killed) >> lane & 1 != 0
+        || rows.into_iter().any(|(a, b)| a.values[lane] != b.values[lane] || (a.poison ^ b.poison) >> lane & 1 != 0)
+        || stores(base) != stores(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ir3_compiler::compilation::compile;
+    use ir3_compiler::nir::text;
+    use ir3_compiler::pipeline::Options;
+
+    /// Stores a value that is computed from the index of the lane.
+    fn sensitivity(mask: u32) -> Sensitivity {
+        let source = format!(
+            "shader: MESA_SHADER_COMPUTE
+workgroup_size: 64, 1, 1
+num_ssbos: 1
+subgroup_size: 1
+decl_function main () (entrypoint)
+
+impl main {{
+    block b0:
+    32     %0 = @load_local_invocation_index
+    32     %1 = load_const (0x00000000)
+    32     %2 = load_const (0x00000002)
+    32     %3 = ishl %0, %2
+    32     %4 = imul24 %0, %0
+    32     %5 = load_const ({mask:#010x})
+    32     %6 = iand %4, %5
+                @store_ssbo_ir3 (%6, %1, %3, %0) (base=0, wrmask=x, access=none, align_mul=4, align_offset=0)
+    block b1:
+}}
+"
+        );
+        let shader = text::read(&source).expect("a shader");
+        let target = Target::default();
+        let program = compile(&shader, &target, &Options::default(), &mut |_, _| ()).expect("it compiles");
+        let mut probe = SensitivityProbe::new(&program, &target).expect("it is supported");
+        (0..6).for_each(|seed| probe.run(&Env::from_seed(seed), 10_000));
+        probe.sensitivity()
+    }
+
+    #[test]
+    fn a_value_that_is_masked_off_is_not_seen() {
+        let [masked, seen] = [sensitivity(0), sensitivity(u32::MAX)];
+        assert_eq!(seen.results.seen, seen.results.all, "{seen}");
+        assert_eq!(masked.results.all, seen.results.all);
+        // The product.
+        assert!(masked.results.seen < masked.results.all && masked.operands.seen < seen.operands.seen, "{masked}");
+    }
+
+    #[test]
+    fn nothing_is_seen_without_runs() {
+        assert_eq!(Sensitivity::default().share(), 1.0);
+        let all = Sensitivity { results: SiteCount { seen: 0, all: 3 }, ..Sensitivity::default() };
+        assert_eq!(all.share(), 0.0);
+    }
+}

@@ -6,6 +6,7 @@
 use ir3_verifier::prelude::*;
 
 /// An opcode of the machine.
+#[allow(dead_code, reason = "the program below does without some")]
 #[derive(Clone, Copy, Debug)]
 pub enum Op {
     /// A number.
@@ -174,6 +175,9 @@ pub fn sum() -> Program {
 }
 
 /// The verdict of each engine on an allocation.
+///
+/// # Errors
+/// If the interpreter does not execute an operation of the program.
 pub fn verdicts(forgets_loops: bool) -> Result<Vec<(EngineKind, Verdict)>, Unsupported> {
     let machine = Target::default();
     let program = sum();
@@ -185,7 +189,7 @@ pub fn verdicts(forgets_loops: bool) -> Result<Vec<(EngineKind, Verdict)>, Unsup
     Ok(answers.into_iter().map(|answer| (answer.engine, answer.verdict)).collect())
 }
 
-#[cfg_attr(test, expect(dead_code, reason = "a test calls what it calls"))]
+#[allow(dead_code, reason = "a test calls what it calls")]
 fn main() -> Result<(), Unsupported> {
     for forgets_loops in [false, true] {
         println!("{}", if forgets_loops { "The allocator that forgets loops:" } else { "The allocator:" });

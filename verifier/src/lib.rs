@@ -67,7 +67,7 @@
 //! let options = Options { own_pass, ..Options::default() };
 //! let campaign = Campaign { options, programs: Some(20), ..Campaign::default() };
 //! let mut failures = 0;
-//! campaign.run(&AtomicBool::new(false), &mut |_: &Finding<'_>| failures += 1, &mut |_| ());
+//! campaign.run(&AtomicBool::new(false), &mut |finding: &Finding<'_>| failures += u32::from(finding.failed), &mut |_| ());
 //! assert_eq!(failures, 0);
 //! ```
 //!
@@ -90,7 +90,11 @@
 //! let options = Options { own_pass: Some(OwnPass::new("wrong", wrong)), ..Options::default() };
 //! let campaign = Campaign { options, profiles: vec![Profile::Mixed], jobs: 1, ..Campaign::default() };
 //! let mut case = None;
-//! let mut found = |finding: &Finding<'_>| case = campaign.case(finding);
+//! let mut found = |finding: &Finding<'_>| {
+//!     if finding.failed {
+//!         case = campaign.case(finding);
+//!     }
+//! };
 //! campaign.run(&AtomicBool::new(false), &mut found, &mut |_| ());
 //! let case = case.expect("a failure");
 //! assert_eq!(case.symptom.stage, Stage::OwnPass);

@@ -46,8 +46,7 @@ fn the_bug_of_the_own_pass_is_found_and_reduced() {
 #[test]
 fn an_own_pass_that_breaks_a_rule_is_a_failure() {
     let own_pass = OwnPass::new("breaks-a-rule", |program| {
-        let Some(instr) = program.instrs.keys().next() else { return };
-        program.instrs[instr].dsts.clear();
+        program.instrs.values_mut().for_each(|data| data.dsts.clear());
     });
     let shader = from_seed(1, Profile::Mixed, Features::ALL).shader;
     let options = Options { own_pass: Some(own_pass), ..Options::default() };
@@ -88,7 +87,8 @@ fn the_bug_of_the_foreign_allocator_is_not_proved() {
         simulation::prove((&of(&before)).into(), (&after).into(), &machine, &limits, &mut Z3::default())
     };
     assert!(prove(false).is_ok(), "{:?}", prove(false));
-    assert!(matches!(prove(true), Err(simulation::SimulationFailure::NotShown { .. })), "{:?}", prove(true));
+    let failure = prove(true).expect_err("the allocation is wrong");
+    assert!(!matches!(failure, simulation::SimulationFailure::Unsupported(_)), "{failure}");
 }
 
 /// What a foreign program cannot say is an error with its place.

@@ -10,8 +10,8 @@
 //! - [`select`]: compiles nir through selection, copy propagation and dead code elimination alone, for more programs in
 //!   the same time;
 //! - [`parallel_copy`]: lowers parallel copies, collects and splits alone;
-//! - [`engines`]: compares all engines on one program;
-//! - [`readers`]: reads texts without a panic, and writes accepted programs so that they read back the same.
+//! - `engines`: compares all engines on one program;
+//! - `readers`: reads texts without a panic, and writes accepted programs so that they read back the same.
 
 mod compiled;
 mod copies;

@@ -6,7 +6,7 @@
 //! that nearly all of a program affects its result.
 //!
 //! Decisions come from [`Choices`]: bytes of a fuzzer, or a ChaCha stream of a seed. Both run the same code, and a
-//! proptest strategy is the byte version (`strategy`). [`copies`] generates programs of parallel copies alone.
+//! proptest strategy is the byte version (`strategy`). `copies` generates programs of parallel copies alone.
 
 mod choices;
 mod conditions;

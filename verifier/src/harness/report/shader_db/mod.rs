@@ -6,7 +6,7 @@
 //! helped (fewer) and HURT (more), the extent of the changes, and the significance of the mean change: a confidence
 //! interval of 95 % by Student's t distribution over the changed programs.
 //!
-//! [`compare`] computes the differences, `print` formats the numbers; both follow `report.py` to the letter, so that
+//! `compare` computes the differences, `print` formats the numbers; both follow `report.py` to the letter, so that
 //! scripts for its output keep working.
 
 mod compare;

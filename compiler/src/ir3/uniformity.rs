@@ -101,11 +101,6 @@ impl Uniformity {
         self.parts[block]
     }
 
-    /// The blocks where lanes wait.
-    pub fn waiting(&self) -> &Waiting {
-        &self.waiting
-    }
-
     fn computes_uniform(&self, program: &Program, block: Block, instr: Instr, k: usize) -> bool {
         let data = &program.instrs[instr];
         let arrays = |place: Option<&Place>| matches!(place, Some(Place::Array(_) | Place::Relative { .. }));

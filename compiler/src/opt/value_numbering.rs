@@ -36,11 +36,6 @@ pub struct NumberingRules {
     pub others: bool,
 }
 
-impl NumberingRules {
-    /// All instructions.
-    pub const ALL: Self = Self { comparisons: true, others: true };
-}
-
 /// Removes instructions that compute the same value as an earlier one.
 pub fn run(program: &mut Program, rules: NumberingRules) {
     let mut writers = program.iter_instrs().filter(|&(_, instr)| program.instrs[instr].opcode.writes_consts()).count();

@@ -73,7 +73,7 @@ impl Forest {
     }
 
     /// Returns true if a value is live.
-    pub fn is_live(&self, value: Value) -> bool {
+    fn is_live(&self, value: Value) -> bool {
         self.nodes[value].position != 0
     }
 

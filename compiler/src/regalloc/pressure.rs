@@ -46,22 +46,13 @@ impl Pressure {
 
     /// The maximum of both, per field.
     #[must_use]
-    pub fn max(self, other: Self) -> Self {
+    fn max(self, other: Self) -> Self {
         Self {
             full: self.full.max(other.full),
             half: self.half.max(other.half),
             shared: self.shared.max(other.shared),
             shared_half: self.shared_half.max(other.shared_half),
         }
-    }
-
-    /// Returns true if a program with this need can be assigned registers within `files`. For the shared file, whose
-    /// values cannot be moved, it is a necessary condition only.
-    pub fn fits(&self, files: &RegisterFiles) -> bool {
-        self.full <= files.full
-            && self.half <= files.half
-            && self.shared <= files.shared
-            && self.shared_half <= files.shared_half
     }
 
     /// The error for the file that is exceeded.
@@ -219,7 +210,7 @@ impl Analysis {
     }
 
     /// Applies the step to the live values.
-    pub fn advance(&self, program: &Program, step: &Step, forest: &mut Forest) {
+    fn advance(&self, program: &Program, step: &Step, forest: &mut Forest) {
         let mut changed = ValueList::new();
         // Pieces first: they take their place from values that may die here.
         for result in step.results.iter().filter(|result| matches!(result.manner, Manner::Piece(_))) {

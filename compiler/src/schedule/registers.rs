@@ -215,7 +215,7 @@ fn written(program: &Program, data: &InstrData, value: Value, born: u16) -> u16 
 }
 
 /// The values that an instruction reads, each once.
-pub fn sources(data: &InstrData) -> SmallVec<[Value; 4]> {
+fn sources(data: &InstrData) -> SmallVec<[Value; 4]> {
     let mut values = SmallVec::<[Value; 4]>::new();
     for value in data.srcs.iter().filter_map(|src| src.value()) {
         if data.srcs.len() > 16 || !values.contains(&value) {

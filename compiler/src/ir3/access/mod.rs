@@ -82,7 +82,7 @@ impl Number {
     }
 
     /// The number, given the value of the source's component (ignored for an immediate).
-    pub const fn value(self, source: u32) -> u32 {
+    const fn value(self, source: u32) -> u32 {
         match self {
             Self::Fixed(value) => value,
             Self::Source { shift, mask, .. } => source >> shift & mask,
@@ -107,17 +107,6 @@ pub struct Binding {
     pub index: Number,
 }
 
-impl Binding {
-    /// The resource, from the values of the sources of `set` and `index`.
-    pub const fn resource(self, set: u32, index: u32) -> ResourceId {
-        let index = self.index.value(index);
-        match self.set {
-            Some(number) => ResourceId::bindless(number.value(set), index),
-            None => ResourceId::bound(index),
-        }
-    }
-}
-
 /// A resource among those of its kind (SSBOs, images, UBOs, textures, samplers): bound, by its index, or bindless, by
 /// descriptor set and index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -136,7 +125,7 @@ impl ResourceId {
     }
 
     /// An entry of a descriptor set below [`SETS`](Self::SETS).
-    pub const fn bindless(set: u32, index: u32) -> Self {
+    const fn bindless(set: u32, index: u32) -> Self {
         Self((set.wrapping_add(1) as u64) << 32 | index as u64)
     }
 

@@ -208,13 +208,8 @@ pub struct SlotSet(pub u32);
 impl SlotSet {
     /// The set with `slot` added.
     #[must_use]
-    pub const fn with(self, slot: Slot) -> Self {
+    const fn with(self, slot: Slot) -> Self {
         Self(self.0 | 1 << slot as u8)
-    }
-
-    /// Returns true if `slot` is in the set.
-    pub const fn contains(self, slot: Slot) -> bool {
-        self.0 >> slot as u8 & 1 != 0
     }
 }
 

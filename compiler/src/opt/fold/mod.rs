@@ -57,12 +57,6 @@ pub struct FoldRules {
     pub conversions: bool,
 }
 
-impl FoldRules {
-    /// All rules.
-    pub const ALL: Self =
-        Self { negations: true, branch_and_or: true, votes: true, comparisons: true, bitops: true, conversions: true };
-}
-
 /// Applies the rules.
 pub fn run(program: &mut Program, target: &Target, rules: FoldRules) {
     let mut pass = Pass::new(program, target, rules);

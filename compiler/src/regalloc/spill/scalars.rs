@@ -39,7 +39,7 @@ pub fn run(program: &mut Program) {
 }
 
 /// Returns true if values of this class are spilled.
-pub fn is_general(class: RegClass) -> bool {
+fn is_general(class: RegClass) -> bool {
     class.file == RegFile::General
 }
 
@@ -69,7 +69,7 @@ pub fn define(program: &mut Program, data: InstrData, class: RegClass, component
 }
 
 /// Creates a copy of a scalar operand.
-pub fn copy(program: &mut Program, operand: SrcOperand, class: RegClass) -> (Instr, Value) {
+fn copy(program: &mut Program, operand: SrcOperand, class: RegClass) -> (Instr, Value) {
     let mut data = InstrData::new(Opcode::ParallelCopy);
     data.srcs.push(Src::new(operand, class, WriteMask::SCALAR));
     define(program, data, class, 1)

@@ -164,11 +164,6 @@ impl Checker {
         self.options.registers = registers;
     }
 
-    /// The GPU.
-    pub fn target(&self) -> &Target {
-        &self.target
-    }
-
     /// Compiles `shader`, with a change planted after stages, and compares each boundary in the environments.
     ///
     /// A panic on the way is caught, and is the verdict of the stage that it happened in; the verdicts of the stages before it are kept. A run

@@ -260,11 +260,6 @@ impl Oracle {
         })
     }
 
-    /// Returns the refutation of a program, if it is refuted.
-    pub fn refutation(&mut self, shader: &nir::Shader) -> Option<Refutation> {
-        self.report(shader).ok()?.refutation().cloned()
-    }
-
     /// Another oracle for the same failure, for another thread.
     pub fn fork(&self) -> Self {
         Self {

@@ -77,13 +77,6 @@ pub static FAMILIES: [Family; 11] = [
     Family { name: "waves", about: "divergent loops, shared registers and memory", make: divergence },
 ];
 
-impl Family {
-    /// Returns the family of a name.
-    pub fn from_name(name: &str) -> Option<&'static Self> {
-        FAMILIES.iter().find(|family| family.name == name)
-    }
-}
-
 /// The choices that determine a program.
 trait PairPlan: Clone + PartialEq {
     /// Draws a random plan.

@@ -95,7 +95,7 @@ impl<'a> Locations<'a> {
     }
 
     /// The pieces of a value.
-    pub fn value(&self, value: Value) -> Range<Piece> {
+    fn value(&self, value: Value) -> Range<Piece> {
         let data = &self.program.values[value];
         let first = self.values[value];
         first..first + u32::from(data.components) * pieces(data.class)

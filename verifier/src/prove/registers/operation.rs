@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 /// Returns true if an instruction has no effect but its results, and these depend on nothing but its sources. (A write
 /// to an array element is undefined behaviour if the index is out of bounds.) The register checker does not read the
 /// columns of the compiler's table by which passes decide the same.
-pub fn is_pure(data: &InstrData) -> bool {
+fn is_pure(data: &InstrData) -> bool {
     !data.dsts.iter().any(|dst| is_relative(&dst.place))
         && match data.opcode.category() {
             Category::Alu2 => !matches!(data.opcode, Opcode::BaryF | Opcode::FlatB | Opcode::Setrm),
@@ -434,7 +434,7 @@ pub struct Rematerialisations {
 
 impl Rematerialisations {
     /// Finds the values that may be rematerialised: those in SSA form whose operands cannot have changed since.
-    pub fn new(source: &Locations<'_>) -> Self {
+    fn new(source: &Locations<'_>) -> Self {
         let mut clones = Self { by_first: FxHashMap::default(), copies: FxHashMap::default() };
         let program = source.program;
         let any =

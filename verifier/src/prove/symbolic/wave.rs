@@ -108,7 +108,7 @@ pub fn leave_convergently<'a>(graph: &Graph, from: Cut, block: u32, goals: &dyn 
 
 impl<O: Oracle> SymbolicMachine<'_, O> {
     /// Returns true if a term is the same in all active lanes of this segment.
-    pub fn is_uniform(&self, term: Term) -> bool {
+    fn is_uniform(&self, term: Term) -> bool {
         self.facts.uniform(self.terms, term)
             && (!self.is_mixed()
                 || self.facts.lasting(self.terms, term)

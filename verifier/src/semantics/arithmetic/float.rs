@@ -11,7 +11,7 @@ use crate::semantics::arithmetic::integer;
 
 /// 1 where `a` is a NaN.
 #[inline(always)]
-pub fn is_nan<D: Domain>(d: &mut D, f: Format, a: D::V) -> D::V {
+fn is_nan<D: Domain>(d: &mut D, f: Format, a: D::V) -> D::V {
     let itself = d.feq(f, a.clone(), a);
     d.not(1, itself)
 }

@@ -54,11 +54,6 @@ impl Words {
         }
     }
 
-    /// The number of words.
-    pub fn len(&self) -> usize {
-        self.value.len()
-    }
-
     /// Grows the array to at least this many words. Existing words stay.
     fn grow(&mut self, words: usize) {
         if self.value.len() < words {
@@ -67,11 +62,6 @@ impl Words {
             self.stamp.resize(words, 0);
             self.written.resize(words.div_ceil(64), 0);
         }
-    }
-
-    /// Returns true if there are no words.
-    pub fn is_empty(&self) -> bool {
-        self.value.is_empty()
     }
 
     /// Reads a word and its poisoned bits; `initial` gives both for a word that was not touched yet.

@@ -160,7 +160,7 @@ impl Outputs {
     }
 
     /// The row of a component.
-    pub fn get(&self, base: u16, component: u8) -> Option<&OutputRow> {
+    fn get(&self, base: u16, component: u8) -> Option<&OutputRow> {
         let at = self.rows.binary_search_by_key(&(base, component), |row| (row.base, row.component));
         at.ok().map(|at| &self.rows[at])
     }

@@ -23,7 +23,7 @@ impl Sum {
     }
 
     /// Sorts the summands, and merges those of one term.
-    pub fn sort(&mut self) {
+    fn sort(&mut self) {
         self.constant &= mask(self.width);
         self.summands.sort_unstable_by_key(|&(term, _)| term);
         let mut kept = 0;

@@ -232,7 +232,7 @@ impl CostTable {
     /// The rows in which a figure of ours is highest in relation to Mesa's: the row, ours, Mesa's. Only those in which
     /// it is higher.
     #[must_use]
-    pub fn worst(&self, figure: fn(&Figures) -> u32, count: usize) -> Vec<(&ShaderCosts, u32, u32)> {
+    fn worst(&self, figure: fn(&Figures) -> u32, count: usize) -> Vec<(&ShaderCosts, u32, u32)> {
         let mut rows: Vec<_> = self
             .rows
             .iter()
@@ -247,7 +247,7 @@ impl CostTable {
 
 /// Our figure divided by Mesa's; Mesa's 0 counts as 1.
 #[must_use]
-pub fn ratio(ours: u32, mesa: u32) -> f64 {
+fn ratio(ours: u32, mesa: u32) -> f64 {
     f64::from(ours) / f64::from(mesa.max(1))
 }
 

@@ -18,7 +18,7 @@ use std::fmt;
 const EXPLAINED: [&str; 4] = ["instructions", "mov", "cov", "full"];
 
 /// The factor on Mesa's figure up to which ours needs no explanation.
-pub const LIMIT: f64 = 1.10;
+const LIMIT: f64 = 1.10;
 
 /// A shader and the name of a figure.
 type NotedFigure = (String, String);

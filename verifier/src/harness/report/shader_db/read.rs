@@ -16,12 +16,6 @@ pub struct Results {
 }
 
 impl Results {
-    /// The number of programs.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.programs.len()
-    }
-
     /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {

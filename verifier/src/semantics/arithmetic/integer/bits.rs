@@ -5,7 +5,7 @@ use crate::semantics::arithmetic::domain::Domain;
 
 /// A shift count of `from` bits, modulo the width `w` (a power of two) of the shifted value.
 #[inline(always)]
-pub fn shift_count<D: Domain>(d: &mut D, w: u32, from: u32, count: D::V) -> D::V {
+fn shift_count<D: Domain>(d: &mut D, w: u32, from: u32, count: D::V) -> D::V {
     let limit = d.constant(from, u64::from(w - 1));
     let count = d.and(from, count, limit);
     resize(d, from, w, count)

@@ -215,7 +215,7 @@ impl Storage {
 
     /// Writes the poisoned bits of a source to a buffer, for these lanes. Returns the lanes with any.
     #[cold]
-    pub fn opened(&self, read: &Read, mask: u64, open: &mut Row) -> u64 {
+    fn opened(&self, read: &Read, mask: u64, open: &mut Row) -> u64 {
         lanes(mask).fold(0, |poison, lane| {
             open[lane] = self.open_bits(read, lane);
             poison | u64::from(open[lane] != 0) << lane

@@ -16,6 +16,7 @@ mod prover_mutants;
 mod reduce;
 mod rules;
 mod run;
+mod show;
 mod stats;
 mod triage;
 mod verify;
@@ -64,6 +65,8 @@ enum Command {
     Reduce(reduce::Reduce),
     /// Puts failures together that are one bug, and reduces what has not been.
     Triage(triage::Triage),
+    /// Writes a bundle as one HTML page: what fails, both programs, control flow, values and registers.
+    Show(show::Show),
     /// Proves every rewrite rule of the compiler, for all operands.
     Rules(rules::Rules),
     /// Prints what programs cost, alone or beside Mesa's.
@@ -244,6 +247,7 @@ fn main() -> ExitCode {
         Command::Triage(command) => command.run(cli.format),
         Command::SelfTest(SelfTest::PlantedBugs(command)) => command.run(cli.format),
         Command::OldPlantedBugs(old) => old.run("planted-bugs"),
+        Command::Show(command) => command.run(cli.format),
         Command::Rules(command) => command.run(cli.format),
         Command::Stats(command) => command.run(cli.format),
         Command::SelfTest(SelfTest::KillMatrix(command)) => command.run(cli.format),

@@ -14,6 +14,7 @@ use ir3_verifier::harness::report;
 use ir3_verifier::harness::report::Named;
 use ir3_verifier::harness::report::bundle;
 use ir3_verifier::harness::report::bundle::{Case, ProgramOrigin};
+use ir3_verifier::harness::report::page;
 use ir3_verifier::programs::mesa::input;
 use ir3_verifier::programs::mesa::input::InputError;
 use ir3_verifier::programs::planted_bugs::PlantedBug;
@@ -57,6 +58,9 @@ pub struct Verify {
     /// Folder for what is written of a refutation.
     #[arg(long, value_name = "DIR", default_value = "ir3-equiv-failures")]
     failures: PathBuf,
+    /// Write a page for each failure into a folder, and an index.
+    #[arg(long, value_name = "DIR")]
+    html: Option<PathBuf>,
     #[command(flatten)]
     planted: Planted,
 }
@@ -163,6 +167,7 @@ impl Verify {
         };
         let files = self.files()?;
         let engines = self.engines.engines(&[EngineKind::Interpreter], TIMEOUT)?;
+        let mut pages = self.html.as_deref().map(page::PageFolder::create).transpose()?;
         output::heading(format, WIDTH);
         'files: for path in &files {
             let (jobs, others) = match self.jobs(path, given.as_deref()) {
@@ -237,6 +242,9 @@ impl Verify {
                     );
                     let found = found.map(|case| case.symptom.failure);
                     failed |= found.is_some();
+                    if let (Some(pages), true) = (&mut pages, found.is_some()) {
+                        pages.add_bundle(path)?;
+                    }
                     if format == Format::Human {
                         output::line(&match found {
                             Some(found) if found == *recorded => "  it fails as its bundle says".to_owned(),
@@ -248,6 +256,9 @@ impl Verify {
                     let of_interpreter = result.refutation().is_some() || result.crash().is_some();
                     let envs = seen.filter(|_| !of_interpreter).map_or(envs, |env| vec![env]);
                     let folder = job.write(&self.failures, &envs)?;
+                    if let Some(pages) = &mut pages {
+                        pages.add_bundle(&folder)?;
+                    }
                     if format == Format::Human {
                         output::line(&format!("  written to {}", folder.display()));
                         output::line(&format!("  see it again: ir3-equiv verify {}", folder.display()));

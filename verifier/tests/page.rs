@@ -128,7 +128,8 @@ fn refutations_have_every_part() {
         assert!(page.text("li.failed") == stage, "{bug}");
         // One first difference in the programs and one in the trace, and the block with it on both sides.
         assert_eq!(page.count("tr.here"), 2, "{bug}");
-        let diverging = page.texts.iter().filter(|(name, _)| name.starts_with("g.block") && name.ends_with("diverging"));
+        let diverging =
+            page.texts.iter().filter(|(name, _)| name.starts_with("g.block") && name.ends_with("diverging"));
         assert!((1..=2).contains(&diverging.count()), "{bug}");
         assert_eq!(page.texts.iter().any(|(name, _)| name.starts_with("g.bar.")), registers, "{bug}");
     }
@@ -177,7 +178,10 @@ fn text_is_escaped() {
     let html = page::of_case(&case, name);
     let page = Parsed::new(&html);
     assert_eq!(page.scripts, 1);
-    assert!(page.texts.iter().any(|(element, text)| element == "pre." && text.contains(name)), "the name is in the program");
+    assert!(
+        page.texts.iter().any(|(element, text)| element == "pre." && text.contains(name)),
+        "the name is in the program"
+    );
     assert!(page.text("div.command.mono").contains(name));
     assert!(nir::text::write(&case.program).contains(name));
 }
@@ -194,7 +198,8 @@ fn refuted_rules_have_pages() {
         assert!(page.text("div.expected").contains(&format!("{left:#0digits$x}")));
         assert!(page.text("div.actual").contains(&format!("{right:#0digits$x}")));
         assert_eq!(page.count("figure."), 2);
-        let terms: Vec<_> = page.texts.iter().filter(|(name, _)| name == "td.").map(|(_, text)| text.as_str()).collect();
+        let terms: Vec<_> =
+            page.texts.iter().filter(|(name, _)| name == "td.").map(|(_, text)| text.as_str()).collect();
         for term in [claim.left.to_string(), claim.right.to_string()] {
             assert!(terms.contains(&term.as_str()), "{term}: {terms:?}");
         }

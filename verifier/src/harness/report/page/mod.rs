@@ -18,7 +18,7 @@ mod run;
 mod sides;
 mod trace;
 
-pub use folder::{PageFolder, PageError};
+pub use folder::{PageError, PageFolder};
 pub use rule::of_rule;
 
 use super::bundle::{Case, Evidence, expected_and_actual, options_in_words, origin_in_words, title};
@@ -35,7 +35,7 @@ use ir3_compiler::nir;
 use ir3_compiler::pipeline::{Options, Stage};
 use listing::Listing;
 use maud::{Markup, html};
-use ranges::Bar;
+use ranges::{Bar, SsaNames};
 use run::LaneRun;
 use sides::RowChange;
 
@@ -53,6 +53,8 @@ struct FailurePage<'a> {
     run: LaneRun,
     /// The register checker's result, for two ir3 programs of a stage that only moves values.
     registers: Option<Result<(), RegisterFailure>>,
+    /// Its failure, with the names of blocks and values as the texts have them.
+    failure: Option<String>,
 }
 
 impl<'a> FailurePage<'a> {
@@ -74,7 +76,13 @@ impl<'a> FailurePage<'a> {
             }
             _ => None,
         };
-        Self { case, evidence, before, after, run, registers }
+        let failure = match (&registers, &before, &after) {
+            (Some(Err(failure)), Some(Snapshot::Ir3(before)), Some(after)) => {
+                Some(in_text(&SsaNames::new(before).in_text(&failure.to_string()), &Listing::new(after)))
+            }
+            _ => None,
+        };
+        Self { case, evidence, before, after, run, registers, failure }
     }
 
     fn render(&self, source: &str) -> Markup {
@@ -127,7 +135,7 @@ impl<'a> FailurePage<'a> {
                 @if !charts.is_empty() {
                     section id="registers" {
                         h2 { "Live ranges in registers" }
-                        @if let Some(Err(failure)) = &self.registers {
+                        @if let Some(failure) = &self.failure {
                             p { "The register checker: " strong { (failure) } "." }
                         }
                         @for (side, chart) in &charts {
@@ -199,7 +207,7 @@ impl<'a> FailurePage<'a> {
             } @else {
                 p.message.mono { (case.symptom.message) @if let Some(place) = &self.evidence.panic { "\nat " (place) } }
             }
-            @if let Some(Err(failure)) = &self.registers {
+            @if let Some(failure) = &self.failure {
                 p { "The register checker: " strong { (failure) } "." }
             }
             (self.stages())
@@ -271,23 +279,27 @@ impl<'a> FailurePage<'a> {
             let stage = self.case.symptom.stage.min(Stage::RegisterAllocation);
             compilation.run_until(stage).is_ok()
         });
-        let draw = |(side, program): (usize, &Option<Snapshot>)| {
+        let sides = [(1, &self.after), (0, &self.before)];
+        // Before allocation there is little to be seen.
+        let drawn = if self.case.symptom.stage > Stage::RegisterAllocation { &sides[..] } else { &sides[..1] };
+        let draw = |&(side, program): &(usize, &Option<Snapshot>)| {
             let (Some(Snapshot::Ir3(program)), Some(listing)) = (program, &listings[side]) else { return None };
             let own = || Snapshot::Ir3(program.clone());
             let names = names.clone().filter(|names| names.as_ir3().is_some()).unwrap_or_else(own);
-            let bars: Vec<Bar> = names.as_ir3().map(|ssa| ranges::bars(program, ssa, &self.case.target))?;
+            let ssa = SsaNames::new(names.as_ir3()?);
+            let bars: Vec<Bar> = ranges::bars(program, &ssa, &self.case.target);
             let wrong = match &self.registers {
-                Some(Err(RegisterFailure::Contents(mismatch))) if side == 1 => self.wrong_use(mismatch, listing),
+                Some(Err(RegisterFailure::Contents(mismatch))) if side == 1 => self.wrong_use(mismatch, listing, &ssa),
                 _ => None,
             };
             let chart = chart::render(listing, &bars, &self.run.sides[side], wrong.as_ref())?;
             Some((["Before", "After"][side], chart))
         };
-        [(1, &self.after), (0, &self.before)].into_iter().filter_map(draw).collect()
+        drawn.iter().filter_map(draw).collect()
     }
 
     /// The place in the chart of a use that reads a wrong value.
-    fn wrong_use(&self, mismatch: &Mismatch, listing: &Listing) -> Option<chart::WrongUse> {
+    fn wrong_use(&self, mismatch: &Mismatch, listing: &Listing, ssa: &SsaNames) -> Option<chart::WrongUse> {
         let program = self.after.as_ref()?.as_ir3()?;
         let (at, name) = mismatch.site.instr?;
         let block = *program.layout.get(mismatch.site.block)?;
@@ -297,7 +309,10 @@ impl<'a> FailurePage<'a> {
         let row = listing.blocks.get(mismatch.site.block)?.lines.start + at;
         // The checker may have put the instructions of a block into another order.
         (data.opcode.name() == name && !units.is_empty()).then(|| {
-            let expected = mismatch.expected.split(['.', ' ']).next().unwrap_or_default().to_owned();
+            let before = self.before.as_ref().and_then(Snapshot::as_ir3);
+            let expected = before.map_or_else(String::new, |before| SsaNames::new(before).in_text(&mismatch.expected));
+            let expected = ranges::base(expected.trim());
+            let expected = ranges::base(ssa.content(expected.split(' ').next().unwrap_or_default())).to_owned();
             chart::WrongUse { row, units, expected }
         })
     }
@@ -320,7 +335,7 @@ impl<'a> FailurePage<'a> {
                             td { (self.case.symptom.stage) }
                             td { "registers" }
                             td { @if registers.is_ok() { "proved" } @else { "not shown" } }
-                            td { @if let Err(failure) = registers { (failure) } }
+                            td { (self.failure.as_deref().unwrap_or_default()) }
                         }
                     }
                 }
@@ -358,6 +373,14 @@ fn snapshot(case: &Case, run: impl FnOnce(&mut Compilation<'_, '_>) -> bool) -> 
         run(&mut compilation).then(|| Snapshot::from(compilation.program()))
     };
     catch(run).ok().flatten()
+}
+
+/// Replaces the numbers of blocks in a message of the register checker by their names.
+fn in_text(message: &str, listing: &Listing) -> String {
+    let named = |text: String, (number, block): (usize, &listing::ListedBlock)| {
+        text.replace(&format!("block {number}, "), &format!("{}, ", block.name))
+    };
+    listing.blocks.iter().enumerate().fold(message.to_owned(), named)
 }
 
 /// A program without another one beside it.

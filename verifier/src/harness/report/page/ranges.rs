@@ -10,7 +10,7 @@ use crate::semantics::interp::trace::TracePoint;
 use cranelift_entity::EntityRef;
 use fixedbitset::FixedBitSet;
 use ir3_compiler::ir3::{
-    Block, Instr, InstrData, Opcode, PhysReg, Place, Program, RegClass, RegFile, SrcOperand, Value, WriteMask,
+    Attrs, Block, Instr, InstrData, Opcode, PhysReg, Place, Program, RegClass, RegFile, SrcOperand, Value, WriteMask,
 };
 use ir3_compiler::target::Target;
 use rustc_hash::FxHashMap;
@@ -66,8 +66,11 @@ struct RegisterAccess {
 
 fn accesses(program: &Program, place: &Place, class: RegClass, mask: WriteMask, merged: bool) -> Vec<RegisterAccess> {
     let several = |first: u16, count: u16| {
-        let of =
-            |i: u16| RegisterAccess { units: units_of(class, PhysReg(first + i), merged), component: i.into(), certain: false };
+        let of = |i: u16| RegisterAccess {
+            units: units_of(class, PhysReg(first + i), merged),
+            component: i.into(),
+            certain: false,
+        };
         (0..count).map(of).collect()
     };
     match place {
@@ -112,23 +115,19 @@ type UnitNames = Vec<Option<u32>>;
 
 struct RangeAnalysis<'a> {
     program: &'a Program,
-    /// The names of what instructions define, by instruction and destination.
-    values: &'a FxHashMap<(Instr, usize), String>,
-    /// The phis of the SSA program, by block: names of the result and of the sources.
-    phis: &'a FxHashMap<Block, Vec<(String, Vec<String>)>>,
+    /// The names of the program before registers were assigned.
+    ssa: &'a SsaNames,
     merged: bool,
     names: Vec<String>,
     numbers: FxHashMap<String, u32>,
 }
 
-/// Returns the live ranges of all registers; rows are the instructions in the order of the layout. `ssa` is the program
-/// before registers were assigned, for the names of values.
-pub(super) fn bars(program: &Program, ssa: &Program, target: &Target) -> Vec<Bar> {
-    let (values, phis) = names_of(ssa);
+/// Returns the live ranges of all registers; rows are the instructions in the order of the layout. `ssa` has the names of
+/// the program before registers were assigned.
+pub(super) fn bars(program: &Program, ssa: &SsaNames, target: &Target) -> Vec<Bar> {
     let mut analysis = RangeAnalysis {
         program,
-        values: &values,
-        phis: &phis,
+        ssa,
         merged: target.merged_regs,
         names: vec![String::new()],
         numbers: FxHashMap::default(),
@@ -230,40 +229,77 @@ fn merge(mut bars: Vec<Bar>) -> Vec<Bar> {
     wide
 }
 
-/// The names of the results of instructions in SSA form, and the phis.
-#[allow(clippy::type_complexity)]
-fn names_of(ssa: &Program) -> (FxHashMap<(Instr, usize), String>, FxHashMap<Block, Vec<(String, Vec<String>)>>) {
-    let texts = printed(&Snapshot::Ir3(Box::new(ssa.clone())));
-    let name = |operand: &str| {
-        let start = operand.find("ssa_")?;
-        let end = operand[start..]
-            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-            .map_or(operand.len(), |end| start + end);
-        Some(operand[start..end].to_owned())
-    };
-    let mut values = FxHashMap::default();
-    let mut by_value: FxHashMap<Value, String> = FxHashMap::default();
-    for (_, instr) in ssa.iter_instrs() {
-        let data = &ssa.instrs[instr];
-        let Some(known) = texts.get(&TracePoint::Instr(instr.index() as u32)) else { continue };
-        let operands = known.text.split_once(' ').map_or("", |(_, operands)| operands);
-        for ((number, dst), text) in data.dsts.iter().enumerate().zip(operands.split(", ")) {
-            if let (Some(value), Some(name)) = (dst.value(), name(text)) {
-                values.insert((instr, number), name.clone());
-                by_value.insert(value, name);
+/// The names of values in SSA form, as the text of the program has them.
+#[derive(Default)]
+pub(super) struct SsaNames {
+    /// The results of instructions, by instruction and destination.
+    results: FxHashMap<(Instr, usize), String>,
+    values: FxHashMap<Value, String>,
+    /// The component that a split takes from a vector, which stays where the vector is: `ssa_1.x`.
+    splits: FxHashMap<String, String>,
+    /// Names of the phis of a block, and of their operands.
+    phis: FxHashMap<Block, Vec<(String, Vec<String>)>>,
+}
+
+impl SsaNames {
+    /// Reads the names of a program from its text.
+    pub fn new(ssa: &Program) -> Self {
+        let texts = printed(&Snapshot::Ir3(Box::new(ssa.clone())));
+        let mut names = Self::default();
+        for (_, instr) in ssa.iter_instrs() {
+            let Some(known) = texts.get(&TracePoint::Instr(instr.index() as u32)) else { continue };
+            let operands = known.text.split_once(' ').map_or("", |(_, operands)| operands);
+            for ((number, dst), text) in ssa.instrs[instr].dsts.iter().enumerate().zip(operands.split(", ")) {
+                if let (Some(value), Some(start)) = (dst.value(), text.find("ssa_")) {
+                    let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                    let name: String = text[start..].chars().take_while(|&c| letter(c)).collect();
+                    names.results.insert((instr, number), name.clone());
+                    names.values.insert(value, name);
+                }
             }
         }
+        for (block, instr) in ssa.iter_instrs() {
+            let data = &ssa.instrs[instr];
+            let Some(name) = names.results.get(&(instr, 0)).cloned() else { continue };
+            let sources = data.srcs.iter().map(|src| src.value().and_then(|value| names.values.get(&value)));
+            match (data.opcode, &data.attrs) {
+                (Opcode::Phi, _) => {
+                    let sources = sources.map(|source| source.cloned().unwrap_or_default()).collect();
+                    names.phis.entry(block).or_default().push((name, sources));
+                }
+                (Opcode::Split, Attrs::Split { offset }) => {
+                    let component = ['x', 'y', 'z', 'w'].get(usize::from(*offset));
+                    let vector = sources.flatten().next().cloned();
+                    if let (Some(vector), Some(component)) = (vector, component) {
+                        names.splits.insert(name, format!("{vector}.{component}"));
+                    }
+                }
+                _ => {}
+            }
+        }
+        names
     }
-    let mut phis: FxHashMap<Block, Vec<(String, Vec<String>)>> = FxHashMap::default();
-    for (block, instr) in ssa.iter_instrs() {
-        let data = &ssa.instrs[instr];
-        let Some(name) = values.get(&(instr, 0)).filter(|_| data.opcode == Opcode::Phi) else { continue };
-        let source = |src: &ir3_compiler::ir3::Src| {
-            src.value().and_then(|value| by_value.get(&value).cloned()).unwrap_or_default()
-        };
-        phis.entry(block).or_default().push((name.clone(), data.srcs.iter().map(source).collect()));
+
+    /// The name of a value; that of the vector's component, if it is one.
+    pub fn content<'a>(&'a self, name: &'a str) -> &'a str {
+        self.splits.get(name).map_or(name, String::as_str)
     }
-    (values, phis)
+
+    /// Replaces the numbers of values in a message by their names in the text.
+    pub fn in_text(&self, message: &str) -> String {
+        let mut parts = message.split("ssa_");
+        let mut out = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let end = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+            let value = part[..end].parse().ok().map(Value::from_u32);
+            match value.and_then(|value| self.values.get(&value)) {
+                Some(name) => out.push_str(name),
+                None => out.extend(["ssa_", &part[..end]]),
+            }
+            out.push_str(&part[end..]);
+        }
+        out
+    }
 }
 
 impl RangeAnalysis<'_> {
@@ -329,12 +365,11 @@ impl RangeAnalysis<'_> {
     fn step_names(&mut self, instr: Instr, data: &InstrData, names: &mut UnitNames) {
         let dsts = self.destinations(data);
         let is_copy = matches!(data.opcode, Opcode::ParallelCopy | Opcode::Swz)
-            || data.opcode == Opcode::Mov
-                && matches!(&data.attrs, ir3_compiler::ir3::Attrs::Move { src, dst, .. } if src == dst);
+            || data.opcode == Opcode::Mov && matches!(&data.attrs, Attrs::Move { src, dst, .. } if src == dst);
         let mut writes: Vec<(usize, Option<u32>)> = Vec::new();
         for (number, accesses) in dsts.iter().enumerate() {
             let sources = if is_copy { reads(self.program, data, number, self.merged) } else { Vec::new() };
-            let known = self.values.get(&(instr, number)).cloned();
+            let known = self.ssa.results.get(&(instr, number)).cloned();
             for (access, count) in accesses.iter().zip(0..) {
                 for (offset, unit) in access.units.clone().enumerate() {
                     let source = sources.get(count * access.units.len() + offset);
@@ -410,9 +445,9 @@ impl RangeAnalysis<'_> {
                 && sources
                     .iter()
                     .zip(incoming)
-                    .all(|(source, name)| name.is_none_or(|name| self.names[name as usize] == *source))
+                    .all(|(source, name)| name.is_none_or(|name| self.names[name as usize] == self.ssa.content(source)))
         };
-        let phis = self.phis.get(&block)?;
+        let phis = self.ssa.phis.get(&block)?;
         phis.iter().find(|(_, sources)| matches(sources)).map(|(name, _)| name.clone())
     }
 }

@@ -43,7 +43,8 @@ pub(super) fn align(before: &Listing, after: &Listing, run: &LaneRun) -> Vec<Sid
     for (a, b) in in_order(candidates(before, after, run), ends.1).into_iter().chain([ends]) {
         // The unpaired lines of both sides stand next to each other.
         while i < a || j < b {
-            let row = SideRow { before: (i < a).then_some(i), after: (j < b).then_some(j), change: RowChange::Unpaired };
+            let row =
+                SideRow { before: (i < a).then_some(i), after: (j < b).then_some(j), change: RowChange::Unpaired };
             rows.push(row);
             (i, j) = ((i + 1).min(a), (j + 1).min(b));
         }
@@ -263,7 +264,7 @@ impl Sides<'_> {
             table.code {
                 @for (row, new) in rows {
                     @if new != [None; 2] {
-                        tr.head {
+                        tr class=(if self.is_one_name(new) { "head once" } else { "head" }) {
                             th id=[new[0].map(|block| format!("before-{}", self.before.blocks[block].name))] {
                                 @if let Some(block) = new[0] { (self.before.blocks[block].name) }
                             }
@@ -276,6 +277,11 @@ impl Sides<'_> {
                 }
             }
         }
+    }
+
+    /// Returns true if blocks of one name begin on both sides.
+    fn is_one_name(&self, blocks: [Option<usize>; 2]) -> bool {
+        matches!(blocks, [Some(a), Some(b)] if self.before.blocks[a].name == self.after.blocks[b].name)
     }
 
     fn row(&self, row: &SideRow) -> Markup {

@@ -22,6 +22,7 @@ mod mesa_logs;
 mod mesa_statistics;
 mod mutations;
 mod nir_interpreter;
+mod page;
 mod pairs;
 #[path = "parallel_copies/main.rs"]
 mod parallel_copies;

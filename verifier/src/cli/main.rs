@@ -19,6 +19,7 @@ mod prover_mutants;
 mod reduce;
 mod rules;
 mod run;
+mod show;
 mod stats;
 mod triage;
 mod values;
@@ -67,6 +68,8 @@ enum Command {
     Reduce(reduce::Reduce),
     /// Puts failures together that are one bug, and reduces what has not been.
     Triage(triage::Triage),
+    /// Writes a bundle as one HTML page: what fails, both programs, control flow, values and registers.
+    Show(show::Show),
     /// Proves every rewrite rule of the compiler, for all operands.
     Rules(rules::Rules),
     /// Prints what programs cost, alone or beside Mesa's.
@@ -206,6 +209,7 @@ impl Cli {
             Command::Triage(command) => command.run(self.format),
             Command::Rules(command) => command.run(self.format),
             Command::Stats(command) => command.run(self.format),
+            Command::Show(command) => command.run(),
             Command::Completions(command) => command.run(),
             Command::Man => manual::page(),
             Command::SelfTest(SelfTest::PlantedBugs(command)) => command.run(self.format),

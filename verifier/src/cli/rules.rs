@@ -4,7 +4,11 @@ use crate::exit::{self, Unwritten};
 use crate::values;
 use crate::{Exit, Failure, Format, interrupt, junit, output};
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use ir3_compiler::nir_passes::Rule;
 use ir3_verifier::harness::check::Check;
+use ir3_verifier::harness::report::page;
+use ir3_verifier::programs::planted_bugs::rules as planted;
 use ir3_verifier::prove::lemmas;
 pub use ir3_verifier::prove::rewrite_rules::check_enabled;
 use ir3_verifier::prove::rewrite_rules::{ClaimVerdict, tables};
@@ -28,6 +32,18 @@ pub struct Rules {
     /// Write each query into a folder, as SMT-LIB 2 text.
     #[arg(long, value_name = "DIR")]
     emit_smt: Option<PathBuf>,
+    /// Write a page for each refuted rule into a folder, and an index.
+    #[arg(long, value_name = "DIR")]
+    html: Option<PathBuf>,
+    /// Adds a wrong rule, to see how it is refuted.
+    #[arg(long, value_name = "RULE", value_parser = planted_rules(), help_heading = "Testing ir3-equiv itself")]
+    plant: Option<&'static Rule>,
+}
+
+/// The planted rules by their names.
+fn planted_rules() -> impl TypedValueParser<Value = &'static Rule> {
+    PossibleValuesParser::new(planted::RULES.iter().map(|rule| rule.name))
+        .try_map(|name| planted::by_name(&name).ok_or("found no such rule"))
 }
 
 /// One rule and width.
@@ -72,11 +88,11 @@ impl Rules {
         let budget = Budget { rlimit: u64::MAX, time: self.timeout };
         let z3 = Z3 { floats };
         let summary = match &self.emit_smt {
-            None => self.rows(format, &mut { z3 }, &budget),
+            None => self.rows(format, &mut { z3 }, &budget)?,
             Some(folder) => {
                 exit::try_folder(folder)?;
                 let mut recording = Recording::new(z3, folder, floats)?;
-                let summary = self.rows(format, &mut recording, &budget);
+                let summary = self.rows(format, &mut recording, &budget)?;
                 let written = recording.finish().map_err(|error| Unwritten::new(folder, error))?;
                 output::note(&format!("{written} queries are in {}", folder.display()));
                 summary
@@ -95,8 +111,9 @@ impl Rules {
         })
     }
 
-    /// Prints a row for each rule.
-    fn rows(&self, format: Format, solver: &mut dyn Solver, budget: &Budget) -> RuleCounts {
+    /// Prints a row for each rule, and writes the pages of those that are refuted.
+    fn rows(&self, format: Format, solver: &mut dyn Solver, budget: &Budget) -> Result<RuleCounts, Failure> {
+        let mut pages = self.html.as_deref().map(page::PageFolder::create).transpose()?;
         if format == Format::Human {
             output::line(&format!("{:18}  {:32}  {:>5}  {:>9}  verdict", "table", "rule", "width", "ms"));
         }
@@ -112,7 +129,8 @@ impl Rules {
             }
             print(format, &mut summary, row);
         }
-        for claim in tables::all() {
+        let planted = self.plant.map(|rule| tables::of_rule(planted::TABLE, rule));
+        for claim in tables::all().into_iter().chain(planted) {
             if interrupt::is_set() {
                 break;
             }
@@ -120,13 +138,22 @@ impl Rules {
             let (table, rule, width, verdict) = match claim {
                 Ok(claim) => {
                     let verdict = claim.verdict(solver, budget);
+                    if let (ClaimVerdict::Refuted { .. }, Some(pages)) = (&verdict, &mut pages) {
+                        pages.add_rule(&claim, &verdict, &self.command())?;
+                    }
                     (claim.table, claim.rule, Some(claim.width), verdict)
                 }
                 Err(reason) => ("", String::new(), None, ClaimVerdict::Unknown(reason)),
             };
             print(format, &mut summary, RuleRow::new(table, rule, width, verdict, start));
         }
-        summary
+        Ok(summary)
+    }
+
+    /// The command that refutes the same rules again.
+    fn command(&self) -> String {
+        let plant = self.plant.map(|rule| format!(" --plant {}", rule.name)).unwrap_or_default();
+        format!("ir3-equiv rules --no-lemmas{}{plant}", if self.exact_floats { " --exact-floats" } else { "" })
     }
 }
 

@@ -17,6 +17,7 @@ use ir3_verifier::harness::reduce;
 use ir3_verifier::harness::report;
 use ir3_verifier::harness::report::bundle;
 use ir3_verifier::harness::report::bundle::{Case, ProgramOrigin};
+use ir3_verifier::harness::report::page;
 use ir3_verifier::harness::report::{Named, Unread};
 use ir3_verifier::programs::mesa::input;
 use ir3_verifier::programs::mesa::input::InputError;
@@ -69,6 +70,9 @@ pub struct Verify {
     /// Folder for what is written of a refutation.
     #[arg(long, value_name = "DIR", default_value = "ir3-equiv-failures")]
     failures: PathBuf,
+    /// Write a page for each failure into a folder, and an index.
+    #[arg(long, value_name = "DIR")]
+    html: Option<PathBuf>,
     #[command(flatten)]
     planted: Planted,
 }
@@ -240,7 +244,10 @@ impl Verify {
         exit::try_folder(&self.failures)?;
         let bar = ProgressBar::new(0);
         bar.set_style(ProgressStyle::with_template("{bar:30} {pos} of {len} programs or more, {elapsed}, {msg}")?);
-        let mut printer = Printer::new(self, format);
+        if let Some(folder) = &self.html {
+            exit::try_folder(folder)?;
+        }
+        let mut printer = Printer::new(self, format)?;
         let inputs = files.iter().flat_map(|path| {
             bar.set_message(format!("{}", path.display()));
             let inputs = self.inputs(path);
@@ -308,11 +315,12 @@ struct Printer<'a> {
     summary: Arc<Mutex<Summary>>,
     /// Lines that come after the verdicts of the whole.
     rest: Vec<String>,
+    pages: Option<page::PageFolder>,
     exit: Exit,
 }
 
 impl<'a> Printer<'a> {
-    fn new(verify: &'a Verify, format: Format) -> Self {
+    fn new(verify: &'a Verify, format: Format) -> Result<Self, Failure> {
         if verify.verbose {
             output::heading(WIDTH);
         }
@@ -324,7 +332,8 @@ impl<'a> Printer<'a> {
             output::summary(&summary);
             Exit::Interrupted.max(Exit::Refuted.when(summary.refuted + summary.crashed > 0))
         });
-        Self { verify, format, summary, rest: Vec::new(), exit: Exit::Passed }
+        let pages = verify.html.as_deref().map(page::PageFolder::create).transpose()?;
+        Ok(Self { verify, format, summary, rest: Vec::new(), pages, exit: Exit::Passed })
     }
 
     fn summary(&self) -> Summary {
@@ -395,6 +404,9 @@ impl<'a> Printer<'a> {
                 &serde_json::json!({ "program": job.name, "recorded": recorded, "found": found, "same": same }),
             );
             self.line(format!("  {text}"));
+            if let (Some(pages), Some(_)) = (&mut self.pages, &found) {
+                pages.add_bundle(Path::new(&job.name))?;
+            }
             return Ok(());
         }
         // The environment in which a prover found a difference.
@@ -405,7 +417,11 @@ impl<'a> Printer<'a> {
         let of_interpreter = report.refutation().is_some() || report.crash().is_some();
         if of_interpreter || seen.is_some() {
             let envs = seen.filter(|_| !of_interpreter).map_or(envs, |env| vec![env]);
-            let folder = job.write(&self.verify.failures, &envs)?.display().to_string();
+            let folder = job.write(&self.verify.failures, &envs)?;
+            if let Some(pages) = &mut self.pages {
+                pages.add_bundle(&folder)?;
+            }
+            let folder = folder.display().to_string();
             output::json("bundle", &serde_json::json!({ "program": job.name, "folder": folder }));
             self.line(format!("  written to {folder}"));
             self.line(format!("  see it again: ir3-equiv verify {folder}"));

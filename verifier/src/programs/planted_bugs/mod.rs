@@ -9,6 +9,7 @@
 
 mod liveness;
 mod registers;
+pub mod rules;
 mod ssa;
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,8 @@ use crate::semantics::arithmetic::rows::{LANES, Row, splat};
 use crate::semantics::operations::Words;
 use crate::semantics::operations::{Kernel, Modify, Select};
 use crate::semantics::terms::{Term, Terms};
+use std::collections::BTreeSet;
+use std::fmt;
 
 /// A value of one component: a word, or two for 64 bits.
 #[derive(Clone, Debug)]
@@ -13,6 +15,8 @@ pub enum Expression {
     Operand(usize),
     /// The result of an operation.
     Call {
+        /// The name of the operation, with its modifiers.
+        name: String,
         /// The operation.
         kernel: Kernel,
         /// The modifier that is applied to the result.
@@ -24,7 +28,43 @@ pub enum Expression {
     },
 }
 
+/// The expression as a term: `inot(iand(a, b))`.
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Operand(number) => match ('a'..='z').nth(*number) {
+                Some(letter) => write!(f, "{letter}"),
+                None => write!(f, "operand {number}"),
+            },
+            Self::Call { name, args, .. } => {
+                write!(f, "{name}(")?;
+                for (number, arg) in args.iter().enumerate() {
+                    write!(f, "{}{arg}", if number > 0 { ", " } else { "" })?;
+                }
+                f.write_str(")")
+            }
+        }
+    }
+}
+
 impl Expression {
+    /// The subterms, each once, operands of a call before the call; the expression itself is the last.
+    pub fn subterms(&self) -> Vec<&Self> {
+        let mut terms: Vec<&Self> = match self {
+            Self::Operand(_) => Vec::new(),
+            Self::Call { args, .. } => args.iter().flat_map(Self::subterms).collect(),
+        };
+        terms.push(self);
+        let mut texts = BTreeSet::new();
+        terms.retain(|term| texts.insert(term.to_string()));
+        terms
+    }
+
+    /// Returns true if an operand of the rule occurs.
+    pub fn reads(&self, number: usize) -> bool {
+        self.subterms().iter().any(|term| matches!(term, Self::Operand(other) if *other == number))
+    }
+
     /// The value as terms, given the words of the rule's operands.
     pub fn meaning(&self, d: &mut Terms, operands: &[Words]) -> Words {
         let (kernel, clamp, args) = match self {
@@ -58,7 +98,7 @@ impl Expression {
     pub fn run(&self, operands: &[Vec<u32>]) -> Vec<u32> {
         let (kernel, clamp, words, args) = match self {
             Self::Operand(number) => return operands[*number].clone(),
-            Self::Call { kernel, clamp, words, args } => (kernel, clamp, *words, args),
+            Self::Call { kernel, clamp, words, args, .. } => (kernel, clamp, *words, args),
         };
         let args: Vec<Vec<Row>> = args.iter().map(|arg| arg.run(operands).into_iter().map(splat).collect()).collect();
         let mut out = vec![[0; LANES]; words];

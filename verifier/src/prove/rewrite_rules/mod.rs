@@ -128,16 +128,20 @@ impl Claim {
         (names, all)
     }
 
-    /// A refutation, if the two sides differ when they are run.
-    fn confirmed(&self, names: &[Name], model: &Model) -> ClaimVerdict {
-        let operands: Vec<u64> = names.iter().map(|&name| model.value(name)).collect();
+    /// The value of an expression of the rule, for values of the rule's operands.
+    pub fn value(&self, expression: &Expression, operands: &[u64]) -> u64 {
         let words = |(&value, &width): (&u64, &u8)| match width {
             64 => vec![value as u32, (value >> 32) as u32],
             _ => vec![value as u32],
         };
         let rows: Vec<Vec<u32>> = operands.iter().zip(&self.operands).map(words).collect();
-        let [left, right] = [&self.left, &self.right]
-            .map(|side| side.run(&rows).iter().rev().fold(0, |value, &word| value << 32 | u64::from(word)));
+        expression.run(&rows).iter().rev().fold(0, |value, &word| value << 32 | u64::from(word))
+    }
+
+    /// A refutation, if the two sides differ when they are run.
+    fn confirmed(&self, names: &[Name], model: &Model) -> ClaimVerdict {
+        let operands: Vec<u64> = names.iter().map(|&name| model.value(name)).collect();
+        let [left, right] = [&self.left, &self.right].map(|side| self.value(side, &operands));
         if left == right {
             ClaimVerdict::Unknown("the two sides agree on the solver's counterexample".into())
         } else {

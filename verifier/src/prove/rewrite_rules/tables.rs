@@ -35,6 +35,7 @@ fn expression(term: Term, bits: u8) -> Option<Expression> {
     Some(match term {
         Term::Variable(number) => Expression::Operand(number.into()),
         Term::Op(op, terms) => Expression::Call {
+            name: op.name().to_owned(),
             kernel: nir_alu::kernel(op, bits, &vec![bits; terms.len()], FloatControls::OPEN)?,
             clamp: None,
             words: usize::from(bits).div_ceil(32),
@@ -56,7 +57,14 @@ fn instr(opcode: Opcode, attrs: Attrs, flags: InstrFlags, (from, to): (bool, boo
 /// The result of the instruction for these operands.
 fn call(data: &InstrData, args: Vec<Expression>) -> Option<Expression> {
     let alu = ir3_alu::kernel(data)?;
-    Some(Expression::Call { kernel: alu.kernel, clamp: alu.clamp, words: 1, args })
+    let half = |half: bool| if half { "16" } else { "32" };
+    let saturates = if data.flags.contains(InstrFlags::SAT) { "(sat)" } else { "" };
+    let name = match data.attrs {
+        Attrs::Move { src, dst, .. } => conversion_name(src, dst),
+        Attrs::Compare(condition) => format!("{}.{}.{}", data.opcode, condition.name(), half(data.dsts[0].class.half)),
+        _ => format!("{saturates}{}.{}", data.opcode, half(data.dsts[0].class.half)),
+    };
+    Some(Expression::Call { name, kernel: alu.kernel, clamp: alu.clamp, words: 1, args })
 }
 
 /// The number of operands of an opcode, without the address register; `None` if it is not fixed.

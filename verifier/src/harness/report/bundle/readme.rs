@@ -6,7 +6,8 @@ use crate::semantics::environment::sync::Synchronized;
 use crate::semantics::interp::Difference;
 use crate::support::version;
 use ir3_compiler::nir;
-use ir3_compiler::pipeline::Features;
+use ir3_compiler::pipeline::{Features, Options};
+use ir3_compiler::target::Target;
 use std::fmt::{self, Write as _};
 
 /// Longer programs are not included in the report.
@@ -53,7 +54,7 @@ fn report(text: &mut String, case: &Case, evidence: &Evidence) -> fmt::Result {
 }
 
 /// The title: the stage, and its failure.
-fn title(case: &Case) -> String {
+pub(in crate::harness::report) fn title(case: &Case) -> String {
     let stage = case.symptom.stage;
     let on = format!("on {}", case.target.name);
     match &case.symptom.failure {
@@ -126,7 +127,10 @@ fn what_happens(text: &mut String, case: &Case, evidence: &Evidence) -> fmt::Res
 }
 
 /// The expected and the actual value, with their place.
-fn expected_and_actual(difference: &Difference, lane: Option<u8>) -> Vec<(&'static str, String)> {
+pub(in crate::harness::report) fn expected_and_actual(
+    difference: &Difference,
+    lane: Option<u8>,
+) -> Vec<(&'static str, String)> {
     let word = |bits: u32| format!("`{bits:#010x}` ({}, {:?} as a float)", bits as i32, f32::from_bits(bits));
     let written_by = lane.map(|lane| format!(", written by lane {lane}")).unwrap_or_default();
     match difference {
@@ -224,32 +228,11 @@ fn facts(text: &mut String, case: &Case) -> fmt::Result {
     writeln!(text, "## Facts")?;
     writeln!(text)?;
     writeln!(text, "- GPU: {}", target.name)?;
-    let mut chosen: Vec<String> = Vec::new();
-    let names =
-        |features: Features| features.iter().map(|feature| format!("`{feature}`")).collect::<Vec<_>>().join(", ");
-    match (options.features, Features::all() - options.features) {
-        (_, off) if off.is_empty() => {}
-        (on, _) if on.is_empty() => chosen.push("no optional feature".to_owned()),
-        (on, off) if on.len() < off.len() => chosen.push(format!("of all features only {}", names(on))),
-        (_, off) => chosen.push(format!("without {}", names(off))),
-    }
-    if options.registers != Default::default() {
-        chosen.push(format!("`--max-registers {}`", options.registers));
-    }
-    if let Some(pass) = options.own_pass {
-        chosen.push(format!("the pass `{}` of the program that found this", pass.name));
-    }
-    writeln!(text, "- options: {}", if chosen.is_empty() { "the default ones".to_owned() } else { chosen.join(", ") })?;
+    writeln!(text, "- options: {}", options_in_words(options))?;
     if let Some(plant) = plant {
         writeln!(text, "- planted bug: `--plant {}`", plant.name)?;
     }
-    match origin {
-        ProgramOrigin::File(path) => writeln!(text, "- from: {path}")?,
-        ProgramOrigin::Artifact(path) => writeln!(text, "- from: the bytes of {path}, on which a fuzz target failed")?,
-        ProgramOrigin::Seed { seed, profile } => {
-            writeln!(text, "- from: `ir3-equiv generate --profile {profile} --seed {seed} --gpu {}`", target.name)?;
-        }
-    }
+    writeln!(text, "- from: {}", origin_in_words(origin, target))?;
     let instructions = program.instruction_count();
     match original {
         Some(original) => {
@@ -263,6 +246,34 @@ fn facts(text: &mut String, case: &Case) -> fmt::Result {
     }
     writeln!(text, "- ir3-equiv {}", version::LINE)?;
     writeln!(text)
+}
+
+/// The options that differ from the defaults, in words.
+pub(in crate::harness::report) fn options_in_words(options: &Options) -> String {
+    let mut chosen: Vec<String> = Vec::new();
+    let names =
+        |features: Features| features.iter().map(|feature| format!("`{feature}`")).collect::<Vec<_>>().join(", ");
+    match (options.features, Features::all() - options.features) {
+        (_, off) if off.is_empty() => {}
+        (on, _) if on.is_empty() => chosen.push("no optional feature".to_owned()),
+        (on, off) if on.len() < off.len() => chosen.push(format!("of all features only {}", names(on))),
+        (_, off) => chosen.push(format!("without {}", names(off))),
+    }
+    if options.registers != Default::default() {
+        chosen.push(format!("`--max-registers {}`", options.registers));
+    }
+    if chosen.is_empty() { "the default ones".to_owned() } else { chosen.join(", ") }
+}
+
+/// The origin of a program, in words.
+pub(in crate::harness::report) fn origin_in_words(origin: &ProgramOrigin, target: &Target) -> String {
+    match origin {
+        ProgramOrigin::File(path) => path.clone(),
+        ProgramOrigin::Artifact(path) => format!("the bytes of {path}, on which a fuzz target failed"),
+        ProgramOrigin::Seed { seed, profile } => {
+            format!("`ir3-equiv generate --profile {profile} --seed {seed} --gpu {}`", target.name)
+        }
+    }
 }
 
 fn files(text: &mut String, case: &Case, evidence: &Evidence) -> fmt::Result {

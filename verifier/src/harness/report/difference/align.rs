@@ -21,7 +21,7 @@ pub(super) struct AlignedRow {
 
 /// The comparison of the two steps of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Relation {
+pub(in crate::harness::report) enum Relation {
     /// The values are equal.
     Same,
     /// The values are different.

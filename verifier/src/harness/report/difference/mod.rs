@@ -10,6 +10,11 @@ mod align;
 mod print;
 mod side;
 mod slice;
+mod view;
+
+pub(super) use align::Relation;
+pub(super) use side::printed;
+pub(super) use view::{TraceCell, TraceRow};
 
 use crate::harness::check::DEFAULT_FUEL;
 use crate::semantics::Snapshot;

@@ -114,7 +114,7 @@ impl FirstDifference {
 }
 
 /// The values of a step; of a condition, its truth value.
-fn values_of(side: &TraceSide, step: &TraceStep) -> String {
+pub(super) fn values_of(side: &TraceSide, step: &TraceStep) -> String {
     match (side.role(step), &step.reads[..]) {
         (Role::Branch | Role::Kill, [cell]) => {
             cell.value.map_or("undefined", |value| if value == 0 { "false" } else { "true" }).to_owned()

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 /// The role of an instruction in the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(in crate::harness::report) enum Role {
     /// Computes a value.
     Value,
     /// A constant or a name without a value of its own, visible in the text of its users.
@@ -29,7 +29,7 @@ pub(super) enum Role {
 
 /// The printed form of an instruction.
 #[derive(Clone, Debug)]
-pub(super) struct PrintedInstr {
+pub(in crate::harness::report) struct PrintedInstr {
     pub text: String,
     /// Its opcode.
     pub word: String,
@@ -52,10 +52,7 @@ pub(super) struct TraceSide {
 impl TraceSide {
     /// Builds the side of a program and a trace of it.
     pub fn new(program: &Snapshot, trace: Trace) -> Self {
-        let (machine, lines) = match program {
-            Snapshot::Nir(shader) => (false, nir_lines(shader)),
-            Snapshot::Ir3(program) => (true, ir3_lines(program)),
-        };
+        let (machine, lines) = (program.as_ir3().is_some(), printed(program));
         let mut side = Self { steps: Vec::new(), cut: trace.cut, machine, lines };
         side.expand(trace.steps);
         side
@@ -154,6 +151,14 @@ pub(super) fn values(step: &TraceStep) -> String {
         words.push("…".to_owned());
     }
     words.join(" ")
+}
+
+/// The printed form of each instruction and condition of a program.
+pub(in crate::harness::report) fn printed(program: &Snapshot) -> FxHashMap<TracePoint, PrintedInstr> {
+    match program {
+        Snapshot::Nir(shader) => nir_lines(shader),
+        Snapshot::Ir3(program) => ir3_lines(program),
+    }
 }
 
 /// The instructions of a shader. Its text is read back to get the line of each.

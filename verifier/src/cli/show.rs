@@ -1,0 +1,35 @@
+//! `show`: writes a bundle as one HTML page.
+
+use crate::exit::Unwritten;
+use crate::{Exit, Failure, output};
+use clap::Args;
+use ir3_verifier::harness::report::{bundle, page};
+use std::path::{Path, PathBuf};
+
+/// Options of `show`.
+#[derive(Args)]
+pub struct Show {
+    /// A bundle: the folder of a failure.
+    #[arg(value_name = "BUNDLE")]
+    bundle: PathBuf,
+    /// The file to be written, `-` for standard output; `report.html` in the bundle unless given.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl Show {
+    /// Runs the subcommand.
+    pub fn run(&self) -> Result<Exit, Failure> {
+        let case = bundle::read(&self.bundle)?;
+        let page = page::of_case(&case, &self.bundle.display().to_string());
+        let path = self.output.clone().unwrap_or_else(|| self.bundle.join("report.html"));
+        if path == Path::new("-") {
+            output::text(&page);
+            return Ok(Exit::Passed);
+        }
+        std::fs::write(&path, page).map_err(|error| Unwritten::new(&path, error))?;
+        output::json("page", &serde_json::json!({ "path": path }));
+        output::line(&path.display().to_string());
+        Ok(Exit::Passed)
+    }
+}

@@ -258,8 +258,10 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error).into(),
     };
+    // Before the first line: who reads it may send a signal.
+    let installed = interrupt::install();
     output::begin(cli.format, &given().join(" "));
-    let result = interrupt::install().map_err(Failure::from).and_then(|()| cli.run());
+    let result = installed.map_err(Failure::from).and_then(|()| cli.run());
     interrupt::ends_by_itself();
     let exit = result.unwrap_or_else(|error| {
         output::error(&*error);

@@ -151,7 +151,7 @@ impl Waiting {
     }
 
     /// The blocks where lanes may wait while `block` runs, in the order of the code.
-    fn while_running<'a>(&'a self, program: &'a Program, block: Block) -> impl Iterator<Item = Block> + 'a {
+    pub fn while_running<'a>(&'a self, program: &'a Program, block: Block) -> impl Iterator<Item = Block> + 'a {
         let set = self.position[block].checked_sub(1).map_or(&[][..], |at| &self.sets[at as usize]);
         set.iter().map(|&at| program.layout[at as usize])
     }

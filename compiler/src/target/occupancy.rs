@@ -149,7 +149,7 @@ impl Target {
     /// The maximum number of registers with which a whole workgroup runs concurrently, which a program with barriers
     /// needs; `None` if there is no such limit.
     #[must_use]
-    fn registers_for_barrier(&self, work: &Workload) -> Option<u32> {
+    pub fn registers_for_barrier(&self, work: &Workload) -> Option<u32> {
         let WorkKind::Compute { threads, barrier: true, .. } = work.kind else { return None };
         if !self.merged_regs {
             return None;

@@ -81,14 +81,6 @@ impl Number {
         }
     }
 
-    /// The number, given the value of the source's component (ignored for an immediate).
-    const fn value(self, source: u32) -> u32 {
-        match self {
-            Self::Fixed(value) => value,
-            Self::Source { shift, mask, .. } => source >> shift & mask,
-        }
-    }
-
     /// The source that it reads, if any.
     pub const fn source(self) -> Option<Slice> {
         match self {

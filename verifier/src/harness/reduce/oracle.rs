@@ -11,7 +11,7 @@ use ir3_compiler::pipeline::{ErrorKind, Options, Stage};
 use ir3_compiler::target::Target;
 use ir3_compiler::{ir3, nir, words};
 
-use crate::harness::check::{Checker, DEFAULT_FUEL, ProgramReport, Refutation, Unknown, Verdict};
+use crate::harness::check::{Checker, DEFAULT_FUEL, ProgramReport, Unknown, Verdict};
 use crate::programs::planted_bugs::SharedPlantedBug;
 use crate::semantics::environment::env::Env;
 use crate::semantics::interp;

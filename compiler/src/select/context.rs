@@ -355,7 +355,7 @@ impl<'a> Context<'a> {
     }
 
     /// Appends a move or a conversion, by its types.
-    fn convert(&mut self, from: Type, to: Type, src: Src) -> Value {
+    pub fn convert(&mut self, from: Type, to: Type, src: Src) -> Value {
         self.builder().convert(from, to, RegClass::general(to.is_half()), src)
     }
 

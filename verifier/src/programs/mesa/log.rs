@@ -56,14 +56,14 @@ impl Section {
 
     /// Maps a line and a column of the text to the file, all counted from 1; line 0 is the headline.
     #[must_use]
-    fn place(&self, line: u32, column: u32) -> (u32, u32) {
+    pub fn place(&self, line: u32, column: u32) -> (u32, u32) {
         let prefix = line.checked_sub(1).and_then(|i| self.prefixes.get(i as usize));
         ((self.first_line + line).saturating_sub(1), column + prefix.copied().unwrap_or(0))
     }
 
     /// The name of the section in messages.
     #[must_use]
-    fn title(&self) -> String {
+    pub fn title(&self) -> String {
         match &self.kind {
             SectionKind::NirFinal { stage } => format!("NIR (final form) for {stage} shader"),
             SectionKind::Ir3After { pass } => format!("AFTER: {pass}"),

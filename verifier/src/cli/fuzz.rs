@@ -88,7 +88,7 @@ fn exit_of(summary: &Summary) -> Exit {
     if summary.proved + summary.tested + summary.refuted == 0 {
         return Exit::Nothing;
     }
-    Exit::Unmet.when(summary.not_shown > 0)
+    Exit::Unmet.when(summary.not_shown + summary.out_of_time + summary.insensitive > 0)
 }
 
 /// Rates and shares of the campaign, as JSON.

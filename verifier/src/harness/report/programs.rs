@@ -81,7 +81,12 @@ fn target_of(path: &Path, log: &Log, gpu: Option<Target>) -> Result<Target, Inpu
         let expected = target.get_or_insert_with(|| Target::of_generation(generation));
         if expected.generation != generation {
             let place = FilePosition { path: path.to_owned(), line, column: 1 };
-            return Err(InputError::OtherGeneration { place, found: generation, expected: *expected });
+            return Err(InputError::OtherGeneration {
+                place,
+                found: generation,
+                expected: expected.generation,
+                gpu: expected.name,
+            });
         }
     }
     Ok(target.unwrap_or_default())

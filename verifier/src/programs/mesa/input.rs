@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use ir3_compiler::log_line::LogLine;
-use ir3_compiler::target::{Generation, Target};
+use ir3_compiler::target::Generation;
 
 /// A position in a file; line and column count from 1, columns in characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,14 +82,16 @@ pub enum InputError {
         path: PathBuf,
     },
     /// A log of another generation than that of the GPU to compile for.
-    #[error("{place}: found a log of {found}, expected one of {generation}, that of {expected}", generation = expected.generation)]
+    #[error("{place}: found a log of {found}, expected one of {expected}, that of {gpu}")]
     OtherGeneration {
         /// The line that names the generation.
         place: FilePosition,
         /// The generation of the log.
         found: Generation,
-        /// The GPU to compile for.
-        expected: Target,
+        /// The generation of the GPU to compile for.
+        expected: Generation,
+        /// The name of that GPU.
+        gpu: &'static str,
     },
     /// A section of a log that ends in the middle of a program.
     #[error("{place}: the section `{section}` is cut off: found {found}, expected {expected}")]

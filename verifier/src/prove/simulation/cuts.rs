@@ -71,7 +71,7 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
             }
         }
     }
-    Err(failure.unwrap_or_else(|| SimulationFailure::OutOfTime(None)))
+    Err(failure.unwrap_or(SimulationFailure::OutOfTime(None)))
 }
 
 /// The choices for undefined words of the source, best first: a selected instruction reads 0.

@@ -50,7 +50,7 @@ pub(super) fn render(
     let backs = layout.edges.iter().filter(|edge| edge.back).count() as i32;
     let right = layout.columns.iter().max().unwrap_or(&0) + WIDTH / 2;
     let right = layout.edges.iter().flat_map(|edge| edge.bends.iter().copied()).fold(right, i32::max);
-    let width = right + 2 * MARGIN + (backs > 0).then_some(12 + 8 * backs).unwrap_or(0);
+    let width = right + 2 * MARGIN + if backs > 0 { 12 + 8 * backs } else { 0 };
     let height = layout.layers.iter().max().map_or(0, |&last| last as i32) * LAYER + HEIGHT + 2 * MARGIN;
     let label = format!("Control-flow graph {side} the stage: {} blocks", listing.blocks.len());
     html! {

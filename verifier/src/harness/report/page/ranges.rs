@@ -27,9 +27,9 @@ pub(super) const UNITS: usize = ADDRESS + 4;
 pub(super) fn register_name(unit: usize) -> String {
     let (prefix, first, number) = match unit {
         ..HALF => ("r", 0, unit / 2),
-        ..SHARED => ("hr", 0, (unit - HALF) / 2),
-        ..PREDICATE => ("r", 48, (unit - SHARED) / 2),
-        ..ADDRESS => ("p", 0, (unit - PREDICATE) / 2),
+        HALF..SHARED => ("hr", 0, (unit - HALF) / 2),
+        SHARED..PREDICATE => ("r", 48, (unit - SHARED) / 2),
+        PREDICATE..ADDRESS => ("p", 0, (unit - PREDICATE) / 2),
         _ => return format!("a{}.x", (unit - ADDRESS) / 2),
     };
     format!("{prefix}{}.{}", first + number / 4, ['x', 'y', 'z', 'w'][number % 4])

@@ -147,7 +147,7 @@ fn junit_has_a_case_for_each_boundary() {
     let text = run(folder.path(), "--format junit verify x.nir --plant inverted-branch");
     assert!(text.starts_with("<?xml") && text.trim_end().ends_with("</testsuites>"), "{text}");
     assert_eq!(text.matches("<failure").count(), 1, "{text}");
-    assert!(text.matches("<testcase").count() > 3, "{text}");
+    assert!(text.matches("<testcase").count() > 2, "{text}");
     let text = run(folder.path(), "--format junit rules --no-lemmas --timeout 1s");
     assert!(text.contains("<testcase") && text.starts_with("<?xml"), "{text}");
 }

@@ -5,6 +5,7 @@
 //! version, so they are ignored; everything else must be the same. `IR3_BLESS=1 cargo test --test suite walkthrough::` writes the current
 //! output into the documents.
 
+use ir3_verifier::support::version;
 use std::path::Path;
 use std::process::Command;
 
@@ -59,8 +60,8 @@ fn rerun(document: &str, folder: &Path) -> String {
         if let Some(command) = line.strip_prefix("$ ").filter(|_| shown) {
             out.push_str(line);
             out.push('\n');
-            // A fence in the output would end the block.
-            for printed in run(folder, command).lines() {
+            // The commit is another one each time. A fence in the output would end the block.
+            for printed in run(folder, command).replace(version::LINE, version::VERSION).lines() {
                 out.push_str(printed.replace("```", "'''").trim_end());
                 out.push('\n');
             }

@@ -84,8 +84,9 @@ fn random_seed() -> u64 {
 
 /// The exit of a campaign without a failure. Generated programs without a meaning on their inputs, or that the compiler refuses, are counted
 /// and shown, and are no fault of the campaign unless nothing else is left.
-fn exit_of(summary: &Summary) -> Exit {
-    if summary.proved + summary.tested + summary.refuted == 0 {
+fn exit_of(counts: &Counts) -> Exit {
+    let summary = &counts.summary;
+    if summary.proved + summary.tested + summary.refuted == 0 || counts.rejected >= summary.programs {
         return Exit::Nothing;
     }
     Exit::Unmet.when(summary.not_shown + summary.out_of_time + summary.insensitive > 0)
@@ -205,7 +206,7 @@ impl Fuzz {
         }
         Ok([
             engines::written(&campaign.engines),
-            exit_of(&counts.summary),
+            exit_of(&counts),
             Exit::Refuted.when(failed),
             Exit::Unsound.when(!counts.wrong_proofs.is_empty()),
         ]

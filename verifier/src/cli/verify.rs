@@ -11,7 +11,7 @@ use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::check::{
-    BoundaryAnswer, Check, Checker, EngineKind, Engines, ProgramReport, Summary, Verdict, plant_of,
+    BoundaryAnswer, COMPILER, Check, Checker, EngineKind, Engines, ProgramReport, Summary, Verdict, plant_of,
 };
 use ir3_verifier::harness::reduce;
 use ir3_verifier::harness::report;
@@ -224,6 +224,9 @@ impl Verify {
         summary.seconds += proofs.iter().map(|proved| proved.time.as_secs_f64()).sum::<f64>();
         report.boundaries.iter().for_each(|(_, verdict, _)| summary.count(verdict));
         proofs.iter().for_each(|proved| summary.count(&proved.verdict));
+        let by_compiler =
+            |proved: &BoundaryAnswer| proved.engine == COMPILER && matches!(proved.verdict, Verdict::Unknown(_));
+        summary.rejected = u64::from(report.refusal.is_some() || proofs.iter().any(by_compiler));
         let found = job.recorded.as_ref().and_then(|_| {
             let origin = ProgramOrigin::File(job.name.clone());
             let case = Case::find(job.shader.clone(), job.target, job.options, job.plant, &envs, origin)?;
@@ -304,7 +307,7 @@ pub fn exit_of(summary: &Summary) -> Exit {
     if summary.refuted + summary.crashed > 0 {
         return Exit::Refuted;
     }
-    let nothing = summary.proved + summary.tested == 0;
+    let nothing = summary.proved + summary.tested == 0 || summary.programs > 0 && summary.rejected == summary.programs;
     if nothing { Exit::Nothing } else { Exit::Unmet.when(summary.unknown > 0) }
 }
 

@@ -192,6 +192,8 @@ pub struct Check {
 pub struct Summary {
     /// Programs.
     pub programs: u64,
+    /// Programs that the compiler refused.
+    pub rejected: u64,
     /// Boundaries that were compared or should have been.
     pub checks: u64,
     /// Boundaries that were proved, for all inputs.
@@ -256,6 +258,7 @@ impl Summary {
     /// Adds the counts of another part of the same run.
     pub fn add(&mut self, other: &Self) {
         self.programs += other.programs;
+        self.rejected += other.rejected;
         self.checks += other.checks;
         self.proved += other.proved;
         self.tested += other.tested;

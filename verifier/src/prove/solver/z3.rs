@@ -81,6 +81,8 @@ fn check(solver: &::z3::Solver, budget: &Budget, invalid: impl FnOnce() -> Answe
     let mut params = Params::new();
     params.set_u32("rlimit", budget.rlimit.try_into().unwrap_or(u32::MAX));
     params.set_u32("timeout", budget.time.as_millis().try_into().unwrap_or(u32::MAX));
+    // Otherwise a SIGINT during a query ends the query, and the program does not see it.
+    params.set_bool("ctrl_c", false);
     solver.set_params(&params);
     let start = Instant::now();
     match solver.check() {

@@ -67,7 +67,7 @@ pub(super) fn render(
                     @let (x, y) = corner(&layout, number);
                     @let name = &listing.blocks[block].name;
                     @let count = listing.blocks[block].lines.len();
-                    a href=(format!("#{side}-{name}")) {
+                    a href=[(count > 0).then(|| format!("#{side}-{name}"))] {
                         g class=(class(&marks[block])) transform=(format!("translate({x} {y})")) {
                             title { (name) ": " (count) " instructions, executed " (marks[block].visits) " times by the traced lane" }
                             rect width=(WIDTH) height=(HEIGHT) rx="5" {}

@@ -1,8 +1,8 @@
 //! One page to look at: a failure as a self-contained HTML file.
 //!
 //! The first screen says what fails, in which stage, on which GPU and on which input, with the first observable that
-//! differs. Below are both programs side by side ([`sides`]), the control-flow graph ([`cfg`]), the run of the lane with the
-//! difference, and live ranges in registers ([`ranges`], [`chart`]). A refuted rewrite rule has a page too ([`rule`]). The
+//! differs. Below are both programs side by side (`sides`), the control-flow graph (`cfg`), the run of the lane with the
+//! difference, and live ranges in registers (`ranges`, `chart`). A refuted rewrite rule has a page too (`rule`). The
 //! page needs no other file and no script: its one script scrolls graphs to the block that differs. All text is escaped by
 //! the templates ([`maud`]).
 

@@ -194,7 +194,7 @@ impl Engines {
         self.smt.cache.as_ref()?.failure()
     }
 
-    pub(super) fn engine(&self, kind: EngineKind) -> &dyn Engine {
+    fn engine(&self, kind: EngineKind) -> &dyn Engine {
         match kind {
             EngineKind::Interpreter => &Interpreter,
             EngineKind::Registers => &Registers,
@@ -210,16 +210,21 @@ impl Engines {
     /// Returns the answer of the provers: the first that is not *unknown*, the cheaper prover first, or the last one.
     /// `None` if no selected prover applies to the question.
     pub fn ask_provers(&self, question: &Question<'_>) -> Option<Answer> {
-        let mut last = None;
+        self.ask_until_known(question).pop()
+    }
+
+    /// Returns the answers of the provers, the cheaper first, up to the first that is not *unknown*.
+    pub(super) fn ask_until_known(&self, question: &Question<'_>) -> Vec<Answer> {
+        let mut answers = Vec::new();
         for kind in EngineKind::ALL.into_iter().filter(|kind| kind.proves() && self.has(*kind)) {
             let Some(answer) = self.engine(kind).answer(question) else { continue };
             let is_known = !matches!(answer.verdict, Verdict::Unknown(_));
-            last = Some(answer);
+            answers.push(answer);
             if is_known {
                 break;
             }
         }
-        last
+        answers
     }
 
     /// Compiles a program, and runs the provers on each stage that changed something. A stage that refuses the program

@@ -139,7 +139,7 @@ impl Engines {
         let mut probe_time = Duration::ZERO;
         let mut report = ProgramReport::default();
         if self.has(EngineKind::Interpreter) {
-            let is_open = !self.prove() || proofs.iter().any(|(_, answers)| !is_proved(answers));
+            let is_open = !self.prove() || proofs.iter().any(|(_, answers)| super::proofs(answers).next().is_none());
             let program = compilation.compiled();
             let probe = program.and_then(|program| SensitivityProbe::new(&program, compilation.target).ok());
             if let Some(mut probe) = probe {
@@ -169,24 +169,6 @@ impl Engines {
         verification.report = report;
         verification
     }
-
-    /// Returns the answers of the provers, the cheaper first, up to the first that is not *unknown*.
-    fn ask_until_known(&self, question: &Question<'_>) -> Vec<Answer> {
-        let mut answers = Vec::new();
-        for kind in EngineKind::ALL.into_iter().filter(|kind| kind.proves() && self.has(*kind)) {
-            let Some(answer) = self.engine(kind).answer(question) else { continue };
-            let is_known = !matches!(answer.verdict, Verdict::Unknown(_));
-            answers.push(answer);
-            if is_known {
-                break;
-            }
-        }
-        answers
-    }
-}
-
-fn is_proved(answers: &[Answer]) -> bool {
-    answers.iter().any(|answer| matches!(answer.verdict, Verdict::Proved { .. }))
 }
 
 impl Verification {

@@ -10,6 +10,7 @@ pub mod graph;
 pub mod ir3;
 pub mod log_line;
 pub mod lower_samgq;
+pub mod machine;
 pub mod nir;
 pub mod nir_passes;
 pub mod opt;

@@ -1,0 +1,297 @@
+//! Final programs as a flat list of instructions.
+//!
+//! Blocks are a notion of the compiler: the hardware has positions, and branches with offsets. What stands beside the
+//! code (inputs, outputs, constants, sizes) is the [`Interface`], which the driver knows and the words do not say.
+//!
+//! # The form of an instruction
+//! Its places are physical registers, or relative to `a0.x`; then `a0.x` is its last source, as it is everywhere in
+//! [`ir3`](crate::ir3). Branch targets are in [`CodeInstr::target`], not in its attributes. It has no marks of the
+//! compiler's analyses: `(kill)`, `(unused)`, `(tied)`, `(early_clobber)`, false dependencies, repeat groups.
+//! `end` and `chmask` have no sources: what they hand over is in [`Interface::outputs`].
+
+use crate::ir3::{
+    Attrs, Block, ConstLayout, Dst, InputKind, Instr, InstrData, InstrFlags, Opcode, OperandFlags, Output, Place,
+    Program, RepeatLink, ShaderStage, Src, SrcOperand,
+};
+use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
+use smallvec::SmallVec;
+
+/// The position of an instruction in the code, in words.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ip(u32);
+entity_impl!(Ip, "l");
+
+/// An instruction of the code.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CodeInstr {
+    /// The instruction; see the module's documentation for its form.
+    pub data: InstrData,
+    /// Where it branches or jumps.
+    pub target: Option<Ip>,
+}
+
+/// Registers that have a value when the program starts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EntryRegister {
+    /// What they hold, if it is known.
+    pub input: Option<InputKind>,
+    /// The registers.
+    pub dst: Dst,
+}
+
+/// Registers that the program hands over at its end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutputRegister {
+    /// Its index in [`Interface::outputs_at`], if it is known.
+    pub index: Option<u16>,
+    /// The registers.
+    pub src: Src,
+}
+
+/// What the driver has to know of a program beside its code.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Interface {
+    /// The shader stage, if known.
+    pub stage: Option<ShaderStage>,
+    /// Workgroup size of a compute shader; zeros if it is only known at dispatch.
+    pub workgroup_size: Option<[u16; 3]>,
+    /// Shared memory of a workgroup, in bytes.
+    pub shared_size: u32,
+    /// Scratch memory per lane, in bytes.
+    pub scratch_size: u32,
+    /// Registers with a value at the start.
+    pub inputs: Vec<EntryRegister>,
+    /// Texture samples that are issued before the program starts: `_meta:tex_prefetch`.
+    pub prefetches: Vec<InstrData>,
+    /// Registers handed over at `end` or `chmask`.
+    pub outputs: Vec<OutputRegister>,
+    /// The locations of the outputs.
+    pub outputs_at: Vec<Output>,
+    /// The layout of the constant file.
+    pub consts: ConstLayout,
+}
+
+/// A final program: its instructions in order, and its interface.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Code {
+    /// The instructions.
+    pub instrs: PrimaryMap<Ip, CodeInstr>,
+    /// What the driver puts where.
+    pub interface: Interface,
+}
+
+/// A program that is not final, or contradicts itself.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {what}")]
+pub struct CodeError {
+    /// The block or instruction.
+    pub place: String,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl CodeError {
+    pub(super) fn new(place: impl std::fmt::Display, what: impl Into<String>) -> Self {
+        Self { place: place.to_string(), what: what.into() }
+    }
+}
+
+type Result<T> = std::result::Result<T, CodeError>;
+
+impl Code {
+    /// Flattens a program after legalization: its blocks in layout order, without their names.
+    ///
+    /// # Errors
+    /// If an operand has no register, an instruction is none of the machine, a branch leads nowhere, or the edges of a
+    /// block are not those of its instructions.
+    pub fn from_program(program: &Program) -> Result<Self> {
+        Flatten::new(program)?.run()
+    }
+}
+
+/// The state of flattening.
+struct Flatten<'a> {
+    program: &'a Program,
+    code: Code,
+    /// The position of the first instruction in or after each block; none for a block that is not in the layout.
+    starts: SecondaryMap<Block, PackedOption<Ip>>,
+    /// True once an `end` has said what the outputs are.
+    ended: bool,
+}
+
+impl<'a> Flatten<'a> {
+    fn new(program: &'a Program) -> Result<Self> {
+        let interface = Interface {
+            stage: program.stage,
+            workgroup_size: program.workgroup_size,
+            shared_size: program.shared_size,
+            scratch_size: program.scratch_size,
+            outputs_at: program.outputs.clone(),
+            consts: program.consts.clone(),
+            ..Interface::default()
+        };
+        let mut starts = SecondaryMap::with_capacity(program.blocks.len());
+        let mut next = 0;
+        for &block in &program.layout {
+            if starts[block] != PackedOption::from(None) {
+                return Err(CodeError::new(block, "it is in the layout twice"));
+            }
+            starts[block] = Ip(next).into();
+            let opcodes = program.blocks[block].instrs.iter().map(|&instr| program.instrs[instr].opcode);
+            next += opcodes.filter(|opcode| !opcode.is_meta()).count() as u32;
+        }
+        Ok(Self { program, code: Code { instrs: PrimaryMap::new(), interface }, starts, ended: false })
+    }
+
+    fn run(mut self) -> Result<Code> {
+        let program = self.program;
+        for (position, &block) in program.layout.iter().enumerate() {
+            let start = self.code.instrs.next_key();
+            for &instr in &program.blocks[block].instrs {
+                self.instr(block, instr)?;
+            }
+            let waits = program.blocks[block].reconvergence_point;
+            let first = self.code.instrs.get(start).map(|first| first.data.flags.contains(InstrFlags::JP));
+            if waits && first == Some(false) {
+                return Err(CodeError::new(block, "lanes reconverge here, and its first instruction has no (jp)"));
+            }
+            self.edges(block, program.layout.get(position + 1).copied())?;
+        }
+        let count = self.code.instrs.len();
+        for (ip, instr) in &self.code.instrs {
+            if let Some(target) = instr.target.filter(|target| target.0 as usize >= count) {
+                return Err(CodeError::new(ip, format!("a branch to {target}, and the code ends before it")));
+            }
+        }
+        Ok(self.code)
+    }
+
+    fn instr(&mut self, block: Block, instr: Instr) -> Result<()> {
+        let data = &self.program.instrs[instr];
+        let place = || format!("{instr} (`{}`)", data.opcode);
+        let mut data = bare(data).map_err(|what| CodeError::new(place(), what))?;
+        match data.opcode {
+            Opcode::Input | Opcode::TexPrefetch if block != self.program.entry() => {
+                return Err(CodeError::new(place(), "a value that is there from the start, not in the first block"));
+            }
+            Opcode::Input => {
+                let Attrs::Input(input) = data.attrs else { return Err(CodeError::new(place(), "not an input")) };
+                let inputs = data.dsts.iter().map(|&dst| EntryRegister { input, dst });
+                self.code.interface.inputs.extend(inputs);
+                return Ok(());
+            }
+            Opcode::TexPrefetch => {
+                self.code.interface.prefetches.push(data);
+                return Ok(());
+            }
+            opcode if opcode.is_meta() || opcode.is_macro() => {
+                return Err(CodeError::new(place(), "it is no instruction of the machine"));
+            }
+            Opcode::End | Opcode::Chmask => self.outputs(&mut data).map_err(|what| CodeError::new(place(), what))?,
+            _ => {}
+        }
+        let target = match std::mem::take(&mut data.attrs) {
+            Attrs::Branch { target } if !data.opcode.is_predication() => target,
+            Attrs::Branch { .. } => None,
+            attrs => {
+                data.attrs = attrs;
+                None
+            }
+        };
+        let target = match target {
+            Some(block) => match self.starts[block].expand() {
+                Some(ip) => Some(ip),
+                None => return Err(CodeError::new(place(), format!("a branch to {block}, which is not in the code"))),
+            },
+            None if needs_target(data.opcode) => return Err(CodeError::new(place(), "a branch without a target")),
+            None => None,
+        };
+        self.code.instrs.push(CodeInstr { data, target });
+        Ok(())
+    }
+
+    /// Moves the sources of `end` to the interface.
+    fn outputs(&mut self, data: &mut InstrData) -> std::result::Result<(), String> {
+        let srcs = std::mem::take(&mut data.srcs);
+        let indices = match std::mem::take(&mut data.attrs) {
+            Attrs::Outputs(indices) => indices,
+            _ => SmallVec::new(),
+        };
+        data.attrs = Attrs::Outputs(SmallVec::new());
+        if !indices.is_empty() && indices.len() != srcs.len() {
+            return Err(format!("{} sources for {} outputs", srcs.len(), indices.len()));
+        }
+        let outputs = srcs.into_iter().enumerate();
+        let outputs: Vec<_> = outputs.map(|(i, src)| OutputRegister { index: indices.get(i).copied(), src }).collect();
+        if self.ended && outputs != self.code.interface.outputs {
+            return Err("other outputs than at another end".into());
+        }
+        self.ended = true;
+        self.code.interface.outputs = outputs;
+        Ok(())
+    }
+
+    /// Checks that the successors of a block are those of its instructions.
+    fn edges(&self, block: Block, next: Option<Block>) -> Result<()> {
+        let data = &self.program.blocks[block];
+        let instrs = data.instrs.iter().map(|&instr| &self.program.instrs[instr]);
+        let terminators: SmallVec<[&InstrData; 2]> = instrs.filter(|instr| instr.opcode.is_terminator()).collect();
+        let last = terminators.last().map(|instr| instr.opcode);
+        let falls_through = !matches!(last, Some(Opcode::Jump | Opcode::End | Opcode::Chmask | Opcode::Ret));
+        let successors: SmallVec<[Block; 2]> = data.successors().collect();
+        let targets = terminators.iter().filter_map(|instr| match instr.attrs {
+            Attrs::Branch { target } => target,
+            _ => None,
+        });
+        let mut reached: SmallVec<[PackedOption<Ip>; 2]> = targets.map(|block| self.starts[block]).collect();
+        if falls_through {
+            let Some(next) = next else { return Err(CodeError::new(block, "the code ends, and it goes on")) };
+            reached.push(self.starts[next]);
+        }
+        // Predication jumps nowhere: its successors are the arms, and what follows them.
+        let predicated = last.is_some_and(Opcode::is_predication);
+        for to in &successors {
+            if !predicated && !reached.contains(&self.starts[*to]) {
+                return Err(CodeError::new(block, format!("its successor is {to}, and no instruction leads there")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns true for instructions that go to a position that they name.
+pub(super) const fn needs_target(opcode: Opcode) -> bool {
+    use Opcode::{Ball, Bany, Br, Braa, Brac, Brao, Brax, Call, Getlast, Getone, Jump, Shps};
+    matches!(opcode, Br | Braa | Brao | Brac | Brax | Bany | Ball | Getone | Getlast | Shps | Jump | Call)
+}
+
+/// The instruction without what only the compiler uses, with physical registers only.
+fn bare(data: &InstrData) -> std::result::Result<InstrData, String> {
+    let mut data = data.clone();
+    data.false_deps.clear();
+    data.link = RepeatLink::None;
+    data.flags -= InstrFlags::UNUSED;
+    for dst in &mut data.dsts {
+        dst.place = physical(dst.place)?;
+        dst.flags &= OperandFlags::R | OperandFlags::LAST;
+    }
+    for src in &mut data.srcs {
+        src.flags &= OperandFlags::R | OperandFlags::LAST;
+        match &mut src.operand {
+            SrcOperand::Place(place) => *place = physical(*place)?,
+            SrcOperand::Undef => return Err("an undefined operand has no register".into()),
+            SrcOperand::Const(_) | SrcOperand::ConstRelative(_) | SrcOperand::Immediate(_) => {}
+        }
+    }
+    Ok(data)
+}
+
+fn physical(place: Place) -> std::result::Result<Place, String> {
+    match place {
+        Place::Reg(_) | Place::Relative { .. } => Ok(place),
+        Place::Assigned(_, reg) => Ok(Place::Reg(reg)),
+        Place::Value(value) => Err(format!("{value} has no register")),
+        Place::Array(access) => Err(format!("an access to {} has no register", access.array)),
+    }
+}

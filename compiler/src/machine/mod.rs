@@ -1,0 +1,13 @@
+//! The machine's programs: a flat list of instructions, and the words that encode them.
+//!
+//! [`Code`] is a final program as the hardware sees it: instructions one after the other, with the positions to which
+//! they branch, and an [`Interface`] that says what the driver puts where. It is flattened from an
+//! [`ir3::Program`](crate::ir3::Program), and read back into blocks and edges.
+
+mod blocks;
+mod code;
+
+pub use code::{Code, CodeError, CodeInstr, EntryRegister, Interface, Ip, OutputRegister};
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! Proofs on terms: equivalent programs are proved, with their loops as they are, and different programs never are.
 
+use crate::common::effort::effort;
 use ir3_compiler::compilation::Compilation;
 use ir3_compiler::ir3::Opcode;
 use ir3_compiler::nir::{Shader, text};
@@ -34,9 +35,9 @@ fn prove(source: &Snapshot, target: &Snapshot) -> Result<Proof, SimulationFailur
     simulation::prove(source.into(), target.into(), &gpu(), &LIMITS, &mut Z3::default())
 }
 
-/// The factor `IR3_MUTATIONS` of an ordinary run's number of programs.
+/// Times the usual number of programs.
 fn times() -> usize {
-    std::env::var("IR3_MUTATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+    usize::try_from(effort()).expect("a small number")
 }
 
 #[test]
@@ -45,7 +46,7 @@ fn no_planted_miscompilation_is_proved() {
     // None of these is proved, so each takes all of its time: more programs, each for less time, find more.
     let limits = Limits { time: Duration::from_millis(500), ..LIMITS };
     let mutants = Mutants::new(1, 40, &machine);
-    for mutant in mutants.take(100 * times()) {
+    for mutant in mutants.take(30 * times()) {
         let (before, after) = ((&mutant.before).into(), (&mutant.after).into());
         let proof = simulation::prove(before, after, &machine, &limits, &mut Z3::default());
         let from =

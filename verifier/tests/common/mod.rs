@@ -1,5 +1,6 @@
 //! Utilities of several tests, and Mesa's logs.
 
+pub mod effort;
 pub mod folder;
 pub mod planted;
 pub mod vertex;

@@ -1,0 +1,13 @@
+//! How much campaigns in tests do: a sample in `.ci/run`, all of it in `ci/nightly`.
+
+/// Times the number of cases of a sample: what `IR3_EFFORT` says, or 1.
+///
+/// # Panics
+/// If `IR3_EFFORT` is not a number of 1 or more.
+pub fn effort() -> u64 {
+    let Ok(text) = std::env::var("IR3_EFFORT") else { return 1 };
+    match text.parse() {
+        Ok(times) if times > 0 => times,
+        _ => panic!("IR3_EFFORT={text}: expected a number of 1 or more"),
+    }
+}

@@ -1,13 +1,8 @@
 //! Every program of `corpus/` has a description, is read, is valid, and is the same after writing and reading it back.
 
-mod common {
-    pub mod corpus;
-    pub mod files;
-}
-
 use std::fs;
 
-use common::corpus::corpus;
+use crate::common::corpus::corpus;
 use ir3_compiler::nir;
 
 #[test]

@@ -1,15 +1,8 @@
 //! The nops of Mesa's final programs: they are removed, inserted again by our rules, and must be the same.
 
-mod common {
-    pub mod files;
-    pub mod gpu;
-    pub mod logs;
-    pub mod passes;
-}
-
-use common::gpu::gpu;
-use common::logs::{logs, text};
-use common::passes::passes;
+use crate::common::gpu::gpu;
+use crate::common::logs::{logs, text};
+use crate::common::passes::passes;
 use ir3_compiler::delays::nops::{self, Delays};
 use ir3_compiler::ir3::text::read;
 use ir3_compiler::ir3::{Block, CodeOrder, Instr, InstrFlags, Opcode, Place, Program};

@@ -1,14 +1,8 @@
 //! Mutated text is refused with an error, or reads as a program that is the same after writing and reading it back;
 //! nothing panics. The inputs are sections of Mesa's logs if there are logs, the reader's own sample otherwise.
 
-mod common {
-    pub mod files;
-    pub mod logs;
-    pub mod passes;
-}
-
-use common::logs::{logs, text};
-use common::passes::passes;
+use crate::common::logs::{logs, text};
+use crate::common::passes::passes;
 use ir3_compiler::ir3::text::{read, write};
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::target::Target;

@@ -4,16 +4,9 @@
 //! `cargo test --release -p ir3-compiler --test mesa_logs -- --nocapture`. Without optimisation (`cargo test`) one log
 //! in eight is read, unless `IR3_LOGS=all`.
 
-mod common {
-    pub mod files;
-    pub mod gpu;
-    pub mod logs;
-    pub mod passes;
-}
-
-use common::gpu::gpu;
-use common::logs::{logs, text};
-use common::passes::passes;
+use crate::common::gpu::gpu;
+use crate::common::logs::{logs, text};
+use crate::common::passes::passes;
 use ir3_compiler::ir3::Program;
 use ir3_compiler::ir3::text::{read, write};
 use ir3_compiler::ir3::validate::{Form, validate};

@@ -1,14 +1,8 @@
 //! Every `NIR (final form)` section of the real logs is read, is valid, and is the same after writing and reading it
 //! back.
 
-mod common {
-    pub mod files;
-    pub mod final_forms;
-    pub mod logs;
-}
-
-use common::final_forms::final_forms;
-use common::logs::{logs, text};
+use crate::common::final_forms::final_forms;
+use crate::common::logs::{logs, text};
 use ir3_compiler::nir;
 
 /// A text without padding and log prefixes, for comparison with Mesa's.

@@ -1,16 +1,10 @@
 //! Mutated texts: the reader and the validator return errors, and never panic. A text that is read can be written and
 //! read again.
 
-mod common {
-    pub mod files;
-    pub mod final_forms;
-    pub mod logs;
-}
-
 use std::sync::LazyLock;
 
-use common::final_forms::final_forms;
-use common::logs::{logs, text};
+use crate::common::final_forms::final_forms;
+use crate::common::logs::{logs, text};
 use ir3_compiler::nir;
 use proptest::prelude::*;
 

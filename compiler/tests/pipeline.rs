@@ -3,22 +3,14 @@
 //! program. Refused programs are counted by reason; results have only physical registers, and, in the end, only machine
 //! instructions.
 
-mod common {
-    pub mod corpus;
-    pub mod files;
-    pub mod final_forms;
-    pub mod gpu;
-    pub mod logs;
-}
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use common::corpus::corpus;
-use common::final_forms::final_forms;
-use common::gpu::gpu;
-use common::logs::{logs, text};
+use crate::common::corpus::corpus;
+use crate::common::final_forms::final_forms;
+use crate::common::gpu::gpu;
+use crate::common::logs::{logs, text};
 use ir3_compiler::compilation::compile;
 use ir3_compiler::ir3::access::Access;
 use ir3_compiler::ir3::validate::{Form, validate};

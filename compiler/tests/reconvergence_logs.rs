@@ -1,13 +1,7 @@
 //! Physical edges and reconvergence points, compared with Mesa's: the logs have both, for hundreds of shaders.
 
-mod common {
-    pub mod files;
-    pub mod logs;
-    pub mod passes;
-}
-
-use common::logs::{logs, text};
-use common::passes::passes;
+use crate::common::logs::{logs, text};
+use crate::common::passes::passes;
 use ir3_compiler::ir3::reconvergence;
 use ir3_compiler::ir3::text::read;
 use ir3_compiler::ir3::{Block, Opcode, Program};

@@ -1,7 +1,7 @@
 //! Every `AFTER: …` section of Mesa's logs is read, written and read again.
 //!
 //! `IR3_SHARED` is the folder with the logs (`mesa` in it), by default `../shared` beside the workspace. All logs:
-//! `cargo test --release -p ir3-compiler --test mesa_logs -- --nocapture`. Without optimisation (`cargo test`) one log
+//! `cargo test --release -p ir3-compiler --test suite mesa_logs:: -- --nocapture`. Without optimisation (`cargo test`) one log
 //! in eight is read, unless `IR3_LOGS=all`.
 
 use crate::common::gpu::gpu;

@@ -76,6 +76,7 @@ fn folder(name: &str) -> Folder {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
     fs::copy(corpus.join("control-flow/fibonacci.nir"), folder.path().join("x.nir")).expect("a file");
     fs::write(folder.path().join("bad.nir"), "shader: what\n").expect("a file");
+    fs::write(folder.path().join("code.txt"), "0000[03000000_00000000] end\n").expect("a file");
     folder
 }
 
@@ -106,6 +107,9 @@ fn every_line_is_as_the_schema_says() {
         "self-test agreement --programs 1 --engine registers --list",
         "self-test planted-bugs inverted-branch --findings 1 --runs 1",
         "self-test prover-mutants",
+        "self-test words --random 100",
+        "disassemble code.txt",
+        "assemble code.txt",
         "verify x.nir --runs 0",
         "nonsense",
         "pairs",

@@ -18,6 +18,7 @@ mod json;
 mod kill;
 mod layers;
 mod lowered_arithmetic;
+mod machine_words;
 mod mesa_logs;
 mod mesa_statistics;
 mod mutations;

@@ -6,6 +6,9 @@
 
 mod blocks;
 mod code;
+pub mod encoding;
+pub mod listing;
+mod words;
 
 pub use code::{Code, CodeError, CodeInstr, EntryRegister, Interface, Ip, OutputRegister};
 

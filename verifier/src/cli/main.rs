@@ -2,8 +2,10 @@
 
 mod agreement;
 mod asking;
+mod assemble;
 mod check;
 mod compile;
+mod disassemble;
 mod engines;
 mod exit;
 mod fuzz;
@@ -24,6 +26,7 @@ mod stats;
 mod triage;
 mod values;
 mod verify;
+mod words;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use exit::{Exit, Failure};
@@ -74,6 +77,10 @@ enum Command {
     Rules(rules::Rules),
     /// Prints what programs cost, alone or beside Mesa's.
     Stats(stats::StatsCommand),
+    /// Prints the text of machine code.
+    Disassemble(disassemble::Disassemble),
+    /// Prints the words of machine code.
+    Assemble(assemble::Assemble),
     /// Campaigns that test ir3-equiv itself, for its developers.
     #[command(subcommand)]
     SelfTest(SelfTest),
@@ -105,6 +112,8 @@ enum SelfTest {
     Agreement(agreement::Agreement),
     /// Leaves out side conditions of the provers, one at a time, and prints which campaign notices (with `--features prover-mutants`).
     ProverMutants(prover_mutants::ProverMutants),
+    /// Takes machine code from words to text and back: listings of logs, or random words.
+    Words(words::Words),
 }
 
 /// A subcommand by the name that it had before it became one of `self-test`.
@@ -184,7 +193,16 @@ struct Planted {
 impl Command {
     /// Returns true if the complete backend runs, with all of its rules.
     fn compiles(&self) -> bool {
-        !matches!(self, Self::Rules(_) | Self::Run(_) | Self::Generate(_) | Self::Completions(_) | Self::Man)
+        !matches!(
+            self,
+            Self::Rules(_)
+                | Self::Run(_)
+                | Self::Generate(_)
+                | Self::Disassemble(_)
+                | Self::Assemble(_)
+                | Self::Completions(_)
+                | Self::Man
+        )
     }
 }
 
@@ -210,6 +228,8 @@ impl Cli {
             Command::Rules(command) => command.run(self.format),
             Command::Stats(command) => command.run(self.format),
             Command::Show(command) => command.run(),
+            Command::Disassemble(command) => command.run(),
+            Command::Assemble(command) => command.run(),
             Command::Completions(command) => command.run(),
             Command::Man => manual::page(),
             Command::SelfTest(SelfTest::PlantedBugs(command)) => command.run(self.format),
@@ -217,6 +237,7 @@ impl Cli {
             Command::SelfTest(SelfTest::Pairs(command)) => command.run(self.format),
             Command::SelfTest(SelfTest::Agreement(command)) => command.run(self.format),
             Command::SelfTest(SelfTest::ProverMutants(command)) => command.run(self.format),
+            Command::SelfTest(SelfTest::Words(command)) => command.run(self.format),
             Command::OldPlantedBugs(old) => old.run("planted-bugs"),
             Command::OldKillMatrix(old) => old.run("kill-matrix"),
             Command::OldPairs(old) => old.run("pairs"),

@@ -3,7 +3,7 @@
 //! [`fuzzing`] compiles generated programs and checks each boundary, [`boundaries`] generates the boundaries one after
 //! the other. [`cases`] runs engines on many cases. [`kill_matrix`] counts the engines that refute random mutations,
 //! [`prover_mutants`] the wrong proofs of provers without one of their side conditions, [`planted_trial`] measures how
-//! soon a planted bug is found.
+//! soon a planted bug is found. [`words`] takes machine code from words to text and back.
 
 pub mod boundaries;
 pub mod cases;
@@ -11,3 +11,4 @@ pub mod fuzzing;
 pub mod kill_matrix;
 pub mod planted_trial;
 pub mod prover_mutants;
+pub mod words;

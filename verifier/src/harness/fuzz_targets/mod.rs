@@ -11,7 +11,8 @@
 //!   the same time;
 //! - [`parallel_copy`]: lowers parallel copies, collects and splits alone;
 //! - `engines`: compares all engines on one program;
-//! - `readers`: reads texts without a panic, and writes accepted programs so that they read back the same.
+//! - `readers`: reads texts without a panic, and writes accepted programs so that they read back the same;
+//! - `words`: machine code from words to text and back.
 
 mod compiled;
 mod copies;
@@ -19,12 +20,14 @@ mod engines;
 mod program;
 mod readers;
 mod stats;
+mod words;
 
 pub use compiled::{ra_equiv, ra_equiv_with, select, select_with};
 pub use copies::{CopyInput, parallel_copy, parallel_copy_with};
 pub use engines::{engines, engines_with};
 pub use program::{GPUS, ProgramInput};
 pub use readers::{TextInput, dictionary, readers, readers_with};
+pub use words::{WordsInput, words};
 
 use std::fmt;
 

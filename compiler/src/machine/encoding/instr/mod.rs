@@ -1,0 +1,446 @@
+//! Instructions to words, and back.
+//!
+//! The instruction is an [`InstrData`] as [`Code`](crate::machine::Code) has it. Both directions name the fields of the
+//! table; a word knows less than an instruction: which components a texture or a memory instruction reads follows from
+//! its flags, and whether memory is a buffer's or an image's from its dimensions.
+
+mod alu;
+mod memory;
+mod texture;
+
+use super::NotAnInstruction;
+use super::field::{FieldName, Kind};
+use super::table::{Encoding, Table};
+use super::widths::Said;
+use crate::ir3::opcode::Numeric;
+use crate::ir3::{
+    Attrs, Category, Dst, InstrData, InstrFlags, Mods, Opcode, OperandFlags, PhysReg, Place, RegClass, RegFile, Src,
+    SrcOperand, WriteMask,
+};
+use crate::target::Generation;
+use smallvec::SmallVec;
+
+/// A word that has a text and no [`InstrData`], or no text either.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// It is no instruction.
+    #[error(transparent)]
+    NotAnInstruction(#[from] NotAnInstruction),
+    /// ir3 has no such opcode.
+    #[error("`{name}` ({word:016x}): ir3 has no such opcode")]
+    NoOpcode {
+        /// The word.
+        word: u64,
+        /// The mnemonic.
+        name: &'static str,
+    },
+    /// ir3 cannot say what the word says.
+    #[error("`{name}` ({word:016x}): ir3 has no {what}")]
+    NoAttribute {
+        /// The word.
+        word: u64,
+        /// The mnemonic.
+        name: &'static str,
+        /// What it does not have.
+        what: &'static str,
+    },
+}
+
+/// An instruction that the hardware does not have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EncodeError {
+    /// The generation does not have the opcode.
+    #[error("`{opcode}`: an a{}xx has no such instruction", .generation.number())]
+    NoEncoding {
+        /// The opcode.
+        opcode: Opcode,
+        /// The generation.
+        generation: Generation,
+    },
+    /// An operand or attribute does not fit its field.
+    #[error("`{opcode}`: {field}: {what}")]
+    Field {
+        /// The opcode.
+        opcode: Opcode,
+        /// The field.
+        field: FieldName,
+        /// What is wrong.
+        what: &'static str,
+    },
+}
+
+/// A decoded word: the instruction, and the distance of its branch in words.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decoded {
+    /// The instruction.
+    pub data: InstrData,
+    /// The distance to the target.
+    pub distance: Option<i32>,
+}
+
+/// Prefix flags, and the fields that they are.
+const FLAGS: [(FieldName, InstrFlags); 7] = [
+    (FieldName::Sy, InstrFlags::SY),
+    (FieldName::Ss, InstrFlags::SS),
+    (FieldName::Jp, InstrFlags::JP),
+    (FieldName::Eq, InstrFlags::EQ),
+    (FieldName::Ul, InstrFlags::UL),
+    (FieldName::Sat, InstrFlags::SAT),
+    (FieldName::Ei, InstrFlags::EI),
+];
+
+/// Decodes a word.
+///
+/// # Errors
+/// If it is no instruction of the generation, or ir3 does not have it.
+pub fn decode(generation: Generation, word: u64) -> Result<Decoded, DecodeError> {
+    let Some(encoding) = Table::of(generation).find(word) else {
+        return Err(NotAnInstruction::Unknown { word, generation }.into());
+    };
+    let Some(opcode) = encoding.opcode else {
+        return Err(DecodeError::NoOpcode { word, name: encoding.name });
+    };
+    let mut decoder = Decoder { encoding, word, generation, data: InstrData::new(opcode) };
+    for (name, flag) in FLAGS {
+        decoder.data.flags.set(flag, decoder.get(name) != 0);
+    }
+    let distance = match opcode.category() {
+        Category::Flow => decoder.flow()?,
+        Category::Move => decoder.move_()?,
+        Category::Alu2 | Category::Alu3 | Category::Sfu => decoder.alu()?,
+        Category::Texture => decoder.texture()?,
+        Category::Memory => decoder.memory()?,
+        Category::Barrier => decoder.barrier()?,
+        Category::Meta => return Err(DecodeError::NoOpcode { word, name: encoding.name }),
+    };
+    decoder.address();
+    Ok(Decoded { data: decoder.data, distance })
+}
+
+/// Encodes an instruction, with the distance of its branch in words.
+///
+/// # Errors
+/// If the generation does not have it, or an operand does not fit its field.
+pub fn encode(generation: Generation, data: &InstrData, distance: Option<i32>) -> Result<u64, EncodeError> {
+    let opcode = if data.opcode == Opcode::Demote { Opcode::Kill } else { data.opcode };
+    let mut error = EncodeError::NoEncoding { opcode: data.opcode, generation };
+    for encoding in Table::of(generation).of_opcode(opcode) {
+        let mut encoder =
+            Encoder { encoding, word: encoding.template, generation, data, distance, said: Said::default() };
+        match encoder.run() {
+            Ok(()) if encoding.matches(encoder.word) => return Ok(encoder.word),
+            Ok(()) => {}
+            Err(this) => error = this,
+        }
+    }
+    Err(error)
+}
+
+struct Decoder {
+    encoding: &'static Encoding,
+    word: u64,
+    generation: Generation,
+    data: InstrData,
+}
+
+type DecodeResult = Result<Option<i32>, DecodeError>;
+
+impl Decoder {
+    fn get(&self, name: FieldName) -> u64 {
+        self.encoding.get(name, self.word)
+    }
+
+    fn get_signed(&self, name: FieldName) -> i64 {
+        self.encoding.field(name).map_or(0, |field| field.bits.get_signed(self.word))
+    }
+
+    fn lacks<T>(&self, what: &'static str) -> Result<T, DecodeError> {
+        Err(DecodeError::NoAttribute { word: self.word, name: self.encoding.name, what })
+    }
+
+    /// A field holds none of its values.
+    fn unknown<T>(&self, field: FieldName) -> Result<T, DecodeError> {
+        Err(NotAnInstruction::Field { word: self.word, name: self.encoding.name, field }.into())
+    }
+
+    fn dst(&mut self, number: u64, half: bool, mask: WriteMask) {
+        self.data.dsts.push(Dst::new(Place::Reg(PhysReg(number as u16)), class(number, half), mask));
+    }
+
+    fn register(&self, number: u64, half: bool, components: u32) -> Src {
+        Src::reg(Place::Reg(PhysReg(number as u16)), class(number, half), WriteMask::first(components))
+    }
+
+    fn push_register(&mut self, name: FieldName, half: bool, components: u32) {
+        let src = self.register(self.get(name), half, components);
+        self.data.srcs.push(src);
+    }
+
+    fn push_immediate(&mut self, value: i64) {
+        self.data.srcs.push(Src::immediate(value as u32, false));
+    }
+
+    fn push_address1(&mut self) {
+        self.data.srcs.push(Src::reg(Place::Reg(PhysReg::A1_X), RegClass::ADDRESS, WriteMask::SCALAR));
+    }
+
+    /// Adds `a0.x` as a source if an operand is relative to it.
+    fn address(&mut self) {
+        let relative = |place: &Place| matches!(place, Place::Relative { .. });
+        let srcs = self
+            .data
+            .srcs
+            .iter()
+            .any(|src| matches!(src.operand, SrcOperand::ConstRelative(_)) || src.place().is_some_and(relative));
+        if srcs || self.data.dsts.iter().any(|dst| relative(&dst.place)) {
+            self.data.srcs.push(Src::reg(Place::Reg(PhysReg::A0_X), RegClass::ADDRESS, WriteMask::SCALAR));
+        }
+    }
+
+    fn flow(&mut self) -> DecodeResult {
+        let opcode = self.data.opcode;
+        self.data.repeat = self.get(FieldName::Repeat) as u8;
+        if matches!(opcode, Opcode::Brac) {
+            return self.lacks("index of a branch");
+        }
+        if opcode == Opcode::Getlast && self.get(FieldName::Cluster) != 2 {
+            return self.lacks("cluster of another size than 8");
+        }
+        let predicate = |value: u64| {
+            let place = Place::Reg(PhysReg::P0_X.offset((value >> 1) as u16));
+            let mods = if value & 1 != 0 { Mods::NOT } else { Mods::empty() };
+            Src::reg(place, RegClass::PREDICATE, WriteMask::SCALAR).with_mods(mods)
+        };
+        for name in [FieldName::Predicate1, FieldName::Predicate2] {
+            if self.encoding.field(name).is_some() {
+                self.data.srcs.push(predicate(self.get(name)));
+            }
+        }
+        if matches!(opcode, Opcode::Predt | Opcode::Predf) {
+            self.data.srcs.push(predicate(0));
+        }
+        if matches!(opcode, Opcode::End | Opcode::Chmask) {
+            self.data.attrs = Attrs::Outputs(SmallVec::new());
+        }
+        let prints = crate::machine::code::needs_target(opcode);
+        Ok(prints.then(|| self.get_signed(FieldName::Target) as i32))
+    }
+
+    fn barrier(&mut self) -> DecodeResult {
+        if self.data.opcode == Opcode::Alias {
+            return self.lacks("operands of an alias");
+        }
+        if self.encoding.field(FieldName::Global).is_some() {
+            let is = |name| self.get(name) != 0;
+            self.data.attrs = Attrs::Fence {
+                r: is(FieldName::Read),
+                w: is(FieldName::Write),
+                g: is(FieldName::Global),
+                l: is(FieldName::Local),
+            };
+        } else if self.encoding.field(FieldName::Type).is_some() && self.get(FieldName::Type) != 1 {
+            return self.lacks("other kind of it");
+        }
+        Ok(None)
+    }
+}
+
+/// The class of a register by its number.
+fn class(number: u64, half: bool) -> RegClass {
+    let file = match number >> 2 {
+        61 => return RegClass::ADDRESS,
+        62 => return RegClass::PREDICATE,
+        48..=55 => RegFile::Shared,
+        _ => RegFile::General,
+    };
+    RegClass { file, half }
+}
+
+/// The modifier that `(neg)` is.
+fn negation(opcode: Opcode) -> Mods {
+    if opcode.info().numeric == Numeric::Bits { Mods::NOT } else { Mods::NEG }
+}
+
+struct Encoder<'a> {
+    encoding: &'static Encoding,
+    word: u64,
+    generation: Generation,
+    data: &'a InstrData,
+    distance: Option<i32>,
+    said: Said,
+}
+
+type EncodeResult = Result<(), EncodeError>;
+
+impl Encoder<'_> {
+    fn fail<T>(&self, field: FieldName, what: &'static str) -> Result<T, EncodeError> {
+        Err(EncodeError::Field { opcode: self.data.opcode, field, what })
+    }
+
+    fn put(&mut self, name: FieldName, value: u64) -> EncodeResult {
+        match self.encoding.field(name) {
+            Some(field) if field.bits.holds(value) => {
+                self.word |= field.bits.put(value);
+                Ok(())
+            }
+            Some(_) => self.fail(name, "the number does not fit its bits"),
+            None if value == 0 => Ok(()),
+            None => self.fail(name, "it has no such field"),
+        }
+    }
+
+    fn put_signed(&mut self, name: FieldName, value: i64) -> EncodeResult {
+        match self.encoding.field(name) {
+            Some(field) if field.bits.holds_signed(value) => {
+                self.word |= field.bits.put(value as u64);
+                Ok(())
+            }
+            Some(_) => self.fail(name, "the number does not fit its bits"),
+            None if value == 0 => Ok(()),
+            None => self.fail(name, "it has no such field"),
+        }
+    }
+
+    fn set(&mut self, bit: u8) {
+        self.word |= 1 << bit;
+    }
+
+    fn run(&mut self) -> EncodeResult {
+        let data = self.data;
+        for (name, flag) in FLAGS {
+            self.put(name, data.flags.contains(flag).into())?;
+        }
+        match data.opcode.category() {
+            Category::Flow => self.flow()?,
+            Category::Move => self.move_()?,
+            Category::Alu2 | Category::Alu3 | Category::Sfu => self.alu()?,
+            Category::Texture => self.texture()?,
+            Category::Memory => self.memory()?,
+            Category::Barrier => self.barrier()?,
+            Category::Meta => return Err(EncodeError::NoEncoding { opcode: data.opcode, generation: self.generation }),
+        }
+        match self.encoding.widths.set(self.word, self.said, true) {
+            Ok(word) => self.word = word,
+            Err(_) => return self.fail(FieldName::Full, "registers of widths that it cannot have together"),
+        }
+        Ok(())
+    }
+
+    fn src(&self, index: usize, field: FieldName) -> Result<Src, EncodeError> {
+        match self.data.srcs.get(index) {
+            Some(src) => Ok(*src),
+            None => self.fail(field, "no such source"),
+        }
+    }
+
+    /// The number of a register that is addressed directly.
+    fn number(&self, place: &Place, field: FieldName) -> Result<u64, EncodeError> {
+        match place {
+            Place::Reg(reg) if reg.0 < 256 => Ok(reg.0.into()),
+            Place::Reg(_) => self.fail(field, "a register number above r63.w"),
+            _ => self.fail(field, "no register"),
+        }
+    }
+
+    fn register(&mut self, name: FieldName, index: usize) -> Result<Src, EncodeError> {
+        let src = self.src(index, name)?;
+        match src.place() {
+            Some(place) => {
+                let number = self.number(place, name)?;
+                self.put(name, number)?;
+                Ok(src)
+            }
+            None => self.fail(name, "a register is the only operand that it can have"),
+        }
+    }
+
+    fn dst(&mut self, name: FieldName, index: usize) -> Result<Dst, EncodeError> {
+        match self.data.dsts.get(index) {
+            Some(dst) => {
+                let number = self.number(&dst.place, name)?;
+                self.put(name, number)?;
+                Ok(*dst)
+            }
+            None => self.fail(name, "no such destination"),
+        }
+    }
+
+    fn immediate(&self, name: FieldName, index: usize) -> Result<u32, EncodeError> {
+        match self.src(index, name)?.operand {
+            SrcOperand::Immediate(value) => Ok(value),
+            _ => self.fail(name, "an immediate is the only operand that it can have"),
+        }
+    }
+
+    /// A register, or an immediate if the bit is set.
+    fn register_or(&mut self, name: FieldName, index: usize) -> EncodeResult {
+        let Some(Kind::RegisterOr { immediate }) = self.encoding.field(name).map(|field| field.kind) else {
+            return self.fail(name, "it has no such field");
+        };
+        if let SrcOperand::Immediate(value) = self.src(index, name)?.operand {
+            self.set(immediate);
+            return self.put(name, value.into());
+        }
+        self.register(name, index).map(drop)
+    }
+
+    fn flow(&mut self) -> EncodeResult {
+        let data = self.data;
+        self.put(FieldName::Repeat, data.repeat.into())?;
+        let names = [FieldName::Predicate1, FieldName::Predicate2];
+        if matches!(data.opcode, Opcode::Predt | Opcode::Predf) {
+            let src = self.src(0, FieldName::Predicate1)?;
+            if src.place() != Some(&Place::Reg(PhysReg::P0_X)) || !src.mods.is_empty() {
+                return self.fail(FieldName::Predicate1, "p0.x is the only predicate that it can have");
+            }
+        } else {
+            for (i, src) in data.srcs.iter().enumerate() {
+                let component = match src.place() {
+                    Some(Place::Reg(reg)) => u64::from(reg.0).checked_sub(PhysReg::P0_X.0.into()).filter(|&i| i < 4),
+                    _ => None,
+                };
+                let Some(name) = names.get(i) else { return self.fail(FieldName::Predicate2, "too many sources") };
+                let Some(component) = component else { return self.fail(*name, "no predicate") };
+                self.put(*name, component << 1 | u64::from(src.mods.contains(Mods::NOT)))?;
+            }
+            let expected = names.iter().filter(|&&name| self.encoding.field(name).is_some()).count();
+            if data.srcs.len() != expected {
+                return self.fail(names[expected.saturating_sub(1)], "another number of sources");
+            }
+        }
+        if data.opcode == Opcode::Getlast {
+            self.put(FieldName::Cluster, 2)?;
+        }
+        match (self.distance, crate::machine::code::needs_target(data.opcode)) {
+            (Some(distance), true) => self.put_signed(FieldName::Target, distance.into()),
+            (None, true) => self.fail(FieldName::Target, "a branch without a target"),
+            (Some(_), false) => self.fail(FieldName::Target, "it does not branch"),
+            (None, false) => Ok(()),
+        }
+    }
+
+    fn barrier(&mut self) -> EncodeResult {
+        match self.data.attrs {
+            Attrs::Fence { r, w, g, l } => {
+                self.put(FieldName::Read, r.into())?;
+                self.put(FieldName::Write, w.into())?;
+                self.put(FieldName::Global, g.into())?;
+                self.put(FieldName::Local, l.into())
+            }
+            _ if self.encoding.field(FieldName::Global).is_some() => {
+                self.fail(FieldName::Global, "which memory it orders is not known")
+            }
+            _ if self.data.opcode == Opcode::Alias => self.fail(FieldName::Src1, "operands of an alias are not known"),
+            _ if self.encoding.field(FieldName::Type).is_some() => self.put(FieldName::Type, 1),
+            _ => Ok(()),
+        }
+    }
+
+    fn flag(&self, flag: InstrFlags) -> bool {
+        self.data.flags.contains(flag)
+    }
+
+    fn has_last(src: &Src) -> u64 {
+        src.flags.contains(OperandFlags::LAST).into()
+    }
+}

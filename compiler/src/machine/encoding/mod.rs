@@ -1,0 +1,92 @@
+//! The encoding of instructions: one table.
+//!
+//! An encoding is a [`Row`](table::Row) of one of the files by category: a mnemonic, the bits that tell the
+//! instruction, the generations that have it, and a [`Form`](table::Form), which instructions of one layout share: its
+//! [`Field`](field::Field)s (a name, bits, and a [`Kind`](field::Kind) that says how their text looks), and a text in
+//! which the names of fields stand in braces, `{SY}{NAME} {DST}, {SRC1}`. [`print`] and [`parse`] interpret it.
+//!
+//! The text is that of Mesa's disassembler. Words that differ from what their text assembles to (bits that the hardware
+//! ignores, as far as is known; floats whose text is rounded) have a comment with the difference, which the assembler
+//! reads back: so every word that is an instruction survives both ways.
+
+mod alu;
+mod barrier;
+mod field;
+mod flow;
+mod instr;
+mod memory;
+mod moves;
+mod parse;
+mod print;
+mod table;
+#[cfg(test)]
+mod tests;
+mod texture;
+mod widths;
+
+pub use field::FieldName;
+pub use instr::{DecodeError, Decoded, EncodeError, decode, encode};
+pub use parse::{AssembleError, Labels, assemble};
+pub use print::Position;
+
+use crate::target::Generation;
+use print::Printer;
+use std::fmt::Write;
+use table::Table;
+
+/// A word that no instruction of the generation has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotAnInstruction {
+    /// No encoding has its fixed bits.
+    #[error("not an instruction of a{generation}xx: {word:016x}", generation = .generation.number())]
+    Unknown {
+        /// The word.
+        word: u64,
+        /// The generation.
+        generation: Generation,
+    },
+    /// A field holds none of its values.
+    #[error("not an instruction: {word:016x}, `{name}` with an unknown {field}")]
+    Field {
+        /// The word.
+        word: u64,
+        /// The mnemonic.
+        name: &'static str,
+        /// The field.
+        field: FieldName,
+    },
+}
+
+/// The mnemonic of a word.
+pub fn mnemonic(generation: Generation, word: u64) -> Option<&'static str> {
+    Table::of(generation).find(word).map(|encoding| encoding.name)
+}
+
+/// Writes the text of a word.
+///
+/// # Errors
+/// If the word is no instruction of the generation.
+pub fn disassemble(
+    generation: Generation,
+    word: u64,
+    position: Option<Position>,
+    out: &mut String,
+) -> Result<(), NotAnInstruction> {
+    let Some(encoding) = Table::of(generation).find(word) else {
+        return Err(NotAnInstruction::Unknown { word, generation });
+    };
+    let start = out.len();
+    let mut printer = Printer { encoding, word, generation, position, out };
+    if let Err(field) = printer.run() {
+        out.truncate(start);
+        return Err(NotAnInstruction::Field { word, name: encoding.name, field });
+    }
+    let labels = |name: &str| name.strip_prefix('l').and_then(|digits| digits.parse().ok());
+    let ip = position.map_or(0, |position| position.ip);
+    if let Ok(said) = assemble(generation, &out[start..], ip, &labels)
+        && said != word
+    {
+        let _ = write!(out, "\t; dontcare bits in {}: {:016x}", encoding.name, said ^ word);
+    }
+    Ok(())
+}

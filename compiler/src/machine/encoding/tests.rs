@@ -1,0 +1,245 @@
+//! Words and their texts.
+
+use super::*;
+use crate::ir3::{InstrFlags, Opcode, Place};
+use crate::machine::listing::listings;
+use std::fs;
+use std::path::Path;
+
+fn text_of(generation: Generation, word: u64) -> String {
+    let mut text = String::new();
+    disassemble(generation, word, None, &mut text).unwrap_or_else(|error| panic!("{error}"));
+    text
+}
+
+fn word_of(generation: Generation, text: &str) -> u64 {
+    assemble(generation, text, 0, &|_| None).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// Fields of texts, and what is said of an operand that does not fit.
+#[test]
+fn operands_that_do_not_fit_are_errors_that_name_the_field() {
+    let mut wrong = Vec::new();
+    for (generation, text, said) in [
+        (Generation::A6xx, "add.u r0.x, r0.y, 5000", "column 19: expected a number that fits the 11 bits of SRC2"),
+        (Generation::A6xx, "add.f r0.x, r64.x, r0.x", "column 14: expected a number below 64"),
+        (Generation::A6xx, "add.f r0.x, hr1.x, r0.x", "column 20: expected a register as wide as the others"),
+        (Generation::A6xx, "(rpt4)add.f r0.x, r1.x, r0.x", "column 1: expected a number that fits the 2 bits of NOP"),
+        (Generation::A6xx, "(sat)mov.f32f32 r0.x, r0.y", "column 1: expected a flag that `mov` has"),
+        (Generation::A6xx, "cov.f32f32 r0.x, r0.y", "expected `mov`, since the types are the same"),
+        (
+            Generation::A6xx,
+            "ldl.u32 r0.x, l[r0.x+5000], 1",
+            "column 21: expected a number that fits the 13 bits of OFF",
+        ),
+        (Generation::A4xx, "swz.u32u32 r0.x, r0.y, r0.y, r0.x", "column 1: expected an instruction of a4xx"),
+        (Generation::A6xx, "jump #nowhere", "column 7: expected a label of the code"),
+        (Generation::A6xx, "nop r0.x", "column 5: expected the end of the line"),
+    ] {
+        match assemble(generation, text, 0, &|_| None) {
+            Err(error) if error.to_string().contains(said) => {}
+            other => wrong.push(format!("{text}: {other:?}, expected {said}")),
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+/// Bits without a meaning are in a comment, and come back.
+#[test]
+fn unknown_bits_survive() {
+    let word = 0x0000_0001_0000_0005;
+    let text = text_of(Generation::A6xx, word);
+    assert_eq!(text, "nop\t; dontcare bits in nop: 0000000100000005");
+    assert_eq!(word_of(Generation::A6xx, &text), word);
+    // A float whose text is rounded.
+    let word = 0x2044_4000_3dcc_cccd;
+    let text = text_of(Generation::A6xx, word);
+    assert_eq!(word_of(Generation::A6xx, &text), word);
+    let mut text = String::new();
+    let error = disassemble(Generation::A6xx, u64::MAX, None, &mut text).unwrap_err();
+    assert_eq!(error.to_string(), "not an instruction of a6xx: ffffffffffffffff");
+}
+
+/// Words made at random, and those of each row with random fields: each is an instruction and comes back from its text,
+/// or it is none. What ir3 has of it comes back as the same word, but for bits without a meaning.
+#[test]
+fn random_words_survive() {
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let rows = table::encodings();
+    for generation in Generation::ALL {
+        let (mut printed, mut decoded, mut again) = (0, 0, 0);
+        for i in 0..40_000 {
+            let row = &rows[i % rows.len()];
+            let noise = random();
+            let word = match i % 4 {
+                0 => noise,
+                _ => noise & !row.mask | row.value,
+            };
+            let mut text = String::new();
+            if disassemble(generation, word, None, &mut text).is_err() {
+                assert!(decode(generation, word).is_err(), "{word:016x}");
+                continue;
+            }
+            printed += 1;
+            assert_eq!(assemble(generation, &text, 0, &|_| None), Ok(word), "{generation:?} {text}");
+            let Ok(instr) = decode(generation, word) else { continue };
+            decoded += 1;
+            let Ok(back) = encode(generation, &instr.data, instr.distance) else { continue };
+            again += 1;
+            assert_eq!(decode(generation, back).as_ref(), Ok(&instr), "{generation:?} {text}: {word:016x} {back:016x}");
+        }
+        println!("{generation:?}: {printed} of 40000 words are instructions, {decoded} of ir3, {again} encoded again");
+        assert!(printed > 10_000 && decoded > 2_000 && again > 1_000);
+    }
+}
+
+/// Every listing of Mesa's logs, where they are there.
+#[test]
+fn listings_of_mesa() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/mesa/train");
+    let Ok(folders) = fs::read_dir(&folder) else {
+        println!("skipped: {} is absent", folder.display());
+        return;
+    };
+    let (mut lines, mut wrong) = (0, 0);
+    for entry in folders.flatten() {
+        let name = entry.file_name().into_string().unwrap();
+        let number = name[1..2].parse::<u32>().unwrap();
+        let generation = Generation::ALL.into_iter().find(|g| g.number() == number).unwrap();
+        for file in fs::read_dir(entry.path()).unwrap().flatten() {
+            let log = fs::read_to_string(file.path()).unwrap();
+            for listing in listings(&log) {
+                let count = listing.lines.len() as u32;
+                for line in listing.lines {
+                    let position = Position { ip: line.ip, count };
+                    let mut ours = String::new();
+                    if let Err(error) = disassemble(generation, line.word, Some(position), &mut ours) {
+                        ours = error.to_string();
+                    }
+                    let labels = |name: &str| name[1..].parse().ok();
+                    let back = assemble(generation, line.text, line.ip, &labels);
+                    lines += 1;
+                    if ours != line.text || back != Ok(line.word) {
+                        wrong += 1;
+                        if wrong < 40 {
+                            println!("{name} {:016x} `{}`: `{ours}` {back:x?}", line.word, line.text);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    println!("{lines} lines, {wrong} wrong");
+    assert_eq!(wrong, 0);
+}
+
+/// The final programs of Mesa's logs: what ir3 has of each word is the instruction of Mesa's last section, as far as that
+/// says it, and is encoded as the same word.
+#[test]
+fn instructions_of_mesa() {
+    use crate::ir3::{Attrs, MemoryAttrs, SrcOperand, TextureAttrs, WriteMask, text};
+    use crate::machine::{Code, CodeInstr};
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/mesa/train");
+    let Ok(folders) = fs::read_dir(&folder) else {
+        println!("skipped: {} is absent", folder.display());
+        return;
+    };
+    // What only one of the two says.
+    let comparable = |instr: &CodeInstr| {
+        let mut instr = instr.clone();
+        let data = &mut instr.data;
+        data.attrs = match &data.attrs {
+            Attrs::Memory(attrs) => Attrs::Memory(MemoryAttrs { base: attrs.base, ..MemoryAttrs::default() }),
+            Attrs::Texture(attrs) => Attrs::Texture(TextureAttrs {
+                ty: attrs.ty,
+                base: attrs.base,
+                sampler: attrs.sampler.filter(|&index| index != 0),
+                texture: attrs.texture.filter(|&index| index != 0),
+                ..TextureAttrs::default()
+            }),
+            Attrs::Fence { .. } => Attrs::None,
+            other => other.clone(),
+        };
+        data.flags -= InstrFlags::NONUNIFORM | InstrFlags::EQ | InstrFlags::EI;
+        for src in &mut data.srcs {
+            if let SrcOperand::Place(Place::Relative { size, .. }) = &mut src.operand {
+                *size = 0;
+            }
+            if matches!(src.operand, SrcOperand::Immediate(_)) {
+                src.mask = WriteMask::SCALAR;
+            }
+        }
+        // Of these, a word does not say how many components they read or write.
+        let old = matches!(data.opcode, Opcode::Ldgb | Opcode::Stgb) || data.opcode.name().starts_with("atomic.s");
+        if old || data.opcode == Opcode::Resinfo {
+            data.srcs.iter_mut().for_each(|src| src.mask = WriteMask::SCALAR);
+            data.dsts.iter_mut().for_each(|dst| dst.mask = WriteMask::SCALAR);
+        }
+        // A third operand has no field.
+        if data.opcode == Opcode::Isam && !data.flags.contains(InstrFlags::VECTOR | InstrFlags::A1EN) {
+            data.srcs.truncate(1 + usize::from(data.flags.contains(InstrFlags::S2EN)));
+        }
+        for dst in &mut data.dsts {
+            if let Place::Relative { size, .. } = &mut dst.place {
+                *size = 0;
+            }
+        }
+        instr
+    };
+    let every = if std::env::var_os("IR3_ALL").is_some() { 1 } else { 12 };
+    let (mut instrs, mut different, mut words, mut others) = (0, 0, 0, 0);
+    let mut kinds = std::collections::BTreeMap::<String, (usize, String)>::new();
+    for entry in folders.flatten() {
+        for file in fs::read_dir(entry.path()).unwrap().flatten().step_by(every) {
+            let log = fs::read_to_string(file.path()).unwrap();
+            let sections = log.split("AFTER: ir3_legalize:\n").skip(1);
+            for (section, listing) in sections.zip(listings(&log)) {
+                let generation = listing.generation.unwrap();
+                let program = text::read(section.split("MESA: info: Native code").next().unwrap()).unwrap();
+                let Ok(code) = Code::from_program(&program) else { continue };
+                for ((ip, ours), line) in code.instrs.iter().zip(&listing.lines) {
+                    instrs += 1;
+                    let decoded = match decode(generation, line.word) {
+                        Ok(decoded) => decoded,
+                        Err(error) => {
+                            different += 1;
+                            let kind = kinds.entry(format!("{}: {error}", ours.data.opcode)).or_default();
+                            kind.0 += 1;
+                            continue;
+                        }
+                    };
+                    let target = ours.target;
+                    let theirs = comparable(&CodeInstr { data: decoded.data.clone(), target });
+                    let mine = comparable(ours);
+                    if theirs != mine {
+                        different += 1;
+                        let kind = kinds.entry(format!("{}", ours.data.opcode)).or_default();
+                        kind.0 += 1;
+                        kind.1 = format!("{}\n  {theirs:?}\n  {mine:?}", line.text);
+                    }
+                    let distance = target.map(|to| to.as_u32() as i32 - ip.as_u32() as i32);
+                    match encode(generation, &decoded.data, decoded.distance) {
+                        Ok(word) if word == line.word && distance == decoded.distance => words += 1,
+                        other => {
+                            others += 1;
+                            let kind = kinds.entry(format!("{} back", ours.data.opcode)).or_default();
+                            kind.0 += 1;
+                            kind.1 = format!("{} {:016x} {other:x?} {distance:?}", line.text, line.word);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    for (kind, (count, example)) in &kinds {
+        println!("{count} {kind} {example}");
+    }
+    println!("{instrs} instructions, {different} different; {words} words, {others} others");
+    assert_eq!((different, others), (0, 0));
+}

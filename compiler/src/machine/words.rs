@@ -1,0 +1,43 @@
+//! Code as words.
+
+use super::code::{Code, CodeError, CodeInstr, Interface, Ip};
+use super::encoding::{self, DecodeError};
+use crate::target::Generation;
+use cranelift_entity::{EntityRef, PrimaryMap};
+
+impl Code {
+    /// The words of the code.
+    ///
+    /// # Errors
+    /// At the first instruction that the generation does not have, or an operand of which does not fit its field.
+    pub fn encode(&self, generation: Generation) -> Result<Vec<u64>, CodeError> {
+        let word = |(ip, instr): (Ip, &CodeInstr)| {
+            let distance = instr.target.map(|target| target.as_u32().wrapping_sub(ip.as_u32()).cast_signed());
+            encoding::encode(generation, &instr.data, distance).map_err(|error| CodeError::new(ip, error.to_string()))
+        };
+        self.instrs.iter().map(word).collect()
+    }
+
+    /// Reads words back; what the driver knows beside them is the interface.
+    ///
+    /// # Errors
+    /// At the first word that is no instruction of the generation, or that ir3 cannot say, and where a branch leaves the
+    /// code.
+    pub fn decode(generation: Generation, words: &[u64], interface: Interface) -> Result<Self, CodeError> {
+        let mut instrs = PrimaryMap::with_capacity(words.len());
+        for (position, &word) in words.iter().enumerate() {
+            let ip = Ip::new(position);
+            let error = |error: DecodeError| CodeError::new(ip, error.to_string());
+            let decoded = encoding::decode(generation, word).map_err(error)?;
+            let target = match decoded.distance.map(|distance| position as i64 + i64::from(distance)) {
+                Some(target) if (0..words.len() as i64).contains(&target) => Some(Ip::new(target as usize)),
+                Some(target) => {
+                    return Err(CodeError::new(ip, format!("a branch to {target}, and the code ends before it")));
+                }
+                None => None,
+            };
+            instrs.push(CodeInstr { data: decoded.data, target });
+        }
+        Ok(Self { instrs, interface })
+    }
+}

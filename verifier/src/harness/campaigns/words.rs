@@ -1,0 +1,132 @@
+//! Machine code: words, their texts, and what ir3 has of them.
+//!
+//! A word is an instruction or is refused. If it is one, its text assembles to the same word; if ir3 has the
+//! instruction, then encoding and decoding it again gives the same instruction.
+
+use crate::support::random::hash;
+use ir3_compiler::machine::encoding::{self, Position};
+use ir3_compiler::machine::listing;
+use ir3_compiler::target::Generation;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// The words of one call of [`random`].
+pub const CHUNK: u64 = 1_000_000;
+
+/// What was tried.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Words.
+    pub words: u64,
+    /// Those that are instructions.
+    pub instructions: u64,
+    /// Those that ir3 has.
+    pub decoded: u64,
+    /// Words that failed.
+    pub wrong: u64,
+    /// The first failures.
+    pub failures: Vec<String>,
+}
+
+impl Counts {
+    fn fail(&mut self, what: impl FnOnce() -> String) {
+        self.wrong += 1;
+        if self.failures.len() < 20 {
+            self.failures.push(what());
+        }
+    }
+
+    /// Tries a word. Returns its text, if it is an instruction.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn word(&mut self, generation: Generation, word: u64) -> Result<Option<String>, String> {
+        self.words += 1;
+        let mut text = String::new();
+        if encoding::disassemble(generation, word, None, &mut text).is_err() {
+            return match encoding::decode(generation, word) {
+                Ok(_) => Err("ir3 has an instruction for what is none".into()),
+                Err(_) => Ok(None),
+            };
+        }
+        self.instructions += 1;
+        match encoding::assemble(generation, &text, 0, &|_| None) {
+            Ok(back) if back == word => {}
+            Ok(back) => return Err(format!("`{text}` assembles to {back:016x}")),
+            Err(error) => return Err(format!("`{text}` does not assemble: {error}")),
+        }
+        if let Ok(decoded) = encoding::decode(generation, word) {
+            self.decoded += 1;
+            if let Ok(back) = encoding::encode(generation, &decoded.data, decoded.distance)
+                && encoding::decode(generation, back).as_ref() != Ok(&decoded)
+            {
+                return Err(format!("`{text}`: its instruction is encoded as {back:016x}, which is another one"));
+            }
+        }
+        Ok(Some(text))
+    }
+}
+
+/// Tries `count` words of a seed on all generations in turn: some of random bits, some of code that was made up, with a
+/// few bits changed.
+pub fn random(seed: u64, count: u64, counts: &mut Counts) {
+    let mut known: Vec<u64> = vec![0; 256];
+    let mut state = hash(&[seed]) | 1;
+    let mut next = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    for i in 0..count {
+        let generation = Generation::ALL[(i % 5) as usize];
+        let noise = next();
+        let word = match noise % 4 {
+            0 => next(),
+            // Most categories have few instructions.
+            1 => next() & !(next() & next()),
+            _ => {
+                let changes = next();
+                let old = known[(changes >> 32 & 0xff) as usize];
+                (0..changes % 4).fold(old, |word, k| word ^ 1 << (changes >> (8 * k + 2) & 63))
+            }
+        };
+        match counts.word(generation, word) {
+            Ok(Some(_)) => known[(noise >> 8 & 0xff) as usize] = word,
+            Ok(None) => {}
+            Err(what) => counts.fail(|| format!("a{}xx {word:016x}: {what}", generation.number())),
+        }
+    }
+}
+
+/// Tries every line of the listings in a log, and adds their mnemonics.
+pub fn listings(name: &str, log: &str, counts: &mut Counts, mnemonics: &mut BTreeSet<String>) {
+    for listing in listing::listings(log) {
+        let Some(generation) = listing.generation else {
+            counts.fail(|| format!("{name}: a listing without a generation"));
+            continue;
+        };
+        let count = listing.lines.len() as u32;
+        for line in &listing.lines {
+            let place = || format!("{name}:{}", line.line + 1);
+            if let Err(what) = counts.word(generation, line.word) {
+                counts.fail(|| format!("{}: {what}", place()));
+            }
+            let mut ours = String::new();
+            let position = Position { ip: line.ip, count };
+            if let Err(error) = encoding::disassemble(generation, line.word, Some(position), &mut ours) {
+                ours = error.to_string();
+            }
+            if ours != line.text {
+                counts.fail(|| format!("{}: `{ours}`, expected `{}`", place(), line.text));
+            }
+            let labels = |name: &str| name.strip_prefix('l').and_then(|digits| digits.parse().ok());
+            match encoding::assemble(generation, line.text, line.ip, &labels) {
+                Ok(word) if word == line.word => {}
+                Ok(word) => counts.fail(|| format!("{}: `{}` assembles to {word:016x}", place(), line.text)),
+                Err(error) => counts.fail(|| format!("{}: `{}`: {error}", place(), line.text)),
+            }
+            mnemonics.extend(encoding::mnemonic(generation, line.word).map(str::to_owned));
+        }
+    }
+}

@@ -106,6 +106,7 @@ fn every_line_is_as_the_schema_says() {
         "self-test pairs --count 2 --engine registers --list",
         "self-test agreement --programs 1 --engine registers --list",
         "self-test planted-bugs inverted-branch --findings 1 --runs 1",
+        "self-test missed-bugs x.nir --matter 1",
         "self-test prover-mutants",
         "self-test words --random 100",
         "disassemble code.txt",

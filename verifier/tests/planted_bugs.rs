@@ -102,9 +102,10 @@ fn a_crash_is_a_verdict_and_not_the_end() {
     let before = report.boundaries.iter().take_while(|(stage, ..)| *stage < Stage::RegisterAllocation);
     assert!(before.filter(|(_, verdict, _)| matches!(verdict, Verdict::Tested { .. })).count() >= 8);
     let provers = Engines::provers(Smt::default());
-    let proved = provers.prove_compilation(&shader, &Target::default(), &Options::default(), Some(&mut crash));
+    let proved = provers.verify(&mut checker, &shader, Some(&mut crash), Vec::new(), None).boundaries;
     let Some((last, others)) = proved.split_last() else { panic!("no verdicts") };
-    assert!(last.stage == Stage::RegisterAllocation && matches!(last.verdict, Verdict::Unknown(Unknown::Crashed(_))));
+    assert_eq!((last.stage, last.engine), (Stage::RegisterAllocation, "compiler"));
+    assert!(matches!(last.verdict, Verdict::Unknown(Unknown::Crashed(_))));
     assert!(others.len() >= 4 && others.iter().all(|proved| matches!(proved.verdict, Verdict::Proved { .. })));
     // The checker can continue.
     let report = checker.program(&shader, &Env::from_seeds(&[1]), None);

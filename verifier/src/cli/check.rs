@@ -81,6 +81,7 @@ impl Check {
                 lanes: verdict.lanes(),
                 seconds: time.as_secs_f64(),
                 reason: verdict.reason(),
+                sensitivity: None,
             };
             output::check(WIDTH, &row);
         }
@@ -90,9 +91,7 @@ impl Check {
             let who: Vec<&str> = provers.iter().map(|engine| engine.name()).collect();
             output::problem(&format!("{} proved what a run refutes: {why}", who.join(" and ")));
         }
-        Ok([engines::written(&engines), verify::exit_of(&summary), Exit::Unsound.when(wrong.is_some())]
-            .into_iter()
-            .max()
-            .unwrap_or(Exit::Passed))
+        let unsound = Exit::Unsound.when(wrong.is_some());
+        Ok(Exit::of_all([engines::written(&engines), verify::exit_of(&summary), unsound]))
     }
 }

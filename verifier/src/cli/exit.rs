@@ -57,6 +57,11 @@ impl Exit {
         }
     }
 
+    /// The exit of a run with several: the one that counts.
+    pub fn of_all(exits: impl IntoIterator<Item = Self>) -> Self {
+        exits.into_iter().max().unwrap_or(Self::Passed)
+    }
+
     /// This exit if a condition holds, otherwise a pass.
     pub fn when(self, condition: bool) -> Self {
         if condition { self } else { Self::Passed }

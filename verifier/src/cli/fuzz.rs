@@ -204,15 +204,12 @@ impl Fuzz {
             output::error(&*failure);
             return Ok(exit::of_failure(&*failure).max(Exit::Unsound.when(!counts.wrong_proofs.is_empty())));
         }
-        Ok([
+        Ok(Exit::of_all([
             engines::written(&campaign.engines),
             exit_of(&counts),
             Exit::Refuted.when(failed),
             Exit::Unsound.when(!counts.wrong_proofs.is_empty()),
-        ]
-        .into_iter()
-        .max()
-        .unwrap_or(Exit::Passed))
+        ]))
     }
 
     /// Runs the campaign. A finding is printed only after its bundle has been written.

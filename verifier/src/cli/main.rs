@@ -14,6 +14,7 @@ mod interrupt;
 mod junit;
 mod kill_matrix;
 mod manual;
+mod missed_bugs;
 mod output;
 mod pairs;
 mod planted_bugs;
@@ -106,6 +107,8 @@ enum SelfTest {
     PlantedBugs(planted_bugs::PlantedBugs),
     /// Plants miscompilations, and prints which engine finds which kind.
     KillMatrix(kill_matrix::KillMatrix),
+    /// Plants each bug in real programs, and prints what `verify` says of those that matter.
+    MissedBugs(missed_bugs::MissedBugs),
     /// Prints how many equivalent programs, made by sound rewrites, the engines prove.
     Pairs(pairs::Pairs),
     /// Has the interpreter attack what was proved, over random programs.
@@ -233,6 +236,7 @@ impl Cli {
             Command::Completions(command) => command.run(),
             Command::Man => manual::page(),
             Command::SelfTest(SelfTest::PlantedBugs(command)) => command.run(self.format),
+            Command::SelfTest(SelfTest::MissedBugs(command)) => command.run(),
             Command::SelfTest(SelfTest::KillMatrix(command)) => command.run(self.format),
             Command::SelfTest(SelfTest::Pairs(command)) => command.run(self.format),
             Command::SelfTest(SelfTest::Agreement(command)) => command.run(self.format),

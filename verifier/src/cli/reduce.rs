@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::RegisterLimit;
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{EngineKind, Verdict, plant_of};
+use ir3_verifier::harness::check::{Checker, EngineKind, plant_of};
 use ir3_verifier::harness::fuzz_targets::ProgramInput;
 use ir3_verifier::harness::reduce::Progress;
 use ir3_verifier::harness::report;
@@ -17,7 +17,7 @@ use ir3_verifier::harness::report::bundle;
 use ir3_verifier::harness::report::bundle::{Case, ProgramOrigin, Reduction};
 use ir3_verifier::programs::mesa::input::{InputError, InputKind};
 use ir3_verifier::programs::planted_bugs::PlantedBug;
-use ir3_verifier::programs::seeds::env_seeds;
+use ir3_verifier::programs::seeds::ProgramEnvs;
 use ir3_verifier::semantics::Snapshot;
 use ir3_verifier::semantics::environment::env::Env;
 use serde::Serialize;
@@ -119,16 +119,15 @@ impl Reduce {
     /// The environment in which a selected prover refutes a program. The reduction itself uses runs in this
     /// environment, not the prover.
     fn refuting_input(&self, shader: &Shader, target: &Target) -> Result<Option<Env>, Failure> {
-        let engines = self.engines.engines(&[EngineKind::Interpreter], TIMEOUT)?;
+        let mut engines = self.engines.engines(&[EngineKind::Interpreter], TIMEOUT)?;
+        engines.kinds.retain(|kind| kind.proves());
         if !engines.prove() {
             return Ok(None);
         }
         let mut change = self.planted.plant.map(PlantedBug::change);
-        let answers = engines.prove_compilation(shader, target, &self.compiler.options(), plant_of(&mut change));
-        Ok(answers.into_iter().find_map(|answer| match answer.verdict {
-            Verdict::Refuted(refutation) => Some(refutation.env),
-            _ => None,
-        }))
+        let mut checker = Checker::new(*target, self.compiler.options());
+        let verification = engines.verify(&mut checker, shader, plant_of(&mut change), Vec::new(), None);
+        Ok(verification.refutation().map(|refutation| refutation.env.clone()))
     }
 
     /// The folder of the bundle: an existing one, or a new one.
@@ -163,7 +162,7 @@ impl Reduce {
             (Some(path), ..) => vec![read_env(path)?],
             (None, Some(seed), _) => vec![Env::from_seed(seed)],
             (None, None, Some(input)) => vec![input.env()],
-            (None, None, None) => env_seeds(self.seed, self.runs).into_iter().map(Env::from_seed).collect(),
+            (None, None, None) => ProgramEnvs::new(&shader, self.seed).first(self.runs),
         };
         envs.extend(self.refuting_input(&shader, &target)?);
         let case = Case::find(shader, target, self.compiler.options(), plant, &envs, origin).ok_or_else(|| {

@@ -191,6 +191,7 @@ fn print(format: Format, summary: &mut RuleCounts, row: RuleRow) {
             lanes: 0,
             seconds: row.milliseconds / 1e3,
             reason: row.reason,
+            sensitivity: None,
         });
     }
     let width = row.width.map(|width| width.to_string()).unwrap_or_default();

@@ -2,7 +2,7 @@
 //!
 //! Threads take programs from the files in their order; the main thread prints the results in the same order, and writes bundles.
 
-use crate::engines::{self, EngineArgs, TIMEOUT};
+use crate::engines::{self, EngineArgs};
 use crate::exit::{self, Exit, Failure};
 use crate::{Compiler, Format, Gpu, Planted, interrupt, output, triage, values};
 use clap::{Args, ValueEnum};
@@ -11,7 +11,7 @@ use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::check::{
-    BoundaryAnswer, COMPILER, Check, Checker, EngineKind, Engines, ProgramReport, Summary, Verdict, plant_of,
+    BoundaryVerdict, Check, Checker, DEFAULT_FUEL, EngineKind, Engines, Summary, Verdict, Verification, plant_of,
 };
 use ir3_verifier::harness::reduce;
 use ir3_verifier::harness::report;
@@ -22,13 +22,14 @@ use ir3_verifier::harness::report::{Named, Unread};
 use ir3_verifier::programs::mesa::input;
 use ir3_verifier::programs::mesa::input::InputError;
 use ir3_verifier::programs::planted_bugs::PlantedBug;
-use ir3_verifier::programs::seeds::{env_seeds, program_seed};
+use ir3_verifier::programs::seeds::ProgramEnvs;
 use ir3_verifier::semantics::Snapshot;
 use ir3_verifier::semantics::environment::env::Env;
 use ir3_verifier::support::threads;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
 
 /// Options of `verify`.
 #[derive(Args)]
@@ -41,9 +42,13 @@ pub struct Verify {
     gpu: Gpu,
     #[command(flatten)]
     compiler: Compiler,
-    /// Environments that each program is run on, 64 lanes each.
+    /// Environments that each program is run on, 64 lanes each. More are added, up to 16, while something is not proved and the runs come to
+    /// depend on more of the program.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
     runs: u32,
+    /// Instructions of a wave after which a run ends.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_FUEL, value_parser = values::count::<u64>())]
+    fuel: u64,
     /// Seed of the environments.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
@@ -81,14 +86,14 @@ pub struct Verify {
 enum Required {
     /// Run and agreed, or proved.
     Tested,
-    /// Shown for all inputs, by every engine that was asked.
+    /// Shown for all inputs.
     Proved,
 }
 
 const WIDTH: usize = 60;
 
-/// The number of times that other environments are tried if all runs of a program were vacuous or used up their fuel.
-const RETRIES: u64 = 16;
+/// The default CPU time for a proof. Most proofs take some milliseconds.
+pub const PROOF_TIME: Duration = Duration::from_millis(300);
 
 /// A program to be checked.
 struct Job {
@@ -104,22 +109,12 @@ struct Job {
 }
 
 impl Job {
-    fn check(&self, envs: &[Env]) -> ProgramReport {
-        let mut change = self.plant.map(PlantedBug::change);
-        Checker::new(self.target, self.options).program(&self.shader, envs, plant_of(&mut change))
-    }
-
-    fn prove(&self, engines: &Engines) -> Vec<BoundaryAnswer> {
-        let mut change = self.plant.map(PlantedBug::change);
-        engines.prove_compilation(&self.shader, &self.target, &self.options, plant_of(&mut change))
-    }
-
-    /// Writes the bundle of a failure.
-    fn write(&self, root: &Path, envs: &[Env]) -> Result<PathBuf, Failure> {
+    /// Writes the bundle of a failure. `None` if it does not fail when it is run again: a difference after an undefined
+    /// value of its source, for example.
+    fn write(&self, root: &Path, envs: &[Env]) -> Result<Option<PathBuf>, Failure> {
         let (shader, origin) = (self.shader.clone(), ProgramOrigin::File(self.name.clone()));
-        let case = Case::find(shader, self.target, self.options, self.plant, envs, origin)
-            .ok_or_else(|| format!("{}: it failed, and when it was run again it did not", self.name))?;
-        Ok(bundle::write(root, &case)?)
+        let case = Case::find(shader, self.target, self.options, self.plant, envs, origin);
+        Ok(case.map(|case| bundle::write(root, &case)).transpose()?)
     }
 }
 
@@ -136,9 +131,7 @@ enum Input {
 /// The check of a program.
 struct Checked {
     job: Job,
-    envs: Vec<Env>,
-    report: ProgramReport,
-    proofs: Vec<BoundaryAnswer>,
+    verification: Verification,
     /// The counts of this program alone.
     summary: Summary,
     /// The failure that occurs, where a bundle records one.
@@ -200,39 +193,30 @@ impl Verify {
 
     /// Checks a program with all engines.
     fn check(&self, job: Job, engines: &Engines) -> Checked {
-        let chosen = |seed: u64| env_seeds(seed, self.runs).into_iter().map(Env::from_seed).collect();
-        let mut summary = Summary { programs: 1, ..Summary::default() };
-        let mut envs: Vec<Env> = job.envs.clone().unwrap_or_else(|| chosen(self.seed));
-        let runs = engines.has(EngineKind::Interpreter);
-        let mut report = if runs { job.check(&envs) } else { ProgramReport::default() };
-        // Other environments may make a run defined, or loops shorter.
-        for retry in 1..=RETRIES {
-            if !runs
-                || report.source.finished > 0
-                || report.refusal.is_some()
-                || job.envs.is_some()
-                || interrupt::is_set()
-            {
-                break;
-            }
-            summary.seconds += (report.times.compile + report.times.run).as_secs_f64();
-            envs = chosen(program_seed(self.seed, retry));
-            report = job.check(&envs);
-        }
-        summary.seconds += (report.times.compile + report.times.run).as_secs_f64();
-        let proofs = if engines.prove() { job.prove(engines) } else { Vec::new() };
-        summary.seconds += proofs.iter().map(|proved| proved.time.as_secs_f64()).sum::<f64>();
-        report.boundaries.iter().for_each(|(_, verdict, _)| summary.count(verdict));
-        proofs.iter().for_each(|proved| summary.count(&proved.verdict));
-        let by_compiler =
-            |proved: &BoundaryAnswer| proved.engine == COMPILER && matches!(proved.verdict, Verdict::Unknown(_));
-        summary.rejected = u64::from(report.refusal.is_some() || proofs.iter().any(by_compiler));
+        let chosen = ProgramEnvs::new(&job.shader, self.seed);
+        let more = |number: usize| chosen.env(number);
+        let mut change = job.plant.map(PlantedBug::change);
+        let mut checker = Checker::new(job.target, job.options).with_fuel(self.fuel);
+        let (envs, plant) = (job.envs.clone().unwrap_or_else(|| chosen.first(self.runs)), plant_of(&mut change));
+        let more: Option<&dyn Fn(usize) -> Env> = if job.envs.is_some() { None } else { Some(&more) };
+        let verification = engines.verify(&mut checker, &job.shader, plant, envs, more);
+        let sites = verification.sensitivity.map(|sensitivity| sensitivity.sites()).unwrap_or_default();
+        let mut summary = Summary {
+            programs: 1,
+            rejected: u64::from(verification.is_rejected()),
+            unchanged: verification.unchanged as u64,
+            sites: sites.all.into(),
+            seen_sites: sites.seen.into(),
+            seconds: verification.time().as_secs_f64(),
+            ..Summary::default()
+        };
+        verification.boundaries.iter().for_each(|boundary| summary.count(&boundary.verdict));
         let found = job.recorded.as_ref().and_then(|_| {
-            let origin = ProgramOrigin::File(job.name.clone());
-            let case = Case::find(job.shader.clone(), job.target, job.options, job.plant, &envs, origin)?;
+            let (shader, origin) = (job.shader.clone(), ProgramOrigin::File(job.name.clone()));
+            let case = Case::find(shader, job.target, job.options, job.plant, &verification.envs, origin)?;
             Some(case.symptom.failure)
         });
-        Checked { job, envs, report, proofs, summary, found }
+        Checked { job, verification, summary, found }
     }
 
     /// Runs the subcommand.
@@ -243,7 +227,7 @@ impl Verify {
             (None, None) => None,
         };
         let files = self.files()?;
-        let engines = self.engines.engines(&[EngineKind::Interpreter], TIMEOUT)?;
+        let engines = self.engines.engines(&EngineKind::ALL, PROOF_TIME)?;
         exit::try_folder(&self.failures)?;
         let bar = ProgressBar::new(0);
         bar.set_style(ProgressStyle::with_template("{bar:30} {pos} of {len} programs or more, {elapsed}, {msg}")?);
@@ -295,10 +279,7 @@ impl Verify {
             None | Some(Required::Tested) => summary.unknown > 0,
             Some(Required::Proved) => summary.unknown + summary.tested > 0,
         };
-        Ok([exit, exit_of(&summary), Exit::Unmet.when(required), engines::written(&engines)]
-            .into_iter()
-            .max()
-            .unwrap_or(Exit::Passed))
+        Ok(Exit::of_all([exit, exit_of(&summary), Exit::Unmet.when(required), engines::written(&engines)]))
     }
 }
 
@@ -354,7 +335,7 @@ impl<'a> Printer<'a> {
 
     /// Prints the rows of a program, and writes the bundle of its failure.
     fn program(&mut self, checked: Result<Checked, String>) -> Result<(), Failure> {
-        let Checked { job, envs, report, proofs, summary, found } = match checked {
+        let Checked { job, verification, summary, found } = match checked {
             Ok(checked) => checked,
             Err(error) => {
                 output::problem(&error);
@@ -363,9 +344,8 @@ impl<'a> Printer<'a> {
             }
         };
         self.summary.lock().unwrap_or_else(PoisonError::into_inner).add(&summary);
-        let rows = report.boundaries.iter().map(|(stage, verdict, time)| ("interpreter", stage, verdict, time));
-        let proved = proofs.iter().map(|row| (row.engine, &row.stage, &row.verdict, &row.time));
-        for (engine, stage, verdict, time) in rows.chain(proved) {
+        let share = verification.sensitivity.map(|sensitivity| sensitivity.share());
+        for BoundaryVerdict { stage, verdict, engine, time } in &verification.boundaries {
             let is_fine = matches!(verdict, Verdict::Tested { .. } | Verdict::Proved { .. });
             if self.verify.quiet || is_fine && !self.verify.verbose && self.format == Format::Human {
                 continue;
@@ -378,7 +358,11 @@ impl<'a> Printer<'a> {
                 verdict: verdict.name(),
                 lanes: verdict.lanes(),
                 seconds: time.as_secs_f64(),
-                reason: verdict.reason(),
+                reason: verdict.reason().or_else(|| {
+                    let share = share.filter(|_| matches!(verdict, Verdict::Tested { .. }))?;
+                    Some(format!("sensitivity {:.0} %", share * 100.0))
+                }),
+                sensitivity: share.filter(|_| *engine == EngineKind::Interpreter.name()),
             };
             if self.format == Format::Human {
                 if self.rest.is_empty() && !self.verify.verbose {
@@ -389,8 +373,9 @@ impl<'a> Printer<'a> {
                 output::check(WIDTH, &check);
             }
         }
-        if let Some(stage) = report.contradicted(&proofs) {
-            output::problem(&format!("{}: {stage} was proved, and a run refutes it", job.name));
+        for (stage, engine, why) in &verification.wrong_proofs {
+            let engine = engine.name();
+            output::problem(&format!("{}: {engine} proved {stage}, and a run refutes it: {why}", job.name));
             self.exit = Exit::Unsound;
         }
         if let Some(recorded) = &job.recorded {
@@ -412,15 +397,15 @@ impl<'a> Printer<'a> {
             }
             return Ok(());
         }
-        // The environment in which a prover found a difference.
-        let seen = proofs.iter().find_map(|proved| match &proved.verdict {
-            Verdict::Refuted(refutation) => Some(refutation.env.clone()),
-            _ => None,
-        });
-        let of_interpreter = report.refutation().is_some() || report.crash().is_some();
-        if of_interpreter || seen.is_some() {
-            let envs = seen.filter(|_| !of_interpreter).map_or(envs, |env| vec![env]);
-            let folder = job.write(&self.verify.failures, &envs)?;
+        if let Some(env) = verification.failing_env() {
+            let envs = env.map_or_else(|| verification.envs.clone(), |env| vec![env.clone()]);
+            let Some(folder) = job.write(&self.verify.failures, &envs)? else {
+                output::problem(&format!(
+                    "{}: no bundle: it did not fail when it was run again from its source",
+                    job.name
+                ));
+                return Ok(());
+            };
             if let Some(pages) = &mut self.pages {
                 pages.add_bundle(&folder)?;
             }

@@ -1,6 +1,9 @@
 //! Seeds of the programs and environments of a campaign, the same on every machine.
 
+use crate::semantics::environment::env::Env;
+use crate::semantics::environment::hints::Hints;
 use crate::support::random::Random;
+use ir3_compiler::nir::Shader;
 
 /// The seed of program `number` of a campaign: that number of its stream.
 pub fn program_seed(campaign: u64, number: u64) -> u64 {
@@ -9,7 +12,36 @@ pub fn program_seed(campaign: u64, number: u64) -> u64 {
 
 /// The seeds of the environments of a program.
 pub fn env_seeds(program: u64, runs: u32) -> Vec<u64> {
-    (0..u64::from(runs)).map(|i| program_seed(program ^ 0x656e_7673, i)).collect()
+    (0..u64::from(runs)).map(|i| env_seed(program, i)).collect()
+}
+
+fn env_seed(program: u64, number: u64) -> u64 {
+    program_seed(program ^ 0x656e_7673, number)
+}
+
+/// The environments in which one program is verified, by number. Most of them fit it.
+#[derive(Clone, Debug)]
+pub struct ProgramEnvs {
+    hints: Box<Hints>,
+    seed: u64,
+}
+
+impl ProgramEnvs {
+    /// The environments of a program and a seed.
+    pub fn new(shader: &Shader, seed: u64) -> Self {
+        Self { hints: Box::new(Hints::of(shader)), seed }
+    }
+
+    /// The environment of a number. Each fourth one fits no program: it has more corner cases.
+    pub fn env(&self, number: usize) -> Env {
+        let hints = (number % 4 != 3).then(|| self.hints.clone());
+        Env { hints, ..Env::from_seed(env_seed(self.seed, number as u64)) }
+    }
+
+    /// The first environments.
+    pub fn first(&self, count: u32) -> Vec<Env> {
+        (0..count as usize).map(|number| self.env(number)).collect()
+    }
 }
 
 #[cfg(test)]

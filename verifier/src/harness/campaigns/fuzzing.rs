@@ -5,9 +5,7 @@
 //! counts of a campaign do not depend on the distribution of the work. A failure is reported as soon as it is found,
 //! before anything else happens.
 
-use crate::harness::check::{
-    BoundaryAnswer, COMPILER, Checker, EngineKind, Engines, ProgramReport, Spills, Summary, Verdict, plant_of,
-};
+use crate::harness::check::{Checker, EngineKind, Engines, ProgramReport, Spills, Summary, Verification, plant_of};
 use crate::harness::report::bundle::{Case, ProgramOrigin};
 use crate::programs::generator;
 use crate::programs::generator::{Features, Generated, Profile};
@@ -141,7 +139,9 @@ impl Counts {
         self.generate + self.compile + self.run + self.prove
     }
 
-    fn count(&mut self, instructions: usize, generate: Duration, report: &ProgramReport) {
+    /// Counts the verdicts on the program of a number.
+    fn count(&mut self, number: u64, instructions: usize, generate: Duration, verification: &Verification) {
+        let Verification { report, boundaries, wrong_proofs, .. } = verification;
         self.summary.programs += 1;
         self.instructions += instructions as u64;
         self.generate += generate;
@@ -155,25 +155,9 @@ impl Counts {
         self.spilled += u64::from(report.spills != Spills::default());
         self.spills.stores += report.spills.stores;
         self.spills.loads += report.spills.loads;
-        for (_, verdict, _) in &report.boundaries {
-            self.summary.count(verdict);
-        }
-        self.summary.seconds = self.total().as_secs_f64();
-    }
-
-    /// Counts the answers of the provers about a program.
-    fn count_proofs(&mut self, number: u64, report: &ProgramReport, answers: &[BoundaryAnswer]) {
-        for BoundaryAnswer { stage, verdict, time, engine } in answers {
-            self.prove += *time;
-            // A refused program counts once.
-            if *engine != COMPILER || report.boundaries.is_empty() {
-                self.summary.count(verdict);
-            }
-            let refuted = report.refutation().is_some_and(|refutation| refutation.stage == stage.name());
-            if refuted && matches!(verdict, Verdict::Proved { .. }) {
-                self.wrong_proofs.push((number, *stage));
-            }
-        }
+        self.prove += verification.proving;
+        boundaries.iter().for_each(|boundary| self.summary.count(&boundary.verdict));
+        self.wrong_proofs.extend(wrong_proofs.iter().map(|(stage, ..)| (number, *stage)));
         self.summary.seconds = self.total().as_secs_f64();
     }
 
@@ -234,12 +218,6 @@ pub fn program_registers(program: u64) -> RegisterLimit {
 }
 
 impl Campaign {
-    fn prove(&self, shader: &Shader, registers: RegisterLimit) -> Vec<BoundaryAnswer> {
-        let mut change = self.plant.map(PlantedBug::change);
-        let options = Options { registers, ..self.options };
-        self.engines.prove_compilation(shader, &self.target, &options, plant_of(&mut change))
-    }
-
     fn check(&self, checker: &mut Checker, shader: &Shader, envs: &[Env]) -> ProgramReport {
         let mut change = self.plant.map(PlantedBug::change);
         checker.program(shader, envs, plant_of(&mut change))
@@ -292,27 +270,15 @@ impl Campaign {
                 let registers = self.registers.of(profile, seed);
                 checker.set_registers(registers);
                 let envs = Env::from_seeds(&env_seeds(seed, self.runs));
-                let mut check = |envs: &[Env]| self.check(&mut checker, &generated.shader, envs);
-                let runs = self.engines.has(EngineKind::Interpreter);
-                let mut report = if runs { check(&envs) } else { ProgramReport::default() };
-                local.count(generated.shader.instruction_count(), elapsed, &report);
-                let mut env = None;
-                if self.engines.prove() {
-                    let answers = self.prove(&generated.shader, registers);
-                    local.count_proofs(number, &report, &answers);
-                    let refuted = answers.iter().find_map(|answer| match &answer.verdict {
-                        Verdict::Refuted(refutation) => Some(refutation.env.clone()),
-                        _ => None,
-                    });
+                let mut change = self.plant.map(PlantedBug::change);
+                let (shader, plant) = (&generated.shader, plant_of(&mut change));
+                let verification = self.engines.verify(&mut checker, shader, plant, envs, None);
+                local.count(number, shader.instruction_count(), elapsed, &verification);
+                let env = verification.failing_env().flatten().cloned();
+                let mut report = verification.report;
+                if let Some(refuting) = &env {
                     // A run confirms the refutation of a prover.
-                    let is_known = report.refutation().is_some() || report.crash().is_some();
-                    if let (Some(refuting), false) = (refuted, is_known) {
-                        report = check(std::slice::from_ref(&refuting));
-                        env = Some(refuting);
-                    } else if !runs && answers.iter().any(|answer| answer.engine == COMPILER) {
-                        report = check(&envs);
-                        local.rejected += u64::from(report.refusal.is_some());
-                    }
+                    report = self.check(&mut checker, shader, std::slice::from_ref(refuting));
                 }
                 let refused = report.refusal.is_some();
                 let wrong = report.refutation().is_some() || report.crash().is_some();
@@ -404,19 +370,8 @@ mod tests {
     #[test]
     fn a_proof_that_a_run_refutes_is_counted() {
         let mut counts = Counts::default();
-        let all = Campaign { programs: Some(100), ..campaign(&[EngineKind::Interpreter]) };
-        let mut report = ProgramReport::default();
-        let mut found = |finding: &Finding<'_>| report = finding.report.clone();
-        all.run(&AtomicBool::new(false), &mut found, &mut |_| ());
-        let refuted = report.refutation().expect("the planted bug").stage;
-        let proved = |stage| BoundaryAnswer {
-            stage,
-            engine: EngineKind::Smt.name(),
-            verdict: Verdict::Proved { assumptions: Vec::new() },
-            time: Duration::ZERO,
-        };
-        let answers: Vec<BoundaryAnswer> = Stage::every().map(proved).collect();
-        counts.count_proofs(3, &report, &answers);
-        assert_eq!(counts.wrong_proofs, [(3, Stage::from_name(refuted).expect("a stage"))]);
+        let wrong_proofs = vec![(Stage::Fold, EngineKind::Smt, String::new())];
+        counts.count(3, 10, Duration::ZERO, &Verification { wrong_proofs, ..Verification::default() });
+        assert_eq!(counts.wrong_proofs, [(3, Stage::Fold)]);
     }
 }

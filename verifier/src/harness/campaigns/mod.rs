@@ -9,6 +9,7 @@ pub mod boundaries;
 pub mod cases;
 pub mod fuzzing;
 pub mod kill_matrix;
+pub mod missed_bugs;
 pub mod planted_trial;
 pub mod prover_mutants;
 pub mod words;

@@ -1,13 +1,13 @@
 //! The interpreter engine on all boundaries of a compilation.
 //!
 //! It compares each boundary as the engine does, but runs each program once: the outcomes of the program after a stage
-//! are those of the program before the next one.
+//! are those of the program before the next one. Boundaries that a prover has settled are not run ([`Next`]); the last
+//! program always is, so that the proofs are tested together.
 
 use super::interpreter::{
     DEFAULT_FUEL, Refutation, SourceRuns, beside_driver, compare_runs, source_run, source_runs, target_fuel,
 };
-use crate::harness::check::hook_of;
-use crate::harness::check::{BoundaryAnswer, Unknown, Unsupported, Verdict, postconditions};
+use crate::harness::check::{StageSnapshots, Unknown, Unsupported, Verdict, hook_of, postconditions};
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use crate::semantics::header::{Header, HeaderDifference};
@@ -68,11 +68,42 @@ pub struct ProgramReport {
     pub spills: Spills,
     /// Why the compiler stopped, if it did.
     pub refusal: Option<CompileError>,
+    /// True if the compiler panicked.
+    pub compiler_panicked: bool,
+    /// True if boundaries were not run, as they were settled.
+    pub skipped: bool,
     /// CPU time.
     pub times: Times,
 }
 
+impl Times {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.compile += other.compile;
+        self.run += other.run;
+    }
+}
+
 impl ProgramReport {
+    /// Adds the report of the same compilation in other environments.
+    pub(super) fn add(&mut self, other: Self) {
+        for (stage, verdict, elapsed) in other.boundaries {
+            match self.boundaries.iter_mut().find(|(at, ..)| *at == stage) {
+                Some((_, known, sum)) => {
+                    known.add_runs(verdict);
+                    *sum += elapsed;
+                }
+                None => self.boundaries.push((stage, verdict, elapsed)),
+            }
+        }
+        self.boundaries.sort_by_key(|(stage, ..)| *stage);
+        self.source.finished += other.source.finished;
+        self.source.vacuous += other.source.vacuous;
+        self.source.out_of_fuel += other.source.out_of_fuel;
+        self.refusal = self.refusal.take().or(other.refusal);
+        self.compiler_panicked |= other.compiler_panicked;
+        self.times.add(&other.times);
+    }
+
     /// Records the verdict of a boundary and its time.
     fn note(&mut self, stage: Stage, verdict: Verdict, elapsed: Duration) {
         self.times.run += elapsed;
@@ -87,13 +118,6 @@ impl ProgramReport {
         })
     }
 
-    /// The stage that a run refutes and a prover has proved, if there is one: the prover is unsound.
-    pub fn contradicted(&self, proofs: &[BoundaryAnswer]) -> Option<Stage> {
-        let refuted = self.refutation()?.stage;
-        let is_proved = |answer: &&BoundaryAnswer| matches!(answer.verdict, Verdict::Proved { .. });
-        proofs.iter().filter(is_proved).map(|answer| answer.stage).find(|stage| stage.name() == refuted)
-    }
-
     /// The stage in which the compiler or an engine panicked, and the message.
     pub fn crash(&self) -> Option<(Stage, &str)> {
         self.boundaries.iter().find_map(|(stage, verdict, _)| match verdict {
@@ -102,6 +126,20 @@ impl ProgramReport {
         })
     }
 }
+
+/// What the runs do with a boundary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Run it.
+    Run,
+    /// Go on to the next one: it is settled.
+    Skip,
+    /// Do not go on.
+    Stop,
+}
+
+/// Decides what to do with each boundary.
+pub(super) type Decide<'a> = &'a mut dyn FnMut(&StageSnapshots) -> Next;
 
 /// A hook of tests that changes a program after a stage, to plant a bug.
 pub type Plant<'a> = &'a mut dyn FnMut(Stage, &mut ir3::Program);
@@ -122,13 +160,23 @@ pub struct Checker {
     scratch: Scratch,
     /// The current stage.
     stage: Stage,
+    /// True while the compiler runs.
+    is_compiling: bool,
     nir_plant: Option<NirPlant>,
 }
 
 impl Checker {
     /// A checker for one GPU.
     pub fn new(target: Target, options: Options) -> Self {
-        Self { target, options, fuel: DEFAULT_FUEL, scratch: Scratch::default(), stage: Stage::Select, nir_plant: None }
+        Self {
+            target,
+            options,
+            fuel: DEFAULT_FUEL,
+            scratch: Scratch::default(),
+            stage: Stage::Select,
+            is_compiling: false,
+            nir_plant: None,
+        }
     }
 
     /// Keeps the buffers for another GPU or other options.
@@ -154,6 +202,16 @@ impl Checker {
         self
     }
 
+    /// The GPU.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// The fuel of source runs.
+    pub fn fuel(&self) -> u64 {
+        self.fuel
+    }
+
     /// The current or last stage: the place of a panic.
     pub fn stage(&self) -> Stage {
         self.stage
@@ -169,10 +227,27 @@ impl Checker {
     /// A panic on the way is caught, and is the verdict of the stage that it happened in; the verdicts of the stages before it are kept. A run
     /// over many programs must not be lost with one of them.
     pub fn program(&mut self, shader: &nir::Shader, envs: &[Env], plant: Option<Plant<'_>>) -> ProgramReport {
+        self.open_boundaries(shader, envs, plant, None)
+    }
+
+    /// Like [`program`](Self::program), but compares only the last program, with the source.
+    pub fn last_program(&mut self, shader: &nir::Shader, envs: &[Env], plant: Option<Plant<'_>>) -> ProgramReport {
+        self.open_boundaries(shader, envs, plant, Some(&mut |_| Next::Skip))
+    }
+
+    /// Like [`program`](Self::program), but runs only the boundaries that `decide` leaves open, and the last program.
+    pub(super) fn open_boundaries(
+        &mut self,
+        shader: &nir::Shader,
+        envs: &[Env],
+        plant: Option<Plant<'_>>,
+        decide: Option<Decide<'_>>,
+    ) -> ProgramReport {
         let mut report = ProgramReport::default();
-        if let Err(Panicked { message, .. }) = catch(|| self.check(shader, envs, plant, &mut report)) {
+        if let Err(Panicked { message, .. }) = catch(|| self.check(shader, envs, plant, decide, &mut report)) {
             // The panic left the buffers in an undefined state.
             self.scratch = Scratch::default();
+            report.compiler_panicked = std::mem::take(&mut self.is_compiling);
             report.boundaries.push((self.stage, Verdict::Unknown(Unknown::Crashed(message)), Duration::ZERO));
         }
         report
@@ -181,11 +256,18 @@ impl Checker {
     /// Like [`program`](Self::program), but a panic is one of the caller.
     pub fn program_or_panic(&mut self, shader: &nir::Shader, envs: &[Env], plant: Option<Plant<'_>>) -> ProgramReport {
         let mut report = ProgramReport::default();
-        self.check(shader, envs, plant, &mut report);
+        self.check(shader, envs, plant, None, &mut report);
         report
     }
 
-    fn check(&mut self, shader: &nir::Shader, envs: &[Env], plant: Option<Plant<'_>>, report: &mut ProgramReport) {
+    fn check(
+        &mut self,
+        shader: &nir::Shader,
+        envs: &[Env],
+        plant: Option<Plant<'_>>,
+        mut decide: Option<Decide<'_>>,
+        report: &mut ProgramReport,
+    ) {
         let apart: Vec<Env>;
         let mut envs = if interp::nir::promises_no_alias(shader) {
             apart = envs.iter().map(|env| Env { one_buffer: Some(false), ..env.clone() }).collect();
@@ -196,6 +278,7 @@ impl Checker {
         self.stage = Stage::Select;
         let start = ThreadTime::now();
         let mut previous = match self.run_nir(shader, envs) {
+            _ if envs.is_empty() => Vec::new(),
             Ok(outcomes) => outcomes,
             Err(reason) => {
                 let verdict = Verdict::Unknown(Unknown::Unsupported(reason.into()));
@@ -213,6 +296,9 @@ impl Checker {
         let mut compilation = Compilation::new(shader, &target, &options).with_hook(Some(&mut hook));
         let beside = OnceCell::new();
         let mut differs = None;
+        // The program before the current stage, and true if `previous` is older than that.
+        let mut before = decide.is_some().then(|| Snapshot::Nir(Box::new(shader.clone())));
+        let mut is_behind = false;
         while let Some(stage) = compilation.next_stage() {
             self.stage = stage;
             let start = ThreadTime::now();
@@ -222,7 +308,9 @@ impl Checker {
             };
             report.times.run += start.elapsed();
             let start = ThreadTime::now();
+            self.is_compiling = true;
             let step = compilation.step();
+            self.is_compiling = false;
             report.times.compile += start.elapsed();
             let change = match step {
                 Some(Ok(step)) => step.change,
@@ -246,12 +334,33 @@ impl Checker {
                 let mut run = |env| source_run(&mut self.scratch, |scratch| decoded.run(env, self.fuel, scratch));
                 previous = envs.iter().map(&mut run).collect();
             }
-            let start = ThreadTime::now();
-            let compared = match changed(&mut header, compilation.program()) {
+            let mut compared = match changed(&mut header, compilation.program()) {
                 Some(difference) => Err((0, difference)),
-                None => self.compare(compilation.program(), envs, &mut previous, &vacuous),
+                None => Ok(None),
             };
-            let verdict = match compared {
+            if let (Ok(_), Some(decide), Some(before)) = (&compared, &mut decide, &mut before) {
+                let after = Snapshot::from(compilation.program());
+                let sides = StageSnapshots { stage, before: std::mem::replace(before, after.clone()), after };
+                match decide(&sides) {
+                    Next::Stop => return,
+                    Next::Skip => {
+                        report.skipped = true;
+                        is_behind = true;
+                    }
+                    // The stages before it were not run.
+                    Next::Run if std::mem::take(&mut is_behind) => {
+                        let start = ThreadTime::now();
+                        compared = self.compare((&sides.before).into(), envs, &mut previous, &vacuous).map(|_| None);
+                        report.times.run += start.elapsed();
+                    }
+                    Next::Run => {}
+                }
+            }
+            let start = ThreadTime::now();
+            if compared.is_ok() && !is_behind && !envs.is_empty() {
+                compared = self.compare(compilation.program(), envs, &mut previous, &vacuous).map(Some);
+            }
+            let noted = match compared {
                 Ok(verdict) => verdict,
                 Err((env, difference)) => {
                     let after = Snapshot::from(compilation.program());
@@ -259,14 +368,28 @@ impl Checker {
                     break;
                 }
             };
-            report.note(stage, verdict, start.elapsed());
+            let is_noted = noted.is_some();
+            if let Some(verdict) = noted {
+                report.note(stage, verdict, start.elapsed());
+            }
             let ProgramRef::Ir3(program) = compilation.program() else { continue };
             let start = ThreadTime::now();
             let broken = postconditions::broken(stage, program, &target, &terms);
             report.times.run += start.elapsed();
             if let Some(error) = broken {
-                report.boundaries.pop();
+                if is_noted {
+                    report.boundaries.pop();
+                }
                 return refused(report, error);
+            }
+        }
+        // What is settled is run from end to end.
+        if is_behind && differs.is_none() {
+            let start = ThreadTime::now();
+            let compared = self.compare(compilation.program(), envs, &mut previous, &vacuous);
+            report.times.run += start.elapsed();
+            if let Err((env, difference)) = compared {
+                differs = Some((self.stage, env, difference, Snapshot::from(compilation.program()), start));
             }
         }
         drop(compilation);

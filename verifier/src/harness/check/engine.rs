@@ -4,17 +4,13 @@
 //! [`EngineKind`] and run them through [`Engines`], so that none of them depends on a particular engine. A panic of an
 //! engine is an unknown verdict.
 
-use super::snapshots::{Snapshots, StageSnapshots, hook_of};
-use super::{Plant, Smt, Unknown, Unsupported, Verdict, checker, compare_snapshots};
+use super::{Smt, Unknown, Unsupported, Verdict, compare_snapshots};
 use crate::programs::Question;
 use crate::prove::registers::{self, RegisterFailure};
 use crate::semantics::Snapshot;
 use crate::support::panics::{Panicked, catch};
 use cpu_time::ThreadTime;
-use ir3_compiler::compilation::Compilation;
-use ir3_compiler::nir::Shader;
-use ir3_compiler::pipeline::{Options, Stage};
-use ir3_compiler::target::Target;
+use ir3_compiler::pipeline::Stage;
 use std::time::Duration;
 
 /// Decides if the program after refines the program before.
@@ -66,7 +62,7 @@ impl EngineKind {
         match self {
             Self::Interpreter => "Runs both programs on inputs",
             Self::Registers => {
-                "Proves that every use reads the value that it read before, for stages that only move values"
+                "Proves that every use reads the value that it read before: all that stages do which only move values"
             }
             Self::Smt => "Proves that both programs compute the same, on terms and with a solver",
         }
@@ -98,7 +94,8 @@ impl Engine for Interpreter {
     }
 }
 
-/// The register checker. It applies to pairs of ir3 programs, but not to stages that compute values in other ways.
+/// The register checker. It applies to pairs of ir3 programs. Of stages that compute values in other ways too, it may
+/// prove what they have done to a program; if it does not, that says nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Registers;
 
@@ -108,12 +105,11 @@ impl Engine for Registers {
     }
 
     fn verdict(&self, question: &Question<'_>) -> Option<Verdict> {
-        if question.stage.is_some_and(|stage| !stage.moves_values()) {
-            return None;
-        }
         let (Snapshot::Ir3(before), Snapshot::Ir3(after)) = (question.before, question.after) else { return None };
+        let only_moves = question.stage.is_none_or(Stage::moves_values);
         Some(match registers::prove(before, after, question.machine) {
             Ok(proof) => Verdict::Proved { assumptions: proof.assumptions },
+            Err(_) if !only_moves => return None,
             Err(RegisterFailure::Unsupported { site, what }) => {
                 Verdict::Unknown(Unknown::Unsupported(Unsupported { message: format!("{site}: {what}"), what }))
             }
@@ -145,19 +141,6 @@ pub struct Answer {
 
 /// The name that stands for an engine where the compiler refused the program or panicked.
 pub const COMPILER: &str = "compiler";
-
-/// An answer about a boundary of a compilation.
-#[derive(Clone, Debug)]
-pub struct BoundaryAnswer {
-    /// The stage.
-    pub stage: Stage,
-    /// The name of the engine, or [`COMPILER`].
-    pub engine: &'static str,
-    /// The verdict.
-    pub verdict: Verdict,
-    /// CPU time.
-    pub time: Duration,
-}
 
 /// The engines that a command or campaign runs.
 #[derive(Clone, Debug, Default)]
@@ -226,44 +209,6 @@ impl Engines {
         }
         answers
     }
-
-    /// Compiles a program, and runs the provers on each stage that changed something. A stage that refuses the program
-    /// or panics is the last.
-    pub fn prove_compilation(
-        &self,
-        shader: &Shader,
-        target: &Target,
-        options: &Options,
-        plant: Option<Plant<'_>>,
-    ) -> Vec<BoundaryAnswer> {
-        let mut answers = Vec::new();
-        let mut hook = hook_of(plant, None);
-        let mut snapshots = Snapshots::new(Compilation::new(shader, target, options).with_hook(Some(&mut hook)));
-        let of_compiler = |stage, verdict| BoundaryAnswer { stage, engine: COMPILER, verdict, time: Duration::ZERO };
-        loop {
-            match catch(|| snapshots.next()) {
-                Ok(None) => break,
-                Ok(Some(Ok(StageSnapshots { stage, before, after }))) => {
-                    let question =
-                        Question { stage: Some(stage), before: &before, after: &after, machine: target, envs: &[] };
-                    if let Some(Answer { engine, mut verdict, time }) = self.ask_provers(&question) {
-                        if let Verdict::Refuted(refutation) = &mut verdict {
-                            refutation.stage = stage.name();
-                        }
-                        answers.push(BoundaryAnswer { stage, engine: engine.name(), verdict, time });
-                    }
-                }
-                Ok(Some(Err(error))) => {
-                    answers.push(of_compiler(error.stage, Verdict::Unknown(checker::refusal(&error))));
-                }
-                Err(panicked) => {
-                    answers.extend(snapshots.last_stage().map(|stage| of_compiler(stage, crash(panicked))));
-                    break;
-                }
-            }
-        }
-        answers
-    }
 }
 
 /// Returns the engines that proved what another one refuted, and the reason of the refutation: one of them is wrong.
@@ -283,6 +228,7 @@ mod tests {
     use super::*;
     use crate::harness::campaigns::kill_matrix::Mutants;
     use crate::programs::Case;
+    use ir3_compiler::target::Target;
 
     #[test]
     fn a_wrong_proof_is_a_contradiction() {

@@ -115,6 +115,17 @@ pub fn run_snapshot(
 
 /// Compares two programs of any languages: their headers, and their runs in the given environments.
 pub fn compare_snapshots(before: &Snapshot, after: &Snapshot, target: &Target, envs: &[Env]) -> (Verdict, Duration) {
+    compare_within(before, after, target, envs, DEFAULT_FUEL)
+}
+
+/// Like [`compare_snapshots`], with another fuel of the source's runs.
+pub(super) fn compare_within(
+    before: &Snapshot,
+    after: &Snapshot,
+    target: &Target,
+    envs: &[Env],
+    fuel: u64,
+) -> (Verdict, Duration) {
     let start = ThreadTime::now();
     if let Some(difference) = header::difference(before.into(), after.into()) {
         let env = envs.first().cloned().unwrap_or_default();
@@ -123,7 +134,7 @@ pub fn compare_snapshots(before: &Snapshot, after: &Snapshot, target: &Target, e
         let refutation = Refutation { stage: "check", before, after, env, difference };
         return (Verdict::Refuted(Box::new(refutation)), start.elapsed());
     }
-    let verdict = try_compare(before, after, target, envs)
+    let verdict = try_compare(before, after, target, envs, fuel)
         .unwrap_or_else(|error| Verdict::Unknown(Unknown::Unsupported(error.into())));
     (verdict, start.elapsed())
 }
@@ -149,6 +160,7 @@ fn try_compare(
     after: &Snapshot,
     target: &Target,
     envs: &[Env],
+    fuel: u64,
 ) -> Result<Verdict, interp::Unsupported> {
     let resolved = match (before, after) {
         (Snapshot::Nir(source), Snapshot::Ir3(target)) => match rounding::with_rounding_of(source, target) {
@@ -175,7 +187,7 @@ fn try_compare(
     }
     let source = runner(before, target)?;
     let mut outcomes: Vec<Outcome> =
-        envs.iter().map(|env| source_run(&mut scratch, |scratch| source(env, DEFAULT_FUEL, scratch))).collect();
+        envs.iter().map(|env| source_run(&mut scratch, |scratch| source(env, fuel, scratch))).collect();
     let (_, vacuous) = source_runs(&outcomes);
     let run = runner(after, target)?;
     Ok(compare_runs(envs, &mut outcomes, &vacuous, &mut scratch, run).unwrap_or_else(|(i, difference)| {

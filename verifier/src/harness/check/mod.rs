@@ -2,7 +2,7 @@
 //!
 //! Verification is one sentence: *compare two snapshots*. An [`Engine`] compares any two. [`Checker`] is the
 //! interpreter engine on every boundary of one compilation: the program after each stage with the program before it, so
-//! that a difference names its stage. [`Engines::prove_compilation`] runs the provers on the same boundaries.
+//! that a difference names its stage. [`Engines::verify`] has all selected engines decide the same boundaries together.
 
 mod checker;
 mod engine;
@@ -16,9 +16,7 @@ mod verdict;
 mod verification;
 
 pub use checker::{Checker, NirPlant, Plant, ProgramReport, Spills, Times, plant_of};
-pub use engine::{
-    Answer, BoundaryAnswer, COMPILER, Engine, EngineKind, Engines, Interpreter, Registers, contradiction, proofs,
-};
+pub use engine::{Answer, COMPILER, Engine, EngineKind, Engines, Interpreter, Registers, contradiction, proofs};
 pub(crate) use interpreter::target_fuel;
 pub use interpreter::{DEFAULT_FUEL, Refutation, SourceRuns, compare_snapshots, run_snapshot};
 pub use sensitivity::{Sensitivity, SensitivityProbe, SiteCount};
@@ -27,4 +25,4 @@ pub(crate) use snapshots::hook_of;
 pub use snapshots::{Snapshots, StageSnapshots};
 pub use tally::Tally;
 pub use verdict::{Check, NotShown, Summary, Unknown, Unsupported, Verdict};
-pub use verification::{BoundaryVerdict, LEAST_SENSITIVITY, Verification, VerifiedCompilation};
+pub use verification::{BoundaryVerdict, LEAST_SENSITIVITY, Verification};

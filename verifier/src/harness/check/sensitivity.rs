@@ -2,12 +2,14 @@
 //!
 //! Two programs that agree on some inputs agree on what these inputs reach. If a run does not execute an instruction,
 //! or nothing observable depends on its result, a wrong result goes unnoticed. So each component of a result, each
-//! operand and each branch condition is changed once, in a run of its own lane ([`Flippable`]), and counts as *seen* if
-//! an output, a store or the set of killed lanes changes. The share of seen sites bounds what *tested* is worth.
+//! operand and each branch condition is changed, in a few of the lanes that come to it, in a run of its own lane
+//! ([`Flippable`]), and counts as *seen* if an output, a store or the set of killed lanes changes. The share of seen
+//! sites bounds what *tested* is worth.
 //!
-//! It is a lower bound: effects on other lanes are not attributed, and only the first execution of a site is changed.
+//! It is a lower bound: effects on other lanes are not attributed, only the first execution of a site is changed, and
+//! the work for a program is limited.
 
-use crate::semantics::environment::env::{Env, lanes};
+use crate::semantics::environment::env::Env;
 use crate::semantics::environment::memory::StoredWord;
 use crate::semantics::interp::ir3::{FlipBits, FlipKind, Flippable};
 use crate::semantics::interp::{End, Outcome, Scratch, Unsupported};
@@ -20,6 +22,12 @@ use std::fmt;
 /// loop long.
 const FUEL_FACTOR: u64 = 4;
 const FUEL_SLACK: u64 = 1000;
+
+/// The number of lanes of a run in which a site is tried.
+const TRIES: usize = 4;
+
+/// The number of instructions of a wave that all runs with flips of a program may execute.
+const MOST_WORK: u64 = 2_000_000;
 
 /// Sites of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -49,13 +57,23 @@ pub struct Sensitivity {
 }
 
 impl Sensitivity {
+    /// That of a program whose runs show nothing.
+    pub(super) const NONE: Self = {
+        let none = SiteCount { seen: 0, all: 0 };
+        Self { results: SiteCount { seen: 0, all: 1 }, operands: none, conditions: none }
+    };
+
+    /// The number of sites of all kinds.
+    pub fn sites(&self) -> SiteCount {
+        let kinds = [self.results, self.operands, self.conditions];
+        SiteCount { seen: kinds.iter().map(|kind| kind.seen).sum(), all: kinds.iter().map(|kind| kind.all).sum() }
+    }
+
     /// The share of sites whose change was observed, from 0 to 1; 1 if there are none.
     pub fn share(&self) -> f64 {
-        let kinds = [self.results, self.operands, self.conditions];
-        let sum = |of: fn(&SiteCount) -> u32| kinds.iter().map(of).sum::<u32>();
-        match sum(|count| count.all) {
-            0 => 1.0,
-            all => f64::from(sum(|count| count.seen)) / f64::from(all),
+        match self.sites() {
+            SiteCount { all: 0, .. } => 1.0,
+            SiteCount { seen, all } => f64::from(seen) / f64::from(all),
         }
     }
 }
@@ -83,6 +101,8 @@ pub struct SensitivityProbe {
     seen: Vec<bool>,
     /// Environments so far.
     runs: usize,
+    /// Instructions that may still be executed.
+    work: u64,
     scratch: Scratch,
 }
 
@@ -94,32 +114,46 @@ impl SensitivityProbe {
     pub fn new(program: &Program, target: &Target) -> Result<Self, Unsupported> {
         let program = Flippable::new(program, target)?;
         let seen = vec![false; program.sites().len()];
-        Ok(Self { program, seen, runs: 0, scratch: Scratch::default() })
+        Ok(Self { program, seen, runs: 0, work: MOST_WORK, scratch: Scratch::default() })
     }
 
     /// Runs the program in an environment, with the sites flipped that have not been seen yet.
     pub fn run(&mut self, env: &Env, fuel: u64) {
-        let bits = FlipBits::ALL[self.runs % FlipBits::ALL.len()];
         self.runs += 1;
-        let base = self.program.run(env, fuel, &mut self.scratch);
-        let observed: Vec<usize> = lanes(base.lanes & !base.helpers).collect();
-        if base.end != End::Finished || observed.is_empty() {
+        let (base, reached) = self.program.run(env, fuel, &mut self.scratch);
+        let observed = base.lanes & !base.helpers;
+        if base.end != End::Finished || observed == 0 {
             return;
         }
-        let unseen: Vec<usize> = (0..self.seen.len()).filter(|&site| !self.seen[site]).collect();
-        let run = FlippedRun { env, bits, base: &base, fuel: base.executed * FUEL_FACTOR + FUEL_SLACK };
-        for (number, chunk) in unseen.chunks(observed.len()).enumerate() {
-            // Each run begins with another lane, so that a site is not tried in the same lane each time.
-            let from = (self.runs * 7 + number * 3) % observed.len();
-            let group: Vec<(usize, usize)> =
-                chunk.iter().enumerate().map(|(i, &site)| (observed[(from + i) % observed.len()], site)).collect();
-            self.try_group(&group, &run);
+        for attempt in 0..TRIES {
+            let bits = FlipBits::ALL[(self.runs + attempt) % FlipBits::ALL.len()];
+            let run = FlippedRun { env, bits, base: &base, fuel: base.executed * FUEL_FACTOR + FUEL_SLACK };
+            let mut waiting: Vec<usize> =
+                (0..self.seen.len()).filter(|&site| !self.seen[site] && reached[site] & observed != 0).collect();
+            while !waiting.is_empty() && self.work > 0 {
+                let mut free = observed;
+                let mut group = Vec::new();
+                waiting.retain(|&site| {
+                    let lanes = reached[site] & free;
+                    if lanes == 0 {
+                        return true;
+                    }
+                    // Each attempt begins with another lane, and each site.
+                    let from = (site * 7 + attempt * 21 + self.runs * 11) as u32 % 64;
+                    let lane = (lanes.rotate_right(from).trailing_zeros() + from) % 64;
+                    free &= !(1 << lane);
+                    group.push((lane as usize, site));
+                    false
+                });
+                self.try_group(&group, &run);
+            }
         }
     }
 
     fn try_group(&mut self, group: &[(usize, usize)], run: &FlippedRun<'_>) {
         let &FlippedRun { env, bits, base, fuel } = run;
         let (outcome, reached) = self.program.run_flipped(group, bits, env, fuel, &mut self.scratch);
+        self.work = self.work.saturating_sub(outcome.executed);
         if outcome.end != base.end {
             // One of them is observed, by a loop that does not end or an undefined address.
             match group {

@@ -3,7 +3,8 @@
 //! Proofs are cached in a folder, if there is one, by the texts of the two programs. Other verdicts are not cached,
 //! since they depend on the limits of the search.
 
-use crate::harness::check::{NotShown, Unknown, Verdict, compare_snapshots};
+use crate::harness::check::interpreter::compare_within;
+use crate::harness::check::{NotShown, Unknown, Verdict};
 use crate::prove::lemmas;
 use crate::prove::simulation;
 use crate::prove::simulation::{Limits, SimulationFailure};
@@ -18,6 +19,8 @@ use std::path::{Path, PathBuf};
 
 /// The number of environments in which both sides are run if there is no proof.
 const ATTACKS: u64 = 40;
+/// The fuel of each of these runs.
+const ATTACK_FUEL: u64 = 10_000;
 
 /// The settings of the engine.
 #[derive(Clone, Debug, Default)]
@@ -68,7 +71,7 @@ impl Smt {
             }
             Err(SimulationFailure::OutOfTime(obstacle)) => Unknown::OutOfTime(obstacle),
         };
-        match compare_snapshots(before, after, target, &envs).0 {
+        match compare_within(before, after, target, &envs, ATTACK_FUEL).0 {
             Verdict::Refuted(refutation) => Verdict::Refuted(refutation),
             _ => Verdict::Unknown(unknown),
         }

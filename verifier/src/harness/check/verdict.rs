@@ -137,6 +137,17 @@ impl Verdict {
         }
     }
 
+    /// Adds the verdict of the interpreter on the same boundary in other environments.
+    pub(super) fn add_runs(&mut self, other: Self) {
+        let is_failure = |verdict: &Self| matches!(verdict, Self::Refuted(_) | Self::Unknown(Unknown::Crashed(_)));
+        match (&mut *self, other) {
+            (Self::Tested { lanes }, Self::Tested { lanes: more }) => *lanes += more,
+            (known, other) if is_failure(&other) && !is_failure(known) => *known = other,
+            (known @ Self::Unknown(_), other @ Self::Tested { .. }) if !is_failure(known) => *known = other,
+            _ => {}
+        }
+    }
+
     /// The number of lanes that agreed.
     pub const fn lanes(&self) -> u64 {
         match self {
@@ -185,6 +196,9 @@ pub struct Check {
     pub seconds: f64,
     /// The reason, if it is not a pass.
     pub reason: Option<String>,
+    /// The share of the program on which the runs depend, if it was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sensitivity: Option<f64>,
 }
 
 /// Counts over a complete run.
@@ -220,6 +234,12 @@ pub struct Summary {
     pub insensitive: u64,
     /// Programs on which the compiler or an engine panicked: a failure like a refutation.
     pub crashed: u64,
+    /// Stages that changed nothing: no boundaries.
+    pub unchanged: u64,
+    /// Sites of the programs whose sensitivity was measured.
+    pub sites: u64,
+    /// Those whose change was observed by the runs.
+    pub seen_sites: u64,
     /// The number of lanes that agreed, over all checks.
     pub lanes: u64,
     /// CPU seconds.
@@ -272,6 +292,9 @@ impl Summary {
         self.out_of_time += other.out_of_time;
         self.insensitive += other.insensitive;
         self.crashed += other.crashed;
+        self.unchanged += other.unchanged;
+        self.sites += other.sites;
+        self.seen_sites += other.seen_sites;
         self.lanes += other.lanes;
         self.seconds += other.seconds;
         self.interrupted |= other.interrupted;
@@ -318,6 +341,9 @@ impl fmt::Display for Summary {
         let reasons: Vec<_> = reasons.iter().filter(|r| r.0 > 0).map(|r| format!("{} {}", r.1, grouped(r.0))).collect();
         if !reasons.is_empty() {
             write!(f, ": {}", reasons.join(", "))?;
+        }
+        if let Some(share) = (self.seen_sites * 100).checked_div(self.sites) {
+            write!(f, "; sensitivity {share} %")?;
         }
         write!(f, "; {:.1} s of CPU time", self.seconds)?;
         if self.interrupted {

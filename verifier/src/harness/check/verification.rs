@@ -1,27 +1,29 @@
 //! All engines together on the boundaries of one compilation.
 //!
 //! A boundary is a stage that changed the program; stages that did not are counted apart. The register checker decides
-//! first, as it takes microseconds; the SMT engine has the rest; the interpreter refutes. Of their answers
+//! first, as it takes microseconds; the SMT engine has the rest; what neither settles is run, and so is the last program
+//! against the first one. Only if something is left are the runs measured ([`Sensitivity`]), and added to while they come
+//! to depend on more of the program. The first refutation ends it. Of the answers on a boundary
 //!
 //! - a refutation counts before everything: a run shows the difference;
 //! - then a crash, then a proof;
 //! - what the register checker followed and could not prove is unknown, whatever runs say: it is complete for most
 //!   moves, so a failure is more likely a bug that no input reached than a weak proof;
-//! - what is left was only run. That is a pass if the runs depend on enough of the program ([`Sensitivity`]), and
-//!   otherwise unknown.
+//! - what is left was only run. That is a pass if the runs depend on enough of the program, and otherwise unknown.
 
+use super::checker::{Decide, Next};
+use super::engine::COMPILER;
 use super::sensitivity::{Sensitivity, SensitivityProbe};
-use super::snapshots::{Snapshots, StageSnapshots, hook_of};
-use super::{Answer, Checker, EngineKind, Engines, ProgramReport, Unknown, Verdict, contradiction, plant_of};
+use super::{
+    Answer, Checker, EngineKind, Engines, Plant, ProgramReport, StageSnapshots, Unknown, Verdict, contradiction,
+};
 use crate::programs::Question;
-use crate::programs::planted_bugs::PlantedBug;
+use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use crate::support::panics::catch;
 use cpu_time::ThreadTime;
-use ir3_compiler::compilation::{Compilation, ProgramRef};
-use ir3_compiler::ir3;
 use ir3_compiler::nir::Shader;
-use ir3_compiler::pipeline::{Options, Stage};
+use ir3_compiler::pipeline::Stage;
 use ir3_compiler::target::Target;
 use std::time::Duration;
 
@@ -31,7 +33,9 @@ pub const LEAST_SENSITIVITY: f64 = 0.8;
 const LEAST_GROWTH: f64 = 0.01;
 /// The number of environments that are added at a time.
 const BATCH: usize = 2;
-/// Environments, at most.
+/// The number of times that other environments are tried if no run has a meaning.
+const RETRIES: usize = 16;
+/// Environments, at most, before that.
 pub const MOST_RUNS: usize = 16;
 
 /// The verdict on one boundary.
@@ -60,124 +64,174 @@ pub struct Verification {
     pub envs: Vec<Env>,
     /// The share of the final program on which the runs depend, if it was measured.
     pub sensitivity: Option<Sensitivity>,
+    /// CPU time of the provers.
+    pub proving: Duration,
     /// Boundaries that a prover proved and a run refutes.
     pub wrong_proofs: Vec<(Stage, EngineKind, String)>,
 }
 
-/// A compilation to verify.
-#[derive(Clone, Copy)]
-pub struct VerifiedCompilation<'a> {
-    /// The program.
-    pub shader: &'a Shader,
-    /// The GPU.
-    pub target: &'a Target,
-    /// The options of the compiler.
-    pub options: &'a Options,
-    /// A planted bug.
-    pub plant: Option<&'a PlantedBug>,
-    /// The limit of instructions of a run.
-    pub fuel: u64,
+/// The answers of the provers, by boundary.
+#[derive(Default)]
+struct Proofs {
+    answers: Vec<(Stage, Vec<Answer>)>,
+    /// The stages that are not settled.
+    open: Vec<Stage>,
+    /// True if one is refuted.
+    is_refuted: bool,
+    /// The last program.
+    last: Option<Snapshot>,
 }
 
-impl VerifiedCompilation<'_> {
-    fn check(&self, envs: &[Env]) -> ProgramReport {
-        let mut change = self.change();
-        Checker::new(*self.target, *self.options).with_fuel(self.fuel).program(self.shader, envs, plant_of(&mut change))
-    }
-
-    fn change(&self) -> Option<impl FnMut(Stage, &mut ir3::Program)> {
-        self.plant.map(|plant| |stage, program: &mut ir3::Program| plant.apply(stage, program))
-    }
-
-    /// The final program. `None` if the compiler refuses the shader, or panics.
-    fn compiled(&self) -> Option<ir3::Program> {
-        catch(|| {
-            let mut change = self.change();
-            let mut hook = hook_of(plant_of(&mut change), None);
-            let mut compilation = Compilation::new(self.shader, self.target, self.options).with_hook(Some(&mut hook));
-            while let Some(step) = compilation.step() {
-                step.ok()?;
+impl Proofs {
+    /// Asks the provers about a boundary.
+    fn ask(&mut self, engines: &Engines, sides: &StageSnapshots, machine: &Target) -> Next {
+        let &StageSnapshots { stage, ref before, ref after } = sides;
+        let question = Question { stage: Some(stage), before, after, machine, envs: &[] };
+        let mut answers = engines.ask_until_known(&question);
+        for answer in &mut answers {
+            if let Verdict::Refuted(refutation) = &mut answer.verdict {
+                refutation.stage = stage.name();
             }
-            match compilation.program() {
-                ProgramRef::Ir3(program) => Some(program.clone()),
-                ProgramRef::Nir(_) => None,
-            }
-        })
-        .ok()
-        .flatten()
-    }
-
-    /// The answers of the provers on each stage that changed something. What the compiler does wrong is in the report
-    /// of the runs.
-    fn proofs(&self, engines: &Engines) -> Vec<(Stage, Vec<Answer>)> {
-        let mut change = self.change();
-        let mut hook = hook_of(plant_of(&mut change), None);
-        let compilation = Compilation::new(self.shader, self.target, self.options).with_hook(Some(&mut hook));
-        let mut snapshots = Snapshots::new(compilation);
-        let mut proofs = Vec::new();
-        while let Ok(Some(Ok(StageSnapshots { stage, before, after }))) = catch(|| snapshots.next()) {
-            let question =
-                Question { stage: Some(stage), before: &before, after: &after, machine: self.target, envs: &[] };
-            proofs.push((stage, engines.ask_until_known(&question)));
         }
-        proofs
+        let next = match answers.last().map(|answer| &answer.verdict) {
+            Some(Verdict::Proved { .. }) => Next::Skip,
+            Some(Verdict::Refuted(_)) => {
+                self.is_refuted = true;
+                Next::Stop
+            }
+            _ => {
+                self.open.push(stage);
+                Next::Run
+            }
+        };
+        self.answers.push((stage, answers));
+        self.last = Some(after.clone());
+        next
     }
 }
 
 impl Engines {
-    /// Verifies a compilation with all selected engines. With `more`, environments are added while the runs come to
-    /// depend on more of the program and something is not proved; `more` makes the environment of a number.
+    /// Verifies a compilation with all selected engines. With `more`, which makes the environment of a number,
+    /// environments are added for boundaries that are not settled: while the runs come to depend on more of the program,
+    /// or no run has a meaning.
     pub fn verify(
         &self,
-        compilation: &VerifiedCompilation<'_>,
+        checker: &mut Checker,
+        shader: &Shader,
+        mut plant: Option<Plant<'_>>,
         mut envs: Vec<Env>,
         more: Option<&dyn Fn(usize) -> Env>,
     ) -> Verification {
-        let proofs = if self.prove() { compilation.proofs(self) } else { Vec::new() };
-        let start = ThreadTime::now();
-        let mut sensitivity = None;
-        let mut probe_time = Duration::ZERO;
-        let mut report = ProgramReport::default();
-        if self.has(EngineKind::Interpreter) {
-            let is_open = !self.prove() || proofs.iter().any(|(_, answers)| super::proofs(answers).next().is_none());
-            let program = compilation.compiled();
-            let probe = program.and_then(|program| SensitivityProbe::new(&program, compilation.target).ok());
-            if let Some(mut probe) = probe {
-                envs.iter().for_each(|env| probe.run(env, compilation.fuel));
-                let mut last = probe.sensitivity().share();
-                while let Some(more) = more.filter(|_| is_open && envs.len() < MOST_RUNS && last < 1.0) {
-                    for _ in 0..BATCH {
-                        let env = more(envs.len());
-                        probe.run(&env, compilation.fuel);
-                        envs.push(env);
-                    }
-                    let share = probe.sensitivity().share();
-                    if share < last + LEAST_GROWTH {
-                        break;
-                    }
-                    last = share;
-                }
-                sensitivity = Some(probe.sensitivity());
-            }
-            probe_time = start.elapsed();
-            report = compilation.check(&envs);
+        let runs = self.has(EngineKind::Interpreter);
+        if !runs {
+            envs.clear();
         }
+        let target = *checker.target();
+        let mut proofs = Proofs::default();
+        // Nobody needs the programs if nothing is proved or added to.
+        let mut ask = |sides: &StageSnapshots| proofs.ask(self, sides, &target);
+        let decide: Option<Decide<'_>> = if self.prove() || more.is_some() { Some(&mut ask) } else { None };
+        let mut report = run_open(checker, shader, &mut plant, &envs, decide);
+        let mut sensitivity = None;
+        let has_failed = proofs.is_refuted || report.refutation().is_some() || report.crash().is_some();
+        let is_open = runs && !proofs.open.is_empty() && !has_failed && report.refusal.is_none();
+        if let Some(more) = more.filter(|_| is_open) {
+            let start = ThreadTime::now();
+            let mut added = Vec::new();
+            if report.source.finished == 0 {
+                // Other environments may make a run defined, or loops shorter.
+                added.extend((MOST_RUNS..MOST_RUNS + RETRIES).map(more));
+            }
+            let mut probe = proofs.last.as_ref().and_then(Snapshot::as_ir3).and_then(|program| {
+                let probe = catch(|| SensitivityProbe::new(program, &target));
+                probe.ok()?.ok()
+            });
+            let mut last = 0.0;
+            let mut measured: Vec<Env> = envs.iter().chain(&added).cloned().collect();
+            while let Some(probe) = &mut probe {
+                if catch(|| measured.iter().for_each(|env| probe.run(env, checker.fuel()))).is_err() {
+                    break;
+                }
+                let (count, share) = (envs.len() + added.len(), probe.sensitivity().share());
+                if count >= MOST_RUNS || share == 1.0 || share < last + LEAST_GROWTH {
+                    break;
+                }
+                last = share;
+                measured = (count..count + BATCH).map(more).collect();
+                added.extend_from_slice(&measured);
+            }
+            // What could not be measured is no pass.
+            sensitivity = Some(probe.map_or(Sensitivity::NONE, |probe| probe.sensitivity()));
+            report.times.run += start.elapsed();
+            if !added.is_empty() {
+                let open = &proofs.open;
+                let mut decide =
+                    |sides: &StageSnapshots| if open.contains(&sides.stage) { Next::Run } else { Next::Skip };
+                report.add(run_open(checker, shader, &mut plant, &added, Some(&mut decide)));
+                envs.extend(added);
+            }
+        }
+        let proving = proofs.answers.iter().flat_map(|(_, answers)| answers).map(|answer| answer.time).sum();
         let mut verification =
-            Verification { unchanged: report.unchanged, sensitivity, envs, ..Verification::default() };
-        verification.combine(&report, proofs);
-        report.times.run += probe_time;
+            Verification { unchanged: report.unchanged, sensitivity, envs, proving, ..Verification::default() };
+        verification.combine(&report, proofs.answers);
         verification.report = report;
         verification
     }
 }
 
+/// Runs the boundaries that `decide` leaves open. If a difference may come from one that was skipped, all are run.
+fn run_open(
+    checker: &mut Checker,
+    shader: &Shader,
+    plant: &mut Option<Plant<'_>>,
+    envs: &[Env],
+    decide: Option<Decide<'_>>,
+) -> ProgramReport {
+    let mut report = checker.open_boundaries(shader, envs, reborrow(plant), decide);
+    if report.skipped && report.refutation().is_some() {
+        let all = checker.program(shader, envs, reborrow(plant));
+        report.times.add(&all.times);
+        if all.refutation().is_some() {
+            return ProgramReport { times: report.times, ..all };
+        }
+    }
+    report
+}
+
+fn reborrow<'a>(plant: &'a mut Option<Plant<'_>>) -> Option<Plant<'a>> {
+    plant.as_mut().map(|plant| &mut **plant as Plant<'a>)
+}
+
 impl Verification {
+    /// Returns true if the compiler refused the program.
+    pub fn is_rejected(&self) -> bool {
+        let by_compiler = |last: &BoundaryVerdict| {
+            last.engine == COMPILER && !matches!(last.verdict, Verdict::Unknown(Unknown::Crashed(_)))
+        };
+        self.boundaries.last().is_some_and(by_compiler)
+    }
+
+    /// CPU time of the engines and of the compiler.
+    pub fn time(&self) -> Duration {
+        self.report.times.compile + self.report.times.run + self.proving
+    }
+
     /// The first refutation.
     pub fn refutation(&self) -> Option<&super::Refutation> {
         self.boundaries.iter().find_map(|boundary| match &boundary.verdict {
             Verdict::Refuted(refutation) => Some(&**refutation),
             _ => None,
         })
+    }
+
+    /// The environment of the first failure: `Some(None)` for a crash, or for a difference in the environments of the
+    /// runs.
+    pub fn failing_env(&self) -> Option<Option<&Env>> {
+        if self.report.refutation().is_some() || self.report.crash().is_some() {
+            return Some(None);
+        }
+        self.refutation().map(|refutation| Some(&refutation.env))
     }
 
     /// Combines the runs and the proofs, which are both in the order of the stages.
@@ -190,11 +244,6 @@ impl Verification {
         let mut runs = report.boundaries.iter().peekable();
         for stage in stages {
             let mut answers = proofs.next_if(|(at, _)| *at == stage).map(|(_, answers)| answers).unwrap_or_default();
-            for answer in &mut answers {
-                if let Verdict::Refuted(refutation) = &mut answer.verdict {
-                    refutation.stage = stage.name();
-                }
-            }
             let run = runs.next_if(|(at, ..)| *at == stage);
             if let Some((_, verdict, time)) = run {
                 answers.push(Answer { engine: EngineKind::Interpreter, verdict: verdict.clone(), time: *time });
@@ -203,9 +252,11 @@ impl Verification {
                 self.wrong_proofs.extend(provers.into_iter().map(|prover| (stage, prover, why.clone())));
             }
             let time = answers.iter().map(|answer| answer.time).sum();
-            let sensitivity = self.sensitivity.as_ref();
-            if let Some((verdict, engine)) = combined(answers, sensitivity) {
-                self.boundaries.push(BoundaryVerdict { stage, verdict, engine: engine.name(), time });
+            if let Some((verdict, engine)) = combined(answers, self.sensitivity.as_ref()) {
+                let is_last = runs.peek().is_none() && run.is_some();
+                let by_compiler = is_last && (report.refusal.is_some() || report.compiler_panicked);
+                let engine = if by_compiler { COMPILER } else { engine.name() };
+                self.boundaries.push(BoundaryVerdict { stage, verdict, engine, time });
             }
         }
     }
@@ -243,7 +294,10 @@ mod tests {
     use super::*;
     use crate::harness::check::NotShown;
     use crate::harness::check::sensitivity::SiteCount;
+    use crate::programs::generator::{self, Features, Profile};
+    use crate::programs::planted_bugs;
     use crate::prove::simulation::Obstacle;
+    use ir3_compiler::pipeline::Options;
 
     fn answer(engine: EngineKind, verdict: Verdict) -> Answer {
         Answer { engine, verdict, time: Duration::ZERO }
@@ -285,26 +339,64 @@ mod tests {
 
     #[test]
     fn a_proof_that_a_run_refutes_is_wrong() {
-        use crate::programs::generator::{self, Features, Profile};
-        use crate::programs::planted_bugs;
-        // A prover that proves everything.
-        let target = Target::default();
-        let options = Options::default();
+        // A prover that proves everything: the last program is run all the same, and then every boundary.
+        let mut checker = Checker::new(Target::default(), Options::default());
         let plant = &planted_bugs::ALL[0];
-        let refuted = (0..200).find_map(|seed| {
-            let shader = generator::from_seed(seed, Profile::Mixed, Features::ALL).shader;
-            let plant = Some(plant);
-            let compilation =
-                VerifiedCompilation { shader: &shader, target: &target, options: &options, plant, fuel: 100_000 };
-            let report = compilation.check(&[Env::from_seed(seed)]);
-            report.refutation().is_some().then_some(report)
-        });
-        let report = refuted.expect("a program in which the bug matters");
+        let mut proves = |_: &StageSnapshots| Next::Skip;
+        let (stage, report) = (0..200)
+            .find_map(|seed| {
+                let shader = generator::from_seed(seed, Profile::Mixed, Features::ALL).shader;
+                let mut change = plant.change();
+                let mut plant: Option<Plant<'_>> = Some(&mut change);
+                let envs = [Env::from_seed(seed)];
+                let report = run_open(&mut checker, &shader, &mut plant, &envs, Some(&mut proves));
+                Some((report.refutation()?.stage, report))
+            })
+            .expect("a program in which the bug matters");
+        assert_eq!(stage, plant.stage.name());
         let proved = || vec![answer(EngineKind::Smt, Verdict::Proved { assumptions: Vec::new() })];
-        let proofs = report.boundaries.iter().map(|(stage, ..)| (*stage, proved())).collect();
+        let answers = report.boundaries.iter().map(|(stage, ..)| (*stage, proved())).collect();
         let mut verification = Verification::default();
-        verification.combine(&report, proofs);
+        verification.combine(&report, answers);
         assert_eq!(verification.wrong_proofs.len(), 1);
         assert!(verification.refutation().is_some());
+    }
+
+    #[test]
+    fn what_is_settled_is_not_run() {
+        let shader = generator::from_seed(1, Profile::Mixed, Features::ALL).shader;
+        let mut checker = Checker::new(Target::default(), Options::default());
+        let all = checker.program(&shader, &[Env::from_seed(1)], None);
+        let mut decide = |sides: &StageSnapshots| match sides.stage {
+            Stage::Schedule => Next::Run,
+            _ => Next::Skip,
+        };
+        let open = checker.open_boundaries(&shader, &[Env::from_seed(1)], None, Some(&mut decide));
+        let lanes = |report: &ProgramReport| {
+            let mut boundaries = report.boundaries.iter();
+            boundaries.find(|(stage, ..)| *stage == Stage::Schedule).map(|(_, verdict, _)| verdict.lanes())
+        };
+        assert_eq!((open.boundaries.len(), lanes(&open)), (1, lanes(&all)));
+        assert!(lanes(&all).is_some_and(|lanes| lanes > 0) && all.boundaries.len() > 8);
+    }
+
+    #[test]
+    fn runs_are_added_for_what_is_not_proved() {
+        let shader = generator::from_seed(1, Profile::Mixed, Features::ALL).shader;
+        let verify = |kinds: &[EngineKind]| {
+            let engines = Engines { kinds: kinds.to_vec(), ..Engines::default() };
+            let mut checker = Checker::new(Target::default(), Options::default());
+            let more = |number: usize| Env::from_seed(number as u64);
+            engines.verify(&mut checker, &shader, None, vec![more(0), more(1)], Some(&more))
+        };
+        let proved = verify(&EngineKind::ALL);
+        assert!(proved.boundaries.iter().all(|row| matches!(row.verdict, Verdict::Proved { .. })));
+        assert!(proved.envs.len() == 2 && proved.sensitivity.is_none() && proved.report.source.finished > 0);
+        let run = verify(&[EngineKind::Interpreter]);
+        let sensitivity = run.sensitivity.expect("it was measured").share();
+        assert!(run.envs.len() > 2 && run.envs.len() <= MOST_RUNS && sensitivity > 0.0);
+        let passes = sensitivity >= LEAST_SENSITIVITY;
+        assert!(run.boundaries.iter().all(|row| matches!(row.verdict, Verdict::Tested { .. }) == passes));
+        assert_eq!(run.boundaries.len(), proved.boundaries.len());
     }
 }

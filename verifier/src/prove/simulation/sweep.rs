@@ -14,7 +14,7 @@ use super::layers::Layers;
 use crate::prove::lemmas;
 use crate::prove::solver::{Answer, Budget, Query, Reason, Solver};
 use crate::semantics::arithmetic::domain::Domain;
-use crate::semantics::terms::{Op, SAMPLES, Sample, Samples, Steered, Term, Terms, Trials};
+use crate::semantics::terms::{Op, SAMPLES, Samples, Steered, Term, Terms, Trials};
 use crate::support::guards::{Guard, left_out};
 use cpu_time::ThreadTime;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -40,6 +40,9 @@ type Candidates = SmallVec<[Term; 4]>;
 
 /// The maximum depth of the target's terms that the source does not have: they may lead to one that it has.
 const DEEP_ALONE: u8 = 24;
+
+/// The number of values after which the clock is read again.
+const VALUES_PER_CLOCK: u32 = 16;
 
 /// The number of layers by which each attempt at a pair goes deeper.
 const ATTEMPTS: [usize; 8] = [1, 1, 1, 2, 4, 8, 16, 32];
@@ -97,9 +100,10 @@ pub struct Sweeper<'a> {
     compared: FxHashMap<(Term, Term), bool>,
     /// The terms of the source in this segment, and an index of them by their samples.
     known: FxHashSet<Term>,
-    by_samples: FxHashMap<(u32, Sample), Candidates>,
+    /// By width and hash.
+    by_samples: FxHashMap<(u32, u64), Candidates>,
     /// An index by steered samples too, for terms of more than one bit.
-    steered: FxHashMap<(u32, Sample, Steered), Candidates>,
+    steered: FxHashMap<(u32, u64, Steered), Candidates>,
     /// The replacements of the target's terms in this segment.
     swept: FxHashMap<Term, Term>,
     /// True if only the locations are to be found: the solver is not queried.
@@ -123,6 +127,8 @@ pub struct Sweeper<'a> {
     shown: FxHashMap<(Vec<Term>, Term), bool>,
     /// True if the time limit has been reached.
     pub late: bool,
+    /// Values until the clock is read again.
+    until_clock: u32,
 }
 
 impl<'a> Sweeper<'a> {
@@ -149,6 +155,7 @@ impl<'a> Sweeper<'a> {
             spare: 0,
             shown: FxHashMap::default(),
             late: false,
+            until_clock: 0,
         };
         new.spare = new.most_spare();
         new
@@ -173,7 +180,7 @@ impl<'a> Sweeper<'a> {
                 continue;
             }
             if terms.node(term).op != Op::Opaque {
-                let (width, samples) = (terms.width(term), *self.samples.of(terms, term));
+                let (width, samples) = (terms.width(term), self.samples.hash_of(terms, term));
                 let list = self.by_samples.entry((width, samples)).or_default();
                 if list.len() < KEPT {
                     list.push(term);
@@ -247,7 +254,7 @@ impl<'a> Sweeper<'a> {
     }
 
     fn look_for(&mut self, terms: &mut Terms, term: Term) -> Term {
-        let (width, samples) = (terms.width(term), *self.samples.of(terms, term));
+        let (width, samples) = (terms.width(term), self.samples.hash_of(terms, term));
         let mut candidates = self.by_samples.get(&(width, samples)).cloned().unwrap_or_default();
         let mut likely = Candidates::new();
         if width > 1 {
@@ -295,7 +302,8 @@ impl<'a> Sweeper<'a> {
             return found;
         }
         if let Some(constant) = constant {
-            let seldom = self.samples.steered(terms, term).iter().any(|&value| value != samples[0]);
+            let usual = self.samples.of(terms, term)[0];
+            let seldom = self.samples.steered(terms, term).iter().any(|&value| value != usual);
             let effort = if seldom { less } else { effort };
             if let Some(found) = self.equal_to_one(terms, term, smallvec![constant], effort) {
                 return found;
@@ -502,6 +510,12 @@ impl<'a> Sweeper<'a> {
         // The last query and what follows it take time, too.
         self.late |= self.start.elapsed() > self.limits.time.mul_f32(0.98);
         self.late
+    }
+
+    /// Like [`is_late`](Self::is_late), for each value: it reads the clock now and then, as that is a system call.
+    pub fn is_late_by_now(&mut self) -> bool {
+        self.until_clock = self.until_clock.checked_sub(1).unwrap_or(VALUES_PER_CLOCK);
+        if self.until_clock == 0 { self.is_late() } else { self.late }
     }
 }
 

@@ -1,7 +1,8 @@
 //! The environment of a run: every value that a program reads and does not compute.
 //!
 //! Each value is a pure function of one seed, [`hash`]ed with the name of the value, so both sides of a comparison see the same environment
-//! whatever they read and in whatever order. Values are [`nice`]: programs mostly compute something sensible from them. Any value can be
+//! whatever they read and in whatever order. Values are [`nice`]: programs mostly compute something sensible from them. With [`Hints`] they
+//! fit a program better. Any value can be
 //! overridden by name; an environment with its overrides can be written as JSON and read back.
 
 mod system_values;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::semantics::arithmetic::float;
 use crate::semantics::arithmetic::rows::{ALL_LANES, LANES, Row};
 use crate::semantics::environment::Binding;
+use crate::semantics::environment::hints::{Hints, Usage};
 use crate::semantics::environment::memory::Space;
 use system_values::system_tag;
 pub use system_values::{system_value_bits, system_value_of};
@@ -118,6 +120,9 @@ enum EnvironmentKey {
 pub struct Env {
     /// The seed of all values that are not overridden.
     pub seed: u64,
+    /// What a program tells about its inputs. Without it, values fit no program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hints: Option<Box<Hints>>,
     /// The mask of helper lanes of a fragment shader.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub helpers: Option<u64>,
@@ -191,13 +196,24 @@ impl Env {
         hash(&[self.seed, key as u64, words[0], words[1], words[2]])
     }
 
+    /// A value from its hash: one that fits its use, which a program tells.
+    #[inline]
+    fn drawn(&self, hash: u64, usage: impl Fn(&Hints) -> Usage) -> u32 {
+        match &self.hints {
+            None => nice(hash),
+            Some(hints) => hints.word(self.seed, hash, usage(hints)),
+        }
+    }
+
     /// A word of the constant file.
     #[inline]
     pub fn const_word(&self, index: u32) -> u32 {
         if let Some(&word) = self.consts.get(&index) {
             return word;
         }
-        self.fill.unwrap_or_else(|| nice(self.hash(EnvironmentKey::Const, [index.into(), 0, 0])))
+        self.fill.unwrap_or_else(|| {
+            self.drawn(self.hash(EnvironmentKey::Const, [index.into(), 0, 0]), |hints| hints.const_usage(index))
+        })
     }
 
     /// Returns this environment with the words that the driver fills for a compiled program.
@@ -218,7 +234,8 @@ impl Env {
         if let Some(word) = self.memory_override("ubo", binding, word) {
             return word;
         }
-        self.fill.unwrap_or_else(|| nice(self.hash(EnvironmentKey::Ubo, [binding.bits(), word.into(), 0])))
+        let hash = || self.hash(EnvironmentKey::Ubo, [binding.bits(), word.into(), 0]);
+        self.fill.unwrap_or_else(|| self.drawn(hash(), Hints::memory_usage))
     }
 
     /// The initial contents of a word of memory.
@@ -227,8 +244,8 @@ impl Env {
         if let Some(word) = self.memory_override(space.name(), binding, word) {
             return word;
         }
-        self.fill
-            .unwrap_or_else(|| nice(self.hash(EnvironmentKey::Memory, [space as u64, binding.bits(), word.into()])))
+        let hash = || self.hash(EnvironmentKey::Memory, [space as u64, binding.bits(), word.into()]);
+        self.fill.unwrap_or_else(|| self.drawn(hash(), Hints::memory_usage))
     }
 
     #[inline]
@@ -324,7 +341,10 @@ impl Env {
             return fill(dst, values);
         }
         for (lane, value) in dst.iter_mut().enumerate() {
-            *value = nice(self.hash(EnvironmentKey::Attribute, [base.into(), component.into(), lane as u64]));
+            // With hints, some lanes have the inputs of their neighbour.
+            let of = if self.hints.is_some() && lane % 16 < 4 { lane & !1 } else { lane };
+            let hash = self.hash(EnvironmentKey::Attribute, [base.into(), component.into(), of as u64]);
+            *value = self.drawn(hash, |hints| hints.input_usage(4 * base + component));
         }
     }
 
@@ -340,8 +360,17 @@ impl Env {
         if let Some(&values) = self.varyings.get(&location) {
             return values;
         }
-        [0, 1, 2]
-            .map(|plane| nice_float(self.hash(EnvironmentKey::Varying, [location.into(), plane, primitive.into()])))
+        [0, 1, 2].map(|plane| {
+            let hash = self.hash(EnvironmentKey::Varying, [location.into(), plane, primitive.into()]);
+            match (&self.hints, plane) {
+                (None, _) => nice_float(hash),
+                (Some(hints), 0) => match hints.input_usage(location) {
+                    Usage::Int => hints.word(self.seed, hash, Usage::Int),
+                    Usage::Any | Usage::Float => hints.word(self.seed, hash, Usage::Float),
+                },
+                (Some(_), _) => Hints::slope(hash),
+            }
+        })
     }
 
     /// Reads a fragment input that is not interpolated, in all lanes: 32 bits, or the low 16 of them if `half`.

@@ -1,10 +1,11 @@
 //! The environment of a program: all of it follows from one seed.
 //!
 //! [`mod@env`] has inputs, constants and buffers, [`memory`] the words that a program reads and writes, [`texture`] the texels; [`sync`]
-//! has the operations on waves, [`exchange`] an idiom of ir3.
+//! has the operations on waves, [`exchange`] an idiom of ir3, [`hints`] what makes inputs fit a program.
 
 pub mod env;
 pub mod exchange;
+pub mod hints;
 pub mod memory;
 pub mod sync;
 pub mod texture;

@@ -1,7 +1,8 @@
 //! Textures: fixed functions of the request and of the seed.
 //!
 //! A texture operation of a program becomes a [`TextureRequest`], whose form does not depend on the language, and each component of the
-//! result is a hash of it. So equal requests of two programs get equal results, however their instructions encode them.
+//! result is a hash of it. So equal requests of two programs get equal results, however their instructions encode them. With hints of a
+//! program, textures are smooth: floats that change little with the coordinates, and mostly from 0 to 1.
 //!
 //! If a fragment shader does not give the level, the level comes from derivatives: the result depends on the coordinates of the whole
 //! quad, helper lanes included ([`Quads`]). Where a lane of the quad is inactive, or its coordinates are undefined, so is the result.
@@ -19,6 +20,8 @@ use crate::support::random::{hash, mix};
 pub struct TextureAnswer {
     kind: TextureKind,
     state: u64,
+    /// A number that changes little with the operands, if the texture is smooth.
+    smooth: Option<f32>,
 }
 
 impl TextureAnswer {
@@ -41,7 +44,9 @@ impl TextureAnswer {
         if let Some(shape) = request.shape {
             state = mix(state, u64::from(shape.number()) | 1 << 32);
         }
-        TextureAnswer { kind: request.kind, state }
+        let smooth =
+            env.hints.is_some().then(|| level(hash(&[env.seed ^ 0x736d, request.texture.bits()]), &request.operands));
+        TextureAnswer { kind: request.kind, state, smooth }
     }
 
     /// Component `component` of the result, in a destination of this type: floats in [`Type::F32`] and [`Type::F16`], if the result of the
@@ -56,12 +61,45 @@ impl TextureAnswer {
             TextureKind::Info => 1 + (word(component) >> 20) as u32 % 8,
             TextureKind::LodQuery => (word(component) >> 20) as u32 % 2048,
             _ => match ty {
-                Type::F32 => nice_float(word(component)),
-                Type::F16 => float::f32_to_f16(nice_float(word(component))),
+                Type::F32 => self.float(word(component), component),
+                Type::F16 => float::f32_to_f16(self.float(word(component), component)),
                 _ => integer(word(component), ty),
             },
         }
     }
+}
+
+impl TextureAnswer {
+    /// The float of a component. Most of a smooth texture's is its level there, and a little of it the hash: so equal levels differ.
+    fn float(&self, word: u64, component: u32) -> u32 {
+        match self.smooth {
+            Some(smooth) if word >> 61 != 0 => {
+                let noise = (word as u32 >> 8) as f32 / (1 << 24) as f32;
+                (fold(smooth + component as f32 * 0.375) * 0.9375 + noise * 0.0625).to_bits()
+            }
+            _ => nice_float(word),
+        }
+    }
+}
+
+/// A sum of coordinates, each with a weight.
+fn level(texture: u64, operands: &[u32]) -> f32 {
+    let weight = |at: usize| (hash(&[texture, at as u64]) >> 40) as f32 / (1 << 24) as f32;
+    operands.iter().enumerate().fold(0.0, |sum, (at, &bits)| {
+        let value = f32::from_bits(bits);
+        let value = match value.is_normal() {
+            true => value.clamp(-64.0, 64.0),
+            // An integer, or 0.
+            false => (bits & 0xff) as f32 / 16.0,
+        };
+        sum + value * weight(at)
+    })
+}
+
+/// Folds a number to the range from 0 to 1, without a jump.
+fn fold(number: f32) -> f32 {
+    let within = number.abs() % 2.0;
+    if within > 1.0 { 2.0 - within } else { within }
 }
 
 /// The coordinates of each quad of a wave, for operations with implicit derivatives.

@@ -86,6 +86,8 @@ pub fn operation(op: Op, width: u32, widths: &[u32], a: &[u64]) -> u64 {
 pub struct Samples {
     values: Vec<Sample>,
     steered: Vec<Steered>,
+    /// A hash of the values of each term.
+    hashes: Vec<u64>,
     widths: SecondaryMap<Term, u8>,
 }
 
@@ -108,10 +110,17 @@ impl Samples {
                 self.evaluate(terms, next, &self.steered, SAMPLES)
             };
             self.widths[next] = terms.width(next) as u8;
+            self.hashes.push(hash(&value));
             self.values.push(value);
             self.steered.push(steered);
         }
         &self.values[term.index()]
+    }
+
+    /// A hash of the values of a term in the samples: terms of another hash differ.
+    pub fn hash_of(&mut self, terms: &Terms, term: Term) -> u64 {
+        self.of(terms, term);
+        self.hashes[term.index()]
     }
 
     /// The values of a term in steered samples.
@@ -126,15 +135,19 @@ impl Samples {
         let width = u32::from(node.width);
         let widths: SmallVec<[u32; 4]> = node.args.iter().map(|&arg| self.widths[arg].into()).collect();
         let mut out = [0; N];
+        let name_hash = match node.op {
+            Op::Variable(name) | Op::Apply(name) => text_hash(terms.text(name)),
+            _ => 0,
+        };
         let mut args = SmallVec::<[u64; 4]>::new();
         for (i, out) in out.iter_mut().enumerate() {
             args.clear();
             args.extend(node.args.iter().map(|arg| values[arg.index()][i]));
             let i = first + i;
             *out = match node.op {
-                Op::Variable(name) => value_of(text_hash(terms.text(name)), i, width),
-                Op::Apply(name) => {
-                    let key = args.iter().fold(text_hash(terms.text(name)), |key, &arg| hash(&[key, arg]));
+                Op::Variable(_) => value_of(name_hash, i, width),
+                Op::Apply(_) => {
+                    let key = args.iter().fold(name_hash, |key, &arg| hash(&[key, arg]));
                     value_of(key, i, width)
                 }
                 op => operation(op, width, &widths, &args),

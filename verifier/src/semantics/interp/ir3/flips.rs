@@ -43,6 +43,8 @@ pub struct FlipSite {
 pub struct Flippable {
     decoded: Decoded,
     sites: Vec<FlipSite>,
+    /// The numbers of the sites, by point.
+    by_point: Vec<usize>,
 }
 
 /// The bits to flip. Booleans are numbers here, too, and floats ignore the low bits.
@@ -85,7 +87,9 @@ impl Flippable {
         for watched in &table {
             add_sites(program, watched, &mut sites);
         }
-        Ok(Self { decoded, sites })
+        let mut by_point: Vec<usize> = (0..sites.len()).collect();
+        by_point.sort_by_key(|&site| sites[site].from);
+        Ok(Self { decoded, sites, by_point })
     }
 
     /// The sites.
@@ -93,9 +97,12 @@ impl Flippable {
         &self.sites
     }
 
-    /// Runs the program without flips, and with a log of its stores.
-    pub fn run(&self, env: &Env, fuel: u64, scratch: &mut Scratch) -> Outcome {
-        scratch.logged(|scratch| self.decoded.run(env, fuel, scratch))
+    /// Runs the program without flips, and with a log of its stores. Returns the lanes that come to each site with a
+    /// defined value, too.
+    pub fn run(&self, env: &Env, fuel: u64, scratch: &mut Scratch) -> (Outcome, Vec<u64>) {
+        let mut reach = Reach { program: self, lanes: vec![0; self.sites.len()] };
+        let outcome = scratch.logged(|scratch| run::run_watched(&self.decoded, env, fuel, scratch, &mut reach));
+        (outcome, reach.lanes)
     }
 
     /// Runs the program with the site number `sites[lane]` flipped in each lane, the first time that the lane comes to
@@ -131,6 +138,24 @@ fn add_sites(program: &Program, watched: &Watched<Read>, sites: &mut Vec<FlipSit
     }
     for write in &watched.writes {
         sites.push(site(FlipKind::Result, write, last, None));
+    }
+}
+
+/// The observer that records which lanes come to which sites.
+struct Reach<'a> {
+    program: &'a Flippable,
+    lanes: Vec<u64>,
+}
+
+impl Watch for Reach<'_> {
+    fn enter(&mut self, _: usize, _: u64) {}
+
+    fn between(&mut self, point: u32, mask: u64, storage: &mut Storage, _: &mut Memory) {
+        let Flippable { sites, by_point, .. } = self.program;
+        let first = by_point.partition_point(|&site| sites[site].from < point);
+        for &site in by_point[first..].iter().take_while(|&&site| sites[site].from == point) {
+            self.lanes[site] |= mask & !storage.poisoned(sites[site].loc);
+        }
     }
 }
 

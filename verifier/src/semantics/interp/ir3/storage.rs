@@ -253,14 +253,23 @@ impl Storage {
     /// The value and poison of one lane.
     pub fn lane(&self, loc: Loc, lane: usize) -> (u32, bool) {
         let word = self.words[loc.slot as usize][lane];
+        let value = match loc.part {
+            SlotPart::Whole => word,
+            SlotPart::Low => word & 0xffff,
+            SlotPart::High => word >> 16,
+        };
+        (value, self.poisoned(loc) >> lane & 1 != 0)
+    }
+
+    /// The lanes in which a location is poison.
+    pub fn poisoned(&self, loc: Loc) -> u64 {
         let at = 2 * loc.slot as usize;
         let (low, high) = (self.poison[at], self.poison[at + 1]);
-        let (value, poison) = match loc.part {
-            SlotPart::Whole => (word, low | high),
-            SlotPart::Low => (word & 0xffff, low),
-            SlotPart::High => (word >> 16, high),
-        };
-        (value, poison >> lane & 1 != 0)
+        match loc.part {
+            SlotPart::Whole => low | high,
+            SlotPart::Low => low,
+            SlotPart::High => high,
+        }
     }
 
     /// Writes one lane; the bits of `open` are poison.

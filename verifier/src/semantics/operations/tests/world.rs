@@ -231,6 +231,23 @@ fn answers_of_textures_depend_on_the_question() {
     assert_ne!(image_cell(&[1, 2]), image_cell(&[2, 1]));
 }
 
+/// With hints, texels that are near each other are alike, and are different all the same.
+#[test]
+fn textures_that_fit_a_program_are_smooth() {
+    let env = Env { hints: Some(Box::default()), ..Env::from_seed(3) };
+    let texel = |x: f32| {
+        let mut request = TextureRequest::new(TextureKind::Sample, Binding::bound(1), Binding::bound(2));
+        request.set(Slot::X, x.to_bits());
+        f32::from_bits(TextureAnswer::new(&env, &request).component(0, Type::F32))
+    };
+    let texels: Vec<f32> = (0..64).map(|x| texel(0.5 + x as f32 / 256.0)).collect();
+    let pairs = || texels.windows(2).filter(|pair| pair[0] != pair[1]);
+    assert_eq!(pairs().count(), 63);
+    // One in eight is noise.
+    assert!(pairs().filter(|pair| (pair[0] - pair[1]).abs() < 0.125).count() > 40, "{texels:?}");
+    assert!(texels.iter().filter(|texel| (0.0..=1.0).contains(*texel)).count() > 48, "{texels:?}");
+}
+
 #[test]
 fn masks_of_lanes() {
     assert_eq!(lanes(0b1010).collect::<Vec<_>>(), [1, 3]);

@@ -1,0 +1,368 @@
+//! Hints: what a program tells about its inputs, so that runs depend on more of it.
+//!
+//! Random words hide most of a program: small integers are denormal floats, a sum loses its smaller operand, clamps
+//! saturate, comparisons never hold. A program tells which of its inputs it uses as floats, and its own constants are
+//! the values that it compares with. With [`Hints`], an environment draws floats of moderate size where floats are
+//! used; now and then a constant of the program or a neighbour of one, or a value that other inputs have, too; and its
+//! textures are smooth.
+//!
+//! The values are still a function of the seed: two programs in one environment read the same inputs.
+
+use super::env::{nice, nice_float};
+use crate::support::random::{hash, mix};
+use ir3_compiler::nir::{
+    AluType, BaseType, Def, Function, Index, IndexKind, InstrData, IntrinsicOp, Op, Shader, TexOp,
+};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// The type that operations read a value as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Usage {
+    /// None, or several.
+    #[default]
+    Any,
+    /// A float of 32 bits.
+    Float,
+    /// An integer.
+    Int,
+}
+
+/// What a program tells about its inputs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hints {
+    /// The constants that are read as floats, without 0.
+    floats: Vec<u32>,
+    /// The other constants, without 0.
+    ints: Vec<u32>,
+    /// The words of the constant file that are read as floats, and those that are read as integers.
+    consts: [BTreeSet<u32>; 2],
+    /// The same for inputs, by `4 * base + component`.
+    inputs: [BTreeSet<u32>; 2],
+    /// What most loads from memory are read as.
+    memory: Usage,
+}
+
+/// The most constants of each type.
+const MOST_CONSTANTS: usize = 64;
+/// The number of values that several inputs of an environment have.
+const SHARED: u64 = 4;
+
+impl Hints {
+    /// The hints of a program.
+    pub fn of(shader: &Shader) -> Self {
+        Reader::new(&shader.entry).hints()
+    }
+
+    /// What a word of the constant file is read as.
+    pub fn const_usage(&self, word: u32) -> Usage {
+        usage_in(&self.consts, word)
+    }
+
+    /// What an input is read as, by `4 * base + component`.
+    pub fn input_usage(&self, location: u32) -> Usage {
+        usage_in(&self.inputs, location)
+    }
+
+    /// What words of memory are read as.
+    pub fn memory_usage(&self) -> Usage {
+        self.memory
+    }
+
+    /// A word for a use, from a hash.
+    pub fn word(&self, seed: u64, drawn: u64, usage: Usage) -> u32 {
+        let choice = mix(drawn, 0x6869_6e74);
+        let is_float = match usage {
+            Usage::Float => true,
+            Usage::Int => false,
+            Usage::Any => choice >> 63 != 0,
+        };
+        let constants = if is_float { &self.floats } else { &self.ints };
+        let base = match choice & 0xff {
+            0..=35 => draw(hash(&[seed, choice >> 8 & (SHARED - 1), is_float.into()]), is_float),
+            36..=75 if !constants.is_empty() => constants[(choice >> 8) as usize % constants.len()],
+            _ => return draw(drawn, is_float),
+        };
+        // The value itself more often than a neighbour.
+        match choice >> 40 & 7 {
+            0 => base.wrapping_add(1),
+            1 => base.wrapping_sub(1),
+            2 if is_float => (f32::from_bits(base) + 0.0625).to_bits(),
+            3 if is_float => (f32::from_bits(base) - 0.0625).to_bits(),
+            _ => base,
+        }
+    }
+
+    /// The slope of a varying: small, so that the values of a primitive are near each other.
+    pub fn slope(drawn: u64) -> u32 {
+        match drawn >> 61 {
+            0 => 0,
+            1 => nice_float(drawn),
+            _ => ((drawn as u32 >> 8) as f32 / (1 << 25) as f32 - 0.25).to_bits(),
+        }
+    }
+}
+
+fn usage_in([floats, ints]: &[BTreeSet<u32>; 2], key: u32) -> Usage {
+    match (floats.contains(&key), ints.contains(&key)) {
+        (true, false) => Usage::Float,
+        (false, true) => Usage::Int,
+        _ => Usage::Any,
+    }
+}
+
+/// A value of moderate size.
+fn draw(drawn: u64, is_float: bool) -> u32 {
+    let low = drawn as u32;
+    let unit = (low >> 8) as f32 / (1 << 24) as f32;
+    match (is_float, drawn >> 61) {
+        (true, 0..=2) => unit.to_bits(),
+        (true, 3) => (unit * 2.0 - 1.0).to_bits(),
+        (true, 4) => (0.5 + unit).to_bits(),
+        (true, 5) => ((low % 33) as f32 * 0.25 - 4.0).to_bits(),
+        (true, 6) => nice_float(drawn),
+        (false, 0..=2) => low % 8,
+        (false, 3) => low & 0x3f,
+        (false, 4) => low & 0x3ff,
+        (false, 5) => (low % 4).wrapping_neg(),
+        (false, 6) => 1 << (low & 31),
+        _ => nice(mix(drawn, 1)),
+    }
+}
+
+/// Uses as floats and as integers.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Uses {
+    float: bool,
+    int: bool,
+}
+
+impl Uses {
+    fn of(ty: AluType) -> Self {
+        Self { float: ty.base == BaseType::Float, int: matches!(ty.base, BaseType::Int | BaseType::Uint) }
+    }
+
+    fn usage(self) -> Usage {
+        match (self.float, self.int) {
+            (true, false) => Usage::Float,
+            (false, true) => Usage::Int,
+            _ => Usage::Any,
+        }
+    }
+}
+
+/// A component of a value, or a word of the constant file that the program stores.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Value {
+    Component(Def, u8),
+    Const(u32),
+}
+
+/// Finds the uses of all values of a function: those of copies are uses of what is copied.
+struct Reader<'a> {
+    function: &'a Function,
+    uses: FxHashMap<Value, Uses>,
+    changed: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn new(function: &'a Function) -> Self {
+        let mut reader = Self { function, uses: FxHashMap::default(), changed: true };
+        // A copy may be of a value of an earlier iteration.
+        while std::mem::take(&mut reader.changed) {
+            for data in function.instrs.values() {
+                reader.instr(data);
+            }
+        }
+        reader
+    }
+
+    fn uses(&self, value: Value) -> Uses {
+        self.uses.get(&value).copied().unwrap_or_default()
+    }
+
+    fn add(&mut self, value: Value, uses: Uses) {
+        let known = self.uses.entry(value).or_default();
+        let new = Uses { float: known.float || uses.float, int: known.int || uses.int };
+        self.changed |= *known != new;
+        *known = new;
+    }
+
+    fn components(&self, def: Def) -> impl Iterator<Item = u8> + use<> {
+        0..self.function.defs[def].num_components
+    }
+
+    /// Every use of `to` is one of `from`.
+    fn copy(&mut self, from: Def, to: Def) {
+        for component in self.components(to) {
+            self.add(Value::Component(from, component), self.uses(Value::Component(to, component)));
+        }
+    }
+
+    fn instr(&mut self, data: &InstrData) {
+        match data {
+            InstrData::Alu(alu) => {
+                let info = alu.op.info();
+                let components = self.function.defs[alu.def].num_components;
+                for (number, src) in alu.srcs.iter().enumerate() {
+                    for at in 0..info.source_components(number, components) {
+                        let uses = match alu.op {
+                            Op::Mov => self.uses(Value::Component(alu.def, at)),
+                            Op::Bcsel | Op::B32csel if number > 0 => self.uses(Value::Component(alu.def, at)),
+                            op if op.is_vec() => self.uses(Value::Component(alu.def, number as u8)),
+                            _ => Uses::of(info.inputs[number].ty),
+                        };
+                        self.add(Value::Component(src.def, src.swizzle[usize::from(at)]), uses);
+                    }
+                }
+            }
+            InstrData::Phi { def, srcs } => srcs.iter().for_each(|&(_, src)| self.copy(src, *def)),
+            InstrData::Tex(tex) => {
+                let float = !matches!(tex.op, TexOp::Txf | TexOp::TxfMs | TexOp::TxfMsFb | TexOp::Txs);
+                use ir3_compiler::nir::TexSrcKind::{Bias, Comparator, Coord, Ddx, Ddy, Lod, MinLod, Projector};
+                let is_coordinate =
+                    |kind| matches!(kind, Coord | Comparator | Projector | Bias | Lod | MinLod | Ddx | Ddy);
+                let coordinates = tex.srcs.iter().filter(|&&(kind, _)| is_coordinate(kind));
+                for &(_, src) in coordinates {
+                    for component in self.components(src) {
+                        self.add(Value::Component(src, component), Uses { float, int: !float });
+                    }
+                }
+            }
+            InstrData::Intrinsic(intrinsic) => {
+                let Some(&first) = intrinsic.srcs.first() else { return };
+                match (intrinsic.op, intrinsic.def, intrinsic.indices.get(IndexKind::Base)) {
+                    (IntrinsicOp::StoreConstIr3, _, Some(&Index::Base(base))) => {
+                        for component in self.components(first) {
+                            let uses = self.uses(Value::Const(base as u32 + u32::from(component)));
+                            self.add(Value::Component(first, component), uses);
+                        }
+                    }
+                    (IntrinsicOp::LoadConstIr3, Some(def), Some(&Index::Base(base))) => {
+                        let Some(offset) = self.function.as_const_scalar(first) else { return };
+                        for component in self.components(def) {
+                            let word = (base as u32).wrapping_add(offset as u32) + u32::from(component);
+                            self.add(Value::Const(word), self.uses(Value::Component(def, component)));
+                        }
+                    }
+                    (IntrinsicOp::ReadFirstInvocation, Some(def), _) => self.copy(first, def),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn hints(self) -> Hints {
+        let mut hints = Hints::default();
+        let insert = |[floats, ints]: &mut [BTreeSet<u32>; 2], key: u32, uses: Uses| {
+            uses.float.then(|| floats.insert(key));
+            uses.int.then(|| ints.insert(key));
+        };
+        let mut memory = [0, 0];
+        let mut constants = [BTreeSet::new(), BTreeSet::new()];
+        for (value, &uses) in &self.uses {
+            if let Value::Const(word) = *value {
+                insert(&mut hints.consts, word, uses);
+            }
+        }
+        for data in self.function.instrs.values() {
+            match data {
+                InstrData::Const { def, values } if self.function.defs[*def].bit_size == 32 => {
+                    for (component, &value) in values.iter().enumerate().filter(|(_, value)| **value != 0) {
+                        let uses = self.uses(Value::Component(*def, component as u8));
+                        constants[usize::from(uses.usage() != Usage::Float)].insert(value as u32);
+                    }
+                }
+                InstrData::Intrinsic(intrinsic) => {
+                    let Some(def) = intrinsic.def else { continue };
+                    let base = match intrinsic.indices.get(IndexKind::Base) {
+                        Some(&Index::Base(base)) => base as u32,
+                        _ => 0,
+                    };
+                    let first = match intrinsic.indices.get(IndexKind::Component) {
+                        Some(&Index::Component(component)) => component as u32,
+                        _ => 0,
+                    };
+                    for component in self.components(def) {
+                        let uses = self.uses(Value::Component(def, component));
+                        let name = intrinsic.op.name();
+                        if matches!(intrinsic.op, IntrinsicOp::LoadInput | IntrinsicOp::LoadInterpolatedInput) {
+                            insert(&mut hints.inputs, 4 * base + first + u32::from(component), uses);
+                        } else if ["ssbo", "ubo", "global", "shared"].iter().any(|space| name.contains(space)) {
+                            memory[0] += u32::from(uses.float);
+                            memory[1] += u32::from(uses.int);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        hints.memory = match memory {
+            [floats, ints] if floats > 2 * ints => Usage::Float,
+            [floats, ints] if ints > 2 * floats => Usage::Int,
+            _ => Usage::Any,
+        };
+        [hints.floats, hints.ints] = constants.map(|set| set.into_iter().take(MOST_CONSTANTS).collect());
+        hints
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::semantics::environment::env::Env;
+    use ir3_compiler::nir::text;
+
+    /// Word 4 of the constant file is read as a float, through a choice; word 5 as an integer; word 6 as both.
+    const SOURCE: &str = "shader: MESA_SHADER_COMPUTE
+workgroup_size: 64, 1, 1
+num_ssbos: 1
+subgroup_size: 1
+decl_function main () (entrypoint)
+
+impl main {
+    block b0:
+    32     %0 = load_const (0x00000000)
+    32     %1 = @load_const_ir3 (%0) (base=4)
+    32     %2 = @load_const_ir3 (%0) (base=5)
+    32     %3 = @load_const_ir3 (%0) (base=6)
+    32     %4 = load_const (0x3e99999a)
+    32     %5 = load_const (0x00000123)
+    32     %6 = iadd %2, %5
+    1      %7 = ilt %6, %3
+    32     %8 = bcsel %7, %1, %4
+    32     %9 = fadd %8, %3
+                @store_ssbo_ir3 (%9, %0, %0, %0) (base=0, wrmask=x, access=none, align_mul=4, align_offset=0)
+    block b1:
+}
+";
+
+    #[test]
+    fn uses_follow_copies() {
+        let hints = Hints::of(&text::read(SOURCE).expect("a shader"));
+        let usages = [4, 5, 6, 7].map(|word| hints.const_usage(word));
+        assert_eq!(usages, [Usage::Float, Usage::Int, Usage::Any, Usage::Any]);
+        assert_eq!((&hints.floats[..], &hints.ints[..]), (&[0x3e99_999a][..], &[0x123][..]));
+    }
+
+    #[test]
+    fn inputs_fit_their_use() {
+        let hints = Some(Box::new(Hints::of(&text::read(SOURCE).expect("a shader"))));
+        let envs: Vec<Env> = (0..300).map(|seed| Env { hints: hints.clone(), ..Env::from_seed(seed) }).collect();
+        let count = |holds: &dyn Fn(&Env) -> bool| envs.iter().filter(|env| holds(env)).count();
+        let moderate = |word: u32| f32::from_bits(word) == 0.0 || (1e-4..=8.0).contains(&f32::from_bits(word).abs());
+        assert!(count(&|env| moderate(env.const_word(4))) > 270);
+        assert!(count(&|env| env.const_word(5) <= 0x3ff) > 200);
+        // The constants, and their neighbours.
+        assert!(count(&|env| env.const_word(4) == 0x3e99_999a) >= 10);
+        assert!(count(&|env| [0x122, 0x124].contains(&env.const_word(5))) >= 5);
+        // Equal values.
+        assert!(count(&|env| (0..8).any(|word| env.const_word(4) == env.const_word(8 + word))) >= 10);
+        // An environment that is kept gives the same.
+        assert_eq!(Env::from_json(&envs[7].to_json()).expect("JSON"), envs[7]);
+    }
+}

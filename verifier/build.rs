@@ -30,8 +30,8 @@ fn git(package: &Path, arguments: &[&str]) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-/// The commit of the sources: that of the environment, otherwise git's. A debug build keeps that of the last change of the sources: it would
-/// be built anew after each commit otherwise.
+/// The commit of the sources: that of the environment, otherwise the one that git had when the library was built, with `-dirty` after it if the
+/// library has changes that are in no commit. Another commit alone does not build the library again, and its sources are still those.
 fn commit(package: &Path) -> Option<String> {
     println!("cargo::rerun-if-env-changed=IR3_COMMIT");
     if let Ok(commit) = env::var("IR3_COMMIT") {
@@ -40,13 +40,7 @@ fn commit(package: &Path) -> Option<String> {
     // The sources may be in the folder of another repository.
     git(package, &["ls-files", "build.rs"]).filter(|name| !name.is_empty())?;
     let hash = git(package, &["rev-parse", "--short=12", "HEAD"])?;
-    let changes = git(package, &["status", "--porcelain", "--", "src", "../compiler/src"])?;
-    if env::var("PROFILE").is_ok_and(|profile| profile == "release")
-        && let Some(head) = git(package, &["rev-parse", "--path-format=absolute", "--git-path", "logs/HEAD"])
-        && Path::new(&head).exists()
-    {
-        println!("cargo::rerun-if-changed={head}");
-    }
+    let changes = git(package, &["status", "--porcelain", "--", "src", "../compiler/src", ":!src/cli"])?;
     Some(if changes.is_empty() { hash } else { format!("{hash}-dirty") })
 }
 
@@ -61,9 +55,12 @@ fn main() -> io::Result<()> {
     }
     println!("cargo::rustc-env=IR3_VERSION={version}");
     let mut list = Vec::new();
-    for folder in ["src", "../compiler/src"] {
-        println!("cargo::rerun-if-changed={folder}");
-        files(&package.join(folder), &mut list)?;
+    // Not the command line: a change of it builds the program alone.
+    let parts = fs::read_dir(package.join("src"))?.collect::<io::Result<Vec<_>>>()?;
+    let parts = parts.into_iter().map(|part| part.path()).filter(|path| !path.ends_with("cli"));
+    for path in parts.chain([package.join("../compiler/src")]) {
+        println!("cargo::rerun-if-changed={}", path.display());
+        if path.is_dir() { files(&path, &mut list)? } else { list.push(path) }
     }
     list.sort();
     let mut hash = Xxh3::new();

@@ -101,7 +101,7 @@
 //!
 //! let mut oracle = case.oracle().expect("it fails again");
 //! let reduction = reduce(&case.program, &mut oracle, 1, &Default::default(), &mut |_| true)?;
-//! assert!(reduction.reduced.shader.instruction_count() <= 6);
+//! assert!(reduction.reduced.program.instruction_count() <= 6);
 //! # Ok(())
 //! # }
 //! ```

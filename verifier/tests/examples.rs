@@ -12,6 +12,7 @@ use ir3_verifier::prove::simulation;
 use ir3_verifier::prove::solver::Z3;
 use ir3_verifier::semantics::environment::env::Env;
 use std::fs;
+use std::process::Command;
 
 #[path = "../examples/foreign.rs"]
 mod foreign;
@@ -33,6 +34,13 @@ fn the_bug_of_the_own_pass_is_found_and_reduced() {
     assert_eq!((case.symptom.stage, case.options.last), (Stage::OwnPass, Stage::OwnPass));
     assert_eq!(case.options.own_pass.map(|pass| pass.name), Some("order-operands"));
     println!("{text}");
+
+    // ir3-equiv does not have the pass, and compares the two sides.
+    let report = fs::read_to_string(group.folder.join("README.md")).expect("a report");
+    let command = report.lines().find_map(|line| line.strip_prefix("    ir3-equiv ")).expect("a command");
+    let mut program = Command::new(env!("CARGO_BIN_EXE_ir3-equiv"));
+    let output = program.args(command.split_whitespace()).current_dir(&group.folder).output().expect("our own program");
+    assert_eq!(output.status.code(), Some(1), "{command}: {output:?}");
 
     // A program that does not have the pass says so.
     let json = group.folder.join("bundle.json");

@@ -6,13 +6,15 @@ use ir3_verifier::harness::report;
 use ir3_verifier::programs::seeds::program_seed;
 use ir3_verifier::prove::solver::cache::{Cache, VerdictKey};
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_ir3-equiv");
 
 fn command(folder: &Path, arguments: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ir3-equiv"));
+    let mut command = Command::new(PROGRAM);
     command.args(arguments.split_whitespace()).current_dir(folder).stdin(Stdio::null());
     command
 }
@@ -149,6 +151,15 @@ fn what_cannot_be_written_is_74() {
         "compile good.nir",
         "--help",
         "man",
+        "completions bash",
+        "check good.nir good.nir",
+        "generate",
+        "reduce good.nir --plant inverted-branch",
+        "reduce good.nir --test true",
+        "show good.bundle -o -",
+        "triage .",
+        "rules --no-lemmas --timeout 1ms",
+        "self-test kill-matrix --mutants 1 --engine registers",
         "run good.nir",
         "--format json stats good.nir",
     ] {
@@ -166,6 +177,18 @@ fn what_cannot_be_written_is_74() {
         "check good.nir good.nir --engine smt --cache file/x",
         "fuzz --seed 1 --programs 1 --failures file/x",
         "rules --no-lemmas --emit-smt file/x",
+        "rules --no-lemmas --html file/x",
+        "verify good.nir --html file/x",
+        "check good.nir good.nir --engine smt --emit-smt file/x",
+        "fuzz --seed 1 --programs 1 --cache file/x",
+        "fuzz --seed 1 --programs 1 --emit-smt file/x",
+        "generate --bytes file/x",
+        "reduce good.nir --plant inverted-branch -o file/x",
+        "reduce good.nir --test true -o file/x",
+        "reduce good.nir good.nir -o file/x",
+        "show good.bundle -o file/x",
+        "self-test kill-matrix --mutants 1 --cache file/x",
+        "self-test prover-mutants --found file/x",
     ] {
         let text = expect(&folder, arguments, 74);
         // It is tried before the first program.
@@ -176,9 +199,98 @@ fn what_cannot_be_written_is_74() {
     assert!(!folder.path().join("some").exists());
 }
 
-/// Sends a signal at a random moment, and returns the exit code and the output.
-fn interrupted(folder: &Path, arguments: &str, signal: &str, after: Duration) -> (Option<i32>, String) {
-    let mut child = command(folder, arguments)
+/// What goes wrong in the middle of a run: a folder that could be written before the first program.
+#[test]
+fn what_cannot_be_written_later_is_74_too() {
+    let folder = folder("unwritten-later");
+    let pairs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/pairs/arithmetic");
+    let side = |side: &str| pairs.join(format!("absolute-by-max.{side}.nir")).display().to_string();
+    let check = format!("check {} {} --engine smt", side("before"), side("after"));
+    expect(&folder, &format!("{check} --emit-smt queries"), 0);
+    // The files of the queries become folders.
+    let queries = fs::read_dir(folder.path().join("queries")).expect("queries");
+    let queries: Vec<_> = queries.map(|file| file.expect("a file").path()).collect();
+    assert!(!queries.is_empty());
+    for path in &queries {
+        fs::remove_file(path).and_then(|()| fs::create_dir(path)).expect("our own folder");
+    }
+    let text = expect(&folder, &format!("{check} --emit-smt queries"), 74);
+    assert!(text.contains("queries cannot be written to queries"), "{text}");
+    // So do the files of proofs.
+    expect(&folder, &format!("{check} --cache proofs"), 0);
+    for part in fs::read_dir(folder.path().join("proofs")).expect("proofs") {
+        let part = part.expect("a folder").path();
+        fs::remove_dir_all(&part).and_then(|()| fs::write(&part, "")).expect("our own folder");
+    }
+    let text = expect(&folder, &format!("{check} --cache proofs"), 74);
+    assert!(text.contains("proofs cannot be written to proofs"), "{text}");
+}
+
+/// Every command that runs programs has `--fuel`, and a bundle keeps it.
+#[test]
+fn fuel_is_given_wherever_programs_run() {
+    let folder = folder("fuel");
+    expect(&folder, "run good.nir --fuel 5", 3);
+    assert!(expect(&folder, "check good.nir good.nir --fuel 5", 4).contains("out of fuel"));
+    expect(&folder, "check good.nir good.nir --fuel 5000", 0);
+    assert!(expect(&folder, "fuzz --seed 1 --programs 4 --fuel 2", 4).contains("out of fuel"));
+    expect(&folder, "self-test pairs --count 2 --engine interpreter --fuel 2", 0);
+    expect(&folder, "reduce good.nir --plant inverted-branch --fuel 5", 2);
+    expect(&folder, "reduce good.nir --plant inverted-branch --fuel 7654", 0);
+    let bundle = fs::read_dir(folder.path().join("good.bundle")).expect("a bundle");
+    let mut texts = bundle.filter_map(|file| fs::read_to_string(file.expect("a file").path()).ok());
+    assert!(texts.any(|text| text.contains("\"fuel\": 7654")));
+    expect(&folder, "verify good.bundle", 1);
+    expect(&folder, "run good.nir --fuel 0", 2);
+}
+
+/// The rows of a log that comes slowly are there before its end.
+#[test]
+fn a_log_is_read_as_it_comes() {
+    let folder = folder("slow");
+    let nir = fs::read_to_string(folder.path().join("good.nir")).expect("a file");
+    let nir: String = nir.lines().filter(|line| !line.starts_with("//")).map(|line| format!("{line}\n")).collect();
+    let headline = "NIR (final form) for CL shader (null):\n";
+    let rest = "Native code for unnamed\n; CL: outputs:\n; gpu gen 7, mergedregs 1\n";
+    let mut child = command(folder.path(), "--format json verify - --engine interpreter")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("our own program");
+    let mut input = child.stdin.take().expect("a pipe");
+    let out = std::io::BufReader::new(child.stdout.take().expect("a pipe"));
+    let (send, lines) = std::sync::mpsc::channel();
+    std::thread::spawn(move || out.lines().try_for_each(|line| send.send(line.expect("text")).ok()));
+    let next = |what: &str| loop {
+        let line = lines.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("no row of {what}"));
+        if line.contains("\"check\"") && line.contains(what) {
+            break line;
+        }
+    };
+    input.write_all(format!("{headline}{nir}\n{rest}{headline}").as_bytes()).expect("it reads");
+    assert!(next("<stdin>#0").contains("a750"));
+    // The end of the log belongs to another generation.
+    let other = rest.replace("gen 7", "gen 6");
+    input.write_all(format!("{nir}\n{rest}{headline}{nir}\n{other}").as_bytes()).expect("it reads");
+    next("<stdin>#1");
+    drop(input);
+    assert_eq!(child.wait().expect("it is ours").code(), Some(2));
+    let rest: Vec<String> = lines.iter().collect();
+    assert!(rest.iter().any(|line| line.contains("found a log of a6xx, expected one of a7xx")), "{rest:?}");
+    assert!(!rest.iter().any(|line| line.contains("<stdin>#2")), "{rest:?}");
+}
+
+/// Sends a signal at a random moment, and returns the exit code, the output, and the time that it took to end.
+fn interrupted(
+    program: &str,
+    folder: &Path,
+    arguments: &str,
+    signal: &str,
+    after: Duration,
+) -> (Option<i32>, String, Duration) {
+    let mut child = Command::new(program)
+        .args(arguments.split_whitespace())
+        .current_dir(folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -192,42 +304,80 @@ fn interrupted(folder: &Path, arguments: &str, signal: &str, after: Duration) ->
     let _ = out.read(&mut first);
     std::thread::sleep(after);
     assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill").success());
+    let start = Instant::now();
     let status = child.wait().expect("it is ours");
+    let time = start.elapsed();
     let mut text = String::from_utf8_lossy(&first).into_owned();
     let _ = out.read_to_string(&mut text);
     let _ = child.stderr.take().expect("a pipe").read_to_string(&mut text);
-    (status.code(), text)
+    (status.code(), text, time)
+}
+
+/// The moments at which each command gets a signal: few, or as many as `ci/signals` says.
+fn moments(few: u64) -> u64 {
+    let asked = std::env::var("IR3_MOMENTS").ok();
+    asked.map_or(few, |asked| asked.parse().expect("a number"))
+}
+
+/// The arguments of the commands that run long, with what they need in a folder. `MOMENT` stands for a number that is another each time.
+fn long_commands(folder: &Folder) -> Vec<String> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
+    let fibonacci = corpus.join("control-flow/fibonacci.nir").display().to_string();
+    for (name, arguments) in [
+        ("before.ir3", format!("compile {fibonacci}")),
+        ("after.ir3", format!("compile {fibonacci} --plant inverted-branch")),
+    ] {
+        let text = expect(folder, &arguments, 0);
+        fs::write(folder.path().join(name), text).expect("a file");
+    }
+    expect(folder, "generate --bytes big --count 1 --instructions 1500", 0);
+    fs::write(folder.path().join("slow.sh"), "#!/bin/sh\nsleep 0.3\n").expect("a file");
+    let failures = "--programs 60 --plant dropped-copy --keep-going --no-reduce --failures failures";
+    expect(folder, &format!("fuzz --seed 1 {failures}"), 1);
+    let verify = format!("verify {} --engine interpreter,registers,smt --jobs 1", corpus.display());
+    let commands = [
+        verify.as_str(),
+        "fuzz --seed 1 --jobs 1",
+        "self-test planted-bugs --findings 2",
+        "self-test kill-matrix --mutants 100000 --jobs 1",
+        "self-test pairs --count 100000 --jobs 1",
+        "self-test agreement --programs 100000 --jobs 1",
+        "reduce big/seed-1-0 --plant dropped-copy --jobs 1 -o big-MOMENT.bundle",
+        "reduce before.ir3 --test sh --test-arg slow.sh --jobs 1 -o slow-MOMENT.ir3",
+        "reduce before.ir3 after.ir3 --jobs 1 -o pair-MOMENT",
+        "triage failures --jobs 1",
+        "rules",
+        // Reads a pipe that nobody writes.
+        "verify -",
+        "compile -",
+    ];
+    commands.iter().map(|&command| format!("--format json {command}")).collect()
 }
 
 #[test]
 #[cfg(unix)]
 fn signals_end_in_order() {
     let folder = folder("signals");
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
-    fs::create_dir_all(folder.path().join("failures")).expect("a folder");
-    let verify = format!("--format json verify {} --engine interpreter,registers,smt --jobs 1", corpus.display());
-    for (number, arguments) in [
-        verify.as_str(),
-        "--format json fuzz --seed 1 --jobs 1",
-        "--format json self-test planted-bugs --findings 2",
-        "--format json self-test kill-matrix --mutants 100000 --jobs 1",
-        "--format json self-test pairs --count 100000 --jobs 1",
-        "--format json self-test agreement --programs 100000 --jobs 1",
-        // Reads a pipe that nobody writes.
-        "--format json verify -",
-        "--format json compile -",
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        for moment in 0..if number < 2 { 5 } else { 2 } {
+    let mut commands: Vec<_> = long_commands(&folder).into_iter().map(|it| (PROGRAM.to_owned(), it)).collect();
+    // This one needs a build of its own.
+    if let Ok(program) = std::env::var("IR3_PROVER_MUTANTS") {
+        let pairs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/pairs");
+        commands
+            .push((program, format!("--format json self-test prover-mutants --jobs 1 --pairs {}", pairs.display())));
+    }
+    for (number, (program, arguments)) in commands.into_iter().enumerate() {
+        for moment in 0..moments(if number < 2 { 4 } else { 1 }) {
             let after = Duration::from_micros(program_seed(number as u64, moment) % 300_000);
-            let (signal, code) = if moment == 1 { ("-TERM", 143) } else { ("-INT", 130) };
-            let (found, text) = interrupted(folder.path(), arguments, signal, after);
+            let (signal, code) = if moment % 2 == 1 { ("-TERM", 143) } else { ("-INT", 130) };
+            let arguments = arguments.replace("MOMENT", &moment.to_string());
+            let (found, text, time) = interrupted(&program, folder.path(), &arguments, signal, after);
             assert_eq!(found, Some(code), "{arguments}: {text}");
+            // On a machine that is not busy it takes less than a second.
+            assert!(time < Duration::from_secs(5), "{arguments}: {time:?}");
             // It has come to its last line.
             let last = text.lines().rfind(|line| line.starts_with('{')).unwrap_or_default();
             assert!(last.contains("\"type\":\"end\"") && last.contains("\"interrupted\""), "{arguments}: {text}");
+            println!("{signal} after {after:?}, {time:?}: {arguments}");
         }
     }
 }

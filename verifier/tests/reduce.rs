@@ -83,22 +83,22 @@ fn reduces_from(name: &str, shader: &Shader, oracle: &Oracle, expected: impl Fn(
     println!(
         "{name}: {} instructions to {}, {} candidates, {:.1} s of CPU time: {}\n{}",
         shader.instruction_count(),
-        reduced.shader.instruction_count(),
+        reduced.program.instruction_count(),
         reduced.progress.candidates,
         start.elapsed().as_secs_f64(),
         oracle.failure(),
-        text::write(&reduced.shader)
+        text::write(&reduced.program)
     );
     assert!(reduced.reproduced && reduced.minimal, "{name}");
-    assert_eq!(validate(&reduced.shader), Ok(()), "{name}");
-    assert!(oracle.fork().same(&reduced.shader), "{name}: another failure");
-    assert!(Size::of(&reduced.shader) < Size::of(shader), "{name}");
-    assert!(reduced.shader.instruction_count() <= 20, "{name}");
+    assert_eq!(validate(&reduced.program), Ok(()), "{name}");
+    assert!(oracle.fork().same(&reduced.program), "{name}: another failure");
+    assert!(Size::of(&reduced.program) < Size::of(shader), "{name}");
+    assert!(reduced.program.instruction_count() <= 20, "{name}");
     // The written program is read back as the same program, and fails in the same way.
-    let read = text::read(&text::write(&reduced.shader)).expect("our own text");
+    let read = text::read(&text::write(&reduced.program)).expect("our own text");
     assert!(oracle.fork().same(&read), "{name}: the text does not fail");
-    assert_eq!(with_jobs(shader, oracle, 2).shader, reduced.shader, "{name}: two threads give something else");
-    reduced.shader
+    assert_eq!(with_jobs(shader, oracle, 2).program, reduced.program, "{name}: two threads give something else");
+    reduced.program
 }
 
 fn refuted_at(stage: Stage) -> impl Fn(&Failure) -> bool {
@@ -135,7 +135,7 @@ fn planted_bugs() {
     for (number, plant) in planted_bugs::ALL.iter().step_by(every).enumerate() {
         // The first failing program that is not small: small programs test little. Mostly it is among the first few.
         let found = [4, 24].into_iter().find_map(|programs| {
-            let found = planted_trial::find(plant, Target::default(), 1, programs, Duration::from_secs(60));
+            let found = planted_trial::find(plant, Target::default(), 1, programs, Duration::from_secs(60), None);
             found.into_iter().find(|found| found.shader.instruction_count() >= 60)
         });
         let found = found.expect("it is found");
@@ -146,7 +146,7 @@ fn planted_bugs() {
             _ => false,
         };
         assert!(at_its_stage && small.same, "{}: {}\n{}", plant.name, small.failure, small.result());
-        let count = small.whole.reduced.shader.instruction_count();
+        let count = small.whole.reduced.program.instruction_count();
         assert!(count <= 20, "{}", small.result());
         // The result depends neither on threads nor on chance; every third bug is enough to test that.
         if number % 3 == 0 {
@@ -155,13 +155,13 @@ fn planted_bugs() {
         }
         // The written program is read back as the same program, and no step is left.
         let CombinedReduction { reduced, env, target, options } = &small.whole;
-        let read = text::read(&text::write(&reduced.shader)).expect("our own text");
+        let read = text::read(&text::write(&reduced.program)).expect("our own text");
         let envs: Vec<Env> = env.iter().cloned().collect();
         let mut oracle =
             Oracle::find(*target, *options, &read, &envs, Some(plant.shared())).expect("the text fails as well");
         assert_eq!(*oracle.failure(), small.failure, "{}", plant.name);
         let again = combined::run(&read, &mut oracle, 1, &reduce::Options::default(), &mut |_| true).expect("no file");
-        assert_eq!(again.reduced.progress.taken, 0, "{}: {}", plant.name, text::write(&again.reduced.shader));
+        assert_eq!(again.reduced.progress.taken, 0, "{}: {}", plant.name, text::write(&again.reduced.program));
         assert_eq!((&again.env, again.target, again.options), (env, *target, *options), "{}", plant.name);
         sizes.push(count);
         println!("{}: {count}, {:.1} s of CPU time so far", plant.name, start.elapsed().as_secs_f64());
@@ -182,13 +182,13 @@ fn options_and_gpus_get_plainer() {
     ];
     for (name, used) in needed {
         let plant = planted(name);
-        let found = planted_trial::find(plant, a730, 1, 1, Duration::from_secs(60));
+        let found = planted_trial::find(plant, a730, 1, 1, Duration::from_secs(60), None);
         let CombinedReduction { target, options, .. } = found[0].reduce(a730, 1).expect("it fails").whole;
         assert_eq!((options.features, options.last), (used, plant.stage), "{name}");
         assert!(target.generation < a730.generation, "{name}: {}", target.name);
     }
     // There are no halves of full registers on GPUs before the a6xx.
-    let found = planted_trial::find(planted("half-overlap"), a730, 1, 1, Duration::from_secs(60));
+    let found = planted_trial::find(planted("half-overlap"), a730, 1, 1, Duration::from_secs(60), None);
     let whole = found[0].reduce(a730, 1).expect("it fails").whole;
     assert!(whole.target.merged_regs);
 }
@@ -222,19 +222,19 @@ fn an_interrupted_reduction_goes_on() {
             progress.taken < 3
         });
         let result = result.expect("the temporary folder can be written");
-        assert!(result.reproduced && Size::of(&result.shader) <= last);
-        last = Size::of(&result.shader);
+        assert!(result.reproduced && Size::of(&result.program) <= last);
+        last = Size::of(&result.program);
         if result.minimal {
             assert!(round > 1, "it was not interrupted");
             assert!(taken == 0 || taken < 3);
-            assert!(result.shader.instruction_count() <= 8, "{}", text::write(&result.shader));
+            assert!(result.program.instruction_count() <= 8, "{}", text::write(&result.program));
             break;
         }
     }
     // A checkpoint of another program is ignored.
     let other = generator::from_seed(1, Profile::Mixed, Features::ALL).shader;
     let result = reduce::run(&other, &mut |_| true, &options, &mut |_| true).expect("a checkpoint can be read");
-    assert!(result.minimal && result.shader.instruction_count() == 0);
+    assert!(result.minimal && result.program.instruction_count() == 0);
     std::fs::remove_dir_all(&folder).expect("the folder is ours");
 }
 
@@ -242,7 +242,7 @@ fn an_interrupted_reduction_goes_on() {
 fn an_input_gets_simpler() {
     let bug = planted("inverted-branch").shared();
     let (shader, oracle) = failing(Target::default(), Profile::Branchy, Some(&bug), |_| true);
-    let alone = with_jobs(&shader, &oracle, 1).shader;
+    let alone = with_jobs(&shader, &oracle, 1).program;
     let whole = |jobs| {
         let mut oracle = oracle.fork();
         combined::run(&shader, &mut oracle, jobs, &reduce::Options::default(), &mut |_| true).expect("no file")
@@ -251,10 +251,10 @@ fn an_input_gets_simpler() {
     let simple = result.env.clone().expect("a refutation has an input");
     let mut oracle = oracle.fork();
     oracle.set_envs(vec![simple.clone()]);
-    assert!(result.reduced.minimal && oracle.same(&result.reduced.shader));
-    assert!(Size::of(&result.reduced.shader) <= Size::of(&alone));
+    assert!(result.reduced.minimal && oracle.same(&result.reduced.program));
+    assert!(Size::of(&result.reduced.program) <= Size::of(&alone));
     let other = whole(2);
-    assert_eq!((other.env.as_ref(), &other.reduced.shader), (Some(&simple), &result.reduced.shader));
+    assert_eq!((other.env.as_ref(), &other.reduced.program), (Some(&simple), &result.reduced.program));
     assert_eq!(Env::from_json(&simple.to_json()).ok(), Some(simple));
 }
 
@@ -278,14 +278,14 @@ fn bugs_that_move() {
             });
             let (shader, oracle) = failing(Target::default(), profile, Some(&bug), |_| true);
             let reduced = with_jobs(&shader, &oracle, 1);
-            assert!(reduced.minimal && oracle.fork().same(&reduced.shader), "{profile} {stage}");
-            let count = reduced.shader.instruction_count();
+            assert!(reduced.minimal && oracle.fork().same(&reduced.program), "{profile} {stage}");
+            let count = reduced.program.instruction_count();
             println!("{profile} {stage}: {} to {count}, {}", shader.instruction_count(), oracle.failure());
-            assert!(count <= 20, "{profile} {stage}: {}", text::write(&reduced.shader));
+            assert!(count <= 20, "{profile} {stage}: {}", text::write(&reduced.program));
             sizes.push(count);
             // No step is left.
-            let again = with_jobs(&reduced.shader, &oracle, 1);
-            assert_eq!((again.progress.taken, again.shader), (0, reduced.shader), "{profile} {stage}");
+            let again = with_jobs(&reduced.program, &oracle, 1);
+            assert_eq!((again.progress.taken, again.program), (0, reduced.program), "{profile} {stage}");
         }
     }
     sizes.sort_unstable();

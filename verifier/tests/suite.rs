@@ -37,6 +37,7 @@ mod planted_shared;
 mod predicates_census;
 mod proofs;
 mod reduce;
+mod reduce_texts;
 mod registers;
 mod regressions;
 mod selected_arithmetic;

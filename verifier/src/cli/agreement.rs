@@ -141,7 +141,7 @@ impl Agreement {
         let case = cases.next().ok_or("this program has no change that is valid")?;
         let engines = self.asking.engines(TIMEOUT)?;
         let heading = Named::from(&case).what;
-        asking::show(&heading, &case.question(&self.asking.gpu.target(), &case.envs()), &engines);
+        asking::show(&heading, &case.question(&self.asking.gpu.target(), &self.asking.fuel.of(case.envs())), &engines);
         Ok(Exit::Passed)
     }
 

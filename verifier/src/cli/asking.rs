@@ -2,7 +2,7 @@
 
 use crate::engines::{self, EngineArgs};
 use crate::values;
-use crate::{Exit, Failure, Format, Gpu, output, triage};
+use crate::{Exit, Failure, Format, Fuel, Gpu, output, triage};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_verifier::harness::campaigns::cases::ask_all;
@@ -24,6 +24,8 @@ pub struct Asking {
     /// Seed of the programs.
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
+    #[command(flatten)]
+    pub fuel: Fuel,
     #[command(flatten)]
     pub gpu: Gpu,
 }
@@ -52,7 +54,8 @@ impl Asking {
             each(number, case, answers);
             bar.inc(1);
         };
-        ask_all(cases, &self.gpu.target(), engines, triage::jobs(self.jobs), interrupted, &mut counted);
+        let (jobs, fuel) = (triage::jobs(self.jobs), self.fuel.given());
+        ask_all(cases, &self.gpu.target(), engines, jobs, fuel, interrupted, &mut counted);
         bar.finish_and_clear();
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use crate::engines::{self, EngineArgs, TIMEOUT};
 use crate::values;
-use crate::{Exit, Failure, Gpu, output, verify};
+use crate::{Exit, Failure, Fuel, Gpu, output, verify};
 use clap::Args;
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::check;
@@ -33,6 +33,8 @@ pub struct Check {
     #[arg(long, value_name = "FILE")]
     env: Option<PathBuf>,
     #[command(flatten)]
+    fuel: Fuel,
+    #[command(flatten)]
     gpu: Gpu,
     #[command(flatten)]
     engines: EngineArgs,
@@ -57,6 +59,7 @@ impl Check {
             Some(path) => vec![crate::run::read_env(path)?],
             None => env_seeds(self.seed, self.runs).into_iter().map(Env::from_seed).collect(),
         };
+        let envs = self.fuel.of(envs);
         let target = &before.target;
         let engines = self.engines.engines(&[EngineKind::Interpreter], TIMEOUT)?;
         let question =

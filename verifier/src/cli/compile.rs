@@ -2,6 +2,7 @@
 
 use crate::{Compiler, Exit, Failure, Gpu, Planted, output};
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use ir3_compiler::compilation;
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_verifier::harness::report;
@@ -16,7 +17,7 @@ pub struct Compile {
     #[arg(value_name = "PATH")]
     path: PathBuf,
     /// The stage whose result is printed: `nir` (what was read) or one of the compiler's.
-    #[arg(long, value_name = "STAGE", default_value = Stage::LAST.name(), value_parser = parse_stage)]
+    #[arg(long, value_name = "STAGE", default_value = Stage::LAST.name(), value_parser = emit())]
     emit: Emit,
     #[command(flatten)]
     gpu: Gpu,
@@ -32,13 +33,12 @@ enum Emit {
     Stage(Stage),
 }
 
-fn parse_stage(name: &str) -> Result<Emit, String> {
-    if name == "nir" {
-        return Ok(Emit::Nir);
-    }
-    Stage::from_name(name).map(Emit::Stage).ok_or_else(|| {
-        let known: Vec<_> = Stage::NIR.iter().chain(&Stage::ALL).map(|stage| stage.name()).collect();
-        format!("found the stage `{name}`, expected one of nir, {}", known.join(", "))
+/// What was read and the stages, by their names.
+fn emit() -> impl TypedValueParser<Value = Emit> {
+    let names = ["nir"].into_iter().chain(Stage::NIR.iter().chain(&Stage::ALL).map(|stage| stage.name()));
+    PossibleValuesParser::new(names).try_map(|name| match name.as_str() {
+        "nir" => Ok(Emit::Nir),
+        name => Stage::from_name(name).map(Emit::Stage).ok_or("found no such stage"),
     })
 }
 

@@ -10,6 +10,7 @@ use ir3_verifier::harness::check::{EngineKind, Engines, Smt};
 use ir3_verifier::prove::simulation::Limits;
 use ir3_verifier::prove::solver::Floats;
 use ir3_verifier::prove::solver::cache::Cache;
+use ir3_verifier::prove::solver::smtlib::QueryFolder;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -58,7 +59,7 @@ impl EngineArgs {
         let smt = Smt {
             limits: Limits::within(self.timeout.unwrap_or(timeout)),
             floats,
-            emit: self.emit_smt.clone(),
+            emit: self.emit_smt.as_deref().map(QueryFolder::new).transpose()?,
             cache: self.cache.as_deref().map(Cache::new).transpose()?,
         };
         let kinds = if self.kinds.is_empty() { default.to_vec() } else { self.kinds.clone() };
@@ -73,11 +74,14 @@ impl EngineArgs {
 
 /// The exit of what the engines had to write: a proof that is not kept does not change a verdict, but was asked for.
 pub fn written(engines: &Engines) -> Exit {
-    let failure = engines.cache_failure();
-    if let Some(why) = failure {
-        output::problem(&format!("proofs are not written to the cache {why}"));
+    let failures = [("proofs", engines.cache_failure()), ("queries", engines.query_failure())];
+    let mut exit = Exit::Passed;
+    for (what, why) in failures {
+        let Some(why) = why else { continue };
+        output::problem(&format!("{what} cannot be written to {why}"));
+        exit = Exit::Unwritten;
     }
-    Exit::Unwritten.when(failure.is_some())
+    exit
 }
 
 fn engine_names() -> impl TypedValueParser<Value = EngineKind> {

@@ -110,11 +110,30 @@ pub fn try_folder(folder: &Path) -> Result<(), Unwritten> {
     written.and(removed).map_err(failed)
 }
 
+/// Tries to write beside a file that is to be written.
+///
+/// # Errors
+/// If its folder cannot be written, or it is a folder itself.
+pub fn try_file(file: &Path) -> Result<(), Unwritten> {
+    if file.is_dir() {
+        return Err(Unwritten::new(file, std::io::ErrorKind::IsADirectory.into()));
+    }
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if folder.is_dir() { try_folder(folder) } else { Err(Unwritten::new(file, std::io::ErrorKind::NotFound.into())) }
+}
+
 /// The exit of an error.
 pub fn of_failure(failure: &(dyn std::error::Error + 'static)) -> Exit {
+    use ir3_verifier::harness::reduce::CheckpointError;
+    use ir3_verifier::harness::reduce::command::CommandError;
     use ir3_verifier::harness::report::bundle::{ReduceError, WriteError};
+    use ir3_verifier::harness::report::page::PageError;
     let unwritten = failure.is::<Unwritten>()
         || failure.is::<WriteError>()
-        || matches!(failure.downcast_ref(), Some(ReduceError::Write(_)));
+        || matches!(failure.downcast_ref(), Some(ReduceError::Write(_) | ReduceError::Io { .. }))
+        || matches!(failure.downcast_ref(), Some(ReduceError::Checkpoint(error)) if error.is_of_write())
+        || failure.downcast_ref().is_some_and(CheckpointError::is_of_write)
+        || matches!(failure.downcast_ref(), Some(PageError::Write { .. }))
+        || matches!(failure.downcast_ref(), Some(CommandError::File { .. }));
     if unwritten { Exit::Unwritten } else { Exit::Bad }
 }

@@ -1,6 +1,7 @@
 //! `generate`: a random program as text, or seed inputs for a fuzz target.
 
-use crate::exit::Unwritten;
+use crate::exit::{self, Unwritten};
+use crate::values;
 use crate::{Exit, Failure, Gpu, output};
 use clap::Args;
 use ir3_compiler::nir;
@@ -17,7 +18,7 @@ pub struct Generate {
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     /// The profile of the program.
-    #[arg(long, value_name = "P", default_value = "mixed", conflicts_with = "bytes")]
+    #[arg(long, value_name = "P", default_value = "mixed", conflicts_with = "bytes", value_parser = values::profile())]
     profile: Profile,
     #[command(flatten)]
     gpu: Gpu,
@@ -26,7 +27,7 @@ pub struct Generate {
     #[arg(long, value_name = "DIR", conflicts_with = "target")]
     bytes: Option<PathBuf>,
     /// The number of inputs.
-    #[arg(long, value_name = "N", default_value_t = 200, requires = "bytes")]
+    #[arg(long, value_name = "N", default_value_t = 200, requires = "bytes", value_parser = values::count::<u64>())]
     count: u64,
     /// The least number of instructions of each.
     #[arg(long, value_name = "N", default_value_t = 100, requires = "bytes")]
@@ -46,6 +47,7 @@ impl Generate {
 
     fn inputs(&self, folder: &Path) -> Result<Exit, Failure> {
         let context = Unwritten::new;
+        exit::try_folder(folder)?;
         fs::create_dir_all(folder).map_err(|error| context(folder, error))?;
         let (mut bytes, mut instructions) = (0, 0);
         for number in 0..self.count {

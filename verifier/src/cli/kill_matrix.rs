@@ -41,7 +41,11 @@ impl KillMatrix {
         };
         if let Some(number) = self.show {
             let mutant = mutants.nth(number).ok_or("found fewer mutants")?;
-            asking::show(&heading(number as u64, &mutant), &mutant.question(&machine, &mutant.envs()), &engines);
+            asking::show(
+                &heading(number as u64, &mutant),
+                &mutant.question(&machine, &self.asking.fuel.of(mutant.envs())),
+                &engines,
+            );
             return Ok(Exit::Passed);
         }
         let mut table = Table::new(kinds());

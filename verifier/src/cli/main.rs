@@ -20,6 +20,7 @@ mod pairs;
 mod planted_bugs;
 mod prover_mutants;
 mod reduce;
+mod reduce_texts;
 mod rules;
 mod run;
 mod show;
@@ -34,6 +35,7 @@ use exit::{Exit, Failure};
 use ir3_compiler::pipeline::{Feature, Options, RegisterLimit};
 use ir3_compiler::target::Target;
 use ir3_verifier::programs::planted_bugs::PlantedBug;
+use ir3_verifier::semantics::environment::env::Env;
 use std::process::ExitCode;
 
 /// Checks that a shader compiler's passes keep what a program means.
@@ -151,6 +153,32 @@ impl Gpu {
     /// The GPU where no log names a generation.
     fn target(&self) -> Target {
         self.target.unwrap_or_default()
+    }
+}
+
+/// The fuel of runs, for every subcommand that runs programs.
+#[derive(Args, Clone)]
+struct Fuel {
+    /// Instructions of the wave after which a run of the program before is aborted; 200000, or what the environment says, unless given. The
+    /// program after may take a multiple of what the program before has taken.
+    #[arg(long, value_name = "N", value_parser = values::count::<u64>())]
+    fuel: Option<u64>,
+}
+
+impl Fuel {
+    /// The fuel of the command line.
+    fn given(&self) -> Option<u64> {
+        self.fuel
+    }
+
+    /// The same environment with this fuel, if it is given.
+    fn of_one(&self, env: Env) -> Env {
+        Env { fuel: self.fuel.or(env.fuel), ..env }
+    }
+
+    /// The same environments with this fuel, if it is given.
+    fn of(&self, envs: Vec<Env>) -> Vec<Env> {
+        Env::with_fuel(envs, self.fuel)
     }
 }
 
@@ -320,6 +348,28 @@ mod tests {
             let error = error.err().map(|error| error.to_string());
             assert_eq!(error, Some(format!("`{name}` is now `self-test {name}`")));
         }
+    }
+
+    /// An option takes a number, a time, a path or one of the values that its help lists.
+    #[test]
+    fn values_are_listed() {
+        use clap::CommandFactory;
+        fn look(command: &clap::Command, path: &str) {
+            let free = [
+                "N", "S", "SEED", "J", "T", "DIR", "FILE", "PATH", "LIMIT", "CMD", "ARG", "PERCENT", "AFTER", "BEFORE",
+                "BUNDLE", "LOG",
+            ];
+            for arg in command.get_arguments().filter(|arg| arg.get_action().takes_values() && !arg.is_hide_set()) {
+                let name = arg.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
+                let is_free = name.as_deref().is_some_and(|name| free.contains(&name));
+                let listed = !arg.get_possible_values().is_empty();
+                assert!(is_free || listed, "{path} {} {name:?}", arg.get_id());
+            }
+            command.get_subcommands().for_each(|sub| look(sub, &format!("{path} {}", sub.get_name())));
+        }
+        let mut command = Cli::command();
+        command.build();
+        look(&command, "ir3-equiv");
     }
 
     #[test]

@@ -84,7 +84,7 @@ impl Pairs {
         let (mut all, count) = self.pairs(&machine);
         if let Some(number) = self.show {
             let pair = all.find(|pair| pair.number == number as u64).ok_or("found no such pair")?;
-            asking::show(&heading(&pair), &pair.question(&machine, &pair.envs()), &engines);
+            asking::show(&heading(&pair), &pair.question(&machine, &self.asking.fuel.of(pair.envs())), &engines);
             return Ok(Exit::Passed);
         }
         let mut table = Table::default();

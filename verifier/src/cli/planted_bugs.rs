@@ -6,7 +6,7 @@
 //! reductions have the same result.
 
 use crate::values;
-use crate::{Exit, Failure, Format, Gpu, interrupt, output};
+use crate::{Exit, Failure, Format, Fuel, Gpu, interrupt, output};
 use clap::Args;
 use ir3_verifier::harness::campaigns::planted_trial;
 use ir3_verifier::harness::campaigns::planted_trial::{Found, ReductionOutcome};
@@ -40,6 +40,8 @@ pub struct PlantedBugs {
     /// Print each reduced program.
     #[arg(long)]
     programs: bool,
+    #[command(flatten)]
+    fuel: Fuel,
     #[command(flatten)]
     gpu: Gpu,
 }
@@ -82,7 +84,8 @@ impl PlantedBugs {
             if interrupt::is_set() {
                 return Ok(Exit::Interrupted);
             }
-            let found = planted_trial::find(plant, self.gpu.target(), self.seed, self.findings.max(1), TO_FIND);
+            let (target, fuel) = (self.gpu.target(), self.fuel.given());
+            let found = planted_trial::find(plant, target, self.seed, self.findings.max(1), TO_FIND, fuel);
             if found.is_empty() {
                 lost.push(plant.name);
                 continue;
@@ -129,7 +132,7 @@ impl PlantedBugs {
             programs: found.number + 1,
             seconds_to_find: found.time.as_secs_f64(),
             before: found.shader.instruction_count(),
-            after: whole.reduced.shader.instruction_count(),
+            after: whole.reduced.program.instruction_count(),
             candidates: whole.reduced.progress.candidates,
             seconds_to_reduce: time.as_secs_f64(),
             same,

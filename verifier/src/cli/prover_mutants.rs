@@ -1,6 +1,6 @@
 //! `prover-mutants`: leaves out side conditions of the provers and checks that the campaigns notice.
 
-use crate::exit;
+use crate::exit::{self, Unwritten};
 use crate::values;
 use crate::{Exit, Failure, Format, Gpu, interrupt, output, triage};
 use clap::Args;
@@ -85,16 +85,16 @@ impl ProverMutants {
             }
             return Ok(Exit::Passed);
         }
+        self.found.as_deref().map(exit::try_folder).transpose()?;
         if let Err(error @ NotBuilt) = observe(|| ()) {
             return Err(format!(
-                "{error}: cargo run --release --features prover-mutants --bin ir3-equiv -- prover-mutants"
+                "{error}: cargo run --release --features prover-mutants --bin ir3-equiv -- self-test prover-mutants"
             )
             .into());
         }
         if format == Format::Human {
             output::line("Provers without one of their conditions: nothing that is proved below counts as proved.\n");
         }
-        self.found.as_deref().map(exit::try_folder).transpose()?;
         let interrupted = interrupt::flag();
         let machine = self.gpu.target();
         let mut trials = Trials::new(guards);
@@ -121,7 +121,10 @@ impl ProverMutants {
                     "the whole prover is wrong: {} proves {campaign} {number} ({change})",
                     engine.name()
                 ));
-                self.write(i, candidate)?;
+                // That the prover is wrong counts more than that a file cannot be written.
+                if let Err(error) = self.write(i, candidate) {
+                    output::error(&*error);
+                }
             }
             return Ok(Exit::Unsound);
         }
@@ -132,11 +135,12 @@ impl ProverMutants {
     /// Writes a pair on which the complete prover is wrong.
     fn write(&self, number: usize, candidate: &Candidate) -> Result<(), Failure> {
         let Some(folder) = &self.found else { return Ok(()) };
-        fs::create_dir_all(folder)?;
+        fs::create_dir_all(folder).map_err(|cause| Unwritten::new(folder, cause))?;
         for (side, snapshot) in [("before", &candidate.before), ("after", &candidate.after)] {
             let language = if snapshot.as_ir3().is_some() { "ir3" } else { "nir" };
             let name = format!("{}-{number}.{side}.{language}", candidate.campaign);
-            fs::write(folder.join(name), snapshot.text())?;
+            let path = folder.join(name);
+            fs::write(&path, snapshot.text()).map_err(|cause| Unwritten::new(&path, cause))?;
         }
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! `reduce`: writes a failure as a bundle and reduces it.
 
 use crate::engines::{EngineArgs, TIMEOUT};
+use crate::exit;
 use crate::run::read_env;
 use crate::values;
-use crate::{Compiler, Exit, Failure, Format, Planted, interrupt, output, triage};
+use crate::{Compiler, Exit, Failure, Format, Fuel, Planted, interrupt, output, reduce_texts, triage};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::nir::Shader;
@@ -21,6 +22,7 @@ use ir3_verifier::programs::seeds::ProgramEnvs;
 use ir3_verifier::semantics::Snapshot;
 use ir3_verifier::semantics::environment::env::Env;
 use serde::Serialize;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -30,70 +32,114 @@ use std::time::{Duration, Instant};
 #[derive(Args)]
 pub struct Reduce {
     /// A bundle, which is reduced in its place; or a program (.nir, or a Mesa log with one final-form nir), or the bytes
-    /// that a fuzz target failed on, of which a bundle is made first.
+    /// that a fuzz target failed on, of which a bundle is made first; or, with `--test`, any nir or ir3 program.
     #[arg(value_name = "PATH")]
-    path: PathBuf,
+    pub path: PathBuf,
+    /// Another program, with which the first is compared as `check` does: both are reduced together while the verdicts stay the same.
+    #[arg(value_name = "AFTER", conflicts_with_all = ["test", "env_seed", "max_registers", "disable", "plant"])]
+    pub after: Option<PathBuf>,
+    #[command(flatten)]
+    pub test: TestArgs,
     /// The GPU to compile for, unless PATH is a bundle; that of a fuzz target's bytes, else a660, unless given.
     #[arg(long, value_name = "GPU", value_parser = values::gpu())]
-    gpu: Option<Target>,
+    pub gpu: Option<Target>,
     /// The environment in which the program fails, as JSON, unless PATH is a bundle.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["env_seed", "seed", "runs"])]
-    env: Option<PathBuf>,
+    pub env: Option<PathBuf>,
     /// The seed of the environment in which it fails.
     #[arg(long, value_name = "SEED", conflicts_with_all = ["seed", "runs"])]
     env_seed: Option<u64>,
-    /// Environments that are tried where none is given.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = values::count::<u32>())]
-    runs: u32,
+    /// Environments that are tried where none is given: 4, and 16 for two programs, unless given.
+    #[arg(long, value_name = "N", value_parser = values::count::<u32>())]
+    pub runs: Option<u32>,
     /// Seed of those environments.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
-    seed: u64,
+    pub seed: u64,
     #[command(flatten)]
-    engines: EngineArgs,
+    pub fuel: Fuel,
+    #[command(flatten)]
+    pub engines: EngineArgs,
     #[command(flatten)]
     compiler: Compiler,
     /// Threads; one for each processor unless given. The result does not depend on it.
     #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
-    jobs: Option<usize>,
-    /// The folder of the bundle; PATH with `.bundle` at its end, unless given.
-    #[arg(long, short, value_name = "DIR")]
-    output: Option<PathBuf>,
+    pub jobs: Option<usize>,
+    /// The folder of the bundle; PATH with `.bundle` at its end, unless given. With `--test` the file for the reduced program, and for two
+    /// programs the folder; PATH with `.reduced` at its end, unless given.
+    #[arg(long, short, value_name = "PATH")]
+    pub output: Option<PathBuf>,
     #[command(flatten)]
     planted: Planted,
 }
 
+/// The options of a test by a command.
+#[derive(Args)]
+pub struct TestArgs {
+    /// A command that is run with the path of a smaller program as its last argument, in several threads: exit code 0 means that the program
+    /// is still interesting, as for llvm-reduce. PATH itself has to be.
+    #[arg(long = "test", value_name = "CMD", conflicts_with_all = ["env", "env_seed", "kinds", "max_registers", "disable", "plant"])]
+    pub test: Option<PathBuf>,
+    /// An argument of that command, before the path. May be repeated.
+    #[arg(long, value_name = "ARG", requires = "test", allow_hyphen_values = true)]
+    pub test_arg: Vec<OsString>,
+    /// Kill the command after so long (`500ms`, `10s`): the program is not interesting then.
+    #[arg(long, value_name = "T", requires = "test", value_parser = values::time)]
+    pub test_timeout: Option<Duration>,
+}
+
 /// The result, as JSON.
 #[derive(Serialize)]
-struct Report {
-    program: String,
-    gpu: &'static str,
-    failure: String,
-    instructions_before: usize,
-    instructions: usize,
-    candidates: u64,
-    steps: u64,
-    seconds: f64,
+pub struct Report {
+    pub program: String,
+    pub gpu: &'static str,
+    pub failure: String,
+    pub instructions_before: usize,
+    pub instructions: usize,
+    pub candidates: u64,
+    pub steps: u64,
+    pub seconds: f64,
     /// True if no known step makes it smaller.
-    minimal: bool,
-    /// The bundle.
-    output: String,
+    pub minimal: bool,
+    /// The bundle, file or folder.
+    pub output: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    plant: Option<&'static str>,
+    pub plant: Option<&'static str>,
+    /// The command that shows it again, and, if it is not minimal, the one that goes on.
+    #[serde(skip)]
+    pub see: String,
+    #[serde(skip)]
+    pub go_on: String,
+}
+
+/// The bar of a reduction.
+pub fn bar() -> Result<ProgressBar, Failure> {
+    let bar = ProgressBar::new_spinner();
+    bar.set_style(ProgressStyle::with_template("{spinner} {elapsed}, {msg}")?);
+    bar.enable_steady_tick(Duration::from_millis(200));
+    Ok(bar)
+}
+
+/// Shows how far a reduction is.
+pub fn show(bar: &ProgressBar, Progress { size, candidates, kind, .. }: &Progress) {
+    bar.set_message(format!("{} instructions, {candidates} candidates, {kind}", size.instructions));
 }
 
 impl Reduce {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
+        if let Some(after) = &self.after {
+            return reduce_texts::pair(self, after, format);
+        }
+        if let Some(program) = &self.test.test {
+            return reduce_texts::test(self, program, format);
+        }
         let interrupted = interrupt::flag();
         let start = Instant::now();
         let folder = self.bundle()?;
         let jobs = triage::jobs(self.jobs);
-        let bar = ProgressBar::new_spinner();
-        bar.set_style(ProgressStyle::with_template("{spinner} {elapsed}, {msg}")?);
-        bar.enable_steady_tick(Duration::from_millis(200));
+        let bar = bar()?;
         let mut progress = |progress: &Progress| {
-            let Progress { size, candidates, kind, .. } = progress;
-            bar.set_message(format!("{} instructions, {candidates} candidates, {kind}", size.instructions));
+            show(&bar, progress);
             !interrupted.load(Ordering::Relaxed)
         };
         let reduction = bundle::reduce(&folder, jobs, &mut progress);
@@ -110,6 +156,8 @@ impl Reduce {
             seconds: start.elapsed().as_secs_f64(),
             minimal: case.minimal,
             output: folder.display().to_string(),
+            see: format!("ir3-equiv verify {}", folder.display()),
+            go_on: format!("reduce {}", folder.display()),
             plant: case.plant.map(|plant| plant.name),
         };
         print(format, &report);
@@ -137,6 +185,7 @@ impl Reduce {
                 ("--gpu", self.gpu.is_some()),
                 ("--env", self.env.is_some()),
                 ("--env-seed", self.env_seed.is_some()),
+                ("--fuel", self.fuel.given().is_some()),
                 ("--max-registers", self.compiler.max_registers != RegisterLimit::default()),
                 ("--disable", !self.compiler.stages.disable.is_empty()),
                 ("--output", self.output.is_some()),
@@ -162,17 +211,19 @@ impl Reduce {
             (Some(path), ..) => vec![read_env(path)?],
             (None, Some(seed), _) => vec![Env::from_seed(seed)],
             (None, None, Some(input)) => vec![input.env()],
-            (None, None, None) => ProgramEnvs::new(&shader, self.seed).first(self.runs),
+            (None, None, None) => ProgramEnvs::new(&shader, self.seed).first(self.runs.unwrap_or(4)),
         };
         envs.extend(self.refuting_input(&shader, &target)?);
-        let case = Case::find(shader, target, self.compiler.options(), plant, &envs, origin).ok_or_else(|| {
-            let (path, tried) = (path.display(), envs.len());
-            format!("{path}: found no failure on {} in {tried} environments, expected one", target.name)
-        })?;
+        let envs = self.fuel.of(envs);
         let folder = self.output.clone().unwrap_or_else(|| {
             let stem = path.file_stem().map_or_else(|| "program".into(), |stem| stem.to_string_lossy());
             path.with_file_name(format!("{stem}.bundle"))
         });
+        exit::try_folder(&folder)?;
+        let case = Case::find(shader, target, self.compiler.options(), plant, &envs, origin).ok_or_else(|| {
+            let (path, tried) = (path.display(), envs.len());
+            format!("{path}: found no failure on {} in {tried} environments, expected one", target.name)
+        })?;
         bundle::write_at(&folder, &case)?;
         Ok(folder)
     }
@@ -205,7 +256,8 @@ fn is_artifact(path: &Path) -> Result<bool, Failure> {
     Ok(std::str::from_utf8(&bytes).ok().and_then(InputKind::of_text).is_none())
 }
 
-fn print(format: Format, report: &Report) {
+/// Prints the result.
+pub fn print(format: Format, report: &Report) {
     if format == Format::Json {
         return output::json("reduction", report);
     }
@@ -215,8 +267,8 @@ fn print(format: Format, report: &Report) {
         "{instructions_before} instructions to {instructions}; {candidates} candidates, {steps} steps, {seconds:.1} s"
     ));
     if !report.minimal {
-        output::line(&format!("not at its end; to go on: ir3-equiv reduce {output}"));
+        output::line(&format!("not at its end; to go on: ir3-equiv {}", report.go_on));
     }
     output::line(&format!("  written to {output}"));
-    output::line(&format!("  to see it again: ir3-equiv verify {output}"));
+    output::line(&format!("  to see it again: {}", report.see));
 }

@@ -12,7 +12,7 @@ use ir3_verifier::programs::planted_bugs::rules as planted;
 use ir3_verifier::prove::lemmas;
 pub use ir3_verifier::prove::rewrite_rules::check_enabled;
 use ir3_verifier::prove::rewrite_rules::{ClaimVerdict, tables};
-use ir3_verifier::prove::solver::smtlib::Recording;
+use ir3_verifier::prove::solver::smtlib::{QueryFolder, Recording};
 use ir3_verifier::prove::solver::{Budget, Floats, Solver, Z3};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -87,14 +87,24 @@ impl Rules {
         let floats = if self.exact_floats { Floats::Exact } else { Floats::Uninterpreted };
         let budget = Budget { rlimit: u64::MAX, time: self.timeout };
         let z3 = Z3 { floats };
+        if let Some(folder) = &self.html {
+            exit::try_folder(folder)?;
+        }
+        let mut unwritten = false;
         let summary = match &self.emit_smt {
             None => self.rows(format, &mut { z3 }, &budget)?,
             Some(folder) => {
                 exit::try_folder(folder)?;
-                let mut recording = Recording::new(z3, folder, floats)?;
+                let queries = QueryFolder::new(folder).map_err(|error| Unwritten::new(folder, error))?;
+                let mut recording = Recording::new(z3, &queries, floats);
                 let summary = self.rows(format, &mut recording, &budget)?;
-                let written = recording.finish().map_err(|error| Unwritten::new(folder, error))?;
-                output::note(&format!("{written} queries are in {}", folder.display()));
+                match queries.failure() {
+                    Some(why) => {
+                        output::problem(&format!("queries cannot be written to {why}"));
+                        unwritten = true;
+                    }
+                    None => output::note(&format!("{} queries are in {}", recording.written(), folder.display())),
+                }
                 summary
             }
         };
@@ -104,11 +114,8 @@ impl Rules {
             Format::Junit => {}
             Format::Human => output::line(&format!("{proved} proved, {refuted} refuted, {unknown} unknown")),
         }
-        Ok(match (refuted, unknown) {
-            (0, 0) => Exit::Passed,
-            (0, _) => Exit::Unmet,
-            _ => Exit::Refuted,
-        })
+        let exits = [Exit::Unmet.when(unknown > 0), Exit::Unwritten.when(unwritten), Exit::Refuted.when(refuted > 0)];
+        Ok(exits.into_iter().max().unwrap_or(Exit::Passed))
     }
 
     /// Prints a row for each rule, and writes the pages of those that are refuted.

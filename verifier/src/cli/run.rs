@@ -1,8 +1,8 @@
 //! `run`: prints the observable results of a program in an environment.
 
-use crate::{Exit, Failure, Format, Gpu, output};
+use crate::{Exit, Failure, Format, Fuel, Gpu, output};
 use clap::Args;
-use ir3_verifier::harness::check::{DEFAULT_FUEL, run_snapshot};
+use ir3_verifier::harness::check::run_snapshot;
 use ir3_verifier::harness::report;
 use ir3_verifier::semantics::environment::env::Env;
 use ir3_verifier::semantics::interp::{End, Outcome, Scratch};
@@ -21,9 +21,8 @@ pub struct Run {
     /// The environment's seed.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
-    /// Instructions of the wave after which the run is aborted.
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_FUEL)]
-    fuel: u64,
+    #[command(flatten)]
+    fuel: Fuel,
     #[command(flatten)]
     gpu: Gpu,
 }
@@ -68,10 +67,11 @@ impl Run {
             Some(path) => read_env(path)?,
             None => Env::from_seed(self.seed),
         };
+        let env = self.fuel.of_one(env);
         let mut exit = Exit::Passed;
         let mut scratch = Scratch::default();
         for named in report::load(&self.path, self.gpu.given())? {
-            let outcome = run_snapshot(&named.program, &named.target, &env, self.fuel, &mut scratch)
+            let outcome = run_snapshot(&named.program, &named.target, &env, env.fuel(), &mut scratch)
                 .map_err(|error| format!("{}: {error}", named.name))?;
             print(format, &named.name, &outcome);
             exit = exit.max(Exit::Unmet.when(outcome.end == End::OutOfFuel));

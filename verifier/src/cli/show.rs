@@ -1,6 +1,6 @@
 //! `show`: writes a bundle as one HTML page.
 
-use crate::exit::Unwritten;
+use crate::exit::{self, Unwritten};
 use crate::{Exit, Failure, output};
 use clap::Args;
 use ir3_verifier::harness::report::{bundle, page};
@@ -21,6 +21,9 @@ impl Show {
     /// Runs the subcommand.
     pub fn run(&self) -> Result<Exit, Failure> {
         let case = bundle::read(&self.bundle)?;
+        if let Some(path) = self.output.as_deref().filter(|path| *path != Path::new("-")) {
+            exit::try_file(path)?;
+        }
         let page = page::of_case(&case, &self.bundle.display().to_string());
         let path = self.output.clone().unwrap_or_else(|| self.bundle.join("report.html"));
         if path == Path::new("-") {

@@ -1,5 +1,6 @@
 //! `triage`: reduces the bundles of campaigns and groups them by cause.
 
+use crate::exit;
 use crate::values;
 use crate::{Exit, Failure, Format, interrupt, output};
 use clap::Args;
@@ -72,8 +73,8 @@ impl Triage {
         triage.problems.extend(problems);
         triage.problems.sort_by(|a, b| a.path.cmp(&b.path));
         print(format, &triage, &self.folder);
-        let exit = Exit::Bad.when(!triage.problems.is_empty());
-        Ok(if exit == Exit::Passed { Exit::Refuted.when(triage.failures() > 0) } else { exit })
+        let problems = triage.problems.iter().map(|problem| exit::of_failure(&*problem.error)).max();
+        Ok(problems.unwrap_or(Exit::Refuted.when(triage.failures() > 0)))
     }
 }
 

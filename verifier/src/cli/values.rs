@@ -3,6 +3,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use ir3_compiler::pipeline::{Feature, Features};
 use ir3_compiler::target::{self, Target};
+use ir3_verifier::programs::generator::Profile;
 use ir3_verifier::programs::planted_bugs::{self, PlantedBug};
 use std::ffi::OsStr;
 use std::time::Duration;
@@ -62,6 +63,12 @@ fn names() -> impl Iterator<Item = &'static str> {
 pub fn features() -> impl TypedValueParser<Value = Feature> {
     PossibleValuesParser::new(Features::all().iter().map(Feature::name))
         .try_map(|name| Feature::from_name(&name).ok_or("found no such feature"))
+}
+
+/// The profiles of the program generator by their names.
+pub fn profile() -> impl TypedValueParser<Value = Profile> {
+    PossibleValuesParser::new(Profile::ALL.map(Profile::name))
+        .try_map(|name| name.parse::<Profile>().map_err(|_| "found no such profile"))
 }
 
 /// The planted bugs by their names, which the help lists.

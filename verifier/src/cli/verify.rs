@@ -4,7 +4,7 @@
 
 use crate::engines::{self, EngineArgs};
 use crate::exit::{self, Exit, Failure};
-use crate::{Compiler, Format, Gpu, Planted, interrupt, output, triage, values};
+use crate::{Compiler, Format, Fuel, Gpu, Planted, interrupt, output, triage, values};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::nir::Shader;
@@ -46,9 +46,8 @@ pub struct Verify {
     /// depend on more of the program.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
     runs: u32,
-    /// Instructions of a wave after which a run ends.
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_FUEL, value_parser = values::count::<u64>())]
-    fuel: u64,
+    #[command(flatten)]
+    fuel: Fuel,
     /// Seed of the environments.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
@@ -166,17 +165,19 @@ impl Verify {
         Ok(Job { name, shader: *shader, target, options, plant, envs, recorded: None })
     }
 
-    /// The programs of a file.
-    fn inputs(&self, path: &Path) -> Vec<Input> {
+    /// The programs of a file, as they are read.
+    fn inputs(&self, path: &Path) -> Box<dyn Iterator<Item = Input> + Send> {
         if bundle::is_bundle(path) {
-            return vec![Input::Bundle(path.to_owned())];
+            return Box::new(std::iter::once(Input::Bundle(path.to_owned())));
         }
-        match report::unread(path, self.gpu.given()) {
-            Ok(texts) => texts.into_iter().map(Input::Text).collect(),
-            // A folder may contain texts without nir; a file that was named must have some.
-            Err(InputError::NoNir { .. }) if !self.paths.iter().any(|given| given == path) => Vec::new(),
-            Err(error) => vec![Input::Error(error)],
-        }
+        // A folder may contain texts without nir; a file that was named must have some.
+        let is_named = self.paths.iter().any(|given| given == path);
+        let texts = report::unread(path, self.gpu.given());
+        Box::new(texts.filter_map(move |text| match text {
+            Ok(text) => Some(Input::Text(text)),
+            Err(InputError::NoNir { .. }) if !is_named => None,
+            Err(error) => Some(Input::Error(error)),
+        }))
     }
 
     /// The given files, and those of the given folders. A bundle counts as one file.
@@ -194,10 +195,11 @@ impl Verify {
     /// Checks a program with all engines.
     fn check(&self, job: Job, engines: &Engines) -> Checked {
         let chosen = ProgramEnvs::new(&job.shader, self.seed);
-        let more = |number: usize| chosen.env(number);
+        let more = |number: usize| self.fuel.of_one(chosen.env(number));
         let mut change = job.plant.map(PlantedBug::change);
-        let mut checker = Checker::new(job.target, job.options).with_fuel(self.fuel);
-        let (envs, plant) = (job.envs.clone().unwrap_or_else(|| chosen.first(self.runs)), plant_of(&mut change));
+        let mut checker = Checker::new(job.target, job.options).with_fuel(self.fuel.given().unwrap_or(DEFAULT_FUEL));
+        let envs = self.fuel.of(job.envs.clone().unwrap_or_else(|| chosen.first(self.runs)));
+        let plant = plant_of(&mut change);
         let more: Option<&dyn Fn(usize) -> Env> = if job.envs.is_some() { None } else { Some(&more) };
         let verification = engines.verify(&mut checker, &job.shader, plant, envs, more);
         let sites = verification.sensitivity.map(|sensitivity| sensitivity.sites()).unwrap_or_default();
@@ -237,9 +239,8 @@ impl Verify {
         let mut printer = Printer::new(self, format)?;
         let inputs = files.iter().flat_map(|path| {
             bar.set_message(format!("{}", path.display()));
-            let inputs = self.inputs(path);
-            bar.inc_length(inputs.len() as u64);
-            inputs
+            let bar = bar.clone();
+            self.inputs(path).inspect(move |_| bar.inc_length(1))
         });
         let (send, results) = mpsc::channel();
         let printed = std::thread::scope(|scope| {

@@ -3,7 +3,7 @@
 /// The version of the package.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The commit, with `-dirty` after it if the sources had changes; `None` if it was built without git.
+/// The commit of the library, with `-dirty` after it if its sources had changes; `None` if it was built without git.
 pub const COMMIT: Option<&str> = option_env!("IR3_COMMIT");
 
 /// Both, in one line.

@@ -2,24 +2,27 @@
 
 use crate::harness::check::{Answer, Engines};
 use crate::programs::Case;
+use crate::semantics::environment::env::Env;
 use crate::support::threads;
 use ir3_compiler::target::Target;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 /// Runs engines on each case. Cases are generated in order and passed to `each` in any order, with their number in the
-/// stream. An interrupted run still finishes the cases that were generated.
+/// stream. Runs have that fuel, if it is given. An interrupted run
+/// still finishes the cases that were generated.
 pub fn ask_all<C: Case>(
     cases: impl Iterator<Item = C> + Send,
     machine: &Target,
     engines: &Engines,
     jobs: usize,
+    fuel: Option<u64>,
     interrupted: &AtomicBool,
     each: &mut (dyn FnMut(u64, &C, &[Answer]) + Send),
 ) {
     let each = Mutex::new(each);
     threads::for_each(jobs, cases, interrupted, |number, case| {
-        let envs = case.envs();
+        let envs = Env::with_fuel(case.envs(), fuel);
         let answers = engines.ask(&case.question(machine, &envs));
         (each.lock().unwrap_or_else(std::sync::PoisonError::into_inner))(number, &case, &answers);
     });

@@ -12,6 +12,8 @@ use crate::programs::generator::{Features, Generated, Profile};
 use crate::programs::planted_bugs::PlantedBug;
 use crate::programs::seeds::{env_seeds, program_seed};
 use crate::semantics::environment::env::Env;
+use crate::semantics::interp::{self, End, Scratch};
+use crate::support::panics::catch;
 use crate::support::threads;
 use cpu_time::ThreadTime;
 use ir3_compiler::nir::Shader;
@@ -44,6 +46,8 @@ pub struct Campaign {
     pub jobs: usize,
     /// The number of environments for each program.
     pub runs: u32,
+    /// The fuel of runs, if it is another than the default.
+    pub fuel: Option<u64>,
     /// Go on after a failure.
     pub keep_going: bool,
     /// Programs that the compiler refuses are failures, like refuted and crashing ones.
@@ -68,6 +72,7 @@ impl Default for Campaign {
             time: None,
             jobs: threads::default_jobs(),
             runs: 1,
+            fuel: None,
             keep_going: false,
             refusals: false,
             engines: Engines { kinds: vec![EngineKind::Interpreter], ..Engines::default() },
@@ -75,6 +80,9 @@ impl Default for Campaign {
         }
     }
 }
+
+/// The number of times that other environments are tried if no run of a program has a meaning and ends.
+const RETRIES: u64 = 16;
 
 /// The register limits of the programs of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,6 +226,21 @@ pub fn program_registers(program: u64) -> RegisterLimit {
 }
 
 impl Campaign {
+    /// The environments of a program and its seed: the first ones in which one run at least has a meaning and ends, so that there is something
+    /// to compare.
+    pub(super) fn envs(&self, seed: u64, shader: &Shader) -> Vec<Env> {
+        let chosen = |seed| Env::with_fuel(Env::from_seeds(&env_seeds(seed, self.runs)), self.fuel);
+        let retries = (1..=RETRIES).map(|retry| chosen(program_seed(seed, retry)));
+        let find = || {
+            let decoded = interp::nir::Decoded::new(shader).ok()?;
+            let mut scratch = Scratch::default();
+            let mut ends = |env: &Env| decoded.run(env, env.fuel(), &mut scratch).end == End::Finished;
+            std::iter::once(chosen(seed)).chain(retries).find(|envs| envs.iter().any(&mut ends))
+        };
+        // A panic of the interpreter is seen again, and reported, where the program is checked.
+        catch(find).ok().flatten().unwrap_or_else(|| chosen(seed))
+    }
+
     fn check(&self, checker: &mut Checker, shader: &Shader, envs: &[Env]) -> ProgramReport {
         let mut change = self.plant.map(PlantedBug::change);
         checker.program(shader, envs, plant_of(&mut change))
@@ -228,7 +251,7 @@ impl Campaign {
         let Finding { profile, seed, registers, plant, .. } = *finding;
         let envs = match finding.env {
             Some(env) => vec![env.clone()],
-            None => Env::from_seeds(&env_seeds(seed, self.runs)),
+            None => self.envs(seed, &finding.generated.shader),
         };
         let options = Options { registers, ..self.options };
         let origin = ProgramOrigin::Seed { seed, profile };
@@ -269,7 +292,7 @@ impl Campaign {
                 let elapsed = cpu.elapsed();
                 let registers = self.registers.of(profile, seed);
                 checker.set_registers(registers);
-                let envs = Env::from_seeds(&env_seeds(seed, self.runs));
+                let envs = self.envs(seed, &generated.shader);
                 let mut change = self.plant.map(PlantedBug::change);
                 let (shader, plant) = (&generated.shader, plant_of(&mut change));
                 let verification = self.engines.verify(&mut checker, shader, plant, envs, None);
@@ -335,6 +358,7 @@ mod tests {
             time: None,
             jobs: 1,
             runs: 1,
+            fuel: None,
             keep_going: true,
             refusals: false,
             engines: Engines {

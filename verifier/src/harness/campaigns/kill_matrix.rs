@@ -228,7 +228,7 @@ mod tests {
         let mutants = Mutants::new(1, 40, &machine).take(120);
         // The fast engines; `tests/proofs` has the other one.
         let panel = Engines { kinds: vec![EngineKind::Interpreter, EngineKind::Registers], ..Engines::default() };
-        ask_all(mutants, &machine, &panel, 2, &AtomicBool::new(false), &mut each);
+        ask_all(mutants, &machine, &panel, 2, None, &AtomicBool::new(false), &mut each);
         kinds.sort_unstable();
         let again: Vec<_> = (0..)
             .zip(Mutants::new(1, 40, &machine).take(120))

@@ -16,7 +16,6 @@ use crate::harness::reduce::combined::CombinedReduction;
 use crate::harness::reduce::{Failure, Oracle};
 use crate::programs::generator::Profile;
 use crate::programs::planted_bugs::PlantedBug;
-use crate::programs::seeds::env_seeds;
 use crate::semantics::environment::env::Env;
 
 /// A program in which a campaign has found a planted bug.
@@ -38,8 +37,16 @@ pub struct Found {
     pub envs: Vec<Env>,
 }
 
-/// Runs a campaign over all profiles until a bug is found in `programs` programs, or `limit` of CPU time is used up.
-pub fn find(plant: &'static PlantedBug, target: Target, seed: u64, programs: usize, limit: Duration) -> Vec<Found> {
+/// Runs a campaign over all profiles until a bug is found in `programs` programs, or `limit` of CPU time is used up. Runs have that fuel, if it
+/// is given.
+pub fn find(
+    plant: &'static PlantedBug,
+    target: Target,
+    seed: u64,
+    programs: usize,
+    limit: Duration,
+    fuel: Option<u64>,
+) -> Vec<Found> {
     let campaign = Campaign {
         target,
         seed,
@@ -49,6 +56,7 @@ pub fn find(plant: &'static PlantedBug, target: Target, seed: u64, programs: usi
         time: None,
         jobs: 1,
         runs: 1,
+        fuel,
         keep_going: true,
         refusals: false,
         registers: Limits::Fixed(RegisterLimit::Target),
@@ -69,7 +77,7 @@ pub fn find(plant: &'static PlantedBug, target: Target, seed: u64, programs: usi
                 seed: finding.seed,
                 time: ThreadTime::now().as_duration(),
                 shader: finding.generated.shader.clone(),
-                envs: env_seeds(finding.seed, 1).into_iter().map(Env::from_seed).collect(),
+                envs: campaign.envs(finding.seed, &finding.generated.shader),
             });
             over.store(all.len() == programs, Ordering::Relaxed);
         }
@@ -98,7 +106,7 @@ impl ReductionOutcome {
     pub fn result(&self) -> String {
         let CombinedReduction { reduced, env, target, options } = &self.whole;
         let env = env.as_ref().map(Env::to_json).unwrap_or_default();
-        format!("{}{env}\n{} {options:?}\n", text::write(&reduced.shader), target.name)
+        format!("{}{env}\n{} {options:?}\n", text::write(&reduced.program), target.name)
     }
 }
 
@@ -112,7 +120,7 @@ impl Found {
         let whole = combined::run(&self.shader, &mut oracle, jobs, &options, &mut |_| true).ok()?;
         let time = start.elapsed();
         let envs: Vec<Env> = whole.env.iter().cloned().collect();
-        let again = Oracle::find(whole.target, whole.options, &whole.reduced.shader, &envs, plant);
+        let again = Oracle::find(whole.target, whole.options, &whole.reduced.program, &envs, plant);
         let same = again.is_some_and(|again| again.failure() == oracle.failure());
         whole.reduced.minimal.then(|| ReductionOutcome { failure: oracle.failure().clone(), whole, time, same })
     }

@@ -4,12 +4,10 @@
 //! are those of the program before the next one. Boundaries that a prover has settled are not run ([`Next`]); the last
 //! program always is, so that the proofs are tested together.
 
-use super::interpreter::{
-    DEFAULT_FUEL, Refutation, SourceRuns, beside_driver, compare_runs, source_run, source_runs, target_fuel,
-};
+use super::interpreter::{Refutation, SourceRuns, beside_driver, compare_runs, source_run, source_runs, target_fuel};
 use crate::harness::check::{StageSnapshots, Unknown, Unsupported, Verdict, hook_of, postconditions};
 use crate::semantics::Snapshot;
-use crate::semantics::environment::env::Env;
+use crate::semantics::environment::env::{DEFAULT_FUEL, Env};
 use crate::semantics::header::{Header, HeaderDifference};
 use crate::semantics::interp;
 use crate::semantics::interp::{Compared, Difference, End, Outcome, Scratch};
@@ -190,7 +188,7 @@ impl Checker {
         &mut self.scratch
     }
 
-    /// Sets the fuel of source runs.
+    /// Sets the fuel of source runs in environments that have none of their own.
     pub fn with_fuel(mut self, fuel: u64) -> Self {
         self.fuel = fuel;
         self
@@ -331,7 +329,10 @@ impl Checker {
                 let params = &program.consts.driver_params;
                 let with_words = |env: &Env| env.with_driver_words(decoded.launch(), params);
                 envs = beside.get_or_init(|| envs.iter().map(with_words).collect::<Vec<Env>>());
-                let mut run = |env| source_run(&mut self.scratch, |scratch| decoded.run(env, self.fuel, scratch));
+                let fuel = self.fuel;
+                let mut run = |env: &Env| {
+                    source_run(&mut self.scratch, |scratch| decoded.run(env, env.fuel.unwrap_or(fuel), scratch))
+                };
                 previous = envs.iter().map(&mut run).collect();
             }
             let mut compared = match changed(&mut header, compilation.program()) {
@@ -435,7 +436,7 @@ impl Checker {
         let ProgramRef::Ir3(program) = compilation.program() else { return false };
         let Ok(after) = interp::ir3::Decoded::new(program, &self.target) else { return false };
         for env in envs {
-            let mut outcome = source.run(env, self.fuel, &mut self.scratch);
+            let mut outcome = source.run(env, env.fuel.unwrap_or(self.fuel), &mut self.scratch);
             match outcome.end {
                 End::Finished => {}
                 End::OutOfFuel => continue,
@@ -468,10 +469,10 @@ impl Checker {
     }
 
     fn run_nir(&mut self, shader: &nir::Shader, envs: &[Env]) -> Result<Vec<Outcome>, interp::Unsupported> {
-        let decoded = interp::nir::Decoded::new(shader)?;
+        let (decoded, fuel) = (interp::nir::Decoded::new(shader)?, self.fuel);
         Ok(envs
             .iter()
-            .map(|env| source_run(&mut self.scratch, |scratch| decoded.run(env, self.fuel, scratch)))
+            .map(|env| source_run(&mut self.scratch, |scratch| decoded.run(env, env.fuel.unwrap_or(fuel), scratch)))
             .collect())
     }
 

@@ -177,6 +177,11 @@ impl Engines {
         self.smt.cache.as_ref()?.failure()
     }
 
+    /// The reason why a query could not be written to its folder, if that has happened.
+    pub fn query_failure(&self) -> Option<&str> {
+        self.smt.emit.as_ref()?.failure()
+    }
+
     fn engine(&self, kind: EngineKind) -> &dyn Engine {
         match kind {
             EngineKind::Interpreter => &Interpreter,

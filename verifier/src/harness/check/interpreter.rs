@@ -3,7 +3,7 @@
 use crate::harness::check::{Unknown, Verdict};
 use crate::semantics::Snapshot;
 use crate::semantics::arithmetic::rounding;
-use crate::semantics::environment::env::Env;
+use crate::semantics::environment::env::{DEFAULT_FUEL, Env};
 use crate::semantics::header;
 use crate::semantics::interp;
 use crate::semantics::interp::{Compared, Difference, End, Outcome, Scratch};
@@ -37,9 +37,6 @@ pub struct SourceRuns {
     /// Runs that used up their fuel.
     pub out_of_fuel: u32,
 }
-
-/// The number of instructions of a wave after which a source run is aborted.
-pub const DEFAULT_FUEL: u64 = 200_000;
 
 /// A target may execute this many instructions for each one of its source, and [`FUEL_SLACK`] more. No stage comes near
 /// that, so a target that uses it up does not terminate.
@@ -186,8 +183,10 @@ fn try_compare(
         envs = &beside;
     }
     let source = runner(before, target)?;
-    let mut outcomes: Vec<Outcome> =
-        envs.iter().map(|env| source_run(&mut scratch, |scratch| source(env, fuel, scratch))).collect();
+    let mut outcomes: Vec<Outcome> = envs
+        .iter()
+        .map(|env| source_run(&mut scratch, |scratch| source(env, env.fuel.unwrap_or(fuel), scratch)))
+        .collect();
     let (_, vacuous) = source_runs(&outcomes);
     let run = runner(after, target)?;
     Ok(compare_runs(envs, &mut outcomes, &vacuous, &mut scratch, run).unwrap_or_else(|(i, difference)| {

@@ -15,10 +15,11 @@ mod tally;
 mod verdict;
 mod verification;
 
+pub use crate::semantics::environment::env::DEFAULT_FUEL;
 pub use checker::{Checker, NirPlant, Plant, ProgramReport, Spills, Times, plant_of};
 pub use engine::{Answer, COMPILER, Engine, EngineKind, Engines, Interpreter, Registers, contradiction, proofs};
 pub(crate) use interpreter::target_fuel;
-pub use interpreter::{DEFAULT_FUEL, Refutation, SourceRuns, compare_snapshots, run_snapshot};
+pub use interpreter::{Refutation, SourceRuns, compare_snapshots, run_snapshot};
 pub use sensitivity::{Sensitivity, SensitivityProbe, SiteCount};
 pub use smt::Smt;
 pub(crate) use snapshots::hook_of;

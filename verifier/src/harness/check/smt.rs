@@ -9,13 +9,11 @@ use crate::prove::lemmas;
 use crate::prove::simulation;
 use crate::prove::simulation::{Limits, SimulationFailure};
 use crate::prove::solver::cache::{Cache, VerdictKey};
-use crate::prove::solver::smtlib::Recording;
+use crate::prove::solver::smtlib::{QueryFolder, Recording};
 use crate::prove::solver::{Floats, Solver, Z3};
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use ir3_compiler::target::Target;
-use std::io;
-use std::path::{Path, PathBuf};
 
 /// The number of environments in which both sides are run if there is no proof.
 const ATTACKS: u64 = 40;
@@ -30,7 +28,7 @@ pub struct Smt {
     /// The meaning of float operations.
     pub floats: Floats,
     /// The folder for queries.
-    pub emit: Option<PathBuf>,
+    pub emit: Option<QueryFolder>,
     /// The folder of cached proofs.
     pub cache: Option<Cache>,
 }
@@ -48,10 +46,7 @@ impl Smt {
         }
         let mut solver: Box<dyn Solver> = match &self.emit {
             None => Box::new(Z3 { floats: self.floats }),
-            Some(folder) => match Recording::new(Z3 { floats: self.floats }, folder, self.floats) {
-                Ok(recording) => Box::new(recording),
-                Err(error) => return Verdict::Unknown(Unknown::Unsupported(failed("make", folder, &error).into())),
-            },
+            Some(folder) => Box::new(Recording::new(Z3 { floats: self.floats }, folder, self.floats)),
         };
         let proof = simulation::prove(before.into(), after.into(), target, &self.limits, &mut *solver);
         // The model of the solver comes last: an input that is named by its seed is preferred.
@@ -81,8 +76,4 @@ impl Smt {
     fn key(&self, before: &Snapshot, after: &Snapshot, target: &Target) -> VerdictKey {
         VerdictKey::of(&[target.name, &format!("{:?}", self.floats), &before.text(), &after.text()])
     }
-}
-
-fn failed(what: &str, path: &Path, error: &io::Error) -> String {
-    format!("cannot {what} {}: {error}", path.display())
 }

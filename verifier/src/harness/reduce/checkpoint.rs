@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ir3_compiler::nir::{Shader, text};
+use super::subject::Subject;
 use serde::{Deserialize, Serialize};
 
 /// A checkpoint that cannot be read or written.
@@ -19,6 +19,15 @@ pub struct CheckpointError {
     cause: io::Error,
 }
 
+impl CheckpointError {
+    /// Returns true if it cannot be written.
+    pub fn is_of_write(&self) -> bool {
+        self.what == WRITTEN
+    }
+}
+
+const WRITTEN: &str = "written";
+
 #[derive(Serialize, Deserialize)]
 struct Checkpoint {
     /// The original program.
@@ -28,7 +37,7 @@ struct Checkpoint {
 }
 
 /// Returns the reduced version of `input`, if the file exists and belongs to `input`.
-pub(super) fn read(path: &Path, input: &Shader) -> Result<Option<Shader>, CheckpointError> {
+pub(super) fn read<S: Subject>(path: &Path, input: &S) -> Result<Option<S>, CheckpointError> {
     let content = match fs::read_to_string(path) {
         Ok(content) => content,
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -38,15 +47,15 @@ pub(super) fn read(path: &Path, input: &Shader) -> Result<Option<Shader>, Checkp
         let cause = io::Error::new(io::ErrorKind::InvalidData, "found something else than a checkpoint of a reduction");
         return Err(CheckpointError { path: path.to_owned(), what: "read", cause });
     };
-    if checkpoint.input != text::write(input) {
+    if checkpoint.input != input.text() {
         return Ok(None);
     }
-    Ok(text::read(&checkpoint.reached).ok())
+    Ok(input.read(&checkpoint.reached))
 }
 
 /// Saves the reduced version of `input`.
-pub(super) fn write(path: &Path, input: &Shader, reached: &Shader) -> Result<(), CheckpointError> {
-    let checkpoint = Checkpoint { input: text::write(input), reached: text::write(reached) };
+pub(super) fn write<S: Subject>(path: &Path, input: &S, reached: &S) -> Result<(), CheckpointError> {
+    let checkpoint = Checkpoint { input: input.text(), reached: reached.text() };
     let mut partial = path.as_os_str().to_owned();
     // The process id tells a cleanup whether the file is still being written.
     partial.push(format!(".{}.partial", std::process::id()));
@@ -55,5 +64,5 @@ pub(super) fn write(path: &Path, input: &Shader, reached: &Shader) -> Result<(),
         fs::write(&partial, serde_json::to_string(&checkpoint)?)?;
         fs::rename(&partial, path)
     };
-    save().map_err(|cause: io::Error| CheckpointError { path: path.to_owned(), what: "written", cause })
+    save().map_err(|cause: io::Error| CheckpointError { path: path.to_owned(), what: WRITTEN, cause })
 }

@@ -46,7 +46,7 @@ pub fn run(
     loop {
         let mut oracles: Vec<Oracle> = (0..jobs.max(1)).map(|_| oracle.fork()).collect();
         let mut same: Vec<_> = oracles.iter_mut().map(|oracle| |shader: &Shader| oracle.same(shader)).collect();
-        let start = best.as_ref().map_or(shader, |best| &best.shader);
+        let start = best.as_ref().map_or(shader, |best| &best.program);
         let before = best.as_ref().map(|best| best.progress.clone());
         let add = |new: &Progress| match &before {
             None => new.clone(),
@@ -58,7 +58,7 @@ pub fn run(
         reduced.progress = add(&reduced.progress);
         iterations += 1;
         let goes_on = reduced.reproduced && reduced.minimal && iterations < ITERATIONS;
-        let shader = reduced.shader.clone();
+        let shader = reduced.program.clone();
         best = Some(reduced);
         // The checkpoint belongs to the original program only.
         options.checkpoint = None;

@@ -10,9 +10,10 @@ use ir3_compiler::nir::{Shader, validate};
 
 use super::checkpoint::{self, CheckpointError};
 use super::clean::{compact, remove_dead_code};
-use super::edit::{Edit, ProgramView};
+use super::edit::Edit;
 use super::size::Size;
-use super::steps::{KINDS, StepKind, Steps, shuffle};
+use super::steps::shuffle;
+use super::subject::{Kind, Subject};
 use crate::programs::generator::{Choices, Seeded};
 
 /// Options of a reduction.
@@ -39,10 +40,10 @@ pub struct Progress {
 
 /// The result of a reduction.
 #[derive(Clone, Debug)]
-pub struct Reduced {
-    /// The reduced program.
-    pub shader: Shader,
-    /// True if the original program fails. Otherwise `shader` is the original program.
+pub struct Reduced<S = Shader> {
+    /// The reduced program, or programs.
+    pub program: S,
+    /// True if the original program fails. Otherwise `program` is the original program.
     pub reproduced: bool,
     /// True if no known step makes the program smaller; false if the reduction was interrupted or `candidates` were
     /// used up.
@@ -56,84 +57,95 @@ pub struct Reduced {
 ///
 /// # Errors
 /// If the checkpoint cannot be read or written.
-pub fn run(
-    shader: &Shader,
-    same: &mut dyn FnMut(&Shader) -> bool,
+pub fn run<S: Subject>(
+    program: &S,
+    same: &mut dyn FnMut(&S) -> bool,
     options: &Options,
     progress: &mut dyn FnMut(&Progress) -> bool,
-) -> Result<Reduced, CheckpointError> {
-    reduce(shader, FailureTest::Alone(same), options, progress)
+) -> Result<Reduced<S>, CheckpointError> {
+    reduce(program, FailureTest::Alone(same), options, &mut |state, _| progress(state))
 }
 
 /// Reduces a program with one thread for each element of `same`, which must all be the same function.
 ///
 /// # Errors
 /// If the checkpoint cannot be read or written.
-pub fn run_parallel<F: FnMut(&Shader) -> bool + Send>(
-    shader: &Shader,
+pub fn run_parallel<S: Subject, F: FnMut(&S) -> bool + Send>(
+    program: &S,
     same: &mut [F],
     options: &Options,
     progress: &mut dyn FnMut(&Progress) -> bool,
-) -> Result<Reduced, CheckpointError> {
-    let many = same.iter_mut().map(|f| f as &mut (dyn FnMut(&Shader) -> bool + Send)).collect();
-    reduce(shader, FailureTest::Together(many), options, progress)
+) -> Result<Reduced<S>, CheckpointError> {
+    run_watched(program, same, options, &mut |state, _| progress(state))
 }
+
+/// Like [`run_parallel`]; `progress` gets the program that has been reached, too.
+///
+/// # Errors
+/// If the checkpoint cannot be read or written.
+pub fn run_watched<S: Subject, F: FnMut(&S) -> bool + Send>(
+    program: &S,
+    same: &mut [F],
+    options: &Options,
+    progress: &mut Watch<'_, S>,
+) -> Result<Reduced<S>, CheckpointError> {
+    let many = same.iter_mut().map(|f| f as &mut (dyn FnMut(&S) -> bool + Send)).collect();
+    reduce(program, FailureTest::Together(many), options, progress)
+}
+
+/// Gets the progress, and the program that has been reached; stops the reduction by returning false.
+pub type Watch<'a, S> = dyn FnMut(&Progress, &S) -> bool + 'a;
 
 /// The test for "fails in the same way", for one thread or for several.
-enum FailureTest<'a> {
-    Alone(&'a mut dyn FnMut(&Shader) -> bool),
-    Together(Vec<&'a mut (dyn FnMut(&Shader) -> bool + Send)>),
+enum FailureTest<'a, S> {
+    Alone(&'a mut dyn FnMut(&S) -> bool),
+    Together(Vec<&'a mut (dyn FnMut(&S) -> bool + Send)>),
 }
 
-impl FailureTest<'_> {
+impl<S> FailureTest<'_, S> {
     /// Tests one program.
-    fn run(&mut self, shader: &Shader) -> bool {
+    fn run(&mut self, program: &S) -> bool {
         match self {
-            FailureTest::Alone(same) => same(shader),
-            FailureTest::Together(many) => many.first_mut().is_some_and(|same| same(shader)),
+            FailureTest::Alone(same) => same(program),
+            FailureTest::Together(many) => many.first_mut().is_some_and(|same| same(program)),
         }
     }
 }
 
-fn reduce<'a>(
-    input: &'a Shader,
-    mut test: FailureTest<'a>,
+fn reduce<'a, S: Subject>(
+    input: &'a S,
+    mut test: FailureTest<'a, S>,
     options: &'a Options,
-    progress: &'a mut dyn FnMut(&Progress) -> bool,
-) -> Result<Reduced, CheckpointError> {
-    let limit = Size::of(input).instructions;
-    let mut state = Progress { kind: "start", size: Size::of(input), candidates: 0, taken: 0 };
+    progress: &'a mut Watch<'a, S>,
+) -> Result<Reduced<S>, CheckpointError> {
+    let limit = input.size().instructions;
+    let mut state = Progress { kind: "start", size: input.size(), candidates: 0, taken: 0 };
     let unchanged =
-        |state: Progress, reproduced| Reduced { shader: input.clone(), reproduced, minimal: false, progress: state };
-    if validate(input).is_err() {
-        return Ok(unchanged(state, false));
-    }
-    let mut start = compact(input);
+        |state: Progress, reproduced| Reduced { program: input.clone(), reproduced, minimal: false, progress: state };
+    let Some(mut start) = input.finished() else { return Ok(unchanged(state, false)) };
     let saved = match &options.checkpoint {
         Some(path) => checkpoint::read(path, input)?,
         None => None,
     };
-    if let Some(saved) = saved
-        && validate(&saved).is_ok()
-        && Size::of(&saved) <= Size::of(input)
+    if let Some(saved) = saved.and_then(|saved| saved.finished())
+        && saved.size() <= input.size()
         && test.run(&saved)
     {
-        start = compact(&saved);
+        start = saved;
     } else if !test.run(&start) {
         // The failure depends on the numbering, or there is none.
         let reproduced = test.run(input);
         return Ok(unchanged(state, reproduced));
     }
     // Every step removes dead code, unless the failure depends on it.
-    let mut edit = Edit::new(start.clone());
-    remove_dead_code(&mut edit);
-    let alive = compact(&edit.shader);
-    let sweep = test.run(&alive);
+    let alive = start.swept().finished().filter(|alive| test.run(alive));
     state.candidates += 1;
-    let current = if sweep { alive } else { start };
-    state.size = Size::of(&current);
+    let sweep = alive.is_some();
+    let current = alive.unwrap_or(start);
+    state.size = current.size();
     let mut search = ProgramSearch {
         test,
+        kinds: input.kinds(),
         current,
         limit,
         sweep,
@@ -151,7 +163,7 @@ fn reduce<'a>(
         minimal = search.exhaust()?;
     }
     minimal &= !search.stopped;
-    Ok(Reduced { shader: search.current, reproduced: true, minimal, progress: search.state })
+    Ok(Reduced { program: search.current, reproduced: true, minimal, progress: search.state })
 }
 
 /// No walk is done for programs of up to this number of instructions: they are easy to read as they are.
@@ -173,7 +185,7 @@ fn proposals(instructions: u32) -> usize {
 }
 
 /// Applies random changes that need not make the program smaller. `None` if nothing has changed, or it is not valid.
-fn shuffled(base: &Shader, number: usize, sweep: bool) -> Option<Shader> {
+pub(super) fn shuffled(base: &Shader, number: usize, sweep: bool) -> Option<Shader> {
     let mut choices = Seeded::new(number as u64);
     let mut edit = Edit::new(base.clone());
     let changes = 1 + choices.below(4).saturating_sub(1);
@@ -191,10 +203,11 @@ fn shuffled(base: &Shader, number: usize, sweep: bool) -> Option<Shader> {
     (candidate != *base && validate(&candidate).is_ok()).then_some(candidate)
 }
 
-struct ProgramSearch<'a> {
-    test: FailureTest<'a>,
-    input: &'a Shader,
-    current: Shader,
+struct ProgramSearch<'a, S> {
+    test: FailureTest<'a, S>,
+    kinds: Vec<Kind>,
+    input: &'a S,
+    current: S,
     /// The greatest number of instructions of a candidate.
     limit: u32,
     /// Remove dead code from candidates.
@@ -204,24 +217,24 @@ struct ProgramSearch<'a> {
     /// On a walk, the number of instructions at its start.
     least: Option<u32>,
     /// The start of the last walk that found nothing.
-    walked: Option<Shader>,
+    walked: Option<S>,
     options: &'a Options,
-    progress: &'a mut dyn FnMut(&Progress) -> bool,
+    progress: &'a mut Watch<'a, S>,
     state: Progress,
     stopped: bool,
 }
 
-impl ProgramSearch<'_> {
+impl<S: Subject> ProgramSearch<'_, S> {
     /// Tries all kinds in turn until none of them succeeds. Returns false if the search was stopped before.
     fn exhaust(&mut self) -> Result<bool, CheckpointError> {
         loop {
             let mut any = false;
-            for kind in KINDS {
+            for kind in 0..self.kinds.len() {
                 while self.pass(kind)? {
                     any = true;
                     // Cheap kinds that remove much are repeated at once; the others wait until all kinds have been
                     // tried.
-                    if !kind.together {
+                    if !self.kinds[kind].together {
                         break;
                     }
                 }
@@ -236,14 +249,15 @@ impl ProgramSearch<'_> {
     }
 
     /// Tries the steps of one kind: all together, halves, quarters, one by one. Returns true if any was taken.
-    fn pass(&mut self, kind: &StepKind) -> Result<bool, CheckpointError> {
-        self.state.kind = kind.name;
+    fn pass(&mut self, kind: usize) -> Result<bool, CheckpointError> {
+        let Kind { name, together } = self.kinds[kind];
+        self.state.kind = name;
         // Steps refer to entities by the numbers of the program that they were listed for, so that program is edited
         // throughout; the test receives a compacted copy.
         let mut base = self.current.clone();
-        let steps = (kind.list)(&ProgramView::new(&base));
+        let steps = base.list(kind);
         let mut left: Vec<usize> = (0..steps.len()).collect();
-        let mut size = if kind.together { steps.len() } else { 1 };
+        let mut size = if together { steps.len() } else { 1 };
         let mut any = false;
         while size > 0 {
             let mut at = 0;
@@ -300,8 +314,8 @@ impl ProgramSearch<'_> {
         while proposal < proposals {
             let (base, sweep) = (self.current.clone(), self.sweep);
             let make = |number: usize| {
-                let candidate = shuffled(&base, proposal + number, sweep)?;
-                (Size::of(&candidate).instructions <= least + SLACK).then_some(((), candidate))
+                let candidate = base.shuffled(proposal + number, sweep)?;
+                (candidate.size().instructions <= least + SLACK).then_some(((), candidate))
             };
             let Some((number, (), candidate)) = self.first_of(proposals - proposal, &make) else { break };
             proposal += number + 1;
@@ -321,9 +335,9 @@ impl ProgramSearch<'_> {
     }
 
     /// Accepts a candidate.
-    fn take(&mut self, candidate: Shader) -> Result<(), CheckpointError> {
+    fn take(&mut self, candidate: S) -> Result<(), CheckpointError> {
         self.current = candidate;
-        self.state.size = Size::of(&self.current);
+        self.state.size = self.current.size();
         // Intermediate programs of a walk are not saved.
         if self.least.is_some_and(|least| self.state.size.instructions >= least) {
             return Ok(());
@@ -332,38 +346,23 @@ impl ProgramSearch<'_> {
         if let Some(path) = &self.options.checkpoint {
             checkpoint::write(path, self.input, &self.current)?;
         }
-        self.stopped |= !(self.progress)(&self.state);
+        self.stopped |= !(self.progress)(&self.state, &self.current);
         Ok(())
     }
 
     /// Finds the first group whose steps, applied together, give a smaller program that fails: its number, the edited
     /// program, and its compacted copy.
-    fn first(
-        &mut self,
-        base: &Shader,
-        steps: &Steps,
-        left: &[usize],
-        groups: &[Range<usize>],
-    ) -> Option<(usize, Shader, Shader)> {
+    fn first(&mut self, base: &S, steps: &[S::Step], left: &[usize], groups: &[Range<usize>]) -> Option<(usize, S, S)> {
         let (size, limit, sweep, coarse) = (self.state.size, self.limit, self.sweep, self.coarse);
         let make = |group: usize| {
-            let mut edit = Edit::new(base.clone());
-            let mut changed = false;
-            for &step in &left[groups[group].clone()] {
-                changed |= steps[step].apply(&mut edit);
-            }
-            if !changed {
-                return None;
-            }
-            if sweep {
-                remove_dead_code(&mut edit);
-            }
-            let new = Size::of(&edit.shader);
+            let group: Vec<&S::Step> = left[groups[group].clone()].iter().map(|&step| &steps[step]).collect();
+            let edited = base.edited(&group, sweep)?;
+            let new = edited.size();
             if new >= size || new.instructions > limit || (coarse && new.instructions == size.instructions) {
                 return None;
             }
-            let candidate = compact(&edit.shader);
-            validate(&candidate).is_ok().then_some((edit.shader, candidate))
+            let candidate = edited.finished()?;
+            Some((edited, candidate))
         };
         self.first_of(groups.len(), &make)
     }
@@ -373,8 +372,8 @@ impl ProgramSearch<'_> {
     fn first_of<T: Send>(
         &mut self,
         count: usize,
-        make: &(dyn Fn(usize) -> Option<(T, Shader)> + Sync),
-    ) -> Option<(usize, T, Shader)> {
+        make: &(dyn Fn(usize) -> Option<(T, S)> + Sync),
+    ) -> Option<(usize, T, S)> {
         let budget = self.options.candidates.map_or(u64::MAX, |all| all.saturating_sub(self.state.candidates));
         if budget == 0 {
             self.stopped = true;
@@ -392,7 +391,7 @@ impl ProgramSearch<'_> {
                     if same(&candidate) {
                         return Some((number, edited, candidate));
                     }
-                    if self.state.candidates.is_multiple_of(64) && !(self.progress)(&self.state) {
+                    if self.state.candidates.is_multiple_of(64) && !(self.progress)(&self.state, &self.current) {
                         self.stopped = true;
                         return None;
                     }
@@ -408,7 +407,7 @@ impl ProgramSearch<'_> {
                     numbers: Mutex::default(),
                     found: Mutex::new(None),
                 };
-                let work = |same: &mut (dyn FnMut(&Shader) -> bool + Send), watch: &mut dyn FnMut(u64) -> bool| {
+                let work = |same: &mut (dyn FnMut(&S) -> bool + Send), watch: &mut dyn FnMut(u64) -> bool| {
                     let mut numbers = Vec::new();
                     loop {
                         let number = shared.next.fetch_add(1, Ordering::Relaxed);
@@ -436,7 +435,7 @@ impl ProgramSearch<'_> {
                     shared.numbers.lock().unwrap_or_else(PoisonError::into_inner).extend(numbers);
                 };
                 let (mine, others) = many.split_first_mut()?;
-                let (state, progress) = (&self.state, &mut self.progress);
+                let (state, current, progress) = (&self.state, &self.current, &mut self.progress);
                 std::thread::scope(|scope| {
                     for same in others {
                         let work = &work;
@@ -449,7 +448,7 @@ impl ProgramSearch<'_> {
                             return true;
                         }
                         last = tested;
-                        progress(&Progress { candidates: state.candidates + tested, ..state.clone() })
+                        progress(&Progress { candidates: state.candidates + tested, ..state.clone() }, current)
                     });
                 });
                 let found = shared.found.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -466,12 +465,12 @@ impl ProgramSearch<'_> {
 }
 
 /// The state that the threads of one search share.
-struct Shared<T> {
+struct Shared<T, S> {
     next: AtomicUsize,
     best: AtomicUsize,
     tested: AtomicU64,
     stop: AtomicBool,
     /// The numbers of the candidates that were tested.
     numbers: Mutex<Vec<usize>>,
-    found: Mutex<Option<(usize, T, Shader)>>,
+    found: Mutex<Option<(usize, T, S)>>,
 }

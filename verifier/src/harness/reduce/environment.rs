@@ -18,7 +18,6 @@ use std::fmt::Display;
 use ir3_compiler::ir3::SystemValue;
 use ir3_compiler::nir::{InstrData, InterpMode, Intrinsic, IntrinsicOp, Shader, Stage};
 
-use crate::harness::check::DEFAULT_FUEL;
 use crate::semantics::environment::env::{CONST_WORDS, Env, Launch, system_value_of};
 use crate::semantics::interp;
 use crate::semantics::interp::Scratch;
@@ -208,7 +207,7 @@ fn reads_memory(shader: &Shader) -> bool {
 fn touched(env: &Env, shader: &Shader) -> Vec<ReadInput> {
     let run = || {
         let mut scratch = Scratch::default();
-        interp::nir::Decoded::new(shader).ok()?.run(env, DEFAULT_FUEL, &mut scratch);
+        interp::nir::Decoded::new(shader).ok()?.run(env, env.fuel(), &mut scratch);
         Some(scratch.memory.touched())
     };
     let touched = catch(run).ok().flatten().unwrap_or_default();

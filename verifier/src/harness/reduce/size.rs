@@ -91,8 +91,23 @@ impl Size {
     }
 }
 
+impl std::ops::Add for Size {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            instructions: self.instructions + other.instructions,
+            work: self.work + other.work,
+            operands: self.operands + other.operands,
+            bits: self.bits + other.bits,
+            constants: self.constants + other.constants,
+            attributes: self.attributes + other.attributes,
+        }
+    }
+}
+
 /// The complexity of a constant, from simple to complex: 0, 1, a power of two, a simple float, any other.
-fn complexity(value: u64) -> u32 {
+pub(super) fn complexity(value: u64) -> u32 {
     match value {
         0 => 0,
         1 => 1,

@@ -1,9 +1,12 @@
 //! Loads programs from files.
 
-use crate::programs::mesa::input::{FilePosition, InputError, InputKind, Source};
-use crate::programs::mesa::log::Log;
+use crate::programs::mesa::input::{FilePosition, InputError, InputKind, Lines, Source, is_headline};
+use crate::programs::mesa::log::{self, LogReader, Section, SectionKind};
 use crate::semantics::Snapshot;
+use ir3_compiler::log_line::LogLine;
 use ir3_compiler::{ir3, nir, target::Target};
+use std::collections::VecDeque;
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 /// A program with the name that reports use.
@@ -44,52 +47,166 @@ impl Unread {
     }
 }
 
-/// Returns the texts of a file: one of a `.nir` or `.ir3` text, one for each final-form nir of a log. The GPU is the given one; otherwise the
-/// default one of the generation that a log names, or of all.
+/// The texts of a file, as they come: one of a `.nir` or `.ir3` text, one for each final-form nir of a log. The GPU is the given one; otherwise
+/// the default one of the generation that a log names, or of all.
 ///
-/// # Errors
-/// If the file cannot be read, or is of another kind, or is the log of another generation than that of the given GPU.
-pub fn unread(path: &Path, gpu: Option<Target>) -> Result<Vec<Unread>, InputError> {
-    texts_of(Source::read(path)?, gpu)
+/// A log is read only as far as the next program needs: up to the line after it that names the generation. So what a pipe has brought is there at
+/// once. An error is the last item: the file cannot be read, or is of another kind, or is the log of another generation than that of the GPU.
+pub fn unread(path: &Path, gpu: Option<Target>) -> impl Iterator<Item = Result<Unread, InputError>> + Send + use<> {
+    let mut texts = match Lines::open(path) {
+        Ok(lines) => Ok(Texts::new(lines, gpu)),
+        Err(error) => Err(Some(error)),
+    };
+    std::iter::from_fn(move || match &mut texts {
+        Ok(reader) => match reader.next_text() {
+            Ok(text) => text.map(Ok),
+            Err(error) => {
+                texts = Err(None);
+                Some(Err(error))
+            }
+        },
+        Err(error) => error.take().map(Err),
+    })
 }
 
-fn texts_of(Source { path, kind, text }: Source, gpu: Option<Target>) -> Result<Vec<Unread>, InputError> {
-    let name = path.display().to_string();
-    if kind != InputKind::Log {
-        let target = gpu.unwrap_or_default();
-        return Ok(vec![Unread { path, name, is_nir: kind == InputKind::Nir, text, skipped: 0, target }]);
-    }
-    let log = Log::read(&path, &text)?;
-    let target = target_of(&path, &log, gpu)?;
-    let sections = log.nir(&path)?;
-    let many = sections.len() > 1;
-    let unread = sections.iter().enumerate().map(|(i, section)| Unread {
-        path: path.clone(),
-        name: if many { format!("{name}#{i}") } else { name.clone() },
-        is_nir: true,
-        text: section.text.clone(),
-        skipped: section.first_line - 1,
-        target,
-    });
-    Ok(unread.collect())
+/// The texts of a file, while it is read.
+struct Texts {
+    lines: Lines,
+    /// The reader of a log; `None` while the kind of the file is not known to be that.
+    log: Option<LogReader>,
+    /// The text so far, until the kind is known.
+    head: String,
+    /// Programs that have been read and wait for the line that names their generation. (The first one waits for the second, too: only one of
+    /// several has a number.)
+    waiting: VecDeque<Section>,
+    /// The number of programs so far, and of those that a generation was named after.
+    programs: usize,
+    confirmed: usize,
+    returned: usize,
+    target: Option<Target>,
+    ended: bool,
+    /// True while there is nothing but blanks.
+    blank: bool,
 }
 
-/// The GPU of a log.
-fn target_of(path: &Path, log: &Log, gpu: Option<Target>) -> Result<Target, InputError> {
-    let mut target = gpu;
-    for (line, generation) in log.generations() {
-        let expected = target.get_or_insert_with(|| Target::of_generation(generation));
-        if expected.generation != generation {
-            let place = FilePosition { path: path.to_owned(), line, column: 1 };
-            return Err(InputError::OtherGeneration {
-                place,
-                found: generation,
-                expected: expected.generation,
-                gpu: expected.name,
-            });
+impl Texts {
+    fn new(lines: Lines, gpu: Option<Target>) -> Self {
+        let is_log = InputKind::of_path(&lines.path) == Some(InputKind::Log);
+        let log = is_log.then(|| LogReader::new(&lines.path));
+        let (head, waiting) = (String::new(), VecDeque::new());
+        Self {
+            lines,
+            log,
+            head,
+            waiting,
+            programs: 0,
+            confirmed: 0,
+            returned: 0,
+            target: gpu,
+            ended: false,
+            blank: true,
         }
     }
-    Ok(target.unwrap_or_default())
+
+    fn next_text(&mut self) -> Result<Option<Unread>, InputError> {
+        while !self.ended && !self.is_ready() {
+            match self.lines.next().transpose()? {
+                Some(line) => self.line(&line)?,
+                None => {
+                    self.ended = true;
+                    if let Some(whole) = self.end()? {
+                        return Ok(Some(whole));
+                    }
+                }
+            }
+        }
+        let Some(section) = self.waiting.pop_front() else { return Ok(None) };
+        let (path, number) = (self.lines.path.clone(), self.returned);
+        self.returned += 1;
+        let name = path.display().to_string();
+        Ok(Some(Unread {
+            path,
+            name: if self.is_one_of_several() { format!("{name}#{number}") } else { name },
+            is_nir: true,
+            text: section.text,
+            skipped: section.first_line - 1,
+            target: self.target.unwrap_or_default(),
+        }))
+    }
+
+    /// Returns true if the first program that waits needs no more of the file.
+    fn is_ready(&self) -> bool {
+        !self.waiting.is_empty() && self.is_one_of_several() && self.returned < self.confirmed
+    }
+
+    fn is_one_of_several(&self) -> bool {
+        self.programs + usize::from(self.log.as_ref().is_some_and(LogReader::is_in_nir)) > 1
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), InputError> {
+        self.blank &= line.trim().is_empty();
+        if self.log.is_none() {
+            let by_name = InputKind::of_path(&self.lines.path);
+            self.head.push_str(line);
+            if by_name.is_none() && is_headline(line.trim_end_matches('\n')) {
+                let mut log = LogReader::new(&self.lines.path);
+                let head = std::mem::take(&mut self.head);
+                for line in head.lines() {
+                    let section = log.line(line)?;
+                    self.section(section);
+                }
+                self.log = Some(log);
+            }
+            return Ok(());
+        }
+        let line = line.trim_end_matches('\n');
+        self.check_generation(line)?;
+        let ended = self.log.as_mut().map_or(Ok(None), |log| log.line(line))?;
+        self.section(ended);
+        Ok(())
+    }
+
+    fn section(&mut self, section: Option<Section>) {
+        if let Some(section) = section.filter(|section| matches!(section.kind, SectionKind::NirFinal { .. })) {
+            self.programs += 1;
+            self.waiting.push_back(section);
+        }
+    }
+
+    /// Reads the generation that a line names, if it does.
+    fn check_generation(&mut self, line: &str) -> Result<(), InputError> {
+        let Some(found) = log::generation(&LogLine::of(line).text) else { return Ok(()) };
+        let expected = self.target.get_or_insert_with(|| Target::of_generation(found));
+        if expected.generation != found {
+            let (generation, gpu) = (expected.generation, expected.name);
+            let place = FilePosition { path: self.lines.path.clone(), line: self.lines.number(), column: 1 };
+            return Err(InputError::OtherGeneration { place, found, expected: generation, gpu });
+        }
+        self.confirmed = self.programs;
+        Ok(())
+    }
+
+    /// At the end of the file: its text, if it is no log.
+    fn end(&mut self) -> Result<Option<Unread>, InputError> {
+        let path = self.lines.path.clone();
+        if let Some(log) = self.log.take() {
+            if self.blank {
+                return Err(InputError::Empty { path });
+            }
+            let last = log.end()?;
+            self.section(last);
+            return if self.programs == 0 { Err(InputError::NoNir { path }) } else { Ok(None) };
+        }
+        let source = Source::from_bytes(&path, std::mem::take(&mut self.head).into_bytes())?;
+        Ok(text_of(source, self.target))
+    }
+}
+
+/// The text of a file that is no log.
+fn text_of(Source { path, kind, text }: Source, gpu: Option<Target>) -> Option<Unread> {
+    let name = path.display().to_string();
+    let is_nir = kind == InputKind::Nir;
+    (kind != InputKind::Log).then(|| Unread { path, name, is_nir, text, skipped: 0, target: gpu.unwrap_or_default() })
 }
 
 /// Loads the programs of a file, as [`unread`] finds them.
@@ -97,7 +214,7 @@ fn target_of(path: &Path, log: &Log, gpu: Option<Target>) -> Result<Target, Inpu
 /// # Errors
 /// If the file cannot be read, or is not such a text; with the position.
 pub fn load(path: &Path, gpu: Option<Target>) -> Result<Vec<Named>, InputError> {
-    unread(path, gpu)?.iter().map(Unread::read).collect()
+    unread(path, gpu).map(|text| text?.read()).collect()
 }
 
 /// Reads the first program of a text in nir or ir3, or of a log.
@@ -106,9 +223,9 @@ pub fn load(path: &Path, gpu: Option<Target>) -> Result<Vec<Named>, InputError> 
 /// If it is not such a text; with the position.
 pub fn parse(text: &str, target: &Target) -> Result<Snapshot, InputError> {
     let path = Path::new("text");
-    let texts = texts_of(Source::from_bytes(path, text.into())?, Some(*target))?;
-    let first = texts.first().ok_or_else(|| InputError::NoNir { path: path.to_owned() })?;
-    Ok(first.read()?.program)
+    let lines = Lines::of(path, Cursor::new(text.to_owned()));
+    let first = Texts::new(lines, Some(*target)).next_text()?;
+    Ok(first.ok_or_else(|| InputError::NoNir { path: path.to_owned() })?.read()?.program)
 }
 
 /// Parses and validates nir. The text begins after `skipped` lines of the file.

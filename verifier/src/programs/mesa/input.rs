@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use ir3_compiler::log_line::LogLine;
@@ -153,10 +153,10 @@ impl InputKind {
     pub fn of_text(text: &str) -> Option<Self> {
         let mut kind = None;
         for raw in text.lines() {
-            let line = LogLine::of(raw).text;
-            if line.starts_with("NIR (final form) for ") || line.starts_with("AFTER: ") {
+            if is_headline(raw) {
                 return Some(Self::Log);
             }
+            let line = LogLine::of(raw).text;
             if kind.is_some() {
                 continue;
             }
@@ -169,6 +169,12 @@ impl InputKind {
         }
         kind
     }
+}
+
+/// Returns true for a line that only logs have.
+pub fn is_headline(raw: &str) -> bool {
+    let line = LogLine::of(raw).text;
+    line.starts_with("NIR (final form) for ") || line.starts_with("AFTER: ")
 }
 
 /// An input file in memory.
@@ -188,14 +194,10 @@ impl Source {
     /// # Errors
     /// If the file cannot be read, is empty, is not text, or is of no known kind.
     pub fn read(path: &Path) -> Result<Self, InputError> {
-        if is_standard_input(path) {
-            let path = Path::new("<stdin>");
-            let mut bytes = Vec::new();
-            io::stdin().lock().read_to_end(&mut bytes).map_err(|cause| unreadable(path, cause))?;
-            return Self::from_bytes(path, bytes);
-        }
-        let bytes = fs::read(path).map_err(|cause| unreadable(path, cause))?;
-        Self::from_bytes(path, bytes)
+        let (path, mut reader) = open(path)?;
+        let mut bytes = Vec::new();
+        reader.read_to_end(&mut bytes).map_err(|cause| unreadable(&path, cause))?;
+        Self::from_bytes(&path, bytes)
     }
 
     /// Like [`read`](Self::read), from the bytes of the file.
@@ -213,6 +215,68 @@ impl Source {
             return Err(InputError::UnknownKind { path: path.to_owned(), found: format!("`{}`", first.trim_end()) });
         };
         Ok(Self { path: path.to_owned(), kind, text })
+    }
+}
+
+/// Opens a file, or standard input for `-`. Returns its name, too.
+fn open(path: &Path) -> Result<(PathBuf, Box<dyn BufRead + Send>), InputError> {
+    if is_standard_input(path) {
+        return Ok((PathBuf::from("<stdin>"), Box::new(BufReader::new(io::stdin()))));
+    }
+    let file = fs::File::open(path).map_err(|cause| unreadable(path, cause))?;
+    Ok((path.to_owned(), Box::new(BufReader::new(file))))
+}
+
+/// The lines of a file as they come, each with its end.
+pub struct Lines {
+    /// The name of the file.
+    pub path: PathBuf,
+    reader: Box<dyn BufRead + Send>,
+    /// The number of lines so far, and of bytes.
+    lines: u32,
+    bytes: usize,
+}
+
+impl Lines {
+    /// Opens a file, or standard input for `-`.
+    ///
+    /// # Errors
+    /// If that is not possible.
+    pub fn open(path: &Path) -> Result<Self, InputError> {
+        let (path, reader) = open(path)?;
+        Ok(Self { path, reader, lines: 0, bytes: 0 })
+    }
+
+    /// The lines that a reader brings, with the name of the file.
+    pub fn of(path: &Path, reader: impl BufRead + Send + 'static) -> Self {
+        Self { path: path.to_owned(), reader: Box::new(reader), lines: 0, bytes: 0 }
+    }
+
+    /// The number of lines so far.
+    pub const fn number(&self) -> u32 {
+        self.lines
+    }
+}
+
+impl Iterator for Lines {
+    type Item = Result<String, InputError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut line = Vec::new();
+        match self.reader.read_until(b'\n', &mut line) {
+            Err(cause) => return Some(Err(unreadable(&self.path, cause))),
+            Ok(0) => return None,
+            Ok(_) => {}
+        }
+        self.lines += 1;
+        let before = self.bytes;
+        self.bytes += line.len();
+        Some(String::from_utf8(line).map_err(|error| {
+            let valid = error.utf8_error().valid_up_to();
+            let column = String::from_utf8_lossy(&error.as_bytes()[..valid]).chars().count() as u32 + 1;
+            let place = FilePosition { path: self.path.clone(), line: self.lines, column };
+            InputError::NotText { place, byte: error.as_bytes()[valid], offset: before + valid }
+        }))
     }
 }
 

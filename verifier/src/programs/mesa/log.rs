@@ -1,6 +1,6 @@
 //! Parser for logs of Mesa's ir3 compiler: splits them into sections.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::input::{FilePosition, InputError};
 use ir3_compiler::log_line::LogLine;
@@ -134,44 +134,20 @@ impl Log {
     /// # Errors
     /// If a section is cut off.
     pub fn read(path: &Path, raw: &str) -> Result<Self, InputError> {
+        let mut reader = LogReader::new(path);
         let mut sections = Vec::new();
-        let mut current = Section::new(SectionKind::Other, 1);
-        for (number, raw_line) in (1..).zip(raw.lines()) {
-            let line = LogLine::of(raw_line);
-            match headline(&line.text, &current.kind) {
-                Some((kind, is_body)) => {
-                    let first_line = if is_body { number } else { number + 1 };
-                    close(path, &mut sections, std::mem::replace(&mut current, Section::new(kind, first_line)))?;
-                    if is_body {
-                        current.push(&line);
-                    }
-                }
-                None => current.push(&line),
-            }
+        for line in raw.lines() {
+            sections.extend(reader.line(line)?);
         }
-        let cut_native = current.kind == SectionKind::NativeCode;
-        let (line, column) = current.place(current.prefixes.len() as u32, 1);
-        close(path, &mut sections, current)?;
-        if cut_native {
-            return Err(InputError::CutOff {
-                place: FilePosition { path: path.to_owned(), line, column },
-                section: "Native code".to_owned(),
-                found: "the end of the file".to_owned(),
-                expected: "the program's statistics".to_owned(),
-            });
-        }
+        sections.extend(reader.end()?);
         Ok(Self { sections })
     }
 
     /// The generations that the lines about the code name (`; gpu gen 6, …`), with the numbers of the lines.
     pub fn generations(&self) -> impl Iterator<Item = (u32, Generation)> {
         self.sections.iter().flat_map(|section| {
-            let named = |line: &str| {
-                let number = line.strip_prefix("; gpu gen ")?;
-                let number: u32 = number.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()?;
-                Generation::ALL.into_iter().find(|generation| generation.number() == number)
-            };
-            (1..).zip(section.text.lines()).filter_map(move |(at, line)| Some((section.place(at, 1).0, named(line)?)))
+            let line = move |(at, line)| Some((section.place(at, 1).0, generation(line)?));
+            (1..).zip(section.text.lines()).filter_map(line)
         })
     }
 
@@ -189,17 +165,82 @@ impl Log {
     }
 }
 
-/// Appends a finished section, unless it is empty.
-fn close(path: &Path, sections: &mut Vec<Section>, section: Section) -> Result<(), InputError> {
-    if let Some((line, column, found, expected)) = section.flaw() {
-        let (line, column) = section.place(line, column);
-        let place = FilePosition { path: path.to_owned(), line, column };
-        return Err(InputError::CutOff { place, section: section.title(), found, expected });
+/// Splits a log into its sections line by line, as the log comes.
+#[derive(Debug)]
+pub struct LogReader {
+    path: PathBuf,
+    current: Section,
+    /// The lines so far.
+    lines: u32,
+}
+
+impl LogReader {
+    /// A reader of a log that has not begun.
+    pub fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), current: Section::new(SectionKind::Other, 1), lines: 0 }
     }
-    if section.kind != SectionKind::Other || !section.text.trim().is_empty() {
-        sections.push(section);
+
+    /// Returns true while it reads nir.
+    pub fn is_in_nir(&self) -> bool {
+        matches!(self.current.kind, SectionKind::NirFinal { .. })
     }
-    Ok(())
+
+    /// Reads a line; returns the section that it ends.
+    ///
+    /// # Errors
+    /// If that section is cut off.
+    pub fn line(&mut self, raw: &str) -> Result<Option<Section>, InputError> {
+        self.lines += 1;
+        let line = LogLine::of(raw);
+        let Some((kind, is_body)) = headline(&line.text, &self.current.kind) else {
+            self.current.push(&line);
+            return Ok(None);
+        };
+        let first_line = if is_body { self.lines } else { self.lines + 1 };
+        let ended = std::mem::replace(&mut self.current, Section::new(kind, first_line));
+        if is_body {
+            self.current.push(&line);
+        }
+        self.close(ended)
+    }
+
+    /// Returns the last section.
+    ///
+    /// # Errors
+    /// If it is cut off.
+    pub fn end(mut self) -> Result<Option<Section>, InputError> {
+        let last = std::mem::replace(&mut self.current, Section::new(SectionKind::Other, 0));
+        let cut_native = last.kind == SectionKind::NativeCode;
+        let (line, column) = last.place(last.prefixes.len() as u32, 1);
+        let last = self.close(last)?;
+        if cut_native {
+            return Err(InputError::CutOff {
+                place: FilePosition { path: self.path, line, column },
+                section: "Native code".to_owned(),
+                found: "the end of the file".to_owned(),
+                expected: "the program's statistics".to_owned(),
+            });
+        }
+        Ok(last)
+    }
+
+    /// A finished section, unless it is empty.
+    fn close(&self, section: Section) -> Result<Option<Section>, InputError> {
+        if let Some((line, column, found, expected)) = section.flaw() {
+            let (line, column) = section.place(line, column);
+            let place = FilePosition { path: self.path.clone(), line, column };
+            return Err(InputError::CutOff { place, section: section.title(), found, expected });
+        }
+        let is_empty = section.kind == SectionKind::Other && section.text.trim().is_empty();
+        Ok((!is_empty).then_some(section))
+    }
+}
+
+/// The generation that a line about the code names.
+pub fn generation(line: &str) -> Option<Generation> {
+    let number = line.strip_prefix("; gpu gen ")?;
+    let number: u32 = number.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()?;
+    Generation::ALL.into_iter().find(|generation| generation.number() == number)
 }
 
 /// The kind of section that a line begins, and whether the line is part of that section.

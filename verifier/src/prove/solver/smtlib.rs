@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
 use std::{fs, io};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -341,37 +342,53 @@ impl Logic for ScriptWriter {
     }
 }
 
-/// A solver that also writes each query into a folder, in a file named by the hash of the text.
-pub struct Recording<S> {
-    solver: S,
-    folder: PathBuf,
-    floats: Floats,
-    written: usize,
-    error: Option<io::Error>,
+/// A folder for queries.
+#[derive(Clone, Debug)]
+pub struct QueryFolder {
+    path: PathBuf,
+    /// The first error of a write, by whichever solver.
+    failure: Arc<OnceLock<String>>,
 }
 
-impl<S: Solver> Recording<S> {
+impl QueryFolder {
     /// Creates the folder if it does not exist.
     ///
     /// # Errors
     /// If the folder cannot be created.
-    pub fn new(solver: S, folder: &Path, floats: Floats) -> io::Result<Self> {
-        fs::create_dir_all(folder)?;
-        Ok(Self { solver, folder: folder.to_owned(), floats, written: 0, error: None })
+    pub fn new(path: &Path) -> io::Result<Self> {
+        fs::create_dir_all(path)?;
+        Ok(Self { path: path.to_owned(), failure: Arc::default() })
+    }
+
+    /// The first error of a write, in this folder or a clone of it. What is proved does not depend on it.
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.get().map(String::as_str)
+    }
+}
+
+/// A solver that also writes each query into a folder, in a file named by the hash of the text.
+pub struct Recording<S> {
+    solver: S,
+    folder: QueryFolder,
+    floats: Floats,
+    written: usize,
+}
+
+impl<S: Solver> Recording<S> {
+    /// A solver that writes into a folder.
+    pub fn new(solver: S, folder: &QueryFolder, floats: Floats) -> Self {
+        Self { solver, folder: folder.clone(), floats, written: 0 }
     }
 
     /// The number of queries written.
-    ///
-    /// # Errors
-    /// The first error of a write.
-    pub fn finish(self) -> io::Result<usize> {
-        self.error.map_or(Ok(self.written), Err)
+    pub const fn written(&self) -> usize {
+        self.written
     }
 
     fn write(&self, terms: &Terms, query: &Query, answer: &Answer) -> io::Result<()> {
         // A query that is too large to be sent is not written.
         let Some(question) = text(terms, query, self.floats, None) else { return Ok(()) };
-        let path = self.folder.join(format!("{:032x}.smt2", xxh3_128(question.as_bytes())));
+        let path = self.folder.path.join(format!("{:032x}.smt2", xxh3_128(question.as_bytes())));
         let Some(text) = text(terms, query, self.floats, Some(answer)) else { return Ok(()) };
         fs::write(path, text)
     }
@@ -385,7 +402,9 @@ impl<S: Solver> Solver for Recording<S> {
         let answer = self.solver.solve(terms, query, budget);
         match self.write(terms, query, &answer) {
             Ok(()) => self.written += 1,
-            Err(error) => self.error = self.error.take().or(Some(error)),
+            Err(error) => {
+                self.folder.failure.get_or_init(|| format!("{}: {error}", self.folder.path.display()));
+            }
         }
         answer
     }

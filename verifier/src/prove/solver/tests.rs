@@ -251,11 +251,12 @@ fn each_query_is_recorded_once() {
     let [x, y] = two(&mut terms, 32);
     let goal = terms.ult(32, x, y);
     let plain = terms.constant(1, 1);
-    let mut solver = smtlib::Recording::new(Z3::default(), &folder, Floats::default()).expect("a folder");
+    let mut solver =
+        smtlib::Recording::new(Z3::default(), &smtlib::QueryFolder::new(&folder).expect("a folder"), Floats::default());
     for goal in [goal, goal, plain] {
         solver.solve(&terms, &Query { assumptions: Vec::new(), goal }, &Budget::default());
     }
-    assert_eq!(solver.finish().expect("written"), 2);
+    assert_eq!(solver.written(), 2);
     let files: Vec<_> =
         std::fs::read_dir(&folder).expect("a folder").map(|file| file.expect("a file").path()).collect();
     let texts: Vec<_> = files.iter().map(|path| std::fs::read_to_string(path).expect("a text")).collect();

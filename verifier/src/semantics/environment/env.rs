@@ -114,6 +114,9 @@ enum EnvironmentKey {
     WorkgroupSize,
 }
 
+/// The number of instructions of a wave after which a run of the program before is aborted.
+pub const DEFAULT_FUEL: u64 = 200_000;
+
 /// An environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -123,6 +126,9 @@ pub struct Env {
     /// What a program tells about its inputs. Without it, values fit no program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hints: Option<Box<Hints>>,
+    /// The number of instructions of a wave after which a run of the program before is aborted, if it is another than [`DEFAULT_FUEL`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fuel: Option<u64>,
     /// The mask of helper lanes of a fragment shader.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub helpers: Option<u64>,
@@ -176,6 +182,16 @@ impl Env {
     /// The environments of some seeds, without overrides.
     pub fn from_seeds(seeds: &[u64]) -> Vec<Env> {
         seeds.iter().map(|&seed| Self::from_seed(seed)).collect()
+    }
+
+    /// The number of instructions of a wave after which a run of the program before is aborted.
+    pub fn fuel(&self) -> u64 {
+        self.fuel.unwrap_or(DEFAULT_FUEL)
+    }
+
+    /// The same environments with other fuel, if there is some.
+    pub fn with_fuel(envs: Vec<Self>, fuel: Option<u64>) -> Vec<Self> {
+        envs.into_iter().map(|env| Self { fuel: fuel.or(env.fuel), ..env }).collect()
     }
 
     /// Reads an environment from JSON.

@@ -22,9 +22,15 @@ impl ReductionStep for Drop {
 
 /// Drops outputs, stores, atomics, barriers, kills.
 pub(super) fn effects(view: &ProgramView<'_>) -> Steps {
+    effects_of(view).into_iter().map(|(_, step)| step).collect()
+}
+
+/// The same, each with its instruction.
+pub(super) fn effects_of(view: &ProgramView<'_>) -> Vec<(Instr, Box<dyn ReductionStep>)> {
     let instrs = &view.function().instrs;
     let effect = |data: &InstrData| has_effect(data) && !matches!(data, InstrData::Jump(_));
-    boxed(view.order.iter().filter(|(_, i)| effect(&instrs[*i])).map(|&(_, i)| Drop(i)))
+    let effects = view.order.iter().map(|&(_, i)| i).filter(|&i| effect(&instrs[i]));
+    effects.map(|i| (i, Box::new(Drop(i)) as Box<dyn ReductionStep>)).collect()
 }
 
 /// Drops dead instructions. There are some only if the failure disappears when all of them are removed at once.

@@ -17,6 +17,7 @@ mod vectors;
 mod widths;
 
 use super::edit::{Edit, ProgramView};
+use ir3_compiler::nir::{Instr, Shader};
 
 /// One change of a program.
 pub(super) trait ReductionStep: Send + Sync {
@@ -61,6 +62,11 @@ pub(super) static KINDS: &[StepKind] = &[
     StepKind { name: "simpler instructions", list: attributes::instructions, together: true },
     StepKind { name: "narrower widths", list: widths::narrow_list, together: false },
 ];
+
+/// The steps that drop effects, each with its instruction.
+pub(super) fn effects_of(shader: &Shader) -> Vec<(Instr, Box<dyn ReductionStep>)> {
+    drop::effects_of(&ProgramView::new(shader))
+}
 
 /// Boxes the steps of a list.
 fn boxed<S: ReductionStep + 'static>(steps: impl IntoIterator<Item = S>) -> Steps {

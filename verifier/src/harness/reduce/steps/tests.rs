@@ -65,9 +65,9 @@ fn count(shader: &Shader, op: Op) -> usize {
 
 fn reduced(shader: &Shader, mut same: impl FnMut(&Shader) -> bool) -> Shader {
     let result = run(shader, &mut same, &Options::default(), &mut |_| true).expect("no file is written");
-    assert!(result.minimal && same(&result.shader) && validate(&result.shader).is_ok());
-    assert!(Size::of(&result.shader) <= Size::of(shader));
-    result.shader
+    assert!(result.minimal && same(&result.program) && validate(&result.program).is_ok());
+    assert!(Size::of(&result.program) <= Size::of(shader));
+    result.program
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn threads_do_not_matter() {
         let alone = reduced(&shader, same);
         for jobs in [1, 2, 4] {
             let result = run_parallel(&shader, &mut vec![same; jobs], &Options::default(), &mut |_| true);
-            assert_eq!(result.expect("no file is written").shader, alone, "{jobs} jobs");
+            assert_eq!(result.expect("no file is written").program, alone, "{jobs} jobs");
         }
     }
 }

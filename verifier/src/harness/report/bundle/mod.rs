@@ -26,7 +26,7 @@ mod reduction;
 pub use evidence::Evidence;
 pub use folder::{clean, is_bundle, list};
 pub use metadata::{FORMAT, ReadError, read, rewritten};
-pub(super) use readme::{expected_and_actual, options_in_words, origin_in_words, title};
+pub(super) use readme::{expected_and_actual, options_in_words, origin_in_words, see_again, title};
 pub use reduction::{ReduceError, Reduction, forget_checkpoint, reduce};
 
 use crate::harness::reduce::{Failure, Oracle};

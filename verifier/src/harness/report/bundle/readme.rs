@@ -39,18 +39,40 @@ fn report(text: &mut String, case: &Case, evidence: &Evidence) -> fmt::Result {
     what_happens(text, case, evidence)?;
     writeln!(text, "## See it")?;
     writeln!(text)?;
-    writeln!(text, "In this folder:")?;
-    writeln!(text)?;
-    writeln!(text, "    ir3-equiv verify .")?;
-    writeln!(text)?;
-    writeln!(
-        text,
-        "or, in the source of ir3-equiv, `cargo run --release -- verify PATH` with the path of this folder."
-    )?;
+    if let Some(pass) = case.options.own_pass {
+        writeln!(
+            text,
+            "The program that has made the pass `{}` compiles it again: `read_bundle(PATH)?.oracle()`.",
+            pass.name
+        )?;
+    }
+    if let Some(command) = see_again(case, evidence, "") {
+        writeln!(text, "In this folder:")?;
+        writeln!(text)?;
+        writeln!(text, "    {command}")?;
+        writeln!(text)?;
+        let arguments = command.trim_start_matches("ir3-equiv ");
+        writeln!(text, "or, with the source of ir3-equiv, `cargo run --release -- {arguments}`.")?;
+    }
     writeln!(text)?;
     programs(text, case, evidence)?;
     facts(text, case)?;
     files(text, case, evidence)
+}
+
+/// The command that shows a failure again, with the folder of its bundle (empty: in that folder). The program ir3-equiv does not have the pass
+/// of another one, but can compare the two sides that were written; `None` if there are none.
+pub(in crate::harness::report) fn see_again(case: &Case, evidence: &Evidence, folder: &str) -> Option<String> {
+    if case.options.own_pass.is_none() {
+        return Some(format!("ir3-equiv verify {}", if folder.is_empty() { "." } else { folder }));
+    }
+    let (_, _) = (evidence.before.as_ref()?, evidence.after.as_ref()?);
+    let file = |name: &str| {
+        if folder.is_empty() { name.to_owned() } else { format!("{}/{name}", folder.trim_end_matches('/')) }
+    };
+    let (before, after) = (file(evidence.before_name()), file(evidence.after_name()));
+    let env = case.env.as_ref().map_or_else(String::new, |_| format!(" --env {}", file("env.json")));
+    Some(format!("ir3-equiv check {before} {after} --gpu {}{env}", case.target.name))
 }
 
 /// The title: the stage, and its failure.

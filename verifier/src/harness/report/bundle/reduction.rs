@@ -81,7 +81,7 @@ pub fn reduce(path: &Path, jobs: usize, progress: &mut dyn FnMut(&Progress) -> b
             options: case.options,
         },
     };
-    let program = super::as_read(reduced.shader, &mut oracle);
+    let program = super::as_read(reduced.program, &mut oracle);
     let mut smaller =
         Case { program, env, target, options, original: Some(original), minimal: reduced.minimal, ..case.clone() };
     // The message changes with the program.

@@ -16,7 +16,6 @@ pub(super) use align::Relation;
 pub(super) use side::printed;
 pub(super) use view::{TraceCell, TraceRow};
 
-use crate::harness::check::DEFAULT_FUEL;
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use crate::semantics::environment::memory::StoredWord;
@@ -102,8 +101,8 @@ impl FirstDifference {
 
 fn trace(program: &Snapshot, target: &Target, env: &Env, lane: u8) -> Result<Traced, Unsupported> {
     match program {
-        Snapshot::Nir(shader) => interp::nir::Decoded::trace(shader, env, DEFAULT_FUEL, lane),
-        Snapshot::Ir3(program) => interp::ir3::Decoded::trace(program, target, env, DEFAULT_FUEL, lane),
+        Snapshot::Nir(shader) => interp::nir::Decoded::trace(shader, env, env.fuel(), lane),
+        Snapshot::Ir3(program) => interp::ir3::Decoded::trace(program, target, env, env.fuel(), lane),
     }
 }
 

@@ -68,8 +68,11 @@ pub(super) fn render(
                     @let name = &listing.blocks[block].name;
                     @let count = listing.blocks[block].lines.len();
                     a href=[(count > 0).then(|| format!("#{side}-{name}"))] {
-                        g class=(class(&marks[block])) transform=(format!("translate({x} {y})")) {
-                            title { (name) ": " (count) " instructions, executed " (marks[block].visits) " times by the traced lane" }
+                        g class=(class(&marks[block], !run.is_empty())) transform=(format!("translate({x} {y})")) {
+                            title {
+                                (name) ": " (count) " instructions"
+                                @if !run.is_empty() { ", executed " (marks[block].visits) " times by the traced lane" }
+                            }
                             rect width=(WIDTH) height=(HEIGHT) rx="5" {}
                             text.name x=(WIDTH / 2) y="16" { (name) }
                             text.sub x=(WIDTH / 2) y="30" {
@@ -84,9 +87,10 @@ pub(super) fn render(
     }
 }
 
-fn class(marks: &BlockMarks) -> String {
-    let words =
-        [(true, "block"), (marks.visits > 0, "visited"), (marks.changed, "changed"), (marks.diverging, "diverging")];
+/// The class of a block. Without a trace no block stands back as one that was not executed.
+fn class(marks: &BlockMarks, traced: bool) -> String {
+    let visited = marks.visits > 0 || !traced;
+    let words = [(true, "block"), (visited, "visited"), (marks.changed, "changed"), (marks.diverging, "diverging")];
     words.iter().filter(|(holds, _)| *holds).map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
 }
 

@@ -21,7 +21,7 @@ mod trace;
 pub use folder::{PageError, PageFolder};
 pub use rule::of_rule;
 
-use super::bundle::{Case, Evidence, expected_and_actual, options_in_words, origin_in_words, title};
+use super::bundle::{Case, Evidence, expected_and_actual, options_in_words, origin_in_words, see_again, title};
 use crate::harness::check::{hook_of, plant_of};
 use crate::harness::reduce::Failure;
 use crate::programs::planted_bugs::PlantedBug;
@@ -211,8 +211,10 @@ impl<'a> FailurePage<'a> {
                 p { "The register checker: " strong { (failure) } "." }
             }
             (self.stages())
-            p.note { "See it again:" }
-            div.command.mono { "ir3-equiv verify " (source) }
+            @if let Some(command) = see_again(self.case, &self.evidence, source) {
+                p.note { "See it again:" }
+                div.command.mono { (command) }
+            }
         }
     }
 
@@ -251,8 +253,10 @@ impl<'a> FailurePage<'a> {
         };
         html! {
             p.legend {
-                "Solid frames: blocks that the traced lane executes. Dashed arrows: loops. "
-                span.key.changed { "changed" } " " span.key.wrong { "first difference" }
+                @if self.evidence.first_difference.is_some() { "Solid frames: blocks that the traced lane executes. " }
+                "Dashed arrows: loops. "
+                @if self.after.is_some() { span.key.changed { "changed" } " " }
+                @if self.evidence.first_difference.is_some() { span.key.wrong { "first difference" } }
             }
             div.graphs {
                 @for (side, listing) in listings.iter().enumerate() {

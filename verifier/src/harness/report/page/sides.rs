@@ -170,9 +170,13 @@ pub(super) fn render(before: &Listing, after: &Listing, run: &LaneRun, rows: &[S
         };
         of(0, before, row.before) || of(1, after, row.after)
     };
-    let plain: Vec<bool> =
-        rows.iter().map(|row| matches!(row.change, RowChange::Same | RowChange::Renamed) && !wrong(row)).collect();
-    let parts = parts(&plain);
+    let class = |row: &SideRow| match row.change {
+        _ if wrong(row) => None,
+        RowChange::Same | RowChange::Renamed => Some(Unremarkable::Equal),
+        RowChange::Changed => None,
+        RowChange::Unpaired => Some(Unremarkable::Alone),
+    };
+    let parts = parts(&rows.iter().map(class).collect::<Vec<_>>());
     let sides = Sides { before, after, run };
     html! {
         p.legend {
@@ -188,9 +192,15 @@ pub(super) fn render(before: &Listing, after: &Listing, run: &LaneRun, rows: &[S
             }
             @for part in parts {
                 @let range = part.range.clone();
-                @if part.collapsed {
+                @if let Some(class) = part.collapsed {
                     details.equal {
-                        summary { (range.len()) " instructions without a difference" }
+                        summary {
+                            (range.len())
+                            @match class {
+                                Unremarkable::Equal => " instructions without a difference",
+                                Unremarkable::Alone => " rows without a partner on the other side",
+                            }
+                        }
                         (sides.table(&rows[range.clone()], range.start, rows))
                     }
                 } @else {
@@ -201,22 +211,31 @@ pub(super) fn render(before: &Listing, after: &Listing, run: &LaneRun, rows: &[S
     }
 }
 
-/// A range of rows that are shown or collapsed together.
-pub(super) struct RowGroup {
-    pub range: std::ops::Range<usize>,
-    pub collapsed: bool,
+/// The reason why a row need not be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unremarkable {
+    /// Both sides say the same.
+    Equal,
+    /// It has no partner, and the traced lane has no wrong value there.
+    Alone,
 }
 
-/// Splits rows, given those that need not be seen: long runs of them are collapsed, but for some context.
-pub(super) fn parts(plain: &[bool]) -> Vec<RowGroup> {
-    let mut parts: Vec<RowGroup> = Vec::new();
+/// A range of rows that are shown together, or collapsed for one reason.
+pub(super) struct RowGroup<K> {
+    pub range: std::ops::Range<usize>,
+    pub collapsed: Option<K>,
+}
+
+/// Splits rows, given why they need not be seen: long runs with one reason are collapsed, but for some context.
+pub(super) fn parts<K: Copy + PartialEq>(plain: &[Option<K>]) -> Vec<RowGroup<K>> {
+    let mut parts: Vec<RowGroup<K>> = Vec::new();
     let mut start = 0;
     for run in plain.chunk_by(|a, b| a == b) {
         let end = start + run.len();
         let from = if start == 0 { 0 } else { start + CONTEXT };
         let to = if end == plain.len() { end } else { end.saturating_sub(CONTEXT) };
-        if run[0] && to >= from + COLLAPSED && run.len() < plain.len() {
-            parts.push(RowGroup { range: from..to, collapsed: true });
+        if run[0].is_some() && to >= from + COLLAPSED && run.len() < plain.len() {
+            parts.push(RowGroup { range: from..to, collapsed: run[0] });
         }
         start = end;
     }
@@ -224,13 +243,13 @@ pub(super) fn parts(plain: &[bool]) -> Vec<RowGroup> {
     let mut at = 0;
     for part in parts {
         if at < part.range.start {
-            all.push(RowGroup { range: at..part.range.start, collapsed: false });
+            all.push(RowGroup { range: at..part.range.start, collapsed: None });
         }
         at = part.range.end;
         all.push(part);
     }
     if at < plain.len() {
-        all.push(RowGroup { range: at..plain.len(), collapsed: false });
+        all.push(RowGroup { range: at..plain.len(), collapsed: None });
     }
     all
 }
@@ -358,8 +377,13 @@ mod tests {
 
     #[test]
     fn long_equal_regions_are_collapsed() {
-        let plain: Vec<bool> = (0..40).map(|row| row != 20).collect();
-        let parts: Vec<_> = parts(&plain).into_iter().map(|part| (part.range, part.collapsed)).collect();
-        assert_eq!(parts, [(0..16, true), (16..25, false), (25..40, true)]);
+        use Unremarkable::{Alone, Equal};
+        let split = |plain: &[_]| parts(plain).into_iter().map(|part| (part.range, part.collapsed)).collect::<Vec<_>>();
+        let plain: Vec<_> = (0..40).map(|row| (row != 20).then_some(Equal)).collect();
+        assert_eq!(split(&plain), [(0..16, Some(Equal)), (16..25, None), (25..40, Some(Equal))]);
+        // Rows without a partner are collapsed apart from equal ones; a program of nothing else is shown.
+        let plain: Vec<_> = (0..40).map(|row| Some(if row < 20 { Equal } else { Alone })).collect();
+        assert_eq!(split(&plain), [(0..16, Some(Equal)), (16..24, None), (24..40, Some(Alone))]);
+        assert_eq!(split(&plain[20..]), [(0..20, None)]);
     }
 }

@@ -11,7 +11,8 @@ const AFTER: usize = 12;
 pub(super) fn render(difference: &FirstDifference) -> Markup {
     let rows: Vec<TraceRow> = difference.rows().collect();
     let end = rows.iter().position(|row| row.first).map_or(rows.len(), |first| rows.len().min(first + 1 + AFTER));
-    let plain: Vec<bool> = rows[..end].iter().map(|row| row.relation != Relation::Different).collect();
+    let plain: Vec<Option<()>> =
+        rows[..end].iter().map(|row| (row.relation != Relation::Different).then_some(())).collect();
     let left_out = difference.steps_left_out();
     html! {
         p.note {
@@ -22,7 +23,7 @@ pub(super) fn render(difference: &FirstDifference) -> Markup {
             div.sidehead aria-hidden="true" { span { "before" } span { "after" } }
             @if left_out > 0 { p.note { (left_out) " earlier instructions are left out." } }
             @for part in parts(&plain) {
-                @if part.collapsed {
+                @if part.collapsed.is_some() {
                     details.equal {
                         summary { (part.range.len()) " steps without a difference" }
                         (table(&rows[part.range.clone()]))

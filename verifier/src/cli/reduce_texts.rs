@@ -1,0 +1,289 @@
+//! `reduce --test CMD` and `reduce BEFORE AFTER`: programs of either language, by a test of the user or by the verdicts of engines on two of them.
+//!
+//! What was reached is written after each step, so that a reduction that is ended from outside loses nothing.
+
+use crate::engines::TIMEOUT;
+use crate::exit::{self, Unwritten};
+use crate::reduce::{Reduce, Report, bar, print, show};
+use crate::run::read_env;
+use crate::{Exit, Failure, Format, interrupt, output, triage};
+use indicatif::ProgressBar;
+use ir3_compiler::target::Target;
+use ir3_verifier::harness::check::EngineKind;
+use ir3_verifier::harness::reduce::command::{CommandError, TestCommand, Tested};
+use ir3_verifier::harness::reduce::pair::{self, PairOracle};
+use ir3_verifier::harness::reduce::{self, Reduced, Side, Subject, Watch};
+use ir3_verifier::harness::report::{self, Named};
+use ir3_verifier::programs::seeds::env_seeds;
+use ir3_verifier::semantics::Snapshot;
+use ir3_verifier::semantics::environment::env::Env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// Reads the one program of a file.
+fn one(path: &Path, gpu: Option<Target>) -> Result<Named, Failure> {
+    let mut programs = report::load(path, gpu)?;
+    match (programs.pop(), programs.len()) {
+        (Some(program), 0) => Ok(program),
+        (_, more) => Err(format!("{}: found {} programs, expected one", path.display(), more + 1).into()),
+    }
+}
+
+fn instructions(side: &Side) -> usize {
+    match side.snapshot() {
+        Snapshot::Nir(shader) => shader.instruction_count(),
+        Snapshot::Ir3(program) => program.instruction_count(),
+    }
+}
+
+/// PATH with `.reduced` at its end, and the end of the names of such files.
+fn default_output(path: &Path, extension: &str) -> PathBuf {
+    let stem = path.file_stem().map_or_else(|| "program".into(), |stem| stem.to_string_lossy());
+    path.with_file_name(format!("{stem}.reduced{extension}"))
+}
+
+/// Replaces a file by a text: whoever reads it sees the old or the new one.
+fn write(path: &Path, text: &str) -> Result<(), Unwritten> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}.partial", std::process::id()));
+    let beside = PathBuf::from(beside);
+    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
+    written.map_err(|cause| {
+        // What is left of a failed write does no harm.
+        let _ = fs::remove_file(&beside);
+        Unwritten::new(path, cause)
+    })
+}
+
+/// A folder for the files that the command gets, which is removed at the end.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new() -> Result<Self, Unwritten> {
+        let folder = std::env::temp_dir().join(format!("ir3-equiv-reduce-{}", std::process::id()));
+        fs::create_dir_all(&folder).map_err(|cause| Unwritten::new(&folder, cause))?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // A folder in the system's folder for temporary files that remains does no harm.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs of the command that do not say what a program is.
+#[derive(Default)]
+struct Odd {
+    killed: AtomicU64,
+    timed_out: AtomicU64,
+    failure: Mutex<Option<CommandError>>,
+}
+
+impl Odd {
+    /// Returns true if the program is interesting.
+    fn count(&self, result: Result<Tested, CommandError>) -> bool {
+        match result {
+            Ok(Tested::Interesting) => return true,
+            Ok(Tested::Killed(_)) => drop(self.killed.fetch_add(1, Ordering::Relaxed)),
+            Ok(Tested::TimedOut) => drop(self.timed_out.fetch_add(1, Ordering::Relaxed)),
+            Ok(Tested::Boring(_) | Tested::Stopped) => {}
+            Err(error) => drop(self.failure().get_or_insert(error)),
+        }
+        false
+    }
+
+    fn failure(&self) -> std::sync::MutexGuard<'_, Option<CommandError>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn print(&self) {
+        for (count, what) in [(&self.killed, "killed by a signal"), (&self.timed_out, "too slow")] {
+            let count = count.load(Ordering::Relaxed);
+            if count > 0 {
+                output::note(&format!("the test was {what} {count} times: these programs count as not interesting"));
+            }
+        }
+    }
+}
+
+/// Reduces a program while a command finds it interesting.
+///
+/// # Errors
+/// If the program is not interesting as it is, the command cannot be run, or a file cannot be read or written.
+pub fn test(options: &Reduce, program: &Path, format: Format) -> Result<Exit, Failure> {
+    let start = Instant::now();
+    let path = &options.path;
+    let named = one(path, options.gpu)?;
+    let command = TestCommand {
+        program: program.to_owned(),
+        arguments: options.test.test_arg.clone(),
+        timeout: options.test.test_timeout,
+    };
+    let side = Side::new(named.program, named.target);
+    let target = options.output.clone().unwrap_or_else(|| default_output(path, &format!(".{}", side.extension())));
+    exit::try_file(&target)?;
+    let stop = interrupt::flag();
+    let folder = Temporary::new()?;
+    let file = |name: &str| folder.0.join(format!("{name}.{}", side.extension()));
+    let first = command.run_on(&side.text(), &file("program"), stop)?;
+    if first == Tested::Stopped {
+        return Ok(Exit::Interrupted);
+    }
+    if first != Tested::Interesting {
+        let shown = command_line(&command);
+        return Err(format!(
+            "{}: found a program that is not interesting, expected one for which `{shown} FILE` ends with exit code 0: {first}",
+            path.display()
+        )
+        .into());
+    }
+    let odd = Odd::default();
+    let jobs = triage::jobs(options.jobs);
+    let files: Vec<PathBuf> = (0..jobs).map(|number| file(&format!("candidate-{number}"))).collect();
+    let mut tests: Vec<_> = files
+        .iter()
+        .map(|file| {
+            let (command, odd) = (&command, &odd);
+            move |side: &Side| odd.count(command.run_on(&side.text(), file, stop))
+        })
+        .collect();
+    let output = Output { target: &target, bar: bar()?, failure: None };
+    let (reduced, output) = output.reduce(
+        |watch| reduce::run_watched(&side, &mut tests, &reduce::Options::default(), watch),
+        |side: &Side, target: &Path| write(target, &side.text()),
+        || odd.failure().is_none(),
+    )?;
+    output.bar.finish_and_clear();
+    if let Some(error) = odd.failure().take() {
+        return Err(error.into());
+    }
+    odd.print();
+    if !reduced.reproduced {
+        let why = "it is not interesting any more when it is run again";
+        return Err(format!("{}: {why}", path.display()).into());
+    }
+    let report = Report {
+        program: path.display().to_string(),
+        gpu: named.target.name,
+        failure: format!("interesting: {}", command_line(&command)),
+        instructions_before: instructions(&side),
+        instructions: instructions(&reduced.program),
+        candidates: reduced.progress.candidates,
+        steps: reduced.progress.taken,
+        seconds: start.elapsed().as_secs_f64(),
+        minimal: reduced.minimal,
+        output: target.display().to_string(),
+        plant: None,
+        see: format!("{} {}", command_line(&command), target.display()),
+        go_on: format!("reduce {} --test {}", target.display(), program.display()),
+    };
+    print(format, &report);
+    Ok(Exit::Unmet.when(!report.minimal))
+}
+
+fn command_line(command: &TestCommand) -> String {
+    let arguments = command.arguments.iter().map(|argument: &OsString| argument.to_string_lossy().into_owned());
+    let words = [command.program.display().to_string()].into_iter().chain(arguments);
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Reduces two programs while the verdicts on them stay the same.
+///
+/// # Errors
+/// If the programs pass, or a file cannot be read or written.
+pub fn pair(options: &Reduce, after: &Path, format: Format) -> Result<Exit, Failure> {
+    let start = Instant::now();
+    let path = &options.path;
+    let (before, after) = (one(path, options.gpu)?, one(after, options.gpu)?);
+    let engines = options.engines.engines(&[EngineKind::Interpreter], TIMEOUT)?;
+    let envs = match &options.env {
+        Some(path) => vec![read_env(path)?],
+        None => env_seeds(options.seed, options.runs.unwrap_or(16)).into_iter().map(Env::from_seed).collect(),
+    };
+    let envs = options.fuel.of(envs);
+    let target = options.output.clone().unwrap_or_else(|| default_output(path, ""));
+    exit::try_folder(&target)?;
+    let machine = before.target;
+    let oracle = PairOracle::new(engines, machine, envs, &before.program, &after.program);
+    let verdicts: Vec<String> = oracle.verdicts().iter().map(ToString::to_string).collect();
+    let verdicts = verdicts.join("; ");
+    if oracle.verdicts().iter().all(|verdict| verdict.is_pass()) {
+        let found = if verdicts.is_empty() { "no engine that applies" } else { &verdicts };
+        let names = format!("{} and {}", before.name, after.name);
+        return Err(format!("{names}: found {found}, expected two programs that do not pass").into());
+    }
+    let jobs = triage::jobs(options.jobs);
+    let count = |pair: &pair::Pair| instructions(&pair.before) + instructions(&pair.after);
+    let whole = pair::Pair::new(before.program, after.program, &oracle);
+    let output = Output { target: &target, bar: bar()?, failure: None };
+    let files = |pair: &pair::Pair, target: &Path| {
+        let name = |side: &str, of: &Side| target.join(format!("{side}.{}", of.extension()));
+        (name("before", &pair.before), name("after", &pair.after))
+    };
+    let write_pair = |pair: &pair::Pair, target: &Path| {
+        fs::create_dir_all(target).map_err(|cause| Unwritten::new(target, cause))?;
+        let (before, after) = files(pair, target);
+        write(&before, &pair.before.text())?;
+        write(&after, &pair.after.text())
+    };
+    let (reduced, output) =
+        output.reduce(|watch| oracle.reduce(&whole, jobs, &reduce::Options::default(), watch), write_pair, || true)?;
+    output.bar.finish_and_clear();
+    let (before_file, after_file) = files(&reduced.program, &target);
+    let both = format!("{} {}", before_file.display(), after_file.display());
+    let report = Report {
+        program: format!("{} → {}", before.name, after.name),
+        gpu: machine.name,
+        failure: verdicts,
+        instructions_before: count(&whole),
+        instructions: count(&reduced.program),
+        candidates: reduced.progress.candidates,
+        steps: reduced.progress.taken,
+        seconds: start.elapsed().as_secs_f64(),
+        minimal: reduced.minimal,
+        output: target.display().to_string(),
+        plant: None,
+        see: format!("ir3-equiv check {both}"),
+        go_on: format!("reduce {both}"),
+    };
+    print(format, &report);
+    Ok(Exit::Unmet.when(!report.minimal))
+}
+
+/// Where the result goes.
+struct Output<'a> {
+    target: &'a Path,
+    bar: ProgressBar,
+    failure: Option<Unwritten>,
+}
+
+impl Output<'_> {
+    /// Runs a reduction, and writes what it reaches: at its end, or when the program is ended from outside.
+    fn reduce<S: Subject>(
+        mut self,
+        run: impl FnOnce(&mut Watch<'_, S>) -> Result<Reduced<S>, reduce::CheckpointError>,
+        write: impl Fn(&S, &Path) -> Result<(), Unwritten>,
+        goes_on: impl Fn() -> bool,
+    ) -> Result<(Reduced<S>, Self), Failure> {
+        let mut taken = 0;
+        let reduced = run(&mut |progress, reached| {
+            show(&self.bar, progress);
+            if progress.taken > taken {
+                taken = progress.taken;
+                self.failure = write(reached, self.target).err();
+            }
+            self.failure.is_none() && goes_on() && !interrupt::is_set()
+        })?;
+        if let Some(failure) = self.failure.take() {
+            return Err(failure.into());
+        }
+        write(&reduced.program, self.target)?;
+        Ok((reduced, self))
+    }
+}

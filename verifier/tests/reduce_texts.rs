@@ -1,0 +1,159 @@
+//! `reduce --test CMD` and `reduce BEFORE AFTER`.
+
+use crate::common::folder::Folder;
+use ir3_verifier::harness::report;
+use ir3_verifier::semantics::Snapshot;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The exit code, and both outputs.
+fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ir3-equiv"));
+    let output = command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().expect("our own program");
+    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    (output.status.code(), text)
+}
+
+fn reduce(folder: &Folder, arguments: &str, code: i32) -> String {
+    let arguments: Vec<&str> = ["reduce"].into_iter().chain(arguments.split_whitespace()).collect();
+    let (found, text) = run(folder.path(), &arguments);
+    assert_eq!(found, Some(code), "{arguments:?}: {text}");
+    text
+}
+
+/// A folder with a file that a shell runs.
+fn folder(name: &str, script: &str) -> Folder {
+    let folder = Folder::new(&format!("reduce-texts-{name}"));
+    let path = folder.path().join("test.sh");
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a file");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("our own file");
+    folder
+}
+
+fn corpus(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus").join(path);
+    path.to_str().expect("UTF-8").to_owned()
+}
+
+/// The number of instructions of a program.
+fn size(path: &Path) -> usize {
+    match report::load(path, None).expect("a program that was written").remove(0).program {
+        Snapshot::Nir(shader) => shader.instruction_count(),
+        Snapshot::Ir3(program) => program.instruction_count(),
+    }
+}
+
+#[test]
+fn a_nir_program_is_reduced_by_a_command() {
+    let folder = folder("nir", "grep -q imul \"$1\"");
+    fs::copy(corpus("algorithms/hash-pcg.nir"), folder.path().join("x.nir")).expect("a program with a product");
+    let text = reduce(&folder, "x.nir --test ./test.sh", 0);
+    let result = folder.path().join("x.reduced.nir");
+    assert!(fs::read_to_string(&result).expect("a result").contains("imul"));
+    assert!(size(&result) <= 5 && size(&folder.path().join("x.nir")) > 8, "{text}");
+    assert!(text.contains("written to x.reduced.nir"), "{text}");
+    // In one thread it is the same, and the arguments come before the file.
+    reduce(&folder, "x.nir --test grep --test-arg -q --test-arg imul --jobs 1 -o y.nir", 0);
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).expect("a result");
+    assert_eq!(read("x.reduced.nir"), read("y.nir"));
+}
+
+#[test]
+fn an_ir3_program_is_reduced_by_a_command() {
+    let folder = folder("ir3", "grep -q 'mul' \"$1\" && grep -q stib \"$1\"");
+    for (name, arguments) in [("ssa", "--emit select"), ("machine", "")] {
+        let source = corpus("algorithms/hash-pcg.nir");
+        let arguments: Vec<&str> = ["compile", &source].into_iter().chain(arguments.split_whitespace()).collect();
+        let (code, text) = run(folder.path(), &arguments);
+        assert_eq!(code, Some(0), "{text}");
+        let path = folder.path().join(format!("{name}.ir3"));
+        fs::write(&path, &text).expect("a file");
+        let text = reduce(&folder, &format!("{name}.ir3 --test ./test.sh"), 0);
+        let result = folder.path().join(format!("{name}.reduced.ir3"));
+        let reduced = fs::read_to_string(&result).expect("a result");
+        assert!(reduced.contains("mul") && reduced.contains("stib"), "{reduced}");
+        assert!(size(&result) <= 4 && size(&path) > 8, "{text}{reduced}");
+    }
+}
+
+#[test]
+fn branches_of_ir3_are_removed() {
+    let folder = folder("branches", "grep -q stib \"$1\"");
+    let source = corpus("control-flow/fibonacci.nir");
+    for stage in ["select", "lower-copies"] {
+        let (_, text) = run(folder.path(), &["compile", &source, "--emit", stage]);
+        assert!(text.contains("block2"), "{text}");
+        fs::write(folder.path().join("x.ir3"), &text).expect("a file");
+        reduce(&folder, "x.ir3 --test ./test.sh", 0);
+        let reduced = fs::read_to_string(folder.path().join("x.reduced.ir3")).expect("a result");
+        assert!(reduced.contains("stib") && !reduced.contains("block2"), "{reduced}");
+    }
+}
+
+#[test]
+fn a_test_that_says_nothing_is_an_error() {
+    let folder = folder("errors", "exit 3");
+    fs::copy(corpus("control-flow/fibonacci.nir"), folder.path().join("x.nir")).expect("a program");
+    let text = reduce(&folder, "x.nir --test ./test.sh", 2);
+    assert!(text.contains("not interesting") && text.contains("it ended with exit code 3"), "{text}");
+    let text = reduce(&folder, "x.nir --test ./no-such-command", 2);
+    assert!(text.contains("./no-such-command: the command of --test cannot be started"), "{text}");
+    let text = reduce(&folder, "x.nir --test sh --test-arg -c --test-arg kill${IFS}-9${IFS}$$", 2);
+    assert!(text.contains("signal 9 killed it"), "{text}");
+    let text = reduce(&folder, "x.nir --test sleep --test-arg 20 --test-timeout 50ms", 2);
+    assert!(text.contains("longer than --test-timeout"), "{text}");
+    let text = reduce(&folder, "missing.nir --test ./test.sh", 2);
+    assert!(text.contains("missing.nir: found no such file"), "{text}");
+    for bad in ["x.nir --test ./test.sh --plant inverted-branch", "x.nir x.nir --test ./test.sh", "x.nir --test-arg a"]
+    {
+        reduce(&folder, bad, 2);
+    }
+    // What cannot be written is said before the command runs.
+    fs::write(folder.path().join("file"), "").expect("a file");
+    let text = reduce(&folder, "x.nir --test true -o file/y.nir", 74);
+    assert!(text.contains("cannot be written"), "{text}");
+    assert!(!folder.path().join("x.reduced.nir").exists());
+    // A command that a signal kills later on finds nothing interesting then, and that is said.
+    fs::write(folder.path().join("test.sh"), "#!/bin/sh\ncmp -s \"$1\" x.nir && exit 0\nkill -9 $$\n").expect("a file");
+    let text = reduce(&folder, "x.nir --test ./test.sh", 2);
+    assert!(text.contains("x.nir"), "{text}");
+}
+
+/// The two programs get smaller together, and the verdict stays.
+#[test]
+fn a_pair_is_reduced() {
+    let folder = folder("pair", "true");
+    let source = corpus("control-flow/fibonacci.nir");
+    for (name, plant) in [("before", &[][..]), ("after", &["--plant", "inverted-branch"])] {
+        let arguments = [&["compile", &source][..], plant].concat();
+        let (code, text) = run(folder.path(), &arguments);
+        assert_eq!(code, Some(0), "{text}");
+        fs::write(folder.path().join(format!("{name}.ir3")), text).expect("a file");
+    }
+    let text = reduce(&folder, "before.ir3 after.ir3", 0);
+    let file = |name: &str| folder.path().join(name);
+    let sizes = [size(&file("before.reduced/before.ir3")), size(&file("before.reduced/after.ir3"))];
+    assert!(text.contains("interpreter: refuted") && sizes.iter().all(|&size| size < 20), "{text}: {sizes:?}");
+    let (code, text) = run(folder.path(), &["check", "before.reduced/before.ir3", "before.reduced/after.ir3"]);
+    assert_eq!(code, Some(1), "{text}");
+    // A pair that passes has nothing to keep.
+    let text = reduce(&folder, "before.ir3 before.ir3", 2);
+    assert!(text.contains("found interpreter: tested, expected two programs that do not pass"), "{text}");
+}
+
+/// nir and ir3: the same outputs and effects are dropped on both sides, and the rest keeps its meaning.
+#[test]
+fn a_pair_of_two_languages_is_reduced() {
+    let folder = folder("languages", "true");
+    let source = corpus("control-flow/fibonacci.nir");
+    let (code, text) = run(folder.path(), &["compile", &source, "--plant", "inverted-branch"]);
+    assert_eq!(code, Some(0), "{text}");
+    fs::write(folder.path().join("after.ir3"), text).expect("a file");
+    fs::copy(&source, folder.path().join("before.nir")).expect("a program");
+    let before = [size(&folder.path().join("before.nir")), size(&folder.path().join("after.ir3"))];
+    let text = reduce(&folder, "before.nir after.ir3 -o small", 0);
+    let after = [size(&folder.path().join("small/before.nir")), size(&folder.path().join("small/after.ir3"))];
+    assert!(after.iter().sum::<usize>() < before.iter().sum(), "{text}");
+}

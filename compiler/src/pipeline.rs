@@ -4,6 +4,7 @@
 //! [`compilation`](crate::compilation) runs them one after the other; a single stage is [`run_nir_stage`], [`select`] or [`run_stage`], by the language that it reads.
 
 mod features;
+mod finish;
 mod own_pass;
 #[cfg(test)]
 mod probe;
@@ -13,6 +14,7 @@ use crate::select::SelectError;
 use crate::target::Target;
 use crate::{ir3, lower_samgq, nir, nir_passes, opt, regalloc, schedule};
 pub use features::Features;
+pub use finish::{FINAL_PASSES, FinalPass, finish};
 pub use own_pass::OwnPass;
 use std::borrow::Cow;
 use std::fmt;

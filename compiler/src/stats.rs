@@ -8,7 +8,8 @@
 //! - `mov` is a cat1 move that keeps the type, `cov` one that changes it; `swz`, which swaps, is neither, but two
 //!   instructions;
 //! - `full` and `half` are vec4 of general registers; in a merged file, half registers count as full;
-//! - `stp` and `ldp` are components of private memory, not instructions.
+//! - `stp` and `ldp` are components of private memory, not instructions;
+//! - `sstall` and `systall` are estimates: the slots that are left of a usual latency at each `(ss)` and `(sy)`.
 //!
 //! A program before legalization has no nops. If it has registers, the nops that its results need are counted
 //! ([`Delays`]), and none that would carry an `(ss)` or an `(eq)`. Its jumps are counted as their final form: a jump to
@@ -16,8 +17,10 @@
 //! as one instruction.
 
 mod branches;
+mod waits;
 
 pub use branches::{BRANCHES, Branches};
+pub use waits::Waits;
 
 use crate::delays::nops::Delays;
 use crate::ir3::{
@@ -57,6 +60,8 @@ pub struct Stats {
     pub predicates: u32,
     /// Branches, including those of the preamble.
     pub branches: Branches,
+    /// Waits in the final program; zeros before.
+    pub waits: Waits,
 }
 
 impl Stats {
@@ -75,8 +80,12 @@ impl Stats {
         let order = CodeOrder::new(program);
         let mut in_preamble = false;
         for (position, &block) in program.layout.iter().enumerate() {
+            let mut pending = waits::Pending::default();
             for &instr in &program.blocks[block].instrs {
                 let data = &program.instrs[instr];
+                if !in_preamble && data.opcode != Opcode::Shps && !data.opcode.is_meta() {
+                    stats.waits.count(&mut pending, program, data);
+                }
                 stats.count_registers(data, target);
                 let opcode = data.opcode;
                 if opcode.is_meta() {

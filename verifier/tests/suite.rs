@@ -11,6 +11,7 @@ mod equivalence;
 mod examples;
 mod exit_codes;
 mod file_tests;
+mod final_programs;
 mod fuzz_targets;
 mod generate;
 mod given_registers;

@@ -68,8 +68,12 @@ pub fn sync(data: &InstrData, target: &Target) -> Sync {
         LatencyClass::Sfu => Sync::Ss,
         LatencyClass::Texture => Sync::Sy,
         LatencyClass::LocalMemory if data.opcode.info().dsts > 0 && !data.opcode.is_atomic() => Sync::Ss,
-        // The same atomics are those of buffers below a6xx.
-        LatencyClass::LocalMemory if data.opcode.is_atomic() && space == Some(AddressSpace::Shared) => Sync::Ss,
+        // The same atomics are those of buffers below a6xx. In Mesa's texts they are never.
+        LatencyClass::LocalMemory
+            if data.opcode.is_atomic() && space.is_none_or(|space| space == AddressSpace::Shared) =>
+        {
+            Sync::Ss
+        }
         LatencyClass::LocalMemory | LatencyClass::Memory if data.dsts.is_empty() => Sync::Distance,
         LatencyClass::LocalMemory | LatencyClass::Memory => Sync::Sy,
         LatencyClass::Alu | LatencyClass::Macro

@@ -42,8 +42,12 @@ impl Delays {
     pub fn of(program: &Program, target: &Target) -> Self {
         let behind = behind(program, target);
         let before = SecondaryMap::with_capacity(program.instrs.len());
-        let mut times =
-            Times { program, delays: Self { before, behind }, board: Scoreboard::new(target), merged: Vec::new() };
+        let mut times = Times {
+            program,
+            delays: Self { before, behind },
+            board: Scoreboard::new(program, target),
+            merged: Vec::new(),
+        };
         solve(&Cfg::new(program, EdgeKind::Logical), &program.layout, &mut times);
         times.delays
     }
@@ -204,7 +208,9 @@ const HALF: Range<u16> = FULL.end..FULL.end + 384;
 const PREDICATES: Range<u16> = HALF.end..HALF.end + 4;
 const ADDRESSES: Range<u16> = PREDICATES.end..PREDICATES.end + 2;
 
-struct Scoreboard<'a> {
+/// The times from which registers may be read, in the block that is issued.
+pub struct Scoreboard<'a> {
+    program: &'a Program,
     target: &'a Target,
     /// By register. Times that are not greater than `cycle` are equivalent to 0.
     ready: Vec<Ready>,
@@ -214,8 +220,27 @@ struct Scoreboard<'a> {
 }
 
 impl<'a> Scoreboard<'a> {
-    fn new(target: &'a Target) -> Self {
-        Self { target, ready: vec![Ready::default(); usize::from(ADDRESSES.end)], touched: Vec::new(), cycle: 0 }
+    /// Creates a scoreboard on which all registers are ready.
+    #[must_use]
+    pub fn new(program: &'a Program, target: &'a Target) -> Self {
+        Self {
+            program,
+            target,
+            ready: vec![Ready::default(); usize::from(ADDRESSES.end)],
+            touched: Vec::new(),
+            cycle: 0,
+        }
+    }
+
+    /// The number of slots that have been issued.
+    #[must_use]
+    pub const fn cycle(&self) -> u32 {
+        self.cycle
+    }
+
+    /// Lets all registers be ready, for another block.
+    pub fn restart(&mut self) {
+        self.begin(&[]);
     }
 
     /// Starts a new block.
@@ -248,7 +273,7 @@ impl<'a> Scoreboard<'a> {
     }
 
     /// Issues an instruction; returns the number of nops it needs before it.
-    fn issue(&mut self, data: &InstrData) -> u32 {
+    pub fn issue(&mut self, data: &InstrData) -> u32 {
         let delay = self.delay(data);
         self.cycle += delay;
         let slots = issue_slots(data, self.target);
@@ -258,15 +283,17 @@ impl<'a> Scoreboard<'a> {
         delay
     }
 
-    fn delay(&self, data: &InstrData) -> u32 {
-        if data.opcode.is_output() || data.opcode.is_meta() {
+    /// The number of nops that an instruction needs before it, if it is next.
+    #[must_use]
+    pub fn delay(&self, data: &InstrData) -> u32 {
+        if data.opcode.is_output() || data.opcode.is_meta() || is_dummy(data) {
             return 0;
         }
         let alu = data.opcode.is_alu();
         let mut delay = 0;
         for (index, src) in data.srcs.iter().enumerate() {
             let SrcOperand::Place(place) = &src.operand else { continue };
-            let Some(slots) = Slots::of(src.class, place, src.mask.span()) else { continue };
+            let Some(slots) = Slots::of(self.program, src.class, place, src.mask.span()) else { continue };
             let mut read = self.cycle;
             if matches!(data.opcode, Opcode::Gat | Opcode::Swz) {
                 read += index as u32;
@@ -291,7 +318,7 @@ impl<'a> Scoreboard<'a> {
             return;
         }
         for (index, dst) in data.dsts.iter().enumerate() {
-            let Some(slots) = Slots::of(dst.class, &dst.place, dst.mask.span()) else { continue };
+            let Some(slots) = Slots::of(self.program, dst.class, &dst.place, dst.mask.span()) else { continue };
             let mut written = self.cycle;
             if matches!(data.opcode, Opcode::Sct | Opcode::Swz) {
                 written += index as u32;
@@ -324,6 +351,12 @@ impl<'a> Scoreboard<'a> {
     }
 }
 
+/// Returns true for a `bary.f` whose result is discarded: it only releases the memory of the varyings.
+fn is_dummy(data: &InstrData) -> bool {
+    let is_nowhere = data.dsts.first().is_some_and(|dst| dst.place.reg() == Some(PhysReg::INVALID));
+    data.opcode == Opcode::BaryF && is_nowhere
+}
+
 /// Returns true for a move to `a1.x` in an early preamble, whose users wait with `(ss)`. It is marked by `(r)` without
 /// a repetition.
 fn is_early_address(data: &InstrData) -> bool {
@@ -350,11 +383,14 @@ struct Slots {
 }
 
 impl Slots {
-    fn of(class: RegClass, place: &Place, span: u32) -> Option<Self> {
+    fn of(program: &Program, class: RegClass, place: &Place, span: u32) -> Option<Self> {
         let (first, count, relative) = match *place {
             Place::Relative { offset, size } => (i32::from(offset), u32::from(size), true),
-            Place::Array(ArrayAccess { base: Some(base), offset, relative, .. }) => {
-                (i32::from(base.0) + i32::from(offset), span, relative)
+            Place::Array(ArrayAccess { base: Some(base), array, relative: true, .. }) => {
+                (i32::from(base.0), u32::from(program.arrays[array].length), true)
+            }
+            Place::Array(ArrayAccess { base: Some(base), offset, .. }) => {
+                (i32::from(base.0) + i32::from(offset), span, false)
             }
             _ => (i32::from(place.reg()?.0), span, false),
         };

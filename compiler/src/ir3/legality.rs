@@ -8,7 +8,7 @@
 //! (the *FLUT*). In this crate such an immediate is the float's own bits; only the text and the encoding use the index.
 
 use super::opcode::{Immediates, Sources};
-use super::{Attrs, Dst, InstrData, InstrFlags, Opcode, Place, RegFile, Src, SrcOperand, Type};
+use super::{Attrs, Dst, InstrData, InstrFlags, Opcode, PhysReg, Place, RegFile, Src, SrcOperand, Type};
 use crate::target::{Generation, Target};
 
 /// The floats that float operations can encode as an immediate, as binary32 and binary16, by their index: 0, 1/2, 1, 2,
@@ -142,7 +142,9 @@ pub fn valid_source(target: &Target, instr: &InstrData, slot: usize, src: &Src) 
             if instr.opcode == Opcode::Isam && instr.flags.contains(InstrFlags::VECTOR) && slot == offset_slot {
                 kind.immediate
             } else {
-                !kind.special()
+                // A sample without a result prefetches a descriptor, and does not look at its coordinates.
+                let has_result = instr.dsts.iter().any(|dst| dst.place.reg() != Some(PhysReg::INVALID));
+                !kind.special() || instr.opcode == Opcode::Sam && !has_result && kind.shared
             }
         }
         Sources::Any => true,

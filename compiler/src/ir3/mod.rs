@@ -23,6 +23,7 @@ mod operand;
 mod program;
 pub mod readers;
 pub mod reconvergence;
+pub mod register_set;
 pub mod text;
 pub mod uniformity;
 pub mod validate;

@@ -88,7 +88,7 @@ fn memory(space: Option<AddressSpace>) -> Resources {
 impl Effects {
     /// The effects of an instruction that is not a fence.
     #[must_use]
-    fn of(data: &InstrData, target: &Target, rules: ScheduleRules) -> Self {
+    pub fn of(data: &InstrData, target: &Target, rules: ScheduleRules) -> Self {
         let (mut reads, mut writes) = (Resources::empty(), Resources::empty());
         // What changes the set of active lanes changes varyings and derivatives, too: the end of lanes gives back the
         // storage of varyings, and derivatives are taken over quads, in which helper lanes count.

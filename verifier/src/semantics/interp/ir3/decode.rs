@@ -167,7 +167,11 @@ impl Decoder<'_> {
                 skip = 2;
                 continue;
             }
-            if terminator.is_some() {
+            if let Some(first) = terminator {
+                // Time passes there, or the other side of a branch is named, too.
+                if op == Opcode::Nop || self.completes(block, first, instr) {
+                    continue;
+                }
                 return Err("more than one terminator in a block".to_owned());
             }
             if op.is_terminator() {

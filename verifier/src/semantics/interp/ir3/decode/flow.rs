@@ -4,7 +4,7 @@ use super::{Decoder, Moves, Result};
 use crate::semantics::interp::OutputSlot;
 use crate::semantics::interp::ir3::op::{Condition, DecodedEdge, Terminator};
 use crate::semantics::interp::ir3::storage::{Modifier, Read};
-use ir3_compiler::ir3::{Attrs, Block, Instr, InstrData, Opcode};
+use ir3_compiler::ir3::{Attrs, Block, Instr, InstrData, Mods, Opcode};
 
 impl Decoder<'_> {
     /// The terminator of `block`; without one the block falls through to its successor.
@@ -42,7 +42,8 @@ impl Decoder<'_> {
             Shps => Some(Condition::Always),
             _ => return Err("not executed by this interpreter".to_owned()),
         };
-        // A branch that names a block jumps there, whichever successor that is; predication does not jump.
+        // A branch that names a block jumps there, whichever successor that is; predication does not jump. Where one lane is
+        // chosen, and for the first wave of a preamble, it is the others that jump.
         let named = match data.attrs {
             Attrs::Branch { target } if !matches!(data.opcode, Predt | Predf) => target,
             _ => None,
@@ -57,7 +58,8 @@ impl Decoder<'_> {
             (Some(condition), [Some(first), Some(second)]) => {
                 self.site(data);
                 let mut edges = [self.edge(block, first, 0)?, self.edge(block, second, 1)?];
-                if named.is_some_and(|target| target != first) {
+                let others_jump = matches!(data.opcode, Getone | Getlast | Shps);
+                if named.is_some_and(|target| (target == first) == others_jump && first != second) {
                     edges.reverse();
                 }
                 let [yes, no] = edges;
@@ -65,6 +67,29 @@ impl Decoder<'_> {
             }
             _ => Err("successors that do not go with the terminator".to_owned()),
         }
+    }
+
+    /// Returns true if `second` takes all lanes that `first` leaves to the other successor.
+    pub(super) fn completes(&self, block: Block, first: Instr, second: Instr) -> bool {
+        let [first, second] = [first, second].map(|instr| &self.program.instrs[instr]);
+        let target = |data: &InstrData| match data.attrs {
+            Attrs::Branch { target } => target,
+            _ => None,
+        };
+        let (Some(one), Some(other)) = (target(first), target(second)) else { return false };
+        let [Some(a), Some(b)] = self.program.blocks[block].successors else { return false };
+        let inverse = |data: &InstrData| match data.opcode {
+            Opcode::Br => Some(Opcode::Br),
+            Opcode::Braa => Some(Opcode::Brao),
+            Opcode::Brao => Some(Opcode::Braa),
+            Opcode::Bany => Some(Opcode::Ball),
+            Opcode::Ball => Some(Opcode::Bany),
+            _ => None,
+        };
+        let opposite = inverse(first) == Some(second.opcode)
+            && first.srcs.len() == second.srcs.len()
+            && first.srcs.iter().zip(&second.srcs).all(|(a, b)| a.operand == b.operand && a.mods ^ b.mods == Mods::NOT);
+        ([one, other] == [a, b] || [other, one] == [a, b]) && (second.opcode == Opcode::Jump || opposite)
     }
 
     fn end(&mut self, data: &InstrData) -> Result<Terminator> {

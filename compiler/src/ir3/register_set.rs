@@ -1,0 +1,144 @@
+//! Sets of registers, in the units in which they overlap.
+//!
+//! A unit is half a register of 32 bits, so that a full register and its halves meet in a merged file. Where the files are
+//! separate, half registers have units of their own. Shared registers, addresses and predicates follow.
+
+use super::{ArrayAccess, Dst, PhysReg, Place, Program, RegClass, RegFile, Src, SrcOperand, WriteMask};
+use crate::target::Target;
+use std::ops::Range;
+
+const FULL: Range<u32> = 0..384;
+const HALF: Range<u32> = FULL.end..FULL.end + 192;
+const SHARED: Range<u32> = HALF.end..HALF.end + 64;
+/// `a0.x`, `a1.x`, and the predicates.
+const OTHERS: Range<u32> = SHARED.end..SHARED.end + 6;
+
+const WORDS: usize = OTHERS.end.div_ceil(64) as usize;
+/// The units of the shared file are whole words.
+const SHARED_WORDS: Range<usize> = (SHARED.start / 64) as usize..(SHARED.end / 64) as usize;
+
+/// The number of units.
+pub const UNITS: usize = OTHERS.end as usize;
+
+/// A set of registers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RegisterSet([u64; WORDS]);
+
+impl RegisterSet {
+    /// The set without registers.
+    pub const EMPTY: Self = Self([0; WORDS]);
+
+    /// The registers of a place; none for `r63.x`.
+    pub fn of(program: &Program, target: &Target, place: &Place, class: RegClass, mask: WriteMask) -> Self {
+        let mut set = Self::EMPTY;
+        match *place {
+            Place::Relative { offset, size } => set.add_range(target, class, i32::from(offset), u32::from(size)),
+            Place::Array(ArrayAccess { array, base: Some(base), relative: true, .. }) => {
+                set.add_range(target, class, i32::from(base.0), u32::from(program.arrays[array].length));
+            }
+            Place::Array(ArrayAccess { base: Some(base), offset, .. }) => {
+                set.add_range(target, class, i32::from(base.0) + i32::from(offset), mask.span());
+            }
+            _ => {
+                let Some(reg) = place.reg().filter(|&reg| reg != PhysReg::INVALID) else { return set };
+                for component in mask.components() {
+                    set.add_range(target, class, i32::from(reg.0) + component as i32, 1);
+                }
+            }
+        }
+        set
+    }
+
+    /// The registers that a destination names.
+    pub fn of_dst(program: &Program, target: &Target, dst: &Dst) -> Self {
+        Self::of(program, target, &dst.place, dst.class, dst.mask)
+    }
+
+    /// The registers that a source names.
+    pub fn of_src(program: &Program, target: &Target, src: &Src) -> Self {
+        match &src.operand {
+            SrcOperand::Place(place) => Self::of(program, target, place, src.class, src.mask),
+            _ => Self::EMPTY,
+        }
+    }
+
+    /// Adds `count` registers of a class from number `first` on.
+    fn add_range(&mut self, target: &Target, class: RegClass, first: i32, count: u32) {
+        let units = u32::from(class.component_units());
+        let (file, origin, units) = match class.file {
+            RegFile::General if class.half && !target.merged_regs => (HALF, 0, 1),
+            RegFile::General => (FULL, 0, units),
+            RegFile::Shared => (SHARED, PhysReg::SHARED_FIRST.0, units),
+            RegFile::Address => (OTHERS, PhysReg::A0_X.0, 1),
+            RegFile::Predicate => (OTHERS.start + 2..OTHERS.end, PhysReg::P0_X.0, 1),
+        };
+        let start = file.start + (first - i32::from(origin)).max(0) as u32 * units;
+        for unit in start..(start + count * units).min(file.end) {
+            self.0[(unit / 64) as usize] |= 1 << (unit % 64);
+        }
+    }
+
+    /// The units, in order.
+    pub fn units(&self) -> impl Iterator<Item = usize> + '_ {
+        let bits = |word: u64| (0..64).filter(move |bit| word >> bit & 1 != 0);
+        (0..)
+            .zip(self.0)
+            .filter(|&(_, word)| word != 0)
+            .flat_map(move |(at, word)| bits(word).map(move |bit| at * 64 + bit))
+    }
+
+    /// Returns true if a register is in both sets, or overlaps one that is.
+    pub fn meets(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
+    }
+
+    /// Adds the registers of another set.
+    pub fn add(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
+    }
+
+    /// Adds the shared registers of another set.
+    pub fn add_shared(&mut self, other: &Self) {
+        for word in SHARED_WORDS {
+            self.0[word] |= other.0[word];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(target: &Target, class: RegClass, reg: u16, mask: u32) -> RegisterSet {
+        RegisterSet::of(&Program::default(), target, &Place::Reg(PhysReg(reg)), class, WriteMask(mask))
+    }
+
+    #[test]
+    fn halves_of_a_merged_file_overlap() {
+        let merged = Target::by_name("a660").unwrap();
+        let separate = Target::by_name("a540").unwrap();
+        for (target, expected) in [(merged, true), (separate, false)] {
+            let full = set(&target, RegClass::FULL, 5, 1);
+            assert_eq!(full.meets(&set(&target, RegClass::HALF, 11, 1)), expected);
+            assert!(!full.meets(&set(&target, RegClass::HALF, 12, 1)));
+            assert!(full.meets(&set(&target, RegClass::FULL, 3, 0b100)));
+            assert!(!full.meets(&set(&target, RegClass::FULL, 3, 0b1011)));
+        }
+    }
+
+    #[test]
+    fn files_do_not_overlap() {
+        let target = Target::by_name("a660").unwrap();
+        let shared = set(&target, RegClass::SHARED, PhysReg::SHARED_FIRST.0, 0xf);
+        let mut others = set(&target, RegClass::PREDICATE, PhysReg::P0_X.0, 0xf);
+        others.add(&set(&target, RegClass::ADDRESS, PhysReg::A0_X.0, 3));
+        others.add(&set(&target, RegClass::FULL, 0, u32::MAX));
+        assert!(!shared.meets(&others) && others != RegisterSet::EMPTY);
+        let mut sum = RegisterSet::EMPTY;
+        sum.add_shared(&others);
+        assert_eq!(sum, RegisterSet::EMPTY);
+        sum.add_shared(&shared);
+        assert_eq!(sum, shared);
+        assert_eq!(set(&target, RegClass::FULL, PhysReg::INVALID.0, 1), RegisterSet::EMPTY);
+    }
+}

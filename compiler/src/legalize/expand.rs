@@ -1,0 +1,75 @@
+//! Instructions that are written as two, and operands that only the encoding has.
+
+use crate::ir3::{
+    AddressSpace, Attrs, Dst, InstrData, InstrFlags, MemoryAttrs, Opcode, PhysReg, Place, Program, RegClass, Src, Type,
+    WriteMask,
+};
+
+/// Fine derivatives become two instructions, between which nothing may wait: the second one reads what the first one reads, even where that
+/// has been overwritten.
+pub fn derivatives(program: &mut Program) {
+    rewrite(program, |data, out| {
+        let opcode = match data.opcode {
+            Opcode::DsxppMacro => Opcode::Dsxpp1,
+            Opcode::DsyppMacro => Opcode::Dsypp1,
+            _ => return out(data),
+        };
+        let second = InstrData { opcode, flags: InstrFlags::PAIR, ..data.clone() };
+        out(InstrData { opcode, ..data });
+        out(second);
+    });
+}
+
+/// The load of push constants becomes a store to the constant file.
+pub fn push_constants(program: &mut Program) {
+    rewrite(program, |data, out| {
+        let Attrs::PushConsts { dst, src, size } = data.attrs else { return out(data) };
+        let mut store = InstrData::new(Opcode::Stsc);
+        store.srcs.extend([Src::immediate(dst, false), Src::immediate(src, false)]);
+        store.attrs = Attrs::Memory(MemoryAttrs {
+            ty: Some(Type::U32),
+            components: u16::try_from(size).ok(),
+            space: Some(AddressSpace::Const),
+            ..MemoryAttrs::default()
+        });
+        out(store);
+    });
+}
+
+/// Prefetches of descriptors have `r63.x` as their destination.
+pub fn no_results(program: &mut Program) {
+    for position in 0..program.layout.len() {
+        for &instr in &program.blocks[program.layout[position]].instrs {
+            let data = &mut program.instrs[instr];
+            if data.dsts.is_empty() && matches!(data.opcode, Opcode::Sam | Opcode::Ldc | Opcode::Resinfo) {
+                let mask = if data.opcode == Opcode::Sam { WriteMask::first(4) } else { WriteMask::SCALAR };
+                data.dsts.push(Dst::new(Place::Reg(PhysReg::INVALID), RegClass::FULL, mask));
+            }
+        }
+    }
+}
+
+/// Replaces each instruction by those that `each` gives out for it. The first of these keeps its identity.
+fn rewrite(program: &mut Program, mut each: impl FnMut(InstrData, &mut dyn FnMut(InstrData))) {
+    const EXPANDED: [Opcode; 3] = [Opcode::DsxppMacro, Opcode::DsyppMacro, Opcode::PushConstsLoadMacro];
+    for position in 0..program.layout.len() {
+        let block = program.layout[position];
+        if !program.blocks[block].instrs.iter().any(|&instr| EXPANDED.contains(&program.instrs[instr].opcode)) {
+            continue;
+        }
+        let mut out = Vec::new();
+        for instr in std::mem::take(&mut program.blocks[block].instrs) {
+            let instrs = &mut program.instrs;
+            let data = std::mem::replace(&mut instrs[instr], InstrData::new(Opcode::Nop));
+            let mut first = Some(instr);
+            each(data, &mut |data| match first.take() {
+                Some(instr) => {
+                    instrs[instr] = data;
+                    out.push(instr);
+                }
+                None => out.push(instrs.push(data)),
+            });
+        }
+        program.blocks[block].instrs = out;
+    }
+}

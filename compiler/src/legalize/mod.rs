@@ -1,0 +1,71 @@
+//! Legalisation: a program with registers becomes one that the machine runs as it is.
+//!
+//! Until here a program says what is computed, in which order and where. The machine leaves the rest to the compiler: it does not
+//! wait for results by itself, and control flow is a list of instructions with branches between them. In order:
+//!
+//! 1. `relative`: the last user of `a0.x` is marked (`(ul)`).
+//! 2. `layout`: branches become explicit, and those to the next block are left out.
+//! 3. `predication`: `prede` ends predicated code.
+//! 4. `kills`: killed lanes leave loops.
+//! 5. Physical edges and reconvergence points are computed again, from the final layout.
+//! 6. `inputs`: the memory of the varyings is released (`(ei)`).
+//! 7. `sync`: instructions wait for units that take their time (`(ss)`, `(sy)`).
+//! 8. [`nops`](crate::delays::nops): the ALU's results are waited for by distance (`nop`, `(nopN)`).
+//! 9. `expand`: instructions that are written as two.
+//! 10. `helpers`: helper lanes end (`(eq)`).
+//! 11. Reconvergence points are marked (`(jp)`).
+//!
+//! The layout comes first, so that no wait is attached to a jump that is left out. The result is a program in
+//! [machine form](crate::ir3::validate::Form::Machine) whose branches have targets; its inputs are still listed, as the interpreter needs them.
+
+mod expand;
+mod helpers;
+mod inputs;
+mod kills;
+mod layout;
+mod preamble;
+mod predication;
+mod relative;
+mod sync;
+
+use crate::delays::nops;
+use crate::ir3::{Attrs, InstrFlags, Program, reconvergence};
+use crate::target::Target;
+use preamble::Preamble;
+
+/// Returns true if the branches of a program are explicit: it has been legalised.
+pub fn is_final(program: &Program) -> bool {
+    let is_explicit = |data: &crate::ir3::InstrData| matches!(data.attrs, Attrs::Branch { target: Some(_) });
+    program.iter_instrs().any(|(_, instr)| is_explicit(&program.instrs[instr]))
+}
+
+/// Legalises a program with registers, without macros, whose branches are not explicit.
+pub fn run(program: &mut Program, target: &Target) {
+    relative::run(program);
+    layout::run(program);
+    predication::run(program);
+    kills::run(program);
+    reconvergence::run(program);
+    let preamble = Preamble::of(program, target);
+    preamble.mark_addresses(program);
+    inputs::run(program, &preamble);
+    sync::run(program, target, &preamble);
+    nops::insert(program, target);
+    expand::derivatives(program);
+    expand::push_constants(program);
+    expand::no_results(program);
+    helpers::run(program, target, &preamble);
+    mark_reconvergence(program);
+}
+
+/// Sets `(jp)` on the first instruction of each block where lanes reconverge. An empty block leads to the next one.
+fn mark_reconvergence(program: &mut Program) {
+    let mut is_open = false;
+    for &block in &program.layout {
+        let data = &program.blocks[block];
+        is_open |= data.reconvergence_point;
+        if let Some(&first) = data.instrs.iter().find(|&&instr| !program.instrs[instr].opcode.is_meta()) {
+            program.instrs[first].flags.set(InstrFlags::JP, std::mem::take(&mut is_open));
+        }
+    }
+}

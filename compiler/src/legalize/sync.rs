@@ -1,0 +1,283 @@
+//! Synchronisation: where an instruction has to wait for results, or for reads, of units that take their time.
+//!
+//! Special functions, memory and textures finish at any time, and so does the scalar ALU for readers outside of it. An
+//! instruction waits with `(ss)` for special functions, local memory and shared registers, with `(sy)` for textures and
+//! other memory. It waits for results that it reads or overwrites, and for units that may not have read yet what it overwrites. A dataflow
+//! analysis over all paths has, at each point, the registers that somebody has to wait for, by what ends the wait
+//! ([`Pending`]).
+//!
+//! The rules:
+//! - `(ss)` ends all waits but those for `(sy)` results; `(sy)` ends those for its results, and for the reads of the
+//!   instructions that have such results.
+//! - Between two instructions of the scalar ALU nothing waits, except where a register is read in another width than it
+//!   was written.
+//! - After a barrier, and at the end of the preamble, everything is waited for.
+//! - Instructions from cat5 on cannot carry `(ss)`; a nop before them does.
+//! - In an early preamble `a1.x` is written as a shared register is.
+//!
+//! Shared registers are pending along physical edges too: the wave takes them whatever its lanes do.
+
+use super::preamble::Preamble;
+use crate::delays::latency::{Sync, is_scalar_alu, sync};
+use crate::ir3::dataflow::{Analysis, Direction, Edge, solve};
+use crate::ir3::dominance::{Cfg, EdgeKind};
+use crate::ir3::opcode::Effect;
+use crate::ir3::register_set::RegisterSet;
+use crate::ir3::{Block, Category, Instr, InstrData, InstrFlags, Opcode, PhysReg, Program, RegFile, SrcOperand};
+use crate::target::Target;
+use cranelift_entity::SecondaryMap;
+
+/// Sets `(ss)` and `(sy)` on all instructions, and inserts the nops that carry `(ss)` for others.
+pub fn run(program: &mut Program, target: &Target, preamble: &Preamble) {
+    let mut waits = Waits { program, target, preamble, flags: SecondaryMap::with_capacity(program.instrs.len()) };
+    solve(&Cfg::new(program, EdgeKind::Physical), &program.layout, &mut waits);
+    let flags = waits.flags;
+    for position in 0..program.layout.len() {
+        let block = program.layout[position];
+        let mut out = Vec::with_capacity(program.blocks[block].instrs.len());
+        for instr in std::mem::take(&mut program.blocks[block].instrs) {
+            let data = &mut program.instrs[instr];
+            data.flags -= InstrFlags::SS | InstrFlags::SY;
+            data.flags |= flags[instr];
+            let opcode = data.opcode;
+            if data.flags.contains(InstrFlags::SS) && !carries_ss(opcode) {
+                data.flags -= InstrFlags::SS;
+                out.push(waiting_nop(program));
+            }
+            out.push(instr);
+            // Mesa has one there, too.
+            if opcode == Opcode::Resinfo && !program.instrs[instr].dsts.is_empty() {
+                out.push(waiting_nop(program));
+            }
+        }
+        program.blocks[block].instrs = out;
+    }
+}
+
+fn waiting_nop(program: &mut Program) -> Instr {
+    program.instrs.push(InstrData { flags: InstrFlags::SS, ..InstrData::new(Opcode::Nop) })
+}
+
+/// Returns true if the encoding has a bit for `(ss)`.
+fn carries_ss(opcode: Opcode) -> bool {
+    use Category::{Alu2, Alu3, Flow, Move, Sfu};
+    matches!(opcode.category(), Flow | Move | Alu2 | Alu3 | Sfu)
+}
+
+/// The registers that somebody has to wait for at a point of the program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Pending {
+    /// Results that `(ss)` waits for.
+    ss: RegisterSet,
+    /// Results that `(sy)` waits for.
+    sy: RegisterSet,
+    /// Full results of the scalar ALU: readers of their halves wait, and all outside of the scalar ALU.
+    scalar_full: RegisterSet,
+    /// Half results of the scalar ALU.
+    scalar_half: RegisterSet,
+    /// Registers that may still be read; `(ss)` ends that.
+    read_ss: RegisterSet,
+    /// Registers that may still be read; `(ss)` and `(sy)` end that.
+    read_any: RegisterSet,
+    /// Registers that the scalar ALU may still read; it waits for itself.
+    read_scalar: RegisterSet,
+    /// The constant file is being written.
+    consts: bool,
+    /// The last instruction was a barrier.
+    barrier: bool,
+    /// Varyings are being read from local memory.
+    varyings: bool,
+}
+
+impl Pending {
+    fn sets(&mut self) -> [&mut RegisterSet; 7] {
+        let Self { ss, sy, scalar_full, scalar_half, read_ss, read_any, read_scalar, .. } = self;
+        [ss, sy, scalar_full, scalar_half, read_ss, read_any, read_scalar]
+    }
+
+    /// Waits for everything that `(ss)` waits for.
+    fn apply_ss(&mut self) {
+        *self = Self { sy: self.sy, ..Self::default() };
+    }
+
+    fn apply_sy(&mut self) {
+        (self.sy, self.read_any) = (RegisterSet::EMPTY, RegisterSet::EMPTY);
+    }
+}
+
+/// The analysis.
+struct Waits<'a> {
+    program: &'a Program,
+    target: &'a Target,
+    preamble: &'a Preamble,
+    /// Those of the last visit of each instruction.
+    flags: SecondaryMap<Instr, InstrFlags>,
+}
+
+impl Analysis<Block> for Waits<'_> {
+    type Fact = Pending;
+
+    const DIRECTION: Direction = Direction::Forward;
+
+    fn join(&mut self, entry: &mut Pending, exit: &Pending, edge: Edge<Block>) {
+        let logical = self.program.blocks[edge.from].successors().any(|to| to == edge.to);
+        let mut exit = exit.clone();
+        for (mine, theirs) in entry.sets().into_iter().zip(exit.sets()) {
+            if logical { mine.add(theirs) } else { mine.add_shared(theirs) }
+        }
+        entry.consts |= exit.consts;
+        entry.barrier |= exit.barrier;
+        entry.varyings |= exit.varyings;
+    }
+
+    fn transfer(&mut self, block: Block, entry: &Pending) -> Pending {
+        let mut pending = entry.clone();
+        let early = self.preamble.is_early(block);
+        for &instr in &self.program.blocks[block].instrs {
+            let data = &self.program.instrs[instr];
+            if data.opcode.is_meta() && data.opcode != Opcode::TexPrefetch {
+                continue;
+            }
+            let operands = Operands::of(self.program, self.target, data, early);
+            self.flags[instr] = operands.wait(&mut pending);
+            operands.issue(&mut pending);
+        }
+        pending
+    }
+}
+
+/// An instruction, as far as synchronisation is concerned.
+struct Operands<'a> {
+    program: &'a Program,
+    data: &'a InstrData,
+    target: &'a Target,
+    is_scalar: bool,
+    is_early: bool,
+    writes: RegisterSet,
+    reads: RegisterSet,
+}
+
+impl<'a> Operands<'a> {
+    fn of(program: &'a Program, target: &'a Target, data: &'a InstrData, is_early: bool) -> Self {
+        let (mut writes, mut reads) = (RegisterSet::EMPTY, RegisterSet::EMPTY);
+        data.dsts.iter().for_each(|dst| writes.add(&RegisterSet::of_dst(program, target, dst)));
+        data.srcs.iter().for_each(|src| reads.add(&RegisterSet::of_src(program, target, src)));
+        Self { program, data, target, is_scalar: is_scalar_alu(data, target), is_early, writes, reads }
+    }
+
+    /// The flags that the instruction needs; they end the waits.
+    fn wait(&self, pending: &mut Pending) -> InstrFlags {
+        let mut flags = InstrFlags::empty();
+        // It follows `samgp0`, whose result is that of another lane.
+        if self.data.opcode == Opcode::Samgp1 {
+            return flags;
+        }
+        let fence = std::mem::take(&mut pending.barrier) || self.data.opcode == Opcode::Shpe;
+        let last_input = self.data.flags.contains(InstrFlags::EI) && pending.varyings;
+        // Nobody reads the result of a dummy.
+        let is_dummy = self.data.opcode == Opcode::BaryF && self.writes == RegisterSet::EMPTY;
+        if fence || last_input || !is_dummy && self.needs_ss(pending) {
+            flags |= InstrFlags::SS;
+        }
+        let touches = |set: &RegisterSet| set.meets(&self.reads) || set.meets(&self.writes);
+        if fence || !is_dummy && touches(&pending.sy) {
+            flags |= InstrFlags::SY;
+        }
+        if flags.contains(InstrFlags::SY) {
+            pending.apply_sy();
+        }
+        // A wait for results may be all that the reads need, too.
+        if !flags.contains(InstrFlags::SS) && self.overwrites(pending) {
+            flags |= InstrFlags::SS;
+        }
+        if flags.contains(InstrFlags::SS) {
+            pending.apply_ss();
+        }
+        flags
+    }
+
+    /// Returns true if it reads or overwrites a result that `(ss)` waits for.
+    fn needs_ss(&self, pending: &Pending) -> bool {
+        let touches = |set: &RegisterSet| set.meets(&self.reads) || set.meets(&self.writes);
+        if touches(&pending.ss) {
+            return true;
+        }
+        let reads_consts = || {
+            self.data.srcs.iter().any(|src| matches!(src.operand, SrcOperand::Const(_) | SrcOperand::ConstRelative(_)))
+        };
+        if pending.consts && reads_consts() {
+            return true;
+        }
+        if !self.is_scalar {
+            return touches(&pending.scalar_full) || touches(&pending.scalar_half);
+        }
+        // Each operand by its width.
+        let other_width = |half: bool| if half { &pending.scalar_full } else { &pending.scalar_half };
+        let Self { program, target, data, .. } = *self;
+        data.dsts.iter().any(|dst| other_width(dst.class.half).meets(&RegisterSet::of_dst(program, target, dst)))
+            || data.srcs.iter().any(|src| other_width(src.class.half).meets(&RegisterSet::of_src(program, target, src)))
+    }
+
+    /// Returns true if it overwrites what may not have been read yet.
+    fn overwrites(&self, pending: &Pending) -> bool {
+        self.writes.meets(&pending.read_ss)
+            || self.writes.meets(&pending.read_any)
+            || !self.is_scalar && self.writes.meets(&pending.read_scalar)
+    }
+
+    /// Adds what others have to wait for after it.
+    fn issue(&self, pending: &mut Pending) {
+        let Self { data, target, .. } = *self;
+        let is_flow = data.opcode.category() == Category::Flow;
+        let shared = data.dsts.iter().any(|dst| dst.class.file == RegFile::Shared);
+        let kind = sync(data, target);
+        let mut by_ss = kind == Sync::Ss || shared;
+        if self.is_scalar {
+            let set = if data.dsts[0].class.half { &mut pending.scalar_half } else { &mut pending.scalar_full };
+            set.add(&self.writes);
+        } else {
+            if by_ss {
+                pending.ss.add(&self.writes);
+            }
+            if self.is_early && writes_a1(data) {
+                by_ss = true;
+                pending.ss.add(&self.writes);
+            }
+            if kind == Sync::Sy {
+                pending.sy.add(&self.writes);
+                pending.sy.add(&self.result_in_place());
+            }
+        }
+        match data.opcode {
+            Opcode::PushConstsLoadMacro => pending.consts = true,
+            Opcode::Ldlv => pending.varyings = true,
+            _ => {}
+        }
+        pending.barrier = data.opcode.category() == Category::Barrier;
+        // The registers that it may read later.
+        if self.is_scalar {
+            pending.read_scalar.add(&self.reads);
+        } else if by_ss || stores(data.opcode) {
+            pending.read_ss.add(&self.reads);
+        } else if !is_flow && !data.opcode.is_alu() && !data.opcode.is_meta() {
+            pending.read_any.add(&self.reads);
+        }
+    }
+
+    /// The register in which an atomic of a bindless buffer leaves its result: that of its data.
+    fn result_in_place(&self) -> RegisterSet {
+        let is_bindless = self.data.opcode.name().starts_with("atomic.b.");
+        match self.data.srcs.get(2) {
+            Some(src) if is_bindless => RegisterSet::of_src(self.program, self.target, src),
+            _ => RegisterSet::EMPTY,
+        }
+    }
+}
+
+fn stores(opcode: Opcode) -> bool {
+    matches!(opcode.info().effect, Effect::Store | Effect::StoreAny | Effect::StoreConsts)
+}
+
+fn writes_a1(data: &InstrData) -> bool {
+    data.dsts.iter().any(|dst| dst.place.reg() == Some(PhysReg::A1_X))
+}

@@ -1,0 +1,69 @@
+//! Final programs of the corpus, on a GPU of each kind: valid, complete, with a text, and flat.
+
+mod common {
+    pub mod corpus;
+    pub mod files;
+}
+
+use common::corpus::corpus;
+use ir3_compiler::compilation::compile;
+use ir3_compiler::delays::nops::Delays;
+use ir3_compiler::ir3::text::{read, write};
+use ir3_compiler::ir3::validate::{Form, validate};
+use ir3_compiler::ir3::{Opcode, Program};
+use ir3_compiler::machine::Code;
+use ir3_compiler::nir;
+use ir3_compiler::pipeline::{FINAL_PASSES, Options};
+use ir3_compiler::target::Target;
+use std::fs;
+
+/// Checks a program after each pass.
+fn check(program: &Program, target: &Target, pass: &str) -> Result<(), String> {
+    validate(program, target, Form::Machine).map_err(|broken| broken[0].to_string())?;
+    let text = write(program);
+    if read(&text).ok() != program.canonical() {
+        return Err(format!("reads back as another program:\n{text}"));
+    }
+    if pass != "legalize" {
+        return Ok(());
+    }
+    Code::from_program(program).map_err(|error| error.to_string())?;
+    let delays = Delays::of(program, target);
+    for (_, instr) in program.iter_instrs() {
+        if delays.before(instr) > 0 {
+            return Err(format!("{} needs a nop:\n{text}", program.instrs[instr].opcode));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_program_can_be_finished() {
+    let (mut programs, mut failures, mut repeated, mut macros) = (0, Vec::new(), 0, 0);
+    for path in corpus() {
+        let shader = nir::read(&fs::read_to_string(&path).unwrap()).unwrap();
+        for gpu in ["a306", "a420", "a540", "a618", "a660", "a750"] {
+            let target = Target::by_name(gpu).unwrap();
+            let Ok(mut program) = compile(&shader, &target, &Options::default(), &mut |_, _| {}) else { continue };
+            programs += 1;
+            macros += program.iter_instrs().filter(|&(_, i)| program.instrs[i].opcode == Opcode::BallotMacro).count();
+            for pass in FINAL_PASSES {
+                (pass.run)(&mut program, &target);
+                if let Err(problem) = check(&program, &target, pass.name) {
+                    failures.push(format!("{}, {gpu}, {}: {problem}", path.display(), pass.name));
+                    break;
+                }
+            }
+            repeated += program
+                .iter_instrs()
+                .filter(|&(_, i)| {
+                    let data = &program.instrs[i];
+                    data.repeat > 0 && data.opcode != Opcode::Nop
+                })
+                .count();
+        }
+    }
+    println!("{programs} programs, {repeated} repetitions, {macros} ballots");
+    assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures[..failures.len().min(5)].join("\n"));
+    assert!(programs > 300 && repeated > 100 && macros > 0);
+}

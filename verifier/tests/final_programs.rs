@@ -1,0 +1,78 @@
+//! The passes that make final programs, end to end: programs of the generator run before and after each of them, and bugs planted in
+//! their results are refuted.
+
+use ir3_compiler::compilation::compile;
+use ir3_compiler::ir3::{Attrs, Instr, Mods, Opcode, Program};
+use ir3_compiler::pipeline::{FINAL_PASSES, Options};
+use ir3_compiler::target::Target;
+use ir3_verifier::harness::check::{Verdict, compare_snapshots};
+use ir3_verifier::programs::generator;
+use ir3_verifier::programs::generator::{Features, Profile};
+use ir3_verifier::programs::seeds::{env_seeds, program_seed};
+use ir3_verifier::semantics::Snapshot;
+use ir3_verifier::semantics::environment::env::Env;
+
+const GPUS: [&str; 5] = ["a306", "a540", "a618", "a660", "a750"];
+
+/// Compares two programs by runs.
+fn compare(before: &Program, after: &Program, target: &Target, seed: u64) -> Verdict {
+    let envs: Vec<Env> = env_seeds(seed, 2).into_iter().map(Env::from_seed).collect();
+    let snapshot = |program: &Program| Snapshot::Ir3(Box::new(program.clone()));
+    compare_snapshots(&snapshot(before), &snapshot(after), target, &envs).0
+}
+
+/// Generated programs with registers, on all of [`GPUS`].
+fn programs(seeds: u64) -> impl Iterator<Item = (u64, Target, Program)> {
+    (0..seeds).filter_map(|number| {
+        let seed = program_seed(0xf1a1, number);
+        let target = Target::by_name(GPUS[number as usize % GPUS.len()]).unwrap();
+        let profile = Profile::ALL[number as usize / GPUS.len() % Profile::ALL.len()];
+        let generated = generator::from_seed(seed, profile, Features::of(&target));
+        let program = compile(&generated.shader, &target, &Options::default(), &mut |_, _| {}).ok()?;
+        Some((seed, target, program))
+    })
+}
+
+#[test]
+fn every_pass_keeps_the_meaning() {
+    let (mut tested, mut others) = ([0; FINAL_PASSES.len()], Vec::new());
+    let count = std::env::var("PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(150);
+    for (seed, target, mut program) in programs(count) {
+        for (at, pass) in FINAL_PASSES.into_iter().enumerate() {
+            let before = program.clone();
+            (pass.run)(&mut program, &target);
+            if program == before {
+                continue;
+            }
+            match compare(&before, &program, &target, seed) {
+                Verdict::Tested { .. } => tested[at] += 1,
+                Verdict::Refuted(refutation) => {
+                    panic!("{seed:#x} on {}: {} is refuted: {}", target.name, pass.name, refutation.difference)
+                }
+                other => others.push(format!("{seed:#x} on {}: {}: {:?}", target.name, pass.name, other.reason())),
+            }
+        }
+    }
+    println!("{tested:?} tested, others: {others:#?}");
+    assert!(tested.iter().all(|&tested| tested > 0) && others.len() * 10 < tested.iter().sum());
+}
+
+/// Changes that break a final program: a branch goes the other way, or a branch of a pair is lost.
+#[test]
+fn planted_bugs_are_refuted() {
+    let (mut refuted, mut planted) = (0, 0);
+    for (seed, target, program) in programs(60) {
+        let mut after = program.clone();
+        ir3_compiler::pipeline::finish(&mut after, &target);
+        let is_branch = |&instr: &Instr| {
+            let data = &after.instrs[instr];
+            data.opcode == Opcode::Br && matches!(data.attrs, Attrs::Branch { target: Some(_) })
+        };
+        let Some(branch) = after.iter_instrs().map(|(_, instr)| instr).find(is_branch) else { continue };
+        after.instrs[branch].srcs[0].mods.toggle(Mods::NOT);
+        planted += 1;
+        refuted += u32::from(matches!(compare(&program, &after, &target, seed), Verdict::Refuted(_)));
+    }
+    println!("{refuted} of {planted} refuted");
+    assert!(planted > 5 && refuted * 3 > planted);
+}

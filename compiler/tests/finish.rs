@@ -1,11 +1,6 @@
 //! Final programs of the corpus, on a GPU of each kind: valid, complete, with a text, and flat.
 
-mod common {
-    pub mod corpus;
-    pub mod files;
-}
-
-use common::corpus::corpus;
+use crate::common::corpus::corpus;
 use ir3_compiler::compilation::compile;
 use ir3_compiler::delays::nops::Delays;
 use ir3_compiler::ir3::text::{read, write};

@@ -1,15 +1,8 @@
 //! Subgroup macros, compared with Mesa's expansion: its logs have each program before and after it.
 
-mod common {
-    pub mod files;
-    pub mod gpu;
-    pub mod logs;
-    pub mod passes;
-}
-
-use common::gpu::gpu;
-use common::logs::{logs, text};
-use common::passes::passes;
+use crate::common::gpu::gpu;
+use crate::common::logs::{logs, text};
+use crate::common::passes::passes;
 use ir3_compiler::ir3::text::read;
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::ir3::{Block, InstrData, OperandFlags, Program};

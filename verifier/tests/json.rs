@@ -77,6 +77,8 @@ fn folder(name: &str) -> Folder {
     fs::copy(corpus.join("control-flow/fibonacci.nir"), folder.path().join("x.nir")).expect("a file");
     fs::write(folder.path().join("bad.nir"), "shader: what\n").expect("a file");
     fs::write(folder.path().join("code.txt"), "0000[03000000_00000000] end\n").expect("a file");
+    let early = "block0 {\n\t0001:0000:000: \trcp r1.x, r0.x\n\t0002:0000:000: \tend r1.x\n}\n";
+    fs::write(folder.path().join("early.ir3"), early).expect("a file");
     folder
 }
 
@@ -102,6 +104,9 @@ fn every_line_is_as_the_schema_says() {
         "reduce x.nir --test false",
         "rules --no-lemmas --timeout 1ms",
         "stats x.nir",
+        "hazards early.ir3",
+        "hazards x.nir",
+        "self-test hazard-mutants early.ir3 --mutants 1",
         "completions fish",
         "man",
         "self-test kill-matrix --mutants 2 --engine registers",

@@ -15,6 +15,7 @@ mod final_programs;
 mod fuzz_targets;
 mod generate;
 mod given_registers;
+mod hazards;
 mod json;
 mod kill;
 mod layers;

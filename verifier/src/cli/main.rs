@@ -10,6 +10,8 @@ mod engines;
 mod exit;
 mod fuzz;
 mod generate;
+mod hazard_mutants;
+mod hazards;
 mod interrupt;
 mod junit;
 mod kill_matrix;
@@ -78,6 +80,8 @@ enum Command {
     Show(show::Show),
     /// Proves every rewrite rule of the compiler, for all operands.
     Rules(rules::Rules),
+    /// Proves that final programs wait for their results, on every path and whatever the order of completion.
+    Hazards(hazards::Hazards),
     /// Prints what programs cost, alone or beside Mesa's.
     Stats(stats::StatsCommand),
     /// Prints the text of machine code.
@@ -111,6 +115,8 @@ enum SelfTest {
     KillMatrix(kill_matrix::KillMatrix),
     /// Plants each bug in real programs, and prints what `verify` says of those that matter.
     MissedBugs(missed_bugs::MissedBugs),
+    /// Changes waits of final programs, and prints which changes the hazard checker and the machine refute.
+    HazardMutants(hazard_mutants::HazardMutants),
     /// Prints how many equivalent programs, made by sound rewrites, the engines prove.
     Pairs(pairs::Pairs),
     /// Has the interpreter attack what was proved, over random programs.
@@ -228,6 +234,7 @@ impl Command {
             self,
             Self::Rules(_)
                 | Self::Run(_)
+                | Self::Hazards(_)
                 | Self::Generate(_)
                 | Self::Disassemble(_)
                 | Self::Assemble(_)
@@ -257,6 +264,7 @@ impl Cli {
             Command::Reduce(command) => command.run(self.format),
             Command::Triage(command) => command.run(self.format),
             Command::Rules(command) => command.run(self.format),
+            Command::Hazards(command) => command.run(self.format),
             Command::Stats(command) => command.run(self.format),
             Command::Show(command) => command.run(),
             Command::Disassemble(command) => command.run(),
@@ -266,6 +274,7 @@ impl Cli {
             Command::SelfTest(SelfTest::PlantedBugs(command)) => command.run(self.format),
             Command::SelfTest(SelfTest::MissedBugs(command)) => command.run(),
             Command::SelfTest(SelfTest::KillMatrix(command)) => command.run(self.format),
+            Command::SelfTest(SelfTest::HazardMutants(command)) => command.run(self.format),
             Command::SelfTest(SelfTest::Pairs(command)) => command.run(self.format),
             Command::SelfTest(SelfTest::Agreement(command)) => command.run(self.format),
             Command::SelfTest(SelfTest::ProverMutants(command)) => command.run(self.format),

@@ -5,6 +5,7 @@
 //! - [`operations`] has the meaning of each operation of nir and ir3, once, for all engines.
 //! - [`environment`] has the inputs, buffers, textures and constants of a run, all of which follow from one seed.
 //! - [`header`] compares the declarations of two programs, [`interp`] runs programs.
+//! - `machine` has the rules of time of the hardware.
 //! - [`assumptions`] has the names of the assumptions of proofs.
 
 pub mod arithmetic;
@@ -12,6 +13,7 @@ pub mod assumptions;
 pub mod environment;
 pub mod header;
 pub mod interp;
+pub(crate) mod machine;
 pub mod operations;
 mod snapshot;
 pub mod terms;

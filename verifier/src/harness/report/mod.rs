@@ -5,8 +5,10 @@
 pub mod beside_mesa;
 pub mod bundle;
 pub mod difference;
+mod finals;
 pub mod page;
 mod programs;
 pub mod shader_db;
 
+pub use finals::{FinalProgram, finals, instruction_text};
 pub use programs::{Named, Unread, load, parse, unread};

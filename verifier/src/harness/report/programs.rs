@@ -1,10 +1,11 @@
 //! Loads programs from files.
 
 use crate::programs::mesa::input::{FilePosition, InputError, InputKind, Lines, Source, is_headline};
-use crate::programs::mesa::log::{self, LogReader, Section, SectionKind};
+use crate::programs::mesa::log::{self, Log, LogReader, Section, SectionKind};
 use crate::semantics::Snapshot;
 use ir3_compiler::log_line::LogLine;
-use ir3_compiler::{ir3, nir, target::Target};
+use ir3_compiler::target::{Generation, Target};
+use ir3_compiler::{ir3, nir};
 use std::collections::VecDeque;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -176,12 +177,7 @@ impl Texts {
     /// Reads the generation that a line names, if it does.
     fn check_generation(&mut self, line: &str) -> Result<(), InputError> {
         let Some(found) = log::generation(&LogLine::of(line).text) else { return Ok(()) };
-        let expected = self.target.get_or_insert_with(|| Target::of_generation(found));
-        if expected.generation != found {
-            let (generation, gpu) = (expected.generation, expected.name);
-            let place = FilePosition { path: self.lines.path.clone(), line: self.lines.number(), column: 1 };
-            return Err(InputError::OtherGeneration { place, found, expected: generation, gpu });
-        }
+        expect_generation(&mut self.target, &self.lines.path, self.lines.number(), found)?;
         self.confirmed = self.programs;
         Ok(())
     }
@@ -200,6 +196,26 @@ impl Texts {
         let source = Source::from_bytes(&path, std::mem::take(&mut self.head).into_bytes())?;
         Ok(text_of(source, self.target))
     }
+}
+
+/// Checks a generation that a log names against the GPU; the first one chooses the GPU, if there is none.
+fn expect_generation(target: &mut Option<Target>, path: &Path, line: u32, found: Generation) -> Result<(), InputError> {
+    let expected = target.get_or_insert_with(|| Target::of_generation(found));
+    if expected.generation == found {
+        return Ok(());
+    }
+    let (generation, gpu) = (expected.generation, expected.name);
+    let place = FilePosition { path: path.to_owned(), line, column: 1 };
+    Err(InputError::OtherGeneration { place, found, expected: generation, gpu })
+}
+
+/// The GPU of a log.
+pub(super) fn target_of(path: &Path, log: &Log, gpu: Option<Target>) -> Result<Target, InputError> {
+    let mut target = gpu;
+    for (line, generation) in log.generations() {
+        expect_generation(&mut target, path, line, generation)?;
+    }
+    Ok(target.unwrap_or_default())
 }
 
 /// The text of a file that is no log.

@@ -53,6 +53,12 @@ pub enum UndefinedReason {
     LaneNumber,
     /// The second of a pair of predications has another predicate than the first.
     Predication,
+    /// Lanes wait at a position where nothing has them join, or more of them than the branch stack holds.
+    Reconvergence,
+    /// A register is overwritten before a store has read it.
+    Overwritten,
+    /// Control flow leaves the code.
+    LeavesCode,
     /// Buffers are one in this environment, and the program promises that they do not alias.
     Alias,
 }
@@ -65,6 +71,9 @@ impl fmt::Display for UndefinedReason {
             UndefinedReason::Address => "a write to an undefined address",
             UndefinedReason::LaneNumber => "a cross-lane operation with an undefined lane",
             UndefinedReason::Predication => "a predication that ends with another predicate",
+            UndefinedReason::Reconvergence => "lanes that wait where nothing has them join",
+            UndefinedReason::Overwritten => "a register that is overwritten before a store has read it",
+            UndefinedReason::LeavesCode => "control flow that leaves the code",
             UndefinedReason::Alias => "a buffer that is declared `restrict` is another one too",
         })
     }

@@ -6,7 +6,7 @@ mod lanes;
 mod memory;
 
 use super::op::{ConstWidth, Copies, DecodedBlock, DecodedOp, SlotElements};
-use super::slots::{SlotAllocator, SlotError, modifier};
+use super::slots::{RegisterBases, SlotAllocator, SlotError, modifier};
 use super::storage::{Loc, Modifier, Read, Write};
 use super::{Decoded, InputSlot};
 use crate::semantics::environment::exchange::exchange;
@@ -54,6 +54,14 @@ pub(super) fn decode_with_places(
     target: &Target,
 ) -> std::result::Result<(Decoded, Places), Unsupported> {
     decode_with(program, target, None).map(|(decoded, _, slots)| (decoded, slots.places()))
+}
+
+/// Decodes a program, and returns the slots of its registers.
+pub(super) fn decode_with_registers(
+    program: &Program,
+    target: &Target,
+) -> std::result::Result<(Decoded, RegisterBases), Unsupported> {
+    decode_with(program, target, None).map(|(decoded, _, slots)| (decoded, slots.bases()))
 }
 
 /// Decodes a program, with a table of the positions of its instructions and their operands.

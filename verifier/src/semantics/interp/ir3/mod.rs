@@ -20,6 +20,7 @@
 
 mod decode;
 mod flips;
+pub mod machine;
 pub(crate) mod op;
 mod run;
 pub(crate) mod slots;

@@ -21,14 +21,14 @@ use ir3_compiler::ir3::{InputKind, Instr};
 use smallvec::SmallVec;
 
 /// A running wave.
-struct RunningWave<'a> {
+pub(super) struct RunningWave<'a> {
     program: &'a Decoded,
     env: &'a Env,
-    state: WaveState,
-    storage: Storage,
-    active: Active,
+    pub(super) state: WaveState,
+    pub(super) storage: Storage,
+    pub(super) active: Active,
     /// Lanes that have not ended.
-    alive: u64,
+    pub(super) alive: u64,
     consts: &'a mut ConstFile,
     /// Buffers for operands that are not whole slots, and for results before they are written.
     buffers: [Row; 4],
@@ -49,7 +49,7 @@ impl AsMut<WaveState> for RunningWave<'_> {
 }
 
 /// An error ends the run.
-type RunResult = Result<(), End>;
+pub(super) type RunResult = Result<(), End>;
 
 /// Runs `program` once.
 pub(super) fn run(program: &Decoded, env: &Env, fuel: u64, scratch: &mut Scratch) -> Outcome {
@@ -84,14 +84,14 @@ pub(super) fn run_watched<W: Watch>(
 }
 
 /// The buffers that a wave borrows for its run.
-struct Borrowed {
+pub(super) struct Borrowed {
     storage: Storage,
     stage: Vec<Row>,
     pending: Vec<u64>,
 }
 
 impl Borrowed {
-    fn return_buffers(self, scratch: &mut Scratch) {
+    pub(super) fn return_buffers(self, scratch: &mut Scratch) {
         scratch.rows = self.storage.words;
         scratch.poison = self.storage.poison;
         scratch.partial = self.storage.partial;
@@ -103,7 +103,7 @@ impl Borrowed {
 
 impl<'a> RunningWave<'a> {
     /// Creates a wave at the start of the program, with borrowed buffers.
-    fn new(program: &'a Decoded, env: &'a Env, number: u32, scratch: &'a mut Scratch) -> Self {
+    pub(super) fn new(program: &'a Decoded, env: &'a Env, number: u32, scratch: &'a mut Scratch) -> Self {
         scratch.prepare(env, program.slots as usize, program.scratch_size);
         let mut pending = std::mem::take(&mut scratch.masks);
         pending.resize(program.blocks.len(), 0);
@@ -134,7 +134,7 @@ impl<'a> RunningWave<'a> {
         wave
     }
 
-    fn finish(self) -> Borrowed {
+    pub(super) fn finish(self) -> Borrowed {
         let Self { storage, stage, pending, .. } = self;
         Borrowed { storage, stage, pending }
     }
@@ -210,7 +210,7 @@ impl<'a> RunningWave<'a> {
     }
 
     /// Moves the active lanes along the edges of a terminator; returns the next block if all active lanes go there.
-    fn terminate(&mut self, terminator: &Terminator, pending: &mut [u64]) -> Result<Option<u32>, End> {
+    pub(super) fn terminate(&mut self, terminator: &Terminator, pending: &mut [u64]) -> Result<Option<u32>, End> {
         let mask = self.active.mask;
         match terminator {
             Terminator::End(start, end) => {
@@ -256,7 +256,7 @@ impl<'a> RunningWave<'a> {
     }
 
     /// The active lanes that take the first edge of a branch.
-    fn taken(&mut self, condition: &Condition, instr: Instr) -> Result<u64, End> {
+    pub(super) fn taken(&mut self, condition: &Condition, instr: Instr) -> Result<u64, End> {
         let mask = self.active.mask;
         Ok(match condition {
             Condition::Is(a) => self.predicate(a, instr, UndefinedReason::Branch)?,
@@ -345,7 +345,7 @@ impl<'a> RunningWave<'a> {
         Ok(())
     }
 
-    fn op(&mut self, op: &DecodedOp) -> RunResult {
+    pub(super) fn op(&mut self, op: &DecodedOp) -> RunResult {
         if self.active.mask == 0 {
             return Ok(());
         }

@@ -1,8 +1,9 @@
 //! Slots of operands.
 
 use super::op::{ConstWidth, SlotElements};
-use super::storage::{Loc, Modifier, Read, Write};
+use super::storage::{Loc, Modifier, Read, Storage, Write};
 use crate::semantics::interp::{Places, array_word};
+use crate::semantics::machine::units;
 use crate::semantics::operations::ir3_alu;
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::{
@@ -33,6 +34,50 @@ pub(crate) struct SlotAllocator<'a> {
     pub undefined: Option<u32>,
     immediates: FxHashMap<u32, u32>,
     consts: FxHashMap<(u16, ConstWidth), u32>,
+}
+
+/// The first slots of the register files that a program names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RegisterBases {
+    general: Option<u32>,
+    half: Option<u32>,
+    shared: Option<u32>,
+    predicates: Option<u32>,
+    addresses: Option<u32>,
+}
+
+impl RegisterBases {
+    /// The slot of a half register, by its bit in the masks of [`units`](crate::semantics::machine::units), and which
+    /// of its two poison masks are those of the register.
+    pub fn slot(&self, bit: u16) -> Option<(u32, [bool; 2])> {
+        let halves = |base: Option<u32>, bit: u16| {
+            let low = bit & 1 == 0;
+            Some((base? + u32::from(bit / 2), [low, !low]))
+        };
+        let whole = |base: Option<u32>, index: u16| Some((base? + u32::from(index), [true, true]));
+        match units::file_of(bit) {
+            (units::File::General, bit) => halves(self.general, bit),
+            (units::File::Half, index) => whole(self.half, index),
+            (units::File::Shared, bit) => halves(self.shared, bit),
+            (units::File::Addresses, index) => whole(self.addresses, index),
+            (units::File::Predicates, index) => whole(self.predicates, index),
+        }
+    }
+
+    /// Makes a half register poison in these lanes.
+    pub fn poison(&self, storage: &mut Storage, bit: u16, lanes: u64) {
+        let Some((slot, parts)) = self.slot(bit) else { return };
+        for (part, is_own) in parts.into_iter().enumerate() {
+            storage.poison[2 * slot as usize + part] |= if is_own { lanes } else { 0 };
+        }
+        storage.partial[slot as usize] &= !lanes;
+    }
+
+    /// The slots of general and shared registers; true for shared ones.
+    pub fn fillable(&self) -> impl Iterator<Item = (std::ops::Range<u32>, bool)> {
+        let all = [(self.general, GENERAL, false), (self.half, GENERAL, false), (self.shared, SHARED, true)];
+        all.into_iter().filter_map(|(base, size, shared)| Some((base?..base? + size, shared)))
+    }
 }
 
 /// A place that has no slot, as text.
@@ -108,6 +153,12 @@ impl<'a> SlotAllocator<'a> {
                 .map(|(_, slot)| slot)
                 .collect(),
         }
+    }
+
+    /// The first slots of the register files.
+    pub fn bases(&self) -> RegisterBases {
+        let Self { general, half, shared, predicates, addresses, .. } = *self;
+        RegisterBases { general, half, shared, predicates, addresses }
     }
 
     fn regions(&self) -> [(Option<u32>, u32); 5] {

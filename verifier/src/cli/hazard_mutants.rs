@@ -1,0 +1,115 @@
+//! `self-test hazard-mutants`: changes waits of final programs, and prints which changes are refuted.
+
+use crate::{Exit, Failure, Format, Gpu, output, values};
+use clap::Args;
+use ir3_verifier::harness::campaigns::hazard_mutants::{MutantClass, Trial, trial};
+use ir3_verifier::harness::report::{FinalProgram, finals, instruction_text};
+use ir3_verifier::programs::mesa::input;
+use ir3_verifier::support::random::hash;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// The percentage of needed waits whose loss must be refuted.
+const LEAST: u64 = 99;
+
+/// Options of `hazard-mutants`.
+#[derive(Args)]
+pub struct HazardMutants {
+    /// Files or folders of final programs: Mesa logs or ir3 texts.
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Changed programs.
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = values::count::<u64>())]
+    mutants: u64,
+    /// Seed of the changes.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// Print each needed change that is not refuted, and each that is refuted though it is not needed.
+    #[arg(long)]
+    list: bool,
+    #[command(flatten)]
+    gpu: Gpu,
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Default, Serialize)]
+struct MutantCounts {
+    mutants: u64,
+    needed: u64,
+    /// Of the needed ones.
+    checker: u64,
+    /// Of the needed ones.
+    machine: u64,
+    /// Of the needed ones.
+    refuted: u64,
+    /// Programs that the machine ran.
+    ran: u64,
+    /// Refuted by the checker, and not needed.
+    more: u64,
+}
+
+impl MutantCounts {
+    fn add(&mut self, trial: &Trial) {
+        let one = |condition: bool| u64::from(condition);
+        self.mutants += 1;
+        self.needed += one(trial.needed);
+        self.checker += one(trial.needed && trial.checker);
+        self.machine += one(trial.needed && trial.machine == Some(true));
+        self.refuted += one(trial.needed && trial.is_refuted());
+        self.ran += one(trial.machine.is_some());
+        self.more += one(!trial.needed && trial.checker);
+    }
+}
+
+/// A row, as JSON.
+#[derive(Serialize)]
+struct MutantsRow {
+    class: &'static str,
+    #[serde(flatten)]
+    counts: MutantCounts,
+}
+
+impl HazardMutants {
+    /// Runs the subcommand.
+    pub fn run(&self, format: Format) -> Result<Exit, Failure> {
+        let mut programs: Vec<FinalProgram> = Vec::new();
+        for path in input::collect_paths(&self.paths)? {
+            programs.extend(finals(&path, self.gpu.given())?);
+        }
+        if programs.is_empty() {
+            return Ok(Exit::Nothing);
+        }
+        let mut classes = [MutantCounts::default(); MutantClass::ALL.len()];
+        let mut total = MutantCounts::default();
+        // Some programs have no place for the class that is drawn.
+        for number in 0..20 * self.mutants {
+            if total.mutants == self.mutants {
+                break;
+            }
+            let seed = hash(&[self.seed, number]);
+            let program = &programs[hash(&[seed, 0]) as usize % programs.len()];
+            let Some(found) = trial(program, seed) else { continue };
+            total.add(&found);
+            classes[found.mutation.class as usize].add(&found);
+            let odd = found.needed && !found.is_refuted() || !found.needed && found.checker;
+            if self.list && odd {
+                let what = if found.needed { "not refuted" } else { "not needed" };
+                let at = instruction_text(&program.code, found.mutation.at);
+                output::line(&format!("{}: {} {what}: {at}", program.name, found.mutation.class.name()));
+            }
+        }
+        if format == Format::Human {
+            output::line("class    mutants  needed  checker  machine  refuted      ran  not needed");
+        }
+        let rows = MutantClass::ALL.into_iter().map(|class| (class.name(), classes[class as usize]));
+        for (class, counts) in rows.chain([("all", total)]) {
+            let MutantCounts { mutants, needed, checker, machine, refuted, ran, more } = counts;
+            output::line(&format!(
+                "{class:<8} {mutants:>7} {needed:>7} {checker:>8} {machine:>8} {refuted:>8} {ran:>8} {more:>11}"
+            ));
+            output::json("hazard-mutants", &MutantsRow { class, counts });
+        }
+        let unmet = Exit::Unmet.when(100 * total.refuted < LEAST * total.needed);
+        Ok(unmet.max(Exit::Nothing.when(total.mutants == 0)))
+    }
+}

@@ -1,0 +1,144 @@
+//! `hazards`: proves that final programs wait for their results.
+
+use crate::{Exit, Failure, Format, Gpu, output};
+use clap::Args;
+use ir3_verifier::harness::report::{FinalProgram, finals, instruction_text};
+use ir3_verifier::programs::mesa::input;
+use ir3_verifier::prove::hazards;
+use ir3_verifier::prove::hazards::{Hazard, HazardReport};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Options of `hazards`.
+#[derive(Args)]
+pub struct Hazards {
+    /// Files or folders of them: Mesa logs, whose programs after `ir3_legalize` are checked, or ir3 texts of final programs.
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    gpu: Gpu,
+}
+
+/// A program, as JSON.
+#[derive(Serialize)]
+struct Row<'a> {
+    program: &'a str,
+    gpu: &'a str,
+    verdict: &'static str,
+    instructions: u32,
+    hazards: usize,
+    /// Why there is no verdict.
+    reason: Option<String>,
+}
+
+/// A hazard, as JSON.
+#[derive(Serialize)]
+struct Found<'a> {
+    program: &'a str,
+    kind: &'static str,
+    message: String,
+    at: u32,
+    instruction: String,
+    register: Option<&'a str>,
+    producer: Option<u32>,
+    path: Vec<u32>,
+}
+
+#[derive(Default, Serialize)]
+struct Counts {
+    programs: usize,
+    instructions: u64,
+    hazards: usize,
+    refused: usize,
+}
+
+impl Hazards {
+    /// Runs the subcommand.
+    pub fn run(&self, format: Format) -> Result<Exit, Failure> {
+        let mut counts = Counts::default();
+        let mut exit = Exit::Passed;
+        for path in input::collect_paths(&self.paths)? {
+            let programs = match finals(&path, self.gpu.given()) {
+                Ok(programs) => programs,
+                Err(error) => {
+                    output::error(&error);
+                    exit = exit.max(Exit::Bad);
+                    continue;
+                }
+            };
+            for program in &programs {
+                exit = exit.max(one(program, &mut counts, format));
+            }
+        }
+        if format == Format::Human {
+            let Counts { programs, instructions, hazards, refused } = &counts;
+            output::line(&format!(
+                "{programs} programs, {instructions} instructions, {hazards} hazards, {refused} refused"
+            ));
+        } else {
+            output::json("hazards", &counts);
+        }
+        Ok(exit.max(Exit::Nothing.when(counts.programs == 0)))
+    }
+}
+
+fn one(program: &FinalProgram, counts: &mut Counts, format: Format) -> Exit {
+    counts.programs += 1;
+    let FinalProgram { name, code, divergence, branch_stack, target, .. } = program;
+    let (report, reason, exit) = match hazards::check(code, divergence, *branch_stack, target) {
+        Ok(report) if report.hazards.is_empty() => (report, None, Exit::Passed),
+        Ok(report) => (report, None, Exit::Refuted),
+        Err(error) => {
+            counts.refused += 1;
+            (HazardReport::default(), Some(error.to_string()), Exit::Unmet)
+        }
+    };
+    counts.instructions += u64::from(report.instructions);
+    counts.hazards += report.hazards.len();
+    let verdict = match exit {
+        Exit::Passed => "proved",
+        Exit::Refuted => "refuted",
+        _ => "unknown",
+    };
+    if format == Format::Human {
+        if exit != Exit::Passed {
+            output::line(&format!(
+                "{name}: {verdict}{}",
+                reason.map(|reason| format!(": {reason}")).unwrap_or_default()
+            ));
+        }
+        for hazard in &report.hazards {
+            output::line(&format!("  {hazard}\n    {}", instruction_text(code, hazard.at)));
+            if let Some(producer) = hazard.producer.filter(|&producer| producer != hazard.at) {
+                output::line(&format!("    {}", instruction_text(code, producer)));
+            }
+        }
+        return exit;
+    }
+    let row = Row {
+        program: name,
+        gpu: target.name,
+        verdict,
+        instructions: report.instructions,
+        hazards: report.hazards.len(),
+        reason,
+    };
+    output::json("final-program", &row);
+    for hazard in &report.hazards {
+        let Hazard { at, kind, register, producer, path, .. } = hazard;
+        output::json(
+            "hazard",
+            &Found {
+                program: name,
+                kind: kind.name(),
+                message: kind.to_string(),
+                at: at.as_u32(),
+                instruction: instruction_text(code, *at),
+                register: register.as_deref(),
+                producer: producer.map(|ip| ip.as_u32()),
+                path: path.iter().map(|ip| ip.as_u32()).collect(),
+            },
+        );
+    }
+    exit
+}

@@ -1,0 +1,337 @@
+//! For each class of hazards a program that has it and the same one without it; and where hazards come together.
+
+use super::*;
+use ir3_compiler::ir3::text;
+use ir3_compiler::target::Generation;
+
+/// A program of blocks, as lines; `end` and the braces are added. Each block is its lines, and its successors.
+fn blocks(list: &[(&[&str], &str)]) -> Program {
+    let mut out = String::new();
+    let mut serial = 0;
+    for (i, (lines, succs)) in list.iter().enumerate() {
+        out += &format!("block{i} {{\n");
+        for line in *lines {
+            serial += 1;
+            out += &format!("\t{serial:04}:0000:000: \t{line}\n");
+        }
+        if !succs.is_empty() {
+            out += &format!("\t/* succs: {succs} */\n");
+        }
+        out += "}\n";
+    }
+    // The reader wants both directions of an edge from no text, so edges are those of successors.
+    text::read(&out).unwrap_or_else(|error| panic!("{error}\n{out}"))
+}
+
+fn report(program: &Program, gpu: &str) -> HazardReport {
+    let code = Code::from_program(program).unwrap_or_else(|error| panic!("{error}"));
+    let target = Target::by_name(gpu).unwrap();
+    check(&code, &Divergence::of_program(program), None, &target).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The kinds of hazards of straight-line code.
+fn kinds(lines: &[&str], gpu: &str) -> Vec<HazardKind> {
+    let mut lines = lines.to_vec();
+    lines.push("end");
+    report(&blocks(&[(&lines, "")]), gpu).hazards.iter().map(|hazard| hazard.kind).collect()
+}
+
+/// Checks that the first program has just this hazard, and the second has none.
+#[track_caller]
+fn pair(gpu: &str, kind: HazardKind, wrong: &[&str], right: &[&str]) {
+    assert_eq!(kinds(wrong, gpu), [kind], "{wrong:?}");
+    assert_eq!(kinds(right, gpu), [], "{right:?}");
+}
+
+const IMM: &str = "imm[0.000000,0,0x0]";
+
+#[test]
+fn the_alu_reads_its_results_after_three_slots() {
+    let add = "add.f r1.x, r0.x, c0.x";
+    let user = "mul.f r2.x, r1.x, c0.x";
+    let early = |missing| HazardKind::EarlyRead { missing };
+    pair("a660", early(1), &[add, "(rpt1)nop", user], &[add, "(rpt2)nop", user]);
+    pair("a660", early(3), &[add, user], &["(nop3)add.f r1.x, r0.x, c0.x", user]);
+    // The third source is read two slots later.
+    let third = "mad.f32 r2.x, c0.x, r0.y, r1.x";
+    pair("a660", early(1), &[add, third], &[add, "nop", third]);
+    let first = "mad.f32 r2.x, r1.x, r0.y, r0.z";
+    pair("a660", early(2), &[add, "nop", first], &[add, "(rpt2)nop", first]);
+    // `sel` is no multiply-add.
+    let select = "sel.b32 r2.x, c0.x, r0.y, r1.x";
+    pair("a660", early(2), &[add, "nop", select], &[add, "(rpt2)nop", select]);
+}
+
+#[test]
+fn other_readers_wait_six_slots() {
+    let early = |missing| HazardKind::EarlyRead { missing };
+    let add = "add.f r1.x, r0.x, c0.x";
+    for user in ["rcp r2.x, r1.x", "stg r0.y (wrmask=0x3), imm[0.000000,0,0x0], r1.x, imm[0.000000,1,0x1]"] {
+        pair("a660", early(1), &[add, "(rpt4)nop", user], &[add, "(rpt5)nop", user]);
+    }
+    // Reads in the other width, in both directions.
+    let (low, full) = ("cov.f16f32 r2.x, hr2.y", "mul.f r2.x, r1.x, c0.x");
+    pair("a660", early(3), &[add, "(rpt2)nop", low], &[add, "(rpt5)nop", low]);
+    let half = "add.f hr2.x, hr0.x, hc0.x";
+    pair("a660", early(3), &[half, "(rpt2)nop", full], &[half, "(rpt5)nop", full]);
+    // Predicates and addresses.
+    let compare = "cmps.f.lt pp0.x, r0.x, c0.x";
+    pair("a660", early(1), &[compare, "(rpt4)nop", "kill pp0.x"], &[compare, "(rpt5)nop", "kill pp0.x"]);
+    let address = "mov.s16s16 hr61.x, hr8.x";
+    let relative = "mov.f32f32 r2.x, c<a0.x + 4>, hr61.x";
+    pair("a660", early(1), &[address, "(rpt4)nop", relative], &[address, "(rpt5)nop", relative]);
+}
+
+#[test]
+fn repetitions_are_written_and_read_one_after_the_other() {
+    let early = |missing| HazardKind::EarlyRead { missing };
+    let writes = "(rpt2)add.f r1.x (wrmask=0x7), r0.x, c0.x";
+    let reads = "(rpt2)mul.f r4.x (wrmask=0x7), (r)r1.x (wrmask=0x7), c0.x";
+    assert_eq!(kinds(&[writes, reads], "a660"), [early(1); 3]);
+    assert_eq!(kinds(&[writes, "nop", reads], "a660"), []);
+    // The first element has been written two slots before the last.
+    pair("a660", early(1), &[writes, "mul.f r4.x, r1.x, c0.x"], &[writes, "nop", "mul.f r4.x, r1.x, c0.x"]);
+    pair(
+        "a660",
+        early(1),
+        &[writes, "(rpt1)nop", "mul.f r4.x, r1.z, c0.x"],
+        &[writes, "(rpt2)nop", "mul.f r4.x, r1.z, c0.x"],
+    );
+}
+
+#[test]
+fn results_of_other_units_are_waited_for() {
+    use failure::Flag::{Ss, Sy};
+    let user = "mul.f r4.x, r1.x, c0.x";
+    for (flag, producer) in [
+        (Ss, "rcp r1.x, r0.x"),
+        (Ss, "ldl r1.x, r0.x, imm[0.000000,0,0x0], imm[0.000000,1,0x1]"),
+        (Sy, "sam (f32)(x)r1.x, r0.x (wrmask=0x3), s#0, t#0"),
+        (Sy, "ldp r1.x, r0.x, imm[0.000000,0,0x0], imm[0.000000,1,0x1]"),
+    ] {
+        let other = if flag == Ss { Sy } else { Ss };
+        let with = |flag| format!("{flag}{user}");
+        pair("a660", HazardKind::ReadBeforeResult(flag), &[producer, user], &[producer, &with(flag)]);
+        pair("a660", HazardKind::ReadBeforeResult(flag), &[producer, &with(other)], &[producer, &with(flag)]);
+        // A write may come before the result.
+        let write = "mov.f32f32 r1.x, c0.x";
+        let right = format!("{flag}{write}");
+        pair("a660", HazardKind::WriteBeforeResult(flag), &[producer, write], &[producer, &right]);
+        // The end hands over what is there.
+        let mut wrong = vec![producer, "end r1.x"];
+        let hazards = report(&blocks(&[(&wrong, "")]), "a660").hazards;
+        assert_eq!(hazards[0].kind, HazardKind::ReadBeforeResult(flag));
+        assert_eq!((hazards[0].register.as_deref(), hazards[0].producer), (Some("r1.x"), Some(Ip::from_u32(0))));
+        let right = format!("{flag}end r1.x");
+        wrong[1] = &right;
+        assert_eq!(report(&blocks(&[(&wrong, "")]), "a660").hazards, []);
+    }
+}
+
+#[test]
+fn a_flag_that_is_not_encoded_does_not_wait() {
+    let load = "(ss)ldp r2.x, r1.x, imm[0.000000,0,0x0], imm[0.000000,1,0x1]";
+    let right = "ldp r2.x, r1.x, imm[0.000000,0,0x0], imm[0.000000,1,0x1]";
+    let kind = HazardKind::ReadBeforeResult(failure::Flag::Ss);
+    pair("a660", kind, &["rcp r1.x, r0.x", load], &["rcp r1.x, r0.x", "(ss)nop", right]);
+}
+
+#[test]
+fn sources_of_other_units_are_not_overwritten() {
+    let kind = HazardKind::WriteBeforeRead(failure::Flag::Ss);
+    let write = "mov.f32f32 r0.x, c0.x";
+    let store = format!("stp r0.y, r0.x, {IMM}, imm[0.000000,1,0x1]");
+    pair("a660", kind, &[&store, write], &[&store, "(ss)mov.f32f32 r0.x, c0.x"]);
+    // Nothing of a store comes with `(sy)`.
+    assert_eq!(kinds(&[&store, "(sy)mov.f32f32 r0.x, c0.x"], "a660"), [kind]);
+    pair("a660", kind, &["rcp r1.x, r0.x", write], &["rcp r1.x, r0.x", "(ss)mov.f32f32 r0.x, c0.x"]);
+    // When the result is there, the sources have been read.
+    let sample = "sam (f32)(x)r1.x, r0.x (wrmask=0x3), s#0, t#0";
+    for right in ["(sy)mov.f32f32 r0.x, c0.x", "(ss)mov.f32f32 r0.x, c0.x"] {
+        pair("a660", kind, &[sample, write], &[sample, right]);
+    }
+}
+
+#[test]
+fn shared_registers_have_rules_of_their_own() {
+    let kind = HazardKind::ReadBeforeResult(failure::Flag::Ss);
+    // From lanes to the wave, on every GPU.
+    let first = "mov.f32f32 sr48.x, r0.x";
+    for gpu in ["a630", "a660"] {
+        pair(gpu, kind, &[first, "mul.f r1.x, sr48.x, c0.x"], &[first, "(ss)mul.f r1.x, sr48.x, c0.x"]);
+    }
+    // The scalar ALU reads its own results at once, in the same width only.
+    let scalar = "add.f sr48.x, sr48.y, c0.x";
+    assert_eq!(kinds(&[scalar, "mul.f sr49.x, sr48.x, c0.x"], "a660"), []);
+    let half = "cov.f16f32 sr49.x, shr48.x";
+    pair("a660", kind, &[scalar, half], &[scalar, "(ss)cov.f16f32 sr49.x, shr48.x"]);
+    let vector = "mul.f r1.x, sr48.x, c0.x";
+    pair("a660", kind, &[scalar, vector], &[scalar, "(ss)mul.f r1.x, sr48.x, c0.x"]);
+    // Before it has read, only it may write.
+    let kind = HazardKind::WriteBeforeRead(failure::Flag::Ss);
+    let move_from_lanes = "mov.f32f32 sr48.y, r0.x";
+    pair("a660", kind, &[scalar, move_from_lanes], &[scalar, "(ss)mov.f32f32 sr48.y, r0.x"]);
+    assert_eq!(kinds(&[scalar, "mov.f32f32 sr48.y, c0.x"], "a660"), []);
+}
+
+#[test]
+fn barriers_and_the_preamble_wait_for_memory() {
+    use failure::Flag::{Ss, Sy};
+    let load = "ldl r1.x, r0.x, imm[0.000000,0,0x0], imm[0.000000,1,0x1]";
+    let after = HazardKind::AccessAfterBarrier;
+    assert_eq!(kinds(&["bar", load], "a660"), [after(Ss), after(Sy)]);
+    pair("a660", after(Ss), &["bar", "(sy)nop", load], &["bar", "(sy)(ss)nop", load]);
+    let store = "stc imm[0.000000,4,0x4], sr48.x";
+    assert_eq!(kinds(&[store, "(sy)shpe"], "a660"), [HazardKind::PreambleEnd(Ss)]);
+    let user = "mov.f32f32 r1.x, c1.x";
+    pair("a660", HazardKind::ConstBeforeWrite, &[store, user], &[store, "(sy)(ss)shpe", user]);
+    assert_eq!(kinds(&[store, "mov.f32f32 r1.x, c0.w"], "a660"), []);
+}
+
+#[test]
+fn releases_are_final() {
+    let address = "mov.s16s16 hr61.x, hr8.x";
+    let last = "(ul)mov.f32f32 r2.x, c<a0.x + 4>, hr61.x";
+    let more = "mov.f32f32 r3.x, c<a0.x + 4>, hr61.x";
+    pair("a660", HazardKind::AddressReleased, &[address, "(rpt5)nop", last, more], &[address, "(rpt5)nop", more, last]);
+    let input = "bary.f r1.x, imm[0.000000,1,0x1], r0.x (wrmask=0x3)";
+    let ends = "bary.f r2.x, imm[0.000000,1,0x1], r0.x (wrmask=0x3) // {flags=ei}";
+    pair("a660", HazardKind::VaryingReleased, &[ends, input], &[input, ends]);
+    let local = "ldlv r1.x, imm[0.000000,1,0x1], imm[0.000000,1,0x1]";
+    let waits = format!("(ss){ends}");
+    pair("a660", HazardKind::VaryingOutstanding, &[local, ends], &[local, &waits]);
+    let derivative = "dsx (f32)(x)r1.x, r0.x";
+    pair("a660", HazardKind::HelpersEnded, &["nop // {flags=eq}", derivative], &[derivative, "nop // {flags=eq}"]);
+}
+
+#[test]
+fn predication_needs_nops_where_it_is_late() {
+    let program = |first: &'static str, second: &'static str| {
+        let else_ = ["add.f r1.x, r0.x, c1.x", "prede", second];
+        let list: [(&[&str], &str); 4] = [
+            (&["predt pp0.x target=block1"], "block1, block2 (div)"),
+            (&["add.f r1.x, r0.x, c0.x", "predf pp0.x target=block3", first], "block3"),
+            (&else_, "block3"),
+            (&["end"], ""),
+        ];
+        // Terminators end their block: the nops after the second one are in the next.
+        let mut list: Vec<(Vec<&str>, &str)> = list.iter().map(|(lines, succs)| (lines.to_vec(), *succs)).collect();
+        let nop = list[1].0.pop().unwrap();
+        list[2].0.insert(0, nop);
+        let list: Vec<(&[&str], &str)> = list.iter().map(|(lines, succs)| (&lines[..], *succs)).collect();
+        blocks(&list)
+    };
+    let kinds = |first, second, gpu| -> Vec<HazardKind> {
+        report(&program(first, second), gpu).hazards.iter().map(|hazard| hazard.kind).collect()
+    };
+    assert_eq!(kinds("(rpt4)nop", "(rpt6)nop", "a660"), []);
+    assert_eq!(kinds("nop", "nop", "a630"), []);
+    assert_eq!(kinds("(rpt3)nop", "(rpt6)nop", "a660"), [HazardKind::AfterPredication { missing: 1 }]);
+    assert_eq!(kinds("(rpt4)nop", "(rpt5)nop", "a660"), [HazardKind::AfterPredication { missing: 1 }]);
+    // The two arms are of different lanes: what the first computes is not read by the second.
+    assert_eq!(kinds("nop", "(rpt6)nop", "a650"), []);
+}
+
+/// An if with a divergent branch.
+fn diamond(jp: [&str; 2], then: &[&str], other: &[&str], join: &[&str], div: &str) -> Program {
+    let start = ["br !pp0.x target=block2"];
+    let mut then = then.to_vec();
+    then.push("jump target=block3");
+    let (first, last) = (format!("{}nop", jp[0]), format!("{}nop", jp[1]));
+    let other: Vec<&str> = [&first[..]].into_iter().chain(other.iter().copied()).collect();
+    let join: Vec<&str> = [&last[..]].into_iter().chain(join.iter().copied()).chain(["end"]).collect();
+    let succs = format!("block1, block2 ({div})");
+    blocks(&[(&start, &succs), (&then, "block3"), (&other, "block3"), (&join, "")])
+}
+
+#[test]
+fn lanes_reconverge_where_there_is_jp() {
+    let at = |jp, div| -> Vec<(HazardKind, u32)> {
+        let report = report(&diamond(jp, &[], &[], &[], div), "a660");
+        report.hazards.iter().map(|hazard| (hazard.kind, hazard.at.as_u32())).collect()
+    };
+    assert_eq!(at(["(jp)", "(jp)"], "div"), []);
+    assert_eq!(at(["", ""], "con"), []);
+    assert_eq!(at(["", "(jp)"], "div"), [(HazardKind::NoReconvergence, 2)]);
+    assert_eq!(at(["(jp)", ""], "div"), [(HazardKind::NoReconvergence, 3)]);
+    let program = diamond(["(jp)", "(jp)"], &[], &[], &[], "div");
+    let code = Code::from_program(&program).unwrap();
+    let target = Target::by_name("a660").unwrap();
+    let report = check(&code, &Divergence::of_program(&program), Some(0), &target).unwrap();
+    assert_eq!(report.hazards[0].kind, HazardKind::BranchStack { depth: 1, limit: 0 });
+    // Words do not say which branches are uniform: those without a mark are assumed to be.
+    let code = Code::from_program(&diamond(["", ""], &[], &[], &[], "div")).unwrap();
+    let report = check(&code, &Divergence::ByMarks, None, &target).unwrap();
+    assert_eq!((report.hazards.len(), &report.assumed_uniform[..]), (0, &[Ip::from_u32(0)][..]));
+}
+
+#[test]
+fn facts_of_both_paths_meet() {
+    let both = ["(jp)", "(jp)"];
+    let kinds = |then: &[&str], join: &[&str]| -> Vec<HazardKind> {
+        report(&diamond(both, then, &[], join, "div"), "a660").hazards.iter().map(|hazard| hazard.kind).collect()
+    };
+    let user = "mul.f r4.x, r1.x, c0.x";
+    assert_eq!(kinds(&["rcp r1.x, r0.x"], &[user]), [HazardKind::ReadBeforeResult(failure::Flag::Ss)]);
+    assert_eq!(kinds(&["rcp r1.x, r0.x", "(ss)nop"], &[user]), []);
+    // The nop at the join is one slot; jumps are none.
+    assert_eq!(kinds(&["add.f r1.x, r0.x, c0.x"], &[user]), [HazardKind::EarlyRead { missing: 2 }]);
+    assert_eq!(kinds(&["add.f r1.x, r0.x, c0.x", "(rpt1)nop"], &[user]), []);
+}
+
+#[test]
+fn shared_registers_follow_the_wave() {
+    let both = ["(jp)", "(jp)"];
+    let other = "mul.f r4.x, sr48.x, c0.x";
+    // Lanes of the second arm run after the first, and see its shared registers; registers of lanes they do not see.
+    let report = report(&diamond(both, &["mov.f32f32 sr48.x, r0.x"], &[other], &["(ss)nop"], "div"), "a660");
+    assert_eq!(report.hazards[0].kind, HazardKind::ReadBeforeResult(failure::Flag::Ss));
+    let lanes = diamond(both, &["rcp r1.x, r0.x"], &["mul.f r4.x, r1.x, c0.x"], &["(ss)nop"], "div");
+    assert_eq!(self::report(&lanes, "a660").hazards, []);
+    let uniform = diamond(["", ""], &["mov.f32f32 sr48.x, r0.x"], &[other], &["(ss)nop"], "con");
+    assert_eq!(self::report(&uniform, "a660").hazards, []);
+}
+
+#[test]
+fn loops_carry_what_is_outstanding_around() {
+    let program = |first: &str| {
+        let body = [first, "sam (f32)(x)r1.x, r2.x (wrmask=0x3), s#0, t#0", "br pp0.x target=block1"];
+        blocks(&[(&["nop"], "block1"), (&body, "block1, block2 (con)"), (&["(sy)end"], "")])
+    };
+    let hazards = report(&program("mul.f r4.x, r1.x, c0.x"), "a660").hazards;
+    assert_eq!(hazards[0].kind, HazardKind::ReadBeforeResult(failure::Flag::Sy));
+    assert_eq!(hazards[0].path.iter().map(|ip| ip.as_u32()).collect::<Vec<_>>(), [2, 1]);
+    assert_eq!(report(&program("(sy)mul.f r4.x, r1.x, c0.x"), "a660").hazards, []);
+}
+
+#[test]
+fn the_early_preamble_waits_for_a1_with_ss() {
+    let lines = |ss: &'static str, nops: &'static str| {
+        let program = |ss: &str| {
+            let user = format!("{ss}ldc.k.8.base0 imm[0.000000,1,0x1], imm[0.000000,0,0x0], hr61.y");
+            let wait = if ss.is_empty() { nops.to_owned() } else { "(ss)nop".to_owned() };
+            let body =
+                ["mov.u16u16 hr61.y, imm[0.000000,4,0x4]", &wait, user.trim_start_matches("(ss)"), "(sy)(ss)shpe"];
+            blocks(&[(&["shps target=block2"], "block1, block2 (con)"), (&body, "block2"), (&["end"], "")])
+        };
+        program(ss)
+    };
+    let kinds = |program: &Program, gpu| -> Vec<HazardKind> {
+        report(program, gpu).hazards.iter().map(|hazard| hazard.kind).collect()
+    };
+    assert_eq!(kinds(&lines("", "(rpt5)nop"), "a660"), []);
+    assert_eq!(kinds(&lines("", "(rpt5)nop"), "a750"), [HazardKind::ReadBeforeResult(failure::Flag::Ss)]);
+    assert_eq!(kinds(&lines("(ss)", ""), "a750"), []);
+}
+
+#[test]
+fn code_that_is_not_understood_is_refused() {
+    let refusal = |lines: &[&str]| {
+        let program = blocks(&[(lines, "")]);
+        let code = Code::from_program(&program).unwrap();
+        check(&code, &Divergence::ByMarks, None, &Target::of_generation(Generation::A6xx)).unwrap_err().to_string()
+    };
+    assert!(refusal(&["stks", "end"]).contains("`stks` is not followed"));
+    assert!(refusal(&["prede", "end"]).contains("no `predt` or `predf` before it"));
+    assert!(refusal(&["mov.f32f32 r60.x, c0.x", "end"]).contains("no register of its file"));
+}

@@ -1,0 +1,427 @@
+//! The transfer functions, and their fixed point.
+
+use super::HazardReport;
+use super::failure::{Flag, Hazard, HazardError, HazardKind};
+use super::flow::Flow;
+use super::state::{Mask, Pending, Set, State, WaveFacts};
+use crate::semantics::machine::rules::{self, ConstWrite, FAR, NEAR, SourceWait, Unit, Wait};
+use crate::semantics::machine::steps::{Bits, Operand, Step, Steps};
+use crate::semantics::machine::units::{A1_BIT, OTHER_WORD, SHARED_WORD, TIMES, WORDS};
+use cranelift_entity::EntityRef;
+use ir3_compiler::ir3::{InstrFlags, Opcode, RegFile};
+use ir3_compiler::machine::{Code, Ip};
+use ir3_compiler::target::Target;
+use rustc_hash::FxHashSet;
+
+/// The times of registers while a block is walked: absolute slots, of one counter for the whole analysis, so that
+/// all times of earlier visits are past.
+struct Clock {
+    now: u32,
+    /// From when the ALU may read a half register.
+    half: [u32; TIMES],
+    /// From when the ALU may read a full register.
+    full: [u32; TIMES],
+    /// From when others may.
+    others: [u32; TIMES],
+}
+
+impl Clock {
+    /// Starts a block: the times of the visit before are past.
+    fn begin(&mut self, times: &[Pending]) {
+        // A counter that would overflow starts again.
+        if self.now > u32::MAX / 2 {
+            *self = Self::new();
+        }
+        self.now += 64;
+        for pending in times {
+            let entry = usize::from(pending.entry);
+            self.half[entry] = self.now + u32::from(pending.half);
+            self.full[entry] = self.now + u32::from(pending.full);
+            self.others[entry] = self.now + u32::from(pending.others);
+        }
+    }
+
+    fn new() -> Self {
+        Self { now: 0, half: [0; TIMES], full: [0; TIMES], others: [0; TIMES] }
+    }
+
+    /// The times that are not past, relative to now.
+    fn pending(&self, out: &mut Vec<Pending>) {
+        out.clear();
+        let left = |time: u32| time.saturating_sub(self.now) as u8;
+        for (entry, &others) in self.others.iter().enumerate() {
+            // Others never read earlier than the ALU.
+            if others > self.now {
+                let [half, full, others] = [self.half[entry], self.full[entry], others].map(left);
+                out.push(Pending { entry: entry as u16, half, full, others });
+            }
+        }
+    }
+
+    /// Slots that are missing before an operand may be read.
+    fn missing(&self, operand: &Operand, alu: bool) -> u32 {
+        let Some(entry) = operand.piece.time else { return 0 };
+        let times = match (alu, operand.half) {
+            (true, true) => &self.half,
+            (true, false) => &self.full,
+            (false, _) => &self.others,
+        };
+        let entries = usize::from(entry)..usize::from(entry + operand.piece.width);
+        let ready = times[entries].iter().copied().max().unwrap_or(0);
+        ready.saturating_sub(self.now + u32::from(operand.delay))
+    }
+
+    /// A write of the ALU whose instruction has been issued before `issued`.
+    fn write(&mut self, operand: &Operand, issued: u32) {
+        let Some(entry) = operand.piece.time else { return };
+        let written = issued + u32::from(operand.delay);
+        let near_half = operand.file == RegFile::General && operand.half;
+        let near_full = operand.file == RegFile::General && !operand.half;
+        for entry in usize::from(entry)..usize::from(entry + operand.piece.width) {
+            let later = |time: &mut u32, slots: u32| *time = (*time).max(written + slots);
+            later(&mut self.half[entry], if near_half { NEAR } else { FAR });
+            later(&mut self.full[entry], if near_full { NEAR } else { FAR });
+            later(&mut self.others[entry], FAR);
+        }
+    }
+
+    /// A write of another unit, which comes after all writes of the ALU before it.
+    fn forget(&mut self, operand: &Operand) {
+        let Some(entry) = operand.piece.time else { return };
+        let entries = usize::from(entry)..usize::from(entry + operand.piece.width);
+        for times in [&mut self.half, &mut self.full, &mut self.others] {
+            times[entries.clone()].fill(0);
+        }
+    }
+}
+
+/// The analysis.
+struct Walk<'a> {
+    code: &'a Code,
+    steps: &'a Steps,
+    clock: Clock,
+    found: FxHashSet<(usize, HazardKind, Option<u16>)>,
+    hazards: Vec<Hazard>,
+}
+
+/// Iterates until nothing changes.
+pub fn run(code: &Code, steps: &Steps, flow: &Flow, target: &Target) -> Result<HazardReport, HazardError> {
+    let count = flow.blocks.len();
+    let mut walk = Walk { code, steps, clock: Clock::new(), found: FxHashSet::default(), hazards: Vec::new() };
+    let mut states: Vec<Option<State>> = vec![None; count];
+    let mut waiting = vec![false; count];
+    states[0] = Some(entry(code, target));
+    waiting[0] = true;
+    let mut visits = 0;
+    let mut state = State::default();
+    while let Some(first) = waiting.iter().position(|&waiting| waiting) {
+        for at in first..count {
+            if !std::mem::take(&mut waiting[at]) {
+                continue;
+            }
+            visits += 1;
+            let block = &flow.blocks[at];
+            if let Some(start) = &states[at] {
+                state.clone_from(start);
+            }
+            walk.clock.begin(&state.times);
+            for ip in block.ips.clone() {
+                walk.step(ip as usize, &mut state);
+            }
+            walk.clock.pending(&mut state.times);
+            let edges = block.lanes.iter().map(|&to| (to, true)).chain(block.wave.iter().map(|&to| (to, false)));
+            for (to, lanes) in edges {
+                let first = states[to as usize].is_none();
+                let next = states[to as usize].get_or_insert_default();
+                waiting[to as usize] |= next.join(&state, lanes) | first;
+            }
+        }
+    }
+    Ok(HazardReport {
+        hazards: walk.hazards,
+        instructions: code.instrs.len() as u32,
+        visits,
+        ..HazardReport::default()
+    })
+}
+
+/// The state at the start: the results of prefetched texture samples come with `(sy)`.
+fn entry(code: &Code, target: &Target) -> State {
+    let mut state = State::default();
+    for dst in code.interface.prefetches.iter().flat_map(|data| &data.dsts) {
+        let pieces = crate::semantics::machine::units::pieces(&dst.place, dst.class, dst.mask, target.merged_regs)
+            .unwrap_or_default();
+        for piece in pieces {
+            let bits = ((1u64 << piece.width) - 1) << (piece.bit % 64);
+            state[Set::Sy][usize::from(piece.bit / 64)] |= bits;
+        }
+    }
+    state
+}
+
+fn meets(mask: &Mask, bits: &[Bits]) -> Option<Bits> {
+    bits.iter().find_map(|of| {
+        let met = mask[usize::from(of.word)] & of.bits;
+        (met != 0).then_some(Bits { bits: met, ..*of })
+    })
+}
+
+fn add(mask: &mut Mask, bits: &[Bits]) {
+    bits.iter().for_each(|of| mask[usize::from(of.word)] |= of.bits);
+}
+
+impl Walk<'_> {
+    #[cold]
+    fn report(&mut self, hazard: Hazard) {
+        if self.found.insert((hazard.at.index(), hazard.kind, hazard.bit)) {
+            self.hazards.push(hazard);
+        }
+    }
+
+    #[cold]
+    fn report_bits(&mut self, at: usize, kind: HazardKind, met: Bits) {
+        let bit = u16::from(met.word) * 64 + met.bits.trailing_zeros() as u16;
+        self.report(Hazard::of_register(at, kind, bit, met.half));
+    }
+
+    /// The transfer function of an instruction.
+    fn step(&mut self, at: usize, state: &mut State) {
+        let steps = self.steps;
+        let step = &steps.steps[at];
+        if step.ss {
+            state.wait_ss();
+        }
+        if step.sy {
+            state.wait_sy();
+        }
+        let (reads, writes) = (steps.bits(&step.read_bits), steps.bits(&step.write_bits));
+        if !step.paired {
+            self.results(at, step, state, reads, HazardKind::ReadBeforeResult);
+            self.results(at, step, state, writes, HazardKind::WriteBeforeResult);
+            self.sources(at, step, state, writes);
+            self.times(at, step);
+        }
+        self.facts(at, step, state);
+        self.outstanding(step, state, reads, writes);
+        self.pass(step);
+    }
+
+    /// Results of other units that an operand has to wait for.
+    fn results(&mut self, at: usize, step: &Step, state: &State, bits: &[Bits], kind: fn(Flag) -> HazardKind) {
+        // Predicates and addresses have no results of other units, but for `a1.x` in an early preamble.
+        if let Some(met) = meets(&state[Set::Ss], bits) {
+            self.report_bits(at, kind(Flag::Ss), met);
+        }
+        if let Some(met) = meets(&state[Set::Sy], bits) {
+            self.report_bits(at, kind(Flag::Sy), met);
+        }
+        for of in bits.iter().filter(|of| usize::from(of.word) == SHARED_WORD) {
+            let own = step.unit == Unit::ScalarAlu;
+            let mut outstanding = 0;
+            if !(own && of.half) {
+                outstanding |= state[Set::ScalarHalf][SHARED_WORD];
+            }
+            if !own || of.half {
+                outstanding |= state[Set::ScalarFull][SHARED_WORD];
+            }
+            if outstanding & of.bits != 0 {
+                self.report_bits(at, kind(Flag::Ss), Bits { bits: outstanding & of.bits, ..*of });
+            }
+        }
+    }
+
+    /// Reads that a write has to wait for.
+    fn sources(&mut self, at: usize, step: &Step, state: &State, writes: &[Bits]) {
+        let met = meets(&state[Set::SourceSs], writes).or_else(|| meets(&state[Set::SourceSsOrSy], writes));
+        let met = met.or_else(|| {
+            let waits = step.unit != Unit::ScalarAlu;
+            if waits { meets(&state[Set::ScalarSource], writes) } else { None }
+        });
+        if let Some(met) = met {
+            self.report_bits(at, HazardKind::WriteBeforeRead(Flag::Ss), met);
+        }
+    }
+
+    /// Slots that reads have to wait for.
+    fn times(&mut self, at: usize, step: &Step) {
+        if matches!(step.opcode, Opcode::End | Opcode::Chmask) {
+            return;
+        }
+        for operand in self.steps.operands(&step.reads) {
+            let missing = self.clock.missing(operand, step.unit.is_alu());
+            if missing > 0 {
+                let kind = HazardKind::EarlyRead { missing };
+                self.report(Hazard::of_register(at, kind, operand.piece.bit, operand.half));
+            }
+        }
+    }
+
+    /// What concerns the wave: constants, barriers, what has been released.
+    fn facts(&mut self, at: usize, step: &Step, state: &mut State) {
+        let data = &self.code.instrs[Ip::new(at)].data;
+        if step.reads_consts && state.wave.has(WaveFacts::CONSTS_SS)
+            || step.reads_written_consts && state.wave.has(WaveFacts::CONSTS_PREAMBLE)
+        {
+            self.report(Hazard::new(at, HazardKind::ConstBeforeWrite));
+        }
+        if step.accesses {
+            for (facts, flag) in [(WaveFacts::BARRIER_SS, Flag::Ss), (WaveFacts::BARRIER_SY, Flag::Sy)] {
+                if state.wave.has(facts) {
+                    self.report(Hazard::new(at, HazardKind::AccessAfterBarrier(flag)));
+                }
+            }
+        }
+        if step.opcode == Opcode::Shpe {
+            for (has, flag) in [(step.ss, Flag::Ss), (step.sy, Flag::Sy)] {
+                if !has {
+                    self.report(Hazard::new(at, HazardKind::PreambleEnd(flag)));
+                }
+            }
+            state.wave.remove(WaveFacts::CONSTS_PREAMBLE);
+        }
+        if rules::reads_varying(step.opcode) && state.wave.has(WaveFacts::INPUTS_ENDED) {
+            self.report(Hazard::new(at, HazardKind::VaryingReleased));
+        }
+        if data.flags.contains(InstrFlags::EI) {
+            if state.wave.has(WaveFacts::VARYING) {
+                self.report(Hazard::new(at, HazardKind::VaryingOutstanding));
+            }
+            state.wave.add(WaveFacts::INPUTS_ENDED);
+        }
+        if step.opcode == Opcode::Ldlv {
+            state.wave.add(WaveFacts::VARYING);
+        }
+        if state.wave.has(WaveFacts::HELPERS_ENDED) && rules::uses_helpers(data) {
+            self.report(Hazard::new(at, HazardKind::HelpersEnded));
+        }
+        if data.flags.contains(InstrFlags::EQ) {
+            state.wave.add(WaveFacts::HELPERS_ENDED);
+        }
+        self.address(at, step, state);
+        match step.const_write {
+            ConstWrite::None => {}
+            ConstWrite::Ss => state.wave.add(WaveFacts::CONSTS_SS),
+            ConstWrite::Preamble => state.wave.add(WaveFacts::CONSTS_PREAMBLE),
+        }
+        if step.unit == Unit::Barrier {
+            state.wave.add(WaveFacts::BARRIER_SS);
+            state.wave.add(WaveFacts::BARRIER_SY);
+        }
+    }
+
+    /// `(ul)` releases `a0.x` until it is written again.
+    fn address(&mut self, at: usize, step: &Step, state: &mut State) {
+        const A0: u64 = 1;
+        let names = |bits: &[Bits]| bits.iter().any(|of| usize::from(of.word) == OTHER_WORD && of.bits & A0 != 0);
+        if state.wave.has(WaveFacts::ADDRESS_RELEASED) && names(self.steps.bits(&step.read_bits)) {
+            self.report(Hazard::new(at, HazardKind::AddressReleased));
+        }
+        if self.code.instrs[Ip::new(at)].data.flags.contains(InstrFlags::UL) {
+            state.wave.add(WaveFacts::ADDRESS_RELEASED);
+        }
+        if names(self.steps.bits(&step.write_bits)) {
+            state.wave.remove(WaveFacts::ADDRESS_RELEASED);
+        }
+    }
+
+    /// Adds the results and sources that later instructions have to wait for.
+    fn outstanding(&self, step: &Step, state: &mut State, reads: &[Bits], writes: &[Bits]) {
+        match step.result {
+            Wait::None => {}
+            Wait::Ss => add(&mut state[Set::Ss], writes),
+            Wait::Sy => add(&mut state[Set::Sy], writes),
+        }
+        for of in writes {
+            let word = usize::from(of.word);
+            if word == SHARED_WORD {
+                let set = match step.unit {
+                    Unit::ScalarAlu if of.half => Set::ScalarHalf,
+                    Unit::ScalarAlu => Set::ScalarFull,
+                    _ => Set::Ss,
+                };
+                state[set][word] |= of.bits;
+            }
+            if word == OTHER_WORD && step.early_a1 {
+                state[Set::Ss][word] |= of.bits & A1_BIT;
+            }
+        }
+        match step.source {
+            SourceWait::None => {}
+            SourceWait::Ss => add(&mut state[Set::SourceSs], reads),
+            SourceWait::SsOrSy => add(&mut state[Set::SourceSsOrSy], reads),
+            SourceWait::Scalar => {
+                // It reads registers of lanes at once.
+                let late = |of: &&Bits| usize::from(of.word) == SHARED_WORD || usize::from(of.word) == OTHER_WORD;
+                let set = &mut state[Set::ScalarSource];
+                reads.iter().filter(late).for_each(|of| set[usize::from(of.word)] |= of.bits);
+            }
+        }
+    }
+
+    /// Issue slots pass.
+    fn pass(&mut self, step: &Step) {
+        let issued = self.clock.now + step.slots.min(1);
+        for operand in self.steps.operands(&step.writes) {
+            let early_a1 = step.early_a1 && operand.file == RegFile::Address;
+            match step.unit {
+                _ if early_a1 => {}
+                Unit::Alu | Unit::ScalarAlu => self.clock.write(operand, issued),
+                _ => self.clock.forget(operand),
+            }
+        }
+        self.clock.now += step.slots + step.nop;
+    }
+}
+
+/// Checks what must directly follow an instruction in the code: nops after predication on some GPUs, an `(ss)` after
+/// `resinfo`.
+pub fn positional(code: &Code, steps: &Steps, target: &Target, hazards: &mut Vec<Hazard>) {
+    let mut open = false;
+    for (at, step) in steps.steps.iter().enumerate() {
+        let needed = match step.opcode {
+            Opcode::Predt | Opcode::Predf => {
+                let second = std::mem::replace(&mut open, true);
+                if second && target.quirks.predtf_nop { rules::AFTER_SECOND_PREDICATION } else { 0 }
+            }
+            Opcode::Prede => {
+                open = false;
+                if target.quirks.prede_nop { rules::AFTER_PREDE } else { 0 }
+            }
+            Opcode::Resinfo if !step.writes.is_empty() => {
+                if !steps.steps.get(at + 1).is_some_and(|next| next.ss) {
+                    hazards.push(Hazard::new((at + 1).min(code.instrs.len() - 1), HazardKind::AfterResinfo));
+                }
+                0
+            }
+            _ => 0,
+        };
+        if needed > 0 {
+            let nops = steps.steps[at + 1..].iter().take_while(|next| next.opcode == Opcode::Nop);
+            let slots: u32 = nops.map(|nop| nop.slots).sum();
+            if slots < needed {
+                hazards.push(Hazard::new(at, HazardKind::AfterPredication { missing: needed - slots }));
+            }
+        }
+    }
+}
+
+/// Checks that lanes reconverge: where they may wait is a `(jp)`, and the branch stack is deep enough.
+pub fn reconvergence(code: &Code, flow: &Flow, branch_stack: u32, hazards: &mut Vec<Hazard>) {
+    for (block, from) in flow.blocks.iter().zip(&flow.waits_from) {
+        let Some(branch) = *from else { continue };
+        let start = block.ips.start as usize;
+        if !code.instrs[Ip::new(start)].data.flags.contains(InstrFlags::JP) {
+            let hazard = Hazard::new(start, HazardKind::NoReconvergence);
+            hazards.push(Hazard { producer: Some(branch), path: vec![branch, Ip::new(start)], ..hazard });
+        }
+    }
+    let depth = flow.depth();
+    if depth > branch_stack {
+        let deepest = (0..flow.blocks.len()).max_by_key(|&at| flow.waiting[at].len()).unwrap_or(0);
+        let at = flow.blocks[deepest].ips.start as usize;
+        hazards.push(Hazard::new(at, HazardKind::BranchStack { depth, limit: branch_stack }));
+    }
+}
+
+// The sets of registers are compared word by word: the shared registers have a word of their own.
+const _: () = assert!(SHARED_WORD < OTHER_WORD && OTHER_WORD < WORDS);

@@ -1,0 +1,92 @@
+//! Final code as a program with one block for each instruction: the interpreter's decoder makes its operations.
+
+use super::super::Decoded;
+use super::super::decode::decode_with_registers;
+use super::super::slots::RegisterBases;
+use crate::semantics::interp::Unsupported;
+use cranelift_entity::EntityRef;
+use ir3_compiler::ir3::{Attrs, Block, BlockData, InstrData, Opcode, Output, Program};
+use ir3_compiler::machine::{Code, Interface};
+use ir3_compiler::target::Target;
+
+/// Where outputs are that the interface does not name.
+const UNKNOWN_OUTPUTS: u16 = 0x100;
+
+/// Decodes the code; the block of an instruction is the one after its position, and the first has the inputs.
+pub(super) fn decode(code: &Code, target: &Target) -> Result<(Decoded, RegisterBases), Unsupported> {
+    let program = one_block_each(code);
+    decode_with_registers(&program, target).map_err(|Unsupported { what, place }| {
+        // Block numbers are positions plus one.
+        let position = place.strip_prefix("block ").and_then(|rest| rest.split(',').next()?.parse::<usize>().ok());
+        Unsupported { what, place: position.map_or(place.clone(), |at| format!("l{}", at.saturating_sub(1))) }
+    })
+}
+
+fn one_block_each(code: &Code) -> Program {
+    let Interface { stage, workgroup_size, shared_size, scratch_size, consts, outputs_at, .. } = &code.interface;
+    let mut program = Program {
+        stage: *stage,
+        workgroup_size: *workgroup_size,
+        shared_size: *shared_size,
+        scratch_size: *scratch_size,
+        outputs: outputs_at.clone(),
+        consts: consts.clone(),
+        ..Program::default()
+    };
+    let blocks: Vec<Block> = (0..=code.instrs.len()).map(|_| program.blocks.push(BlockData::default())).collect();
+    program.layout.clone_from(&blocks);
+    let push = |program: &mut Program, block: Block, data: InstrData| {
+        let instr = program.instrs.push(data);
+        program.blocks[block].instrs.push(instr);
+    };
+    for input in &code.interface.inputs {
+        let mut data = InstrData::new(Opcode::Input);
+        data.dsts.push(input.dst);
+        data.attrs = Attrs::Input(input.input);
+        push(&mut program, blocks[0], data);
+    }
+    for prefetch in &code.interface.prefetches {
+        push(&mut program, blocks[0], prefetch.clone());
+    }
+    if let Some(&first) = blocks.get(1) {
+        program.add_edge(blocks[0], 0, first);
+    }
+    for (ip, instr) in &code.instrs {
+        let mut data = instr.data.clone();
+        let own = blocks[ip.index() + 1];
+        let next = blocks.get(ip.index() + 2).copied();
+        let target = instr.target.and_then(|target| blocks.get(target.index() + 1).copied());
+        let successors = match data.opcode {
+            Opcode::End | Opcode::Chmask => {
+                outputs(&mut program, &mut data, &code.interface);
+                [None, None]
+            }
+            Opcode::Jump => [target, None],
+            // One lane, or the preamble's wave, goes on; the others branch.
+            Opcode::Getone | Opcode::Getlast | Opcode::Shps => [next, target],
+            opcode if opcode.is_terminator() && target.is_some() => [target, next],
+            _ => [next, None],
+        };
+        push(&mut program, own, data);
+        for (slot, to) in successors.into_iter().enumerate() {
+            if let Some(to) = to {
+                program.add_edge(own, slot, to);
+            }
+        }
+    }
+    program
+}
+
+/// The sources of `end` are the outputs.
+fn outputs(program: &mut Program, data: &mut InstrData, interface: &Interface) {
+    let mut indices = Vec::with_capacity(interface.outputs.len());
+    for (i, output) in interface.outputs.iter().enumerate() {
+        indices.push(output.index.unwrap_or_else(|| {
+            let number = program.outputs.len() as u16;
+            program.outputs.push(Output { base: UNKNOWN_OUTPUTS + i as u16, component: 0 });
+            number
+        }));
+    }
+    data.srcs = interface.outputs.iter().map(|output| output.src).collect();
+    data.attrs = Attrs::Outputs(indices.into_iter().collect());
+}

@@ -1,0 +1,412 @@
+//! The machine: runs final code as unforgivingly as the hardware does.
+//!
+//! *Control flow.* The wave has one position, and executes what is there, branch offsets and layout included. Lanes
+//! that diverge wait on a branch stack, and join at `(jp)`, as `prove::hazards::flow` describes; `predt` and `predf` make
+//! lanes inactive until `prede`. Lanes that wait where nothing has them join end the run as undefined.
+//!
+//! *Time.* Each issue slot is counted. A result that is read before its slots have passed is poison for that read. A
+//! result of another unit is poison until the `(ss)` or `(sy)` that covers it, and poison for good if it is overwritten
+//! before that; a source that is overwritten while it may not have been read makes the results of its reader poison.
+//! That is the worst order of completion; others are tried too ([`Completion`]). The rules of time are those of
+//! [`semantics::machine`](crate::semantics::machine), what instructions compute is in their decoded operations.
+
+mod decode;
+#[cfg(test)]
+mod tests;
+mod time;
+
+use super::op::Terminator;
+use super::run::{Borrowed, RunningWave};
+use super::slots::RegisterBases;
+use super::storage::Storage;
+use super::{Decoded, Unsupported};
+use crate::semantics::environment::env::Env;
+
+use crate::semantics::interp::waves::{self, Stop, WaveState};
+use crate::semantics::interp::{End, OperationSite, Outcome, Scratch, UndefinedReason};
+use crate::semantics::machine::steps::Steps;
+use crate::support::random::hash;
+use ir3_compiler::ir3::{InstrFlags, Opcode};
+use ir3_compiler::machine::Code;
+use ir3_compiler::target::Target;
+use smallvec::SmallVec;
+use time::Clock;
+
+/// When results of other units than the ALU are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completion {
+    /// As late as possible: when they are waited for.
+    Latest,
+    /// At once.
+    Earliest,
+    /// Some at once, the others as late as possible.
+    Random(u64),
+}
+
+/// What registers hold at the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// The inputs of the interface; the others are poison.
+    Interface,
+    /// The inputs, and arbitrary values, the same in every run, in the others: for code whose interface is not known.
+    Arbitrary(u64),
+}
+
+/// Final code that is ready to run, any number of times.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    decoded: Decoded,
+    steps: Steps,
+    /// For each position, true if lanes that wait there join.
+    joins: Vec<bool>,
+    opcodes: Vec<Opcode>,
+    bases: RegisterBases,
+    branch_stack: usize,
+    start: Start,
+}
+
+impl Machine {
+    /// Decodes final code.
+    ///
+    /// # Errors
+    /// If an instruction is not supported, or the text does not say what it does.
+    pub fn new(code: &Code, target: &Target, start: Start) -> Result<Self, Unsupported> {
+        let steps = Steps::new(code, target).map_err(|error| Unsupported {
+            what: format!("`{}`: no register {}", error.opcode, error.number),
+            place: error.at.to_string(),
+        })?;
+        let (decoded, bases) = decode::decode(code, target)?;
+        Ok(Self {
+            decoded,
+            steps,
+            joins: code.instrs.values().map(|instr| instr.data.flags.contains(InstrFlags::JP)).collect(),
+            opcodes: code.instrs.values().map(|instr| instr.data.opcode).collect(),
+            bases,
+            branch_stack: target.branchstack_size as usize,
+            start,
+        })
+    }
+
+    /// Runs the code in an environment, for at most `fuel` instructions.
+    pub fn run(&self, env: &Env, completion: Completion, fuel: u64, scratch: &mut Scratch) -> Outcome {
+        let mut other = waves::second_scratch(self.decoded.waves, scratch);
+        let mut wave = MachineWave::new(self, env, completion, 0, scratch);
+        let mut second = other.as_mut().map(|scratch| MachineWave::new(self, env, completion, 1, scratch));
+        let (outcome, memory) = waves::run(
+            env,
+            &mut wave,
+            second.as_mut(),
+            |wave| wave.run_to_barrier(fuel),
+            |wave| wave.run_to_barrier(fuel),
+        );
+        let (borrowed, borrowed_second) = (wave.finish(), second.map(MachineWave::finish));
+        borrowed.return_buffers(scratch);
+        if let (Some(scratch), Some(borrowed)) = (&mut other, borrowed_second) {
+            borrowed.return_buffers(scratch);
+        }
+        waves::return_buffers(scratch, memory, other);
+        outcome
+    }
+}
+
+/// A running wave.
+struct MachineWave<'a> {
+    machine: &'a Machine,
+    wave: RunningWave<'a>,
+    clock: Clock,
+    /// The position.
+    at: usize,
+    /// Lanes that wait, by position.
+    waiting: SmallVec<[(usize, u64); 4]>,
+    /// The lanes that were active before predication.
+    predicated: Option<u64>,
+    /// The inputs have been written.
+    begun: bool,
+}
+
+impl AsMut<WaveState> for MachineWave<'_> {
+    fn as_mut(&mut self) -> &mut WaveState {
+        self.wave.as_mut()
+    }
+}
+
+/// The block of an instruction: the first one has the inputs.
+const fn block_of(at: usize) -> usize {
+    at + 1
+}
+
+impl<'a> MachineWave<'a> {
+    fn new(machine: &'a Machine, env: &'a Env, completion: Completion, number: u32, scratch: &'a mut Scratch) -> Self {
+        let mut wave = RunningWave::new(&machine.decoded, env, number, scratch);
+        if let Start::Arbitrary(seed) = machine.start {
+            fill(&mut wave.storage, &machine.bases, seed);
+        }
+        let clock = Clock::new(completion);
+        Self { machine, wave, clock, at: 0, waiting: SmallVec::new(), predicated: None, begun: false }
+    }
+
+    fn finish(self) -> Borrowed {
+        self.wave.finish()
+    }
+
+    /// Runs to the next barrier, or to the end.
+    fn run_to_barrier(&mut self, fuel: u64) -> Result<Stop, End> {
+        if !std::mem::replace(&mut self.begun, true) {
+            self.activate(self.wave.alive);
+            let block = &self.machine.decoded.blocks[0];
+            for op in block.start..block.end {
+                self.wave.op(&self.machine.decoded.ops[op as usize])?;
+            }
+        }
+        loop {
+            if self.wave.active.mask == 0 && !self.turn()? {
+                return Ok(Stop::Done);
+            }
+            if self.at >= self.machine.joins.len() {
+                return Err(self.undefined(UndefinedReason::LeavesCode));
+            }
+            if self.machine.joins[self.at] && !self.waiting.is_empty() {
+                self.join();
+            }
+            self.wave.state.executed += 1;
+            if self.wave.state.executed > fuel {
+                return Err(End::OutOfFuel);
+            }
+            let at = self.at;
+            let stops = self.step()?;
+            if self.at == at && stops {
+                self.at += 1;
+                return Ok(Stop::Barrier);
+            }
+        }
+    }
+
+    fn activate(&mut self, lanes: u64) {
+        self.wave.active.set(lanes, self.wave.alive);
+    }
+
+    /// The lanes that wait at this position become active.
+    fn join(&mut self) {
+        let here = self.at;
+        let mut lanes = self.wave.active.mask;
+        self.waiting.retain(|(at, mask)| {
+            let joins = *at == here;
+            lanes |= if joins { *mask } else { 0 };
+            !joins
+        });
+        self.activate(lanes);
+    }
+
+    /// The wave goes on with the first lanes that wait after this position; returns false if none wait.
+    fn turn(&mut self) -> Result<bool, End> {
+        let next = self.waiting.iter().map(|&(at, _)| at).filter(|&at| at > self.at).min();
+        let Some(next) = next else {
+            // Lanes that the wave has passed are lost.
+            return if self.waiting.is_empty() {
+                Ok(false)
+            } else {
+                Err(self.undefined(UndefinedReason::Reconvergence))
+            };
+        };
+        self.at = next;
+        if !self.machine.joins[next] {
+            return Err(self.undefined(UndefinedReason::Reconvergence));
+        }
+        self.activate(0);
+        self.join();
+        Ok(true)
+    }
+
+    fn wait(&mut self, at: usize, lanes: u64) -> Result<(), End> {
+        match self.waiting.iter_mut().find(|(other, _)| *other == at) {
+            Some((_, mask)) => *mask |= lanes,
+            None => self.waiting.push((at, lanes)),
+        }
+        if self.waiting.len() > self.machine.branch_stack {
+            return Err(self.undefined(UndefinedReason::Reconvergence));
+        }
+        Ok(())
+    }
+
+    /// The active lanes go to a position.
+    fn go(&mut self, to: usize) -> Result<(), End> {
+        let passes = self.waiting.iter().any(|&(at, _)| at > self.at && at < to);
+        if passes {
+            self.wait(to, self.wave.active.mask)?;
+            self.activate(0);
+            self.turn()?;
+        } else {
+            self.at = to;
+        }
+        Ok(())
+    }
+
+    /// Executes the instruction at the position; returns true at a barrier.
+    fn step(&mut self) -> Result<bool, End> {
+        let machine = self.machine;
+        let at = self.at;
+        let step = &machine.steps.steps[at];
+        let lanes = self.wave.active.mask;
+        self.clock.wait(step);
+        let early = self.clock.begin(step, &machine.steps, lanes);
+        let saved = if early.is_empty() { SmallVec::new() } else { self.poison_reads(&early) };
+        let result = self.execute(at);
+        self.restore(&saved, at);
+        let next = result?;
+        self.clock.finish(at, step, &machine.steps, lanes);
+        let lost = self.clock.take_lost();
+        for &(bit, lanes) in &lost {
+            machine.bases.poison(&mut self.wave.storage, bit, lanes);
+        }
+        if self.clock.take_overwritten() {
+            return Err(self.undefined(UndefinedReason::Overwritten));
+        }
+        match next {
+            Next::Barrier => return Ok(true),
+            Next::Ended => {}
+            Next::To(to) => self.go(to)?,
+            Next::Split { taken, target, other } => {
+                let rest = self.wave.active.mask & !taken;
+                let (first, later) =
+                    if target < other { ((target, taken), (other, rest)) } else { ((other, rest), (target, taken)) };
+                self.wait(later.0, later.1)?;
+                self.activate(first.1);
+                self.go(first.0)?;
+            }
+        }
+        Ok(false)
+    }
+
+    /// The operations of an instruction, and where the wave goes on.
+    fn execute(&mut self, at: usize) -> Result<Next, End> {
+        let machine = self.machine;
+        let block = &machine.decoded.blocks[block_of(at)];
+        for op in block.start..block.end {
+            let op = &machine.decoded.ops[op as usize];
+            if let super::op::DecodedOp::Sync(sync) = *op {
+                if self.wave.state.sync_log.record(sync, &self.wave.state.memory) {
+                    return Ok(Next::Barrier);
+                }
+                continue;
+            }
+            self.wave.op(op)?;
+        }
+        let position = |to: u32| to as usize - 1;
+        match &block.terminator {
+            Terminator::End(..) if !matches!(machine.opcodes[at], Opcode::End | Opcode::Chmask) => {
+                self.at = at + 1;
+                Err(self.undefined(UndefinedReason::LeavesCode))
+            }
+            terminator @ Terminator::End(..) => {
+                self.wave.terminate(terminator, &mut [])?;
+                self.activate(0);
+                Ok(Next::Ended)
+            }
+            Terminator::Jump(edge) => {
+                if machine.opcodes[at] == Opcode::Prede
+                    && let Some(lanes) = self.predicated.take()
+                {
+                    self.activate(lanes & self.wave.alive);
+                }
+                Ok(Next::To(position(edge.to)))
+            }
+            Terminator::Skip(condition, edge, instr) => {
+                let lanes = *self.predicated.get_or_insert(self.wave.active.mask) & self.wave.alive;
+                self.activate(lanes);
+                let skipped = self.wave.taken(condition, *instr)?;
+                self.activate(lanes & !skipped);
+                Ok(Next::To(position(edge.to)))
+            }
+            Terminator::Branch(condition, yes, no, instr) => {
+                let taken = self.wave.taken(condition, *instr)?;
+                let (target, other) = (position(yes.to), position(no.to));
+                Ok(if taken == self.wave.active.mask {
+                    Next::To(target)
+                } else if taken == 0 {
+                    Next::To(other)
+                } else {
+                    Next::Split { taken, target, other }
+                })
+            }
+        }
+    }
+
+    /// Makes registers poison for one instruction; returns what they were.
+    fn poison_reads(&mut self, early: &[(u16, u64)]) -> SmallVec<[Saved; 4]> {
+        let storage = &mut self.wave.storage;
+        let mut saved = SmallVec::new();
+        for &(bit, lanes) in early {
+            let Some((slot, parts)) = self.machine.bases.slot(bit) else { continue };
+            let at = 2 * slot as usize;
+            let masks = [storage.poison[at], storage.poison[at + 1]];
+            saved.push(Saved { bit, slot, masks, parts, partial: storage.partial[slot as usize] });
+            self.machine.bases.poison(storage, bit, lanes);
+        }
+        saved
+    }
+
+    /// Registers that an instruction does not write are again what they were.
+    fn restore(&mut self, saved: &[Saved], at: usize) {
+        let steps = &self.machine.steps;
+        let written = |bit: u16| {
+            let writes = steps.operands(&steps.steps[at].writes);
+            writes.iter().any(|operand| (operand.piece.bit..operand.piece.bit + operand.piece.width).contains(&bit))
+        };
+        for Saved { bit, slot, masks, parts, partial } in saved.iter().rev() {
+            if written(*bit) {
+                continue;
+            }
+            let at = 2 * *slot as usize;
+            for part in 0..2 {
+                if parts[part] {
+                    self.wave.storage.poison[at + part] = masks[part];
+                }
+            }
+            self.wave.storage.partial[*slot as usize] = *partial;
+        }
+    }
+
+    fn undefined(&self, reason: UndefinedReason) -> End {
+        let operation = self.machine.opcodes.get(self.at).map_or("the end of the code", |opcode| opcode.name());
+        End::Undefined {
+            reason,
+            origin: OperationSite { operation, instr: self.at as u32, line: 0 },
+            lanes: self.wave.alive,
+        }
+    }
+}
+
+/// Poison masks of a slot before they were changed.
+struct Saved {
+    bit: u16,
+    slot: u32,
+    masks: [u64; 2],
+    parts: [bool; 2],
+    partial: u64,
+}
+
+/// Where the wave goes on.
+enum Next {
+    /// It waits for other waves.
+    Barrier,
+    /// The active lanes have ended.
+    Ended,
+    /// All active lanes go there.
+    To(usize),
+    /// Some go to the target, others to the other position.
+    Split { taken: u64, target: usize, other: usize },
+}
+
+/// Gives registers values.
+fn fill(storage: &mut Storage, bases: &RegisterBases, seed: u64) {
+    for (slots, uniform) in bases.fillable() {
+        for slot in slots {
+            for lane in 0..64u64 {
+                let value = hash(&[seed, u64::from(slot), if uniform { 0 } else { lane }]);
+                storage.words[slot as usize][lane as usize] = value as u32 & 0x3fff_ffff;
+            }
+            storage.poison[2 * slot as usize] = 0;
+            storage.poison[2 * slot as usize + 1] = 0;
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What the machine computes, and what it makes undefined.
+
+use super::*;
+use crate::semantics::interp::Outcome;
+use ir3_compiler::ir3::text;
+
+fn code(blocks: &[(&[&str], &str)]) -> Code {
+    let (mut out, mut serial) = (String::new(), 0);
+    for (i, (lines, succs)) in blocks.iter().enumerate() {
+        out += &format!("block{i} {{\n");
+        for line in *lines {
+            serial += 1;
+            out += &format!("\t{serial:04}:0000:000: \t{line}\n");
+        }
+        if !succs.is_empty() {
+            out += &format!("\t/* succs: {succs} */\n");
+        }
+        out += "}\n";
+    }
+    Code::from_program(&text::read(&out).unwrap_or_else(|error| panic!("{error}\n{out}"))).unwrap()
+}
+
+fn run_with(code: &Code, completion: Completion) -> Outcome {
+    let machine = Machine::new(code, &Target::default(), Start::Arbitrary(3)).unwrap_or_else(|error| panic!("{error}"));
+    machine.run(&Env::from_seed(1), completion, 1000, &mut Scratch::new())
+}
+
+fn run(code: &Code) -> Outcome {
+    run_with(code, Completion::Latest)
+}
+
+/// Straight-line code whose output is `r4.x`.
+fn straight(lines: &[&str]) -> Code {
+    let lines: Vec<&str> = lines.iter().copied().chain(["(ss)(sy)end r4.x"]).collect();
+    code(&[(&lines, "")])
+}
+
+/// Checks that both programs are equal if waits are right, and that the second differs from the first.
+#[track_caller]
+fn differs(right: &[&str], wrong: &[&str]) {
+    let (right, wrong) = (straight(right), straight(wrong));
+    let expected = run(&right);
+    assert!(matches!(expected.end, End::Finished), "{:?}", expected.end);
+    expected.compare(&run(&right)).unwrap();
+    assert!(expected.compare(&run(&wrong)).is_err(), "no difference");
+    // In the order of completion that is best, only slots matter.
+    let best = run_with(&right, Completion::Earliest);
+    expected.compare(&best).unwrap();
+    expected.compare(&run_with(&right, Completion::Random(5))).unwrap();
+}
+
+#[test]
+fn results_of_the_alu_take_slots() {
+    let add = "add.u r1.x, r0.x, r0.y";
+    let user = "add.u r4.x, r1.x, r0.z";
+    differs(&[add, "(rpt2)nop", user], &[add, "(rpt1)nop", user]);
+    differs(&["(nop3)add.u r1.x, r0.x, r0.y", user], &["(nop2)add.u r1.x, r0.x, r0.y", user]);
+    differs(&[add, "(rpt5)nop", "rcp r4.x, r1.x"], &[add, "(rpt4)nop", "rcp r4.x, r1.x"]);
+    // A value that nobody uses may be read early.
+    let code = straight(&["mov.u32u32 r4.x, r0.x", add, "add.u r2.x, r1.x, r0.z"]);
+    run(&straight(&["mov.u32u32 r4.x, r0.x"])).compare(&run(&code)).unwrap();
+}
+
+#[test]
+fn results_of_other_units_wait_for_flags() {
+    let (root, user) = ("sqrt r1.x, r0.x", "mov.u32u32 r4.x, r1.x");
+    differs(&[root, "(ss)mov.u32u32 r4.x, r1.x"], &[root, user]);
+    differs(&[root, "(ss)mov.u32u32 r4.x, r1.x"], &[root, "(sy)mov.u32u32 r4.x, r1.x"]);
+    // In the best order the result is there at once.
+    let early = straight(&[root, user]);
+    run(&straight(&[root, "(ss)mov.u32u32 r4.x, r1.x"])).compare(&run_with(&early, Completion::Earliest)).unwrap();
+}
+
+#[test]
+fn late_results_and_late_reads_destroy() {
+    // The result comes after what is written in the meantime.
+    differs(&["sqrt r4.x, r0.x", "(ss)mov.u32u32 r4.x, r0.y"], &["sqrt r4.x, r0.x", "mov.u32u32 r4.x, r0.y"]);
+    // The source is read after it has been overwritten.
+    differs(&["sqrt r4.x, r0.x", "(ss)mov.u32u32 r0.x, r0.y"], &["sqrt r4.x, r0.x", "mov.u32u32 r0.x, r0.y"]);
+}
+
+#[test]
+fn shared_registers_are_those_of_the_wave() {
+    let (mov, user) = ("mov.u32u32 sr48.x, c0.x", "mov.u32u32 r4.x, sr48.x");
+    differs(&[mov, "(ss)mov.u32u32 r4.x, sr48.x"], &[mov, user]);
+    let (add, scalar) = ("add.u sr48.y, sr48.x, c0.y", "add.u sr48.x, sr48.y, c0.x");
+    let wait = "(ss)mov.u32u32 r4.x, sr48.x";
+    // The scalar ALU does not wait for itself.
+    let code = straight(&[mov, add, scalar, wait]);
+    assert!(matches!(run(&code).end, End::Finished));
+    run(&code).compare(&run_with(&code, Completion::Earliest)).unwrap();
+}
+
+/// `r4.x` is 1 in lanes where `r0.x < r0.y`, else 2; then 16 is added.
+fn diamond(marks: [&str; 2], shift: i32) -> Code {
+    let one = "imm[0.000000,1,0x1]";
+    let compare = "cmps.u.ge pp0.x, r0.x, r0.y";
+    let (first, second) =
+        (format!("mov.u32u32 r4.x, {one}"), format!("{}mov.u32u32 r4.x, imm[0.000000,2,0x2]", marks[0]));
+    let join = format!("{}(rpt2)nop", marks[1]);
+    let mut code = code(&[
+        (&[compare, "(rpt5)nop", "br pp0.x target=block2"], "block2, block1 (div)"),
+        (&[&first, "jump target=block3"], "block3"),
+        (&[&second], "block3"),
+        (&[&join, "add.u r4.x, r4.x, imm[0.000000,16,0x10]", "end r4.x"], ""),
+    ]);
+    for instr in code.instrs.values_mut() {
+        instr.target = instr.target.map(|to| ir3_compiler::machine::Ip::from_u32((to.as_u32() as i32 + shift) as u32));
+    }
+    code
+}
+
+#[test]
+fn lanes_diverge_and_reconverge() {
+    let both = run(&diamond(["(jp)", "(jp)"], 0));
+    assert!(matches!(both.end, End::Finished), "{:?}", both.end);
+    // Without branches.
+    let select = straight(&[
+        "cmps.u.lt r1.x, r0.x, r0.y",
+        "mov.u32u32 r2.x, imm[0.000000,17,0x11]",
+        "mov.u32u32 r2.y, imm[0.000000,18,0x12]",
+        "(rpt2)nop",
+        "sel.b32 r4.x, r2.x, r1.x, r2.y",
+    ]);
+    run(&select).compare(&both).unwrap();
+    for marks in [["", "(jp)"], ["(jp)", ""]] {
+        let outcome = run(&diamond(marks, 0));
+        assert!(
+            matches!(outcome.end, End::Undefined { reason: UndefinedReason::Reconvergence, .. }),
+            "{:?}",
+            outcome.end
+        );
+    }
+    // What is executed is where branches lead.
+    assert!(both.compare(&run(&diamond(["(jp)", "(jp)"], 1))).is_err());
+    assert!(both.compare(&run(&diamond(["(jp)", "(jp)"], -1))).is_err());
+}
+
+#[test]
+fn loops_end_lane_by_lane() {
+    // r4.x counts to r0.x & 7; lanes leave one after the other.
+    let code = code(&[
+        (&["and.b r1.x, r0.x, imm[0.000000,7,0x7]", "mov.u32u32 r4.x, imm[0.000000,0,0x0]", "(rpt2)nop"], "block1"),
+        (&["cmps.u.ge pp0.x, r4.x, r1.x", "(rpt5)nop", "br pp0.x target=block3"], "block3, block2 (div)"),
+        (&["add.u r4.x, r4.x, imm[0.000000,1,0x1]", "(rpt2)nop", "jump target=block1"], "block1"),
+        (&["(jp)(rpt2)nop", "end r4.x"], ""),
+    ]);
+    let mask = straight(&["and.b r4.x, r0.x, imm[0.000000,7,0x7]"]);
+    run(&mask).compare(&run(&code)).unwrap();
+}
+
+#[test]
+fn predication_makes_lanes_inactive() {
+    let code = code(&[
+        (&["cmps.u.lt pp0.x, r0.x, r0.y", "(rpt5)nop", "predt pp0.x target=block1"], "block1, block2 (div)"),
+        (&["mov.u32u32 r4.x, imm[0.000000,17,0x11]", "predf pp0.x target=block3"], "block3"),
+        (&["(rpt4)nop", "mov.u32u32 r4.x, imm[0.000000,18,0x12]", "prede", "(rpt6)nop"], "block3"),
+        (&["end r4.x"], ""),
+    ]);
+    run(&diamond(["(jp)", "(jp)"], 0)).compare(&run(&code)).unwrap();
+}
+
+#[test]
+fn code_that_is_left_is_undefined() {
+    let mut code = straight(&["nop"]);
+    code.instrs[ir3_compiler::machine::Ip::from_u32(1)].data.opcode = Opcode::Nop;
+    code.instrs[ir3_compiler::machine::Ip::from_u32(1)].data.attrs = ir3_compiler::ir3::Attrs::None;
+    assert!(matches!(run(&code).end, End::Undefined { reason: UndefinedReason::LeavesCode, .. }));
+}

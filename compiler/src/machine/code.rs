@@ -272,6 +272,11 @@ fn bare(data: &InstrData) -> std::result::Result<InstrData, String> {
     data.false_deps.clear();
     data.link = RepeatLink::None;
     data.flags -= InstrFlags::UNUSED;
+    // A write to one element of an array keeps the others; the hardware does so without a source.
+    if let Some(Place::Relative { .. }) = data.dsts.first().map(|dst| dst.place) {
+        let kept = SrcOperand::Place(data.dsts[0].place);
+        data.srcs.retain(|src| src.operand != kept);
+    }
     for dst in &mut data.dsts {
         dst.place = physical(dst.place)?;
         dst.flags &= OperandFlags::R | OperandFlags::LAST;

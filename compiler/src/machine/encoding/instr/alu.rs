@@ -8,6 +8,7 @@ use crate::ir3::{
 };
 use crate::machine::encoding::field::{Bits, Field, FieldName, Kind};
 use crate::machine::encoding::print::nops;
+use crate::machine::encoding::table::Encoding;
 
 /// The types by their number; atomics have `u64` in place of `u8`.
 pub(super) const TYPES: [Type; 8] =
@@ -29,6 +30,15 @@ fn relative(offset: i64) -> Place {
 
 const SOURCES: [FieldName; 4] = [FieldName::Src1, FieldName::Src2, FieldName::Src3, FieldName::Src4];
 const RESULTS: [FieldName; 4] = [FieldName::Dst, FieldName::Dst1, FieldName::Dst2, FieldName::Dst3];
+
+/// The bits that count nops where nothing is repeated. The text of varyings does not tell them from `(r)`.
+fn nop_bits(encoding: &Encoding) -> Option<[u8; 2]> {
+    match encoding.field(FieldName::RepeatOrNop).map(|field| field.kind) {
+        Some(Kind::RepeatOrNop { r }) => Some(r),
+        _ if matches!(encoding.opcode, Some(Opcode::BaryF | Opcode::FlatB)) => Some([43, 51]),
+        _ => None,
+    }
+}
 
 impl Decoder {
     fn src_half(&self) -> bool {
@@ -89,6 +99,7 @@ impl Decoder {
             Opcode::Swz => self.data.repeat = 1,
             Opcode::Gat | Opcode::Sct => self.data.repeat = 3,
             Opcode::Movmsk => {
+                self.data.attrs = Attrs::None;
                 let mask = WriteMask::first(1 + u32::from(self.data.repeat));
                 self.dst(self.get(FieldName::Dst), false, mask);
                 if self.word >> 49 & 1 != 0 {
@@ -151,9 +162,11 @@ impl Decoder {
     pub(super) fn alu(&mut self) -> DecodeResult {
         let opcode = self.data.opcode;
         self.data.repeat = self.get(FieldName::Repeat) as u8;
-        if let Some(Field { kind: Kind::RepeatOrNop { r }, bits, .. }) = self.encoding.field(FieldName::RepeatOrNop) {
-            self.data.repeat = bits.get(self.word) as u8;
-            self.data.nop = nops(self.word, self.data.repeat.into(), *r) as u8;
+        if let Some(field) = self.encoding.field(FieldName::RepeatOrNop) {
+            self.data.repeat = field.bits.get(self.word) as u8;
+        }
+        if let Some(r) = nop_bits(self.encoding) {
+            self.data.nop = nops(self.word, self.data.repeat.into(), r) as u8;
         }
         if self.get(FieldName::Sign) != 0 || self.get(FieldName::Pack) != 0 {
             return self.lacks("mixed or high operands of a dot product");
@@ -256,6 +269,10 @@ impl Encoder<'_> {
 
     pub(super) fn move_(&mut self) -> EncodeResult {
         let data = self.data;
+        if data.opcode == Opcode::Movmsk {
+            self.put(FieldName::Repeat, data.repeat.into())?;
+            return self.dst(FieldName::Dst, 0).map(drop);
+        }
         let Attrs::Move { src: from, dst: to, round } = data.attrs else {
             return self.fail(FieldName::Types, "its types are not known");
         };
@@ -269,10 +286,6 @@ impl Encoder<'_> {
             self.put(FieldName::Types, types)?;
         }
         let several = match data.opcode {
-            Opcode::Movmsk => {
-                self.put(FieldName::Repeat, data.repeat.into())?;
-                return self.dst(FieldName::Dst, 0).map(drop);
-            }
             Opcode::Swz => (2, 2),
             Opcode::Gat => (1, 4),
             Opcode::Sct => (4, 1),
@@ -353,17 +366,19 @@ impl Encoder<'_> {
             let dst = self.dst(FieldName::Dst, 0)?;
             self.said.dst = Some(dst.class.half);
         }
-        match self.encoding.field(FieldName::RepeatOrNop).map(|field| field.kind) {
-            Some(Kind::RepeatOrNop { r }) => {
-                if data.nop > 3 || (data.nop > 0 && data.repeat > 0) {
-                    return self.fail(FieldName::RepeatOrNop, "more than three nops, or nops of what is repeated");
-                }
-                self.put(FieldName::RepeatOrNop, data.repeat.into())?;
-                self.word |= u64::from(data.nop & 1) << r[0] | u64::from(data.nop >> 1) << r[1];
+        match nop_bits(self.encoding) {
+            Some(_) if data.nop > 3 || (data.nop > 0 && data.repeat > 0) => {
+                return self.fail(FieldName::RepeatOrNop, "more than three nops, or nops of what is repeated");
             }
-            _ if data.nop > 0 => return self.fail(FieldName::RepeatOrNop, "it has no nops"),
-            _ => self.put(FieldName::Repeat, data.repeat.into())?,
+            Some(r) => self.word |= u64::from(data.nop & 1) << r[0] | u64::from(data.nop >> 1) << r[1],
+            None if data.nop > 0 => return self.fail(FieldName::RepeatOrNop, "it has no nops"),
+            None => {}
         }
+        let repeat = match self.encoding.field(FieldName::RepeatOrNop) {
+            Some(_) => FieldName::RepeatOrNop,
+            None => FieldName::Repeat,
+        };
+        self.put(repeat, data.repeat.into())?;
         let mut index = 0;
         for name in SOURCES {
             let Some(field) = self.encoding.field(name).copied() else { continue };

@@ -199,9 +199,9 @@ impl Encoder<'_> {
             next += 1;
         }
         match self.encoding.field(FieldName::Src2).map(|field| field.kind) {
-            Some(Kind::Register(_)) => drop(self.register(FieldName::Src2, next)?),
+            Some(Kind::Register(_)) => self.second(next)?,
             Some(Kind::IfSet { bit } | Kind::IfSetOrOffset { bit, .. }) if self.word >> bit & 1 != 0 => {
-                self.register(FieldName::Src2, next)?;
+                self.second(next)?;
             }
             Some(Kind::IfSetOrOffset { offset, .. }) if self.flag(InstrFlags::VECTOR) => {
                 let value = self.immediate(FieldName::Src2, next)?;
@@ -213,6 +213,12 @@ impl Encoder<'_> {
             _ => {}
         }
         if by_mode { self.mode(attrs) } else { self.indices(attrs) }
+    }
+
+    fn second(&mut self, index: usize) -> EncodeResult {
+        let src = self.register(FieldName::Src2, index)?;
+        self.said.src = Some(src.class.half);
+        Ok(())
     }
 
     fn indices(&mut self, attrs: &TextureAttrs) -> EncodeResult {

@@ -34,7 +34,7 @@ impl ProgramEnvs {
 
     /// The environment of a number. Each second one fits no program: it has more corner cases.
     pub fn env(&self, number: usize) -> Env {
-        let hints = (number % 2 == 0).then(|| self.hints.clone());
+        let hints = number.is_multiple_of(2).then(|| self.hints.clone());
         Env { hints, ..Env::from_seed(env_seed(self.seed, number as u64)) }
     }
 

@@ -5,7 +5,7 @@
 //! 16`.
 
 use super::{Log, SectionKind};
-use ir3_compiler::stats::{Stats, Waits};
+use ir3_compiler::stats::Stats;
 
 /// The figures of one variant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,8 +37,8 @@ impl Statistics {
         self.figures.iter().find(|(its, _)| its == name).map(|&(_, value)| value)
     }
 
-    /// Converts the figures to our statistics. Private memory and the classes of moves are not printed by Mesa: they
-    /// are taken from `counted`, our count of the same program.
+    /// Converts the figures to our statistics. Private memory, the classes of moves and branches are not printed by
+    /// Mesa, and waits depend on the shader stage: they are taken from `counted`, our count of the same program.
     #[must_use]
     pub fn to_stats(&self, counted: &Stats) -> Stats {
         let get = |name: &str| self.get(name).unwrap_or(0) as u32;
@@ -57,7 +57,7 @@ impl Statistics {
             preamble: get("preamble"),
             predicates: counted.predicates,
             branches: counted.branches,
-            waits: Waits { ss: get("(ss)"), sy: get("(sy)"), sstall: get("sstall"), systall: get("systall") },
+            waits: counted.waits,
         }
     }
 

@@ -356,7 +356,8 @@ impl Paths<'_> {
             };
             match data.opcode {
                 Opcode::Predt | Opcode::Predf => {
-                    if std::mem::replace(&mut open, true) && self.target.quirks.predtf_nop && nops() < 5 {
+                    let is_second = std::mem::replace(&mut open, true);
+                    if is_second && self.target.quirks.predtf_nop && nops() < 5 {
                         return Some(Broken::Predication);
                     }
                 }

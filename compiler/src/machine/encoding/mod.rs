@@ -1,9 +1,9 @@
 //! The encoding of instructions: one table.
 //!
-//! An encoding is a [`Row`](table::Row) of one of the files by category: a mnemonic, the bits that tell the
-//! instruction, the generations that have it, and a [`Form`](table::Form), which instructions of one layout share: its
-//! [`Field`](field::Field)s (a name, bits, and a [`Kind`](field::Kind) that says how their text looks), and a text in
-//! which the names of fields stand in braces, `{SY}{NAME} {DST}, {SRC1}`. [`print`] and [`parse`] interpret it.
+//! An encoding is a `table::Row` of one of the files by category: a mnemonic, the bits that tell the
+//! instruction, the generations that have it, and a `table::Form`, which instructions of one layout share: its
+//! `field::Field`s (a name, bits, and a `field::Kind` that says how their text looks), and a text in
+//! which the names of fields stand in braces, `{SY}{NAME} {DST}, {SRC1}`. `print` and `parse` interpret it.
 //!
 //! The text is that of Mesa's disassembler. Words that differ from what their text assembles to (bits that the hardware
 //! ignores, as far as is known; floats whose text is rounded) have a comment with the difference, which the assembler

@@ -440,7 +440,12 @@ impl Parser<'_> {
                 };
                 self.put(field, value, at)?;
             }
-            Kind::IfSet { bit } | Kind::IfSetOrOffset { bit, .. } if self.word >> bit & 1 != 0 => {
+            // Where the text has no `.o`, the second source itself says that it is there.
+            Kind::IfSet { bit } | Kind::IfSetOrOffset { bit, .. }
+                if self.word >> bit & 1 != 0
+                    || !self.encoding.prints(FieldName::HasOffset) && self.cursor.peek() == Some(b',') =>
+            {
+                self.set(bit);
                 self.text(", ")?;
                 let is = self.cursor.eat("h");
                 self.half(Half::Src, is, at)?;

@@ -94,6 +94,21 @@ const FLAGS: [(FieldName, InstrFlags); 7] = [
 /// # Errors
 /// If it is no instruction of the generation, or ir3 does not have it.
 pub fn decode(generation: Generation, word: u64) -> Result<Decoded, DecodeError> {
+    let decoded = read(generation, word)?;
+    // Operands that no instruction of ir3 has (a predicate as coordinates, widths that differ) would come back as
+    // others.
+    match encode(generation, &decoded.data, decoded.distance) {
+        Ok(back) if back != word && read(generation, back).as_ref() != Ok(&decoded) => Err(DecodeError::NoAttribute {
+            word,
+            name: super::mnemonic(generation, word).unwrap_or_default(),
+            what: "such operands",
+        }),
+        _ => Ok(decoded),
+    }
+}
+
+/// Reads the fields of a word.
+fn read(generation: Generation, word: u64) -> Result<Decoded, DecodeError> {
     let Some(encoding) = Table::of(generation).find(word) else {
         return Err(NotAnInstruction::Unknown { word, generation }.into());
     };

@@ -34,7 +34,7 @@ fn programs(seeds: u64) -> impl Iterator<Item = (u64, Target, Program)> {
 }
 
 #[test]
-#[ignore = "it has not been run yet"]
+#[ignore = "lower-subgroups is refuted on a306 (docs/status.md)"]
 fn every_pass_keeps_the_meaning() {
     let (mut tested, mut others) = ([0_usize; FINAL_PASSES.len()], Vec::new());
     let count = std::env::var("PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(150);
@@ -60,7 +60,6 @@ fn every_pass_keeps_the_meaning() {
 
 /// Changes that break a final program: a branch goes the other way, or a branch of a pair is lost.
 #[test]
-#[ignore = "it has not been run yet"]
 fn planted_bugs_are_refuted() {
     let (mut refuted, mut planted) = (0, 0);
     for (seed, target, program) in programs(60) {

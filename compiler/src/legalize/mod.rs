@@ -10,7 +10,7 @@
 //! 5. Physical edges and reconvergence points are computed again, from the final layout.
 //! 6. `inputs`: the memory of the varyings is released (`(ei)`).
 //! 7. `sync`: instructions wait for units that take their time (`(ss)`, `(sy)`).
-//! 8. [`nops`](crate::delays::nops): the ALU's results are waited for by distance (`nop`, `(nopN)`).
+//! 8. `delays::nops`: the ALU's results are waited for by distance (`nop`, `(nopN)`).
 //! 9. `expand`: instructions that are written as two.
 //! 10. `helpers`: helper lanes end (`(eq)`).
 //! 11. Reconvergence points are marked (`(jp)`).

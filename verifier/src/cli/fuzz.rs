@@ -36,7 +36,7 @@ pub struct Fuzz {
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
     /// Profiles of the programs; all profiles in turn unless given. May be repeated.
-    #[arg(long, value_name = "P", value_parser = values::profile())]
+    #[arg(long, value_name = "PERCENT", value_parser = values::profile())]
     profile: Vec<Profile>,
     #[command(flatten)]
     gpu: Gpu,

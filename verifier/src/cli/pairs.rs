@@ -27,7 +27,7 @@ pub struct Pairs {
     #[arg(long, value_enum, value_name = "SHAPE", default_value = "branches", requires = "scaled")]
     shape: Flow,
     /// Rewritten instructions of such pairs, of a hundred.
-    #[arg(long, value_name = "P", default_value_t = 50, requires = "scaled")]
+    #[arg(long, value_name = "PERCENT", default_value_t = 50, requires = "scaled")]
     percent: usize,
     /// Print one of the pairs, by its number, and the answers about it.
     #[arg(long, value_name = "N")]
@@ -36,7 +36,7 @@ pub struct Pairs {
     #[arg(long)]
     list: bool,
     /// Fail (exit code 3) unless each prover has proved at least this many of a hundred.
-    #[arg(long, value_name = "P", default_value_t = 0)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 0)]
     least: u64,
     #[command(flatten)]
     asking: Asking,

@@ -47,10 +47,10 @@ pub struct ProverMutants {
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     /// Pairs made by hand, as in `corpus/pairs`; tried first.
-    #[arg(long, value_name = "FOLDER", default_value = "corpus/pairs")]
+    #[arg(long, value_name = "DIR", default_value = "corpus/pairs")]
     pairs: PathBuf,
     /// Write pairs that the complete prover proves though they differ to this folder.
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "DIR")]
     found: Option<PathBuf>,
     #[command(flatten)]
     gpu: Gpu,

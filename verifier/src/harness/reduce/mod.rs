@@ -1,6 +1,6 @@
 //! The reducer: makes a failing program smaller while it fails in the same way.
 //!
-//! The reducer works on programs, never on bytes. [`run`] gets a program (in nir or [ir3], or two of them: [`pair`]) and a test, "does this program fail in the
+//! The reducer works on programs, never on bytes. [`run`] gets a program (in nir or ir3, or two of them: `pair`) and a test, "does this program fail in the
 //! same way?", and tries steps: it drops effects, ifs, loops and instructions, replaces values by constants and by
 //! other values, removes components and bits. Only a candidate that is smaller by [`Size`] and valid by nir's own rules
 //! is tested. As in delta debugging, the search begins with many steps at once, halves their number as long as nothing

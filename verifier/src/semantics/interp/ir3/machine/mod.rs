@@ -8,7 +8,7 @@
 //! result of another unit is poison until the `(ss)` or `(sy)` that covers it, and poison for good if it is overwritten
 //! before that; a source that is overwritten while it may not have been read makes the results of its reader poison.
 //! That is the worst order of completion; others are tried too ([`Completion`]). The rules of time are those of
-//! [`semantics::machine`](crate::semantics::machine), what instructions compute is in their decoded operations.
+//! `semantics::machine`, what instructions compute is in their decoded operations.
 
 mod decode;
 #[cfg(test)]

@@ -34,7 +34,7 @@ fn programs(seeds: u64) -> impl Iterator<Item = (u64, Target, Program)> {
 }
 
 #[test]
-#[ignore = "lower-subgroups is refuted on a306 (docs/status.md)"]
+#[ignore = "lower-subgroups is refuted where a macro that reads other lanes has a general register (docs/status.md)"]
 fn every_pass_keeps_the_meaning() {
     let (mut tested, mut others) = ([0_usize; FINAL_PASSES.len()], Vec::new());
     let count = std::env::var("PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(150);

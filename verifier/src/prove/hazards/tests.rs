@@ -1,27 +1,8 @@
 //! For each class of hazards a program that has it and the same one without it; and where hazards come together.
 
 use super::*;
-use ir3_compiler::ir3::text;
+use crate::semantics::machine::program_of_blocks as blocks;
 use ir3_compiler::target::Generation;
-
-/// A program of blocks, as lines; `end` and the braces are added. Each block is its lines, and its successors.
-fn blocks(list: &[(&[&str], &str)]) -> Program {
-    let mut out = String::new();
-    let mut serial = 0;
-    for (i, (lines, succs)) in list.iter().enumerate() {
-        out += &format!("block{i} {{\n");
-        for line in *lines {
-            serial += 1;
-            out += &format!("\t{serial:04}:0000:000: \t{line}\n");
-        }
-        if !succs.is_empty() {
-            out += &format!("\t/* succs: {succs} */\n");
-        }
-        out += "}\n";
-    }
-    // The reader wants both directions of an edge from no text, so edges are those of successors.
-    text::read(&out).unwrap_or_else(|error| panic!("{error}\n{out}"))
-}
 
 fn report(program: &Program, gpu: &str) -> HazardReport {
     let code = Code::from_program(program).unwrap_or_else(|error| panic!("{error}"));

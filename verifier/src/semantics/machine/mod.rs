@@ -8,3 +8,23 @@ mod consts;
 pub(crate) mod rules;
 pub(crate) mod steps;
 pub(crate) mod units;
+
+/// A program of blocks, for tests: each is its lines, and its successors.
+#[cfg(test)]
+pub(crate) fn program_of_blocks(list: &[(&[&str], &str)]) -> ir3_compiler::ir3::Program {
+    let mut out = String::new();
+    let mut serial = 0;
+    for (i, (lines, succs)) in list.iter().enumerate() {
+        out += &format!("block{i} {{\n");
+        for line in *lines {
+            serial += 1;
+            out += &format!("\t{serial:04}:0000:000: \t{line}\n");
+        }
+        if !succs.is_empty() {
+            out += &format!("\t/* succs: {succs} */\n");
+        }
+        out += "}\n";
+    }
+    // The reader wants both directions of an edge from no text, so edges are those of successors.
+    ir3_compiler::ir3::text::read(&out).unwrap_or_else(|error| panic!("{error}\n{out}"))
+}

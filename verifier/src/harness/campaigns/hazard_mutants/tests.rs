@@ -1,3 +1,5 @@
+//! What is needed in a small program, and that the checker and the machine refute its loss.
+
 use super::*;
 use crate::harness::report::instruction_text;
 use ir3_compiler::ir3::text;

@@ -2,22 +2,10 @@
 
 use super::*;
 use crate::semantics::interp::Outcome;
-use ir3_compiler::ir3::text;
+use crate::semantics::machine::program_of_blocks;
 
 fn code(blocks: &[(&[&str], &str)]) -> Code {
-    let (mut out, mut serial) = (String::new(), 0);
-    for (i, (lines, succs)) in blocks.iter().enumerate() {
-        out += &format!("block{i} {{\n");
-        for line in *lines {
-            serial += 1;
-            out += &format!("\t{serial:04}:0000:000: \t{line}\n");
-        }
-        if !succs.is_empty() {
-            out += &format!("\t/* succs: {succs} */\n");
-        }
-        out += "}\n";
-    }
-    Code::from_program(&text::read(&out).unwrap_or_else(|error| panic!("{error}\n{out}"))).unwrap()
+    Code::from_program(&program_of_blocks(blocks)).unwrap()
 }
 
 fn run_with(code: &Code, completion: Completion) -> Outcome {

@@ -6,6 +6,7 @@
 pub mod compilation;
 mod cursor;
 pub mod delays;
+pub mod encode;
 pub mod graph;
 pub mod ir3;
 pub mod legalize;

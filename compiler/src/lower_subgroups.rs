@@ -201,7 +201,15 @@ impl Regions<'_> {
         self.jump(then, after);
     }
 
+    /// Starts with the first value of a reduction: Mesa's scans have it in the register of the result already.
+    fn start(&mut self, reduce: Dst, initial: Src) {
+        if let SrcOperand::Immediate(number) = initial.operand {
+            self.push(self.before, set(reduce, number));
+        }
+    }
+
     fn scan(&mut self, data: &InstrData, after: Block) {
+        self.start(data.dsts[2], data.srcs[1]);
         let [header, exit, footer] = [0, 1, 2].map(|count| self.block(count));
         self.jump(self.before, header);
         self.branch(header, Opcode::Getone, None, [exit, footer]);
@@ -214,6 +222,7 @@ impl Regions<'_> {
     }
 
     fn scan_clusters(&mut self, data: &InstrData, after: Block) {
+        self.start(data.dsts[0], data.srcs[0]);
         let [body, store] = [0, 1].map(|count| self.block(count));
         self.jump(self.before, body);
         let (reduce, inclusive) = (data.dsts[0], data.dsts[1]);

@@ -4,7 +4,6 @@
 //! [`compilation`](crate::compilation) runs them one after the other; a single stage is [`run_nir_stage`], [`select`] or [`run_stage`], by the language that it reads.
 
 mod features;
-mod finish;
 mod own_pass;
 #[cfg(test)]
 mod probe;
@@ -12,9 +11,8 @@ mod probe;
 pub use crate::regalloc::RegisterLimit;
 use crate::select::SelectError;
 use crate::target::Target;
-use crate::{ir3, lower_samgq, nir, nir_passes, opt, regalloc, schedule};
+use crate::{encode, ir3, legalize, lower_samgq, lower_subgroups, nir, nir_passes, opt, regalloc, repeat, schedule};
 pub use features::Features;
-pub use finish::{FINAL_PASSES, FinalPass, finish};
 pub use own_pass::OwnPass;
 use std::borrow::Cow;
 use std::fmt;
@@ -36,7 +34,7 @@ impl Context<'_> {
     }
 }
 
-type StageResult<T> = Result<T, regalloc::Error>;
+type StageResult<T> = Result<T, Refusal>;
 
 /// The functions of a stage, by the languages that it reads and writes. `is_needed` has only a shared reference to the
 /// program. So if a stage is not needed, the program after it is the program before it; code that compares boundaries
@@ -283,7 +281,7 @@ stages! {
         OwnPass = "own-pass", Given, Computes, [], Functions::Ir3 {
             is_needed: |_, context| Ok(context.options.own_pass.is_some()),
             run: |program, context| match context.options.own_pass {
-                Some(pass) => pass.run(program, context.target),
+                Some(pass) => Ok(pass.run(program, context.target)?),
                 None => Ok(()),
             },
         };
@@ -313,37 +311,38 @@ stages! {
         ], Functions::Ir3 {
             is_needed: |program, _| Ok(regalloc::has_predicates(program)),
             run: |program, context| {
-                regalloc::predicates_within(program, context.target, context.predicate_registers())
+                Ok(regalloc::predicates_within(program, context.target, context.predicate_registers())?)
             },
         };
         /// Registers for shared values; physical edges. General values are still in SSA form.
         SharedRegisters = "shared-registers", Always, Computes, [], Functions::Ir3 {
             is_needed: |program, _| Ok(regalloc::shared::is_needed(program)),
             run: |program, context| {
-                regalloc::shared::run(program, context.target, context.options.registers.files(context.target))
+                let files = context.options.registers.files(context.target);
+                Ok(regalloc::shared::run(program, context.target, files)?)
             },
         };
         /// Values that find no register are spilled and reloaded.
         Spill = "spill", Always, Moves, [], Functions::Ir3 {
             is_needed: |program, context| {
-                regalloc::spill::is_needed(program, context.target, context.options.registers)
+                Ok(regalloc::spill::is_needed(program, context.target, context.options.registers)?)
             },
-            run: |program, context| regalloc::spill::run(program, context.target, context.options.registers),
+            run: |program, context| Ok(regalloc::spill::run(program, context.target, context.options.registers)?),
         };
         /// Physical registers; phis become parallel copies.
         RegisterAllocation = "register-allocation", Always, Moves, [], Functions::Ir3 {
             is_needed: |_, _| Ok(true),
-            run: |program, context| regalloc::run_limited(program, context.target, context.options.registers),
+            run: |program, context| Ok(regalloc::run_limited(program, context.target, context.options.registers)?),
         };
         /// Spills and reloads become accesses to scratch memory.
         LowerSpills = "lower-spills", Always, Moves, [], Functions::Ir3 {
             is_needed: |program, _| Ok(regalloc::lower_spills::is_needed(program)),
-            run: |program, _| regalloc::lower_spills::run(program),
+            run: |program, _| Ok(regalloc::lower_spills::run(program)?),
         };
         /// Parallel copies, collects and splits become moves and swaps.
         LowerCopies = "lower-copies", Always, Moves, [], Functions::Ir3 {
             is_needed: |_, _| Ok(true),
-            run: |program, context| regalloc::lower_copies::run(program, context.target),
+            run: |program, context| Ok(regalloc::lower_copies::run(program, context.target)?),
         };
         /// `samgq` becomes four instructions, one for each lane of a quad, where it would return wrong data.
         LowerSamgq = "lower-samgq", Always, Computes, [], Functions::Ir3 {
@@ -351,6 +350,52 @@ stages! {
             run: |program, _| {
                 lower_samgq::run(program);
                 Ok(())
+            },
+        };
+        /// Adjacent instructions on consecutive registers become one with `(rptN)`. Before the second scheduler, which keeps them together.
+        Repeat = "repeat", Optional, Computes, [
+            /// Instructions are repeated with `(rptN)`.
+            Repeat = "repeat",
+        ], Functions::Ir3 {
+            is_needed: |_, _| Ok(true),
+            run: |program, context| {
+                repeat::run(program, context.target);
+                Ok(())
+            },
+        };
+        /// The instructions of each block are ordered again, now that registers are known. Moves to the same register are removed.
+        PostSchedule = "post-schedule", Optional, Moves, [
+            /// Instructions with registers are put in order.
+            PostSchedule = "post-schedule",
+        ], Functions::Ir3 {
+            is_needed: |_, _| Ok(true),
+            run: |program, context| {
+                schedule::after::remove_self_moves(program);
+                schedule::after::run(program, context.target);
+                Ok(())
+            },
+        };
+        /// Subgroup macros become control flow.
+        LowerSubgroups = "lower-subgroups", Always, Computes, [], Functions::Ir3 {
+            is_needed: |program, _| Ok(lower_subgroups::is_needed(program)),
+            run: |program, _| {
+                lower_subgroups::run(program);
+                Ok(())
+            },
+        };
+        /// Branches, waits for results, nops: the program is final.
+        Legalize = "legalize", Always, Computes, [], Functions::Ir3 {
+            is_needed: |_, _| Ok(true),
+            run: |program, context| {
+                legalize::run(program, context.target);
+                Ok(())
+            },
+        };
+        /// Words, and the program as they say it.
+        Encode = "encode", Always, Computes, [], Functions::Ir3 {
+            is_needed: |_, _| Ok(true),
+            run: |program, context| {
+                encode::run(program, context.target).map_err(|error| Refusal::Postcondition(error.to_string()))
             },
         };
     }
@@ -542,19 +587,23 @@ impl Refusal {
 }
 
 impl CompileError {
-    fn of_registers(stage: Stage, error: regalloc::Error) -> Self {
-        let kind = match &error {
-            // All values that can be spilled have been.
-            regalloc::Error::NeedsSpilling { file: "full" | "half", .. } if stage == Stage::RegisterAllocation => {
-                ErrorKind::Internal
-            }
-            regalloc::Error::NeedsSpilling { .. }
-            | regalloc::Error::NoPrivateMemory { .. }
-            | regalloc::Error::Instruction { .. } => ErrorKind::NeedsSpilling,
-            regalloc::Error::Unsupported { .. } => ErrorKind::Unsupported,
-            regalloc::Error::Malformed { .. } => ErrorKind::Internal,
+    fn new(stage: Stage, reason: Refusal) -> Self {
+        let kind = match &reason {
+            Refusal::Select(_) => ErrorKind::Unsupported,
+            Refusal::Postcondition(_) => ErrorKind::Internal,
+            Refusal::Registers(error) => match error {
+                // All values that can be spilled have been.
+                regalloc::Error::NeedsSpilling { file: "full" | "half", .. } if stage == Stage::RegisterAllocation => {
+                    ErrorKind::Internal
+                }
+                regalloc::Error::NeedsSpilling { .. }
+                | regalloc::Error::NoPrivateMemory { .. }
+                | regalloc::Error::Instruction { .. } => ErrorKind::NeedsSpilling,
+                regalloc::Error::Unsupported { .. } => ErrorKind::Unsupported,
+                regalloc::Error::Malformed { .. } => ErrorKind::Internal,
+            },
         };
-        Self { stage, kind, reason: error.into() }
+        Self { stage, kind, reason }
     }
 }
 
@@ -574,11 +623,7 @@ pub fn run_nir_stage(stage: Stage, shader: &mut Cow<'_, nir::Shader>, target: &T
 /// # Errors
 /// If the shader has something that the backend does not support.
 pub fn select(shader: &nir::Shader, target: &Target) -> Result<ir3::Program, CompileError> {
-    crate::select::run(shader, target).map_err(|error| CompileError {
-        stage: Stage::Select,
-        kind: ErrorKind::Unsupported,
-        reason: error.into(),
-    })
+    crate::select::run(shader, target).map_err(|error| CompileError::new(Stage::Select, error.into()))
 }
 
 /// The change that a stage made to the program.
@@ -600,11 +645,11 @@ pub fn run_stage(
     target: &Target,
     options: &Options,
 ) -> Result<Change, CompileError> {
-    let of_registers = |error| CompileError::of_registers(stage, error);
+    let refused = |reason| CompileError::new(stage, reason);
     let context = Context { target, options };
     match stage.row().functions {
-        Functions::Ir3 { is_needed, run } if is_needed(program, &context).map_err(of_registers)? => {
-            run(program, &context).map_err(of_registers)?;
+        Functions::Ir3 { is_needed, run } if is_needed(program, &context).map_err(refused)? => {
+            run(program, &context).map_err(refused)?;
             Ok(Change::Something)
         }
         _ => Ok(Change::Nothing),
@@ -636,7 +681,7 @@ mod tests {
         for stage in Stage::every() {
             assert_eq!(Stage::from_name(stage.name()), Some(stage));
         }
-        assert_eq!(Stage::from_name("encode"), None);
+        assert_eq!(Stage::from_name("decode"), None);
         for feature in Features::all().iter() {
             assert_eq!(Feature::from_name(feature.name()), Some(feature));
             assert!(Options::default().runs(feature.stage()));

@@ -8,18 +8,18 @@ use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::ir3::{Opcode, Program};
 use ir3_compiler::machine::Code;
 use ir3_compiler::nir;
-use ir3_compiler::pipeline::{FINAL_PASSES, Options};
+use ir3_compiler::pipeline::{ErrorKind, Options, Stage};
 use ir3_compiler::target::Target;
 use std::fs;
 
 /// Checks a program after each pass.
-fn check(program: &Program, target: &Target, pass: &str) -> Result<(), String> {
+fn check(program: &Program, target: &Target, stage: Stage) -> Result<(), String> {
     validate(program, target, Form::Machine).map_err(|broken| broken[0].to_string())?;
     let text = write(program);
     if read(&text).ok() != program.canonical() {
         return Err(format!("reads back as another program:\n{text}"));
     }
-    if pass != "legalize" {
+    if stage < Stage::Legalize {
         return Ok(());
     }
     Code::from_program(program).map_err(|error| error.to_string())?;
@@ -39,16 +39,22 @@ fn every_program_can_be_finished() {
         let shader = nir::read(&fs::read_to_string(&path).unwrap()).unwrap();
         for gpu in ["a306", "a420", "a540", "a618", "a660", "a750"] {
             let target = Target::by_name(gpu).unwrap();
-            let Ok(mut program) = compile(&shader, &target, &Options::default(), &mut |_, _| {}) else { continue };
-            programs += 1;
-            macros += program.iter_instrs().filter(|&(_, i)| program.instrs[i].opcode == Opcode::BallotMacro).count();
-            for pass in FINAL_PASSES {
-                (pass.run)(&mut program, &target);
-                if let Err(problem) = check(&program, &target, pass.name) {
-                    failures.push(format!("{}, {gpu}, {}: {problem}", path.display(), pass.name));
-                    break;
+            let compiled = compile(&shader, &target, &Options::default(), &mut |stage, program| {
+                if stage == Stage::LowerSamgq {
+                    let opcodes = program.iter_instrs().map(|(_, instr)| program.instrs[instr].opcode);
+                    macros += opcodes.filter(|&opcode| opcode == Opcode::BallotMacro).count();
+                } else if stage > Stage::LowerSamgq
+                    && let Err(problem) = check(program, &target, stage)
+                {
+                    failures.push(format!("{}, {gpu}, {stage}: {problem}", path.display()));
                 }
-            }
+            });
+            let program = match compiled {
+                Ok(program) => program,
+                Err(error) if error.kind == ErrorKind::Unsupported => continue,
+                Err(error) => panic!("{}, {gpu}: {error}", path.display()),
+            };
+            programs += 1;
             repeated += program
                 .iter_instrs()
                 .filter(|&(_, i)| {

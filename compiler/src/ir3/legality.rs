@@ -154,7 +154,7 @@ pub fn valid_source(target: &Target, instr: &InstrData, slot: usize, src: &Src) 
             if (slot == 0) == (sources == Sources::FirstGeneral) {
                 !kind.special()
             } else {
-                kind.shared && !kind.relative
+                (kind.shared || kind.immediate) && !kind.relative
             }
         }
         Sources::Cat2 | Sources::Flat => valid_for_alu2(instr, slot, kind),

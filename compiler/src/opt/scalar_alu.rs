@@ -5,8 +5,8 @@
 //! where the last execution of its definition is the one that all readers mean ([`Uniformity`] decides both).
 //!
 //! Results of operations whose sources are all uniform become shared, and so do phis of such values at blocks where no
-//! lanes reconverge that took different edges. On every GPU with shared registers, values that are uniform by their
-//! definition do: the workgroup's index, lane masks, values read from one lane.
+//! lanes reconverge that took different edges. On every GPU with shared registers the workgroup's index does. Lane masks and values
+//! that are read from one lane are in shared registers from the start; their copies are operations like others.
 //!
 //! Moves connect shared and general registers, one per value, directly after its definition:
 //! - an instruction that stays on the vector ALU reads a general copy of a shared value (copy propagation replaces it
@@ -94,9 +94,6 @@ impl<'a> Choice<'a> {
                 Opcode::Input => {
                     matches!(data.attrs, Attrs::Input(Some(InputKind::System(SystemValue::WorkgroupId))))
                 }
-                Opcode::BallotMacro | Opcode::ReadFirstMacro | Opcode::ReadCondMacro | Opcode::ReadGetlastMacro => {
-                    !data.dsts[0].class.half
-                }
                 Opcode::Split => true,
                 _ if !self.target.has_scalar_alu => false,
                 Opcode::Phi => self.program.values[value].components == 1,
@@ -123,7 +120,7 @@ impl<'a> Choice<'a> {
         for src in &mut scalar.srcs {
             match src.operand {
                 SrcOperand::Place(Place::Value(value)) => {
-                    if src.class.file != RegFile::General
+                    if !matches!(src.class.file, RegFile::General | RegFile::Shared)
                         || src.mask != WriteMask::SCALAR
                         || !self.uniformity.is_uniform_at(value, block)
                     {
@@ -151,8 +148,7 @@ impl<'a> Choice<'a> {
                 continue;
             };
             let keep = match data.opcode {
-                Opcode::Input | Opcode::BallotMacro => !vectors[value],
-                Opcode::ReadFirstMacro | Opcode::ReadCondMacro | Opcode::ReadGetlastMacro => true,
+                Opcode::Input => !vectors[value],
                 Opcode::Split => data.srcs[0].value().is_some_and(|vector| self.chosen[vector]),
                 Opcode::Phi => data.srcs.iter().all(|src| match src.operand {
                     SrcOperand::Place(Place::Value(value)) => self.chosen[value] || self.is_constant(value),
@@ -207,10 +203,11 @@ impl<'a> Choice<'a> {
                         data.opcode.category(),
                         Category::Alu2 | Category::Alu3 | Category::Sfu | Category::Move
                     )
-                    && !is_lane_macro(data.opcode)
                 {
-                    let sources = data.srcs.iter().filter_map(|src| src.value());
-                    let count = sources.filter(|&value| self.chosen[value]).count();
+                    let is_shared = |src: &&Src| {
+                        src.class.file == RegFile::Shared || src.value().is_some_and(|value| self.chosen[value])
+                    };
+                    let count = data.srcs.iter().filter(is_shared).count();
                     // The vector ALU reads at most one shared register, special functions none.
                     let stays = count == 0 || count == 1 && data.opcode.category() != Category::Sfu;
                     if stays && !useful[value] {
@@ -242,11 +239,6 @@ impl Choice<'_> {
         valid_source(self.target, data, slot, &src)
             || slot < 2 && data.opcode.commutes() && valid_source(self.target, data, slot ^ 1, &src)
     }
-}
-
-fn is_lane_macro(opcode: Opcode) -> bool {
-    use Opcode::*;
-    matches!(opcode, BallotMacro | ReadFirstMacro | ReadCondMacro | ReadGetlastMacro)
 }
 
 fn has_scalar_move(ty: Type) -> bool {
@@ -290,17 +282,15 @@ impl<'a> Rewrite<'a> {
         self.chosen[value].then_some(value)
     }
 
-    /// Returns true if the instruction reads shared registers: sources of macros come from lanes.
-    fn is_scalar(&self, instr: Instr) -> bool {
-        self.chosen_result(instr).is_some() && !is_lane_macro(self.program.instrs[instr].opcode)
-    }
-
     fn sources(&mut self, block: Block, instr: Instr) {
-        let scalar = self.is_scalar(instr);
+        let scalar = self.chosen_result(instr).is_some();
         for k in 0..self.program.instrs[instr].srcs.len() {
             let data = &self.program.instrs[instr];
             let src = data.srcs[k];
             let Some(value) = src.value() else { continue };
+            if src.class.file == RegFile::Shared {
+                continue;
+            }
             let read = match (scalar, self.chosen[value]) {
                 (false, false) => continue,
                 (true, true) => {

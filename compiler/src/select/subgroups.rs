@@ -1,12 +1,13 @@
 //! Subgroup operations: derivatives, votes, reads from other lanes, scans.
 
 use super::SelectError;
-use super::context::{Context, words_per_component};
+use super::context::{Context, Values, words_per_component};
 use crate::ir3::{
     Attrs, Condition, InstrData, Opcode, OperandFlags, RegClass, Round, ShuffleMode, Src, SystemValue, TextureAttrs,
     Type, Value, WriteMask,
 };
 use crate::nir::{Def, Intrinsic, IntrinsicOp, Op};
+use smallvec::SmallVec;
 
 /// Translates one intrinsic of this module.
 pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
@@ -29,17 +30,11 @@ pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), S
         VoteAny => vote(ctx, def, src(0), Opcode::AnyMacro),
         VoteAll => vote(ctx, def, src(0), Opcode::AllMacro),
         Ballot | BallotRelaxed => ballot(ctx, def, src(0)),
-        ReadFirstInvocation => {
-            read_lane(ctx, def, src(0), |ctx, class, word| ctx.lane_macro(Opcode::ReadFirstMacro, class, &[word]))
-        }
-        ReadGetlastIr3 => {
-            read_lane(ctx, def, src(0), |ctx, class, word| ctx.lane_macro(Opcode::ReadGetlastMacro, class, &[word]))
-        }
+        ReadFirstInvocation => read_lane(ctx, def, src(0), Opcode::ReadFirstMacro, None),
+        ReadGetlastIr3 => read_lane(ctx, def, src(0), Opcode::ReadGetlastMacro, None),
         ReadInvocationCondIr3 => {
             let predicate = ctx.predicate(src(1));
-            read_lane(ctx, def, src(0), |ctx, class, word| {
-                ctx.lane_macro(Opcode::ReadCondMacro, class, &[predicate, word])
-            })
+            read_lane(ctx, def, src(0), Opcode::ReadCondMacro, Some(predicate))
         }
         ReadInvocation => {
             let lane = ctx.system_value(SystemValue::SubgroupInvocation, RegClass::FULL, 1);
@@ -48,9 +43,7 @@ pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), S
             let wanted = ctx.widened(wanted);
             let predicate = ctx.builder().compare(Opcode::CmpsS, Condition::Eq, RegClass::PREDICATE, lane, wanted);
             let predicate = ctx.src(predicate);
-            read_lane(ctx, def, src(0), |ctx, class, word| {
-                ctx.lane_macro(Opcode::ReadCondMacro, class, &[predicate, word])
-            })
+            read_lane(ctx, def, src(0), Opcode::ReadCondMacro, Some(predicate))
         }
         BrcstActiveIr3 => broadcast_active(ctx, intrinsic, def),
         QuadBroadcast => {
@@ -89,10 +82,33 @@ fn type_of(class: RegClass, float: bool) -> Type {
 }
 
 impl Context<'_> {
-    /// Appends a cat1 macro that reads other lanes.
+    /// Appends a cat1 macro whose result each lane sets for itself.
     fn lane_macro(&mut self, opcode: Opcode, class: RegClass, srcs: &[Src]) -> Value {
         let ty = type_of(class, false);
         self.builder().define(opcode, class, 1, srcs, Attrs::Move { src: ty, dst: ty, round: Round::Default })
+    }
+
+    /// Appends a cat1 macro that reads a value of another lane, and copies its result to a general register of `class`. Only moves to
+    /// registers that lanes share read other lanes; half ones of these do not work on all GPUs.
+    fn read_macro(&mut self, opcode: Opcode, class: RegClass, srcs: &[Src]) -> Result<Value, SelectError> {
+        self.require_shared()?;
+        let attrs = Attrs::Move { src: type_of(class, false), dst: Type::U32, round: Round::Default };
+        let shared = self.builder().define(opcode, RegClass::SHARED, 1, srcs, attrs);
+        Ok(self.from_shared(shared, class))
+    }
+
+    /// Copies a scalar from a shared register to a general one of `class`.
+    fn from_shared(&mut self, shared: Value, class: RegClass) -> Value {
+        let src = self.src(shared);
+        self.convert(Type::U32, type_of(class, false), src)
+    }
+
+    /// Refuses GPUs without shared registers.
+    fn require_shared(&self) -> Result<(), SelectError> {
+        if self.target.has_shared_regfile {
+            return Ok(());
+        }
+        Err(self.unsupported(format!("{} has no registers that all lanes share", self.target)))
     }
 
     /// Appends a cat5 instruction on a scalar.
@@ -126,11 +142,17 @@ fn ballot(ctx: &mut Context<'_>, def: Def, condition: Def) -> Result<(), SelectE
         return Err(ctx.unsupported("a mask of less than 32 bits"));
     }
     let words = usize::from(ctx.components(def)) * words_per_component(ctx.bits(def));
-    let predicate = ctx.predicate(condition);
-    let attrs = Attrs::Move { src: Type::U32, dst: Type::U32, round: Round::Default };
+    ctx.require_shared()?;
     let components = words.min(2) as u16;
-    let mask = ctx.builder().define(Opcode::BallotMacro, RegClass::FULL, components, &[predicate], attrs);
+    let mask = if ctx.constant(condition, 0).is_some_and(|bit| bit != 0) {
+        ctx.builder().define(Opcode::Movmsk, RegClass::SHARED, components, &[], Attrs::None)
+    } else {
+        let predicate = ctx.predicate(condition);
+        let attrs = Attrs::Move { src: Type::U32, dst: Type::U32, round: Round::Default };
+        ctx.builder().define(Opcode::BallotMacro, RegClass::SHARED, components, &[predicate], attrs)
+    };
     let parts = ctx.split(mask);
+    let parts: Values = parts.iter().map(|&part| ctx.from_shared(part, RegClass::FULL)).collect();
     ctx.define(def, &parts);
     for word in parts.len()..words {
         ctx.set_word(def, word, super::context::Word::Immediate(0));
@@ -138,16 +160,18 @@ fn ballot(ctx: &mut Context<'_>, def: Def, condition: Def) -> Result<(), SelectE
     Ok(())
 }
 
-/// Reads each word of a value from another lane.
-fn read_lane<'a>(
-    ctx: &mut Context<'a>,
+/// Reads each word of a value from another lane, by a macro that may have a predicate.
+fn read_lane(
+    ctx: &mut Context<'_>,
     def: Def,
     value: Def,
-    mut read: impl FnMut(&mut Context<'a>, RegClass, Src) -> Value,
+    opcode: Opcode,
+    predicate: Option<Src>,
 ) -> Result<(), SelectError> {
     let words = ctx.vector(value);
     for (index, &word) in words.iter().enumerate() {
-        let result = read(ctx, word.class, word);
+        let srcs: SmallVec<[Src; 2]> = predicate.into_iter().chain([word]).collect();
+        let result = ctx.read_macro(opcode, word.class, &srcs)?;
         ctx.define_word(def, index, result);
     }
     Ok(())
@@ -224,7 +248,7 @@ fn vote_equal(ctx: &mut Context<'_>, def: Def, value: Def, compare: Opcode) -> R
     let words = ctx.vector(value);
     let mut all: Option<Src> = None;
     for &word in &words {
-        let first = ctx.lane_macro(Opcode::ReadFirstMacro, word.class, &[word]);
+        let first = ctx.read_macro(Opcode::ReadFirstMacro, word.class, &[word])?;
         let first = ctx.src(first);
         let same = ctx.compare_src(compare, Condition::Eq, first, word);
         all = Some(match all {
@@ -264,7 +288,7 @@ fn inverse_ballot(ctx: &mut Context<'_>, def: Def, mask: Def) -> Result<(), Sele
 fn lane_number(ctx: &mut Context<'_>, def: Def, opcode: Opcode) -> Result<(), SelectError> {
     let lane = ctx.system_value(SystemValue::SubgroupInvocation, RegClass::FULL, 1);
     let lane = ctx.src(lane);
-    let result = ctx.lane_macro(opcode, RegClass::FULL, &[lane]);
+    let result = ctx.read_macro(opcode, RegClass::FULL, &[lane])?;
     ctx.set(def, 0, result);
     Ok(())
 }
@@ -304,63 +328,64 @@ fn reduction_class(ctx: &Context<'_>, def: Def) -> Result<RegClass, SelectError>
     }
 }
 
-/// Destinations: the exclusive scan, the inclusive one, and the reduction, which is initialised from the second source.
+/// Destinations: the exclusive scan, the inclusive one, and the reduction, which is initialised from the second source and shared by
+/// all lanes.
 fn scan(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(), SelectError> {
     let size = intrinsic.indices.cluster_size();
     if intrinsic.op == IntrinsicOp::Reduce && size != 0 && size < 64 {
         return Err(ctx.unsupported("clusters"));
     }
+    ctx.require_shared()?;
     let class = reduction_class(ctx, def)?;
     let (opcode, identity) = reduction(ctx, intrinsic.indices.reduction_op(), ctx.bits(def))?;
     for component in 0..ctx.components(def) {
         let src = ctx.scalar(intrinsic.srcs[0], component);
-        let mut initial = ctx.immediate(identity, class.half);
-        initial.flags |= OperandFlags::TIED;
         let mut data = InstrData::new(Opcode::ScanMacro);
         data.attrs = Attrs::Scan { op: opcode };
-        data.srcs.extend([src, initial]);
+        data.srcs.extend([src, Src::immediate(identity, false)]);
         let instr = ctx.push(data);
-        let results = [0; 3].map(|_| ctx.builder().add_dst(instr, class, WriteMask::SCALAR));
+        let results =
+            [class, class, RegClass::SHARED].map(|class| ctx.builder().add_dst(instr, class, WriteMask::SCALAR));
         let dsts = &mut ctx.program.instrs[instr].dsts;
         dsts[0].flags |= OperandFlags::EARLY_CLOBBER;
         // A 32-bit product takes several instructions, which read the source until the last.
         dsts[1].flags |= OperandFlags::EARLY_CLOBBER;
-        dsts[2].flags |= OperandFlags::TIED;
         let result = match intrinsic.op {
             IntrinsicOp::ExclusiveScan => results[0],
             IntrinsicOp::InclusiveScan => results[1],
-            _ => results[2],
+            _ => ctx.from_shared(results[2], class),
         };
         ctx.set(def, component, result);
     }
     Ok(())
 }
 
-/// Destinations: the reduction, which is initialised from the first source, the inclusive scan, then the exclusive one
-/// if required, and a scratch register for a 32-bit product.
+/// Destinations: the reduction, which is initialised from the first source and shared by all lanes, the inclusive scan, then the
+/// exclusive one if required, and a scratch register for a 32-bit product.
 fn scan_clusters(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(), SelectError> {
+    ctx.require_shared()?;
     let class = reduction_class(ctx, def)?;
     let (opcode, identity) = reduction(ctx, intrinsic.indices.reduction_op(), ctx.bits(def))?;
     let exclusive = intrinsic.op == IntrinsicOp::ExclusiveScanClustersIr3;
     let scratch = opcode == Opcode::MulU24 && !class.half;
-    let mut initial = ctx.immediate(identity, class.half);
-    initial.flags |= OperandFlags::TIED;
     let mut data = InstrData::new(Opcode::ScanClustersMacro);
     data.attrs = Attrs::Scan { op: opcode };
-    data.srcs.push(initial);
+    data.srcs.push(Src::immediate(identity, false));
     for &src in &intrinsic.srcs {
         data.srcs.push(ctx.scalar(src, 0));
     }
     let instr = ctx.push(data);
     let count = 2 + usize::from(exclusive) + usize::from(scratch);
-    let results: Vec<Value> = (0..count).map(|_| ctx.builder().add_dst(instr, class, WriteMask::SCALAR)).collect();
+    let results: Vec<Value> = (0..count)
+        .map(|i| if i == 0 { RegClass::SHARED } else { class })
+        .map(|class| ctx.builder().add_dst(instr, class, WriteMask::SCALAR))
+        .collect();
     let dsts = &mut ctx.program.instrs[instr].dsts;
-    dsts[0].flags |= OperandFlags::TIED;
     for dst in &mut dsts[1..] {
         dst.flags |= OperandFlags::EARLY_CLOBBER;
     }
     let result = match intrinsic.op {
-        IntrinsicOp::ReduceClustersIr3 => results[0],
+        IntrinsicOp::ReduceClustersIr3 => ctx.from_shared(results[0], class),
         IntrinsicOp::InclusiveScanClustersIr3 => results[1],
         _ => results[2],
     };

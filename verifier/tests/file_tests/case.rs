@@ -11,8 +11,7 @@
 //! - `// expect unchanged`: the pass leaves the program as it is;
 //! - `// expect refused: TEXT`: the pass refuses the program, by an error that contains the text.
 
-use ir3_compiler::delays::nops;
-use ir3_compiler::pipeline::{FINAL_PASSES, Feature, FinalPass, Options, Stage};
+use ir3_compiler::pipeline::{Feature, Options, Stage};
 use ir3_compiler::target::Target;
 
 /// The pass that a case runs.
@@ -20,29 +19,25 @@ use ir3_compiler::target::Target;
 pub enum CasePass {
     /// A stage of the pipeline.
     Stage(Stage),
-    /// A pass that is not a stage: the insertion of nops, and what makes a final program.
-    Other(FinalPass),
+    /// The insertion of nops alone, which is a part of legalization.
+    Delays,
 }
 
 impl CasePass {
-    /// The insertion of nops alone.
-    const DELAYS: FinalPass = FinalPass { name: "delays", run: nops::insert };
-
-    /// The passes that are not stages.
-    fn others() -> impl Iterator<Item = FinalPass> {
-        FINAL_PASSES.into_iter().chain([Self::DELAYS])
-    }
+    const DELAYS: &str = "delays";
 
     pub fn name(self) -> &'static str {
         match self {
             Self::Stage(stage) => stage.name(),
-            Self::Other(pass) => pass.name,
+            Self::Delays => Self::DELAYS,
         }
     }
 
     fn from_name(name: &str) -> Option<Self> {
-        let other = || Self::others().find(|pass| pass.name == name).map(Self::Other);
-        Stage::from_name(name).map(Self::Stage).or_else(other)
+        match Stage::from_name(name) {
+            Some(stage) => Some(Self::Stage(stage)),
+            None => (name == Self::DELAYS).then_some(Self::Delays),
+        }
     }
 
     /// The language that it reads, as the extension of files.
@@ -139,7 +134,7 @@ impl FileCase {
         let mut words = header.split_whitespace();
         let names = || {
             let stages = Stage::every().map(Stage::name);
-            stages.chain(CasePass::others().map(|pass| pass.name)).collect::<Vec<_>>().join(", ")
+            stages.chain([CasePass::DELAYS]).collect::<Vec<_>>().join(", ")
         };
         let pass = words.next().ok_or_else(|| format!("found no pass, expected one of {}", names()))?;
         let Some(pass) = CasePass::from_name(pass) else {

@@ -2,6 +2,7 @@
 
 use super::case::{CasePass, Expected, FileCase};
 use super::diff::{diff, first_difference};
+use ir3_compiler::delays::nops;
 use ir3_compiler::ir3::validate::Form;
 use ir3_compiler::pipeline::{self, Stage};
 use ir3_compiler::{ir3, nir};
@@ -125,7 +126,7 @@ fn validate(program: &Snapshot, case: &FileCase, is_input: bool) -> Result<(), S
             // After this stage only machine instructions are left, whatever the program looks like.
             let form = match case.pass {
                 CasePass::Stage(stage) if stage >= Stage::LowerCopies && !is_input => Form::Machine,
-                CasePass::Other(_) => Form::Machine,
+                CasePass::Delays => Form::Machine,
                 _ => Form::of(program),
             };
             ir3::validate::validate(program, &case.target, form)
@@ -155,12 +156,12 @@ fn run(case: &FileCase, input: &Snapshot) -> Result<Snapshot, String> {
                 .map_err(|error| error.reason.to_string())?;
             Ok(Snapshot::Ir3(program))
         }
-        (CasePass::Other(pass), Snapshot::Ir3(program)) => {
+        (CasePass::Delays, Snapshot::Ir3(program)) => {
             let mut program = program.clone();
-            (pass.run)(&mut program, &case.target);
+            nops::insert(&mut program, &case.target);
             Ok(Snapshot::Ir3(program))
         }
-        (CasePass::Other(_), Snapshot::Nir(_)) => Err("nir has no registers".to_owned()),
+        (CasePass::Delays, Snapshot::Nir(_)) => Err("nir has no registers".to_owned()),
     }
 }
 

@@ -124,9 +124,9 @@ pub enum Sources {
     Move,
     /// Shared registers.
     Registers,
-    /// The first source is a general register, the others are shared registers.
+    /// The first source is a general register, the others are shared registers or immediates.
     FirstGeneral,
-    /// The first source is a shared register, the others are general registers.
+    /// The first source is a shared register or an immediate, the others are general registers.
     FirstShared,
     /// Of two sources, one constant or shared register, and one immediate.
     Cat2,

@@ -102,9 +102,9 @@ opcodes! {
     /// True if the preamble runs.
     ShpsMacro = "shps.macro", Move, 1, 0..=0, Typed, Macro, None, Divergent, Any, Any, [ACTIVE UNPREDICATED];
     /// Reduction, inclusive and exclusive scan over the active lanes.
-    ScanMacro = "scan.macro", Move, 3, 1..=2, Typed, Macro, None, UniformThird, FirstGeneral, No, [VECTOR_ONLY ACTIVE UNPREDICATED];
+    ScanMacro = "scan.macro", Move, 3, 1..=2, Typed, Macro, None, UniformThird, FirstGeneral, Any [1], [VECTOR_ONLY ACTIVE UNPREDICATED];
     /// Scan over clusters whose members have been combined already.
-    ScanClustersMacro = "scan_clusters.macro", Move, 3, 2..=3, Typed, Macro, None, UniformFirst, FirstShared, No, [VECTOR_ONLY ACTIVE UNPREDICATED];
+    ScanClustersMacro = "scan_clusters.macro", Move, 3, 2..=3, Typed, Macro, None, UniformFirst, FirstShared, Any [0], [VECTOR_ONLY ACTIVE UNPREDICATED];
     /// Loads push constants into the constant file.
     PushConstsLoadMacro = "push_consts_load.macro", Move, 0, 0..=0, None, Macro, LoadConsts, Own, Any, Any, [UNPREDICATED];
 

@@ -302,7 +302,9 @@ impl Checker<'_> {
                     }
                 }
             }
+            ReadCondMacro | ReadFirstMacro | ReadGetlastMacro => self.lanes_share(0, &data.dsts[0]),
             Movmsk | BallotMacro => {
+                self.lanes_share(0, &data.dsts[0]);
                 for (i, dst) in data.dsts.iter().enumerate() {
                     self.dst_width(i, dst, false);
                     let mask = dst.mask.0;
@@ -315,6 +317,7 @@ impl Checker<'_> {
                 }
             }
             ScanMacro => {
+                self.lanes_share(2, &data.dsts[2]);
                 for i in [0, 1] {
                     let (dst, src) = (data.dsts[i].class, data.srcs[0].class);
                     self.place.operand = Some(Operand::Dst(i));
@@ -322,6 +325,7 @@ impl Checker<'_> {
                 }
             }
             ScanClustersMacro => {
+                self.lanes_share(0, &data.dsts[0]);
                 let scanned = data.srcs[1].class;
                 for (i, dst) in data.dsts.iter().enumerate().skip(1) {
                     self.place.operand = Some(Operand::Dst(i));
@@ -330,6 +334,13 @@ impl Checker<'_> {
             }
             _ => {}
         }
+    }
+
+    /// What is read from other lanes gets into a register that all of them share, and into no other.
+    fn lanes_share(&mut self, i: usize, dst: &Dst) {
+        self.place.operand = Some(Operand::Dst(i));
+        let class = dst.class;
+        self.require(class.file == RegFile::Shared, Rule::File, || "a shared register".into(), || class_name(class));
     }
 
     /// cat2, cat3 and cat4: the sources have one width, which some operations have in their name.

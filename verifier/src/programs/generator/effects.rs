@@ -322,7 +322,7 @@ impl<C: Choices> Generator<'_, C> {
 
     /// A reduction over the lanes of the wave, or a scan. Their machine instruction has several results.
     fn reduction(&mut self) -> Option<Def> {
-        let bits = if self.c.chance(u32::from(self.weights.half) * 3) { 16 } else { 32 };
+        let bits = self.lane_bits();
         let value = self.value(bits);
         let op = Index::ReductionOp(self.c.pick(REDUCTIONS));
         match self.c.below(3) {
@@ -330,6 +330,11 @@ impl<C: Choices> Generator<'_, C> {
             1 => self.b.intrinsic(IntrinsicOp::InclusiveScan, 1, bits, &[value], [op]),
             _ => self.b.intrinsic(IntrinsicOp::ExclusiveScan, 1, bits, &[value], [op]),
         }
+    }
+
+    /// The size of a value that lanes hand to each other.
+    fn lane_bits(&mut self) -> u8 {
+        if self.c.chance(u32::from(self.weights.half) * 3) { 16 } else { 32 }
     }
 
     pub(super) fn subgroup(&mut self) {
@@ -342,20 +347,23 @@ impl<C: Choices> Generator<'_, C> {
                 let x = self.value(1);
                 self.b.intrinsic(IntrinsicOp::VoteAll, 1, 1, &[x], [])
             }
+            _ if !self.features.lanes => self.b.intrinsic(IntrinsicOp::ElectAnyIr3, 1, 1, &[], []),
             2 => {
                 let x = self.value(1);
                 self.b.intrinsic(IntrinsicOp::Ballot, 4, 32, &[x], [])
             }
             3 => {
-                let (value, condition) = (self.value(32), self.b.intrinsic(IntrinsicOp::ElectAnyIr3, 1, 1, &[], []));
+                let bits = self.lane_bits();
+                let (value, condition) = (self.value(bits), self.b.intrinsic(IntrinsicOp::ElectAnyIr3, 1, 1, &[], []));
                 condition.and_then(|condition| {
-                    self.b.intrinsic(IntrinsicOp::ReadInvocationCondIr3, 1, 32, &[value, condition], [])
+                    self.b.intrinsic(IntrinsicOp::ReadInvocationCondIr3, 1, bits, &[value, condition], [])
                 })
             }
             4 | 5 => self.reduction(),
             _ => {
-                let x = self.value(32);
-                self.b.intrinsic(IntrinsicOp::ReadFirstInvocation, 1, 32, &[x], [])
+                let bits = self.lane_bits();
+                let x = self.value(bits);
+                self.b.intrinsic(IntrinsicOp::ReadFirstInvocation, 1, bits, &[x], [])
             }
         };
         self.result(def);

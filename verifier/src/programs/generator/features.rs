@@ -17,12 +17,21 @@ pub struct Features {
     pub global: bool,
     /// Texel fetches of any level.
     pub fetch_levels: bool,
+    /// Values of other lanes: ballots, reads from one lane, reductions. (Votes and elections are always there.)
+    pub lanes: bool,
 }
 
 impl Features {
     /// All features.
-    pub const ALL: Self =
-        Self { compute: true, storage_16bit: true, images: true, ubos: true, global: true, fetch_levels: true };
+    pub const ALL: Self = Self {
+        compute: true,
+        storage_16bit: true,
+        images: true,
+        ubos: true,
+        global: true,
+        fetch_levels: true,
+        lanes: true,
+    };
 
     /// The features of a GPU.
     pub fn of(target: &Target) -> Self {
@@ -34,6 +43,7 @@ impl Features {
             ubos: a6xx,
             global: a6xx,
             fetch_levels: !target.unminify_coords,
+            lanes: target.has_shared_regfile,
         }
     }
 }

@@ -174,7 +174,7 @@ impl<C: Choices> Generator<'_, C> {
     fn subgroup_condition(&mut self) -> Option<Def> {
         match self.c.below(6) {
             0 => self.b.intrinsic(IntrinsicOp::ElectAnyIr3, 1, 1, &[], []),
-            1 => {
+            1 if self.features.lanes => {
                 let x = self.kept_tree(1)?;
                 let mask = self.b.intrinsic(IntrinsicOp::Ballot, 4, 32, &[x], [])?;
                 let word = self.c.below(2) as u8;

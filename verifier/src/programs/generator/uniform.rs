@@ -79,13 +79,13 @@ impl<C: Choices> Generator<'_, C> {
                 let op = if self.c.chance(128) { IntrinsicOp::VoteAny } else { IntrinsicOp::VoteAll };
                 self.b.intrinsic(op, 1, 1, &[x], [])
             }
-            1 => {
+            1 if self.features.lanes => {
                 let x = self.value(1);
                 let mask = self.b.intrinsic(IntrinsicOp::Ballot, 4, 32, &[x], []);
                 let component = self.c.below(2) as u8;
                 mask.map(|mask| self.b.channel(mask, component))
             }
-            2 | 3 => {
+            2 | 3 if self.features.lanes => {
                 let x = self.value(32);
                 self.b.intrinsic(IntrinsicOp::ReadFirstInvocation, 1, 32, &[x], [])
             }

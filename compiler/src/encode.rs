@@ -3,8 +3,15 @@
 //! The words are what the hardware gets. So the program after this stage is the one that they say, in blocks again, with what the
 //! driver knows beside them ([`Interface`](crate::machine::Interface)). What an encoding loses or changes is a difference between
 //! the two programs.
+//!
+//! Some of what a program says is in no word, and is that of the instruction that was encoded:
+//!
+//! - whether `isam` reads a buffer or an image, of how many dimensions: the driver makes the descriptors as the program wants them;
+//! - where the array of an access relative to `a0.x` ends;
+//! - which of the registers of an old buffer access (`ldgb`, `stgb`) are read: the machine looks at some, by the descriptor;
+//! - the lanes of a `kill` that go on as helpers, those of a `demote`: the driver sets whether there are any.
 
-use crate::ir3::Program;
+use crate::ir3::{Attrs, InstrData, Opcode, Place, Program, SrcOperand};
 use crate::machine::{Code, CodeError};
 use crate::target::Target;
 
@@ -15,6 +22,54 @@ use crate::target::Target;
 pub fn run(program: &mut Program, target: &Target) -> Result<(), CodeError> {
     let code = Code::from_program(program)?;
     let words = code.encode(target.generation)?;
-    *program = Code::decode(target.generation, &words, code.interface)?.to_program()?;
+    let mut decoded = Code::decode(target.generation, &words, code.interface)?;
+    for (after, before) in decoded.instrs.values_mut().zip(code.instrs.values()) {
+        describe(&mut after.data, &before.data);
+    }
+    *program = decoded.to_program()?;
     Ok(())
+}
+
+/// Adds what is in no word.
+fn describe(decoded: &mut InstrData, encoded: &InstrData) {
+    if encoded.opcode == Opcode::Demote && decoded.opcode == Opcode::Kill {
+        decoded.opcode = Opcode::Demote;
+    }
+    let is_old = matches!(&encoded.attrs, Attrs::Memory(memory) if memory.old_layout);
+    for (decoded, encoded) in decoded.dsts.iter_mut().zip(&encoded.dsts) {
+        bound(&mut decoded.place, &encoded.place);
+    }
+    for (decoded, encoded) in decoded.srcs.iter_mut().zip(&encoded.srcs) {
+        if let (SrcOperand::Place(decoded), SrcOperand::Place(encoded)) = (&mut decoded.operand, &encoded.operand) {
+            bound(decoded, encoded);
+        }
+        if is_old && decoded.operand == encoded.operand {
+            decoded.mask = encoded.mask;
+        }
+    }
+    match (&mut decoded.attrs, &encoded.attrs) {
+        (Attrs::Texture(decoded), Attrs::Texture(encoded)) => {
+            decoded.space = decoded.space.or(encoded.space);
+            // Queries have no sampler.
+            decoded.sampler = decoded.sampler.or(encoded.sampler);
+            decoded.is_1d = encoded.is_1d;
+            decoded.is_cube = encoded.is_cube;
+        }
+        (Attrs::Memory(decoded), Attrs::Memory(encoded)) => {
+            decoded.components = decoded.components.or(encoded.components);
+            decoded.coords = decoded.coords.or(encoded.coords);
+            decoded.space = decoded.space.or(encoded.space);
+            decoded.volatile = encoded.volatile;
+        }
+        _ => {}
+    }
+}
+
+/// Sets the size of an array that is accessed at the same offset.
+fn bound(decoded: &mut Place, encoded: &Place) {
+    if let (Place::Relative { offset, size }, Place::Relative { offset: same, size: known }) = (decoded, encoded)
+        && offset == same
+    {
+        *size = *known;
+    }
 }

@@ -192,10 +192,76 @@ pub fn run(program: &mut Program) {
     }
 }
 
+/// Says of each branch of a final program whether it is uniform, by what `(jp)` says: lanes wait at blocks that satisfy `is_marked`, and at no
+/// others. A branch is divergent if that does not contradict the marks. (It is about what the program means to do: lanes that diverge at
+/// another branch are a bug of it, and no later one is lost by this.)
+pub fn infer_uniform(program: &mut Program, is_marked: impl Fn(&Program, Block) -> bool) {
+    let mut undecided = Vec::new();
+    let positions: SecondaryMap<Block, usize> = {
+        let mut map = SecondaryMap::with_capacity(program.blocks.len());
+        program.layout.iter().enumerate().for_each(|(position, &block)| map[block] = position);
+        map
+    };
+    for position in 0..program.layout.len() {
+        let block = program.layout[position];
+        let data = &program.blocks[block];
+        if data.successors().count() < 2 || is_predicated(program, block) {
+            continue;
+        }
+        let terminators = data.instrs.iter().rev().map(|&instr| program.instrs[instr].opcode);
+        let mut terminators = terminators.take_while(|opcode| opcode.is_terminator());
+        let asks_all = terminators.any(|opcode| matches!(opcode, Opcode::Bany | Opcode::Ball | Opcode::Shps));
+        let later = data.successors().max_by_key(|&next| positions[next]);
+        let waits = later.is_some_and(|later| is_marked(program, later));
+        program.blocks[block].divergent = Some(waits && !asks_all);
+        if waits && !asks_all {
+            undecided.push(block);
+        }
+    }
+    let agrees = |program: &Program, waiting: &Waiting| {
+        program.layout.iter().all(|&block| !waiting.is_point(block) || is_marked(program, block))
+    };
+    let is_divergent = |program: &Program, block| may_diverge(program, block) && !is_predicated(program, block);
+    if agrees(program, &points(program)) {
+        return;
+    }
+    // One by one: those of which the marks allow all at once are as many as possible.
+    undecided.iter().for_each(|&block| program.blocks[block].divergent = Some(false));
+    let mut waiting = Waiting::new(program, |block| is_divergent(program, block));
+    for block in undecided {
+        program.blocks[block].divergent = Some(true);
+        let mut more = waiting.clone();
+        more.extend(program, &[block], |block| is_divergent(program, block));
+        if agrees(program, &more) {
+            waiting = more;
+        } else {
+            program.blocks[block].divergent = Some(false);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ir3::InstrData;
+
+    /// What is inferred from the marks gives these marks again, and what was divergent stays it where the marks need it.
+    #[test]
+    fn marks_say_which_branches_are_uniform() {
+        let shapes: [&[(&[usize], bool)]; 3] = [
+            &[(&[1, 2], false), (&[3], false), (&[3], false), (&[], false)],
+            &[(&[1, 2], true), (&[3], false), (&[3], false), (&[], false)],
+            &[(&[1], false), (&[2, 4], false), (&[3, 4], true), (&[5], false), (&[1], false), (&[], false)],
+        ];
+        for shape in shapes {
+            let before = graph(shape);
+            let mut after = before.clone();
+            after.blocks.values_mut().for_each(|data| data.divergent = None);
+            infer_uniform(&mut after, |program, block| program.blocks[block].reconvergence_point);
+            run(&mut after);
+            assert_eq!(points(&after), points(&before));
+        }
+    }
 
     /// A program of blocks in layout order: the successors of each, and true if lanes diverge at its end.
     fn graph(blocks: &[(&[usize], bool)]) -> Program {

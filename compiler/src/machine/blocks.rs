@@ -30,12 +30,11 @@ impl Code {
         builder.predication()?;
         builder.blocks()?;
         let mut program = builder.fill()?;
+        reconvergence::infer_uniform(&mut program, has_mark);
         reconvergence::run(&mut program);
-        for &block in &program.layout {
-            let first = program.blocks[block].instrs.iter().map(|&instr| &program.instrs[instr]);
-            let waits =
-                first.filter(|data| !data.opcode.is_meta()).take(1).any(|data| data.flags.contains(InstrFlags::JP));
-            program.blocks[block].reconvergence_point = waits;
+        for position in 0..program.layout.len() {
+            let block = program.layout[position];
+            program.blocks[block].reconvergence_point = has_mark(&program, block);
         }
         Ok(program)
     }
@@ -157,6 +156,11 @@ impl Builder<'_> {
                 starts[ip.index()] = false;
             }
         }
+        // No branch leads to the entry, where the inputs are: a loop that starts with the code gets a block before it.
+        if targeted.iter().any(|target| target.index() == 0) {
+            let entry = self.program.blocks.push(BlockData::default());
+            self.program.layout.push(entry);
+        }
         for ip in self.ips().filter(|ip| starts[ip.index()]) {
             let block = self.program.blocks.push(BlockData::default());
             self.program.layout.push(block);
@@ -190,6 +194,9 @@ impl Builder<'_> {
         }
         for prefetch in &self.code.interface.prefetches {
             self.push(block, prefetch.clone());
+        }
+        if let Some(first) = self.block_at[Ip::new(0)].expand().filter(|&first| first != block) {
+            self.program.add_edge(block, 0, first);
         }
         for ip in self.ips() {
             block = self.block_at[ip].expand().unwrap_or(block);
@@ -245,6 +252,12 @@ impl Builder<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns true if the first instruction of a block has `(jp)`.
+fn has_mark(program: &Program, block: Block) -> bool {
+    let instrs = program.blocks[block].instrs.iter().map(|&instr| &program.instrs[instr]);
+    instrs.filter(|data| !data.opcode.is_meta()).take(1).any(|data| data.flags.contains(InstrFlags::JP))
 }
 
 fn ends_program(opcode: Opcode) -> bool {

@@ -332,6 +332,8 @@ impl Emitter<'_> {
         data.dsts.extend_from_slice(dsts);
         data.srcs.extend_from_slice(srcs);
         data.attrs = attrs;
+        // Two moves, as Mesa counts them.
+        data.repeat = u8::from(opcode == Opcode::Swz);
         (self.emit)(data);
     }
 

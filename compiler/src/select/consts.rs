@@ -7,6 +7,7 @@ use crate::ir3::{
     SrcOperand, SystemValue, Type, WriteMask,
 };
 use crate::nir::{Intrinsic, IntrinsicOp};
+use crate::target::Generation;
 
 /// Words of the constant file.
 pub(super) const WORDS: u16 = 2048;
@@ -64,6 +65,9 @@ fn store(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError
     let value = intrinsic.srcs[0];
     if ctx.bits(value) != 32 {
         return Err(ctx.unsupported("a constant that has not 32 bits"));
+    }
+    if ctx.target.generation < Generation::A6xx {
+        return Err(ctx.unsupported(format!("{} has no stores to the constant file", ctx.target)));
     }
     let components = ctx.components(value);
     let Some(base) = u16::try_from(intrinsic.indices.base()).ok().filter(|&b| b + u16::from(components) <= WORDS)

@@ -77,6 +77,9 @@ pub(super) fn bindless(ctx: &Context<'_>, def: nir::Def) -> (Option<u32>, nir::D
 /// The descriptor set of an instruction: three bits.
 pub(super) fn set_field(ctx: &Context<'_>, set: Option<u32>) -> Result<Option<u8>, SelectError> {
     match set {
+        Some(_) if ctx.target.generation < Generation::A6xx => {
+            Err(ctx.unsupported(format!("{} has no bindless resources", ctx.target)))
+        }
         Some(set) if set >= 8 => Err(ctx.unsupported(format!("descriptor set {set} does not exist"))),
         set => Ok(set.map(|set| set as u8)),
     }

@@ -163,8 +163,9 @@ enum MoveEffect {
 }
 
 fn is_plain(data: &InstrData) -> bool {
+    // The number of repetitions of `swz` counts its moves.
     data.flags.is_empty()
-        && data.repeat == 0
+        && (data.repeat == 0 || data.opcode == Opcode::Swz)
         && data.srcs.iter().all(|src| src.mods.is_empty() || left_out(Guard::RegistersCopyModifiers))
 }
 

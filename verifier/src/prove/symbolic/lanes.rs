@@ -91,6 +91,19 @@ pub fn moved<O: Oracle>(
     across(machine, site, what, args, result, bits as u8)
 }
 
+/// Executes a read from an active lane: if all of them have the same value, it is this lane's, too.
+pub fn of_one_lane<O: Oracle>(
+    machine: &mut SymbolicMachine<'_, O>,
+    site: EventSite,
+    what: &str,
+    value: SymbolicValue,
+) -> SymbolicValue {
+    if machine.is_same_for_all(site, value) {
+        return value;
+    }
+    moved(machine, site, what.to_owned(), value, &[], LaneResult::Uniform)
+}
+
 /// Executes a broadcast in clusters: the result is the value of some lane, or the value that a lane keeps. As in
 /// [`moved`], it has zeros above where the words of all lanes have them.
 pub fn broadcast_active<O: Oracle>(

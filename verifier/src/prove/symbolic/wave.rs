@@ -237,6 +237,17 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
         self.shared.entry(shared).or_default().push(write);
     }
 
+    /// Returns true if all lanes that are active at `site`, those that come from other segments too, have this value there.
+    pub fn is_same_for_all(&mut self, site: EventSite, value: SymbolicValue) -> bool {
+        if self.may_be_joined() {
+            let lasting = |term| self.facts.uniform(self.terms, term) && self.facts.lasting(self.terms, term);
+            let everywhere = (lasting(value.bits) && lasting(value.free)).then_some(value);
+            self.oracle.written_everywhere(site, everywhere)
+        } else {
+            self.is_uniform(value.bits) && self.is_uniform(value.free) || left_out(Guard::SharedUniform)
+        }
+    }
+
     /// Writes a shared register, or one of its halves: the value of one of the lanes, for all of them.
     pub fn write_shared(&mut self, site: EventSite, slot: Slot, half: Option<bool>, value: SymbolicValue) {
         if self.terms.as_constant(self.path()) == Some(0) {
@@ -245,13 +256,7 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
         let mut value = value;
         let path = self.path();
         let met = self.may_be_joined();
-        let same_value = if met {
-            let lasting = |term| self.facts.uniform(self.terms, term) && self.facts.lasting(self.terms, term);
-            let everywhere = (lasting(value.bits) && lasting(value.free)).then_some(value);
-            self.oracle.written_everywhere(site, everywhere)
-        } else {
-            self.is_uniform(value.bits) && self.is_uniform(value.free) || left_out(Guard::SharedUniform)
-        };
+        let same_value = self.is_same_for_all(site, value);
         let together = !met && self.is_uniform(path) || left_out(Guard::SharedPath);
         let mut others = None;
         let mut split = None;

@@ -55,10 +55,8 @@ impl Ir3<'_> {
             DecodedOp::ReadLane { which, src, dst } => {
                 let value = self.read(src, machine);
                 let value = match which {
-                    Which::First => {
-                        lanes::moved(machine, site, "read first".to_owned(), value, &[], LaneResult::Uniform)
-                    }
-                    Which::Last => lanes::moved(machine, site, "read last".to_owned(), value, &[], LaneResult::Uniform),
+                    Which::First => lanes::of_one_lane(machine, site, "read first", value),
+                    Which::Last => lanes::of_one_lane(machine, site, "read last", value),
                     Which::Where(predicate) => {
                         let predicate = self.read(predicate, machine);
                         let bit = lanes::truth(machine, predicate);

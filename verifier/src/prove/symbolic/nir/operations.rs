@@ -295,7 +295,7 @@ impl Nir<'_> {
             LaneKind::ReadFirst | LaneKind::ReadLast => {
                 let value = machine.read(src);
                 let what = if matches!(kind, LaneKind::ReadFirst) { "read first" } else { "read last" };
-                lanes::moved(machine, site, what.to_owned(), value, &[], LaneResult::Uniform)
+                lanes::of_one_lane(machine, site, what, value)
             }
             LaneKind::ReadLane(number) => {
                 let (value, number) = (machine.read(src), machine.read(number));

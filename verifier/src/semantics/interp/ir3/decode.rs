@@ -5,7 +5,7 @@ mod flow;
 mod lanes;
 mod memory;
 
-use super::op::{ConstWidth, Copies, DecodedBlock, DecodedOp, SlotElements};
+use super::op::{ConstWidth, Copies, DecodedBlock, DecodedOp, SlotElements, Which};
 use super::slots::{RegisterBases, SlotAllocator, SlotError, modifier};
 use super::storage::{Loc, Modifier, Read, Write};
 use super::{Decoded, InputSlot};
@@ -358,7 +358,8 @@ impl Decoder<'_> {
     }
 
     /// Component `component` of destination `i`, and the operation that follows the write: the scatter of an element
-    /// that is addressed indirectly. A write to a version of an array begins with a copy of the previous version.
+    /// that is addressed indirectly; the choice of the first active lane, where a move takes a value that lanes have of their own to a
+    /// register that they share. A write to a version of an array begins with a copy of the previous version.
     fn destination(&mut self, data: &InstrData, i: usize, component: u32) -> Result<(Write, Option<DecodedOp>)> {
         let dst = self.dst(data, i)?;
         if let Place::Array(access) = &dst.place
@@ -378,7 +379,15 @@ impl Decoder<'_> {
                 let scatter = DecodedOp::Scatter { array, offset, index, from, instr: self.instr };
                 Ok((Write { loc: temporary, shared: false }, Some(scatter)))
             }
-            None => Ok((self.slots.write(dst, component)?, None)),
+            None => {
+                let write = self.slots.write(dst, component)?;
+                if !write.shared || !takes_one_lane(data) {
+                    return Ok((write, None));
+                }
+                let temporary = self.scratch_slot();
+                let first = DecodedOp::ReadLane { which: Which::First, src: Read::plain(temporary), dst: write };
+                Ok((Write { loc: temporary, shared: false }, Some(first)))
+            }
         }
     }
 
@@ -471,6 +480,12 @@ impl Decoder<'_> {
 }
 
 /// Truncates a full value that is moved to a half destination.
+/// Returns true for a move from a register that each lane has to one that they share.
+fn takes_one_lane(data: &InstrData) -> bool {
+    let is_general = |src: &Src| src.class.file == RegFile::General && src.place().is_some();
+    data.opcode == Opcode::Mov && data.srcs.first().is_some_and(is_general)
+}
+
 fn narrowed(read: Read, from: RegClass, to: RegClass) -> Read {
     match read.modifier {
         Modifier::None if to.half && !from.half => Read { loc: read.loc, modifier: Modifier::Low },

@@ -58,6 +58,27 @@ fn targets_are_positions() {
     assert_eq!((code.interface.inputs.len(), code.interface.outputs.len()), (1, 1));
 }
 
+/// The second branch of a pair is not the first of another: the third is a block of its own.
+#[test]
+fn three_branches_are_a_pair_and_one() {
+    let end = "block2 {\n\t0004:0004:000: \tend\n}\n";
+    let branch = |not: &str| format!("\tbr {not}pp0.x target=block2\n");
+    let block = |name: &str, lines: &str| format!("{name} {{\n{lines}\t/* succs: block2, block3 (div) */\n}}\n");
+    let text = [
+        block("block1", &format!("\tcmps.s.lt pp0.x, c0.y, c0.x\n\t(rpt5)nop\n{}", branch("!"))),
+        block("block3", &branch("")).replace("block3 (div)", "block4 (div)"),
+        block("block4", &branch("!")).replace("block3 (div)", "block5 (div)"),
+        "block5 {\n\tnop\n\t/* succs: block2 */\n}\n".to_owned(),
+        format!("(jp){end}").replace("end", "(jp)end"),
+    ];
+    let program = flatten(&text.concat()).unwrap().to_program().unwrap();
+    let terminators = program.layout.iter().map(|&block| {
+        let instrs = program.blocks[block].instrs.iter();
+        instrs.filter(|&&instr| program.instrs[instr].opcode.is_terminator()).count()
+    });
+    assert_eq!(terminators.collect::<Vec<_>>(), [2, 1, 0, 1]);
+}
+
 #[test]
 fn blocks_come_back() {
     let code = flatten(FINAL).unwrap();

@@ -104,6 +104,27 @@ pub fn of_one_lane<O: Oracle>(
     moved(machine, site, what.to_owned(), value, &[], LaneResult::Uniform)
 }
 
+/// Executes a vote on a truth value. All lanes say yes if none says no, so that both kinds are one event.
+pub fn vote<O: Oracle>(
+    machine: &mut SymbolicMachine<'_, O>,
+    site: EventSite,
+    any: bool,
+    bit: SymbolicValue,
+) -> SymbolicValue {
+    let of_any = |machine: &mut SymbolicMachine<'_, O>, bit| {
+        across(machine, site, "vote any".to_owned(), smallvec![bit], LaneResult::Uniform, 1)
+    };
+    if any {
+        return of_any(machine, bit);
+    }
+    let no = SymbolicValue { bits: machine.terms.not(1, bit.bits), free: bit.free };
+    let one_says_no = of_any(machine, no).bits;
+    let one_says_no = machine.terms.extract(32, one_says_no, 0, 1);
+    let all = machine.terms.not(1, one_says_no);
+    let word = machine.terms.zext(1, 32, all);
+    SymbolicValue::defined(machine.terms, word)
+}
+
 /// Executes a broadcast in clusters: the result is the value of some lane, or the value that a lane keeps. As in
 /// [`moved`], it has zeros above where the words of all lanes have them.
 pub fn broadcast_active<O: Oracle>(

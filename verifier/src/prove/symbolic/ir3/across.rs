@@ -46,8 +46,7 @@ impl Ir3<'_> {
             DecodedOp::Vote { any, predicate, dst } => {
                 let value = self.read(predicate, machine);
                 let bit = lanes::truth(machine, value);
-                let what = if *any { "vote any" } else { "vote all" };
-                (lanes::across(machine, site, what.to_owned(), smallvec![bit], LaneResult::Uniform, 1), *dst)
+                (lanes::vote(machine, site, *any, bit), *dst)
             }
             DecodedOp::Elect(dst) => {
                 (lanes::across(machine, site, "elect".to_owned(), smallvec![], LaneResult::Own, 1), *dst)

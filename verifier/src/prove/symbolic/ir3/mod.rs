@@ -366,8 +366,8 @@ impl Ir3<'_> {
         machine: &mut SymbolicMachine<'_, O>,
     ) -> Term {
         let branch = "a branch on an undefined condition";
-        let vote = |machine: &mut SymbolicMachine<'_, O>, what: &str, args: SmallVec<[SymbolicValue; 4]>, result| {
-            let value = lanes::across(machine, site, what.to_owned(), args, result, 1);
+        let own = |machine: &mut SymbolicMachine<'_, O>, what: &str| {
+            let value = lanes::across(machine, site, what.to_owned(), SmallVec::new(), LaneResult::Own, 1);
             environment::nonzero(machine.terms, value.bits)
         };
         match condition {
@@ -394,11 +394,11 @@ impl Ir3<'_> {
             Condition::Any(a) | Condition::All(a) => {
                 let bit = self.predicate(a, branch, machine);
                 let arg = SymbolicValue::defined(machine.terms, bit);
-                let any = matches!(condition, Condition::Any(_));
-                vote(machine, if any { "vote any" } else { "vote all" }, smallvec![arg], LaneResult::Uniform)
+                let value = lanes::vote(machine, site, matches!(condition, Condition::Any(_)), arg);
+                environment::nonzero(machine.terms, value.bits)
             }
-            Condition::First => vote(machine, "elect", smallvec![], LaneResult::Own),
-            Condition::Last => vote(machine, "elect last", smallvec![], LaneResult::Own),
+            Condition::First => own(machine, "elect"),
+            Condition::Last => own(machine, "elect last"),
             Condition::Always => machine.terms.constant(1, 1),
         }
     }

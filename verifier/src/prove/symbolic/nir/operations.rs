@@ -269,8 +269,11 @@ impl Nir<'_> {
         };
         match kind {
             LaneKind::Elect => own(machine, "elect", LaneResult::Own),
-            LaneKind::VoteAny => vote(machine, "vote any".to_owned(), 1),
-            LaneKind::VoteAll => vote(machine, "vote all".to_owned(), 1),
+            LaneKind::VoteAny | LaneKind::VoteAll => {
+                let value = machine.read(src);
+                let bit = lanes::truth(machine, value);
+                lanes::vote(machine, site, matches!(kind, LaneKind::VoteAny), bit)
+            }
             LaneKind::Ballot { word } => vote(machine, format!("ballot {word}"), 32),
             LaneKind::LaneNumber { last } => {
                 lanes::across(machine, site, format!("lane number, last {last}"), smallvec![], LaneResult::Uniform, 32)

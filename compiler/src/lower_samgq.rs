@@ -56,7 +56,7 @@ mod tests {
     use super::*;
     use crate::compilation::compile;
     use crate::nir::{Shader, text};
-    use crate::pipeline::Options;
+    use crate::pipeline::{Options, Stage};
 
     /// One sample with derivatives, in a stage of the pipeline.
     fn shader(stage: &str) -> Shader {
@@ -84,7 +84,8 @@ impl main {{
 
     fn samples(stage: &str, gpu: &str) -> Vec<Opcode> {
         let target = Target::by_name(gpu).expect("a GPU");
-        let program = compile(&shader(stage), &target, &Options::default(), &mut |_, _| {}).expect("it compiles");
+        let options = Options { last: Stage::LowerSamgq, ..Options::default() };
+        let program = compile(&shader(stage), &target, &options, &mut |_, _| {}).expect("it compiles");
         let opcodes = program.iter_instrs().map(|(_, instr)| program.instrs[instr].opcode);
         opcodes.filter(|opcode| *opcode == Opcode::Samgq || BY_LANE.contains(opcode)).collect()
     }
@@ -103,7 +104,8 @@ impl main {{
     #[test]
     fn the_last_of_the_four_reads_its_sources_last() {
         let target = Target::default();
-        let program = compile(&shader("VERTEX"), &target, &Options::default(), &mut |_, _| {}).expect("it compiles");
+        let options = Options { last: Stage::LowerSamgq, ..Options::default() };
+        let program = compile(&shader("VERTEX"), &target, &options, &mut |_, _| {}).expect("it compiles");
         let mut seen = Vec::new();
         for (_, instr) in program.iter_instrs() {
             let data = &program.instrs[instr];

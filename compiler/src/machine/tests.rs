@@ -62,13 +62,13 @@ fn targets_are_positions() {
 #[test]
 fn three_branches_are_a_pair_and_one() {
     let end = "block2 {\n\t0004:0004:000: \tend\n}\n";
-    let branch = |not: &str| format!("\tbr {not}pp0.x target=block2\n");
+    let branch = |not: &str| format!("\t0003:0003:000: \tbr {not}pp0.x target=block2\n");
     let block = |name: &str, lines: &str| format!("{name} {{\n{lines}\t/* succs: block2, block3 (div) */\n}}\n");
     let text = [
-        block("block1", &format!("\tcmps.s.lt pp0.x, c0.y, c0.x\n\t(rpt5)nop\n{}", branch("!"))),
+        block("block1", &format!("\t0001:0001:000: \tcmps.s.lt pp0.x, c0.y, c0.x\n{}", branch("!"))),
         block("block3", &branch("")).replace("block3 (div)", "block4 (div)"),
         block("block4", &branch("!")).replace("block3 (div)", "block5 (div)"),
-        "block5 {\n\tnop\n\t/* succs: block2 */\n}\n".to_owned(),
+        "block5 {\n\t0002:0002:000: \tnop\n\t/* succs: block2 */\n}\n".to_owned(),
         format!("(jp){end}").replace("end", "(jp)end"),
     ];
     let program = flatten(&text.concat()).unwrap().to_program().unwrap();

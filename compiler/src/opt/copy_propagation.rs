@@ -251,7 +251,7 @@ impl Propagation<'_> {
                 let valid = match from.operand {
                     SrcOperand::Immediate(_) => true,
                     SrcOperand::Const(_) => is_word,
-                    _ => is_value && info.class.file == RegFile::General,
+                    _ => is_value && (info.class.file == RegFile::General || self.is_shared_in_same_block(value, from)),
                 };
                 valid.then_some(Copied::Same(from))
             }
@@ -260,6 +260,13 @@ impl Propagation<'_> {
             Opcode::AbsnegS if is_value || is_word => Some(Copied::Modified(from, Numeric::Int)),
             _ => None,
         }
+    }
+
+    /// Returns true if a shared value is a copy of another one of the same block: the two are current in the same places.
+    fn is_shared_in_same_block(&self, value: Value, from: Src) -> bool {
+        let (Some(shared), Some(from)) = (&self.shared, from.value()) else { return false };
+        let block = shared.def_block[value];
+        block.is_some() && block == shared.def_block[from]
     }
 
     /// The word of the constant file that an instruction converts to half as a half operand would: toward zero.

@@ -147,13 +147,16 @@ fn shared_registers_hold_one_value() {
     code.instr(Opcode::Mov, &[to(RegClass::SHARED, 192)], &[full(42)], moves(Type::U32));
     code.instr(Opcode::Mov, &[to(RegClass::SHARED, 193)], &[lane], moves(Type::U32));
     code.instr(Opcode::ReadFirstMacro, &[to(RegClass::SHARED, 194)], &[lane], moves(Type::U32));
+    // Only a move chooses a lane.
+    code.instr(Opcode::AddU, &[to(RegClass::SHARED, 195)], &[lane, full(0)], Attrs::None);
     // The halves of sr48.x.
     code.instr(Opcode::Mov, &[to(RegClass::SHARED_HALF, 193)], &[half(1)], moves(Type::U16));
-    code.end(&[192, 193, 194].map(|number| from(RegClass::SHARED, number)));
+    code.end(&[192, 193, 194, 195].map(|number| from(RegClass::SHARED, number)));
     let outcome = code.run();
     expect(&outcome, 0, |_| Some(0x1_002a));
-    expect(&outcome, 1, |_| None);
+    expect(&outcome, 1, |_| Some(0));
     expect(&outcome, 2, |_| Some(0));
+    expect(&outcome, 3, |_| None);
 }
 
 #[test]

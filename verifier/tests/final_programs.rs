@@ -3,14 +3,17 @@
 
 use ir3_compiler::compilation::compile;
 use ir3_compiler::ir3::{Attrs, Instr, Mods, Opcode, Program};
+use ir3_compiler::machine::Code;
+use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::{FINAL_PASSES, Options};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Verdict, compare_snapshots};
+use ir3_verifier::harness::check::{Verdict, compare_on_machine, compare_snapshots};
 use ir3_verifier::programs::generator;
 use ir3_verifier::programs::generator::{Features, Profile};
 use ir3_verifier::programs::seeds::{env_seeds, program_seed};
 use ir3_verifier::semantics::Snapshot;
 use ir3_verifier::semantics::environment::env::Env;
+use ir3_verifier::semantics::interp::ir3::machine::Completion;
 
 const GPUS: [&str; 5] = ["a306", "a540", "a618", "a660", "a750"];
 
@@ -23,13 +26,18 @@ fn compare(before: &Program, after: &Program, target: &Target, seed: u64) -> Ver
 
 /// Generated programs with registers, on all of [`GPUS`].
 fn programs(seeds: u64) -> impl Iterator<Item = (u64, Target, Program)> {
+    sources(seeds).map(|(seed, target, _, program)| (seed, target, program))
+}
+
+/// The same with their sources.
+fn sources(seeds: u64) -> impl Iterator<Item = (u64, Target, Shader, Program)> {
     (0..seeds).filter_map(|number| {
         let seed = program_seed(0xf1a1, number);
         let target = Target::by_name(GPUS[number as usize % GPUS.len()]).unwrap();
         let profile = Profile::ALL[number as usize / GPUS.len() % Profile::ALL.len()];
         let generated = generator::from_seed(seed, profile, Features::of(&target));
         let program = compile(&generated.shader, &target, &Options::default(), &mut |_, _| {}).ok()?;
-        Some((seed, target, program))
+        Some((seed, target, generated.shader, program))
     })
 }
 
@@ -56,6 +64,44 @@ fn every_pass_keeps_the_meaning() {
     }
     println!("{tested:?} tested, others: {others:#?}");
     assert!(tested.iter().all(|&tested| tested > 0) && others.len() * 10 < tested.iter().sum::<usize>());
+}
+
+/// The program that its words are decoded to.
+fn through_words(program: &Program, target: &Target) -> Result<Program, String> {
+    let code = Code::from_program(program).map_err(|error| error.to_string())?;
+    let words = code.encode(target.generation).map_err(|error| error.to_string())?;
+    let back = Code::decode(target.generation, &words, code.interface).map_err(|error| error.to_string())?;
+    back.to_program().map_err(|error| error.to_string())
+}
+
+/// From nir to words, and back to a run on the machine.
+#[test]
+#[ignore = "a third of the programs is refuted: see docs/status.md"]
+fn words_do_on_the_machine_what_nir_says() {
+    let count = std::env::var("PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(60);
+    let (mut tested, mut refuted, mut others) = (0, Vec::new(), Vec::new());
+    for (seed, target, shader, mut program) in sources(count) {
+        let name = format!("{seed:#x} on {}", target.name);
+        ir3_compiler::pipeline::finish(&mut program, &target);
+        let back = match through_words(&program, &target) {
+            Ok(back) => back,
+            Err(error) => {
+                others.push(format!("{name}: {error}"));
+                continue;
+            }
+        };
+        let envs: Vec<Env> = env_seeds(seed, 2).into_iter().map(Env::from_seed).collect();
+        let before = Snapshot::Nir(Box::new(shader));
+        let after = Snapshot::Ir3(Box::new(back));
+        match compare_on_machine(&before, &after, &target, &envs, Completion::Latest).0 {
+            Verdict::Tested { .. } => tested += 1,
+            Verdict::Refuted(refutation) => refuted.push(format!("{name}: {}", refutation.difference)),
+            other => others.push(format!("{name}: {:?}", other.reason())),
+        }
+    }
+    println!("{tested} tested, others: {others:#?}, refuted: {refuted:#?}");
+    assert!(refuted.is_empty());
+    assert!(tested > 30 && others.len() * 10 < tested);
 }
 
 /// Changes that break a final program: a branch goes the other way, or a branch of a pair is lost.

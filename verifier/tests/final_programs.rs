@@ -3,14 +3,16 @@
 
 use ir3_compiler::compilation::compile;
 use ir3_compiler::ir3::{Attrs, Instr, Mods, Opcode, Program};
+use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::{ErrorKind, Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Verdict, compare_snapshots};
+use ir3_verifier::harness::check::{Verdict, compare_on_machine, compare_snapshots};
 use ir3_verifier::programs::generator;
 use ir3_verifier::programs::generator::{Features, Profile};
 use ir3_verifier::programs::seeds::{env_seeds, program_seed};
 use ir3_verifier::semantics::Snapshot;
 use ir3_verifier::semantics::environment::env::Env;
+use ir3_verifier::semantics::interp::ir3::machine::Completion;
 
 const GPUS: [&str; 5] = ["a306", "a540", "a618", "a660", "a750"];
 const STAGES: [Stage; 5] = [Stage::Repeat, Stage::PostSchedule, Stage::LowerSubgroups, Stage::Legalize, Stage::Encode];
@@ -26,6 +28,7 @@ fn compare(before: &Program, after: &Program, target: &Target, seed: u64) -> Ver
 struct Finished {
     seed: u64,
     target: Target,
+    shader: Shader,
     first: Program,
     stages: Vec<(Stage, Program)>,
 }
@@ -49,7 +52,7 @@ fn programs(seeds: u64) -> impl Iterator<Item = Finished> {
             assert_eq!(error.kind, ErrorKind::Unsupported, "{seed:#x} on {}: {error}", target.name);
             return None;
         }
-        Some(Finished { seed, target, first: first?, stages })
+        Some(Finished { seed, target, shader: generated.shader, first: first?, stages })
     })
 }
 
@@ -57,7 +60,7 @@ fn programs(seeds: u64) -> impl Iterator<Item = Finished> {
 fn every_stage_keeps_the_meaning() {
     let (mut tested, mut others) = ([0_usize; STAGES.len()], Vec::new());
     let count = std::env::var("PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(150);
-    for Finished { seed, target, first, stages } in programs(count) {
+    for Finished { seed, target, first, stages, .. } in programs(count) {
         let mut before = &first;
         for (stage, after) in &stages {
             if after == before {
@@ -77,11 +80,33 @@ fn every_stage_keeps_the_meaning() {
     assert!(tested.iter().all(|&tested| tested > 0) && others.len() * 10 < tested.iter().sum::<usize>());
 }
 
+/// From nir to words, and back to a run on the machine.
+#[test]
+fn words_do_on_the_machine_what_nir_says() {
+    let count = std::env::var("PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(60);
+    let (mut tested, mut refuted, mut others) = (0, Vec::new(), Vec::new());
+    for Finished { seed, target, shader, stages, .. } in programs(count) {
+        let name = format!("{seed:#x} on {}", target.name);
+        let Some((_, last)) = stages.into_iter().find(|(stage, _)| *stage == Stage::Encode) else { continue };
+        let envs: Vec<Env> = env_seeds(seed, 2).into_iter().map(Env::from_seed).collect();
+        let before = Snapshot::Nir(Box::new(shader));
+        let after = Snapshot::Ir3(Box::new(last));
+        match compare_on_machine(&before, &after, &target, &envs, Completion::Latest).0 {
+            Verdict::Tested { .. } => tested += 1,
+            Verdict::Refuted(refutation) => refuted.push(format!("{name}: {}", refutation.difference)),
+            other => others.push(format!("{name}: {:?}", other.reason())),
+        }
+    }
+    println!("{tested} tested, others: {others:#?}, refuted: {refuted:#?}");
+    assert!(refuted.is_empty());
+    assert!(tested > 30 && others.len() * 10 < tested);
+}
+
 /// Changes that break a final program: a branch goes the other way, or a branch of a pair is lost.
 #[test]
 fn planted_bugs_are_refuted() {
     let (mut refuted, mut planted) = (0, 0);
-    for Finished { seed, target, first, stages } in programs(60) {
+    for Finished { seed, target, first, stages, .. } in programs(60) {
         let Some((_, mut after)) = stages.into_iter().find(|(stage, _)| *stage == Stage::Legalize) else { continue };
         let is_branch = |&instr: &Instr| {
             let data = &after.instrs[instr];

@@ -15,6 +15,7 @@ mod hazards;
 mod interrupt;
 mod junit;
 mod kill_matrix;
+mod machine;
 mod manual;
 mod missed_bugs;
 mod output;
@@ -117,6 +118,8 @@ enum SelfTest {
     MissedBugs(missed_bugs::MissedBugs),
     /// Changes waits of final programs, and prints which changes the hazard checker and the machine refute.
     HazardMutants(hazard_mutants::HazardMutants),
+    /// Runs the final programs of Mesa's logs on the machine, from their words, and compares them with their nir.
+    Machine(machine::MachineTest),
     /// Prints how many equivalent programs, made by sound rewrites, the engines prove.
     Pairs(pairs::Pairs),
     /// Has the interpreter attack what was proved, over random programs.
@@ -275,6 +278,7 @@ impl Cli {
             Command::SelfTest(SelfTest::MissedBugs(command)) => command.run(),
             Command::SelfTest(SelfTest::KillMatrix(command)) => command.run(self.format),
             Command::SelfTest(SelfTest::HazardMutants(command)) => command.run(self.format),
+            Command::SelfTest(SelfTest::Machine(command)) => command.run(self.format),
             Command::SelfTest(SelfTest::Pairs(command)) => command.run(self.format),
             Command::SelfTest(SelfTest::Agreement(command)) => command.run(self.format),
             Command::SelfTest(SelfTest::ProverMutants(command)) => command.run(self.format),

@@ -5,7 +5,9 @@
 //! program always is, so that the proofs are tested together.
 
 use super::interpreter::{Refutation, SourceRuns, beside_driver, compare_runs, source_run, source_runs, target_fuel};
-use crate::harness::check::{StageSnapshots, Unknown, Unsupported, Verdict, hook_of, postconditions};
+use crate::harness::check::{
+    Executable, Execution, StageSnapshots, Unknown, Unsupported, Verdict, hook_of, postconditions,
+};
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::{DEFAULT_FUEL, Env};
 use crate::semantics::header::{Header, HeaderDifference};
@@ -485,20 +487,11 @@ impl Checker {
         previous: &mut [Outcome],
         vacuous: &str,
     ) -> Result<Verdict, (usize, Difference)> {
-        let unsupported = |error: interp::Unsupported| Ok(Verdict::Unknown(Unknown::Unsupported(error.into())));
-        match program {
-            ProgramRef::Nir(shader) => match interp::nir::Decoded::new(shader) {
-                Ok(decoded) => compare_runs(envs, previous, vacuous, &mut self.scratch, |env, fuel, scratch| {
-                    decoded.run(env, fuel, scratch)
-                }),
-                Err(error) => unsupported(error),
-            },
-            ProgramRef::Ir3(program) => match interp::ir3::Decoded::new(program, &self.target) {
-                Ok(decoded) => compare_runs(envs, previous, vacuous, &mut self.scratch, |env, fuel, scratch| {
-                    decoded.run(env, fuel, scratch)
-                }),
-                Err(error) => unsupported(error),
-            },
+        match Executable::new(program, &self.target, Execution::Untimed) {
+            Ok(executable) => compare_runs(envs, previous, vacuous, &mut self.scratch, |env, fuel, scratch| {
+                executable.run(env, fuel, scratch)
+            }),
+            Err(error) => Ok(Verdict::Unknown(Unknown::Unsupported(error.into()))),
         }
     }
 

@@ -1,11 +1,12 @@
 //! The interpreter engine: runs two programs on the same inputs and compares the observable results.
 
-use crate::harness::check::{Unknown, Verdict};
+use crate::harness::check::{Executable, Execution, Unknown, Verdict};
 use crate::semantics::Snapshot;
 use crate::semantics::arithmetic::rounding;
 use crate::semantics::environment::env::{DEFAULT_FUEL, Env};
 use crate::semantics::header;
 use crate::semantics::interp;
+use crate::semantics::interp::ir3::machine::Completion;
 use crate::semantics::interp::{Compared, Difference, End, Outcome, Scratch};
 use cpu_time::ThreadTime;
 use ir3_compiler::{ir3, nir, target::Target};
@@ -107,21 +108,35 @@ pub fn run_snapshot(
     fuel: u64,
     scratch: &mut Scratch,
 ) -> Result<Outcome, interp::Unsupported> {
-    Ok(runner(program, target)?(env, fuel, scratch))
+    Ok(Executable::new(program.into(), target, Execution::Untimed)?.run(env, fuel, scratch))
 }
 
 /// Compares two programs of any languages: their headers, and their runs in the given environments.
 pub fn compare_snapshots(before: &Snapshot, after: &Snapshot, target: &Target, envs: &[Env]) -> (Verdict, Duration) {
-    compare_within(before, after, target, envs, DEFAULT_FUEL)
+    compare_within(before, after, target, envs, DEFAULT_FUEL, Execution::Untimed)
 }
 
-/// Like [`compare_snapshots`], with another fuel of the source's runs.
+/// Compares a program of any language with a final one, which runs on the machine: with its inputs and outputs in the
+/// registers that it names, and time. A hazard on the way is a refutation. In [`Completion::Latest`], hazards are found
+/// that other orders of completion hide.
+pub fn compare_on_machine(
+    before: &Snapshot,
+    after: &Snapshot,
+    target: &Target,
+    envs: &[Env],
+    completion: Completion,
+) -> (Verdict, Duration) {
+    compare_within(before, after, target, envs, DEFAULT_FUEL, Execution::Machine(completion))
+}
+
+/// Like [`compare_snapshots`], with another fuel of the source's runs, and a way to run the second program.
 pub(super) fn compare_within(
     before: &Snapshot,
     after: &Snapshot,
     target: &Target,
     envs: &[Env],
     fuel: u64,
+    execution: Execution,
 ) -> (Verdict, Duration) {
     let start = ThreadTime::now();
     if let Some(difference) = header::difference(before.into(), after.into()) {
@@ -131,25 +146,9 @@ pub(super) fn compare_within(
         let refutation = Refutation { stage: "check", before, after, env, difference };
         return (Verdict::Refuted(Box::new(refutation)), start.elapsed());
     }
-    let verdict = try_compare(before, after, target, envs, fuel)
+    let verdict = try_compare(before, after, target, envs, fuel, execution)
         .unwrap_or_else(|error| Verdict::Unknown(Unknown::Unsupported(error.into())));
     (verdict, start.elapsed())
-}
-
-/// Runs a decoded program with some fuel.
-type Runner = Box<dyn Fn(&Env, u64, &mut Scratch) -> Outcome>;
-
-fn runner(program: &Snapshot, target: &Target) -> Result<Runner, interp::Unsupported> {
-    Ok(match program {
-        Snapshot::Nir(shader) => {
-            let decoded = interp::nir::Decoded::new(shader)?;
-            Box::new(move |env, fuel, scratch| decoded.run(env, fuel, scratch))
-        }
-        Snapshot::Ir3(program) => {
-            let decoded = interp::ir3::Decoded::new(program, target)?;
-            Box::new(move |env, fuel, scratch| decoded.run(env, fuel, scratch))
-        }
-    })
 }
 
 fn try_compare(
@@ -158,6 +157,7 @@ fn try_compare(
     target: &Target,
     envs: &[Env],
     fuel: u64,
+    execution: Execution,
 ) -> Result<Verdict, interp::Unsupported> {
     let resolved = match (before, after) {
         (Snapshot::Nir(source), Snapshot::Ir3(target)) => match rounding::with_rounding_of(source, target) {
@@ -182,13 +182,14 @@ fn try_compare(
         beside = envs.iter().map(|env| env.with_driver_words(decoded.launch(), params)).collect();
         envs = &beside;
     }
-    let source = runner(before, target)?;
+    let source = Executable::new(before.into(), target, Execution::Untimed)?;
     let mut outcomes: Vec<Outcome> = envs
         .iter()
-        .map(|env| source_run(&mut scratch, |scratch| source(env, env.fuel.unwrap_or(fuel), scratch)))
+        .map(|env| source_run(&mut scratch, |scratch| source.run(env, env.fuel.unwrap_or(fuel), scratch)))
         .collect();
     let (_, vacuous) = source_runs(&outcomes);
-    let run = runner(after, target)?;
+    let executable = Executable::new(after.into(), target, execution)?;
+    let run = |env: &Env, fuel, scratch: &mut Scratch| executable.run(env, fuel, scratch);
     Ok(compare_runs(envs, &mut outcomes, &vacuous, &mut scratch, run).unwrap_or_else(|(i, difference)| {
         Verdict::Refuted(Box::new(Refutation {
             stage: "check",

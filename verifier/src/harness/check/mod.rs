@@ -6,6 +6,7 @@
 
 mod checker;
 mod engine;
+mod execution;
 mod interpreter;
 mod postconditions;
 mod sensitivity;
@@ -18,8 +19,9 @@ mod verification;
 pub use crate::semantics::environment::env::DEFAULT_FUEL;
 pub use checker::{Checker, NirPlant, Plant, ProgramReport, Spills, Times, plant_of};
 pub use engine::{Answer, COMPILER, Engine, EngineKind, Engines, Interpreter, Registers, contradiction, proofs};
+pub use execution::{Executable, Execution};
 pub(crate) use interpreter::target_fuel;
-pub use interpreter::{Refutation, SourceRuns, compare_snapshots, run_snapshot};
+pub use interpreter::{Refutation, SourceRuns, compare_on_machine, compare_snapshots, run_snapshot};
 pub use sensitivity::{Sensitivity, SensitivityProbe, SiteCount};
 pub use smt::Smt;
 pub(crate) use snapshots::hook_of;

@@ -4,7 +4,7 @@
 //! since they depend on the limits of the search.
 
 use crate::harness::check::interpreter::compare_within;
-use crate::harness::check::{NotShown, Unknown, Verdict};
+use crate::harness::check::{Execution, NotShown, Unknown, Verdict};
 use crate::prove::lemmas;
 use crate::prove::simulation;
 use crate::prove::simulation::{Limits, SimulationFailure};
@@ -66,7 +66,7 @@ impl Smt {
             }
             Err(SimulationFailure::OutOfTime(obstacle)) => Unknown::OutOfTime(obstacle),
         };
-        match compare_within(before, after, target, &envs, ATTACK_FUEL).0 {
+        match compare_within(before, after, target, &envs, ATTACK_FUEL, Execution::Untimed).0 {
             Verdict::Refuted(refutation) => Verdict::Refuted(refutation),
             _ => Verdict::Unknown(unknown),
         }

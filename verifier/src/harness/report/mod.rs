@@ -6,9 +6,11 @@ pub mod beside_mesa;
 pub mod bundle;
 pub mod difference;
 mod finals;
+mod natives;
 pub mod page;
 mod programs;
 pub mod shader_db;
 
 pub use finals::{FinalProgram, finals, instruction_text};
+pub use natives::{NativeError, NativeProgram, native};
 pub use programs::{Named, Unread, load, parse, unread};

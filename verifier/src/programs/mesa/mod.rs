@@ -9,6 +9,7 @@
 
 pub mod input;
 pub mod log;
+pub mod native;
 pub mod statistics;
 
 pub use input::{FilePosition, InputError, InputKind, Source};

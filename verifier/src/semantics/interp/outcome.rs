@@ -55,8 +55,12 @@ pub enum UndefinedReason {
     Predication,
     /// Lanes wait at a position where nothing has them join, or more of them than the branch stack holds.
     Reconvergence,
-    /// A register is overwritten before a store has read it.
+    /// A register is overwritten before an instruction of another unit has read it.
     Overwritten,
+    /// A result is read before it is there.
+    ReadBeforeResult,
+    /// A register is written that another unit still writes.
+    WriteBeforeResult,
     /// Control flow leaves the code.
     LeavesCode,
     /// Buffers are one in this environment, and the program promises that they do not alias.
@@ -72,7 +76,9 @@ impl fmt::Display for UndefinedReason {
             UndefinedReason::LaneNumber => "a cross-lane operation with an undefined lane",
             UndefinedReason::Predication => "a predication that ends with another predicate",
             UndefinedReason::Reconvergence => "lanes that wait where nothing has them join",
-            UndefinedReason::Overwritten => "a register that is overwritten before a store has read it",
+            UndefinedReason::Overwritten => "a register that is overwritten before an earlier instruction has read it",
+            UndefinedReason::ReadBeforeResult => "a result that is read before it is there",
+            UndefinedReason::WriteBeforeResult => "a register that is written while an earlier result is outstanding",
             UndefinedReason::LeavesCode => "control flow that leaves the code",
             UndefinedReason::Alias => "a buffer that is declared `restrict` is another one too",
         })

@@ -3,18 +3,23 @@
 use super::super::Decoded;
 use super::super::decode::decode_with_registers;
 use super::super::slots::RegisterBases;
+use crate::semantics::environment::exchange::exchange;
 use crate::semantics::interp::Unsupported;
+use crate::semantics::machine::steps::Steps;
 use cranelift_entity::EntityRef;
-use ir3_compiler::ir3::{Attrs, Block, BlockData, InstrData, Opcode, Output, Program};
-use ir3_compiler::machine::{Code, Interface};
+use ir3_compiler::ir3::{Attrs, Block, BlockData, Instr, InstrData, InstrFlags, Opcode, Output, Program};
+use ir3_compiler::machine::{Code, Interface, Ip};
 use ir3_compiler::target::Target;
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+use std::ops::Range;
 
 /// Where outputs are that the interface does not name.
 const UNKNOWN_OUTPUTS: u16 = 0x100;
 
 /// Decodes the code; the block of an instruction is the one after its position, and the first has the inputs.
-pub(super) fn decode(code: &Code, target: &Target) -> Result<(Decoded, RegisterBases), Unsupported> {
-    let program = one_block_each(code);
+pub(super) fn decode(code: &Code, steps: &Steps, target: &Target) -> Result<(Decoded, RegisterBases), Unsupported> {
+    let program = one_block_each(code, steps);
     decode_with_registers(&program, target).map_err(|Unsupported { what, place }| {
         // Block numbers are positions plus one.
         let position = place.strip_prefix("block ").and_then(|rest| rest.split(',').next()?.parse::<usize>().ok());
@@ -22,7 +27,7 @@ pub(super) fn decode(code: &Code, target: &Target) -> Result<(Decoded, RegisterB
     })
 }
 
-fn one_block_each(code: &Code) -> Program {
+fn one_block_each(code: &Code, steps: &Steps) -> Program {
     let Interface { stage, workgroup_size, shared_size, scratch_size, consts, outputs_at, .. } = &code.interface;
     let mut program = Program {
         stage: *stage,
@@ -51,6 +56,7 @@ fn one_block_each(code: &Code) -> Program {
     if let Some(&first) = blocks.get(1) {
         program.add_edge(blocks[0], 0, first);
     }
+    let exchanges = exchanges(code, steps);
     for (ip, instr) in &code.instrs {
         let mut data = instr.data.clone();
         let own = blocks[ip.index() + 1];
@@ -67,7 +73,16 @@ fn one_block_each(code: &Code) -> Program {
             opcode if opcode.is_terminator() && target.is_some() => [target, next],
             _ => [next, None],
         };
-        push(&mut program, own, data);
+        match exchanges.iter().find_map(|steps| Some((steps, steps.iter().position(|&step| step == ip)?))) {
+            // The registers change at the last step.
+            Some((steps, 2)) => {
+                for &step in steps {
+                    push(&mut program, own, code.instrs[step].data.clone());
+                }
+            }
+            Some(_) => {}
+            None => push(&mut program, own, data),
+        }
         for (slot, to) in successors.into_iter().enumerate() {
             if let Some(to) = to {
                 program.add_edge(own, slot, to);
@@ -75,6 +90,57 @@ fn one_block_each(code: &Code) -> Program {
         }
     }
     program
+}
+
+/// Instructions that may stand between the steps of an exchange.
+const NEAR: usize = 16;
+
+/// The exchanges of two registers by three `xor.b`, which may stand apart: each is executed as one operation, at its last
+/// step, so that undefined bits are exchanged too. Nothing between the steps uses the registers.
+fn exchanges(code: &Code, steps: &Steps) -> Vec<[Ip; 3]> {
+    let mut all: Vec<[Ip; 3]> = Vec::new();
+    let is_step = |ip: Ip| code.instrs[ip].data.opcode == Opcode::XorB;
+    if !code.instrs.keys().any(is_step) {
+        return all;
+    }
+    let targets: FxHashSet<Ip> = code.instrs.values().filter_map(|instr| instr.target).collect();
+    let mut program = Program::default();
+    let instrs: Vec<Instr> = code.instrs.values().map(|instr| program.instrs.push(instr.data.clone())).collect();
+    let bits = |range: &Range<u32>| steps.bits(range).iter().map(|bits| (bits.word, bits.bits));
+    let registers = |ip: Ip| {
+        let step = &steps.steps[ip.index()];
+        bits(&step.read_bits).chain(bits(&step.write_bits)).collect::<SmallVec<[(u8, u64); 8]>>()
+    };
+    // The next instruction that uses a register of `from`, if control flow goes there only from it.
+    let next_user = |from: Ip| {
+        let own = registers(from);
+        let after = (from.index() + 1..code.instrs.len()).take(NEAR).map(Ip::new);
+        for ip in after {
+            let data = &code.instrs[ip].data;
+            let enters = targets.contains(&ip) || data.flags.contains(InstrFlags::JP);
+            if enters || data.opcode.is_terminator() || matches!(data.opcode, Opcode::Prede | Opcode::Kill) {
+                return None;
+            }
+            let shares =
+                registers(ip).iter().any(|&(word, bits)| own.iter().any(|&(at, of)| at == word && of & bits != 0));
+            if shares {
+                return Some(ip);
+            }
+        }
+        None
+    };
+    for first in code.instrs.keys().filter(|&ip| is_step(ip)) {
+        if all.iter().any(|steps| steps.contains(&first)) {
+            continue;
+        }
+        let Some(second) = next_user(first).filter(|&ip| is_step(ip)) else { continue };
+        let Some(third) = next_user(second).filter(|&ip| is_step(ip)) else { continue };
+        let steps = [first, second, third];
+        if exchange(&program, &steps.map(|ip| instrs[ip.index()])).is_some() {
+            all.push(steps);
+        }
+    }
+    all
 }
 
 /// The sources of `end` are the outputs.

@@ -26,7 +26,7 @@ use crate::semantics::interp::waves::{self, Stop, WaveState};
 use crate::semantics::interp::{End, OperationSite, Outcome, Scratch, UndefinedReason};
 use crate::semantics::machine::steps::Steps;
 use crate::support::random::hash;
-use ir3_compiler::ir3::{InstrFlags, Opcode};
+use ir3_compiler::ir3::{InstrFlags, Opcode, Program};
 use ir3_compiler::machine::Code;
 use ir3_compiler::target::Target;
 use smallvec::SmallVec;
@@ -41,6 +41,16 @@ pub enum Completion {
     Earliest,
     /// Some at once, the others as late as possible.
     Random(u64),
+}
+
+/// What a hazard does: a result that is read or overwritten before it is there, a source that is overwritten before it has
+/// been read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hazards {
+    /// It ends the run as undefined, at the instruction.
+    End,
+    /// It makes registers poison: a value that nothing observable depends on does no harm.
+    Poison,
 }
 
 /// What registers hold at the start.
@@ -63,9 +73,22 @@ pub struct Machine {
     bases: RegisterBases,
     branch_stack: usize,
     start: Start,
+    hazards: Hazards,
 }
 
 impl Machine {
+    /// Decodes a final program: its inputs and outputs are those that it names. A hazard ends a run.
+    ///
+    /// # Errors
+    /// If it is not final, or as [`Machine::new`].
+    pub fn of_program(program: &Program, target: &Target) -> Result<Self, Unsupported> {
+        let code = Code::from_program(program).map_err(|error| Unsupported {
+            what: format!("a program that is not final: {}", error.what),
+            place: error.place,
+        })?;
+        Ok(Self { hazards: Hazards::End, ..Self::new(&code, target, Start::Interface)? })
+    }
+
     /// Decodes final code.
     ///
     /// # Errors
@@ -75,7 +98,7 @@ impl Machine {
             what: format!("`{}`: no register {}", error.opcode, error.number),
             place: error.at.to_string(),
         })?;
-        let (decoded, bases) = decode::decode(code, target)?;
+        let (decoded, bases) = decode::decode(code, &steps, target)?;
         Ok(Self {
             decoded,
             steps,
@@ -84,7 +107,14 @@ impl Machine {
             bases,
             branch_stack: target.branchstack_size as usize,
             start,
+            hazards: Hazards::Poison,
         })
+    }
+
+    /// The same code, with other consequences of hazards.
+    #[must_use]
+    pub fn with_hazards(self, hazards: Hazards) -> Self {
+        Self { hazards, ..self }
     }
 
     /// Runs the code in an environment, for at most `fuel` instructions.
@@ -249,6 +279,9 @@ impl<'a> MachineWave<'a> {
         let lanes = self.wave.active.mask;
         self.clock.wait(step);
         let early = self.clock.begin(step, &machine.steps, lanes);
+        if let Some((reason, lanes)) = self.clock.hazard().filter(|_| machine.hazards == Hazards::End) {
+            return Err(self.undefined_in(reason, lanes));
+        }
         let saved = if early.is_empty() { SmallVec::new() } else { self.poison_reads(&early) };
         let result = self.execute(at);
         self.restore(&saved, at);
@@ -258,8 +291,8 @@ impl<'a> MachineWave<'a> {
         for &(bit, lanes) in &lost {
             machine.bases.poison(&mut self.wave.storage, bit, lanes);
         }
-        if self.clock.take_overwritten() {
-            return Err(self.undefined(UndefinedReason::Overwritten));
+        if let Some(lanes) = self.clock.take_overwritten() {
+            return Err(self.undefined_in(UndefinedReason::Overwritten, lanes));
         }
         match next {
             Next::Barrier => return Ok(true),
@@ -367,12 +400,12 @@ impl<'a> MachineWave<'a> {
     }
 
     fn undefined(&self, reason: UndefinedReason) -> End {
+        self.undefined_in(reason, self.wave.alive)
+    }
+
+    fn undefined_in(&self, reason: UndefinedReason, lanes: u64) -> End {
         let operation = self.machine.opcodes.get(self.at).map_or("the end of the code", |opcode| opcode.name());
-        End::Undefined {
-            reason,
-            origin: OperationSite { operation, instr: self.at as u32, line: 0 },
-            lanes: self.wave.alive,
-        }
+        End::Undefined { reason, origin: OperationSite { operation, instr: self.at as u32, line: 0 }, lanes }
     }
 }
 

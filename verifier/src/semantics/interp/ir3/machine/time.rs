@@ -1,6 +1,7 @@
 //! What is outstanding while the machine runs, lane by lane.
 
 use super::Completion;
+use crate::semantics::interp::UndefinedReason;
 use crate::semantics::machine::rules::{FAR, NEAR, SourceWait, Unit, Wait};
 use crate::semantics::machine::steps::{Operand, Step, Steps};
 use crate::semantics::machine::units::{SHARED_WORD, TIMES, WORDS};
@@ -64,7 +65,10 @@ pub struct Clock {
     sets: [Outstanding; 7],
     /// Registers that are poison for good.
     lost: SmallVec<[(u16, u64); 4]>,
-    overwritten: bool,
+    /// The lanes in which the source of an instruction without results was overwritten.
+    overwritten: u64,
+    /// The hazard of the current instruction.
+    hazard: Option<(UndefinedReason, u64)>,
 }
 
 fn bits(operand: &Operand) -> std::ops::Range<u16> {
@@ -88,7 +92,8 @@ impl Clock {
             writers: Box::new([0; TIMES]),
             sets: std::array::from_fn(|_| Outstanding::new()),
             lost: SmallVec::new(),
-            overwritten: false,
+            overwritten: 0,
+            hazard: None,
         }
     }
 
@@ -110,6 +115,7 @@ impl Clock {
     /// The registers that an instruction reads too early, with the lanes; notes what its writes destroy.
     pub fn begin(&mut self, step: &Step, steps: &Steps, lanes: u64) -> SmallVec<[(u16, u64); 4]> {
         let mut early = SmallVec::new();
+        self.hazard = None;
         if step.paired {
             return early;
         }
@@ -121,6 +127,7 @@ impl Clock {
                 let bad = (missed | self.outstanding(step, operand, bit)) & reads;
                 if bad != 0 {
                     early.push((bit, bad));
+                    self.hazard.get_or_insert((UndefinedReason::ReadBeforeResult, bad));
                 }
             }
         }
@@ -130,6 +137,7 @@ impl Clock {
                 let bad = self.outstanding(step, operand, bit) & writes;
                 if bad != 0 {
                     self.lost.push((bit, bad));
+                    self.hazard.get_or_insert((UndefinedReason::WriteBeforeResult, bad));
                 }
                 self.overwrite(step, steps, bit, writes);
             }
@@ -175,7 +183,8 @@ impl Clock {
             }
             let owner = &steps.steps[self.sets[set].owners[usize::from(bit)] as usize];
             let results = steps.operands(&owner.writes);
-            self.overwritten |= results.is_empty();
+            self.hazard.get_or_insert((UndefinedReason::Overwritten, lanes));
+            self.overwritten |= if results.is_empty() { lanes } else { 0 };
             for result in results {
                 self.lost.extend(bits(result).map(|bit| (bit, lanes_of(result, lanes))));
             }
@@ -249,8 +258,13 @@ impl Clock {
         std::mem::take(&mut self.lost)
     }
 
-    /// Returns true if a source of an instruction without results has been overwritten since the last call.
-    pub fn take_overwritten(&mut self) -> bool {
-        std::mem::take(&mut self.overwritten)
+    /// The lanes in which a source of an instruction without results has been overwritten since the last call.
+    pub fn take_overwritten(&mut self) -> Option<u64> {
+        Some(std::mem::take(&mut self.overwritten)).filter(|&lanes| lanes != 0)
+    }
+
+    /// The hazard of the instruction that began last, with its lanes.
+    pub const fn hazard(&self) -> Option<(UndefinedReason, u64)> {
+        self.hazard
     }
 }

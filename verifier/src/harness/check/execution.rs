@@ -1,0 +1,53 @@
+//! Programs that are ready to run: nir, ir3 without time, or final programs on the machine.
+
+use crate::semantics::environment::env::Env;
+use crate::semantics::interp::ir3::machine::{Completion, Machine};
+use crate::semantics::interp::{self, Outcome, Scratch, Unsupported};
+use ir3_compiler::compilation::ProgramRef;
+use ir3_compiler::target::Target;
+
+/// How ir3 programs are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Execution {
+    /// Results are there at once: any form of a program.
+    Untimed,
+    /// As the hardware runs it, with an order in which results come; a hazard ends the run as undefined. Final programs
+    /// only.
+    Machine(Completion),
+}
+
+/// A decoded program.
+#[derive(Debug)]
+pub enum Executable {
+    /// In nir.
+    Nir(interp::nir::Decoded),
+    /// In ir3, without time.
+    Ir3(interp::ir3::Decoded),
+    /// Final code.
+    Machine(Box<Machine>, Completion),
+}
+
+impl Executable {
+    /// Decodes a program.
+    ///
+    /// # Errors
+    /// If an operation is not supported, or a program for the machine is not final.
+    pub fn new(program: ProgramRef<'_>, target: &Target, execution: Execution) -> Result<Self, Unsupported> {
+        Ok(match (program, execution) {
+            (ProgramRef::Nir(shader), _) => Self::Nir(interp::nir::Decoded::new(shader)?),
+            (ProgramRef::Ir3(program), Execution::Untimed) => Self::Ir3(interp::ir3::Decoded::new(program, target)?),
+            (ProgramRef::Ir3(program), Execution::Machine(completion)) => {
+                Self::Machine(Box::new(Machine::of_program(program, target)?), completion)
+            }
+        })
+    }
+
+    /// Runs it in an environment, for at most `fuel` instructions.
+    pub fn run(&self, env: &Env, fuel: u64, scratch: &mut Scratch) -> Outcome {
+        match self {
+            Self::Nir(decoded) => decoded.run(env, fuel, scratch),
+            Self::Ir3(decoded) => decoded.run(env, fuel, scratch),
+            Self::Machine(machine, completion) => machine.run(env, *completion, fuel, scratch),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The last program of a log: its words, and what the lines around them say of its registers.
+//!
+//! Before the words stands what the driver puts into the constant file (`@const(c8.x)`, and under `offsets:` where
+//! groups of words begin); after the code, the registers of inputs and outputs by their locations.
+
+use super::{Log, SectionKind};
+use ir3_compiler::ir3::{PhysReg, RegClass};
+use ir3_compiler::machine::listing;
+
+/// An input of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NativeInput {
+    /// Its location, as `VERT_ATTRIB_POS`, `VARYING_SLOT_VAR0` or `SYSTEM_VALUE_FRAG_COORD`.
+    pub location: String,
+    /// The register of its first component; `r63.x` if it has none.
+    pub register: PhysReg,
+    /// The registers.
+    pub class: RegClass,
+    /// One bit for each component that the program uses.
+    pub components: u32,
+    /// For a varying: the number of its first component in `bary.f`.
+    pub varying: Option<u32>,
+}
+
+/// An output of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NativeOutput {
+    /// Its location, as `FRAG_RESULT_COLOR`.
+    pub location: String,
+    /// The register of its first component.
+    pub register: PhysReg,
+    /// The registers.
+    pub class: RegClass,
+}
+
+/// The last program of a log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Native {
+    /// The stage as the log has it: `VERT`, `FRAG`, `CL` …
+    pub stage: String,
+    /// The inputs.
+    pub inputs: Vec<NativeInput>,
+    /// The outputs.
+    pub outputs: Vec<NativeOutput>,
+    /// Words of the constant file that the driver fills with these bits.
+    pub immediates: Vec<(u16, u32)>,
+    /// The first words of groups in the constant file, by name.
+    pub groups: Vec<(String, u16)>,
+    /// The code.
+    pub words: Vec<u64>,
+}
+
+impl Log {
+    /// Reads the last program of the log: `None` if it has no words.
+    ///
+    /// # Errors
+    /// The line that says a register in no known way.
+    pub fn native(&self) -> Result<Option<Native>, String> {
+        let last = |kind: &SectionKind| self.sections.iter().rposition(|section| section.kind == *kind);
+        let Some(listing) = last(&SectionKind::Listing) else { return Ok(None) };
+        let Some(code) = listing::listings(&self.sections[listing].text).into_iter().next() else { return Ok(None) };
+        let mut native = Native { words: code.lines.iter().map(|line| line.word).collect(), ..Native::default() };
+        let before =
+            |kind: SectionKind| self.sections[..listing].iter().rev().find(move |section| section.kind == kind);
+        for line in before(SectionKind::NativeCode).into_iter().flat_map(|section| section.text.lines()) {
+            native.head(line).ok_or_else(|| line.to_owned())?;
+        }
+        for line in before(SectionKind::Statistics).into_iter().flat_map(|section| section.text.lines()) {
+            native.registers(line).ok_or_else(|| line.to_owned())?;
+        }
+        Ok(Some(native))
+    }
+}
+
+impl Native {
+    /// The first word of a group of the constant file.
+    pub fn group(&self, name: &str) -> Option<u16> {
+        self.groups.iter().find(|(its, _)| its == name).map(|&(_, word)| word)
+    }
+
+    /// Reads a line before the code; `None` if it has another form.
+    fn head(&mut self, line: &str) -> Option<()> {
+        if let Some(rest) = line.strip_prefix("@const(") {
+            let (word, values) = rest.split_once(')')?;
+            let first = register(word.strip_prefix('c')?)?;
+            for (i, value) in (0..).zip(values.split(',')) {
+                let bits = u32::from_str_radix(value.trim().strip_prefix("0x")?, 16).ok()?;
+                self.immediates.push((first.0 + i, bits));
+            }
+        } else if let Some(rest) = line.strip_prefix(";   ") {
+            // Other lines of the same form have no register.
+            let mut parts = rest.split_whitespace();
+            if let (Some(name), Some(word)) = (parts.next(), parts.next().and_then(|word| word.strip_prefix('c')))
+                && let Some(word) = register(word)
+            {
+                self.groups.push((name.to_owned(), word.0));
+            }
+        }
+        Some(())
+    }
+
+    /// Reads a line after the code; `None` if it has another form.
+    fn registers(&mut self, line: &str) -> Option<()> {
+        let Some((stage, rest)) = line.strip_prefix("; ").and_then(|rest| rest.split_once(": ")) else {
+            return Some(());
+        };
+        let (inputs, items) = match rest.split_once(':') {
+            Some(("inputs", items)) => (true, items),
+            Some(("outputs", items)) => (false, items),
+            _ => return Some(()),
+        };
+        stage.clone_into(&mut self.stage);
+        for item in items.split(')').map(str::trim).filter(|item| !item.is_empty()) {
+            let (name, rest) = item.split_once(" (")?;
+            let half = name.starts_with('h');
+            let number = register(name.trim_start_matches('h').strip_prefix('r')?)?;
+            let shared = (PhysReg::SHARED_FIRST..PhysReg::new(56, 0)).contains(&number);
+            let class = match (shared, half) {
+                (false, half) => RegClass::general(half),
+                (true, false) => RegClass::SHARED,
+                (true, true) => RegClass::SHARED_HALF,
+            };
+            let mut parts = rest.split([' ', ',']);
+            let location = parts.next()?.to_owned();
+            if !inputs {
+                self.outputs.push(NativeOutput { location, register: number, class });
+                continue;
+            }
+            let mut fields = parts.filter_map(|part| part.split_once('='));
+            let mut field = |name: &str| fields.find(|(its, _)| *its == name).map(|(_, value)| value);
+            let components = u32::from_str_radix(field("cm")?, 16).ok()?;
+            let first = field("il")?.parse().ok()?;
+            let varying = (field("b")? == "1").then_some(first);
+            self.inputs.push(NativeInput { location, register: number, class, components, varying });
+        }
+        Some(())
+    }
+}
+
+/// A register by its number and component, as `12.y`.
+fn register(text: &str) -> Option<PhysReg> {
+    let (number, component) = text.split_once('.')?;
+    let component = ["x", "y", "z", "w"].iter().position(|&name| name == component)?;
+    Some(PhysReg::new(number.parse().ok()?, component as u16))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    const LOG: &str = "\
+Native code for unnamed FRAG shader (null) with sha1 00:
+; num_ubos:           0
+; offsets:
+;   ubo_ranges                 c4.x (4 vec4)
+;   driver_params              c1.y (1 vec4)
+; ubo_state:
+;   num_enabled:      1
+@in(r0.x)\tin0 (wrmask=0x3)
+@const(c8.x)\t0x3f000000, 0x00000001
+end
+; FRAG: outputs: r0.w (FRAG_RESULT_COLOR) hr63.x (FRAG_RESULT_DATA1)
+; FRAG: inputs: hr1.x (VARYING_SLOT_TEX0 slot=4 cm=f,il=8,b=1) r48.y (SYSTEM_VALUE_WORKGROUP_ID slot=45 cm=7,il=0,b=0)
+; FRAG prog 1/1: 5 instr, 0 nops
+; gpu gen 6, mergedregs 1
+; hex listing: index[hi_lo] disasm
+0000[03000000_00000000] end
+";
+
+    #[test]
+    fn registers_are_read() {
+        let native = Log::read(Path::new("x.log"), LOG).unwrap().native().unwrap().unwrap();
+        assert_eq!(native.stage, "FRAG");
+        assert_eq!(native.words, [0x0300_0000_0000_0000]);
+        assert_eq!(native.immediates, [(32, 0x3f00_0000), (33, 1)]);
+        assert_eq!(
+            (native.group("ubo_ranges"), native.group("driver_params"), native.group("x")),
+            (Some(16), Some(5), None)
+        );
+        let [varying, workgroup] = &native.inputs[..] else { panic!() };
+        assert_eq!((varying.register, varying.class, varying.varying), (PhysReg::new(1, 0), RegClass::HALF, Some(8)));
+        assert_eq!((workgroup.class, workgroup.components, workgroup.varying), (RegClass::SHARED, 7, None));
+        let [color, none] = &native.outputs[..] else { panic!() };
+        assert_eq!((&*color.location, color.register), ("FRAG_RESULT_COLOR", PhysReg::new(0, 3)));
+        assert_eq!(none.register, PhysReg::INVALID);
+    }
+
+    #[test]
+    fn another_form_is_an_error_with_the_line() {
+        let cut = LOG.replace("cm=f,", "");
+        let error = Log::read(Path::new("x.log"), &cut).unwrap().native().unwrap_err();
+        assert!(error.contains("VARYING_SLOT_TEX0"), "{error}");
+        let none = LOG.split("0000[").next().unwrap();
+        assert_eq!(Log::read(Path::new("x.log"), none).unwrap().native(), Ok(None));
+    }
+}

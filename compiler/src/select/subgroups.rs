@@ -64,8 +64,8 @@ pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), S
         VoteIeq => vote_equal(ctx, def, src(0), Opcode::CmpsS),
         VoteFeq => vote_equal(ctx, def, src(0), Opcode::CmpsF),
         InverseBallot => inverse_ballot(ctx, def, src(0)),
-        FirstInvocation => lane_number(ctx, def, Opcode::ReadFirstMacro),
-        LastInvocation => lane_number(ctx, def, Opcode::ReadGetlastMacro),
+        FirstInvocation => first_lane(ctx, def),
+        LastInvocation => last_lane(ctx, def),
         Reduce | InclusiveScan | ExclusiveScan => scan(ctx, intrinsic, def),
         ReduceClustersIr3 | InclusiveScanClustersIr3 | ExclusiveScanClustersIr3 => scan_clusters(ctx, intrinsic, def),
         _ => Err(ctx.unsupported("not supported")),
@@ -284,12 +284,28 @@ fn inverse_ballot(ctx: &mut Context<'_>, def: Def, mask: Def) -> Result<(), Sele
     Ok(())
 }
 
-/// The index of the first or the last active lane.
-fn lane_number(ctx: &mut Context<'_>, def: Def, opcode: Opcode) -> Result<(), SelectError> {
+/// The index of the first active lane.
+fn first_lane(ctx: &mut Context<'_>, def: Def) -> Result<(), SelectError> {
     let lane = ctx.system_value(SystemValue::SubgroupInvocation, RegClass::FULL, 1);
     let lane = ctx.src(lane);
-    let result = ctx.read_macro(opcode, RegClass::FULL, &[lane])?;
+    let result = ctx.read_macro(Opcode::ReadFirstMacro, RegClass::FULL, &[lane])?;
     ctx.set(def, 0, result);
+    Ok(())
+}
+
+/// The index of the last active lane: the highest bit of the mask of all of them. (`getlast` is about one cluster of 8.)
+fn last_lane(ctx: &mut Context<'_>, def: Def) -> Result<(), SelectError> {
+    ctx.require_shared()?;
+    let mask = ctx.builder().define(Opcode::Movmsk, RegClass::SHARED, 2, &[], Attrs::None);
+    let words = ctx.split(mask);
+    let [low, high] = [0, 1].map(|word| ctx.from_shared(words[word], RegClass::FULL)).map(|word| ctx.src(word));
+    let [in_low, in_high] = [(low, 31), (high, 63)].map(|(word, top)| {
+        let zeros = ctx.un(Opcode::ClzB, word);
+        ctx.bin(Opcode::SubU, Src::immediate(top, false), zeros)
+    });
+    if let Some(result) = ctx.select(high, in_high, in_low).value() {
+        ctx.set(def, 0, result);
+    }
     Ok(())
 }
 

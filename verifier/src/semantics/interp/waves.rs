@@ -21,6 +21,13 @@ pub(super) enum Stop {
     Barrier,
 }
 
+/// The last active lane of the first cluster of 8 lanes that has one: `getlast` is about this one. Some lane is active.
+pub(super) fn last_of_first_cluster(active: u64) -> u32 {
+    let cluster = active.trailing_zeros() & !7;
+    let members = active & 0xff << cluster;
+    63 - members.leading_zeros()
+}
+
 /// The number of waves that run a program.
 pub(super) fn count(launch: Launch, has_barrier: bool) -> u32 {
     if has_barrier && !launch.fragment && launch.threads() > LANES as u32 { 2 } else { 1 }

@@ -288,7 +288,8 @@ impl<'a> RunningWave<'a> {
                 }
             }
             Condition::First => mask & mask.wrapping_neg(),
-            Condition::Last => 1 << (63 - mask.leading_zeros()),
+            // The other lanes of its cluster jump; later clusters go on with it.
+            Condition::Last => mask & u64::MAX << waves::last_of_first_cluster(mask),
             Condition::Always => mask,
         })
     }

@@ -370,11 +370,13 @@ impl<'a> SlotAllocator<'a> {
     /// Component `component` of a direct destination.
     ///
     /// A predicate is a full register. A write with the flag of half registers goes to another register, which the model does not have.
+    /// A write to r63.x is lost.
     ///
     /// # Errors
     /// As [`place`](Self::place).
     pub fn write(&mut self, dst: &Dst, component: u32) -> Result<Write, SlotError> {
-        if dst.class == (RegClass { file: RegFile::Predicate, half: true }) {
+        let is_lost = dst.class == (RegClass { file: RegFile::Predicate, half: true });
+        if is_lost || dst.place.reg() == Some(PhysReg::INVALID) {
             return Ok(Write { loc: Loc::whole(self.fresh(1)), shared: false });
         }
         Ok(Write { loc: self.place(&dst.place, dst.class, component)?, shared: dst.class.file == RegFile::Shared })
@@ -386,6 +388,7 @@ impl<'a> SlotAllocator<'a> {
     /// As [`place`](Self::place).
     pub fn loc(&mut self, src: &Src, component: u32, demote: ConstWidth) -> Result<Loc, SlotError> {
         match &src.operand {
+            SrcOperand::Place(Place::Reg(PhysReg::INVALID)) => Ok(self.undefined()),
             SrcOperand::Place(place) => self.place(place, src.class, component),
             SrcOperand::Const(word) => {
                 let width = if src.class.half { demote } else { ConstWidth::Full };

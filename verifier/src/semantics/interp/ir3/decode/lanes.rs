@@ -70,7 +70,9 @@ impl Decoder<'_> {
             let src = self.src(data, 0)?;
             let moves = src.flags.contains(OperandFlags::R) || data.repeat == 0 && src.mask.span() > 1;
             let varying = match src.operand {
-                SrcOperand::Immediate(first) => Read::plain(self.slots.immediate(first + if moves { step } else { 0 })),
+                SrcOperand::Immediate(first) => {
+                    Read::plain(self.slots.immediate(first.wrapping_add(if moves { step } else { 0 })))
+                }
                 _ => self.source(data, 0, if moves { step } else { 0 })?,
             };
             let (dst, after) = self.destination(data, 0, step)?;

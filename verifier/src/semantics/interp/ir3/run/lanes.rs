@@ -6,6 +6,7 @@ use crate::semantics::arithmetic::rows::{LANES, Row, splat};
 use crate::semantics::environment::env::lanes;
 use crate::semantics::interp::ir3::op::{DecodedOp, ScanOp, Which};
 use crate::semantics::interp::ir3::storage::Write;
+use crate::semantics::interp::waves;
 use ir3_compiler::ir3::ShuffleMode;
 
 impl RunningWave<'_> {
@@ -63,7 +64,7 @@ impl RunningWave<'_> {
             DecodedOp::ReadLane { which, src, dst } => {
                 let (lane, undefined) = match which {
                     Which::First => (Some(mask.trailing_zeros() as usize), false),
-                    Which::Last => (Some(63 - mask.leading_zeros() as usize), false),
+                    Which::Last => (Some(waves::last_of_first_cluster(mask) as usize), false),
                     Which::Where(predicate) => {
                         let (holds, poison) = self.test(predicate);
                         let lane = (holds != 0).then(|| holds.trailing_zeros() as usize);

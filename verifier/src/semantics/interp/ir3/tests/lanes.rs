@@ -55,7 +55,7 @@ fn votes_and_reads() {
     divergent(macro_op(Opcode::ElectMacro), |lane| Some((lane == 3).into()));
     divergent(macro_op(Opcode::ShpsMacro), |_| Some(1));
     divergent(macro_op(Opcode::ReadFirstMacro), |_| Some(3));
-    divergent(macro_op(Opcode::ReadGetlastMacro), |_| Some(40));
+    divergent(macro_op(Opcode::ReadGetlastMacro), |_| Some(3));
     divergent(macro_op(Opcode::ReadCondMacro), |_| Some(22));
 }
 

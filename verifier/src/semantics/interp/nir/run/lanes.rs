@@ -5,6 +5,7 @@ use crate::semantics::arithmetic::float;
 use crate::semantics::arithmetic::rows::{ALL_LANES, LANES, Row, splat};
 use crate::semantics::environment::env::lanes;
 use crate::semantics::interp::nir::op::{LaneKind, Lanes, R, ScanOp, ScanResult, Shuffle};
+use crate::semantics::interp::waves;
 
 impl RunningWave<'_> {
     pub(super) fn across_lanes(&mut self, op: &Lanes) {
@@ -28,7 +29,7 @@ impl RunningWave<'_> {
                 }
             }
             LaneKind::ReadFirst => self.read_lane(op, Some(first), false),
-            LaneKind::ReadLast => self.read_lane(op, Some(last), false),
+            LaneKind::ReadLast => self.read_lane(op, Some(waves::last_of_first_cluster(active) as usize), false),
             LaneKind::ReadLane(number) => {
                 // The number is the same in all lanes; the first lane's is read.
                 let undefined = self.poison[number as usize] & active != 0;

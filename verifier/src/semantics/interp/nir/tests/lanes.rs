@@ -63,7 +63,7 @@ fn votes_and_masks() {
 fn reading_other_lanes() {
     let first = across(IntrinsicOp::ReadFirstInvocation, 32, true, number);
     assert_eq!((&first.0[3..], first.1), (&[3; 61][..], 7));
-    assert_eq!(across(IntrinsicOp::ReadGetlastIr3, 32, true, number).0[9], 63);
+    assert_eq!(across(IntrinsicOp::ReadGetlastIr3, 32, true, number).0[9], 7);
     let with = |constant: u64| {
         move |b: &mut Builder| {
             let number = lane(b);

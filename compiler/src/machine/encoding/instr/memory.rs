@@ -141,6 +141,9 @@ impl Decoder {
                 self.push_address1();
             }
             O::Ldib | O::Stib | O::Resinfo if self.encoding.name.ends_with(".b") => self.resource(&mut attrs, loaded),
+            O::Resinfo if self.generation >= Generation::A6xx => {
+                return self.lacks("descriptors of another generation");
+            }
             O::Ldib | O::Ldgb | O::Stib | O::Stgb | O::Resinfo => self.old_resource(&mut attrs, loaded),
             O::Getspid | O::Getwid | O::Getfiberid => {
                 self.dst(dst, half, WriteMask::SCALAR);

@@ -1,7 +1,7 @@
 //! Words and their texts.
 
 use super::*;
-use crate::ir3::{Attrs, InstrData, InstrFlags, Opcode, PhysReg, Place, RegClass, SrcOperand};
+use crate::ir3::{Attrs, InstrData, InstrFlags, Mods, Opcode, PhysReg, Place, RegClass, SrcOperand};
 use crate::machine::listing::listings;
 use smallvec::SmallVec;
 use std::fs;
@@ -48,7 +48,7 @@ fn operands_that_do_not_fit_are_errors_that_name_the_field() {
 /// Operands that a word cannot say are errors that name their field, not other operands.
 #[test]
 fn operands_that_a_word_cannot_say_are_errors() {
-    let changes: [(&str, fn(&mut InstrData), &str); 10] = [
+    let changes: [(&str, fn(&mut InstrData), &str); 14] = [
         ("sam (f32)(x)r0.x, r1.x, s#0, t#1", |i| i.srcs[0].class = RegClass::PREDICATE, "SRC1: a predicate or"),
         (
             "sam (f32)(x)r0.x, r1.x, s#0, t#1",
@@ -75,6 +75,10 @@ fn operands_that_a_word_cannot_say_are_errors() {
         ("add.f r0.x, r1.x, r2.x", |i| i.attrs = Attrs::Outputs(SmallVec::new()), "TYPE: attributes that it cannot"),
         ("ldl.u32 r0.x, l[r0.y+4], 1", |i| i.srcs[0].class = RegClass::HALF, "SRC1: a register of another width"),
         ("ldl.u32 r0.x, l[r0.y+4], 1", |i| i.dsts[0].class = RegClass::HALF, "DST: a register of another width"),
+        ("add.f r0.x, r1.x, r2.x", |i| i.srcs.push(i.srcs[0]), "SRC3: more sources than it has"),
+        ("sam (f32)(x)r0.x, r1.x, s#0, t#1", |i| i.srcs[0].mods = Mods::NEG, "SRC1: a modifier that it cannot have"),
+        ("sam (f32)(x)r0.x, r1.x, s#0, t#1", |i| i.repeat = 1, "REPEAT: it cannot be repeated"),
+        ("ldl.u32 r0.x, l[r0.y+4], 1", |i| i.nop = 1, "NOP: it has no nops"),
     ];
     for (text, change, expected) in changes {
         let mut data = decode(Generation::A6xx, word_of(Generation::A6xx, text)).unwrap().data;

@@ -11,11 +11,11 @@ use smallvec::smallvec;
 /// Replaces the undefined values that a condition, an address or any other operand with a meaning depends on. Returns the
 /// number of those that are left.
 pub(super) fn settle(shader: &mut Shader) -> u32 {
-    let defined = Defined::of(&shader.entry);
+    let defined = Defined::of(&shader.entry).values;
     let mut left = 0;
     for data in shader.entry.instrs.values_mut() {
         if let &mut InstrData::Undef { def } = data {
-            if defined.values[def.as_u32() as usize] {
+            if defined[def.as_u32() as usize] {
                 let components = shader.entry.defs[def].num_components;
                 *data = InstrData::Const { def, values: smallvec![0; components.into()] };
             } else {

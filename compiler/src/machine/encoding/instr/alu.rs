@@ -297,7 +297,6 @@ impl Encoder<'_> {
         }
         for (i, name) in SOURCES.into_iter().enumerate().take(several.1) {
             let src = self.register(name, i)?;
-            self.unmodified(name, &src)?;
             self.src_width(name, src.class)?;
         }
         Ok(())
@@ -406,6 +405,10 @@ impl Encoder<'_> {
                 self.set(r);
             }
             self.put(name, value)?;
+        }
+        // The last one may be the address of a relative one.
+        if data.srcs.iter().skip(index).any(|src| src.class.file != RegFile::Address) {
+            return self.fail(SOURCES[index.min(3)], "more sources than it has");
         }
         Ok(())
     }

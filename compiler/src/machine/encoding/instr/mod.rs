@@ -346,7 +346,14 @@ impl Encoder<'_> {
         for (name, flag) in FLAGS {
             self.put(name, data.flags.contains(flag).into())?;
         }
-        match data.opcode.category() {
+        let category = data.opcode.category();
+        if data.nop > 0 && !matches!(category, Category::Alu2 | Category::Alu3 | Category::Sfu) {
+            return self.fail(FieldName::RepeatOrNop, "it has no nops");
+        }
+        if data.repeat > 0 && matches!(category, Category::Texture | Category::Memory | Category::Barrier) {
+            return self.fail(FieldName::Repeat, "it cannot be repeated");
+        }
+        match category {
             Category::Flow => self.flow()?,
             Category::Move => self.move_()?,
             Category::Alu2 | Category::Alu3 | Category::Sfu => self.alu()?,
@@ -426,6 +433,7 @@ impl Encoder<'_> {
         let src = self.src(index, name)?;
         match src.place() {
             Some(_) if !says_width(src.class.file) => self.fail(name, "a predicate or an address register"),
+            Some(_) if !src.mods.is_empty() => self.fail(name, "a modifier that it cannot have"),
             Some(place) => {
                 let number = self.number(place, src.class, name)?;
                 self.put(name, number)?;

@@ -283,8 +283,17 @@ struct Encoder<'a> {
     data: &'a InstrData,
     distance: Option<i32>,
     said: Said,
-    /// The registers in the word, with the classes that the instruction says.
-    registers: SmallVec<[(FieldName, u64, RegClass); 5]>,
+    registers: SmallVec<[WrittenRegister; 5]>,
+}
+
+/// A register in the word.
+struct WrittenRegister {
+    field: FieldName,
+    number: u64,
+    /// The class that the instruction says.
+    class: RegClass,
+    /// Which width of the word it has; `None` if the mode of a texture instruction says it.
+    half: Option<Half>,
 }
 
 type EncodeResult = Result<(), EncodeError>;
@@ -376,27 +385,19 @@ impl Encoder<'_> {
 
     /// Checks that the classes of the registers are those that the word says.
     fn classes(&self) -> EncodeResult {
-        for &(name, number, said) in &self.registers {
-            let widths = self.encoding.widths;
-            let half = match self.encoding.field(name).map(|field| field.kind) {
-                Some(Kind::Register(Half::Dst) | Kind::MoveDst { .. }) => widths.dst_half(self.word),
-                Some(
-                    Kind::Register(Half::Src)
-                    | Kind::MoveSrc { .. }
-                    | Kind::Source { .. }
-                    | Kind::Source3 { .. }
-                    | Kind::SourceMiddle { .. },
-                ) => widths.src_half(self.word),
-                Some(Kind::Register(Half::Never) | Kind::RegisterOr { .. } | Kind::RegisterOrMode { .. }) => false,
-                // The mode of a texture instruction says it.
-                _ => said.half,
+        for &WrittenRegister { field, number, class: said, half } in &self.registers {
+            let half = match half {
+                Some(Half::Dst) => self.encoding.widths.dst_half(self.word),
+                Some(Half::Src) => self.encoding.widths.src_half(self.word),
+                Some(Half::Never) => false,
+                None => said.half,
             };
             let is = class(number, half);
             if is.file != said.file {
-                return self.fail(name, "a register of another file than its number says");
+                return self.fail(field, "a register of another file than its number says");
             }
             if is.half != said.half && says_width(is.file) {
-                return self.fail(name, "a register of another width than the field");
+                return self.fail(field, "a register of another width than the field");
             }
         }
         Ok(())
@@ -421,7 +422,16 @@ impl Encoder<'_> {
     fn number(&mut self, place: &Place, class: RegClass, field: FieldName) -> Result<u64, EncodeError> {
         match place {
             Place::Reg(reg) if reg.0 < 256 => {
-                self.registers.push((field, reg.0.into(), class));
+                let half = match self.encoding.field(field).map(|field| field.kind) {
+                    Some(Kind::Register(half)) => Some(half),
+                    Some(Kind::MoveDst { .. }) => Some(Half::Dst),
+                    Some(
+                        Kind::MoveSrc { .. } | Kind::Source { .. } | Kind::Source3 { .. } | Kind::SourceMiddle { .. },
+                    ) => Some(Half::Src),
+                    Some(Kind::RegisterOr { .. } | Kind::RegisterOrMode { .. }) => Some(Half::Never),
+                    _ => None,
+                };
+                self.registers.push(WrittenRegister { field, number: reg.0.into(), class, half });
                 Ok(reg.0.into())
             }
             Place::Reg(_) => self.fail(field, "a register number above r63.w"),
@@ -443,10 +453,24 @@ impl Encoder<'_> {
         }
     }
 
+    /// A register of the data of a memory instruction: as wide as the type, whether its text says so or not.
+    fn data(&mut self, name: FieldName, index: usize) -> EncodeResult {
+        self.register(name, index)?;
+        self.has_width(name, Half::Src);
+        Ok(())
+    }
+
+    fn has_width(&mut self, name: FieldName, half: Half) {
+        self.registers.iter_mut().filter(|register| register.field == name).for_each(|it| it.half = Some(half));
+    }
+
     fn dst(&mut self, name: FieldName, index: usize) -> Result<Dst, EncodeError> {
         match self.data.dsts.get(index) {
             Some(dst) => {
                 let number = self.number(&dst.place, dst.class, name)?;
+                if self.data.opcode.category() == Category::Memory && !self.data.opcode.is_atomic() {
+                    self.has_width(name, Half::Dst);
+                }
                 self.put(name, number)?;
                 Ok(*dst)
             }

@@ -5,7 +5,7 @@ use ir3_compiler::compilation::compile;
 use ir3_compiler::delays::nops::Delays;
 use ir3_compiler::ir3::text::{read, write};
 use ir3_compiler::ir3::validate::{Form, validate};
-use ir3_compiler::ir3::{Opcode, Program};
+use ir3_compiler::ir3::{InstrData, Opcode, Place, Program};
 use ir3_compiler::machine::Code;
 use ir3_compiler::nir;
 use ir3_compiler::pipeline::{ErrorKind, Options, Stage};
@@ -32,10 +32,16 @@ fn check(program: &Program, target: &Target, stage: Stage) -> Result<(), String>
     Ok(())
 }
 
+/// Returns true if a register is relative to `a0.x`.
+fn accesses_array(data: &InstrData) -> bool {
+    let mut places = data.srcs.iter().filter_map(|src| src.place()).chain(data.dsts.iter().map(|dst| &dst.place));
+    places.any(|place| matches!(place, Place::Relative { .. }))
+}
+
 #[test]
 fn every_program_can_be_finished() {
     let (mut programs, mut failures, mut repeated, mut macros) = (0, Vec::new(), 0, 0);
-    let mut lost = Vec::new();
+    let (mut lost, mut relative) = (Vec::new(), 0);
     for path in corpus() {
         let shader = nir::read(&fs::read_to_string(&path).unwrap()).unwrap();
         for gpu in ["a306", "a420", "a540", "a618", "a660", "a750"] {
@@ -52,6 +58,8 @@ fn every_program_can_be_finished() {
                 }
                 if stage == Stage::Legalize {
                     legal = Code::from_program(program).ok();
+                    let instrs = legal.iter().flat_map(|code| code.instrs.values());
+                    relative += instrs.filter(|instr| accesses_array(&instr.data)).count();
                 } else if stage == Stage::Encode
                     && let (Some(legal), Ok(decoded)) = (&legal, Code::from_program(program))
                 {
@@ -81,7 +89,7 @@ fn every_program_can_be_finished() {
                 .count();
         }
     }
-    println!("{programs} programs, {repeated} repetitions, {macros} ballots");
+    println!("{programs} programs, {repeated} repetitions, {macros} ballots, {relative} accesses of arrays");
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures[..failures.len().min(200)].join("\n"));
     assert!(
         lost.is_empty(),
@@ -89,5 +97,5 @@ fn every_program_can_be_finished() {
         lost.len(),
         lost[..lost.len().min(500)].join("\n")
     );
-    assert!(programs > 300 && repeated > 100 && macros > 0);
+    assert!(programs > 300 && repeated > 100 && macros > 0 && relative > 10);
 }

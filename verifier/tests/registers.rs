@@ -275,6 +275,20 @@ fn what_is_wrong_is_not_proved() {
     }
 }
 
+/// A matrix product reads and writes registers that its operands do not name, so nothing is proved of it.
+#[test]
+fn matrix_products_are_refused_by_name() {
+    for opcode in [Opcode::Wmm, Opcode::WmmAccu] {
+        let mut before = source(false);
+        let product = nth(&mut before, Opcode::AddU, 0);
+        product.opcode = opcode;
+        product.srcs.push(Src::immediate(2, false));
+        let failure = prove(&before, &target(&before)).expect_err("registers are not named");
+        let RegisterFailure::Unsupported { what, .. } = &failure else { panic!("{failure}") };
+        assert_eq!(*what, format!("registers of `{opcode}` that its operands do not name"));
+    }
+}
+
 #[test]
 fn slots_of_scratch_memory() {
     let source = source(false);

@@ -3,7 +3,8 @@
 //! Before allocation, the scheduler does not know where moves, spills and reloads will be, nor which registers are reused. Here
 //! registers are known, and so is each delay: the [`Scoreboard`] that counts nops says how many the next instruction
 //! would need. An instruction stays after those that write what it reads or writes, and after those that read what
-//! it writes; memory and lanes order the others as before allocation ([`Effects`]).
+//! it writes; memory and lanes order the others as before allocation ([`Effects`]). That is enough for the three `xor.b` of a swap, too:
+//! what reads or writes one of the two registers is ordered with each of them, so only others can come between.
 //!
 //! Of the instructions that are ready, the next one is: a varying, since the last one releases memory; a `kill` that need not
 //! wait; a special function, texture or load that need not wait; then the one that waits the least, up to three slots; else the

@@ -57,10 +57,11 @@ impl Words {
             output::line(failure);
         }
         output::line(&format!(
-            "{} words, {} instructions ({} of ir3), {} mnemonics, {} wrong, {:.1} million a second",
+            "{} words, {} instructions ({} of ir3, {} encoded again), {} mnemonics, {} wrong, {:.1} million a second",
             counts.words,
             counts.instructions,
             counts.decoded,
+            counts.encoded,
             opcodes.len(),
             counts.wrong,
             counts.words as f64 / seconds.max(1e-9) / 1e6,

@@ -211,9 +211,10 @@ opcodes! {
     Dp2acc = "dp2acc", Alu3, 1, 3..=4, Int, Alu, None, Own, Dot, No, [];
     /// Four 8-bit products and a sum.
     Dp4acc = "dp4acc", Alu3, 1, 3..=4, Int, Alu, None, Own, Dot, No, [];
-    /// Matrix multiply.
+    /// Matrix multiply: four registers from each of the first two sources on, into 4 to 128 registers. Operands name the
+    /// first of them only, so equal operands are no equal products.
     Wmm = "wmm", Alu3, 1, 3..=4, Float, Alu, None, Divergent, Matrix, No, [REPEATS ACTIVE];
-    /// Matrix multiply and accumulate.
+    /// Matrix multiply, added to what the registers of the result held.
     WmmAccu = "wmm.accu", Alu3, 1, 3..=4, Float, Alu, None, Divergent, Matrix, No, [REPEATS ACTIVE];
 
     // cat4: special functions.

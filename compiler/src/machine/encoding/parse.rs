@@ -7,7 +7,7 @@ mod operands;
 
 use super::field::{Bits, Field, FieldName, Half, Kind};
 use super::table::{Encoding, Piece, Table, When};
-use super::widths::Said;
+use super::widths::{OtherWidth, Said};
 use crate::cursor::Cursor;
 use crate::target::Generation;
 use smallvec::SmallVec;
@@ -147,7 +147,10 @@ impl Parser<'_> {
         self.said.src = self.said.src.or(self.weak);
         match encoding.widths.set(self.word, self.said, encoding.prints(FieldName::Type)) {
             Ok(word) => self.word = word,
-            Err(expected) => return fail(self.cursor.pos(), expected),
+            Err(OtherWidth::Src) => return fail(self.cursor.pos(), "sources of the width that the instruction has"),
+            Err(OtherWidth::Dst) => {
+                return fail(self.cursor.pos(), "a destination of the width that the instruction has");
+            }
         }
         match encoding.when {
             _ if encoding.matches(self.word) => Ok(self.word),

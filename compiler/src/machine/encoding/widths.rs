@@ -29,7 +29,16 @@ const fn dst(word: u64) -> u64 {
 
 const CONVERT: u8 = 46;
 
-/// The widths that a text says; `None` if it says none.
+/// The operand that has another width than the instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OtherWidth {
+    /// A source.
+    Src,
+    /// The destination.
+    Dst,
+}
+
+/// The widths that a text or the operands say; `None` if they say none.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Said {
     pub src: Option<bool>,
@@ -63,7 +72,7 @@ impl Widths {
     }
 
     /// Sets the bits that say the widths. `typed` is false if the type of a texture instruction has no text.
-    pub(super) fn set(self, word: u64, said: Said, typed: bool) -> Result<u64, &'static str> {
+    pub(super) fn set(self, word: u64, said: Said, typed: bool) -> Result<u64, OtherWidth> {
         let flag = |condition: bool, at: u8| u64::from(condition) << at;
         let word = match self {
             Self::Full => word,
@@ -79,10 +88,10 @@ impl Widths {
         };
         let fits = |said: Option<bool>, is: bool| said.is_none_or(|said| said == is);
         if !fits(said.src, self.src_half(word)) {
-            return Err("sources of the width that the instruction has");
+            return Err(OtherWidth::Src);
         }
         if !fits(said.dst, self.dst_half(word)) {
-            return Err("a destination of the width that the instruction has");
+            return Err(OtherWidth::Dst);
         }
         Ok(word)
     }

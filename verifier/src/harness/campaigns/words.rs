@@ -1,10 +1,12 @@
 //! Machine code: words, their texts, and what ir3 has of them.
 //!
 //! A word is an instruction or is refused. If it is one, its text assembles to the same word; if ir3 has the
-//! instruction, then encoding and decoding it again gives the same instruction.
+//! instruction, then encoding it is refused, or decoding the result gives the same instruction. What a compiler has
+//! emitted is not refused.
 
 use crate::support::random::hash;
-use ir3_compiler::machine::encoding::{self, Position};
+use ir3_compiler::ir3::InstrData;
+use ir3_compiler::machine::encoding::{self, EncodeError, Position};
 use ir3_compiler::machine::listing;
 use ir3_compiler::target::Generation;
 use serde::Serialize;
@@ -22,6 +24,8 @@ pub struct Counts {
     pub instructions: u64,
     /// Those that ir3 has.
     pub decoded: u64,
+    /// Those whose instruction of ir3 was encoded again, and not refused.
+    pub encoded: u64,
     /// Words that failed.
     pub wrong: u64,
     /// The first failures.
@@ -41,6 +45,10 @@ impl Counts {
     /// # Errors
     /// What is wrong with it.
     pub fn word(&mut self, generation: Generation, word: u64) -> Result<Option<String>, String> {
+        self.with_encoder(encoding::encode, generation, word)
+    }
+
+    fn with_encoder(&mut self, encode: Encoder, generation: Generation, word: u64) -> Result<Option<String>, String> {
         self.words += 1;
         let mut text = String::new();
         if encoding::disassemble(generation, word, None, &mut text).is_err() {
@@ -57,15 +65,19 @@ impl Counts {
         }
         if let Ok(decoded) = encoding::decode(generation, word) {
             self.decoded += 1;
-            if let Ok(back) = encoding::encode(generation, &decoded.data, decoded.distance)
-                && encoding::decode(generation, back).as_ref() != Ok(&decoded)
-            {
-                return Err(format!("`{text}`: its instruction is encoded as {back:016x}, which is another one"));
+            if let Ok(back) = encode(generation, &decoded.data, decoded.distance) {
+                self.encoded += 1;
+                if encoding::decode(generation, back).as_ref() != Ok(&decoded) {
+                    return Err(format!("`{text}`: its instruction is encoded as {back:016x}, which is another one"));
+                }
             }
         }
         Ok(Some(text))
     }
 }
+
+/// [`encoding::encode`], or one with a planted bug.
+type Encoder = fn(Generation, &InstrData, Option<i32>) -> Result<u64, EncodeError>;
 
 /// Tries `count` words of a seed on all generations in turn: some of random bits, some of code that was made up, with a
 /// few bits changed.
@@ -112,6 +124,11 @@ pub fn listings(name: &str, log: &str, counts: &mut Counts, mnemonics: &mut BTre
             if let Err(what) = counts.word(generation, line.word) {
                 counts.fail(|| format!("{}: {what}", place()));
             }
+            if let Ok(decoded) = encoding::decode(generation, line.word)
+                && let Err(error) = encoding::encode(generation, &decoded.data, decoded.distance)
+            {
+                counts.fail(|| format!("{}: `{}` is not encoded again: {error}", place(), line.text));
+            }
             let mut ours = String::new();
             let position = Position { ip: line.ip, count };
             if let Err(error) = encoding::disassemble(generation, line.word, Some(position), &mut ours) {
@@ -127,6 +144,52 @@ pub fn listings(name: &str, log: &str, counts: &mut Counts, mnemonics: &mut BTre
                 Err(error) => counts.fail(|| format!("{}: `{}`: {error}", place(), line.text)),
             }
             mnemonics.extend(encoding::mnemonic(generation, line.word).map(str::to_owned));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ir3_compiler::ir3::InstrFlags;
+
+    const TEXTS: [&str; 3] =
+        ["add.f r0.x, r0.y, (neg)r0.z", "sam (f32)(xyzw)r0.x, r1.x, s#0, t#1", "ldl.u32 r0.x, l[r0.y+4], 1"];
+
+    fn failures(encode: Encoder) -> Vec<String> {
+        let mut counts = Counts::default();
+        let words = TEXTS.map(|text| encoding::assemble(Generation::A6xx, text, 0, &|_| None).expect("an instruction"));
+        words.iter().filter_map(|&word| counts.with_encoder(encode, Generation::A6xx, word).err()).collect()
+    }
+
+    #[test]
+    fn a_wrong_encoder_fails() {
+        let planted: [(Encoder, usize); 3] = [
+            (encoding::encode, 0),
+            // A wait is added.
+            (
+                |generation, data, distance| {
+                    let flags = data.flags | InstrFlags::SY;
+                    encoding::encode(generation, &InstrData { flags, ..data.clone() }, distance)
+                },
+                3,
+            ),
+            // The first two sources of an addition are exchanged.
+            (
+                |generation, data, distance| {
+                    let mut data = data.clone();
+                    if data.opcode.commutes() {
+                        data.srcs.swap(0, 1);
+                    }
+                    encoding::encode(generation, &data, distance)
+                },
+                1,
+            ),
+        ];
+        for (encode, expected) in planted {
+            let failures = failures(encode);
+            assert_eq!(failures.len(), expected, "{failures:?}");
+            assert!(failures.iter().all(|failure| failure.contains("which is another one")), "{failures:?}");
         }
     }
 }

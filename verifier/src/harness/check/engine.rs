@@ -11,6 +11,7 @@ use crate::semantics::Snapshot;
 use crate::support::panics::{Panicked, catch};
 use cpu_time::ThreadTime;
 use ir3_compiler::pipeline::Stage;
+use ir3_compiler::words;
 use std::time::Duration;
 
 /// Decides if the program after refines the program before.
@@ -33,30 +34,19 @@ fn crash(Panicked { message, place }: Panicked) -> Verdict {
     Verdict::Unknown(Unknown::Crashed(format!("{message}, at {place}")))
 }
 
-/// The engines, by name. Provers are in the order of their cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum EngineKind {
-    /// Runs both programs.
-    Interpreter,
-    /// Proves that every use reads the value that it read before.
-    Registers,
-    /// Proves that both programs compute the same, on terms and with a solver.
-    Smt,
+words! {
+    /// The engines, by name. Provers are in the order of their cost.
+    pub enum EngineKind {
+        /// Runs both programs.
+        Interpreter = "interpreter",
+        /// Proves that every use reads the value that it read before.
+        Registers = "registers",
+        /// Proves that both programs compute the same, on terms and with a solver.
+        Smt = "smt",
+    }
 }
 
 impl EngineKind {
-    /// All engines.
-    pub const ALL: [Self; 3] = [Self::Interpreter, Self::Registers, Self::Smt];
-
-    /// The name in tables and on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Interpreter => "interpreter",
-            Self::Registers => "registers",
-            Self::Smt => "smt",
-        }
-    }
-
     /// A description for the help of the command line.
     pub const fn description(self) -> &'static str {
         match self {
@@ -66,11 +56,6 @@ impl EngineKind {
             }
             Self::Smt => "Proves that both programs compute the same, on terms and with a solver",
         }
-    }
-
-    /// Returns the engine of a name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|engine| engine.name() == name)
     }
 
     /// Returns true if its verdicts hold for all inputs, not only for those that were run.
@@ -268,12 +253,5 @@ mod tests {
         let answer = Broken.answer(&mutant.question(&machine, &[])).expect("an answer");
         let reason = answer.verdict.reason().unwrap_or_default();
         assert!(reason.starts_with("crashed: on purpose, at "), "{reason}");
-    }
-
-    #[test]
-    fn engines_have_names() {
-        for engine in EngineKind::ALL {
-            assert_eq!(EngineKind::from_name(engine.name()), Some(engine));
-        }
     }
 }

@@ -104,7 +104,6 @@ impl<C: Choices> Generator<'_, C> {
                 Some(folded) if i == 0 && bits == 16 => self.b.alu(Op::U2u16, &[folded]),
                 _ => {
                     if self.c.chance(4) && bits != 1 {
-                        self.undefined_values += 1;
                         self.b.undef(1, bits)
                     } else {
                         self.value(bits)

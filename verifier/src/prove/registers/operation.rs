@@ -24,10 +24,17 @@ fn is_pure(data: &InstrData) -> bool {
     !data.dsts.iter().any(|dst| is_relative(&dst.place))
         && match data.opcode.category() {
             Category::Alu2 => !matches!(data.opcode, Opcode::BaryF | Opcode::FlatB | Opcode::Setrm),
-            Category::Alu3 | Category::Sfu => true,
+            Category::Alu3 => !is_matrix(data.opcode),
+            Category::Sfu => true,
             Category::Move => matches!(data.opcode, Opcode::Mov | Opcode::Movp),
             _ => false,
         }
+}
+
+/// Returns true for matrix products: they read four registers from each of the first two sources on, write up to 128, and
+/// `wmm.accu` reads those too. Operands name only the first of them.
+const fn is_matrix(opcode: Opcode) -> bool {
+    matches!(opcode, Opcode::Wmm | Opcode::WmmAccu)
 }
 
 /// The registers or elements that an indirect operand may refer to: those of the source, with their counterparts in the
@@ -40,6 +47,9 @@ impl LockstepWalk<'_> {
     pub(super) fn operation(&mut self, source: Instr, target: Instr) -> Result<(), RegisterFailure> {
         let (s, t) = (&self.source.program.instrs[source], &self.target.program.instrs[target]);
         self.same_shape(s, t)?;
+        if is_matrix(s.opcode) {
+            return Err(self.unsupported(&format!("registers of `{}` that its operands do not name", s.opcode.name())));
+        }
         // An operand that a text does not print is unknown, and the same only in the same instruction.
         let [from, to] = [self.source.program.serials[source], self.target.program.serials[target]];
         if from != to && (is_unprinted(s) || is_unprinted(t)) && !left_out(Guard::RegistersAttributes) {

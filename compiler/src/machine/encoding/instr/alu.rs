@@ -297,8 +297,7 @@ impl Encoder<'_> {
         }
         for (i, name) in SOURCES.into_iter().enumerate().take(several.1) {
             let src = self.register(name, i)?;
-            self.unmodified(name, &src)?;
-            self.said.src = Some(src.class.half);
+            self.src_width(name, src.class)?;
         }
         Ok(())
     }
@@ -340,7 +339,7 @@ impl Encoder<'_> {
         let value = match src.operand {
             SrcOperand::Place(Place::Relative { offset, .. }) => self.relative_bits(name, offset, false)? | 1 << 11,
             SrcOperand::ConstRelative(offset) => self.relative_bits(name, offset, true)? | 1 << 11,
-            SrcOperand::Place(place) => self.number(&place, name)? | Self::has_last(&src) << 10,
+            SrcOperand::Place(place) => self.number(&place, src.class, name)? | Self::has_last(&src) << 10,
             SrcOperand::Const(word) => {
                 self.word |= 1 << kind;
                 self.const_bits(name, word)?
@@ -359,8 +358,10 @@ impl Encoder<'_> {
 
     pub(super) fn alu(&mut self) -> EncodeResult {
         let data = self.data;
-        if let Attrs::Compare(condition) = data.attrs {
-            self.put(FieldName::Condition, condition as u64)?;
+        match data.attrs {
+            Attrs::None => {}
+            Attrs::Compare(condition) => self.put(FieldName::Condition, condition as u64)?,
+            _ => return self.fail(FieldName::Type, "attributes that it cannot have"),
         }
         if data.opcode.info().dsts > 0 {
             let dst = self.dst(FieldName::Dst, 0)?;
@@ -393,20 +394,21 @@ impl Encoder<'_> {
                 Kind::SourceMiddle { negate, r } => {
                     self.negate(name, &src, negate)?;
                     match src.operand {
-                        SrcOperand::Place(place) => (self.number(&place, name)?, r),
+                        SrcOperand::Place(place) => (self.number(&place, src.class, name)?, r),
                         _ => return self.fail(name, "a register is the only operand that it can have"),
                     }
                 }
                 _ => return self.fail(name, "it has no such field"),
             };
-            let says_width = !matches!(src.class.file, RegFile::Address | RegFile::Predicate);
-            if says_width && self.said.src.replace(src.class.half).is_some_and(|half| half != src.class.half) {
-                return self.fail(name, "a source of another width than the one before");
-            }
+            self.src_width(name, src.class)?;
             if src.flags.contains(OperandFlags::R) && data.repeat > 0 {
                 self.set(r);
             }
             self.put(name, value)?;
+        }
+        // The last one may be the address of a relative one.
+        if data.srcs.iter().skip(index).any(|src| src.class.file != RegFile::Address) {
+            return self.fail(SOURCES[index.min(3)], "more sources than it has");
         }
         Ok(())
     }
@@ -422,12 +424,12 @@ impl Encoder<'_> {
         }
     }
 
-    fn source(&self, name: FieldName, src: &Src) -> Result<u64, super::EncodeError> {
+    fn source(&mut self, name: FieldName, src: &Src) -> Result<u64, super::EncodeError> {
         let opcode = self.data.opcode;
         let value = match src.operand {
             SrcOperand::Place(Place::Relative { offset, .. }) => 1 << 11 | self.relative_bits(name, offset, false)?,
             SrcOperand::ConstRelative(offset) => 1 << 11 | self.relative_bits(name, offset, true)?,
-            SrcOperand::Place(place) => self.number(&place, name)? | Self::has_last(src) << 10,
+            SrcOperand::Place(place) => self.number(&place, src.class, name)? | Self::has_last(src) << 10,
             SrcOperand::Const(word) => 2 << 11 | self.const_bits(name, word)?,
             SrcOperand::Immediate(bits) if takes_flut_immediates(opcode) => match flut_index(bits, src.class.half) {
                 Some(index) => 5 << 11 | u64::from(src.class.half) << 10 | u64::from(index),
@@ -449,11 +451,11 @@ impl Encoder<'_> {
         Ok(value | u64::from(negated) << 14 | u64::from(src.mods.contains(Mods::ABS)) << 15)
     }
 
-    fn source3(&self, name: FieldName, src: &Src, immediates: bool) -> Result<u64, super::EncodeError> {
+    fn source3(&mut self, name: FieldName, src: &Src, immediates: bool) -> Result<u64, super::EncodeError> {
         Ok(match src.operand {
             SrcOperand::Place(Place::Relative { offset, .. }) => 1 << 11 | self.relative_bits(name, offset, false)?,
             SrcOperand::ConstRelative(offset) => 1 << 11 | self.relative_bits(name, offset, true)?,
-            SrcOperand::Place(place) => self.number(&place, name)? | Self::has_last(src) << 10,
+            SrcOperand::Place(place) => self.number(&place, src.class, name)? | Self::has_last(src) << 10,
             SrcOperand::Immediate(bits) if immediates && bits < 1 << 12 => 1 << 12 | u64::from(bits),
             SrcOperand::Immediate(_) if immediates => {
                 return self.fail(name, "the immediate does not fit twelve bits");

@@ -141,6 +141,9 @@ impl Decoder {
                 self.push_address1();
             }
             O::Ldib | O::Stib | O::Resinfo if self.encoding.name.ends_with(".b") => self.resource(&mut attrs, loaded),
+            O::Resinfo if self.generation >= Generation::A6xx => {
+                return self.lacks("descriptors of another generation");
+            }
             O::Ldib | O::Ldgb | O::Stib | O::Stgb | O::Resinfo => self.old_resource(&mut attrs, loaded),
             O::Getspid | O::Getwid | O::Getfiberid => {
                 self.dst(dst, half, WriteMask::SCALAR);
@@ -317,7 +320,7 @@ impl Encoder<'_> {
             }
             O::Stl | O::Stp | O::Stlw => {
                 self.register(FieldName::Src1, 0)?;
-                self.register(FieldName::Src2, 1)?;
+                self.data(FieldName::Src2, 1)?;
                 self.put_signed(FieldName::Offset, attrs.offset.into())?;
                 self.size(FieldName::Size, self.immediate(FieldName::Size, 2)?)
             }
@@ -334,7 +337,7 @@ impl Encoder<'_> {
                 }
                 let a1 = if self.flag(InstrFlags::A1EN) { WITH_A1 } else { 0 };
                 self.put(FieldName::ConstWord, word | a1)?;
-                self.register(FieldName::Src1, 1)?;
+                self.data(FieldName::Src1, 1)?;
                 self.components(&attrs)
             }
             O::Ldc => {
@@ -391,7 +394,7 @@ impl Encoder<'_> {
                 self.shape(&attrs)?;
                 self.components(&attrs)?;
                 self.register_or(FieldName::Resource, 0)?;
-                self.register(FieldName::Src1, 1)?;
+                self.data(FieldName::Src1, 1)?;
                 self.register_or(FieldName::Src2, 2)?;
                 self.register_or(FieldName::Src3, 3)
             }

@@ -9,9 +9,9 @@ mod memory;
 mod texture;
 
 use super::NotAnInstruction;
-use super::field::{FieldName, Kind};
+use super::field::{FieldName, Half, Kind};
 use super::table::{Encoding, Table};
-use super::widths::Said;
+use super::widths::{OtherWidth, Said};
 use crate::ir3::opcode::Numeric;
 use crate::ir3::{
     Attrs, Category, Dst, InstrData, InstrFlags, Mods, Opcode, OperandFlags, PhysReg, Place, RegClass, RegFile, Src,
@@ -94,21 +94,6 @@ const FLAGS: [(FieldName, InstrFlags); 7] = [
 /// # Errors
 /// If it is no instruction of the generation, or ir3 does not have it.
 pub fn decode(generation: Generation, word: u64) -> Result<Decoded, DecodeError> {
-    let decoded = read(generation, word)?;
-    // Operands that no instruction of ir3 has (a predicate as coordinates, widths that differ) would come back as
-    // others.
-    match encode(generation, &decoded.data, decoded.distance) {
-        Ok(back) if back != word && read(generation, back).as_ref() != Ok(&decoded) => Err(DecodeError::NoAttribute {
-            word,
-            name: super::mnemonic(generation, word).unwrap_or_default(),
-            what: "such operands",
-        }),
-        _ => Ok(decoded),
-    }
-}
-
-/// Reads the fields of a word.
-fn read(generation: Generation, word: u64) -> Result<Decoded, DecodeError> {
     let Some(encoding) = Table::of(generation).find(word) else {
         return Err(NotAnInstruction::Unknown { word, generation }.into());
     };
@@ -132,7 +117,8 @@ fn read(generation: Generation, word: u64) -> Result<Decoded, DecodeError> {
     Ok(Decoded { data: decoder.data, distance })
 }
 
-/// Encodes an instruction, with the distance of its branch in words.
+/// Encodes an instruction, with the distance of its branch in words. What it returns is decoded as the same instruction,
+/// as far as a word says it.
 ///
 /// # Errors
 /// If the generation does not have it, or an operand does not fit its field.
@@ -140,12 +126,21 @@ pub fn encode(generation: Generation, data: &InstrData, distance: Option<i32>) -
     let opcode = if data.opcode == Opcode::Demote { Opcode::Kill } else { data.opcode };
     let mut error = EncodeError::NoEncoding { opcode: data.opcode, generation };
     for encoding in Table::of(generation).of_opcode(opcode) {
-        let mut encoder =
-            Encoder { encoding, word: encoding.template, generation, data, distance, said: Said::default() };
+        let mut encoder = Encoder {
+            encoding,
+            word: encoding.template,
+            generation,
+            data,
+            distance,
+            said: Said::default(),
+            registers: SmallVec::new(),
+        };
         match encoder.run() {
             Ok(()) if encoding.matches(encoder.word) => return Ok(encoder.word),
             Ok(()) => {}
-            Err(this) => error = this,
+            // The form that the instruction has says more about it than another one.
+            Err(this) if !encoder.is_other_form() || matches!(error, EncodeError::NoEncoding { .. }) => error = this,
+            Err(_) => {}
         }
     }
     Err(error)
@@ -271,6 +266,11 @@ fn class(number: u64, half: bool) -> RegClass {
     RegClass { file, half }
 }
 
+/// Returns true if the registers of a file are full or half registers.
+fn says_width(file: RegFile) -> bool {
+    !matches!(file, RegFile::Address | RegFile::Predicate)
+}
+
 /// The modifier that `(neg)` is.
 fn negation(opcode: Opcode) -> Mods {
     if opcode.info().numeric == Numeric::Bits { Mods::NOT } else { Mods::NEG }
@@ -283,6 +283,17 @@ struct Encoder<'a> {
     data: &'a InstrData,
     distance: Option<i32>,
     said: Said,
+    registers: SmallVec<[WrittenRegister; 5]>,
+}
+
+/// A register in the word.
+struct WrittenRegister {
+    field: FieldName,
+    number: u64,
+    /// The class that the instruction says.
+    class: RegClass,
+    /// Which width of the word it has; `None` if the mode of a texture instruction says it.
+    half: Option<Half>,
 }
 
 type EncodeResult = Result<(), EncodeError>;
@@ -320,12 +331,38 @@ impl Encoder<'_> {
         self.word |= 1 << bit;
     }
 
+    /// Returns true if the encoding is that of instructions with other descriptors.
+    fn is_other_form(&self) -> bool {
+        match self.data.opcode.category() {
+            Category::Texture => {
+                let mode = self.encoding.field(FieldName::Mode).map(|field| field.kind);
+                let by_mode = matches!(mode, Some(Kind::TextureMode { .. }));
+                self.data.opcode != Opcode::Tcinv
+                    && by_mode != (self.flag(InstrFlags::S2EN) || self.flag(InstrFlags::BINDLESS))
+            }
+            _ if self.data.opcode == Opcode::Resinfo => {
+                self.encoding.name.ends_with(".b") != (self.generation >= Generation::A6xx)
+            }
+            _ => false,
+        }
+    }
+
     fn run(&mut self) -> EncodeResult {
         let data = self.data;
+        if self.is_other_form() {
+            return self.fail(FieldName::Mode, "another way to find the descriptors");
+        }
         for (name, flag) in FLAGS {
             self.put(name, data.flags.contains(flag).into())?;
         }
-        match data.opcode.category() {
+        let category = data.opcode.category();
+        if data.nop > 0 && !matches!(category, Category::Alu2 | Category::Alu3 | Category::Sfu) {
+            return self.fail(FieldName::RepeatOrNop, "it has no nops");
+        }
+        if data.repeat > 0 && matches!(category, Category::Texture | Category::Memory | Category::Barrier) {
+            return self.fail(FieldName::Repeat, "it cannot be repeated");
+        }
+        match category {
             Category::Flow => self.flow()?,
             Category::Move => self.move_()?,
             Category::Alu2 | Category::Alu3 | Category::Sfu => self.alu()?,
@@ -336,7 +373,40 @@ impl Encoder<'_> {
         }
         match self.encoding.widths.set(self.word, self.said, true) {
             Ok(word) => self.word = word,
-            Err(_) => return self.fail(FieldName::Full, "registers of widths that it cannot have together"),
+            Err(OtherWidth::Src) => {
+                return self.fail(FieldName::Src1, "a source of another width than the instruction");
+            }
+            Err(OtherWidth::Dst) => {
+                return self.fail(FieldName::Dst, "a destination of another width than the instruction");
+            }
+        }
+        self.classes()
+    }
+
+    /// Checks that the classes of the registers are those that the word says.
+    fn classes(&self) -> EncodeResult {
+        for &WrittenRegister { field, number, class: said, half } in &self.registers {
+            let half = match half {
+                Some(Half::Dst) => self.encoding.widths.dst_half(self.word),
+                Some(Half::Src) => self.encoding.widths.src_half(self.word),
+                Some(Half::Never) => false,
+                None => said.half,
+            };
+            let is = class(number, half);
+            if is.file != said.file {
+                return self.fail(field, "a register of another file than its number says");
+            }
+            if is.half != said.half && says_width(is.file) {
+                return self.fail(field, "a register of another width than the field");
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes the width of the sources.
+    fn src_width(&mut self, name: FieldName, class: RegClass) -> EncodeResult {
+        if says_width(class.file) && self.said.src.replace(class.half).is_some_and(|half| half != class.half) {
+            return self.fail(name, "a source of another width than the one before");
         }
         Ok(())
     }
@@ -349,9 +419,21 @@ impl Encoder<'_> {
     }
 
     /// The number of a register that is addressed directly.
-    fn number(&self, place: &Place, field: FieldName) -> Result<u64, EncodeError> {
+    fn number(&mut self, place: &Place, class: RegClass, field: FieldName) -> Result<u64, EncodeError> {
         match place {
-            Place::Reg(reg) if reg.0 < 256 => Ok(reg.0.into()),
+            Place::Reg(reg) if reg.0 < 256 => {
+                let half = match self.encoding.field(field).map(|field| field.kind) {
+                    Some(Kind::Register(half)) => Some(half),
+                    Some(Kind::MoveDst { .. }) => Some(Half::Dst),
+                    Some(
+                        Kind::MoveSrc { .. } | Kind::Source { .. } | Kind::Source3 { .. } | Kind::SourceMiddle { .. },
+                    ) => Some(Half::Src),
+                    Some(Kind::RegisterOr { .. } | Kind::RegisterOrMode { .. }) => Some(Half::Never),
+                    _ => None,
+                };
+                self.registers.push(WrittenRegister { field, number: reg.0.into(), class, half });
+                Ok(reg.0.into())
+            }
             Place::Reg(_) => self.fail(field, "a register number above r63.w"),
             _ => self.fail(field, "no register"),
         }
@@ -360,8 +442,10 @@ impl Encoder<'_> {
     fn register(&mut self, name: FieldName, index: usize) -> Result<Src, EncodeError> {
         let src = self.src(index, name)?;
         match src.place() {
+            Some(_) if !says_width(src.class.file) => self.fail(name, "a predicate or an address register"),
+            Some(_) if !src.mods.is_empty() => self.fail(name, "a modifier that it cannot have"),
             Some(place) => {
-                let number = self.number(place, name)?;
+                let number = self.number(place, src.class, name)?;
                 self.put(name, number)?;
                 Ok(src)
             }
@@ -369,10 +453,24 @@ impl Encoder<'_> {
         }
     }
 
+    /// A register of the data of a memory instruction: as wide as the type, whether its text says so or not.
+    fn data(&mut self, name: FieldName, index: usize) -> EncodeResult {
+        self.register(name, index)?;
+        self.has_width(name, Half::Src);
+        Ok(())
+    }
+
+    fn has_width(&mut self, name: FieldName, half: Half) {
+        self.registers.iter_mut().filter(|register| register.field == name).for_each(|it| it.half = Some(half));
+    }
+
     fn dst(&mut self, name: FieldName, index: usize) -> Result<Dst, EncodeError> {
         match self.data.dsts.get(index) {
             Some(dst) => {
-                let number = self.number(&dst.place, name)?;
+                let number = self.number(&dst.place, dst.class, name)?;
+                if self.data.opcode.category() == Category::Memory && !self.data.opcode.is_atomic() {
+                    self.has_width(name, Half::Dst);
+                }
                 self.put(name, number)?;
                 Ok(*dst)
             }

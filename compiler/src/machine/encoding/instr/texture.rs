@@ -2,7 +2,7 @@
 
 use super::alu::{TYPES, number_of};
 use super::{DecodeResult, Decoder, EncodeResult, Encoder};
-use crate::ir3::{Attrs, InstrFlags, Opcode, PhysReg, Place, RegFile, Src, SrcOperand, TextureAttrs, WriteMask};
+use crate::ir3::{Attrs, InstrFlags, Opcode, Src, TextureAttrs, WriteMask};
 use crate::machine::encoding::field::{Field, FieldName, Kind};
 use crate::machine::encoding::print::is_bindless;
 use crate::target::Generation;
@@ -159,9 +159,6 @@ impl Encoder<'_> {
         let Some(attrs) = data.texture() else { return self.fail(FieldName::Type, "its attributes are not known") };
         let by_mode =
             matches!(self.encoding.field(FieldName::Mode), Some(Field { kind: Kind::TextureMode { .. }, .. }));
-        if by_mode != (self.flag(InstrFlags::S2EN) || self.flag(InstrFlags::BINDLESS)) {
-            return self.fail(FieldName::Mode, "another way to find the descriptors");
-        }
         for (name, flag) in FLAGS {
             let set = u64::from(self.flag(flag));
             self.put(name, set)?;
@@ -195,7 +192,7 @@ impl Encoder<'_> {
         let mut next = usize::from(self.flag(InstrFlags::S2EN));
         if self.encoding.prints(FieldName::Src1) {
             let src = self.register(FieldName::Src1, next)?;
-            self.said.src = Some(src.class.half);
+            self.src_width(FieldName::Src1, src.class)?;
             next += 1;
         }
         match self.encoding.field(FieldName::Src2).map(|field| field.kind) {
@@ -212,13 +209,18 @@ impl Encoder<'_> {
             }
             _ => {}
         }
+        if data.opcode == Opcode::BrcstActive {
+            let kept = self.src(next, FieldName::Dst)?;
+            if data.dsts.first().map(|dst| &dst.place) != kept.place() {
+                return self.fail(FieldName::Dst, "other registers than those of the value that stays");
+            }
+        }
         if by_mode { self.mode(attrs) } else { self.indices(attrs) }
     }
 
     fn second(&mut self, index: usize) -> EncodeResult {
         let src = self.register(FieldName::Src2, index)?;
-        self.said.src = Some(src.class.half);
-        Ok(())
+        self.src_width(FieldName::Src2, src.class)
     }
 
     fn indices(&mut self, attrs: &TextureAttrs) -> EncodeResult {
@@ -263,12 +265,11 @@ impl Encoder<'_> {
         let (sampler, texture) = (index(sampler, attrs.sampler), index(texture, attrs.texture));
         let value = match (mode, self.generation) {
             (0..=5, _) => {
-                let src = self.src(0, FieldName::Descriptor)?;
-                let place = match src.operand {
-                    SrcOperand::Place(place) if src.class.file != RegFile::Predicate => place,
-                    _ => Place::Reg(PhysReg::INVALID),
-                };
-                self.number(&place, FieldName::Descriptor)?
+                let src = self.register(FieldName::Descriptor, 0)?;
+                if src.class.half == is_bindless(mode) {
+                    return self.fail(FieldName::Descriptor, "a register of another width than the mode says");
+                }
+                return Ok(());
             }
             (7, Generation::A7xx) => texture,
             (7, Generation::A6xx) => sampler,

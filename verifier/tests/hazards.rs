@@ -38,10 +38,10 @@ fn mesas_final_programs_have_no_hazards() {
     let (mut programs, mut instructions, mut known, mut found) = (0, 0, 0, Vec::new());
     // A sample: `ir3-equiv hazards` takes all of them.
     for path in paths.iter().step_by(7) {
-        for FinalProgram { name, code, divergence, branch_stack, target, .. } in
+        for FinalProgram { name, code, facts, target, .. } in
             finals(path, Some(target(path))).unwrap()
         {
-            let report = hazards::check(&code, &divergence, branch_stack, &target).unwrap();
+            let report = hazards::check(&code, &facts, &target).unwrap();
             programs += 1;
             instructions += report.instructions;
             for hazard in report.hazards {

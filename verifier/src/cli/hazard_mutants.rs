@@ -19,8 +19,8 @@ pub struct HazardMutants {
     #[arg(required_unless_present = "generated", value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Generated programs, compiled by the project's backend, beside them.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = values::count::<u64>())]
-    generated: u64,
+    #[arg(long, value_name = "N", value_parser = values::count::<u64>())]
+    generated: Option<u64>,
     /// Changed programs.
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = values::count::<u64>())]
     mutants: u64,
@@ -80,7 +80,7 @@ impl HazardMutants {
             programs.extend(finals(&path, self.gpu.given())?);
         }
         let target = self.gpu.given().unwrap_or_default();
-        programs.extend((0..self.generated).filter_map(|number| generated_final(hash(&[self.seed, number, 1]), &target)));
+        programs.extend((0..self.generated.unwrap_or(0)).filter_map(|number| generated_final(hash(&[self.seed, number, 1]), &target)));
         if programs.is_empty() {
             return Ok(Exit::Nothing);
         }

@@ -11,7 +11,7 @@ use crate::programs::mesa::log::{Log, Section, SectionKind};
 use crate::prove::hazards::Facts;
 use crate::semantics::machine::arrays::{ArrayBases, Side};
 use ir3_compiler::compilation::compile;
-use ir3_compiler::ir3::{BlockData, Category, InstrData, OperandFlags, Place, Program, text};
+use ir3_compiler::ir3::{BlockData, Category, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, text};
 use ir3_compiler::machine::{Code, Ip, encoding, listing};
 use ir3_compiler::pipeline::{self, Options};
 use ir3_compiler::target::Target;
@@ -67,15 +67,16 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
             let target = target_of(&path, &log, gpu)?;
             let mut all: Vec<FinalProgram> = Vec::new();
             let statistics = log.statistics();
-            // The last section before register allocation.
-            let (mut last, mut unallocated) = (None, None);
+            // The sections before register allocation.
+            let (mut unallocated, mut allocated): (Vec<&Section>, bool) = (Vec::new(), false);
             for section in &log.sections {
                 match &section.kind {
-                    SectionKind::Ir3After { pass } if pass == "register allocation" => unallocated = last,
+                    SectionKind::NirFinal { .. } => (unallocated, allocated) = (Vec::new(), false),
+                    SectionKind::Ir3After { pass } if pass == "register allocation" => allocated = true,
                     SectionKind::Ir3After { pass } if pass == "ir3_legalize" => {
                         let at = |line: u32, column: u32| section.place(line, column);
                         let mut program = read(&path, &section.text, name.clone(), &at, target)?;
-                        program.facts.arrays = array_bases(&program, unallocated);
+                        program.facts.arrays = array_bases(&program, &unallocated);
                         let waves = statistics.get(all.len()).and_then(|statistics| statistics.waves);
                         program.facts.branch_stack = waves.map(|waves| waves.branchstack);
                         all.push(program);
@@ -85,9 +86,9 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
                             program.typed = typed(&program.code, &section.text, &target);
                         }
                     }
+                    SectionKind::Ir3After { .. } if !allocated => unallocated.push(section),
                     _ => {}
                 }
-                last = Some(section);
             }
             if all.len() > 1 {
                 all.iter_mut().enumerate().for_each(|(i, program)| program.name += &format!("#{i}"));
@@ -127,7 +128,7 @@ fn read(
 
 /// Finds where the arrays of relative accesses start: allocation adds the first register to the offset that the same
 /// instruction (its serial number is printed) has before.
-fn array_bases(program: &FinalProgram, unallocated: Option<&Section>) -> ArrayBases {
+fn array_bases(program: &FinalProgram, unallocated: &[&Section]) -> ArrayBases {
     let mut bases = ArrayBases::default();
     let instrs = program.program.layout.iter().flat_map(|&block| &program.program.blocks[block].instrs);
     let instrs = instrs.filter(|&&instr| !program.program.instrs[instr].opcode.is_meta());
@@ -142,7 +143,11 @@ fn array_bases(program: &FinalProgram, unallocated: Option<&Section>) -> ArrayBa
         })
         .filter(|(.., places)| !places.is_empty())
         .collect();
-    let before = unallocated.filter(|_| !relative.is_empty()).and_then(|section| text::read(&section.text).ok());
+    if relative.is_empty() {
+        return bases;
+    }
+    // The last one that is understood.
+    let before = unallocated.iter().rev().find_map(|section| text::read(&section.text).ok());
     let Some(before) = before else { return bases };
     let by_serial: FxHashMap<u32, &InstrData> =
         before.iter_instrs().map(|(_, instr)| (before.serials[instr], &before.instrs[instr])).collect();
@@ -178,10 +183,12 @@ fn relative_places(program: &Program, data: &InstrData, side: Side) -> SmallVec<
 }
 
 /// The code with the memory accesses of its assembly; `None` if that is not the same code, or ir3 has not all of it.
+/// What is fetched before the start has no type anywhere: its registers are arbitrary ones.
 fn typed(code: &Code, assembly: &str, target: &Target) -> Option<Code> {
     let lines: String = assembly.lines().filter(|line| !line.starts_with('@')).flat_map(|line| [line, "\n"]).collect();
     let words = listing::assemble(target.generation, &lines).ok()?;
     let mut typed = code.clone();
+    typed.interface.prefetches.clear();
     if words.len() < code.instrs.len() {
         return None;
     }
@@ -191,8 +198,14 @@ fn typed(code: &Code, assembly: &str, target: &Target) -> Option<Code> {
         if decoded.data.opcode != instr.data.opcode || target != instr.target.map(|to| i64::from(to.as_u32())) {
             return None;
         }
-        if matches!(instr.data.opcode.category(), Category::Memory | Category::Texture) {
-            instr.data = decoded.data;
+        match instr.data.opcode.category() {
+            Category::Memory | Category::Texture | Category::Barrier => instr.data = decoded.data,
+            // It computes nothing, and takes a slot.
+            _ if instr.data.dsts.first().is_some_and(|dst| dst.place.reg() == Some(PhysReg::INVALID)) => {
+                let flags = instr.data.flags;
+                instr.data = InstrData { flags, ..InstrData::new(Opcode::Nop) };
+            }
+            _ => {}
         }
     }
     Some(typed)

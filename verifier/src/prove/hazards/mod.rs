@@ -21,9 +21,8 @@
 //! *Soundness.* The states are a fixed point from nothing outstanding at the start of the program (but texture
 //! samples that the driver prefetches), so each contains all that is outstanding on any path. A program without a
 //! hazard in any state has none in any run, if the rules are those of the machine, and with these assumptions: relative
-//! accesses stay in their arrays, where it is known how large these are (`semantics::machine::arrays`), and the preamble
-//! writes no array of constants. The order of the wave's blocks is the one that Mesa assumes. Which branches are uniform
-//! is derived (`uniform`).
+//! accesses stay in their arrays, where it is known how large these are (`semantics::machine::arrays`). The order of the
+//! wave's blocks is the one that Mesa assumes. Which branches are uniform is derived (`uniform`).
 //!
 //! Nothing is taken from the compiler's own analyses, which the checker is there to check.
 

@@ -171,6 +171,36 @@ fn barriers_and_the_preamble_wait_for_memory() {
 }
 
 #[test]
+fn waves_without_the_preamble_go_on_after_it() {
+    let program = |to: &str| {
+        let list: [(&[&str], &str); 5] = [
+            (&[&format!("shps target={to}")], &format!("block1, {to}")),
+            (&["nop"], "block2"),
+            (&["(sy)(ss)shpe"], "block3"),
+            (&["nop"], "block4"),
+            (&["end"], ""),
+        ];
+        report(&blocks(&list), "a660").hazards.iter().map(|hazard| (hazard.kind, hazard.at.as_u32())).collect::<Vec<_>>()
+    };
+    assert_eq!(program("block3"), []);
+    assert_eq!(program("block2"), [(HazardKind::PreambleTarget, 0)]);
+    assert_eq!(program("block4"), [(HazardKind::PreambleTarget, 0)]);
+}
+
+#[test]
+fn the_early_preamble_marks_what_it_moves_to_a1() {
+    let program = |source: &str| {
+        let address = format!("mov.u16u16 hr61.y, {source}");
+        let body = [&address[..], "(sy)(ss)shpe"];
+        let list: [(&[&str], &str); 3] =
+            [(&["shps target=block2"], "block1, block2"), (&body, "block2"), (&["end"], "")];
+        report(&blocks(&list), "a750").hazards.iter().map(|hazard| hazard.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(program("(r)imm[0.000000,4,0x4]"), []);
+    assert_eq!(program("imm[0.000000,4,0x4]"), [HazardKind::AddressMark]);
+}
+
+#[test]
 fn releases_are_final() {
     let address = "mov.s16s16 hr61.x, hr8.x";
     let last = "(ul)mov.f32f32 r2.x, c<a0.x + 4>, hr61.x";
@@ -292,7 +322,7 @@ fn the_early_preamble_waits_for_a1_with_ss() {
             let user = format!("{ss}ldc.k.8.base0 imm[0.000000,1,0x1], imm[0.000000,0,0x0], hr61.y");
             let wait = if ss.is_empty() { nops.to_owned() } else { "(ss)nop".to_owned() };
             let body =
-                ["mov.u16u16 hr61.y, imm[0.000000,4,0x4]", &wait, user.trim_start_matches("(ss)"), "(sy)(ss)shpe"];
+                ["mov.u16u16 hr61.y, (r)imm[0.000000,4,0x4]", &wait, user.trim_start_matches("(ss)"), "(sy)(ss)shpe"];
             blocks(&[(&["shps target=block2"], "block1, block2 (con)"), (&body, "block2"), (&["end"], "")])
         };
         program(ss)
@@ -349,11 +379,12 @@ fn branches_are_uniform_where_all_lanes_compute_the_same() {
     assert!(!uniform(&["mov.u32u32 r0.x, c1.x", "add.s r0.x, r0.x, r1.x"], "r0.x"));
     assert!(!uniform(&["mov.u32u32 r0.x, c1.x", "add.s hr0.y, hr2.x, hr2.y"], "r0.x"));
     assert!(uniform(&["add.s r0.x, sr48.x, c1.x", "rcp r0.y, r0.x"], "r0.y"));
-    // Loads of one address, but not from the memory of a lane; results that are a lane's own.
-    let load = |opcode: &str| format!("{opcode} r0.x, r1.x, imm[0.000000,0,0x0], imm[0.000000,1,0x1]");
-    for (opcode, same) in [("ldl", true), ("ldp", false)] {
-        assert_eq!(uniform(&["mov.u32u32 r1.x, c1.x", &load(opcode)], "r0.x"), same, "{opcode}");
-        assert!(!uniform(&[&load(opcode)], "r0.x"));
+    // Loads of one address from what is only read; results that are a lane's own.
+    let constant = "ldc r0.x, imm[0.000000,0,0x0], r1.x";
+    let shared = "ldl r0.x, r1.x, imm[0.000000,0,0x0], imm[0.000000,1,0x1]";
+    for (load, same) in [(constant, true), (shared, false)] {
+        assert_eq!(uniform(&["mov.u32u32 r1.x, c1.x", load], "r0.x"), same, "{load}");
+        assert!(!uniform(&[load], "r0.x"));
     }
     assert!(!uniform(&["getfiberid r0.x"], "r0.x"));
     assert!(!uniform(&["mov.u32u32 r1.x, c1.x", "flat.b r0.x, imm[0.000000,1,0x1], r1.x"], "r0.x"));

@@ -20,7 +20,7 @@
 use super::HazardError;
 use super::flow::{BlockIndex, Flow};
 use super::state::Mask;
-use crate::semantics::machine::rules::{self, Unit};
+use crate::semantics::machine::rules::Unit;
 use crate::semantics::machine::steps::{Bits, Step, Steps};
 use crate::semantics::machine::units::{self, A1_BIT, OTHER_WORD, SHARED_WORD, WORDS};
 use cranelift_entity::EntityRef;
@@ -222,9 +222,9 @@ fn predicated(code: &Code) -> Vec<bool> {
 
 /// Returns true if the result may differ between lanes whose operands are the same.
 ///
-/// Loads are taken to give the same to all lanes that give the same address, as nir's divergence analysis has it
-/// (`visit_intrinsic`, nir_divergence_analysis.c); scratch memory is each lane's own. What computes derivatives reads
-/// other lanes.
+/// While another wave writes, loads of one address may give different lanes what was there before and after, so Mesa has
+/// all loads of what may be written as divergent (`nir_divergence_uniform_load_tears`). Uniform buffers and textures are
+/// only read. What computes derivatives reads other lanes.
 fn is_own(data: &InstrData, step: &Step) -> bool {
     use Opcode::*;
     let opcode = data.opcode;
@@ -235,10 +235,7 @@ fn is_own(data: &InstrData, step: &Step) -> bool {
             opcode,
             Isam | Isaml | Isamm | Saml | Getsize | Getbuf | Getinfo | Gather4r | Gather4g | Gather4b | Gather4a
         ),
-        Unit::Memory => {
-            matches!(opcode, Ldg | LdgA | Ldl | Ldlw | Ldib | Ldgb | Ldc | Resinfo)
-                && !rules::result_replaces_third(opcode)
-        }
+        Unit::Memory => matches!(opcode, Ldc | Resinfo),
         Unit::Barrier | Unit::Flow => true,
     };
     !same

@@ -8,7 +8,7 @@ use crate::semantics::machine::rules::{self, ConstWrite, FAR, NEAR, SourceWait, 
 use crate::semantics::machine::steps::{Bits, Operand, Step, Steps};
 use crate::semantics::machine::units::{A1_BIT, OTHER_WORD, SHARED_WORD, TIMES, WORDS};
 use cranelift_entity::EntityRef;
-use ir3_compiler::ir3::{InstrFlags, Opcode, RegFile};
+use ir3_compiler::ir3::{InstrFlags, Opcode, OperandFlags, RegFile};
 use ir3_compiler::machine::{Code, Ip};
 use ir3_compiler::target::Target;
 use rustc_hash::FxHashSet;
@@ -373,8 +373,12 @@ impl Walk<'_> {
     }
 }
 
+fn is_a1(of: &Bits) -> bool {
+    usize::from(of.word) == OTHER_WORD && of.bits & A1_BIT != 0
+}
+
 /// Checks what must directly follow an instruction in the code: nops after predication on some GPUs, an `(ss)` after
-/// `resinfo`.
+/// `resinfo`; the mark of a source in an early preamble; and where waves go on that do not run the preamble.
 pub fn positional(code: &Code, steps: &Steps, target: &Target, hazards: &mut Vec<Hazard>) {
     let mut open = false;
     for (at, step) in steps.steps.iter().enumerate() {
@@ -386,6 +390,20 @@ pub fn positional(code: &Code, steps: &Steps, target: &Target, hazards: &mut Vec
             Opcode::Prede => {
                 open = false;
                 if target.quirks.prede_nop { rules::AFTER_PREDE } else { 0 }
+            }
+            Opcode::Shps => {
+                let after = steps.steps.iter().position(|step| step.opcode == Opcode::Shpe).map(|end| Ip::new(end + 1));
+                if code.instrs[Ip::new(at)].target != after {
+                    hazards.push(Hazard::new(at, HazardKind::PreambleTarget));
+                }
+                0
+            }
+            _ if step.early_a1 && steps.bits(&step.write_bits).iter().any(is_a1) => {
+                let source = code.instrs[Ip::new(at)].data.srcs.first();
+                if !source.is_some_and(|source| source.flags.contains(OperandFlags::R)) {
+                    hazards.push(Hazard::new(at, HazardKind::AddressMark));
+                }
+                0
             }
             Opcode::Resinfo if !step.writes.is_empty() => {
                 if !steps.steps.get(at + 1).is_some_and(|next| next.ss) {

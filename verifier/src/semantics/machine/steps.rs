@@ -165,9 +165,10 @@ impl Steps {
                     reads_written_consts |= written.is_some_and(|words| words.any(*word, mask.span() as u16));
                     continue;
                 }
-                // Arrays of constants are none of the words that the preamble writes.
+                // It may read any word.
                 SrcOperand::ConstRelative(_) => {
                     reads_consts = true;
+                    reads_written_consts |= self.preamble_writes.is_some();
                     continue;
                 }
                 SrcOperand::Immediate(_) | SrcOperand::Undef => continue,

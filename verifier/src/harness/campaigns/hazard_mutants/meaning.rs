@@ -6,7 +6,7 @@
 //! and nothing of the hazard checker or of the machine, takes part.
 
 use super::needed::{Paths, Span};
-use ir3_compiler::ir3::{Category, InstrData, Opcode, Place};
+use ir3_compiler::ir3::{Category, InstrData, Opcode, Place, SrcOperand};
 
 /// Words of a set of half registers of all files.
 const WORDS: usize = 11;
@@ -30,6 +30,8 @@ fn each(spans: &[Span], mut visit: impl FnMut(usize, u64)) {
     const FIRST: [u32; 5] = [0, 384, 576, 640, 644];
     for &(file, from, to) in spans {
         for unit in from..to {
+            // Predicates and addresses have the numbers of their registers.
+            let unit = if file >= 3 { unit % 4 } else { unit };
             let unit = (FIRST[usize::from(file)] + unit) as usize;
             visit(unit / 64, 1 << (unit % 64));
         }
@@ -39,6 +41,8 @@ fn each(spans: &[Span], mut visit: impl FnMut(usize, u64)) {
 /// What later instructions need, at each position.
 pub struct Meaning<'a> {
     paths: &'a Paths<'a>,
+    /// True for instructions that do more than to write registers.
+    effects: Vec<bool>,
     /// The registers at the start of each instruction that something with an effect depends on.
     live: Vec<Registers>,
 }
@@ -47,7 +51,8 @@ impl<'a> Meaning<'a> {
     /// Finds what is live. What only dead instructions read is dead.
     pub fn new(paths: &'a Paths<'a>) -> Self {
         let count = paths.next.len();
-        let mut this = Self { paths, live: vec![[0; WORDS]; count] };
+        let effects = (0..count).map(|at| has_effect(paths, at)).collect();
+        let mut this = Self { paths, effects, live: vec![[0; WORDS]; count] };
         let predicated = this.predicated();
         loop {
             let mut changed = false;
@@ -59,7 +64,7 @@ impl<'a> Meaning<'a> {
                 if kills {
                     remove(&mut live, &writes);
                 }
-                if has_effect(paths.data(at)) || meets(&after, &writes) {
+                if this.effects[at] || meets(&after, &writes) {
                     paths.reads(at).iter().for_each(|(_, _, spans, _)| add(&mut live, spans));
                 }
                 changed |= live != this.live[at];
@@ -95,14 +100,14 @@ impl<'a> Meaning<'a> {
 
     /// Returns true if it matters that a branch skips an instruction, its target.
     pub fn skip_matters(&self, branch: usize, at: usize) -> bool {
-        let needed = has_effect(self.paths.data(at)) || meets(&self.after(at), &self.paths.written(at));
+        let needed = self.effects[at] || meets(&self.after(at), &self.paths.written(at));
         needed && !self.computes_again(branch, at)
     }
 
     /// Returns true if it matters that a branch executes the instruction before its target, too.
     pub fn extra_matters(&self, branch: usize, at: usize) -> bool {
         let live = self.live.get(at + 1).copied().unwrap_or_default();
-        let needed = has_effect(self.paths.data(at)) || meets(&live, &self.paths.written(at));
+        let needed = self.effects[at] || meets(&live, &self.paths.written(at));
         needed && !self.computes_again(branch, at)
     }
 
@@ -110,7 +115,7 @@ impl<'a> Meaning<'a> {
     pub fn last_matters(&self, at: usize) -> bool {
         let live = self.after(at);
         let lost = self.paths.writes(at).into_iter().filter_map(|(.., spans, _)| spans.last().copied());
-        has_effect(self.paths.data(at)) || lost.into_iter().any(|span| meets(&live, &[span]))
+        self.effects[at] || lost.into_iter().any(|span| meets(&live, &[span]))
     }
 
     /// Returns true if an instruction always runs before a branch, and computes the same again after it: nothing in
@@ -124,7 +129,7 @@ impl<'a> Meaning<'a> {
         let mut own = [0; WORDS];
         let writes = self.paths.written(at);
         self.paths.reads(at).iter().for_each(|(_, _, spans, _)| add(&mut own, spans));
-        if !computes || has_effect(data) || meets(&own, &writes) || self.reaches(0, branch, at, None) {
+        if !computes || self.effects[at] || meets(&own, &writes) || self.reaches(0, branch, at, None) {
             return false;
         }
         add(&mut own, &writes);
@@ -157,14 +162,31 @@ fn is_relative(place: &Place) -> bool {
 }
 
 /// Returns true if an instruction does more than to write registers.
-fn has_effect(data: &InstrData) -> bool {
+fn has_effect(paths: &Paths<'_>, at: usize) -> bool {
     use Opcode::{LdcK, LdgK, Nop, Stc, Stsc};
+    let data = paths.data(at);
     match data.opcode.category() {
         Category::Flow => data.opcode != Nop,
         Category::Barrier => true,
+        Category::Memory if data.opcode == Stc => is_read(paths, data),
         Category::Memory => {
-            data.dsts.is_empty() || data.opcode.is_atomic() || matches!(data.opcode, Stc | Stsc | LdcK | LdgK)
+            data.dsts.is_empty() || data.opcode.is_atomic() || matches!(data.opcode, Stsc | LdcK | LdgK)
         }
         _ => false,
     }
+}
+
+/// Returns true if an instruction reads one of the constants that another one writes.
+fn is_read(paths: &Paths<'_>, store: &InstrData) -> bool {
+    let [to, from, ..] = &store.srcs[..] else { return true };
+    let SrcOperand::Immediate(first) = to.operand else { return true };
+    let written = first..first + from.mask.span() as u32;
+    (0..paths.next.len()).flat_map(|at| &paths.data(at).srcs).any(|src| match src.operand {
+        SrcOperand::Const(word) => {
+            let read = u32::from(word)..u32::from(word) + src.mask.span() as u32;
+            read.start < written.end && written.start < read.end
+        }
+        SrcOperand::ConstRelative(_) => true,
+        _ => false,
+    })
 }

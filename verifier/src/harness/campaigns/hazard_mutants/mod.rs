@@ -196,7 +196,9 @@ impl Trial {
 /// Environments that the machine tries.
 const RUNS: u64 = 12;
 /// Instructions after which a run of the program without a change is given up.
-const FUEL: u64 = 20_000;
+const FUEL: u64 = 60_000;
+/// Instructions of all runs of the program without a change.
+const ALL_FUEL: u64 = 200_000;
 /// A changed program does not end if it executes so many times the instructions, and [`MORE_INSTRUCTIONS`].
 const MORE_TIMES: u64 = 16;
 const MORE_INSTRUCTIONS: u64 = 2_000;
@@ -286,14 +288,18 @@ fn lanes_wait_at(code: &Code, at: Ip, facts: &Facts) -> bool {
 fn differs(code: &Code, mutant: &Code, target: &Target) -> Result<bool, String> {
     let mut scratch = Scratch::new();
     let mut reason = None;
-    let mut ended = false;
+    let (mut ended, mut executed) = (false, 0);
     for seed in 0..RUNS {
+        if executed > ALL_FUEL {
+            break;
+        }
         let start = Start::Arbitrary(hash(&[seed, 7]) & !3 | seed & 3);
         let [before, after] = [code, mutant].map(|code| Machine::new(code, target, start));
         let before = before.map_err(|error| error.to_string())?;
         let after = after.map_err(|error| error.to_string())?;
         let env = Env::from_seed(hash(&[seed, 11]));
         let expected = before.run(&env, Completion::Latest, FUEL, &mut scratch);
+        executed += expected.executed;
         if expected.end != End::Finished {
             reason.get_or_insert_with(|| format!("{:?}", expected.end));
             continue;

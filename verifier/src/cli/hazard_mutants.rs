@@ -2,7 +2,7 @@
 
 use crate::{Exit, Failure, Format, Gpu, output, values};
 use clap::Args;
-use ir3_verifier::harness::campaigns::hazard_mutants::{MutantClass, Trial, trial};
+use ir3_verifier::harness::campaigns::hazard_mutants::{MutantClass, Runs, Trial, trial};
 use ir3_verifier::harness::report::{FinalProgram, finals, generated_final, instruction_text};
 use ir3_verifier::programs::mesa::input;
 use ir3_verifier::support::random::hash;
@@ -43,6 +43,8 @@ struct MutantCounts {
     checker: u64,
     /// Of the needed ones.
     machine: u64,
+    /// Of the needed ones, where some comparisons are inverted.
+    inverted: u64,
     /// Of the needed ones.
     refuted: u64,
     /// Programs that the machine ran.
@@ -57,7 +59,8 @@ impl MutantCounts {
         self.mutants += 1;
         self.needed += one(trial.needed);
         self.checker += one(trial.needed && trial.checker);
-        self.machine += one(trial.needed && trial.machine == Ok(true));
+        self.machine += one(trial.needed && trial.machine == Ok(Runs::Differ));
+        self.inverted += one(trial.needed && trial.machine == Ok(Runs::DifferInverted));
         self.refuted += one(trial.needed && trial.is_refuted());
         self.ran += one(trial.machine.is_ok());
         self.more += one(!trial.needed && trial.checker);
@@ -106,13 +109,13 @@ impl HazardMutants {
             }
         }
         if format == Format::Human {
-            output::line("class    mutants  needed  checker  machine  refuted  missed      ran  not needed");
+            output::line("class    mutants  needed  checker  machine  inverted  refuted  missed      ran  not needed");
         }
         let rows = MutantClass::ALL.into_iter().map(|class| (class.name(), classes[class as usize]));
         for (class, counts) in rows.chain([("all", total)]) {
-            let MutantCounts { mutants, needed, checker, machine, refuted, ran, more } = counts;
+            let MutantCounts { mutants, needed, checker, machine, inverted, refuted, ran, more } = counts;
             output::line(&format!(
-                "{class:<8} {mutants:>7} {needed:>7} {checker:>8} {machine:>8} {refuted:>8} {:>7} {ran:>8} {more:>11}",
+                "{class:<8} {mutants:>7} {needed:>7} {checker:>8} {machine:>8} {inverted:>9} {refuted:>8} {:>7} {ran:>8} {more:>11}",
                 needed - refuted,
             ));
             output::json("hazard-mutants", &MutantsRow { class, counts });

@@ -17,6 +17,7 @@ use ir3_compiler::pipeline::{self, Options};
 use ir3_compiler::target::Target;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// A final program.
@@ -83,6 +84,7 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
                     }
                     SectionKind::NativeCode => {
                         if let Some(program) = all.last_mut().filter(|program| program.typed.is_none()) {
+                            const_parts(&section.text).for_each(|words| program.facts.arrays.add_consts(words));
                             program.typed = typed(&program.code, &section.text, &target);
                         }
                     }
@@ -180,6 +182,17 @@ fn relative_places(program: &Program, data: &InstrData, side: Side) -> SmallVec<
             srcs.filter_map(|src| access(src.place()?)).collect()
         }
     }
+}
+
+/// The parts of the constant file that the comments before the assembly list, in words: `;   preamble   c0.x (4 vec4)`.
+fn const_parts(assembly: &str) -> impl Iterator<Item = Range<u16>> {
+    let comments = assembly.lines().take_while(|line| line.starts_with(';'));
+    let listed = comments.skip_while(|line| *line != "; offsets:").skip(1).take_while(|line| line.starts_with(";   "));
+    listed.filter_map(|line| {
+        let (start, rest) = line.split_once(" c")?.1.split_once(".x (")?;
+        let (start, count): (u16, u16) = (start.parse().ok()?, rest.split_once(" vec4")?.0.parse().ok()?);
+        Some(start.checked_mul(4)?..start.checked_add(count)?.checked_mul(4)?)
+    })
 }
 
 /// The code with the memory accesses of its assembly; `None` if that is not the same code, or ir3 has not all of it.

@@ -3,12 +3,13 @@
 //! An instruction names the register that is added to `a0.x`: that of some element, and the text also the number of
 //! elements, but not where the array starts: [`ArrayBases`] has that, where it is known. Otherwise an access reaches all
 //! registers of all arrays of that size that have the named register. Where no size is given, as in words, it reaches
-//! the whole file.
+//! the whole file. A relative access to constants stays in the part of their file that has the named word.
 
 use super::units;
 use ir3_compiler::ir3::RegClass;
 use ir3_compiler::machine::Ip;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// The sides of an instruction that may access an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,10 +20,13 @@ pub enum Side {
     Write,
 }
 
-/// The first registers of accessed arrays, where they are known.
+/// Where accessed arrays are, as far as that is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArrayBases {
+    /// The first registers of arrays in registers.
     known: FxHashMap<(Ip, Side), u16>,
+    /// The parts of the constant file: a relative access to one of them stays there.
+    consts: Vec<Range<u16>>,
 }
 
 impl ArrayBases {
@@ -37,16 +41,16 @@ impl ArrayBases {
         self.known.get(&(at, side)).copied()
     }
 
-    /// The number of known ones.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.known.len()
+    /// Adds a part of the constant file, in words.
+    pub fn add_consts(&mut self, words: Range<u16>) {
+        self.consts.push(words);
     }
 
-    /// Returns true if none is known.
+    /// The words of the constant file that an access relative to `a0.x` may read; none if that is not known.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.known.is_empty()
+    pub fn consts(&self, offset: i16) -> Option<Range<u16>> {
+        let named = u16::try_from(offset).ok()?;
+        self.consts.iter().find(|words| words.contains(&named)).cloned()
     }
 
     /// Those of code without the instruction at a position.
@@ -54,7 +58,7 @@ impl ArrayBases {
     pub fn without(&self, removed: Ip) -> Self {
         let moved = |at: Ip| if at > removed { Ip::from_u32(at.as_u32() - 1) } else { at };
         let known = self.known.iter().filter(|((at, _), _)| *at != removed);
-        Self { known: known.map(|(&(at, side), &base)| ((moved(at), side), base)).collect() }
+        Self { known: known.map(|(&(at, side), &base)| ((moved(at), side), base)).collect(), consts: self.consts.clone() }
     }
 }
 

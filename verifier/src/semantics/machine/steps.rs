@@ -165,10 +165,11 @@ impl Steps {
                     reads_written_consts |= written.is_some_and(|words| words.any(*word, mask.span() as u16));
                     continue;
                 }
-                // It may read any word.
-                SrcOperand::ConstRelative(_) => {
+                SrcOperand::ConstRelative(offset) => {
                     reads_consts = true;
-                    reads_written_consts |= self.preamble_writes.is_some();
+                    let words = bases.consts(*offset).unwrap_or(0..u16::MAX);
+                    let written = self.preamble_writes.as_ref();
+                    reads_written_consts |= written.is_some_and(|written| written.any(words.start, words.end - words.start));
                     continue;
                 }
                 SrcOperand::Immediate(_) | SrcOperand::Undef => continue,

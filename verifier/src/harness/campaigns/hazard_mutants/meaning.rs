@@ -6,7 +6,7 @@
 //! and nothing of the hazard checker or of the machine, takes part.
 
 use super::needed::{Paths, Span};
-use ir3_compiler::ir3::{Category, InstrData, Opcode, Place, SrcOperand};
+use ir3_compiler::ir3::{Attrs, Category, Dst, InstrData, Opcode, Place, Src, SrcOperand};
 
 /// Words of a set of half registers of all files.
 const WORDS: usize = 11;
@@ -59,7 +59,7 @@ impl<'a> Meaning<'a> {
             for at in (0..count).rev() {
                 let after = this.after(at);
                 let mut live = after;
-                let writes = paths.written(at);
+                let writes = this.changed(at);
                 let kills = !predicated[at] && !paths.data(at).dsts.iter().any(|dst| is_relative(&dst.place));
                 if kills {
                     remove(&mut live, &writes);
@@ -74,6 +74,19 @@ impl<'a> Meaning<'a> {
                 return this;
             }
         }
+    }
+
+    /// The registers that an instruction may change: none if it moves one to itself.
+    fn changed(&self, at: usize) -> Vec<Span> {
+        let data = self.paths.data(at);
+        let same = |dst: &Dst, src: &Src| {
+            src.place() == Some(&dst.place) && src.class == dst.class && src.mods.is_empty() && dst.place.reg().is_some()
+        };
+        let keeps = match (data.opcode, &data.dsts[..], &data.srcs[..]) {
+            (Opcode::Mov, [dst], [src]) => same(dst, src) && matches!(data.attrs, Attrs::Move { src, dst, .. } if src == dst),
+            _ => false,
+        };
+        if keeps { Vec::new() } else { self.paths.written(at) }
     }
 
     /// What is live after an instruction.
@@ -100,14 +113,14 @@ impl<'a> Meaning<'a> {
 
     /// Returns true if it matters that a branch skips an instruction, its target.
     pub fn skip_matters(&self, branch: usize, at: usize) -> bool {
-        let needed = self.effects[at] || meets(&self.after(at), &self.paths.written(at));
+        let needed = self.effects[at] || meets(&self.after(at), &self.changed(at));
         needed && !self.computes_again(branch, at)
     }
 
     /// Returns true if it matters that a branch executes the instruction before its target, too.
     pub fn extra_matters(&self, branch: usize, at: usize) -> bool {
         let live = self.live.get(at + 1).copied().unwrap_or_default();
-        let needed = self.effects[at] || meets(&live, &self.paths.written(at));
+        let needed = self.effects[at] || meets(&live, &self.changed(at));
         needed && !self.computes_again(branch, at)
     }
 

@@ -17,9 +17,12 @@ use crate::semantics::interp::{End, Scratch};
 use crate::semantics::interp::ir3::machine::{Completion, Machine, Start};
 use crate::support::random::hash;
 use cranelift_entity::{EntityRef, PrimaryMap};
-use ir3_compiler::ir3::{Category, InstrData, InstrFlags, Opcode, WriteMask, reconvergence};
+use ir3_compiler::ir3::{
+    Attrs, Category, Condition, InstrData, InstrFlags, Opcode, WriteMask, reconvergence,
+};
 use meaning::Meaning;
 use needed::Paths;
+use std::ops::Range;
 use ir3_compiler::machine::{Code, Ip};
 use ir3_compiler::target::Target;
 
@@ -172,6 +175,17 @@ fn facts_of(facts: &Facts, mutation: &Mutation) -> Facts {
     facts
 }
 
+/// What runs of a program with and without a change say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runs {
+    /// They have the same results.
+    Same,
+    /// They differ.
+    Differ,
+    /// They differ if some comparisons of both are inverted: the change is on a path that none of the starts takes.
+    DifferInverted,
+}
+
 /// What became of one change.
 #[derive(Clone, Debug)]
 pub struct Trial {
@@ -181,20 +195,22 @@ pub struct Trial {
     pub needed: bool,
     /// The hazard checker refutes it.
     pub checker: bool,
-    /// A run of the machine refutes it; or the reason why the machine does not run the program.
-    pub machine: Result<bool, String>,
+    /// What runs on the machine say; or the reason why the machine does not run the program.
+    pub machine: Result<Runs, String>,
 }
 
 impl Trial {
     /// Returns true if one engine refutes the change.
     #[must_use]
     pub fn is_refuted(&self) -> bool {
-        self.checker || self.machine == Ok(true)
+        self.checker || matches!(self.machine, Ok(Runs::Differ | Runs::DifferInverted))
     }
 }
 
 /// Environments that the machine tries.
 const RUNS: u64 = 12;
+/// Programs with other comparisons inverted that it tries, if it cannot tell by these.
+const VARIANTS: u64 = 16;
 /// Instructions after which a run of the program without a change is given up.
 const FUEL: u64 = 60_000;
 /// Instructions of all runs of the program without a change.
@@ -223,7 +239,7 @@ pub fn trial(program: &FinalProgram, seed: u64) -> Option<Trial> {
         mutation,
         needed: is_needed(code, &mutant, &mutation, &changed, target),
         checker: !clean(&mutant, &changed),
-        machine: differs(program.runnable(), &mutation.apply(program.runnable())?, target),
+        machine: differs(program.runnable(), &mutation, target),
     })
 }
 
@@ -281,15 +297,55 @@ fn lanes_wait_at(code: &Code, at: Ip, facts: &Facts) -> bool {
     of_block.is_some_and(|block| program.blocks[block].reconvergence_point)
 }
 
-/// Runs both on the machine, from several starts: true if one of them tells them apart.
+/// Runs the program with and without the change, and both with some comparisons inverted.
+fn differs(code: &Code, mutation: &Mutation, target: &Target) -> Result<Runs, String> {
+    let compare = |code: &Code, seeds| match mutation.apply(code) {
+        Some(mutant) => compare_runs(code, &mutant, target, seeds),
+        None => Ok(false),
+    };
+    let mut result = compare(code, 0..RUNS);
+    if result == Ok(true) {
+        return Ok(Runs::Differ);
+    }
+    for variant in 0..VARIANTS {
+        match compare(&with_inverted(code, variant), variant..variant + 2) {
+            Ok(true) => return Ok(Runs::DifferInverted),
+            Ok(false) => result = Ok(false),
+            Err(_) => {}
+        }
+    }
+    result.map(|_| Runs::Same)
+}
+
+/// The code with some of its comparisons inverted; all of them in the first variant.
+fn with_inverted(code: &Code, variant: u64) -> Code {
+    let mut code = code.clone();
+    for (ip, instr) in &mut code.instrs {
+        if let Attrs::Compare(condition) = &mut instr.data.attrs
+            && (variant == 0 || hash(&[variant, u64::from(ip.as_u32())]) & 1 != 0)
+        {
+            *condition = match *condition {
+                Condition::Lt => Condition::Ge,
+                Condition::Ge => Condition::Lt,
+                Condition::Le => Condition::Gt,
+                Condition::Gt => Condition::Le,
+                Condition::Eq => Condition::Ne,
+                Condition::Ne => Condition::Eq,
+            };
+        }
+    }
+    code
+}
+
+/// Runs two programs on the machine, from the starts of some seeds: true if one of them tells them apart.
 ///
 /// # Errors
-/// Why there is no run of the program without the change that ends with a result.
-fn differs(code: &Code, mutant: &Code, target: &Target) -> Result<bool, String> {
+/// Why there is no run of the first that ends with a result.
+fn compare_runs(code: &Code, mutant: &Code, target: &Target, seeds: Range<u64>) -> Result<bool, String> {
     let mut scratch = Scratch::new();
     let mut reason = None;
     let (mut ended, mut executed) = (false, 0);
-    for seed in 0..RUNS {
+    for seed in seeds {
         if executed > ALL_FUEL {
             break;
         }

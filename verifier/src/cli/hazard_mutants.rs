@@ -83,7 +83,10 @@ impl HazardMutants {
             programs.extend(finals(&path, self.gpu.given())?);
         }
         let target = self.gpu.given().unwrap_or_default();
-        programs.extend((0..self.generated.unwrap_or(0)).filter_map(|number| generated_final(hash(&[self.seed, number, 1]), &target)));
+        programs.extend(
+            (0..self.generated.unwrap_or(0))
+                .filter_map(|number| generated_final(hash(&[self.seed, number, 1]), &target)),
+        );
         if programs.is_empty() {
             return Ok(Exit::Nothing);
         }

@@ -141,7 +141,8 @@ fn array_bases(program: &FinalProgram, unallocated: &[&Section]) -> ArrayBases {
         .zip(instrs)
         .flat_map(|((ip, instr), &own)| {
             let serial = program.program.serials[own];
-            [Side::Read, Side::Write].map(|side| (ip, serial, side, relative_places(&program.program, &instr.data, side)))
+            [Side::Read, Side::Write]
+                .map(|side| (ip, serial, side, relative_places(&program.program, &instr.data, side)))
         })
         .filter(|(.., places)| !places.is_empty())
         .collect();

@@ -83,8 +83,10 @@ impl Flow {
     pub fn turns(&self, at: usize) -> SmallVec<[Turn; 4]> {
         let CodeBlock { steps, diverges, may_end, .. } = &self.blocks[at];
         let after = |to: BlockIndex| steps.iter().copied().filter(move |&step| step > to);
-        let with = steps.iter().map(|&to| {
-            Turn { to, runs: true, waits: if *diverges { after(to).collect() } else { SmallVec::new() } }
+        let with = steps.iter().map(|&to| Turn {
+            to,
+            runs: true,
+            waits: if *diverges { after(to).collect() } else { SmallVec::new() },
         });
         let ends = *may_end || steps.is_empty();
         let turned = self.waiting[at].iter().filter(|&&to| ends || after(to).next().is_some());

@@ -64,7 +64,8 @@ impl Facts {
             let data = &program.blocks[block];
             let opcodes = data.instrs.iter().map(|&instr| program.instrs[instr].opcode);
             let same = data.divergent == Some(false);
-            marked_uniform.extend(opcodes.filter(|opcode| !opcode.is_meta()).map(|opcode| same && opcode.is_terminator()));
+            marked_uniform
+                .extend(opcodes.filter(|opcode| !opcode.is_meta()).map(|opcode| same && opcode.is_terminator()));
         }
         Self { marked_uniform, ..Self::default() }
     }

@@ -180,7 +180,11 @@ fn waves_without_the_preamble_go_on_after_it() {
             (&["nop"], "block4"),
             (&["end"], ""),
         ];
-        report(&blocks(&list), "a660").hazards.iter().map(|hazard| (hazard.kind, hazard.at.as_u32())).collect::<Vec<_>>()
+        report(&blocks(&list), "a660")
+            .hazards
+            .iter()
+            .map(|hazard| (hazard.kind, hazard.at.as_u32()))
+            .collect::<Vec<_>>()
     };
     assert_eq!(program("block3"), []);
     assert_eq!(program("block2"), [(HazardKind::PreambleTarget, 0)]);
@@ -397,13 +401,13 @@ fn branches_are_uniform_where_all_lanes_compute_the_same() {
 #[test]
 fn lanes_that_took_other_paths_differ() {
     let test = "cmps.s.lt pp0.x, r1.x, c0.x";
-    let branch = "br pp0.x target=block4";
+    let branch = "br pp0.x target=block5";
     let after = |start: &[&str], then: &[&str], join: &[&str]| {
         let mut program: Vec<(Vec<&str>, &str)> = vec![
             (start.iter().copied().chain(["br pp0.y target=block2"]).collect(), "block1, block2"),
             (then.iter().copied().chain(["jump target=block3"]).collect(), "block3"),
             (vec!["(jp)nop"], "block3"),
-            (["(jp)nop"].into_iter().chain(join.iter().copied()).chain([test, branch]).collect(), "block4, block5"),
+            (["(jp)nop"].into_iter().chain(join.iter().copied()).chain([test, branch]).collect(), "block5, block4"),
             (vec!["(jp)nop"], "block5"),
             (vec!["(jp)end"], ""),
         ];

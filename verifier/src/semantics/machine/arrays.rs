@@ -58,7 +58,10 @@ impl ArrayBases {
     pub fn without(&self, removed: Ip) -> Self {
         let moved = |at: Ip| if at > removed { Ip::from_u32(at.as_u32() - 1) } else { at };
         let known = self.known.iter().filter(|((at, _), _)| *at != removed);
-        Self { known: known.map(|(&(at, side), &base)| ((moved(at), side), base)).collect(), consts: self.consts.clone() }
+        Self {
+            known: known.map(|(&(at, side), &base)| ((moved(at), side), base)).collect(),
+            consts: self.consts.clone(),
+        }
     }
 }
 

@@ -169,7 +169,8 @@ impl Steps {
                     reads_consts = true;
                     let words = bases.consts(*offset).unwrap_or(0..u16::MAX);
                     let written = self.preamble_writes.as_ref();
-                    reads_written_consts |= written.is_some_and(|written| written.any(words.start, words.end - words.start));
+                    reads_written_consts |=
+                        written.is_some_and(|written| written.any(words.start, words.end - words.start));
                     continue;
                 }
                 SrcOperand::Immediate(_) | SrcOperand::Undef => continue,

@@ -80,10 +80,15 @@ impl<'a> Meaning<'a> {
     fn changed(&self, at: usize) -> Vec<Span> {
         let data = self.paths.data(at);
         let same = |dst: &Dst, src: &Src| {
-            src.place() == Some(&dst.place) && src.class == dst.class && src.mods.is_empty() && dst.place.reg().is_some()
+            src.place() == Some(&dst.place)
+                && src.class == dst.class
+                && src.mods.is_empty()
+                && dst.place.reg().is_some()
         };
         let keeps = match (data.opcode, &data.dsts[..], &data.srcs[..]) {
-            (Opcode::Mov, [dst], [src]) => same(dst, src) && matches!(data.attrs, Attrs::Move { src, dst, .. } if src == dst),
+            (Opcode::Mov, [dst], [src]) => {
+                same(dst, src) && matches!(data.attrs, Attrs::Move { src, dst, .. } if src == dst)
+            }
             _ => false,
         };
         if keeps { Vec::new() } else { self.paths.written(at) }
@@ -135,10 +140,8 @@ impl<'a> Meaning<'a> {
     /// between writes its registers.
     fn computes_again(&self, branch: usize, at: usize) -> bool {
         let data = self.paths.data(at);
-        let computes = matches!(
-            data.opcode.category(),
-            Category::Move | Category::Alu2 | Category::Alu3 | Category::Sfu
-        );
+        let computes =
+            matches!(data.opcode.category(), Category::Move | Category::Alu2 | Category::Alu3 | Category::Sfu);
         let mut own = [0; WORDS];
         let writes = self.paths.written(at);
         self.paths.reads(at).iter().for_each(|(_, _, spans, _)| add(&mut own, spans));

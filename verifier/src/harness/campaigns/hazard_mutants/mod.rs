@@ -13,18 +13,16 @@ mod tests;
 use crate::harness::report::FinalProgram;
 use crate::prove::hazards::{self, Facts};
 use crate::semantics::environment::env::Env;
-use crate::semantics::interp::{End, Scratch};
 use crate::semantics::interp::ir3::machine::{Completion, Machine, Start};
+use crate::semantics::interp::{End, Scratch};
 use crate::support::random::hash;
 use cranelift_entity::{EntityRef, PrimaryMap};
-use ir3_compiler::ir3::{
-    Attrs, Category, Condition, InstrData, InstrFlags, Opcode, WriteMask, reconvergence,
-};
+use ir3_compiler::ir3::{Attrs, Category, Condition, InstrData, InstrFlags, Opcode, WriteMask, reconvergence};
+use ir3_compiler::machine::{Code, Ip};
+use ir3_compiler::target::Target;
 use meaning::Meaning;
 use needed::Paths;
 use std::ops::Range;
-use ir3_compiler::machine::{Code, Ip};
-use ir3_compiler::target::Target;
 
 /// The kinds of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -228,9 +226,8 @@ pub fn trial(program: &FinalProgram, seed: u64) -> Option<Trial> {
     let places = Mutation::all(code, class);
     let mutation = *places.get(hash(&[seed, 2]) as usize % places.len().max(1))?;
     let mutant = mutation.apply(code)?;
-    let clean = |code: &Code, facts: &Facts| {
-        hazards::check(code, facts, target).is_ok_and(|report| report.hazards.is_empty())
-    };
+    let clean =
+        |code: &Code, facts: &Facts| hazards::check(code, facts, target).is_ok_and(|report| report.hazards.is_empty());
     if needed::broken(code, target).is_some() || !clean(code, facts) {
         return None;
     }

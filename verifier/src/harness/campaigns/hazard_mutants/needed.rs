@@ -192,9 +192,11 @@ impl<'a> Paths<'a> {
     /// All registers that an instruction writes, including an operand that a result replaces.
     pub fn written(&self, at: usize) -> Vec<Span> {
         let data = self.data(at);
-        let replaced = data.srcs.get(2).filter(|_| data.opcode.name().starts_with("atomic.b.")).and_then(|src| {
-            Some(span(src.place()?, src.class, src.mask, self.target.merged_regs))
-        });
+        let replaced = data
+            .srcs
+            .get(2)
+            .filter(|_| data.opcode.name().starts_with("atomic.b."))
+            .and_then(|src| Some(span(src.place()?, src.class, src.mask, self.target.merged_regs)));
         let writes = self.writes(at).into_iter().flat_map(|(.., spans, _)| spans);
         writes.chain(replaced.into_iter().flatten()).collect()
     }

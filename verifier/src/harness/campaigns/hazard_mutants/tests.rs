@@ -94,7 +94,7 @@ fn what_is_skipped_or_added_matters_if_it_is_read() {
 fn inverted_comparisons_lead_to_other_paths() {
     let lines: [(&[&str], &str); 3] = [
         (&["cmps.s.lt pp0.x, c0.x, c0.x", "(rpt5)nop", "br pp0.x target=block2"], "block1, block2"),
-        (&["mov.u32u32 r1.x, c1.y"], "block2"),
+        (&["mov.u32u32 r1.x, c1.y", "(rpt2)nop"], "block2"),
         (&["add.s r1.x, r1.x, c0.y", "(rpt2)nop", "end r1.x"], ""),
     ];
     let program = FinalProgram::new(String::new(), program_of_blocks(&lines), Target::default()).unwrap();

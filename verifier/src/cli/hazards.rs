@@ -2,6 +2,7 @@
 
 use crate::{Exit, Failure, Format, Gpu, output};
 use clap::Args;
+use cpu_time::ThreadTime;
 use ir3_verifier::harness::report::{FinalProgram, finals, instruction_text};
 use ir3_verifier::programs::mesa::input;
 use ir3_verifier::prove::hazards;
@@ -53,6 +54,8 @@ struct Counts {
     refused: usize,
     /// Branches that the text marks uniform, and the checker does not find so.
     not_shown_uniform: usize,
+    /// CPU seconds of the checker alone.
+    seconds: f64,
 }
 
 impl Hazards {
@@ -74,10 +77,11 @@ impl Hazards {
             }
         }
         if format == Format::Human {
-            let Counts { programs, instructions, hazards, proved, refused, not_shown_uniform } = &counts;
+            let Counts { programs, instructions, hazards, proved, refused, not_shown_uniform, seconds } = &counts;
             output::line(&format!(
                 "{programs} programs, {instructions} instructions, {proved} proved, {hazards} hazards, {refused} refused, \
-                 {not_shown_uniform} branches only marked uniform"
+                 {not_shown_uniform} branches only marked uniform, {:.1} M instructions per CPU second",
+                *instructions as f64 / seconds.max(1e-9) / 1e6
             ));
         } else {
             output::json("hazards", &counts);
@@ -89,7 +93,10 @@ impl Hazards {
 fn one(program: &FinalProgram, counts: &mut Counts, format: Format) -> Exit {
     counts.programs += 1;
     let FinalProgram { name, code, facts, target, .. } = program;
-    let (report, reason, exit) = match hazards::check(code, facts, target) {
+    let start = ThreadTime::now();
+    let checked = hazards::check(code, facts, target);
+    counts.seconds += start.elapsed().as_secs_f64();
+    let (report, reason, exit) = match checked {
         Ok(report) if report.hazards.is_empty() => (report, None, Exit::Passed),
         Ok(report) => (report, None, Exit::Refuted),
         Err(error) => {

@@ -448,7 +448,7 @@ fn lanes_that_left_a_loop_in_different_rounds_differ() {
         uniform_branches(&blocks(&list))
     };
     assert_eq!(program("r1.x"), [3, 6]);
-    assert_eq!(program("r2.x"), []);
+    assert!(program("r2.x").is_empty());
 }
 
 #[test]

@@ -23,6 +23,8 @@ struct Clock {
     full: [u32; TIMES],
     /// From when others may.
     others: [u32; TIMES],
+    /// The entries that have a time in this block, in any order, some twice.
+    touched: Vec<u16>,
 }
 
 impl Clock {
@@ -33,7 +35,9 @@ impl Clock {
             *self = Self::new();
         }
         self.now += 64;
+        self.touched.clear();
         for pending in times {
+            self.touched.push(pending.entry);
             let entry = usize::from(pending.entry);
             self.half[entry] = self.now + u32::from(pending.half);
             self.full[entry] = self.now + u32::from(pending.full);
@@ -42,20 +46,22 @@ impl Clock {
     }
 
     fn new() -> Self {
-        Self { now: 0, half: [0; TIMES], full: [0; TIMES], others: [0; TIMES] }
+        Self { now: 0, half: [0; TIMES], full: [0; TIMES], others: [0; TIMES], touched: Vec::new() }
     }
 
     /// The times that are not past, relative to now.
-    fn pending(&self, out: &mut Vec<Pending>) {
+    fn pending(&mut self, out: &mut Vec<Pending>) {
         out.clear();
+        // Others never read earlier than the ALU.
+        self.touched.retain(|&entry| self.others[usize::from(entry)] > self.now);
+        self.touched.sort_unstable();
+        self.touched.dedup();
         let left = |time: u32| time.saturating_sub(self.now) as u8;
-        for (entry, &others) in self.others.iter().enumerate() {
-            // Others never read earlier than the ALU.
-            if others > self.now {
-                let [half, full, others] = [self.half[entry], self.full[entry], others].map(left);
-                out.push(Pending { entry: entry as u16, half, full, others });
-            }
-        }
+        out.extend(self.touched.iter().map(|&entry| {
+            let at = usize::from(entry);
+            let [half, full, others] = [self.half[at], self.full[at], self.others[at]].map(left);
+            Pending { entry, half, full, others }
+        }));
     }
 
     /// Slots that are missing before an operand may be read.
@@ -77,6 +83,7 @@ impl Clock {
         let written = issued + u32::from(operand.delay);
         let near_half = operand.file == RegFile::General && operand.half;
         let near_full = operand.file == RegFile::General && !operand.half;
+        self.touched.extend(entry..entry + operand.piece.width);
         for entry in usize::from(entry)..usize::from(entry + operand.piece.width) {
             let later = |time: &mut u32, slots: u32| *time = (*time).max(written + slots);
             later(&mut self.half[entry], if near_half { NEAR } else { FAR });

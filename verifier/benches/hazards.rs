@@ -7,7 +7,7 @@ use cpu_time::ThreadTime;
 use ir3_compiler::ir3::text;
 use ir3_compiler::machine::Code;
 use ir3_compiler::target::Target;
-use ir3_verifier::prove::hazards::{Divergence, check};
+use ir3_verifier::prove::hazards::{Facts, check};
 use ir3_verifier::semantics::environment::env::Env;
 use ir3_verifier::semantics::interp::Scratch;
 use ir3_verifier::semantics::interp::ir3::machine::{Completion, Machine, Start};
@@ -57,11 +57,11 @@ fn main() {
     for loops in [10, 100, 1000, 10_000] {
         let program = text::read(&program(loops)).expect("a program");
         let code = Code::from_program(&program).expect("a final program");
-        let divergence = Divergence::of_program(&program);
+        let facts = Facts::of_program(&program);
         let count = code.instrs.len();
         let best = (0..(400_000 / count).clamp(3, 300)).map(|_| {
             let start = ThreadTime::now();
-            let report = check(&code, &divergence, None, &target).expect("it is understood");
+            let report = check(&code, &facts, &target).expect("it is understood");
             assert!(report.hazards.is_empty(), "{}", report.hazards[0]);
             start.elapsed().as_secs_f64()
         });

@@ -2,8 +2,8 @@
 
 use crate::{Exit, Failure, Format, Gpu, output, values};
 use clap::Args;
-use ir3_verifier::harness::campaigns::hazard_mutants::{MutantClass, Trial, trial};
-use ir3_verifier::harness::report::{FinalProgram, finals, instruction_text};
+use ir3_verifier::harness::campaigns::hazard_mutants::{MutantClass, Runs, Trial, trial};
+use ir3_verifier::harness::report::{FinalProgram, finals, generated_final, instruction_text};
 use ir3_verifier::programs::mesa::input;
 use ir3_verifier::support::random::hash;
 use serde::Serialize;
@@ -16,8 +16,11 @@ const LEAST: u64 = 99;
 #[derive(Args)]
 pub struct HazardMutants {
     /// Files or folders of final programs: Mesa logs or ir3 texts.
-    #[arg(required = true, value_name = "PATH")]
+    #[arg(required_unless_present = "generated", value_name = "PATH")]
     paths: Vec<PathBuf>,
+    /// Generated programs, compiled by the project's backend, beside them.
+    #[arg(long, value_name = "N", value_parser = values::count::<u64>())]
+    generated: Option<u64>,
     /// Changed programs.
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = values::count::<u64>())]
     mutants: u64,
@@ -40,6 +43,8 @@ struct MutantCounts {
     checker: u64,
     /// Of the needed ones.
     machine: u64,
+    /// Of the needed ones, where some comparisons are inverted.
+    inverted: u64,
     /// Of the needed ones.
     refuted: u64,
     /// Programs that the machine ran.
@@ -54,9 +59,10 @@ impl MutantCounts {
         self.mutants += 1;
         self.needed += one(trial.needed);
         self.checker += one(trial.needed && trial.checker);
-        self.machine += one(trial.needed && trial.machine == Some(true));
+        self.machine += one(trial.needed && trial.machine == Ok(Runs::Differ));
+        self.inverted += one(trial.needed && trial.machine == Ok(Runs::DifferInverted));
         self.refuted += one(trial.needed && trial.is_refuted());
-        self.ran += one(trial.machine.is_some());
+        self.ran += one(trial.machine.is_ok());
         self.more += one(!trial.needed && trial.checker);
     }
 }
@@ -76,6 +82,11 @@ impl HazardMutants {
         for path in input::collect_paths(&self.paths)? {
             programs.extend(finals(&path, self.gpu.given())?);
         }
+        let target = self.gpu.given().unwrap_or_default();
+        programs.extend(
+            (0..self.generated.unwrap_or(0))
+                .filter_map(|number| generated_final(hash(&[self.seed, number, 1]), &target)),
+        );
         if programs.is_empty() {
             return Ok(Exit::Nothing);
         }
@@ -95,17 +106,20 @@ impl HazardMutants {
             if self.list && odd {
                 let what = if found.needed { "not refuted" } else { "not needed" };
                 let at = instruction_text(&program.code, found.mutation.at);
-                output::line(&format!("{}: {} {what}: {at}", program.name, found.mutation.class.name()));
+                let class = found.mutation.class.name();
+                let reason = found.machine.err().map(|reason| format!(" (not run: {reason})")).unwrap_or_default();
+                output::line(&format!("{}: {class} {what}: {at}{reason}", program.name));
             }
         }
         if format == Format::Human {
-            output::line("class    mutants  needed  checker  machine  refuted      ran  not needed");
+            output::line("class    mutants  needed  checker  machine  inverted  refuted  missed      ran  not needed");
         }
         let rows = MutantClass::ALL.into_iter().map(|class| (class.name(), classes[class as usize]));
         for (class, counts) in rows.chain([("all", total)]) {
-            let MutantCounts { mutants, needed, checker, machine, refuted, ran, more } = counts;
+            let MutantCounts { mutants, needed, checker, machine, inverted, refuted, ran, more } = counts;
             output::line(&format!(
-                "{class:<8} {mutants:>7} {needed:>7} {checker:>8} {machine:>8} {refuted:>8} {ran:>8} {more:>11}"
+                "{class:<8} {mutants:>7} {needed:>7} {checker:>8} {machine:>8} {inverted:>9} {refuted:>8} {:>7} {ran:>8} {more:>11}",
+                needed - refuted,
             ));
             output::json("hazard-mutants", &MutantsRow { class, counts });
         }

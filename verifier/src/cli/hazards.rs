@@ -2,6 +2,7 @@
 
 use crate::{Exit, Failure, Format, Gpu, output};
 use clap::Args;
+use cpu_time::ThreadTime;
 use ir3_verifier::harness::report::{FinalProgram, finals, instruction_text};
 use ir3_verifier::programs::mesa::input;
 use ir3_verifier::prove::hazards;
@@ -49,7 +50,12 @@ struct Counts {
     programs: usize,
     instructions: u64,
     hazards: usize,
+    proved: usize,
     refused: usize,
+    /// Branches that the text marks uniform, and the checker does not find so.
+    not_shown_uniform: usize,
+    /// CPU seconds of the checker alone.
+    seconds: f64,
 }
 
 impl Hazards {
@@ -71,9 +77,11 @@ impl Hazards {
             }
         }
         if format == Format::Human {
-            let Counts { programs, instructions, hazards, refused } = &counts;
+            let Counts { programs, instructions, hazards, proved, refused, not_shown_uniform, seconds } = &counts;
             output::line(&format!(
-                "{programs} programs, {instructions} instructions, {hazards} hazards, {refused} refused"
+                "{programs} programs, {instructions} instructions, {proved} proved, {hazards} hazards, {refused} refused, \
+                 {not_shown_uniform} branches only marked uniform, {:.1} M instructions per CPU second",
+                *instructions as f64 / seconds.max(1e-9) / 1e6
             ));
         } else {
             output::json("hazards", &counts);
@@ -84,8 +92,11 @@ impl Hazards {
 
 fn one(program: &FinalProgram, counts: &mut Counts, format: Format) -> Exit {
     counts.programs += 1;
-    let FinalProgram { name, code, divergence, branch_stack, target, .. } = program;
-    let (report, reason, exit) = match hazards::check(code, divergence, *branch_stack, target) {
+    let FinalProgram { name, code, facts, target, .. } = program;
+    let start = ThreadTime::now();
+    let checked = hazards::check(code, facts, target);
+    counts.seconds += start.elapsed().as_secs_f64();
+    let (report, reason, exit) = match checked {
         Ok(report) if report.hazards.is_empty() => (report, None, Exit::Passed),
         Ok(report) => (report, None, Exit::Refuted),
         Err(error) => {
@@ -95,6 +106,8 @@ fn one(program: &FinalProgram, counts: &mut Counts, format: Format) -> Exit {
     };
     counts.instructions += u64::from(report.instructions);
     counts.hazards += report.hazards.len();
+    counts.proved += usize::from(exit == Exit::Passed);
+    counts.not_shown_uniform += report.not_shown_uniform.len();
     let verdict = match exit {
         Exit::Passed => "proved",
         Exit::Refuted => "refuted",
@@ -106,6 +119,9 @@ fn one(program: &FinalProgram, counts: &mut Counts, format: Format) -> Exit {
                 "{name}: {verdict}{}",
                 reason.map(|reason| format!(": {reason}")).unwrap_or_default()
             ));
+        }
+        for &branch in report.not_shown_uniform.iter().filter(|_| exit != Exit::Passed) {
+            output::line(&format!("  only marked uniform: {}", instruction_text(code, branch)));
         }
         for hazard in &report.hazards {
             output::line(&format!("  {hazard}\n    {}", instruction_text(code, hazard.at)));

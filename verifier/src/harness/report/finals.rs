@@ -1,12 +1,25 @@
 //! Final programs from files: an ir3 text after legalization, or the sections `AFTER: ir3_legalize` of a log.
+//!
+//! A log has more than one text of a final program. The pass prints what the compiler knows, but not the types of memory
+//! accesses, which stand in the assembly after it; nor where arrays start, which the allocator has added to the offsets
+//! that the text before it has.
 
 use super::programs::target_of;
+use crate::programs::generator::{self, Features, Profile};
 use crate::programs::mesa::input::{FilePosition, InputError, InputKind, Source};
 use crate::programs::mesa::log::{Log, Section, SectionKind};
-use crate::prove::hazards::Divergence;
-use ir3_compiler::ir3::{BlockData, Place, Program, SrcOperand, text};
-use ir3_compiler::machine::{Code, Ip};
+use crate::prove::hazards::Facts;
+use crate::semantics::machine::arrays::{ArrayBases, Side};
+use ir3_compiler::compilation::compile;
+use ir3_compiler::ir3::{
+    BlockData, Category, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, SrcOperand, text,
+};
+use ir3_compiler::machine::{Code, Ip, encoding, listing};
+use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// A final program.
@@ -18,14 +31,32 @@ pub struct FinalProgram {
     pub program: Program,
     /// The flat code.
     pub code: Code,
-    /// Which branches are uniform.
-    pub divergence: Divergence,
-    /// The depth of the branch stack that the log names.
-    pub branch_stack: Option<u32>,
+    /// The same code, with the memory accesses of its assembly, if that is known.
+    pub typed: Option<Code>,
+    /// What is known beside the code.
+    pub facts: Facts,
     /// The stage of the nir before it in the log, as `FRAG`.
     pub stage: Option<String>,
     /// The GPU.
     pub target: Target,
+}
+
+impl FinalProgram {
+    /// The final program of a program in blocks.
+    ///
+    /// # Errors
+    /// If it is not final.
+    pub fn new(name: String, program: Program, target: Target) -> Result<Self, ir3_compiler::machine::CodeError> {
+        let code = Code::from_program(&program)?;
+        let facts = Facts::of_program(&program);
+        Ok(Self { name, program, code, typed: None, facts, stage: None, target })
+    }
+
+    /// The code that says most of what its instructions do.
+    #[must_use]
+    pub fn runnable(&self) -> &Code {
+        self.typed.as_ref().unwrap_or(&self.code)
+    }
 }
 
 /// Loads the final programs of a file: none if a log has no such section.
@@ -39,26 +70,39 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
         InputKind::Log => {
             let log = Log::read(&path, &text)?;
             let target = target_of(&path, &log, gpu)?;
-            let is_final =
-                |kind: &SectionKind| matches!(kind, SectionKind::Ir3After { pass } if pass == "ir3_legalize");
+            let mut all: Vec<FinalProgram> = Vec::new();
             let mut stage = None;
-            let mut sections: Vec<(&Section, Option<String>)> = Vec::new();
+            let statistics = log.statistics();
+            // The sections before register allocation.
+            let (mut unallocated, mut allocated): (Vec<&Section>, bool) = (Vec::new(), false);
             for section in &log.sections {
                 match &section.kind {
-                    SectionKind::NirFinal { stage: its } => stage = Some(its.clone()),
-                    kind if is_final(kind) => sections.push((section, stage.clone())),
+                    SectionKind::NirFinal { stage: its } => {
+                        stage = Some(its.clone());
+                        (unallocated, allocated) = (Vec::new(), false);
+                    }
+                    SectionKind::Ir3After { pass } if pass == "register allocation" => allocated = true,
+                    SectionKind::Ir3After { pass } if pass == "ir3_legalize" => {
+                        let at = |line: u32, column: u32| section.place(line, column);
+                        let mut program = read(&path, &section.text, name.clone(), &at, target)?;
+                        program.facts.arrays = array_bases(&program, &unallocated);
+                        let waves = statistics.get(all.len()).and_then(|statistics| statistics.waves);
+                        program.facts.branch_stack = waves.map(|waves| waves.branchstack);
+                        program.stage.clone_from(&stage);
+                        all.push(program);
+                    }
+                    SectionKind::NativeCode => {
+                        if let Some(program) = all.last_mut().filter(|program| program.typed.is_none()) {
+                            const_parts(&section.text).for_each(|words| program.facts.arrays.add_consts(words));
+                            program.typed = typed(&program.code, &section.text, &target);
+                        }
+                    }
+                    SectionKind::Ir3After { .. } if !allocated => unallocated.push(section),
                     _ => {}
                 }
             }
-            let statistics = log.statistics();
-            let mut all = Vec::with_capacity(sections.len());
-            let several = sections.len() > 1;
-            for (i, (section, stage)) in sections.into_iter().enumerate() {
-                let name = if several { format!("{name}#{i}") } else { name.clone() };
-                let waves = statistics.get(i).and_then(|statistics| statistics.waves);
-                let at = |line: u32, column: u32| section.place(line, column);
-                let program = read(&path, &section.text, name, &at, target)?;
-                all.push(FinalProgram { branch_stack: waves.map(|waves| waves.branchstack), stage, ..program });
+            if all.len() > 1 {
+                all.iter_mut().enumerate().for_each(|(i, program)| program.name += &format!("#{i}"));
             }
             Ok(all)
         }
@@ -106,10 +150,115 @@ fn read(
         found: error.found.clone(),
         expected: error.expected.clone(),
     })?;
-    let code = Code::from_program(&program)
-        .map_err(|error| InputError::Invalid { place: place(1, 1), problem: format!("no final program: {error}") })?;
-    let divergence = Divergence::of_program(&program);
-    Ok(FinalProgram { name, program, code, divergence, branch_stack: None, stage: None, target })
+    FinalProgram::new(name, program, target)
+        .map_err(|error| InputError::Invalid { place: place(1, 1), problem: format!("no final program: {error}") })
+}
+
+/// Finds where the arrays of relative accesses start: allocation adds the first register to the offset that the same
+/// instruction (its serial number is printed) has before.
+fn array_bases(program: &FinalProgram, unallocated: &[&Section]) -> ArrayBases {
+    let mut bases = ArrayBases::default();
+    let instrs = program.program.layout.iter().flat_map(|&block| &program.program.blocks[block].instrs);
+    let instrs = instrs.filter(|&&instr| !program.program.instrs[instr].opcode.is_meta());
+    let relative: Vec<_> = program
+        .code
+        .instrs
+        .iter()
+        .zip(instrs)
+        .flat_map(|((ip, instr), &own)| {
+            let serial = program.program.serials[own];
+            [Side::Read, Side::Write]
+                .map(|side| (ip, serial, side, relative_places(&program.program, &instr.data, side)))
+        })
+        .filter(|(.., places)| !places.is_empty())
+        .collect();
+    if relative.is_empty() {
+        return bases;
+    }
+    // The last one that is understood.
+    let before = unallocated.iter().rev().find_map(|section| text::read(&section.text).ok());
+    let Some(before) = before else { return bases };
+    let by_serial: FxHashMap<u32, &InstrData> =
+        before.iter_instrs().map(|(_, instr)| (before.serials[instr], &before.instrs[instr])).collect();
+    for (ip, serial, side, places) in relative {
+        let Some(&data) = by_serial.get(&serial) else { continue };
+        let offsets = relative_places(&before, data, side);
+        // One access a side, so that there is no doubt which it was.
+        if let (&[(after, size)], &[(before, same)]) = (&places[..], &offsets[..])
+            && size == same
+            && let Ok(base) = u16::try_from(i32::from(after) - i32::from(before))
+        {
+            bases.insert(ip, side, base);
+        }
+    }
+    bases
+}
+
+/// The offset and the size of each relative access of one side. A source that is the old state of an array that the
+/// instruction writes is none.
+fn relative_places(program: &Program, data: &InstrData, side: Side) -> SmallVec<[(i16, u16); 1]> {
+    let access = |place: &Place| match *place {
+        Place::Relative { offset, size } => Some((offset, size)),
+        Place::Array(access) if access.relative => Some((access.offset, program.arrays[access.array].length)),
+        _ => None,
+    };
+    match side {
+        Side::Write => data.dsts.iter().filter_map(|dst| access(&dst.place)).collect(),
+        Side::Read => {
+            let srcs = data.srcs.iter().filter(|src| !src.flags.contains(OperandFlags::TIED));
+            srcs.filter_map(|src| access(src.place()?)).collect()
+        }
+    }
+}
+
+/// The parts of the constant file that the comments before the assembly list, in words: `;   preamble   c0.x (4 vec4)`.
+fn const_parts(assembly: &str) -> impl Iterator<Item = Range<u16>> {
+    let comments = assembly.lines().take_while(|line| line.starts_with(';'));
+    let listed = comments.skip_while(|line| *line != "; offsets:").skip(1).take_while(|line| line.starts_with(";   "));
+    listed.filter_map(|line| {
+        let (start, rest) = line.split_once(" c")?.1.split_once(".x (")?;
+        let (start, count): (u16, u16) = (start.parse().ok()?, rest.split_once(" vec4")?.0.parse().ok()?);
+        Some(start.checked_mul(4)?..start.checked_add(count)?.checked_mul(4)?)
+    })
+}
+
+/// The code with the memory accesses of its assembly; `None` if that is not the same code, or ir3 has not all of it.
+/// What is fetched before the start has no type anywhere: its registers are arbitrary ones.
+fn typed(code: &Code, assembly: &str, target: &Target) -> Option<Code> {
+    let lines: String = assembly.lines().filter(|line| !line.starts_with('@')).flat_map(|line| [line, "\n"]).collect();
+    let words = listing::assemble(target.generation, &lines).ok()?;
+    let mut typed = code.clone();
+    typed.interface.prefetches.clear();
+    if words.len() < code.instrs.len() {
+        return None;
+    }
+    for ((ip, instr), &word) in typed.instrs.iter_mut().zip(&words) {
+        let decoded = encoding::decode(target.generation, word).ok()?;
+        let target = decoded.distance.map(|distance| i64::from(ip.as_u32()) + i64::from(distance));
+        if decoded.data.opcode != instr.data.opcode || target != instr.target.map(|to| i64::from(to.as_u32())) {
+            return None;
+        }
+        match instr.data.opcode.category() {
+            Category::Memory | Category::Texture | Category::Barrier => instr.data = decoded.data,
+            // It computes nothing, and takes a slot.
+            _ if instr.data.dsts.first().is_some_and(|dst| dst.place.reg() == Some(PhysReg::INVALID)) => {
+                let flags = instr.data.flags;
+                instr.data = InstrData { flags, ..InstrData::new(Opcode::Nop) };
+            }
+            _ => {}
+        }
+    }
+    Some(typed)
+}
+
+/// The final program that the project's backend makes of a generated program; `None` if it does not compile it.
+#[must_use]
+pub fn generated_final(seed: u64, target: &Target) -> Option<FinalProgram> {
+    let profile = Profile::ALL[seed as usize % Profile::ALL.len()];
+    let generated = generator::from_seed(seed, profile, Features::of(target));
+    let options = Options { last: Stage::Legalize, ..Options::default() };
+    let program = compile(&generated.shader, target, &options, &mut |_, _| {}).ok()?;
+    FinalProgram::new(format!("generated {seed:#x}"), program, *target).ok()
 }
 
 /// An instruction of the code as a line of text, with its position.

@@ -11,6 +11,6 @@ pub mod page;
 mod programs;
 pub mod shader_db;
 
-pub use finals::{FinalProgram, finals, instruction_text};
+pub use finals::{FinalProgram, finals, generated_final, instruction_text};
 pub use natives::{NativeError, NativeProgram, native};
 pub use programs::{Named, Unread, load, parse, unread};

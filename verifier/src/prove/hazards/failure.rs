@@ -72,6 +72,10 @@ pub enum HazardKind {
     VaryingOutstanding,
     /// Helper lanes are needed after `(eq)`.
     HelpersEnded,
+    /// Waves that do not run the preamble go on elsewhere than after its end.
+    PreambleTarget,
+    /// `a1.x` is written in an early preamble, and the source has no `(r)`.
+    AddressMark,
 }
 
 impl HazardKind {
@@ -94,6 +98,8 @@ impl HazardKind {
             Self::VaryingReleased => "varying-released",
             Self::VaryingOutstanding => "varying-outstanding",
             Self::HelpersEnded => "helpers-ended",
+            Self::PreambleTarget => "preamble-target",
+            Self::AddressMark => "address-mark",
         }
     }
 }
@@ -119,6 +125,8 @@ impl fmt::Display for HazardKind {
             Self::VaryingReleased => f.write_str("reads a varying after (ei)"),
             Self::VaryingOutstanding => f.write_str("releases varyings that are being read, without (ss)"),
             Self::HelpersEnded => f.write_str("needs helper lanes after (eq)"),
+            Self::PreambleTarget => f.write_str("skips more or less than the preamble"),
+            Self::AddressMark => f.write_str("writes a1.x in an early preamble, from a source without (r)"),
         }
     }
 }

@@ -42,6 +42,17 @@ pub struct CodeBlock {
     leaves_code: bool,
 }
 
+/// A way in which the wave goes on at the end of a block.
+#[derive(Clone, Debug)]
+pub struct Turn {
+    /// The block that runs next; lanes that wait there join.
+    pub to: BlockIndex,
+    /// Lanes that ran go there.
+    pub runs: bool,
+    /// The blocks after it where lanes that ran may wait from now on.
+    pub waits: SmallVec<[BlockIndex; 2]>,
+}
+
 /// The control flow of a program.
 #[derive(Debug)]
 pub struct Flow {
@@ -67,6 +78,22 @@ impl Flow {
         Ok(this)
     }
 
+    /// The ways in which the wave goes on at the end of a block: with lanes that ran, or with others if those that ran
+    /// wait at a later position or have ended.
+    pub fn turns(&self, at: usize) -> SmallVec<[Turn; 4]> {
+        let CodeBlock { steps, diverges, may_end, .. } = &self.blocks[at];
+        let after = |to: BlockIndex| steps.iter().copied().filter(move |&step| step > to);
+        let with = steps.iter().map(|&to| Turn {
+            to,
+            runs: true,
+            waits: if *diverges { after(to).collect() } else { SmallVec::new() },
+        });
+        let ends = *may_end || steps.is_empty();
+        let turned = self.waiting[at].iter().filter(|&&to| ends || after(to).next().is_some());
+        let without = turned.map(|&to| Turn { to, runs: false, waits: after(to).collect() });
+        with.chain(without).collect()
+    }
+
     /// The greatest number of positions where lanes wait at once.
     pub fn depth(&self) -> u32 {
         self.waiting.iter().map(SmallVec::len).max().unwrap_or(0) as u32
@@ -86,7 +113,6 @@ impl Flow {
                 if !std::mem::take(&mut pending[at]) {
                     continue;
                 }
-                let steps = self.blocks[at].steps.clone();
                 let waiting = self.waiting[at].clone();
                 let branch = Ip::new(self.blocks[at].ips.end as usize - 1);
                 if self.blocks[at].leaves_code {
@@ -105,30 +131,19 @@ impl Flow {
                         }
                     }
                 };
-                for &to in &steps {
+                for turn in self.turns(at) {
                     others.clear();
                     others.extend_from_slice(&waiting);
-                    if self.blocks[at].diverges {
-                        others.extend(steps.iter().copied().filter(|&other| other != to));
-                    }
-                    go(self, to, &others);
-                }
-                // The wave turns to lanes that wait.
-                others.clear();
-                others.extend_from_slice(&waiting);
-                others.extend_from_slice(&steps);
-                let ends = self.blocks[at].may_end || steps.is_empty();
-                for &to in waiting.iter().filter(|&&to| ends || steps.iter().any(|&step| step > to)) {
-                    go(self, to, &others);
+                    others.extend_from_slice(&turn.waits);
+                    go(self, turn.to, &others);
                 }
             }
         }
-        for (block, waiting) in self.blocks.iter_mut().zip(&self.waiting) {
-            let ends = block.may_end || block.steps.is_empty();
-            let turns = waiting.iter().filter(|&&to| ends || block.steps.iter().any(|&step| step > to));
-            let all = turns.chain(&block.steps);
-            let lanes = &block.lanes;
-            block.wave = all.copied().filter(|to| !lanes.contains(to)).collect();
+        for at in 0..count {
+            let turns = self.turns(at);
+            let block = &mut self.blocks[at];
+            block.wave = turns.iter().map(|turn| turn.to).filter(|to| !block.lanes.contains(to)).collect();
+            block.wave.sort_unstable();
             block.wave.dedup();
         }
         Ok(())

@@ -20,9 +20,9 @@
 //!
 //! *Soundness.* The states are a fixed point from nothing outstanding at the start of the program (but texture
 //! samples that the driver prefetches), so each contains all that is outstanding on any path. A program without a
-//! hazard in any state has none in any run, if the rules are those of the machine, and with these assumptions: the
-//! branches named uniform are ([`Divergence`]), and relative accesses stay in their arrays, where the code says how
-//! large these are (`semantics::machine::arrays`), and the preamble writes no array of constants. The order of the wave's blocks is the one that Mesa assumes.
+//! hazard in any state has none in any run, if the rules are those of the machine, and with these assumptions: relative
+//! accesses stay in their arrays, where it is known how large these are (`semantics::machine::arrays`). The order of the
+//! wave's blocks is the one that Mesa assumes. Which branches are uniform is derived (`uniform`).
 //!
 //! Nothing is taken from the compiler's own analyses, which the checker is there to check.
 
@@ -31,50 +31,43 @@ mod flow;
 mod state;
 #[cfg(test)]
 mod tests;
+mod uniform;
 mod walk;
 
 pub use failure::{Hazard, HazardError, HazardKind, Refusal};
 
+use crate::semantics::machine::arrays::ArrayBases;
 use crate::semantics::machine::steps::Steps;
-use flow::Flow;
+use cranelift_entity::EntityRef;
 use ir3_compiler::ir3::Program;
 use ir3_compiler::machine::{Code, Ip};
 use ir3_compiler::target::Target;
 
-/// What is known of branches: the lanes of a wave stay together at uniform ones.
-#[derive(Clone, Debug)]
-pub enum Divergence {
-    /// True for uniform branches, by position; lanes may diverge at all others.
-    Uniform(Vec<bool>),
-    /// Words do not say it. A branch whose later target is no `(jp)` is assumed to be uniform.
-    ByMarks,
+/// What is known of a program beside its code.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// The branches that the text marks uniform (`(con)`), by position. They are compared with those that the checker
+    /// finds, and not used.
+    pub marked_uniform: Vec<bool>,
+    /// The depth of the branch stack that the driver configures; otherwise the one that the GPU has counts.
+    pub branch_stack: Option<u32>,
+    /// Where arrays in registers start.
+    pub arrays: ArrayBases,
 }
 
-impl Divergence {
-    /// The marks of a program in blocks: `(con)` after the successors of a block.
+impl Facts {
+    /// Reads the marks of a program in blocks: `(con)` after the successors of a block.
     #[must_use]
     pub fn of_program(program: &Program) -> Self {
-        let mut uniform = Vec::with_capacity(program.instrs.len());
+        let mut marked_uniform = Vec::with_capacity(program.instrs.len());
         for &block in &program.layout {
             let data = &program.blocks[block];
             let opcodes = data.instrs.iter().map(|&instr| program.instrs[instr].opcode);
             let same = data.divergent == Some(false);
-            uniform.extend(opcodes.filter(|opcode| !opcode.is_meta()).map(|opcode| same && opcode.is_terminator()));
+            marked_uniform
+                .extend(opcodes.filter(|opcode| !opcode.is_meta()).map(|opcode| same && opcode.is_terminator()));
         }
-        Self::Uniform(uniform)
-    }
-
-    fn is_uniform(&self, code: &Code, ip: Ip) -> bool {
-        use cranelift_entity::EntityRef;
-        match self {
-            Self::Uniform(uniform) => uniform.get(ip.index()).copied().unwrap_or(false),
-            Self::ByMarks => {
-                let next = Ip::new(ip.index() + 1);
-                let later = code.instrs[ip].target.map_or(next, |target| target.max(next));
-                let flags = code.instrs.get(later).map(|instr| instr.data.flags);
-                !flags.is_some_and(|flags| flags.contains(ir3_compiler::ir3::InstrFlags::JP))
-            }
-        }
+        Self { marked_uniform, ..Self::default() }
     }
 }
 
@@ -87,39 +80,30 @@ pub struct HazardReport {
     pub instructions: u32,
     /// Blocks visited until nothing changed.
     pub visits: u64,
-    /// The branches that are assumed to be uniform because no lane could reconverge at their target.
-    pub assumed_uniform: Vec<Ip>,
+    /// The branches that the text marks uniform, and the checker does not find so.
+    pub not_shown_uniform: Vec<Ip>,
 }
 
-/// Checks a final program. `branch_stack` is the depth of the branch stack that the driver configures, where that is
-/// known; otherwise the one that the GPU has counts.
+/// Checks a final program.
 ///
 /// # Errors
 /// If the code has something that the checker does not understand.
-pub fn check(
-    code: &Code,
-    divergence: &Divergence,
-    branch_stack: Option<u32>,
-    target: &Target,
-) -> Result<HazardReport, HazardError> {
+pub fn check(code: &Code, facts: &Facts, target: &Target) -> Result<HazardReport, HazardError> {
     if code.instrs.is_empty() {
         return Ok(HazardReport::default());
     }
-    let flow = Flow::new(code, &|ip| divergence.is_uniform(code, ip))?;
-    let steps = Steps::new(code, target).map_err(|error| HazardError {
+    let steps = Steps::new(code, &facts.arrays, target).map_err(|error| HazardError {
         at: error.at,
         refusal: Refusal::NoRegister { opcode: error.opcode, number: error.number },
     })?;
+    let (uniform, flow) = uniform::analyze(code, &steps, target)?;
     let mut report = walk::run(code, &steps, &flow, target)?;
     walk::positional(code, &steps, target, &mut report.hazards);
-    walk::reconvergence(code, &flow, branch_stack.unwrap_or(target.branchstack_size), &mut report.hazards);
+    walk::reconvergence(code, &flow, facts.branch_stack.unwrap_or(target.branchstack_size), &mut report.hazards);
     report.hazards.sort_by_key(|hazard| hazard.at);
-    if matches!(divergence, Divergence::ByMarks) {
-        use ir3_compiler::ir3::Opcode::{Br, Braa, Brac, Brao, Brax};
-        let branches =
-            code.instrs.iter().filter(|(_, instr)| matches!(instr.data.opcode, Br | Braa | Brao | Brac | Brax));
-        report.assumed_uniform = branches.map(|(ip, _)| ip).filter(|&ip| divergence.is_uniform(code, ip)).collect();
-    }
+    let marked = facts.marked_uniform.iter().zip(code.instrs.keys()).filter(|(marked, _)| **marked);
+    let shown = |ip: Ip| uniform[ip.index()] || !uniform::is_conditional(code.instrs[ip].data.opcode);
+    report.not_shown_uniform = marked.map(|(_, ip)| ip).filter(|&ip| !shown(ip)).collect();
     failure::explain(code, &steps, &flow, &mut report.hazards);
     Ok(report)
 }

@@ -1,13 +1,14 @@
 //! For each class of hazards a program that has it and the same one without it; and where hazards come together.
 
 use super::*;
+use crate::semantics::machine::arrays::Side;
 use crate::semantics::machine::program_of_blocks as blocks;
 use ir3_compiler::target::Generation;
 
 fn report(program: &Program, gpu: &str) -> HazardReport {
     let code = Code::from_program(program).unwrap_or_else(|error| panic!("{error}"));
     let target = Target::by_name(gpu).unwrap();
-    check(&code, &Divergence::of_program(program), None, &target).unwrap_or_else(|error| panic!("{error}"))
+    check(&code, &Facts::of_program(program), &target).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The kinds of hazards of straight-line code.
@@ -170,6 +171,40 @@ fn barriers_and_the_preamble_wait_for_memory() {
 }
 
 #[test]
+fn waves_without_the_preamble_go_on_after_it() {
+    let program = |to: &str| {
+        let list: [(&[&str], &str); 5] = [
+            (&[&format!("shps target={to}")], &format!("block1, {to}")),
+            (&["nop"], "block2"),
+            (&["(sy)(ss)shpe"], "block3"),
+            (&["nop"], "block4"),
+            (&["end"], ""),
+        ];
+        report(&blocks(&list), "a660")
+            .hazards
+            .iter()
+            .map(|hazard| (hazard.kind, hazard.at.as_u32()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(program("block3"), []);
+    assert_eq!(program("block2"), [(HazardKind::PreambleTarget, 0)]);
+    assert_eq!(program("block4"), [(HazardKind::PreambleTarget, 0)]);
+}
+
+#[test]
+fn the_early_preamble_marks_what_it_moves_to_a1() {
+    let program = |source: &str| {
+        let address = format!("mov.u16u16 hr61.y, {source}");
+        let body = [&address[..], "(sy)(ss)shpe"];
+        let list: [(&[&str], &str); 3] =
+            [(&["shps target=block2"], "block1, block2"), (&body, "block2"), (&["end"], "")];
+        report(&blocks(&list), "a750").hazards.iter().map(|hazard| hazard.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(program("(r)imm[0.000000,4,0x4]"), []);
+    assert_eq!(program("imm[0.000000,4,0x4]"), [HazardKind::AddressMark]);
+}
+
+#[test]
 fn releases_are_final() {
     let address = "mov.s16s16 hr61.x, hr8.x";
     let last = "(ul)mov.f32f32 r2.x, c<a0.x + 4>, hr61.x";
@@ -213,9 +248,10 @@ fn predication_needs_nops_where_it_is_late() {
     assert_eq!(kinds("nop", "(rpt6)nop", "a650"), []);
 }
 
-/// An if with a divergent branch.
+/// An if; with `con`, its predicate is computed from constants.
 fn diamond(jp: [&str; 2], then: &[&str], other: &[&str], join: &[&str], div: &str) -> Program {
-    let start = ["br !pp0.x target=block2"];
+    let branch = "br !pp0.x target=block2";
+    let start = if div == "con" { vec!["cmps.f.lt pp0.x, c0.x, c1.x", "(rpt5)nop", branch] } else { vec![branch] };
     let mut then = then.to_vec();
     then.push("jump target=block3");
     let (first, last) = (format!("{}nop", jp[0]), format!("{}nop", jp[1]));
@@ -238,12 +274,9 @@ fn lanes_reconverge_where_there_is_jp() {
     let program = diamond(["(jp)", "(jp)"], &[], &[], &[], "div");
     let code = Code::from_program(&program).unwrap();
     let target = Target::by_name("a660").unwrap();
-    let report = check(&code, &Divergence::of_program(&program), Some(0), &target).unwrap();
+    let shallow = Facts { branch_stack: Some(0), ..Facts::default() };
+    let report = check(&code, &shallow, &target).unwrap();
     assert_eq!(report.hazards[0].kind, HazardKind::BranchStack { depth: 1, limit: 0 });
-    // Words do not say which branches are uniform: those without a mark are assumed to be.
-    let code = Code::from_program(&diamond(["", ""], &[], &[], &[], "div")).unwrap();
-    let report = check(&code, &Divergence::ByMarks, None, &target).unwrap();
-    assert_eq!((report.hazards.len(), &report.assumed_uniform[..]), (0, &[Ip::from_u32(0)][..]));
 }
 
 #[test]
@@ -277,11 +310,12 @@ fn shared_registers_follow_the_wave() {
 fn loops_carry_what_is_outstanding_around() {
     let program = |first: &str| {
         let body = [first, "sam (f32)(x)r1.x, r2.x (wrmask=0x3), s#0, t#0", "br pp0.x target=block1"];
-        blocks(&[(&["nop"], "block1"), (&body, "block1, block2 (con)"), (&["(sy)end"], "")])
+        let start = ["cmps.f.lt pp0.x, c0.x, c1.x", "(rpt5)nop"];
+        blocks(&[(&start, "block1"), (&body, "block1, block2 (con)"), (&["(sy)end"], "")])
     };
     let hazards = report(&program("mul.f r4.x, r1.x, c0.x"), "a660").hazards;
     assert_eq!(hazards[0].kind, HazardKind::ReadBeforeResult(failure::Flag::Sy));
-    assert_eq!(hazards[0].path.iter().map(|ip| ip.as_u32()).collect::<Vec<_>>(), [2, 1]);
+    assert_eq!(hazards[0].path.iter().map(|ip| ip.as_u32()).collect::<Vec<_>>(), [3, 2]);
     assert_eq!(report(&program("(sy)mul.f r4.x, r1.x, c0.x"), "a660").hazards, []);
 }
 
@@ -292,7 +326,7 @@ fn the_early_preamble_waits_for_a1_with_ss() {
             let user = format!("{ss}ldc.k.8.base0 imm[0.000000,1,0x1], imm[0.000000,0,0x0], hr61.y");
             let wait = if ss.is_empty() { nops.to_owned() } else { "(ss)nop".to_owned() };
             let body =
-                ["mov.u16u16 hr61.y, imm[0.000000,4,0x4]", &wait, user.trim_start_matches("(ss)"), "(sy)(ss)shpe"];
+                ["mov.u16u16 hr61.y, (r)imm[0.000000,4,0x4]", &wait, user.trim_start_matches("(ss)"), "(sy)(ss)shpe"];
             blocks(&[(&["shps target=block2"], "block1, block2 (con)"), (&body, "block2"), (&["end"], "")])
         };
         program(ss)
@@ -310,9 +344,141 @@ fn code_that_is_not_understood_is_refused() {
     let refusal = |lines: &[&str]| {
         let program = blocks(&[(lines, "")]);
         let code = Code::from_program(&program).unwrap();
-        check(&code, &Divergence::ByMarks, None, &Target::of_generation(Generation::A6xx)).unwrap_err().to_string()
+        check(&code, &Facts::default(), &Target::of_generation(Generation::A6xx)).unwrap_err().to_string()
     };
     assert!(refusal(&["stks", "end"]).contains("`stks` is not followed"));
     assert!(refusal(&["prede", "end"]).contains("no `predt` or `predf` before it"));
     assert!(refusal(&["mov.f32f32 r60.x, c0.x", "end"]).contains("no register of its file"));
+}
+
+/// The positions of the branches that are found uniform.
+fn uniform_branches(program: &Program) -> Vec<u32> {
+    let code = Code::from_program(program).unwrap();
+    let target = Target::by_name("a660").unwrap();
+    let steps = Steps::new(&code, &ArrayBases::default(), &target).unwrap();
+    let (uniform, _) = uniform::analyze(&code, &steps, &target).unwrap();
+    let is_branch = |ip: &Ip| uniform::is_conditional(code.instrs[*ip].data.opcode);
+    code.instrs.keys().filter(is_branch).filter(|ip| uniform[ip.index()]).map(|ip| ip.as_u32()).collect()
+}
+
+/// A branch on a register, which some instructions write before.
+fn branch_after(lines: &[&str]) -> Vec<u32> {
+    let lines: Vec<&str> = lines.iter().copied().chain(["br pp0.x target=block2"]).collect();
+    let at = lines.len() as u32 - 1;
+    let program = blocks(&[(&lines, "block1, block2"), (&["nop"], "block2"), (&["(jp)end"], "")]);
+    uniform_branches(&program).into_iter().map(|ip| ip - at).collect()
+}
+
+#[test]
+fn branches_are_uniform_where_all_lanes_compute_the_same() {
+    let test = |source: &str| format!("cmps.s.lt pp0.x, {source}, c0.x");
+    let uniform = |lines: &[&str], source: &str| {
+        let test = test(source);
+        let lines: Vec<&str> = lines.iter().copied().chain([&test[..]]).collect();
+        branch_after(&lines) == [0]
+    };
+    // What registers hold at the start may differ; constants and shared registers do not.
+    assert!(!uniform(&[], "r0.x") && uniform(&[], "c1.x") && uniform(&[], "sr48.x"));
+    assert!(uniform(&["mov.u32u32 r0.x, c1.x"], "r0.x"));
+    assert!(!uniform(&["mov.u32u32 r0.x, c1.x", "add.s r0.x, r0.x, r1.x"], "r0.x"));
+    assert!(!uniform(&["mov.u32u32 r0.x, c1.x", "add.s hr0.y, hr2.x, hr2.y"], "r0.x"));
+    assert!(uniform(&["add.s r0.x, sr48.x, c1.x", "rcp r0.y, r0.x"], "r0.y"));
+    // Loads of one address from what is only read; results that are a lane's own.
+    let constant = "ldc r0.x, imm[0.000000,0,0x0], r1.x";
+    let shared = "ldl r0.x, r1.x, imm[0.000000,0,0x0], imm[0.000000,1,0x1]";
+    for (load, same) in [(constant, true), (shared, false)] {
+        assert_eq!(uniform(&["mov.u32u32 r1.x, c1.x", load], "r0.x"), same, "{load}");
+        assert!(!uniform(&[load], "r0.x"));
+    }
+    assert!(!uniform(&["getfiberid r0.x"], "r0.x"));
+    assert!(!uniform(&["mov.u32u32 r1.x, c1.x", "flat.b r0.x, imm[0.000000,1,0x1], r1.x"], "r0.x"));
+    // A relative write may be one of another register in each lane.
+    let written = ["mov.u32u32 r0.x, c1.x", "mov.u32u32 r<a0.x + 0> (4), c1.x, hr61.x"];
+    assert!(uniform(&written[..1], "r0.x") && !uniform(&written, "r0.x"));
+    assert!(!uniform(&["mov.u32u32 r<a0.x + 0> (4), c1.x, hr61.x"], "r0.x"));
+}
+
+#[test]
+fn lanes_that_took_other_paths_differ() {
+    let test = "cmps.s.lt pp0.x, r1.x, c0.x";
+    let branch = "br pp0.x target=block5";
+    let after = |start: &[&str], then: &[&str], join: &[&str]| {
+        let mut program: Vec<(Vec<&str>, &str)> = vec![
+            (start.iter().copied().chain(["br pp0.y target=block2"]).collect(), "block1, block2"),
+            (then.iter().copied().chain(["jump target=block3"]).collect(), "block3"),
+            (vec!["(jp)nop"], "block3"),
+            (["(jp)nop"].into_iter().chain(join.iter().copied()).chain([test, branch]).collect(), "block5, block4"),
+            (vec!["(jp)nop"], "block5"),
+            (vec!["(jp)end"], ""),
+        ];
+        let list: Vec<(&[&str], &str)> = program.iter_mut().map(|(lines, succs)| (&lines[..], *succs)).collect();
+        uniform_branches(&blocks(&list)).len()
+    };
+    let same = "mov.u32u32 r1.x, c1.x";
+    assert_eq!(after(&[same], &[], &[]), 1);
+    assert_eq!(after(&[same], &[same], &[]), 0);
+    assert_eq!(after(&[same], &[same], &[same]), 1);
+    // Predicated lanes keep what they had.
+    let predicated = |lines: &[&str]| {
+        let list: [(&[&str], &str); 4] = [
+            (&[same, "predt pp0.y target=block1"], "block1, block2"),
+            (lines, "block2"),
+            (&["(rpt6)nop", test, "br pp0.x target=block3"], "block3"),
+            (&["(jp)end"], ""),
+        ];
+        uniform_branches(&blocks(&list)).len()
+    };
+    assert_eq!(predicated(&["prede"]), 1);
+    assert_eq!(predicated(&[same, "prede"]), 0);
+}
+
+#[test]
+fn lanes_that_left_a_loop_in_different_rounds_differ() {
+    // The counter is the same in all lanes of the loop; after it, it is that of the round in which a lane left.
+    let program = |exit: &str| {
+        let exit = format!("cmps.s.lt pp0.x, {exit}, c0.x");
+        let body = ["(jp)add.s r1.x, r1.x, c0.y", &exit, "br pp0.x target=block3"];
+        let list: [(&[&str], &str); 5] = [
+            (&["mov.u32u32 r1.x, c1.x"], "block1"),
+            (&body, "block3, block2"),
+            (&["jump target=block1"], "block1"),
+            (&["(jp)cmps.s.lt pp0.y, r1.x, c0.x", "br pp0.y target=block4"], "block4"),
+            (&["(jp)end"], ""),
+        ];
+        uniform_branches(&blocks(&list))
+    };
+    assert_eq!(program("r1.x"), [3, 6]);
+    assert!(program("r2.x").is_empty());
+}
+
+#[test]
+fn a_uniform_loop_among_some_lanes_is_uniform() {
+    let test = "cmps.s.lt pp0.x, r1.x, c0.x";
+    let list: [(&[&str], &str); 4] = [
+        (&["br pp0.y target=block3"], "block1, block3"),
+        (&["mov.u32u32 r1.x, c1.x"], "block2"),
+        (&["add.s r1.x, r1.x, c0.y", test, "br pp0.x target=block2"], "block2, block3"),
+        (&["(jp)end"], ""),
+    ];
+    assert_eq!(uniform_branches(&blocks(&list)), [4]);
+}
+
+#[test]
+fn an_array_is_where_it_is_known_to_start() {
+    let lines = ["add.f r0.x, r9.x, c0.x", "mov.f32f32 r2.x, r<a0.x + 4> (4), hr61.x", "end"];
+    let code = Code::from_program(&blocks(&[(&lines, "")])).unwrap();
+    let target = Target::default();
+    let kinds = |arrays: ArrayBases| -> Vec<HazardKind> {
+        let facts = Facts { arrays, ..Facts::default() };
+        check(&code, &facts, &target).unwrap().hazards.iter().map(|hazard| hazard.kind).collect()
+    };
+    let at = |base| {
+        let mut arrays = ArrayBases::default();
+        arrays.insert(Ip::from_u32(1), Side::Read, base);
+        arrays
+    };
+    // Registers 1 to 7 may be of the array; r0.x is the one before.
+    assert_eq!(kinds(ArrayBases::default()), []);
+    assert_eq!(kinds(at(4)), []);
+    assert_eq!(kinds(at(0)), [HazardKind::EarlyRead { missing: 3 }]);
 }

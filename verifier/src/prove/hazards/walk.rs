@@ -8,7 +8,7 @@ use crate::semantics::machine::rules::{self, ConstWrite, FAR, NEAR, SourceWait, 
 use crate::semantics::machine::steps::{Bits, Operand, Step, Steps};
 use crate::semantics::machine::units::{A1_BIT, OTHER_WORD, SHARED_WORD, TIMES, WORDS};
 use cranelift_entity::EntityRef;
-use ir3_compiler::ir3::{InstrFlags, Opcode, RegFile};
+use ir3_compiler::ir3::{InstrFlags, Opcode, OperandFlags, RegFile};
 use ir3_compiler::machine::{Code, Ip};
 use ir3_compiler::target::Target;
 use rustc_hash::FxHashSet;
@@ -23,6 +23,8 @@ struct Clock {
     full: [u32; TIMES],
     /// From when others may.
     others: [u32; TIMES],
+    /// The entries that have a time in this block, in any order, some twice.
+    touched: Vec<u16>,
 }
 
 impl Clock {
@@ -33,7 +35,9 @@ impl Clock {
             *self = Self::new();
         }
         self.now += 64;
+        self.touched.clear();
         for pending in times {
+            self.touched.push(pending.entry);
             let entry = usize::from(pending.entry);
             self.half[entry] = self.now + u32::from(pending.half);
             self.full[entry] = self.now + u32::from(pending.full);
@@ -42,20 +46,22 @@ impl Clock {
     }
 
     fn new() -> Self {
-        Self { now: 0, half: [0; TIMES], full: [0; TIMES], others: [0; TIMES] }
+        Self { now: 0, half: [0; TIMES], full: [0; TIMES], others: [0; TIMES], touched: Vec::new() }
     }
 
     /// The times that are not past, relative to now.
-    fn pending(&self, out: &mut Vec<Pending>) {
+    fn pending(&mut self, out: &mut Vec<Pending>) {
         out.clear();
+        // Others never read earlier than the ALU.
+        self.touched.retain(|&entry| self.others[usize::from(entry)] > self.now);
+        self.touched.sort_unstable();
+        self.touched.dedup();
         let left = |time: u32| time.saturating_sub(self.now) as u8;
-        for (entry, &others) in self.others.iter().enumerate() {
-            // Others never read earlier than the ALU.
-            if others > self.now {
-                let [half, full, others] = [self.half[entry], self.full[entry], others].map(left);
-                out.push(Pending { entry: entry as u16, half, full, others });
-            }
-        }
+        out.extend(self.touched.iter().map(|&entry| {
+            let at = usize::from(entry);
+            let [half, full, others] = [self.half[at], self.full[at], self.others[at]].map(left);
+            Pending { entry, half, full, others }
+        }));
     }
 
     /// Slots that are missing before an operand may be read.
@@ -77,6 +83,7 @@ impl Clock {
         let written = issued + u32::from(operand.delay);
         let near_half = operand.file == RegFile::General && operand.half;
         let near_full = operand.file == RegFile::General && !operand.half;
+        self.touched.extend(entry..entry + operand.piece.width);
         for entry in usize::from(entry)..usize::from(entry + operand.piece.width) {
             let later = |time: &mut u32, slots: u32| *time = (*time).max(written + slots);
             later(&mut self.half[entry], if near_half { NEAR } else { FAR });
@@ -373,8 +380,12 @@ impl Walk<'_> {
     }
 }
 
+fn is_a1(of: &Bits) -> bool {
+    usize::from(of.word) == OTHER_WORD && of.bits & A1_BIT != 0
+}
+
 /// Checks what must directly follow an instruction in the code: nops after predication on some GPUs, an `(ss)` after
-/// `resinfo`.
+/// `resinfo`; the mark of a source in an early preamble; and where waves go on that do not run the preamble.
 pub fn positional(code: &Code, steps: &Steps, target: &Target, hazards: &mut Vec<Hazard>) {
     let mut open = false;
     for (at, step) in steps.steps.iter().enumerate() {
@@ -386,6 +397,20 @@ pub fn positional(code: &Code, steps: &Steps, target: &Target, hazards: &mut Vec
             Opcode::Prede => {
                 open = false;
                 if target.quirks.prede_nop { rules::AFTER_PREDE } else { 0 }
+            }
+            Opcode::Shps => {
+                let after = steps.steps.iter().position(|step| step.opcode == Opcode::Shpe).map(|end| Ip::new(end + 1));
+                if code.instrs[Ip::new(at)].target != after {
+                    hazards.push(Hazard::new(at, HazardKind::PreambleTarget));
+                }
+                0
+            }
+            _ if step.early_a1 && steps.bits(&step.write_bits).iter().any(is_a1) => {
+                let source = code.instrs[Ip::new(at)].data.srcs.first();
+                if !source.is_some_and(|source| source.flags.contains(OperandFlags::R)) {
+                    hazards.push(Hazard::new(at, HazardKind::AddressMark));
+                }
+                0
             }
             Opcode::Resinfo if !step.writes.is_empty() => {
                 if !steps.steps.get(at + 1).is_some_and(|next| next.ss) {

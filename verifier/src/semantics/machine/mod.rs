@@ -3,7 +3,7 @@
 //! The hazard checker proves with these rules that a program waits as long as it has to, and the machine of the
 //! interpreter makes undefined what is read too early.
 
-mod arrays;
+pub mod arrays;
 mod consts;
 pub(crate) mod rules;
 pub(crate) mod steps;

@@ -1,7 +1,7 @@
 //! The code as the transfer functions read it: each instruction with its unit, its waits and the bits of its operands,
 //! computed once.
 
-use super::arrays;
+use super::arrays::{self, ArrayBases, Side};
 use super::consts::ConstWords;
 use super::rules::{self, ConstWrite, SourceWait, Unit, Wait};
 use super::units::{self, Piece};
@@ -105,7 +105,7 @@ impl Steps {
     ///
     /// # Errors
     /// If an operand is no register of the machine.
-    pub fn new(code: &Code, target: &Target) -> Result<Self, StepError> {
+    pub fn new(code: &Code, bases: &ArrayBases, target: &Target) -> Result<Self, StepError> {
         let early = early_preamble(code, target);
         let count = code.instrs.len();
         let mut this = Self {
@@ -119,7 +119,7 @@ impl Steps {
             let early = early.contains(&ip.index());
             let outputs =
                 if matches!(data.opcode, Opcode::End | Opcode::Chmask) { &code.interface.outputs[..] } else { &[] };
-            let step = this.step(data, outputs, target, early).map_err(|reg| StepError {
+            let step = this.step(data, outputs, (ip, bases), target, early).map_err(|reg| StepError {
                 at: ip,
                 opcode: data.opcode,
                 number: reg.0,
@@ -146,9 +146,11 @@ impl Steps {
         &mut self,
         data: &InstrData,
         outputs: &[OutputRegister],
+        (at, bases): (Ip, &ArrayBases),
         target: &Target,
         early_a1: bool,
     ) -> Result<Step, PhysReg> {
+        let base = |side: Side| bases.get(at, side);
         let unit = Unit::of(data, target);
         let (operands, bits) = (self.operands.len(), self.bits.len());
         let (mut reads_consts, mut reads_written_consts) = (false, false);
@@ -163,9 +165,12 @@ impl Steps {
                     reads_written_consts |= written.is_some_and(|words| words.any(*word, mask.span() as u16));
                     continue;
                 }
-                // Arrays of constants are none of the words that the preamble writes.
-                SrcOperand::ConstRelative(_) => {
+                SrcOperand::ConstRelative(offset) => {
                     reads_consts = true;
+                    let words = bases.consts(*offset).unwrap_or(0..u16::MAX);
+                    let written = self.preamble_writes.as_ref();
+                    reads_written_consts |=
+                        written.is_some_and(|written| written.any(words.start, words.end - words.start));
                     continue;
                 }
                 SrcOperand::Immediate(_) | SrcOperand::Undef => continue,
@@ -179,12 +184,14 @@ impl Steps {
             }
             let advances = data.repeat > 0 && !matches!(place, Place::Relative { .. });
             let mask = repeated_mask(data, src.mask, src.flags);
-            self.operand(Self::pieces(place, src.class, mask, target)?, src.class, delay, advances);
+            let pieces = Self::pieces(place, src.class, mask, base(Side::Read), target)?;
+            self.operand(pieces, src.class, delay, advances);
         }
         let read_end = (self.operands.len(), self.bits.len());
         let third = data.srcs.get(2).filter(|_| rules::result_replaces_third(data.opcode) && data.dsts.is_empty());
         if let Some((src, place)) = third.and_then(|src| Some((src, src.place()?))) {
-            self.operand(Self::pieces(place, src.class, src.mask, target)?, src.class, 0, false);
+            let pieces = Self::pieces(place, src.class, src.mask, base(Side::Read), target)?;
+            self.operand(pieces, src.class, 0, false);
         }
         for (n, dst) in data.dsts.iter().enumerate() {
             let relative = matches!(dst.place, Place::Relative { .. });
@@ -193,7 +200,7 @@ impl Steps {
                 delay += n as u16;
             }
             let mask = repeated_mask(data, dst.mask, OperandFlags::R);
-            let pieces = Self::pieces(&dst.place, dst.class, mask, target)?;
+            let pieces = Self::pieces(&dst.place, dst.class, mask, base(Side::Write), target)?;
             self.operand(pieces, dst.class, delay, data.repeat > 0 && !relative);
         }
         let write_end = (self.operands.len(), self.bits.len());
@@ -224,11 +231,12 @@ impl Steps {
         place: &Place,
         class: RegClass,
         mask: WriteMask,
+        base: Option<u16>,
         target: &Target,
     ) -> Result<SmallVec<[Piece; 4]>, PhysReg> {
         match *place {
             Place::Relative { offset, size } => {
-                let (first, length) = arrays::extent(offset, size, class, target.merged_regs);
+                let (first, length) = arrays::extent(offset, size, base, class, target.merged_regs);
                 units::range(first, length, class, target.merged_regs)
             }
             _ => units::pieces(place, class, mask, target.merged_regs),

@@ -1,24 +1,28 @@
 //! Sharpness of the hazard checker and of the machine: in final programs one nop is removed, one wait shortened or
 //! dropped, one `(jp)` dropped, or one branch target shifted, and each change that matters has to be refuted.
 //!
-//! Whether it matters is decided apart from both engines ([`needed`]): along the paths of the program for slots and
-//! flags, by the compiler's reconvergence points for `(jp)`. A shifted branch matters unless it only skips, or only
-//! adds, a nop.
+//! Whether it matters is decided apart from both engines: along the paths of the program for slots and flags
+//! ([`needed`]), by the compiler's reconvergence points for `(jp)`, and by what later instructions depend on for a shifted
+//! branch and a lost repetition (`meaning`).
 
+mod meaning;
 pub mod needed;
 #[cfg(test)]
 mod tests;
 
 use crate::harness::report::FinalProgram;
-use crate::prove::hazards::{self, Divergence};
+use crate::prove::hazards::{self, Facts};
 use crate::semantics::environment::env::Env;
-use crate::semantics::interp::Scratch;
 use crate::semantics::interp::ir3::machine::{Completion, Machine, Start};
+use crate::semantics::interp::{End, Scratch};
 use crate::support::random::hash;
 use cranelift_entity::{EntityRef, PrimaryMap};
-use ir3_compiler::ir3::{InstrData, InstrFlags, Opcode, reconvergence};
+use ir3_compiler::ir3::{Attrs, Category, Condition, InstrData, InstrFlags, Opcode, WriteMask, reconvergence};
 use ir3_compiler::machine::{Code, Ip};
 use ir3_compiler::target::Target;
+use meaning::Meaning;
+use needed::Paths;
+use std::ops::Range;
 
 /// The kinds of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,6 +31,8 @@ pub enum MutantClass {
     Nop,
     /// A nop has one repetition less.
     Repeat,
+    /// An instruction of the ALU has one repetition less.
+    RepeatAlu,
     /// `(nopN)` is one less.
     NopN,
     /// `(ss)` is dropped.
@@ -41,7 +47,8 @@ pub enum MutantClass {
 
 impl MutantClass {
     /// All of them.
-    pub const ALL: [Self; 7] = [Self::Nop, Self::Repeat, Self::NopN, Self::Ss, Self::Sy, Self::Jp, Self::Target];
+    pub const ALL: [Self; 8] =
+        [Self::Nop, Self::Repeat, Self::RepeatAlu, Self::NopN, Self::Ss, Self::Sy, Self::Jp, Self::Target];
 
     /// The name in tables.
     #[must_use]
@@ -49,6 +56,7 @@ impl MutantClass {
         match self {
             Self::Nop => "nop",
             Self::Repeat => "rpt",
+            Self::RepeatAlu => "alu-rpt",
             Self::NopN => "nopN",
             Self::Ss => "ss",
             Self::Sy => "sy",
@@ -63,6 +71,9 @@ impl MutantClass {
         match self {
             Self::Nop => data.opcode == Opcode::Nop && !data.flags.intersects(ss | InstrFlags::SY | InstrFlags::JP),
             Self::Repeat => data.opcode == Opcode::Nop && data.repeat > 0,
+            Self::RepeatAlu => {
+                data.repeat > 0 && matches!(data.opcode.category(), Category::Move | Category::Alu2 | Category::Alu3)
+            }
             Self::NopN => data.nop > 0,
             Self::Ss => data.flags.contains(ss),
             Self::Sy => data.flags.contains(InstrFlags::SY),
@@ -111,6 +122,7 @@ impl Mutation {
         match self.class {
             MutantClass::Nop => return Some(removed(&code, self.at)),
             MutantClass::Repeat => data.repeat -= 1,
+            MutantClass::RepeatAlu => shorten(data),
             MutantClass::NopN => data.nop -= 1,
             MutantClass::Ss => data.flags -= InstrFlags::SS,
             MutantClass::Sy => data.flags -= InstrFlags::SY,
@@ -128,6 +140,14 @@ impl Mutation {
     }
 }
 
+/// Removes the last repetition of an instruction of the ALU.
+fn shorten(data: &mut InstrData) {
+    let (before, after) = (WriteMask::first(1 + u32::from(data.repeat)), WriteMask::first(u32::from(data.repeat)));
+    data.repeat -= 1;
+    let masks = data.dsts.iter_mut().map(|dst| &mut dst.mask).chain(data.srcs.iter_mut().map(|src| &mut src.mask));
+    masks.filter(|mask| **mask == before).for_each(|mask| *mask = after);
+}
+
 /// The code without one instruction; what led to it leads to the next.
 fn removed(code: &Code, at: Ip) -> Code {
     let mut instrs = PrimaryMap::with_capacity(code.instrs.len());
@@ -141,18 +161,27 @@ fn removed(code: &Code, at: Ip) -> Code {
     Code { instrs, interface: code.interface.clone() }
 }
 
-/// Which branches are uniform in the changed code.
-fn divergence_of(divergence: &Divergence, mutation: &Mutation) -> Divergence {
-    match divergence {
-        Divergence::Uniform(uniform) if mutation.class == MutantClass::Nop => {
-            let mut uniform = uniform.clone();
-            if mutation.at.index() < uniform.len() {
-                uniform.remove(mutation.at.index());
-            }
-            Divergence::Uniform(uniform)
+/// What is known of the changed code.
+fn facts_of(facts: &Facts, mutation: &Mutation) -> Facts {
+    let mut facts = facts.clone();
+    if mutation.class == MutantClass::Nop {
+        facts.arrays = facts.arrays.without(mutation.at);
+        if mutation.at.index() < facts.marked_uniform.len() {
+            facts.marked_uniform.remove(mutation.at.index());
         }
-        other => other.clone(),
     }
+    facts
+}
+
+/// What runs of a program with and without a change say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runs {
+    /// They have the same results.
+    Same,
+    /// They differ.
+    Differ,
+    /// They differ if some comparisons of both are inverted: the change is on a path that none of the starts takes.
+    DifferInverted,
 }
 
 /// What became of one change.
@@ -164,67 +193,82 @@ pub struct Trial {
     pub needed: bool,
     /// The hazard checker refutes it.
     pub checker: bool,
-    /// A run of the machine refutes it; `None` if the machine does not run the program.
-    pub machine: Option<bool>,
+    /// What runs on the machine say; or the reason why the machine does not run the program.
+    pub machine: Result<Runs, String>,
 }
 
 impl Trial {
     /// Returns true if one engine refutes the change.
     #[must_use]
     pub fn is_refuted(&self) -> bool {
-        self.checker || self.machine == Some(true)
+        self.checker || matches!(self.machine, Ok(Runs::Differ | Runs::DifferInverted))
     }
 }
 
 /// Environments that the machine tries.
-const RUNS: u64 = 3;
-const FUEL: u64 = 20_000;
+const RUNS: u64 = 12;
+/// Programs with other comparisons inverted that it tries, if it cannot tell by these.
+const VARIANTS: u64 = 16;
+/// Instructions after which a run of the program without a change is given up.
+const FUEL: u64 = 60_000;
+/// Instructions of all runs of the program without a change.
+const ALL_FUEL: u64 = 200_000;
+/// A changed program does not end if it executes so many times the instructions, and [`MORE_INSTRUCTIONS`].
+const MORE_TIMES: u64 = 16;
+const MORE_INSTRUCTIONS: u64 = 2_000;
 
 /// Applies a random change to a program and asks both engines; `None` if the program has no place for the class that
 /// the seed chooses, or is refuted without a change.
 #[must_use]
 pub fn trial(program: &FinalProgram, seed: u64) -> Option<Trial> {
-    let FinalProgram { code, divergence, branch_stack, target, .. } = program;
+    let FinalProgram { code, facts, target, .. } = program;
     let class = MutantClass::ALL[hash(&[seed, 1]) as usize % MutantClass::ALL.len()];
     let places = Mutation::all(code, class);
     let mutation = *places.get(hash(&[seed, 2]) as usize % places.len().max(1))?;
     let mutant = mutation.apply(code)?;
-    let clean = |code: &Code, divergence: &Divergence| {
-        hazards::check(code, divergence, *branch_stack, target).is_ok_and(|report| report.hazards.is_empty())
-    };
-    if needed::broken(code, target).is_some() || !clean(code, divergence) {
+    let clean =
+        |code: &Code, facts: &Facts| hazards::check(code, facts, target).is_ok_and(|report| report.hazards.is_empty());
+    if needed::broken(code, target).is_some() || !clean(code, facts) {
         return None;
     }
-    let changed = divergence_of(divergence, &mutation);
+    let changed = facts_of(facts, &mutation);
     Some(Trial {
         mutation,
         needed: is_needed(code, &mutant, &mutation, &changed, target),
         checker: !clean(&mutant, &changed),
-        machine: differs(code, &mutant, target),
+        machine: differs(program.runnable(), &mutation, target),
     })
 }
 
-fn is_needed(code: &Code, mutant: &Code, mutation: &Mutation, divergence: &Divergence, target: &Target) -> bool {
-    match mutation.class {
-        MutantClass::Jp => lanes_wait_at(mutant, mutation.at, divergence),
+fn is_needed(code: &Code, mutant: &Code, mutation: &Mutation, facts: &Facts, target: &Target) -> bool {
+    let at = mutation.at;
+    let paths = Paths::new(code, target);
+    let changes = match mutation.class {
+        MutantClass::Jp => return lanes_wait_at(mutant, at, facts),
         MutantClass::Target => {
-            let old = code.instrs[mutation.at].target.map_or(0, |to| to.index());
-            let between = Ip::new(if mutation.further { old } else { old - 1 });
-            let passed = &code.instrs[between].data;
-            let idle = passed.opcode == Opcode::Nop && !passed.flags.contains(InstrFlags::JP);
-            !idle || needed::broken(mutant, target).is_some()
+            let [Some(old), Some(new)] = [code, mutant].map(|code| code.instrs[at].target) else { return false };
+            let joins = mutant.instrs[new].data.flags.contains(InstrFlags::JP);
+            let meaning = Meaning::new(&paths);
+            let computes = if mutation.further {
+                meaning.skip_matters(at.index(), old.index())
+            } else {
+                meaning.extra_matters(at.index(), new.index())
+            };
+            computes || !joins && lanes_wait_at(mutant, new, facts)
         }
-        _ => needed::broken(mutant, target).is_some(),
-    }
+        MutantClass::RepeatAlu => Meaning::new(&paths).last_matters(at.index()),
+        _ => false,
+    };
+    changes || needed::broken(mutant, target).is_some()
 }
 
 /// Returns true if lanes may wait at this position, as the compiler computes it.
-fn lanes_wait_at(code: &Code, at: Ip, divergence: &Divergence) -> bool {
+fn lanes_wait_at(code: &Code, at: Ip, facts: &Facts) -> bool {
     // Marked again, so that the position begins a block.
     let mut marked = code.clone();
     marked.instrs[at].data.flags |= InstrFlags::JP;
     let Ok(mut program) = marked.to_program() else { return false };
-    let Divergence::Uniform(uniform) = divergence else { return false };
+    let uniform = &facts.marked_uniform;
     // The instructions of a block are in the order of the code.
     let mut ip = 0;
     let mut of_block = None;
@@ -250,18 +294,75 @@ fn lanes_wait_at(code: &Code, at: Ip, divergence: &Divergence) -> bool {
     of_block.is_some_and(|block| program.blocks[block].reconvergence_point)
 }
 
-/// Runs both on the machine: true if an environment tells them apart.
-fn differs(code: &Code, mutant: &Code, target: &Target) -> Option<bool> {
-    let start = Start::Arbitrary(7);
-    let before = Machine::new(code, target, start).ok()?;
-    let after = Machine::new(mutant, target, start).ok()?;
+/// Runs the program with and without the change, and both with some comparisons inverted.
+fn differs(code: &Code, mutation: &Mutation, target: &Target) -> Result<Runs, String> {
+    let compare = |code: &Code, seeds| match mutation.apply(code) {
+        Some(mutant) => compare_runs(code, &mutant, target, seeds),
+        None => Ok(false),
+    };
+    let mut result = compare(code, 0..RUNS);
+    if result == Ok(true) {
+        return Ok(Runs::Differ);
+    }
+    for variant in 0..VARIANTS {
+        match compare(&with_inverted(code, variant), variant..variant + 2) {
+            Ok(true) => return Ok(Runs::DifferInverted),
+            Ok(false) => result = Ok(false),
+            Err(_) => {}
+        }
+    }
+    result.map(|_| Runs::Same)
+}
+
+/// The code with some of its comparisons inverted; all of them in the first variant.
+fn with_inverted(code: &Code, variant: u64) -> Code {
+    let mut code = code.clone();
+    for (ip, instr) in &mut code.instrs {
+        if let Attrs::Compare(condition) = &mut instr.data.attrs
+            && (variant == 0 || hash(&[variant, u64::from(ip.as_u32())]) & 1 != 0)
+        {
+            *condition = match *condition {
+                Condition::Lt => Condition::Ge,
+                Condition::Ge => Condition::Lt,
+                Condition::Le => Condition::Gt,
+                Condition::Gt => Condition::Le,
+                Condition::Eq => Condition::Ne,
+                Condition::Ne => Condition::Eq,
+            };
+        }
+    }
+    code
+}
+
+/// Runs two programs on the machine, from the starts of some seeds: true if one of them tells them apart.
+///
+/// # Errors
+/// Why there is no run of the first that ends with a result.
+fn compare_runs(code: &Code, mutant: &Code, target: &Target, seeds: Range<u64>) -> Result<bool, String> {
     let mut scratch = Scratch::new();
-    let mut any = false;
-    for seed in 0..RUNS {
+    let mut reason = None;
+    let (mut ended, mut executed) = (false, 0);
+    for seed in seeds {
+        if executed > ALL_FUEL {
+            break;
+        }
+        let start = Start::Arbitrary(hash(&[seed, 7]) & !3 | seed & 3);
+        let [before, after] = [code, mutant].map(|code| Machine::new(code, target, start));
+        let before = before.map_err(|error| error.to_string())?;
+        let after = after.map_err(|error| error.to_string())?;
         let env = Env::from_seed(hash(&[seed, 11]));
         let expected = before.run(&env, Completion::Latest, FUEL, &mut scratch);
-        let found = after.run(&env, Completion::Latest, 4 * FUEL, &mut scratch);
-        any |= expected.compare(&found).is_err();
+        executed += expected.executed;
+        if expected.end != End::Finished {
+            reason.get_or_insert_with(|| format!("{:?}", expected.end));
+            continue;
+        }
+        ended = true;
+        let fuel = MORE_TIMES * expected.executed + MORE_INSTRUCTIONS;
+        let found = after.run(&env, Completion::Latest, fuel, &mut scratch);
+        if found.end == End::OutOfFuel || expected.compare(&found).is_err() {
+            return Ok(true);
+        }
     }
-    Some(any)
+    if ended { Ok(false) } else { Err(reason.unwrap_or_default()) }
 }

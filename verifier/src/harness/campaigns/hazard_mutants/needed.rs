@@ -26,7 +26,7 @@ pub enum Broken {
 }
 
 /// Half registers of one file: from, to.
-type Span = (u8, u32, u32);
+pub type Span = (u8, u32, u32);
 
 fn span(place: &Place, class: RegClass, mask: WriteMask, merged: bool) -> Vec<Span> {
     let size = u32::from(class.component_units());
@@ -65,15 +65,17 @@ fn overlap(a: &Span, b: &Span) -> bool {
     a.0 == b.0 && a.1 < b.2 && b.1 < a.2
 }
 
-struct Paths<'a> {
+/// The paths of lanes through a program.
+pub struct Paths<'a> {
     code: &'a Code,
     target: &'a Target,
-    next: Vec<Vec<usize>>,
+    /// The positions after each.
+    pub next: Vec<Vec<usize>>,
 }
 
 /// Returns the first rule that a program breaks.
 pub fn broken(code: &Code, target: &Target) -> Option<Broken> {
-    let paths = Paths { code, target, next: successors(code) };
+    let paths = Paths::new(code, target);
     let order = paths.order();
     order.or_else(|| {
         (0..code.instrs.len()).find_map(|at| {
@@ -116,8 +118,14 @@ fn successors(code: &Code) -> Vec<Vec<usize>> {
     next
 }
 
-impl Paths<'_> {
-    fn data(&self, at: usize) -> &InstrData {
+impl<'a> Paths<'a> {
+    /// The paths of a program.
+    pub fn new(code: &'a Code, target: &'a Target) -> Self {
+        Self { code, target, next: successors(code) }
+    }
+
+    /// An instruction.
+    pub fn data(&self, at: usize) -> &InstrData {
         &self.code.instrs.as_values_slice()[at].data
     }
 
@@ -157,7 +165,7 @@ impl Paths<'_> {
     }
 
     /// The registers that an instruction reads, with the operand's number and class. Outputs are read by `end`.
-    fn reads(&self, at: usize) -> Vec<(usize, RegClass, Vec<Span>, bool)> {
+    pub fn reads(&self, at: usize) -> Vec<(usize, RegClass, Vec<Span>, bool)> {
         let data = self.data(at);
         let ends = matches!(data.opcode, Opcode::End | Opcode::Chmask);
         let outputs: &[OutputRegister] = if ends { &self.code.interface.outputs } else { &[] };
@@ -171,13 +179,26 @@ impl Paths<'_> {
             .collect()
     }
 
-    fn writes(&self, at: usize) -> Vec<(usize, RegClass, Vec<Span>, bool)> {
+    /// The registers that an instruction writes, likewise.
+    pub fn writes(&self, at: usize) -> Vec<(usize, RegClass, Vec<Span>, bool)> {
         let dsts = self.data(at).dsts.iter().enumerate();
         dsts.map(|(n, dst): (usize, &Dst)| {
             let relative = matches!(dst.place, Place::Relative { .. });
             (n, dst.class, span(&dst.place, dst.class, dst.mask, self.target.merged_regs), relative)
         })
         .collect()
+    }
+
+    /// All registers that an instruction writes, including an operand that a result replaces.
+    pub fn written(&self, at: usize) -> Vec<Span> {
+        let data = self.data(at);
+        let replaced = data
+            .srcs
+            .get(2)
+            .filter(|_| data.opcode.name().starts_with("atomic.b."))
+            .and_then(|src| Some(span(src.place()?, src.class, src.mask, self.target.merged_regs)));
+        let writes = self.writes(at).into_iter().flat_map(|(.., spans, _)| spans);
+        writes.chain(replaced.into_iter().flatten()).collect()
     }
 
     /// Returns true if a user of an ALU result comes too early.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::harness::report::instruction_text;
+use crate::semantics::machine::program_of_blocks;
 use ir3_compiler::ir3::text;
 
 const PROGRAM: &str = "\
@@ -17,23 +18,20 @@ block0 {
 ";
 
 fn program() -> FinalProgram {
-    let program = text::read(PROGRAM).unwrap();
-    let code = Code::from_program(&program).unwrap();
-    let divergence = Divergence::of_program(&program);
-    FinalProgram { name: String::new(), program, code, divergence, branch_stack: None, target: Target::default() }
+    FinalProgram::new(String::new(), text::read(PROGRAM).unwrap(), Target::default()).unwrap()
 }
 
 #[test]
 fn what_is_needed_is_refuted_and_nothing_else() {
-    let FinalProgram { code, divergence, target, .. } = program();
+    let FinalProgram { code, facts, target, .. } = program();
     assert_eq!(needed::broken(&code, &target), None);
     let mut seen = Vec::new();
     for class in MutantClass::ALL {
         for mutation in Mutation::all(&code, class) {
             let mutant = mutation.apply(&code).unwrap();
-            let changed = divergence_of(&divergence, &mutation);
+            let changed = facts_of(&facts, &mutation);
             let needed = is_needed(&code, &mutant, &mutation, &changed, &target);
-            let hazards = hazards::check(&mutant, &changed, None, &target).unwrap().hazards;
+            let hazards = hazards::check(&mutant, &changed, &target).unwrap().hazards;
             assert_eq!(needed, !hazards.is_empty(), "{mutation:?} {}", instruction_text(&code, mutation.at));
             seen.push((class.name(), mutation.at.as_u32(), needed));
         }
@@ -45,10 +43,61 @@ fn what_is_needed_is_refuted_and_nothing_else() {
 #[test]
 fn the_machine_refutes_them_too() {
     let FinalProgram { code, target, .. } = program();
-    assert_eq!(differs(&code, &code, &target), Some(false));
+    assert_eq!(compare_runs(&code, &code, &target, 0..4), Ok(false));
     for (class, expected) in [(MutantClass::NopN, true), (MutantClass::Nop, true), (MutantClass::Ss, true)] {
         let mutation = Mutation::all(&code, class)[0];
         let mutant = mutation.apply(&code).unwrap();
-        assert_eq!(differs(&code, &mutant, &target), Some(expected), "{mutation:?}");
+        assert_eq!(compare_runs(&code, &mutant, &target, 0..4), Ok(expected), "{mutation:?}");
     }
+}
+
+/// A loop of four rounds over what is written before it, and an instruction that nothing reads.
+const LOOP: [(&[&str], &str); 3] = [
+    (&["mov.u32u32 r1.x, c1.x", "mov.u32u32 r2.x, c1.y", "mov.u32u32 r4.x, c2.x", "mov.u32u32 r5.x, c2.x"], "block1"),
+    (
+        &[
+            "add.s r1.x, r1.x, c0.y",
+            "(nop2)add.s r3.x, r2.x, c0.y",
+            "cmps.s.lt pp0.x, r1.x, c0.x",
+            "(rpt5)nop",
+            "br pp0.x target=block1",
+        ],
+        "block1, block2 (con)",
+    ),
+    (&["mov.u32u32 r5.x, c2.y", "(rpt2)nop", "end r1.x, r3.x, r4.x"], ""),
+];
+
+#[test]
+fn what_is_skipped_or_added_matters_if_it_is_read() {
+    let program = FinalProgram::new(String::new(), program_of_blocks(&LOOP), Target::default()).unwrap();
+    let matters = |branch: Ip, to: usize, further: bool| {
+        let mut code = program.code.clone();
+        code.instrs[branch].target = Some(Ip::new(to));
+        let mutation = Mutation { class: MutantClass::Target, at: branch, further };
+        let mutant = mutation.apply(&code).unwrap();
+        is_needed(&code, &mutant, &mutation, &program.facts, &program.target)
+    };
+    let branch = Ip::new(8);
+    // The counter; what is computed again as it was; what is not read; a nop.
+    assert!(matters(branch, 4, true));
+    assert!(!matters(branch, 5, true));
+    assert!(!matters(branch, 9, true));
+    assert!(!matters(branch, 10, true));
+    // What is written before the loop: the start of the counter is not what it was, a constant is.
+    assert!(matters(branch, 1, false));
+    assert!(!matters(branch, 2, false));
+    assert!(!matters(branch, 3, false));
+    assert!(!matters(branch, 4, false));
+}
+
+#[test]
+fn inverted_comparisons_lead_to_other_paths() {
+    let lines: [(&[&str], &str); 3] = [
+        (&["cmps.s.lt pp0.x, c0.x, c0.x", "(rpt5)nop", "br pp0.x target=block2"], "block1, block2"),
+        (&["mov.u32u32 r1.x, c1.y", "(rpt2)nop"], "block2"),
+        (&["add.s r1.x, r1.x, c0.y", "(rpt2)nop", "end r1.x"], ""),
+    ];
+    let program = FinalProgram::new(String::new(), program_of_blocks(&lines), Target::default()).unwrap();
+    let mutation = Mutation { class: MutantClass::Target, at: Ip::new(2), further: true };
+    assert_eq!(differs(&program.code, &mutation, &program.target), Ok(Runs::DifferInverted));
 }

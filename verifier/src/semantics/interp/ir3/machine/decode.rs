@@ -147,7 +147,8 @@ fn exchanges(code: &Code, steps: &Steps) -> Vec<[Ip; 3]> {
 fn outputs(program: &mut Program, data: &mut InstrData, interface: &Interface) {
     let mut indices = Vec::with_capacity(interface.outputs.len());
     for (i, output) in interface.outputs.iter().enumerate() {
-        indices.push(output.index.unwrap_or_else(|| {
+        let index = output.index.filter(|&index| usize::from(index) < interface.outputs_at.len());
+        indices.push(index.unwrap_or_else(|| {
             let number = program.outputs.len() as u16;
             program.outputs.push(Output { base: UNKNOWN_OUTPUTS + i as u16, component: 0 });
             number

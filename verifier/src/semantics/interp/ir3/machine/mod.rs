@@ -20,10 +20,11 @@ use super::run::{Borrowed, RunningWave};
 use super::slots::RegisterBases;
 use super::storage::Storage;
 use super::{Decoded, Unsupported};
-use crate::semantics::environment::env::Env;
+use crate::semantics::environment::env::{Env, nice, nice_float};
 
 use crate::semantics::interp::waves::{self, Stop, WaveState};
 use crate::semantics::interp::{End, OperationSite, Outcome, Scratch, UndefinedReason};
+use crate::semantics::machine::arrays::ArrayBases;
 use crate::semantics::machine::steps::Steps;
 use crate::support::random::hash;
 use ir3_compiler::ir3::{InstrFlags, Opcode, Program};
@@ -58,7 +59,8 @@ pub enum Hazards {
 pub enum Start {
     /// The inputs of the interface; the others are poison.
     Interface,
-    /// The inputs, and arbitrary values, the same in every run, in the others: for code whose interface is not known.
+    /// The inputs, and arbitrary values of a seed, the same in every run, in the others: for code whose interface is not
+    /// known.
     Arbitrary(u64),
 }
 
@@ -94,7 +96,7 @@ impl Machine {
     /// # Errors
     /// If an instruction is not supported, or the text does not say what it does.
     pub fn new(code: &Code, target: &Target, start: Start) -> Result<Self, Unsupported> {
-        let steps = Steps::new(code, target).map_err(|error| Unsupported {
+        let steps = Steps::new(code, &ArrayBases::default(), target).map_err(|error| Unsupported {
             what: format!("`{}`: no register {}", error.opcode, error.number),
             place: error.at.to_string(),
         })?;
@@ -430,13 +432,18 @@ enum Next {
     Split { taken: u64, target: usize, other: usize },
 }
 
-/// Gives registers values.
+/// Gives registers values; the kind of values is that of the seed's last two bits.
 fn fill(storage: &mut Storage, bases: &RegisterBases, seed: u64) {
     for (slots, uniform) in bases.fillable() {
         for slot in slots {
             for lane in 0..64u64 {
                 let value = hash(&[seed, u64::from(slot), if uniform { 0 } else { lane }]);
-                storage.words[slot as usize][lane as usize] = value as u32 & 0x3fff_ffff;
+                storage.words[slot as usize][lane as usize] = match seed & 3 {
+                    0 => nice(value),
+                    1 => nice_float(value),
+                    2 => value as u32 % 9,
+                    _ => value as u32 & 0x3fff_ffff,
+                };
             }
             storage.poison[2 * slot as usize] = 0;
             storage.poison[2 * slot as usize + 1] = 0;

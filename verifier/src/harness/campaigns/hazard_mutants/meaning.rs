@@ -1,0 +1,208 @@
+//! Decides whether a change of what is executed matters: a branch to the instruction after its target, or before it, or
+//! an instruction with a repetition less.
+//!
+//! An instruction may as well be left out if nothing reads what it writes, and also if it only computes again what is
+//! there already; and so it may be executed once more. This is decided from the code, along the edges of lanes: no run,
+//! and nothing of the hazard checker or of the machine, takes part.
+
+use super::needed::{Paths, Span};
+use ir3_compiler::ir3::{Attrs, Category, Dst, InstrData, Opcode, Place, Src, SrcOperand};
+
+/// Words of a set of half registers of all files.
+const WORDS: usize = 11;
+type Registers = [u64; WORDS];
+
+fn add(set: &mut Registers, spans: &[Span]) {
+    each(spans, |word, bit| set[word] |= bit);
+}
+
+fn remove(set: &mut Registers, spans: &[Span]) {
+    each(spans, |word, bit| set[word] &= !bit);
+}
+
+fn meets(set: &Registers, spans: &[Span]) -> bool {
+    let mut any = false;
+    each(spans, |word, bit| any |= set[word] & bit != 0);
+    any
+}
+
+fn each(spans: &[Span], mut visit: impl FnMut(usize, u64)) {
+    const FIRST: [u32; 5] = [0, 384, 576, 640, 644];
+    for &(file, from, to) in spans {
+        for unit in from..to {
+            // Predicates and addresses have the numbers of their registers.
+            let unit = if file >= 3 { unit % 4 } else { unit };
+            let unit = (FIRST[usize::from(file)] + unit) as usize;
+            visit(unit / 64, 1 << (unit % 64));
+        }
+    }
+}
+
+/// What later instructions need, at each position.
+pub struct Meaning<'a> {
+    paths: &'a Paths<'a>,
+    /// True for instructions that do more than to write registers.
+    effects: Vec<bool>,
+    /// The registers at the start of each instruction that something with an effect depends on.
+    live: Vec<Registers>,
+}
+
+impl<'a> Meaning<'a> {
+    /// Finds what is live. What only dead instructions read is dead.
+    pub fn new(paths: &'a Paths<'a>) -> Self {
+        let count = paths.next.len();
+        let effects = (0..count).map(|at| has_effect(paths, at)).collect();
+        let mut this = Self { paths, effects, live: vec![[0; WORDS]; count] };
+        let predicated = this.predicated();
+        loop {
+            let mut changed = false;
+            for at in (0..count).rev() {
+                let after = this.after(at);
+                let mut live = after;
+                let writes = this.changed(at);
+                let kills = !predicated[at] && !paths.data(at).dsts.iter().any(|dst| is_relative(&dst.place));
+                if kills {
+                    remove(&mut live, &writes);
+                }
+                if this.effects[at] || meets(&after, &writes) {
+                    paths.reads(at).iter().for_each(|(_, _, spans, _)| add(&mut live, spans));
+                }
+                changed |= live != this.live[at];
+                this.live[at] = live;
+            }
+            if !changed {
+                return this;
+            }
+        }
+    }
+
+    /// The registers that an instruction may change: none if it moves one to itself.
+    fn changed(&self, at: usize) -> Vec<Span> {
+        let data = self.paths.data(at);
+        let same = |dst: &Dst, src: &Src| {
+            src.place() == Some(&dst.place)
+                && src.class == dst.class
+                && src.mods.is_empty()
+                && dst.place.reg().is_some()
+        };
+        let keeps = match (data.opcode, &data.dsts[..], &data.srcs[..]) {
+            (Opcode::Mov, [dst], [src]) => {
+                same(dst, src) && matches!(data.attrs, Attrs::Move { src, dst, .. } if src == dst)
+            }
+            _ => false,
+        };
+        if keeps { Vec::new() } else { self.paths.written(at) }
+    }
+
+    /// What is live after an instruction.
+    fn after(&self, at: usize) -> Registers {
+        let mut live = [0; WORDS];
+        for &next in &self.paths.next[at] {
+            live.iter_mut().zip(&self.live[next]).for_each(|(word, bits)| *word |= bits);
+        }
+        live
+    }
+
+    fn predicated(&self) -> Vec<bool> {
+        let mut open = false;
+        let inside = (0..self.paths.next.len()).map(|at| {
+            match self.paths.data(at).opcode {
+                Opcode::Predt | Opcode::Predf => open = true,
+                Opcode::Prede => open = false,
+                _ => {}
+            }
+            open
+        });
+        inside.collect()
+    }
+
+    /// Returns true if it matters that a branch skips an instruction, its target.
+    pub fn skip_matters(&self, branch: usize, at: usize) -> bool {
+        let needed = self.effects[at] || meets(&self.after(at), &self.changed(at));
+        needed && !self.computes_again(branch, at)
+    }
+
+    /// Returns true if it matters that a branch executes the instruction before its target, too.
+    pub fn extra_matters(&self, branch: usize, at: usize) -> bool {
+        let live = self.live.get(at + 1).copied().unwrap_or_default();
+        let needed = self.effects[at] || meets(&live, &self.changed(at));
+        needed && !self.computes_again(branch, at)
+    }
+
+    /// Returns true if it matters that the last repetition of an instruction is lost.
+    pub fn last_matters(&self, at: usize) -> bool {
+        let live = self.after(at);
+        let lost = self.paths.writes(at).into_iter().filter_map(|(.., spans, _)| spans.last().copied());
+        self.effects[at] || lost.into_iter().any(|span| meets(&live, &[span]))
+    }
+
+    /// Returns true if an instruction always runs before a branch, and computes the same again after it: nothing in
+    /// between writes its registers.
+    fn computes_again(&self, branch: usize, at: usize) -> bool {
+        let data = self.paths.data(at);
+        let computes =
+            matches!(data.opcode.category(), Category::Move | Category::Alu2 | Category::Alu3 | Category::Sfu);
+        let mut own = [0; WORDS];
+        let writes = self.paths.written(at);
+        self.paths.reads(at).iter().for_each(|(_, _, spans, _)| add(&mut own, spans));
+        if !computes || self.effects[at] || meets(&own, &writes) || self.reaches(0, branch, at, None) {
+            return false;
+        }
+        add(&mut own, &writes);
+        let next = &self.paths.next[at];
+        !next.iter().any(|&from| self.reaches(from, branch, at, Some(&own)))
+    }
+
+    /// Returns true if a path leads from a position to a branch around an instruction; with registers, if one of them may
+    /// be written on the way.
+    fn reaches(&self, from: usize, branch: usize, around: usize, writes: Option<&Registers>) -> bool {
+        let mut seen = vec![false; self.paths.next.len()];
+        let mut todo = vec![from];
+        while let Some(at) = todo.pop() {
+            if at == around || std::mem::replace(&mut seen[at], true) {
+                continue;
+            }
+            match writes {
+                Some(registers) if meets(registers, &self.paths.written(at)) => return true,
+                None if at == branch => return true,
+                _ if at == branch => {}
+                _ => todo.extend(&self.paths.next[at]),
+            }
+        }
+        false
+    }
+}
+
+fn is_relative(place: &Place) -> bool {
+    matches!(place, Place::Relative { .. })
+}
+
+/// Returns true if an instruction does more than to write registers.
+fn has_effect(paths: &Paths<'_>, at: usize) -> bool {
+    use Opcode::{LdcK, LdgK, Nop, Stc, Stsc};
+    let data = paths.data(at);
+    match data.opcode.category() {
+        Category::Flow => data.opcode != Nop,
+        Category::Barrier => true,
+        Category::Memory if data.opcode == Stc => is_read(paths, data),
+        Category::Memory => {
+            data.dsts.is_empty() || data.opcode.is_atomic() || matches!(data.opcode, Stsc | LdcK | LdgK)
+        }
+        _ => false,
+    }
+}
+
+/// Returns true if an instruction reads one of the constants that another one writes.
+fn is_read(paths: &Paths<'_>, store: &InstrData) -> bool {
+    let [to, from, ..] = &store.srcs[..] else { return true };
+    let SrcOperand::Immediate(first) = to.operand else { return true };
+    let written = first..first + from.mask.span() as u32;
+    (0..paths.next.len()).flat_map(|at| &paths.data(at).srcs).any(|src| match src.operand {
+        SrcOperand::Const(word) => {
+            let read = u32::from(word)..u32::from(word) + src.mask.span() as u32;
+            read.start < written.end && written.start < read.end
+        }
+        SrcOperand::ConstRelative(_) => true,
+        _ => false,
+    })
+}

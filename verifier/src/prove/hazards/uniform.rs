@@ -1,0 +1,242 @@
+//! Which branches are uniform: all lanes that run one together go the same way.
+//!
+//! *The lattice.* At a point, the lanes of the wave are those that run, and those that wait at each of the positions
+//! where lanes may wait ([`Flow::waiting`]). For each pair of these groups, and for each group with itself, there is the
+//! set of registers in which a lane of the one may differ from a lane of the other. What all lanes share (shared
+//! registers, `a1.x`, constants) differs in no pair.
+//!
+//! *The transfer functions.* The lanes that run compute the same from registers in which they do not differ, unless the
+//! instruction is one whose result is each lane's own ([`is_own`]). Lanes that wait do not write with them, so they may
+//! differ in every register that is written. Under predication some of the lanes that run do not write either.
+//!
+//! *Paths.* The wave goes on as [`Flow::turns`] says: lanes that diverge become a group of their own with the
+//! differences of the group that they come from, and where groups join, so do their differences.
+//!
+//! *Soundness.* All branches are uniform at first, and each that is found to read a register in which its lanes may
+//! differ is divergent in the next round, until no more are found. Were there a run in which lanes diverge at another
+//! branch, then all before the first such branch went as this assumes, and the states of the last round contain it:
+//! lanes differ in what the branch reads, and it would have been found.
+
+use super::HazardError;
+use super::flow::{BlockIndex, Flow};
+use super::state::Mask;
+use crate::semantics::machine::rules::Unit;
+use crate::semantics::machine::steps::{Bits, Step, Steps};
+use crate::semantics::machine::units::{self, A1_BIT, OTHER_WORD, SHARED_WORD, WORDS};
+use cranelift_entity::EntityRef;
+use ir3_compiler::ir3::{InputKind, InstrData, Opcode, Place, SystemValue};
+use ir3_compiler::machine::{Code, Ip};
+use ir3_compiler::target::Target;
+use smallvec::SmallVec;
+
+/// Finds the uniform branches, and computes the control flow with them. The result is true at their positions.
+///
+/// # Errors
+/// As [`Flow::new`].
+pub fn analyze(code: &Code, steps: &Steps, target: &Target) -> Result<(Vec<bool>, Flow), HazardError> {
+    let mut uniform: Vec<bool> = code.instrs.values().map(|instr| is_conditional(instr.data.opcode)).collect();
+    let any = uniform.contains(&true);
+    loop {
+        let flow = Flow::new(code, &|ip| uniform[ip.index()])?;
+        let found = if any { divergent(code, steps, &flow, target) } else { Vec::new() };
+        let before = uniform.iter().filter(|&&uniform| uniform).count();
+        found.iter().for_each(|ip| uniform[ip.index()] = false);
+        if uniform.iter().filter(|&&uniform| uniform).count() == before {
+            return Ok((uniform, flow));
+        }
+    }
+}
+
+/// Returns true for branches at which lanes diverge only if their predicates differ.
+pub const fn is_conditional(opcode: Opcode) -> bool {
+    matches!(opcode, Opcode::Br | Opcode::Braa | Opcode::Brao | Opcode::Brac | Opcode::Brax)
+}
+
+/// The differences between groups of lanes.
+#[derive(Clone, Debug)]
+struct Groups {
+    /// Where lanes wait, sorted. The lanes that run are group 0, those that wait are the groups from 1 on.
+    waiting: SmallVec<[BlockIndex; 4]>,
+    /// The registers that may differ, for each pair of groups.
+    pairs: SmallVec<[Mask; 3]>,
+}
+
+/// The place of an unordered pair.
+const fn pair(a: usize, b: usize) -> usize {
+    let (low, high) = if a < b { (a, b) } else { (b, a) };
+    high * (high + 1) / 2 + low
+}
+
+impl Groups {
+    fn none(waiting: &[BlockIndex]) -> Self {
+        let count = waiting.len() + 1;
+        let pairs = SmallVec::from_elem([0; WORDS], count * (count + 1) / 2);
+        Self { waiting: SmallVec::from_slice(waiting), pairs }
+    }
+
+    /// The group that waits at a block.
+    fn at(&self, block: BlockIndex) -> Option<usize> {
+        self.waiting.binary_search(&block).ok().map(|at| at + 1)
+    }
+
+    /// Adds differences to a pair; returns true if there are new ones.
+    fn add(&mut self, pair: usize, mask: &Mask) -> bool {
+        let mut changed = false;
+        for (word, &bits) in self.pairs[pair].iter_mut().zip(mask) {
+            changed |= bits & !*word != 0;
+            *word |= bits;
+        }
+        changed
+    }
+
+    /// The lanes that run write registers.
+    fn write(&mut self, bits: &[Bits], differ: bool, weak: bool) {
+        for of in bits {
+            let word = usize::from(of.word);
+            for group in 1..=self.waiting.len() {
+                self.pairs[pair(0, group)][word] |= of.bits;
+            }
+            let own = &mut self.pairs[0][word];
+            if differ {
+                *own |= of.bits;
+            } else if !weak {
+                *own &= !of.bits;
+            }
+        }
+    }
+
+    /// Returns true if the lanes that run may differ in a register.
+    fn differ(&self, bits: &[Bits]) -> bool {
+        bits.iter().any(|of| self.pairs[0][usize::from(of.word)] & of.bits & !shared_bits(usize::from(of.word)) != 0)
+    }
+}
+
+/// The bits of a word that all lanes share.
+const fn shared_bits(word: usize) -> u64 {
+    match word {
+        SHARED_WORD => !0,
+        OTHER_WORD => A1_BIT,
+        _ => 0,
+    }
+}
+
+/// The branches that read what may differ.
+fn divergent(code: &Code, steps: &Steps, flow: &Flow, target: &Target) -> Vec<Ip> {
+    let count = flow.blocks.len();
+    let predicated = predicated(code);
+    let mut states: Vec<Option<Groups>> = vec![None; count];
+    states[0] = Some(entry(code, &flow.waiting[0], target));
+    let mut pending = vec![false; count];
+    pending[0] = true;
+    let mut found = Vec::new();
+    while let Some(first) = pending.iter().position(|&pending| pending) {
+        for at in first..count {
+            if !std::mem::take(&mut pending[at]) {
+                continue;
+            }
+            let Some(mut groups) = states[at].clone() else { continue };
+            for ip in flow.blocks[at].ips.clone() {
+                let ip = ip as usize;
+                let (step, data) = (&steps.steps[ip], &code.instrs[Ip::new(ip)].data);
+                let differ = groups.differ(steps.bits(&step.read_bits));
+                if differ && is_conditional(step.opcode) {
+                    found.push(Ip::new(ip));
+                }
+                let weak = data.dsts.iter().any(|dst| matches!(dst.place, Place::Relative { .. }));
+                let differ = differ || predicated[ip] || is_own(data, step);
+                groups.write(steps.bits(&step.write_bits), differ, weak);
+            }
+            for turn in flow.turns(at) {
+                pending[turn.to as usize] |= join(&mut states[turn.to as usize], &groups, &turn, flow);
+            }
+        }
+    }
+    found
+}
+
+/// Joins the state after a turn into that of the block that runs next; returns true if that changed.
+fn join(state: &mut Option<Groups>, before: &Groups, turn: &super::flow::Turn, flow: &Flow) -> bool {
+    let mut changed = state.is_none();
+    let after = state.get_or_insert_with(|| Groups::none(&flow.waiting[turn.to as usize]));
+    // For each group after the turn, the groups that its lanes come from.
+    let mut from: SmallVec<[SmallVec<[usize; 2]>; 4]> = SmallVec::new();
+    let mut runs: SmallVec<[usize; 2]> = before.at(turn.to).into_iter().collect();
+    if turn.runs {
+        runs.push(0);
+    }
+    from.push(runs);
+    for &block in &after.waiting {
+        let mut groups: SmallVec<[usize; 2]> = before.at(block).into_iter().collect();
+        if turn.waits.contains(&block) {
+            groups.push(0);
+        }
+        from.push(groups);
+    }
+    for a in 0..from.len() {
+        for b in a..from.len() {
+            for &x in &from[a] {
+                for &y in &from[b] {
+                    changed |= after.add(pair(a, b), &before.pairs[pair(x, y)]);
+                }
+            }
+        }
+    }
+    changed
+}
+
+/// The state at the start: lanes may differ in everything but inputs that are the same for all.
+fn entry(code: &Code, waiting: &[BlockIndex], target: &Target) -> Groups {
+    let mut groups = Groups::none(waiting);
+    groups.pairs[0] = [!0; WORDS];
+    for input in &code.interface.inputs {
+        let same = matches!(
+            input.input,
+            Some(InputKind::System(
+                SystemValue::WorkgroupId | SystemValue::BaseWorkgroupId | SystemValue::NumWorkgroups
+            ))
+        );
+        if same {
+            let pieces = units::pieces(&input.dst.place, input.dst.class, input.dst.mask, target.merged_regs);
+            for piece in pieces.unwrap_or_default() {
+                let bits = ((1u64 << piece.width) - 1) << (piece.bit % 64);
+                groups.pairs[0][usize::from(piece.bit / 64)] &= !bits;
+            }
+        }
+    }
+    groups
+}
+
+/// The positions between the first `predt` or `predf` of a pair and `prede`.
+fn predicated(code: &Code) -> Vec<bool> {
+    let mut open = false;
+    let inside = code.instrs.values().map(|instr| {
+        match instr.data.opcode {
+            Opcode::Predt | Opcode::Predf => open = true,
+            Opcode::Prede => open = false,
+            _ => {}
+        }
+        open
+    });
+    inside.collect()
+}
+
+/// Returns true if the result may differ between lanes whose operands are the same.
+///
+/// While another wave writes, loads of one address may give different lanes what was there before and after, so Mesa has
+/// all loads of what may be written as divergent (`nir_divergence_uniform_load_tears`). Uniform buffers and textures are
+/// only read. What computes derivatives reads other lanes.
+fn is_own(data: &InstrData, step: &Step) -> bool {
+    use Opcode::*;
+    let opcode = data.opcode;
+    let same = match step.unit {
+        Unit::Alu | Unit::ScalarAlu => !matches!(opcode, BaryF | FlatB | MgenB | Shb | Wmm | WmmAccu | Movp),
+        Unit::Special => opcode != Getfiberid,
+        Unit::Texture => matches!(
+            opcode,
+            Isam | Isaml | Isamm | Saml | Getsize | Getbuf | Getinfo | Gather4r | Gather4g | Gather4b | Gather4a
+        ),
+        Unit::Memory => matches!(opcode, Ldc | Resinfo),
+        Unit::Barrier | Unit::Flow => true,
+    };
+    !same
+}

@@ -97,6 +97,14 @@ impl Context<'_> {
         Ok(self.from_shared(shared, class))
     }
 
+    /// The mask of the active lanes, in words of 32.
+    fn active_mask(&mut self, words: u16) -> Value {
+        let mask = self.builder().define(Opcode::Movmsk, RegClass::SHARED, words, &[], Attrs::None);
+        let instr = self.program.values[mask].instr;
+        self.program.instrs[instr].repeat = words as u8 - 1;
+        mask
+    }
+
     /// Copies a scalar from a shared register to a general one of `class`.
     fn from_shared(&mut self, shared: Value, class: RegClass) -> Value {
         let src = self.src(shared);
@@ -145,7 +153,7 @@ fn ballot(ctx: &mut Context<'_>, def: Def, condition: Def) -> Result<(), SelectE
     ctx.require_shared()?;
     let components = words.min(2) as u16;
     let mask = if ctx.constant(condition, 0).is_some_and(|bit| bit != 0) {
-        ctx.builder().define(Opcode::Movmsk, RegClass::SHARED, components, &[], Attrs::None)
+        ctx.active_mask(components)
     } else {
         let predicate = ctx.predicate(condition);
         let attrs = Attrs::Move { src: Type::U32, dst: Type::U32, round: Round::Default };
@@ -180,7 +188,9 @@ fn read_lane(
 fn quad(ctx: &mut Context<'_>, def: Def, value: Def, opcode: Opcode, lane: Option<Src>) -> Result<(), SelectError> {
     let words = ctx.vector(value);
     for (index, &word) in words.iter().enumerate() {
-        let srcs: Vec<Src> = std::iter::once(word).chain(lane).collect();
+        // Both sources have one width.
+        let lane = lane.map(|lane| if word.class.half { ctx.narrowed(lane) } else { lane });
+        let srcs: SmallVec<[Src; 2]> = std::iter::once(word).chain(lane).collect();
         let result = ctx.lane_texture(opcode, word.class, &srcs, false);
         ctx.define_word(def, index, result);
     }
@@ -296,7 +306,7 @@ fn first_lane(ctx: &mut Context<'_>, def: Def) -> Result<(), SelectError> {
 /// The index of the last active lane: the highest bit of the mask of all of them. (`getlast` is about one cluster of 8.)
 fn last_lane(ctx: &mut Context<'_>, def: Def) -> Result<(), SelectError> {
     ctx.require_shared()?;
-    let mask = ctx.builder().define(Opcode::Movmsk, RegClass::SHARED, 2, &[], Attrs::None);
+    let mask = ctx.active_mask(2);
     let words = ctx.split(mask);
     let [low, high] = [0, 1].map(|word| ctx.from_shared(words[word], RegClass::FULL)).map(|word| ctx.src(word));
     let [in_low, in_high] = [(low, 31), (high, 63)].map(|(word, top)| {

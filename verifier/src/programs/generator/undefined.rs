@@ -3,27 +3,87 @@
 //! A branch on an undefined condition and an access at an undefined address are undefined behaviour: no run after them is
 //! compared. An undefined value stays undefined in every environment, so a program that always comes to such a branch has
 //! no environment in which it can be tested. So undefined values are kept where they reach outputs only, through
-//! arithmetic, phis and memory that nobody loads from; the others become 0.
+//! arithmetic, phis and memory that nobody loads from; the others become 0. A texture takes its level from differences
+//! between the lanes of a quad, which are undefined where one of them is inactive: there it gets a level as an operand.
 
-use ir3_compiler::nir::{CfNode, Def, Function, InstrData, Intrinsic, Shader};
+use ir3_compiler::nir::{CfNode, Def, Function, Instr, InstrData, Intrinsic, Shader, TexOp, TexSrcKind};
+use rustc_hash::FxHashSet;
 use smallvec::smallvec;
+use std::ops::ControlFlow;
 
 /// Replaces the undefined values that a condition, an address or any other operand with a meaning depends on. Returns the
 /// number of those that are left.
 pub(super) fn settle(shader: &mut Shader) -> u32 {
     let defined = Defined::of(&shader.entry).values;
     let mut left = 0;
-    for data in shader.entry.instrs.values_mut() {
-        if let &mut InstrData::Undef { def } = data {
-            if defined[def.as_u32() as usize] {
+    let mut convergent = FxHashSet::default();
+    let _ = all_lanes(&shader.entry, &shader.entry.body, &mut convergent);
+    let level = first_constant(&shader.entry);
+    for (instr, data) in &mut shader.entry.instrs {
+        match data {
+            &mut InstrData::Undef { def } if defined[def.as_u32() as usize] => {
                 let components = shader.entry.defs[def].num_components;
                 *data = InstrData::Const { def, values: smallvec![0; components.into()] };
-            } else {
-                left += 1;
             }
+            InstrData::Undef { .. } => left += 1,
+            InstrData::Tex(tex) if defined[tex.def.as_u32() as usize] && !convergent.contains(&instr) => {
+                match (tex.op, level) {
+                    (TexOp::Txb, _) => {
+                        let biases = tex.srcs.iter_mut().filter(|(kind, _)| *kind == TexSrcKind::Bias);
+                        biases.for_each(|(kind, _)| *kind = TexSrcKind::Lod);
+                        tex.op = TexOp::Txl;
+                    }
+                    (TexOp::Tex, Some(level)) => {
+                        tex.srcs.push((TexSrcKind::Lod, level));
+                        tex.op = TexOp::Txl;
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
         }
     }
     left
+}
+
+/// Adds the instructions that all lanes of a quad execute: those outside of control flow, up to the first after which lanes
+/// may be gone, where it breaks.
+fn all_lanes(function: &Function, nodes: &[CfNode], instrs: &mut FxHashSet<Instr>) -> ControlFlow<()> {
+    for node in nodes {
+        match node {
+            CfNode::Block(block) => {
+                for &instr in &function.blocks[*block].instrs {
+                    if ends_lanes(&function.instrs[instr]) {
+                        return ControlFlow::Break(());
+                    }
+                    instrs.insert(instr);
+                }
+            }
+            CfNode::If(branch) => {
+                all_lanes(function, &branch.then, &mut FxHashSet::default())?;
+                all_lanes(function, &branch.otherwise, &mut FxHashSet::default())?;
+            }
+            CfNode::Loop(repeated) => all_lanes(function, &repeated.body, &mut FxHashSet::default())?,
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+fn ends_lanes(data: &InstrData) -> bool {
+    let ends = ["terminate", "demote", "discard"];
+    matches!(data, InstrData::Intrinsic(intrinsic) if ends.iter().any(|name| intrinsic.op.name().starts_with(name)))
+}
+
+/// A constant of 32 bits of the first block.
+fn first_constant(function: &Function) -> Option<Def> {
+    let (first, _) = function.instrs_in_order().next()?;
+    function.blocks[first].instrs.iter().find_map(|&instr| match function.instrs[instr] {
+        InstrData::Const { def, .. } => {
+            let data = &function.defs[def];
+            (data.bit_size == 32 && data.num_components == 1).then_some(def)
+        }
+        _ => None,
+    })
 }
 
 /// The values that have to be defined.

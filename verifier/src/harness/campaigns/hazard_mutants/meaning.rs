@@ -196,10 +196,10 @@ fn has_effect(paths: &Paths<'_>, at: usize) -> bool {
 fn is_read(paths: &Paths<'_>, store: &InstrData) -> bool {
     let [to, from, ..] = &store.srcs[..] else { return true };
     let SrcOperand::Immediate(first) = to.operand else { return true };
-    let written = first..first + from.mask.span() as u32;
+    let written = first..first + from.mask.span();
     (0..paths.next.len()).flat_map(|at| &paths.data(at).srcs).any(|src| match src.operand {
         SrcOperand::Const(word) => {
-            let read = u32::from(word)..u32::from(word) + src.mask.span() as u32;
+            let read = u32::from(word)..u32::from(word) + src.mask.span();
             read.start < written.end && written.start < read.end
         }
         SrcOperand::ConstRelative(_) => true,

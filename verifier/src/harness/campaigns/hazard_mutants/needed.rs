@@ -78,7 +78,8 @@ pub fn broken(code: &Code, target: &Target) -> Option<Broken> {
     let paths = Paths::new(code, target);
     let order = paths.order();
     order.or_else(|| {
-        (0..code.instrs.len()).find_map(|at| {
+        let reached = paths.reached();
+        (0..code.instrs.len()).filter(|&at| reached[at]).find_map(|at| {
             let slots = paths.slots_from(at).then_some(Broken::Slots);
             slots.or_else(|| paths.flags_from(at).then_some(Broken::Flag))
         })
@@ -122,6 +123,19 @@ impl<'a> Paths<'a> {
     /// The paths of a program.
     pub fn new(code: &'a Code, target: &'a Target) -> Self {
         Self { code, target, next: successors(code) }
+    }
+
+    /// True for positions that are reached from the start.
+    fn reached(&self) -> Vec<bool> {
+        let mut reached = vec![false; self.next.len()];
+        let mut todo = vec![0];
+        while let Some(at) = todo.pop() {
+            if reached.get(at) == Some(&false) {
+                reached[at] = true;
+                todo.extend(&self.next[at]);
+            }
+        }
+        reached
     }
 
     /// An instruction.

@@ -2,9 +2,9 @@
 
 use super::programs::target_of;
 use crate::programs::mesa::input::{FilePosition, InputError, InputKind, Source};
-use crate::programs::mesa::log::{Log, Section, SectionKind};
+use crate::programs::mesa::log::{Log, SectionKind};
 use crate::prove::hazards::Divergence;
-use ir3_compiler::ir3::{BlockData, Place, Program, SrcOperand, text};
+use ir3_compiler::ir3::{BlockData, Program, text};
 use ir3_compiler::machine::{Code, Ip};
 use ir3_compiler::target::Target;
 use std::path::{Path, PathBuf};
@@ -22,8 +22,6 @@ pub struct FinalProgram {
     pub divergence: Divergence,
     /// The depth of the branch stack that the log names.
     pub branch_stack: Option<u32>,
-    /// The stage of the nir before it in the log, as `FRAG`.
-    pub stage: Option<String>,
     /// The GPU.
     pub target: Target,
 }
@@ -41,24 +39,15 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
             let target = target_of(&path, &log, gpu)?;
             let is_final =
                 |kind: &SectionKind| matches!(kind, SectionKind::Ir3After { pass } if pass == "ir3_legalize");
-            let mut stage = None;
-            let mut sections: Vec<(&Section, Option<String>)> = Vec::new();
-            for section in &log.sections {
-                match &section.kind {
-                    SectionKind::NirFinal { stage: its } => stage = Some(its.clone()),
-                    kind if is_final(kind) => sections.push((section, stage.clone())),
-                    _ => {}
-                }
-            }
+            let sections: Vec<_> = log.sections.iter().filter(|section| is_final(&section.kind)).collect();
             let statistics = log.statistics();
             let mut all = Vec::with_capacity(sections.len());
-            let several = sections.len() > 1;
-            for (i, (section, stage)) in sections.into_iter().enumerate() {
-                let name = if several { format!("{name}#{i}") } else { name.clone() };
+            for (i, section) in sections.iter().enumerate() {
+                let name = if sections.len() > 1 { format!("{name}#{i}") } else { name.clone() };
                 let waves = statistics.get(i).and_then(|statistics| statistics.waves);
                 let at = |line: u32, column: u32| section.place(line, column);
                 let program = read(&path, &section.text, name, &at, target)?;
-                all.push(FinalProgram { branch_stack: waves.map(|waves| waves.branchstack), stage, ..program });
+                all.push(FinalProgram { branch_stack: waves.map(|waves| waves.branchstack), ..program });
             }
             Ok(all)
         }
@@ -69,23 +58,6 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
         InputKind::Nir => {
             let place = FilePosition { path, line: 1, column: 1 };
             Err(InputError::Invalid { place, problem: "found nir, expected a final program in ir3".to_owned() })
-        }
-    }
-}
-
-/// Completes code from words by what only its text says: how large arrays are that are accessed relative to `a0.x`.
-pub(super) fn complete(code: &mut Code, text: &Code) {
-    for (ip, instr) in &mut code.instrs {
-        let Some(said) = text.instrs.get(ip).filter(|said| said.data.opcode == instr.data.opcode) else { continue };
-        let dsts = instr.data.dsts.iter_mut().map(|dst| &mut dst.place).zip(said.data.dsts.iter().map(|dst| dst.place));
-        let srcs = instr.data.srcs.iter_mut().zip(&said.data.srcs).filter_map(|(src, said)| {
-            let SrcOperand::Place(place) = &mut src.operand else { return None };
-            Some((place, *said.place()?))
-        });
-        for (place, said) in dsts.chain(srcs) {
-            if let (Place::Relative { size, .. }, Place::Relative { size: said, .. }) = (place, said) {
-                *size = said;
-            }
         }
     }
 }
@@ -109,7 +81,7 @@ fn read(
     let code = Code::from_program(&program)
         .map_err(|error| InputError::Invalid { place: place(1, 1), problem: format!("no final program: {error}") })?;
     let divergence = Divergence::of_program(&program);
-    Ok(FinalProgram { name, program, code, divergence, branch_stack: None, stage: None, target })
+    Ok(FinalProgram { name, program, code, divergence, branch_stack: None, target })
 }
 
 /// An instruction of the code as a line of text, with its position.

@@ -189,7 +189,8 @@ impl<'a> MachineWave<'a> {
             }
         }
         loop {
-            if self.wave.active.mask == 0 && !self.turn()? {
+            // Where predication leaves no lane active, the wave still goes on to its end.
+            if self.wave.active.mask == 0 && self.predicated.is_none() && !self.turn()? {
                 return Ok(Stop::Done);
             }
             if self.at >= self.machine.joins.len() {
@@ -351,7 +352,10 @@ impl<'a> MachineWave<'a> {
                 Ok(Next::To(position(edge.to)))
             }
             Terminator::Branch(condition, yes, no, instr) => {
-                let taken = self.wave.taken(condition, *instr)?;
+                let taken = match machine.opcodes[at] {
+                    Opcode::Getlast => last_of_first_cluster(self.wave.active.mask),
+                    _ => self.wave.taken(condition, *instr)?,
+                };
                 let (target, other) = (position(yes.to), position(no.to));
                 Ok(if taken == self.wave.active.mask {
                     Next::To(target)
@@ -416,6 +420,18 @@ struct Saved {
     masks: [u64; 2],
     parts: [bool; 2],
     partial: u64,
+}
+
+/// The lanes that go on at `getlast.w8`: of the first eight lanes with an active one, the last active lane, and all active
+/// lanes after these eight. Mesa reduces clusters in a loop: all but the last lane of the first cluster leave it there, the
+/// last one passes its value on and leaves it by `getone`, and the other clusters go round again.
+const fn last_of_first_cluster(active: u64) -> u64 {
+    if active == 0 {
+        return 0;
+    }
+    let cluster = 0xff << (active.trailing_zeros() / 8 * 8);
+    let first = active & cluster;
+    (1 << (63 - first.leading_zeros())) | active & !cluster
 }
 
 /// Where the wave goes on.

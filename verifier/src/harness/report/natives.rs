@@ -13,7 +13,7 @@ use ir3_compiler::ir3::{
     Src, SrcOperand, SystemValue, Type, WriteMask,
 };
 use ir3_compiler::machine::{Code, EntryRegister, Interface, OutputRegister};
-use ir3_compiler::nir::{BaseType, ImageDim, InstrData, Intrinsic, IntrinsicOp, Shader, Stage, TexOp};
+use ir3_compiler::nir::{BaseType, ImageDim, Index, InstrData, Intrinsic, IntrinsicOp, Shader, Stage, TexOp};
 use ir3_compiler::target::Target;
 use std::path::Path;
 
@@ -59,7 +59,8 @@ pub fn native(path: &Path, gpu: Option<Target>) -> Result<NativeProgram, NativeE
     let native = native.ok_or_else(|| refused("no words".to_owned()))?;
     let source = log.nir(&path)?.into_iter().rfind(|section| is_stage(section, &native.stage));
     let source = source.ok_or_else(|| refused(format!("no nir of the stage {}", native.stage)))?;
-    let shader = read_nir(&path, &source.text, source.first_line - 1)?;
+    let mut shader = read_nir(&path, &source.text, source.first_line - 1)?;
+    number_varyings(&mut shader, &native.inputs);
     let text = legalized(&log, &native.stage).map_err(refused)?;
     let code = code(&native, &shader, text.as_ref(), &target).map_err(refused)?;
     Ok(NativeProgram { name: path.display().to_string(), shader, code, target })
@@ -308,9 +309,30 @@ const fn driver_params(stage: Stage) -> &'static [(u16, SystemValue, u16)] {
     }
 }
 
-/// Adds the registers of an input. Varyings have none: `bary.f` names them by number, which is that of the nir.
+/// Gives the varyings of the nir the numbers that the log says: four times their base, plus their component. Before a6xx they
+/// are packed.
+fn number_varyings(shader: &mut Shader, inputs: &[NativeInput]) {
+    if shader.stage != Stage::Fragment {
+        return;
+    }
+    for data in shader.entry.instrs.values_mut() {
+        let InstrData::Intrinsic(intrinsic) = data else { continue };
+        if !matches!(intrinsic.op, IntrinsicOp::LoadInput | IntrinsicOp::LoadInterpolatedInput) {
+            continue;
+        }
+        let Some(io) = intrinsic.indices.io_semantics() else { continue };
+        let number = inputs.iter().find(|input| input.location == *io.location).and_then(|input| input.varying);
+        if let Some(first) = number {
+            let number = first + u32::from(intrinsic.indices.component());
+            intrinsic.indices.set(Index::Base((number / 4) as i32));
+            intrinsic.indices.set(Index::Component((number % 4) as u8));
+        }
+    }
+}
+
+/// Adds the registers of an input. Varyings have none: `bary.f` names them by number.
 fn input(input: &NativeInput, shader: &Shader, interface: &mut Interface) -> Result<(), String> {
-    let NativeInput { location, register, class, components, varying } = input;
+    let NativeInput { location, register, class, components, .. } = input;
     let kind: Box<dyn Fn(u32) -> InputKind> = if let Some(system) = location.strip_prefix("SYSTEM_VALUE_") {
         let value = system_value(system).ok_or_else(|| format!("the input {location}"))?;
         if *register == PhysReg::INVALID {
@@ -321,12 +343,8 @@ fn input(input: &NativeInput, shader: &Shader, interface: &mut Interface) -> Res
     } else {
         let Some(base) = loaded(shader, location) else { return Ok(()) };
         if shader.stage == Stage::Fragment {
-            return match varying {
-                Some(number) if *number != 4 * u32::from(base) => {
-                    Err(format!("{location} is varying {number}, and has the base {base} in nir"))
-                }
-                _ => Ok(()),
-            };
+            // It has no register, and a number of its own.
+            return Ok(());
         }
         Box::new(move |component| InputKind::Attribute { base, component: component as u8 })
     };

@@ -11,6 +11,7 @@
 //! `semantics::machine`, what instructions compute is in their decoded operations.
 
 mod decode;
+mod relative;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -18,17 +19,20 @@ mod time;
 use super::op::Terminator;
 use super::run::{Borrowed, RunningWave};
 use super::slots::RegisterBases;
-use super::storage::Storage;
+use super::storage::{Loc, Storage};
 use super::{Decoded, Unsupported};
-use crate::semantics::environment::env::Env;
+use crate::semantics::environment::env::{Env, lanes};
 
 use crate::semantics::interp::waves::{self, Stop, WaveState};
 use crate::semantics::interp::{End, OperationSite, Outcome, Scratch, UndefinedReason};
 use crate::semantics::machine::steps::Steps;
 use crate::support::random::hash;
-use ir3_compiler::ir3::{InstrFlags, Opcode, Program};
+use cranelift_entity::EntityRef;
+use ir3_compiler::ir3::{InstrData, InstrFlags, Opcode, Program};
 use ir3_compiler::machine::Code;
 use ir3_compiler::target::Target;
+use relative::Elements;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use time::Clock;
 
@@ -70,6 +74,9 @@ pub struct Machine {
     /// For each position, true if lanes that wait there join.
     joins: Vec<bool>,
     opcodes: Vec<Opcode>,
+    /// The instructions with relative accesses.
+    relative: FxHashMap<usize, InstrData>,
+    target: Target,
     bases: RegisterBases,
     branch_stack: usize,
     start: Start,
@@ -104,6 +111,13 @@ impl Machine {
             steps,
             joins: code.instrs.values().map(|instr| instr.data.flags.contains(InstrFlags::JP)).collect(),
             opcodes: code.instrs.values().map(|instr| instr.data.opcode).collect(),
+            relative: code
+                .instrs
+                .iter()
+                .filter(|(_, instr)| relative::is_relative(&instr.data))
+                .map(|(ip, instr)| (ip.index(), instr.data.clone()))
+                .collect(),
+            target: *target,
             bases,
             branch_stack: target.branchstack_size as usize,
             start,
@@ -144,6 +158,7 @@ struct MachineWave<'a> {
     machine: &'a Machine,
     wave: RunningWave<'a>,
     clock: Clock,
+    elements: Elements,
     /// The position.
     at: usize,
     /// Lanes that wait, by position.
@@ -172,7 +187,16 @@ impl<'a> MachineWave<'a> {
             fill(&mut wave.storage, &machine.bases, seed);
         }
         let clock = Clock::new(completion);
-        Self { machine, wave, clock, at: 0, waiting: SmallVec::new(), predicated: None, begun: false }
+        Self {
+            machine,
+            wave,
+            clock,
+            elements: Elements::default(),
+            at: 0,
+            waiting: SmallVec::new(),
+            predicated: None,
+            begun: false,
+        }
     }
 
     fn finish(self) -> Borrowed {
@@ -279,7 +303,19 @@ impl<'a> MachineWave<'a> {
         let step = &machine.steps.steps[at];
         let lanes = self.wave.active.mask;
         self.clock.wait(step);
-        let early = self.clock.begin(step, &machine.steps, lanes);
+        let groups = self.elements_of(at);
+        let early = match &groups {
+            None => self.clock.begin(step, &machine.steps, &machine.steps, lanes),
+            Some(groups) => {
+                let mut early = SmallVec::new();
+                for &(address, lanes) in groups {
+                    if let Some(steps) = self.elements.of(at, &machine.relative[&at], address, &machine.target) {
+                        early.extend(self.clock.begin(&steps.steps[0], steps, &machine.steps, lanes));
+                    }
+                }
+                early
+            }
+        };
         if let Some((reason, lanes)) = self.clock.hazard().filter(|_| machine.hazards == Hazards::End) {
             return Err(self.undefined_in(reason, lanes));
         }
@@ -287,7 +323,17 @@ impl<'a> MachineWave<'a> {
         let result = self.execute(at);
         self.restore(&saved, at);
         let next = result?;
-        self.clock.finish(at, step, &machine.steps, lanes);
+        match &groups {
+            None => self.clock.add(at, step, &machine.steps, lanes),
+            Some(groups) => {
+                for &(address, lanes) in groups {
+                    if let Some(steps) = self.elements.of(at, &machine.relative[&at], address, &machine.target) {
+                        self.clock.add(at, &steps.steps[0], steps, lanes);
+                    }
+                }
+            }
+        }
+        self.clock.pass(step);
         let lost = self.clock.take_lost();
         for &(bit, lanes) in &lost {
             machine.bases.poison(&mut self.wave.storage, bit, lanes);
@@ -309,6 +355,26 @@ impl<'a> MachineWave<'a> {
             }
         }
         Ok(false)
+    }
+
+    /// The values of `a0.x` in the active lanes, with their lanes, if the instruction accesses registers relative to it.
+    fn elements_of(&self, at: usize) -> Option<SmallVec<[(i16, u64); 4]>> {
+        if self.machine.relative.is_empty() || !self.machine.relative.contains_key(&at) {
+            return None;
+        }
+        let mut groups: SmallVec<[(i16, u64); 4]> = SmallVec::new();
+        let slot = self.machine.bases.address()?;
+        for lane in lanes(self.wave.active.mask) {
+            let (value, poisoned) = self.wave.storage.lane(Loc::whole(slot), lane);
+            let address = value as i16;
+            match groups.iter_mut().find(|(known, _)| *known == address) {
+                // What an undefined address reaches is undefined.
+                _ if poisoned => {}
+                Some((_, lanes)) => *lanes |= 1 << lane,
+                None => groups.push((address, 1 << lane)),
+            }
+        }
+        Some(groups)
     }
 
     /// The operations of an instruction, and where the wave goes on.

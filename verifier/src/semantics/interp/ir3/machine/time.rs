@@ -120,10 +120,10 @@ impl Clock {
         self.filled &= !cleared;
     }
 
-    /// The registers that an instruction reads too early, with the lanes; notes what its writes destroy.
-    pub fn begin(&mut self, step: &Step, steps: &Steps, lanes: u64) -> SmallVec<[(u16, u64); 4]> {
+    /// The registers that an instruction reads too early, with the lanes; notes what its writes destroy. `steps` has its
+    /// operands, `code` all instructions.
+    pub fn begin(&mut self, step: &Step, steps: &Steps, code: &Steps, lanes: u64) -> SmallVec<[(u16, u64); 4]> {
         let mut early = SmallVec::new();
-        self.hazard = None;
         if step.paired {
             return early;
         }
@@ -151,7 +151,7 @@ impl Clock {
                     self.lost.push((bit, bad));
                     self.hazard.get_or_insert((UndefinedReason::WriteBeforeResult, bad));
                 }
-                self.overwrite(step, steps, bit, writes);
+                self.overwrite(step, code, bit, writes);
             }
         }
         early
@@ -212,9 +212,8 @@ impl Clock {
         }
     }
 
-    /// Adds results and sources, and lets the issue slots pass.
-    pub fn finish(&mut self, at: usize, step: &Step, steps: &Steps, lanes: u64) {
-        self.issued += 1;
+    /// Adds the results and sources of an instruction.
+    pub fn add(&mut self, at: usize, step: &Step, steps: &Steps, lanes: u64) {
         let late = self.is_late();
         let issued = self.now + step.slots.min(1);
         for operand in steps.operands(&step.writes) {
@@ -251,6 +250,12 @@ impl Clock {
                 }
             }
         }
+    }
+
+    /// Lets the issue slots of an instruction pass, which ends it.
+    pub fn pass(&mut self, step: &Step) {
+        self.issued += 1;
+        self.hazard = None;
         self.now += step.slots + step.nop;
     }
 

@@ -2,16 +2,19 @@
 //! their results are refuted.
 
 use ir3_compiler::compilation::compile;
-use ir3_compiler::ir3::{Attrs, Instr, Mods, Opcode, Program};
+use ir3_compiler::ir3::{Attrs, Instr, InstrFlags, Mods, Opcode, Program};
+use ir3_compiler::machine::{Code, Ip};
 use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::{ErrorKind, Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Verdict, compare_on_machine, compare_snapshots};
+use ir3_verifier::harness::check::{Refutation, Verdict, compare_on_machine, compare_snapshots};
+use ir3_verifier::harness::report::instruction_text;
 use ir3_verifier::programs::generator;
 use ir3_verifier::programs::generator::{Features, Profile};
 use ir3_verifier::programs::seeds::{env_seeds, program_seed};
 use ir3_verifier::semantics::Snapshot;
 use ir3_verifier::semantics::environment::env::Env;
+use ir3_verifier::semantics::interp::Difference;
 use ir3_verifier::semantics::interp::ir3::machine::Completion;
 
 const GPUS: [&str; 5] = ["a306", "a540", "a618", "a660", "a750"];
@@ -93,13 +96,51 @@ fn words_do_on_the_machine_what_nir_says() {
         let after = Snapshot::Ir3(Box::new(last));
         match compare_on_machine(&before, &after, &target, &envs, Completion::Latest).0 {
             Verdict::Tested { .. } => tested += 1,
-            Verdict::Refuted(refutation) => refuted.push(format!("{name}: {}", refutation.difference)),
+            Verdict::Refuted(refutation) => {
+                refuted.push(format!("{name}: {}{}", refutation.difference, place(&refutation)))
+            }
             other => others.push(format!("{name}: {:?}", other.reason())),
         }
     }
-    println!("{tested} tested, others: {others:#?}, refuted: {refuted:#?}");
+    println!("{tested} tested, others: {others:#?}, refuted: {}", refuted.join("\n"));
     assert!(refuted.is_empty());
     assert!(tested > 30 && others.len() * 10 < tested);
+}
+
+/// The instructions that lead to the one that has no meaning.
+fn place(refutation: &Refutation) -> String {
+    let (Difference::Undefined { origin, .. }, Snapshot::Ir3(after)) = (&refutation.difference, &refutation.after)
+    else {
+        return String::new();
+    };
+    let code = Code::from_program(after).unwrap();
+    let first = origin.instr.saturating_sub(8);
+    (first..=origin.instr).map(|at| format!("\n      {}", instruction_text(&code, Ip::from_u32(at)))).collect()
+}
+
+/// The machine refutes programs that lack a wait.
+#[test]
+fn lost_waits_are_refuted_on_the_machine() {
+    let (mut refuted, mut planted) = (0, 0);
+    for Finished { seed, target, shader, stages, .. } in programs(40) {
+        let Some((_, mut program)) = stages.into_iter().find(|(stage, _)| *stage == Stage::Encode) else { continue };
+        let envs: Vec<Env> = env_seeds(seed, 2).into_iter().map(Env::from_seed).collect();
+        let before = Snapshot::Nir(Box::new(shader));
+        let run = |program: &Program| {
+            let after = Snapshot::Ir3(Box::new(program.clone()));
+            compare_on_machine(&before, &after, &target, &envs, Completion::Latest).0
+        };
+        if !matches!(run(&program), Verdict::Tested { .. }) {
+            continue;
+        }
+        let is_late = |&instr: &Instr| program.instrs[instr].flags.intersects(InstrFlags::SS | InstrFlags::SY);
+        let Some(instr) = program.iter_instrs().map(|(_, instr)| instr).find(is_late) else { continue };
+        program.instrs[instr].flags -= InstrFlags::SS | InstrFlags::SY;
+        planted += 1;
+        refuted += u32::from(matches!(run(&program), Verdict::Refuted(_)));
+    }
+    println!("{refuted} of {planted} refuted");
+    assert!(planted > 8 && refuted * 3 > planted * 2);
 }
 
 /// Changes that break a final program: a branch goes the other way, or a branch of a pair is lost.

@@ -9,6 +9,7 @@ use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use crate::semantics::interp::ir3::machine::Completion;
 use crate::semantics::interp::{Difference, End, Outcome, Scratch, UndefinedReason};
+use ir3_compiler::target::Target;
 
 /// What a program does on the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +49,11 @@ impl Finding {
     }
 }
 
+/// The number of environments that are tried for one in which nir ends and something is observable.
+const RETRIES: usize = 48;
+/// The fuel of the retries: loops whose bounds are random are long.
+const LONG: u64 = 1 << 21;
+
 /// Runs a program in environments, in several orders of completion.
 #[must_use]
 pub fn run(program: &NativeProgram, runs: u32) -> Finding {
@@ -56,15 +62,21 @@ pub fn run(program: &NativeProgram, runs: u32) -> Finding {
         Ok(back) => back,
         Err(error) => return Finding::Refused(error.to_string()),
     };
-    let envs = ProgramEnvs::new(shader, 1).first(runs);
+    let all = ProgramEnvs::new(shader, 1);
     let before = Snapshot::Nir(Box::new(shader.clone()));
     let after = Snapshot::Ir3(Box::new(back));
-    let mut scratch = Scratch::new();
-    let mut is_observed = false;
-    for env in &envs {
-        match run_snapshot(&before, target, env, env.fuel(), &mut scratch) {
-            Ok(outcome) => is_observed |= observes(&outcome),
-            Err(error) => return Finding::Refused(format!("nir: {error}")),
+    let mut envs = all.first(runs);
+    match is_observed(&before, &envs, target) {
+        Err(finding) => return finding,
+        Ok(true) => {}
+        Ok(false) => {
+            // One at a time: the others are vacuous.
+            let mut others = (0..RETRIES).map(|number| {
+                let env = all.env(number);
+                if number < 8 { Env { fuel: Some(LONG), ..env } } else { env }
+            });
+            let found = others.find(|env| is_observed(&before, std::slice::from_ref(env), target) == Ok(true));
+            envs.extend(found);
         }
     }
     let mut lanes = 0;
@@ -76,7 +88,24 @@ pub fn run(program: &NativeProgram, runs: u32) -> Finding {
             other => return Finding::Nothing(other.reason().unwrap_or_default().to_string()),
         }
     }
-    if is_observed { Finding::Equal(lanes) } else { Finding::Nothing("nothing is observable".to_owned()) }
+    if is_observed(&before, &envs, target) == Ok(true) {
+        Finding::Equal(lanes)
+    } else {
+        Finding::Nothing("nothing is observable".to_owned())
+    }
+}
+
+/// Returns true if nir ends in one of the environments with something that a comparison could find different.
+fn is_observed(program: &Snapshot, envs: &[Env], target: &Target) -> Result<bool, Finding> {
+    let mut scratch = Scratch::new();
+    for env in envs {
+        match run_snapshot(program, target, env, env.fuel(), &mut scratch) {
+            Ok(outcome) if observes(&outcome) => return Ok(true),
+            Ok(_) => {}
+            Err(error) => return Err(Finding::Refused(format!("nir: {error}"))),
+        }
+    }
+    Ok(false)
 }
 
 /// Returns true if a run has anything that a comparison could find different.

@@ -12,7 +12,7 @@ use crate::prove::hazards::Facts;
 use crate::semantics::machine::arrays::{ArrayBases, Side};
 use ir3_compiler::compilation::compile;
 use ir3_compiler::ir3::{
-    BlockData, Category, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, SrcOperand, text,
+    BlockData, Category, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, text,
 };
 use ir3_compiler::machine::{Code, Ip, encoding, listing};
 use ir3_compiler::pipeline::{Options, Stage};
@@ -35,8 +35,6 @@ pub struct FinalProgram {
     pub typed: Option<Code>,
     /// What is known beside the code.
     pub facts: Facts,
-    /// The stage of the nir before it in the log, as `FRAG`.
-    pub stage: Option<String>,
     /// The GPU.
     pub target: Target,
 }
@@ -49,7 +47,7 @@ impl FinalProgram {
     pub fn new(name: String, program: Program, target: Target) -> Result<Self, ir3_compiler::machine::CodeError> {
         let code = Code::from_program(&program)?;
         let facts = Facts::of_program(&program);
-        Ok(Self { name, program, code, typed: None, facts, stage: None, target })
+        Ok(Self { name, program, code, typed: None, facts, target })
     }
 
     /// The code that says most of what its instructions do.
@@ -71,16 +69,12 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
             let log = Log::read(&path, &text)?;
             let target = target_of(&path, &log, gpu)?;
             let mut all: Vec<FinalProgram> = Vec::new();
-            let mut stage = None;
             let statistics = log.statistics();
             // The sections before register allocation.
             let (mut unallocated, mut allocated): (Vec<&Section>, bool) = (Vec::new(), false);
             for section in &log.sections {
                 match &section.kind {
-                    SectionKind::NirFinal { stage: its } => {
-                        stage = Some(its.clone());
-                        (unallocated, allocated) = (Vec::new(), false);
-                    }
+                    SectionKind::NirFinal { .. } => (unallocated, allocated) = (Vec::new(), false),
                     SectionKind::Ir3After { pass } if pass == "register allocation" => allocated = true,
                     SectionKind::Ir3After { pass } if pass == "ir3_legalize" => {
                         let at = |line: u32, column: u32| section.place(line, column);
@@ -88,7 +82,6 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
                         program.facts.arrays = array_bases(&program, &unallocated);
                         let waves = statistics.get(all.len()).and_then(|statistics| statistics.waves);
                         program.facts.branch_stack = waves.map(|waves| waves.branchstack);
-                        program.stage.clone_from(&stage);
                         all.push(program);
                     }
                     SectionKind::NativeCode => {
@@ -113,23 +106,6 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
         InputKind::Nir => {
             let place = FilePosition { path, line: 1, column: 1 };
             Err(InputError::Invalid { place, problem: "found nir, expected a final program in ir3".to_owned() })
-        }
-    }
-}
-
-/// Completes code from words by what only its text says: how large arrays are that are accessed relative to `a0.x`.
-pub(super) fn complete(code: &mut Code, text: &Code) {
-    for (ip, instr) in &mut code.instrs {
-        let Some(said) = text.instrs.get(ip).filter(|said| said.data.opcode == instr.data.opcode) else { continue };
-        let dsts = instr.data.dsts.iter_mut().map(|dst| &mut dst.place).zip(said.data.dsts.iter().map(|dst| dst.place));
-        let srcs = instr.data.srcs.iter_mut().zip(&said.data.srcs).filter_map(|(src, said)| {
-            let SrcOperand::Place(place) = &mut src.operand else { return None };
-            Some((place, *said.place()?))
-        });
-        for (place, said) in dsts.chain(srcs) {
-            if let (Place::Relative { size, .. }, Place::Relative { size: said, .. }) = (place, said) {
-                *size = said;
-            }
         }
     }
 }

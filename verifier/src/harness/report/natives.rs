@@ -4,16 +4,16 @@
 //! Inputs and outputs have the numbers of the nir: both name their locations. What only the text of the program says
 //! (samples that are issued before it starts, the sizes of arrays) is taken from its section `AFTER: ir3_legalize`.
 
-use super::finals::{FinalProgram, finals};
 use super::programs::{read_nir, target_of};
 use crate::programs::mesa::input::{InputError, Source};
 use crate::programs::mesa::log::{Log, Section, SectionKind};
 use crate::programs::mesa::native::{Native, NativeInput};
 use ir3_compiler::ir3::{
-    self, ConstLayout, DriverParam, Dst, InputKind, Output, PhysReg, Place, ShaderStage, Src, SystemValue, WriteMask,
+    self, AddressSpace, Attrs, ConstLayout, DriverParam, Dst, InputKind, Opcode, Output, PhysReg, Place, ShaderStage,
+    Src, SrcOperand, SystemValue, Type, WriteMask,
 };
 use ir3_compiler::machine::{Code, EntryRegister, Interface, OutputRegister};
-use ir3_compiler::nir::{InstrData, Intrinsic, IntrinsicOp, Shader, Stage};
+use ir3_compiler::nir::{BaseType, ImageDim, Index, InstrData, Intrinsic, IntrinsicOp, Shader, Stage, TexOp};
 use ir3_compiler::target::Target;
 use std::path::Path;
 
@@ -59,9 +59,9 @@ pub fn native(path: &Path, gpu: Option<Target>) -> Result<NativeProgram, NativeE
     let native = native.ok_or_else(|| refused("no words".to_owned()))?;
     let source = log.nir(&path)?.into_iter().rfind(|section| is_stage(section, &native.stage));
     let source = source.ok_or_else(|| refused(format!("no nir of the stage {}", native.stage)))?;
-    let shader = read_nir(&path, &source.text, source.first_line - 1)?;
-    let text =
-        finals(&path, Some(target))?.into_iter().rfind(|program| program.stage.as_deref() == Some(&*native.stage));
+    let mut shader = read_nir(&path, &source.text, source.first_line - 1)?;
+    number_varyings(&mut shader, &native.inputs);
+    let text = legalized(&log, &native.stage).map_err(refused)?;
     let code = code(&native, &shader, text.as_ref(), &target).map_err(refused)?;
     Ok(NativeProgram { name: path.display().to_string(), shader, code, target })
 }
@@ -70,7 +70,40 @@ fn is_stage(section: &Section, name: &str) -> bool {
     matches!(&section.kind, SectionKind::NirFinal { stage } if stage == name)
 }
 
-fn code(native: &Native, shader: &Shader, text: Option<&FinalProgram>, target: &Target) -> Result<Code, String> {
+/// The last text of a final program of a stage.
+fn legalized(log: &Log, stage: &str) -> Result<Option<Code>, String> {
+    let mut is_own = false;
+    let mut last = None;
+    for section in &log.sections {
+        match &section.kind {
+            SectionKind::NirFinal { .. } => is_own = is_stage(section, stage),
+            SectionKind::Ir3After { pass } if is_own && pass == "ir3_legalize" => last = Some(section),
+            _ => {}
+        }
+    }
+    let Some(section) = last else { return Ok(None) };
+    let program = ir3::text::read(&section.text).map_err(|error| format!("its text after ir3_legalize: {error}"))?;
+    Code::from_program(&program).map(Some).map_err(|error| format!("its text after ir3_legalize: {error}"))
+}
+
+/// Adds the sizes of arrays that are accessed relative to `a0.x`, which words do not say.
+fn complete_arrays(code: &mut Code, text: &Code) {
+    for (ip, instr) in &mut code.instrs {
+        let Some(said) = text.instrs.get(ip).filter(|said| said.data.opcode == instr.data.opcode) else { continue };
+        let dsts = instr.data.dsts.iter_mut().map(|dst| &mut dst.place).zip(said.data.dsts.iter().map(|dst| dst.place));
+        let srcs = instr.data.srcs.iter_mut().zip(&said.data.srcs).filter_map(|(src, said)| {
+            let SrcOperand::Place(place) = &mut src.operand else { return None };
+            Some((place, *said.place()?))
+        });
+        for (place, said) in dsts.chain(srcs) {
+            if let (Place::Relative { size, .. }, Place::Relative { size: said, .. }) = (place, said) {
+                *size = said;
+            }
+        }
+    }
+}
+
+fn code(native: &Native, shader: &Shader, text: Option<&Code>, target: &Target) -> Result<Code, String> {
     if native.group("image_dims").is_some() {
         return Err("sizes of images are words of the constant file".to_owned());
     }
@@ -97,10 +130,134 @@ fn code(native: &Native, shader: &Shader, text: Option<&FinalProgram>, target: &
     }
     let mut code = Code::decode(target.generation, &native.words, interface).map_err(|error| error.to_string())?;
     if let Some(text) = text {
-        code.interface.prefetches.clone_from(&text.code.interface.prefetches);
-        super::finals::complete(&mut code, &text.code);
+        code.interface.prefetches.clone_from(&text.interface.prefetches);
+        complete_arrays(&mut code, text);
+    }
+    let memory = UsedMemory::of(shader);
+    for instr in code.instrs.values_mut() {
+        memory.complete(&mut instr.data);
+    }
+    for prefetch in &mut code.interface.prefetches {
+        complete_prefetch(prefetch, shader)?;
     }
     Ok(code)
+}
+
+/// A descriptor of nir: set and index.
+type Descriptor = (u32, u64);
+
+/// What nir accesses, for words that do not say it.
+#[derive(Clone, Default)]
+struct UsedMemory {
+    /// The descriptors of images that are accessed by constants.
+    image_at: Vec<Descriptor>,
+    /// The same of buffers.
+    buffer_at: Vec<Descriptor>,
+    /// Buffers, and buffers by elements of 8 bits.
+    buffers: bool,
+    bytes: bool,
+    /// Images, and images of one dimension.
+    images: bool,
+    lines: bool,
+}
+
+impl UsedMemory {
+    fn of(shader: &Shader) -> Self {
+        use IntrinsicOp::{
+            BindlessImageLoad, BindlessImageStore, ImageLoad, ImageStore, LoadSsbo, LoadSsboIr3, StoreSsbo,
+            StoreSsboIr3,
+        };
+        let mut used = Self::default();
+        for (_, instr) in shader.entry.instrs_in_order() {
+            let InstrData::Intrinsic(intrinsic) = &shader.entry.instrs[instr] else { continue };
+            let at = intrinsic.srcs.iter().find_map(|&src| descriptor(shader, src));
+            match intrinsic.op {
+                LoadSsbo | LoadSsboIr3 | StoreSsbo | StoreSsboIr3 => {
+                    let value = intrinsic.def.or_else(|| intrinsic.srcs.first().copied());
+                    used.buffers = true;
+                    used.buffer_at.extend(at);
+                    used.bytes |= value.is_some_and(|def| shader.entry.defs[def].bit_size == 8);
+                }
+                BindlessImageLoad | BindlessImageStore | ImageLoad | ImageStore => {
+                    used.images = true;
+                    used.image_at.extend(at);
+                    used.lines |= intrinsic.indices.image_dim() == ImageDim::Dim1D;
+                }
+                _ => {}
+            }
+        }
+        used
+    }
+
+    /// Completes an access. `isam` reads a buffer or an image. Elements of 8 bits of a buffer are accessed as those of an
+    /// image (`ir3_a6xx.c`).
+    fn complete(&self, data: &mut ir3::InstrData) {
+        let half =
+            data.dsts.iter().map(|dst| dst.class).chain(data.srcs.iter().map(|src| src.class)).any(|class| class.half);
+        match (data.opcode, &mut data.attrs) {
+            (Opcode::Isam, Attrs::Texture(attrs)) if attrs.space.is_none() => {
+                let at = attrs.base.zip(attrs.texture).map(|(set, index)| (u32::from(set), u64::from(index)));
+                let is_known = |descriptors: &[Descriptor]| at.is_some_and(|at| descriptors.contains(&at));
+                let image = match (self.images, self.buffers) {
+                    (true, true) => match (is_known(&self.image_at), is_known(&self.buffer_at)) {
+                        (true, false) => Some(true),
+                        (false, true) => Some(false),
+                        _ => None,
+                    },
+                    (images, buffers) => (images || buffers).then_some(images),
+                };
+                attrs.space = image.map(|image| if image { AddressSpace::Image } else { AddressSpace::Ssbo });
+                attrs.is_1d = image == Some(true) && self.lines;
+            }
+            (Opcode::Stib | Opcode::Ldib, Attrs::Memory(attrs))
+                if self.bytes && !self.images && half && attrs.space == Some(AddressSpace::Image) =>
+            {
+                attrs.space = Some(AddressSpace::Ssbo);
+                attrs.ty = Some(Type::U8);
+                attrs.components = Some(1);
+                for src in data.srcs.iter_mut().filter(|src| src.class.half) {
+                    src.mask = WriteMask::SCALAR;
+                }
+                for dst in &mut data.dsts {
+                    dst.mask = WriteMask::SCALAR;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The descriptor that a value names, if it is a constant.
+fn descriptor(shader: &Shader, def: ir3_compiler::nir::Def) -> Option<Descriptor> {
+    match &shader.entry.instrs[shader.entry.defs[def].instr] {
+        InstrData::Intrinsic(resource) if resource.op == IntrinsicOp::BindlessResourceIr3 => {
+            Some((resource.indices.desc_set(), shader.entry.as_const_scalar(*resource.srcs.first()?)?))
+        }
+        _ => None,
+    }
+}
+
+/// Adds the type of a sample that is issued before the program starts: that of nir's texture instruction.
+fn complete_prefetch(prefetch: &mut ir3::InstrData, shader: &Shader) -> Result<(), String> {
+    let half = prefetch.dsts.first().is_some_and(|dst| dst.class.half);
+    let Attrs::Texture(attrs) = &mut prefetch.attrs else { return Ok(()) };
+    let mut types = shader.entry.instrs_in_order().filter_map(|(_, instr)| match &shader.entry.instrs[instr] {
+        InstrData::Tex(tex) if tex.op == TexOp::TexPrefetch => Some(tex.dest_type.base),
+        _ => None,
+    });
+    let base = types.next().ok_or("a texture is sampled before the program starts, and never by the nir")?;
+    if types.any(|other| other != base) {
+        return Err("textures of several types, of which one is sampled before the program starts".to_owned());
+    }
+    attrs.ty = Some(match (base, half) {
+        (BaseType::Int, false) => Type::S32,
+        (BaseType::Int, true) => Type::S16,
+        (BaseType::Uint | BaseType::Bool, false) => Type::U32,
+        (BaseType::Uint | BaseType::Bool, true) => Type::U16,
+        (_, false) => Type::F32,
+        (_, true) => Type::F16,
+    });
+    Ok(())
 }
 
 const fn stage(stage: Stage) -> Option<ShaderStage> {
@@ -152,9 +309,30 @@ const fn driver_params(stage: Stage) -> &'static [(u16, SystemValue, u16)] {
     }
 }
 
-/// Adds the registers of an input. Varyings have none: `bary.f` names them by number, which is that of the nir.
+/// Gives the varyings of the nir the numbers that the log says: four times their base, plus their component. Before a6xx they
+/// are packed.
+fn number_varyings(shader: &mut Shader, inputs: &[NativeInput]) {
+    if shader.stage != Stage::Fragment {
+        return;
+    }
+    for data in shader.entry.instrs.values_mut() {
+        let InstrData::Intrinsic(intrinsic) = data else { continue };
+        if !matches!(intrinsic.op, IntrinsicOp::LoadInput | IntrinsicOp::LoadInterpolatedInput) {
+            continue;
+        }
+        let Some(io) = intrinsic.indices.io_semantics() else { continue };
+        let number = inputs.iter().find(|input| input.location == *io.location).and_then(|input| input.varying);
+        if let Some(first) = number {
+            let number = first + u32::from(intrinsic.indices.component());
+            intrinsic.indices.set(Index::Base((number / 4) as i32));
+            intrinsic.indices.set(Index::Component((number % 4) as u8));
+        }
+    }
+}
+
+/// Adds the registers of an input. Varyings have none: `bary.f` names them by number.
 fn input(input: &NativeInput, shader: &Shader, interface: &mut Interface) -> Result<(), String> {
-    let NativeInput { location, register, class, components, varying } = input;
+    let NativeInput { location, register, class, components, .. } = input;
     let kind: Box<dyn Fn(u32) -> InputKind> = if let Some(system) = location.strip_prefix("SYSTEM_VALUE_") {
         let value = system_value(system).ok_or_else(|| format!("the input {location}"))?;
         if *register == PhysReg::INVALID {
@@ -165,12 +343,8 @@ fn input(input: &NativeInput, shader: &Shader, interface: &mut Interface) -> Res
     } else {
         let Some(base) = loaded(shader, location) else { return Ok(()) };
         if shader.stage == Stage::Fragment {
-            return match varying {
-                Some(number) if *number != 4 * u32::from(base) => {
-                    Err(format!("{location} is varying {number}, and has the base {base} in nir"))
-                }
-                _ => Ok(()),
-            };
+            // It has no register, and a number of its own.
+            return Ok(());
         }
         Box::new(move |component| InputKind::Attribute { base, component: component as u8 })
     };
@@ -216,32 +390,57 @@ fn system_value(name: &str) -> Option<SystemValue> {
     })
 }
 
-/// The intrinsics of one location.
-fn at_location<'a>(shader: &'a Shader, location: &'a str) -> impl Iterator<Item = &'a Intrinsic> {
-    shader.entry.instrs_in_order().filter_map(move |(_, instr)| match &shader.entry.instrs[instr] {
-        InstrData::Intrinsic(intrinsic) => {
-            intrinsic.indices.io_semantics().filter(|io| *io.location == *location).map(|_| intrinsic)
-        }
-        _ => None,
-    })
-}
-
 /// The number of the input at a location.
 fn loaded(shader: &Shader, location: &str) -> Option<u16> {
     use IntrinsicOp::{LoadInput, LoadInterpolatedInput};
-    let mut loads = at_location(shader, location);
-    let load = loads.find(|intrinsic| matches!(intrinsic.op, LoadInput | LoadInterpolatedInput))?;
-    u16::try_from(load.indices.base()).ok()
+    let is_load = |op: IntrinsicOp| matches!(op, LoadInput | LoadInterpolatedInput);
+    at_location(shader, location, is_load).next().map(|(base, _)| base)
 }
 
 /// The number of the output at a location, and its components that are stored.
 fn stored(shader: &Shader, location: &str) -> Option<(u16, WriteMask)> {
-    let stores = at_location(shader, location).filter(|intrinsic| intrinsic.op == IntrinsicOp::StoreOutput);
     let mut found = None;
-    for store in stores {
-        let (base, mask) = found.get_or_insert((u16::try_from(store.indices.base()).ok()?, WriteMask(0)));
-        debug_assert_eq!(i32::from(*base), store.indices.base(), "one output at a location");
+    for (base, store) in at_location(shader, location, |op| op == IntrinsicOp::StoreOutput) {
+        let (_, mask) = found.get_or_insert((base, WriteMask(0)));
         mask.0 |= u32::from(store.indices.write_mask()) << store.indices.component();
     }
     found
+}
+
+/// The accesses to a location, with its number: an access names the first location of a variable, and adds an offset to
+/// its number. Offsets that are computed may lead to each of its locations.
+fn at_location<'a>(
+    shader: &'a Shader,
+    location: &'a str,
+    of: impl Fn(IntrinsicOp) -> bool + 'a,
+) -> impl Iterator<Item = (u16, &'a Intrinsic)> {
+    shader.entry.instrs_in_order().filter_map(move |(_, instr)| {
+        let InstrData::Intrinsic(intrinsic) = &shader.entry.instrs[instr] else { return None };
+        if !of(intrinsic.op) {
+            return None;
+        }
+        let io = intrinsic.indices.io_semantics()?;
+        let distance = slot_distance(&io.location, location)?;
+        let offset = intrinsic.srcs.last().and_then(|&src| shader.entry.as_const_scalar(src));
+        let is_reached = match offset {
+            Some(offset) => offset == u64::from(distance),
+            None => distance < io.slots.max(1),
+        };
+        let base = u32::try_from(intrinsic.indices.base()).ok()? + distance;
+        is_reached.then_some((u16::try_from(base).ok()?, intrinsic))
+    })
+}
+
+/// How many locations the second is after the first: those of one kind are numbered.
+fn slot_distance(first: &str, other: &str) -> Option<u32> {
+    if first == other {
+        return Some(0);
+    }
+    let split = |name: &'_ str| {
+        let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        let (kind, number) = name.split_at(name.len() - digits);
+        number.parse::<u32>().ok().map(|number| (kind.to_owned(), number))
+    };
+    let ((kind, from), (other, to)) = (split(first)?, split(other)?);
+    if kind == other { to.checked_sub(from) } else { None }
 }

@@ -47,6 +47,11 @@ pub(crate) struct RegisterBases {
 }
 
 impl RegisterBases {
+    /// The slot of `a0.x`.
+    pub const fn address(&self) -> Option<u32> {
+        self.addresses
+    }
+
     /// The slot of a half register, by its bit in the masks of [`units`](crate::semantics::machine::units), and which
     /// of its two poison masks are those of the register.
     pub fn slot(&self, bit: u16) -> Option<(u32, [bool; 2])> {

@@ -11,6 +11,7 @@
 //! `semantics::machine`, what instructions compute is in their decoded operations.
 
 mod decode;
+mod relative;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -18,18 +19,21 @@ mod time;
 use super::op::Terminator;
 use super::run::{Borrowed, RunningWave};
 use super::slots::RegisterBases;
-use super::storage::Storage;
+use super::storage::{Loc, Storage};
 use super::{Decoded, Unsupported};
-use crate::semantics::environment::env::{Env, nice, nice_float};
+use crate::semantics::environment::env::{Env, lanes, nice, nice_float};
 
 use crate::semantics::interp::waves::{self, Stop, WaveState};
 use crate::semantics::interp::{End, OperationSite, Outcome, Scratch, UndefinedReason};
 use crate::semantics::machine::arrays::ArrayBases;
 use crate::semantics::machine::steps::Steps;
 use crate::support::random::hash;
-use ir3_compiler::ir3::{InstrFlags, Opcode, Program};
+use cranelift_entity::EntityRef;
+use ir3_compiler::ir3::{InstrData, InstrFlags, Opcode, Program};
 use ir3_compiler::machine::Code;
 use ir3_compiler::target::Target;
+use relative::Elements;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use time::Clock;
 
@@ -72,6 +76,9 @@ pub struct Machine {
     /// For each position, true if lanes that wait there join.
     joins: Vec<bool>,
     opcodes: Vec<Opcode>,
+    /// The instructions with relative accesses.
+    relative: FxHashMap<usize, InstrData>,
+    target: Target,
     bases: RegisterBases,
     branch_stack: usize,
     start: Start,
@@ -106,6 +113,13 @@ impl Machine {
             steps,
             joins: code.instrs.values().map(|instr| instr.data.flags.contains(InstrFlags::JP)).collect(),
             opcodes: code.instrs.values().map(|instr| instr.data.opcode).collect(),
+            relative: code
+                .instrs
+                .iter()
+                .filter(|(_, instr)| relative::is_relative(&instr.data))
+                .map(|(ip, instr)| (ip.index(), instr.data.clone()))
+                .collect(),
+            target: *target,
             bases,
             branch_stack: target.branchstack_size as usize,
             start,
@@ -146,6 +160,7 @@ struct MachineWave<'a> {
     machine: &'a Machine,
     wave: RunningWave<'a>,
     clock: Clock,
+    elements: Elements,
     /// The position.
     at: usize,
     /// Lanes that wait, by position.
@@ -174,7 +189,16 @@ impl<'a> MachineWave<'a> {
             fill(&mut wave.storage, &machine.bases, seed);
         }
         let clock = Clock::new(completion);
-        Self { machine, wave, clock, at: 0, waiting: SmallVec::new(), predicated: None, begun: false }
+        Self {
+            machine,
+            wave,
+            clock,
+            elements: Elements::default(),
+            at: 0,
+            waiting: SmallVec::new(),
+            predicated: None,
+            begun: false,
+        }
     }
 
     fn finish(self) -> Borrowed {
@@ -191,7 +215,8 @@ impl<'a> MachineWave<'a> {
             }
         }
         loop {
-            if self.wave.active.mask == 0 && !self.turn()? {
+            // Where predication leaves no lane active, the wave still goes on to its end.
+            if self.wave.active.mask == 0 && self.predicated.is_none() && !self.turn()? {
                 return Ok(Stop::Done);
             }
             if self.at >= self.machine.joins.len() {
@@ -280,7 +305,19 @@ impl<'a> MachineWave<'a> {
         let step = &machine.steps.steps[at];
         let lanes = self.wave.active.mask;
         self.clock.wait(step);
-        let early = self.clock.begin(step, &machine.steps, lanes);
+        let groups = self.elements_of(at);
+        let early = match &groups {
+            None => self.clock.begin(step, &machine.steps, &machine.steps, lanes),
+            Some(groups) => {
+                let mut early = SmallVec::new();
+                for &(address, lanes) in groups {
+                    if let Some(steps) = self.elements.of(at, &machine.relative[&at], address, &machine.target) {
+                        early.extend(self.clock.begin(&steps.steps[0], steps, &machine.steps, lanes));
+                    }
+                }
+                early
+            }
+        };
         if let Some((reason, lanes)) = self.clock.hazard().filter(|_| machine.hazards == Hazards::End) {
             return Err(self.undefined_in(reason, lanes));
         }
@@ -288,7 +325,17 @@ impl<'a> MachineWave<'a> {
         let result = self.execute(at);
         self.restore(&saved, at);
         let next = result?;
-        self.clock.finish(at, step, &machine.steps, lanes);
+        match &groups {
+            None => self.clock.add(at, step, &machine.steps, lanes),
+            Some(groups) => {
+                for &(address, lanes) in groups {
+                    if let Some(steps) = self.elements.of(at, &machine.relative[&at], address, &machine.target) {
+                        self.clock.add(at, &steps.steps[0], steps, lanes);
+                    }
+                }
+            }
+        }
+        self.clock.pass(step);
         let lost = self.clock.take_lost();
         for &(bit, lanes) in &lost {
             machine.bases.poison(&mut self.wave.storage, bit, lanes);
@@ -310,6 +357,26 @@ impl<'a> MachineWave<'a> {
             }
         }
         Ok(false)
+    }
+
+    /// The values of `a0.x` in the active lanes, with their lanes, if the instruction accesses registers relative to it.
+    fn elements_of(&self, at: usize) -> Option<SmallVec<[(i16, u64); 4]>> {
+        if self.machine.relative.is_empty() || !self.machine.relative.contains_key(&at) {
+            return None;
+        }
+        let mut groups: SmallVec<[(i16, u64); 4]> = SmallVec::new();
+        let slot = self.machine.bases.address()?;
+        for lane in lanes(self.wave.active.mask) {
+            let (value, poisoned) = self.wave.storage.lane(Loc::whole(slot), lane);
+            let address = value as i16;
+            match groups.iter_mut().find(|(known, _)| *known == address) {
+                // What an undefined address reaches is undefined.
+                _ if poisoned => {}
+                Some((_, lanes)) => *lanes |= 1 << lane,
+                None => groups.push((address, 1 << lane)),
+            }
+        }
+        Some(groups)
     }
 
     /// The operations of an instruction, and where the wave goes on.
@@ -353,7 +420,10 @@ impl<'a> MachineWave<'a> {
                 Ok(Next::To(position(edge.to)))
             }
             Terminator::Branch(condition, yes, no, instr) => {
-                let taken = self.wave.taken(condition, *instr)?;
+                let taken = match machine.opcodes[at] {
+                    Opcode::Getlast => last_of_first_cluster(self.wave.active.mask),
+                    _ => self.wave.taken(condition, *instr)?,
+                };
                 let (target, other) = (position(yes.to), position(no.to));
                 Ok(if taken == self.wave.active.mask {
                     Next::To(target)
@@ -418,6 +488,18 @@ struct Saved {
     masks: [u64; 2],
     parts: [bool; 2],
     partial: u64,
+}
+
+/// The lanes that go on at `getlast.w8`: of the first eight lanes with an active one, the last active lane, and all active
+/// lanes after these eight. Mesa reduces clusters in a loop: all but the last lane of the first cluster leave it there, the
+/// last one passes its value on and leaves it by `getone`, and the other clusters go round again.
+const fn last_of_first_cluster(active: u64) -> u64 {
+    if active == 0 {
+        return 0;
+    }
+    let cluster = 0xff << (active.trailing_zeros() / 8 * 8);
+    let first = active & cluster;
+    (1 << (63 - first.leading_zeros())) | active & !cluster
 }
 
 /// Where the wave goes on.

@@ -149,6 +149,60 @@ fn predication_makes_lanes_inactive() {
 }
 
 #[test]
+fn the_wave_goes_on_where_predication_leaves_no_lane() {
+    // No lane has r0.x < r0.x.
+    let code = code(&[
+        (
+            &["mov.u32u32 r4.x, r0.y", "cmps.u.lt pp0.x, r0.x, r0.x", "(rpt5)nop", "predt pp0.x target=block1"],
+            "block1, block2 (div)",
+        ),
+        (&["mov.u32u32 r4.x, r0.z", "prede", "(rpt6)nop"], "block2"),
+        (&["end r4.x"], ""),
+    ]);
+    run(&straight(&["mov.u32u32 r4.x, r0.y"])).compare(&run(&code)).unwrap();
+}
+
+#[test]
+fn a_hazard_ends_a_run_if_wanted() {
+    let early = straight(&["add.u r1.x, r0.x, r0.y", "add.u r2.x, r1.x, r0.z", "mov.u32u32 r4.x, r0.x"]);
+    assert!(matches!(run(&early).end, End::Finished));
+    let machine = Machine::new(&early, &Target::default(), Start::Arbitrary(3)).unwrap().with_hazards(Hazards::End);
+    let end = machine.run(&Env::from_seed(1), Completion::Latest, 1000, &mut Scratch::new()).end;
+    let End::Undefined { reason: UndefinedReason::ReadBeforeResult, origin, .. } = end else { panic!("{end:?}") };
+    assert_eq!(origin.instr, 1);
+}
+
+/// An undefined register is exchanged with another one, with an instruction between the steps.
+#[test]
+fn exchanges_may_stand_apart() {
+    let steps = ["xor.b r0.x, r0.x, r20.x", "xor.b r20.x, r0.x, r20.x", "xor.b r0.x, r0.x, r20.x"];
+    let between = "(rpt2)nop";
+    let lines =
+        [steps[0], between, steps[1], "mov.u32u32 r2.x, r0.y", between, steps[2], between, "mov.u32u32 r4.x, r20.x"];
+    let lines: Vec<&str> = lines.into_iter().chain(["end r4.x"]).collect();
+    let mut exchange = code(&[(&lines, "")]);
+    exchange.interface.inputs.push(ir3_compiler::machine::EntryRegister {
+        input: Some(ir3_compiler::ir3::InputKind::System(ir3_compiler::ir3::SystemValue::VertexId)),
+        dst: ir3_compiler::ir3::Dst::new(
+            ir3_compiler::ir3::Place::Reg(ir3_compiler::ir3::PhysReg(0)),
+            ir3_compiler::ir3::RegClass::FULL,
+            ir3_compiler::ir3::WriteMask::SCALAR,
+        ),
+    });
+    let machine = Machine::new(&exchange, &Target::default(), Start::Interface).unwrap();
+    let outcome = machine.run(&Env::from_seed(1), Completion::Latest, 1000, &mut Scratch::new());
+    assert_eq!(outcome.outputs.rows()[0].poison & outcome.lanes, 0);
+}
+
+#[test]
+fn clusters_leave_a_loop_one_after_the_other() {
+    assert_eq!(last_of_first_cluster(u64::MAX), u64::MAX & !0x7f);
+    assert_eq!(last_of_first_cluster(0x0f00), 0x0800);
+    assert_eq!(last_of_first_cluster(1 << 63), 1 << 63);
+    assert_eq!(last_of_first_cluster(0), 0);
+}
+
+#[test]
 fn code_that_is_left_is_undefined() {
     let mut code = straight(&["nop"]);
     code.instrs[ir3_compiler::machine::Ip::from_u32(1)].data.opcode = Opcode::Nop;

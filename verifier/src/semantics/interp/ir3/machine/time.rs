@@ -63,6 +63,8 @@ pub struct Clock {
     /// The lanes of pending writes.
     writers: Box<[u64; TIMES]>,
     sets: [Outstanding; 7],
+    /// The sets that are not empty, as bits: mostly none is.
+    filled: u8,
     /// Registers that are poison for good.
     lost: SmallVec<[(u16, u64); 4]>,
     /// The lanes in which the source of an instruction without results was overwritten.
@@ -80,6 +82,11 @@ fn lanes_of(operand: &Operand, lanes: u64) -> u64 {
     if usize::from(operand.piece.bit) / 64 == SHARED_WORD { !0 } else { lanes }
 }
 
+/// The numbers of the sets in a mask.
+fn sets_in(mask: u8) -> impl Iterator<Item = usize> {
+    (0..7).filter(move |set| mask >> set & 1 != 0)
+}
+
 impl Clock {
     pub fn new(completion: Completion) -> Self {
         Self {
@@ -91,6 +98,7 @@ impl Clock {
             others: Box::new([0; TIMES]),
             writers: Box::new([0; TIMES]),
             sets: std::array::from_fn(|_| Outstanding::new()),
+            filled: 0,
             lost: SmallVec::new(),
             overwritten: 0,
             hazard: None,
@@ -99,23 +107,23 @@ impl Clock {
 
     /// The flags of an instruction.
     pub fn wait(&mut self, step: &Step) {
+        let mut cleared = 0;
         if step.ss {
-            for (i, set) in self.sets.iter_mut().enumerate() {
-                if i != SY {
-                    set.clear();
-                }
-            }
+            cleared |= !(1 << SY);
         }
         if step.sy {
-            self.sets[SY].clear();
-            self.sets[SOURCE_SS_OR_SY].clear();
+            cleared |= 1 << SY | 1 << SOURCE_SS_OR_SY;
         }
+        for set in sets_in(cleared & self.filled) {
+            self.sets[set].clear();
+        }
+        self.filled &= !cleared;
     }
 
-    /// The registers that an instruction reads too early, with the lanes; notes what its writes destroy.
-    pub fn begin(&mut self, step: &Step, steps: &Steps, lanes: u64) -> SmallVec<[(u16, u64); 4]> {
+    /// The registers that an instruction reads too early, with the lanes; notes what its writes destroy. `steps` has its
+    /// operands, `code` all instructions.
+    pub fn begin(&mut self, step: &Step, steps: &Steps, code: &Steps, lanes: u64) -> SmallVec<[(u16, u64); 4]> {
         let mut early = SmallVec::new();
-        self.hazard = None;
         if step.paired {
             return early;
         }
@@ -124,12 +132,16 @@ impl Clock {
             let reads = lanes_of(operand, lanes);
             let missed = if ends { 0 } else { self.too_early(operand, step.unit.is_alu()) };
             for bit in bits(operand) {
-                let bad = (missed | self.outstanding(step, operand, bit)) & reads;
+                let outstanding = if self.filled == 0 { 0 } else { self.outstanding(step, operand, bit) };
+                let bad = (missed | outstanding) & reads;
                 if bad != 0 {
                     early.push((bit, bad));
                     self.hazard.get_or_insert((UndefinedReason::ReadBeforeResult, bad));
                 }
             }
+        }
+        if self.filled == 0 {
+            return early;
         }
         for operand in steps.operands(&step.writes) {
             let writes = lanes_of(operand, lanes);
@@ -139,7 +151,7 @@ impl Clock {
                     self.lost.push((bit, bad));
                     self.hazard.get_or_insert((UndefinedReason::WriteBeforeResult, bad));
                 }
-                self.overwrite(step, steps, bit, writes);
+                self.overwrite(step, code, bit, writes);
             }
         }
         early
@@ -200,9 +212,8 @@ impl Clock {
         }
     }
 
-    /// Adds results and sources, and lets the issue slots pass.
-    pub fn finish(&mut self, at: usize, step: &Step, steps: &Steps, lanes: u64) {
-        self.issued += 1;
+    /// Adds the results and sources of an instruction.
+    pub fn add(&mut self, at: usize, step: &Step, steps: &Steps, lanes: u64) {
         let late = self.is_late();
         let issued = self.now + step.slots.min(1);
         for operand in steps.operands(&step.writes) {
@@ -218,6 +229,7 @@ impl Clock {
                 _ => None,
             };
             if let Some(set) = set.filter(|_| late) {
+                self.filled |= 1 << set;
                 self.sets[set].add(bits(operand), lanes, at);
             }
             if step.unit.is_alu() {
@@ -233,10 +245,17 @@ impl Clock {
         if let Some(set) = set.filter(|_| late) {
             for operand in steps.operands(&step.reads) {
                 if set != SCALAR_SOURCE || operand.file != RegFile::General {
+                    self.filled |= 1 << set;
                     self.sets[set].add(bits(operand), lanes_of(operand, lanes), at);
                 }
             }
         }
+    }
+
+    /// Lets the issue slots of an instruction pass, which ends it.
+    pub fn pass(&mut self, step: &Step) {
+        self.issued += 1;
+        self.hazard = None;
         self.now += step.slots + step.nop;
     }
 

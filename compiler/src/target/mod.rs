@@ -181,6 +181,15 @@ impl Target {
         RegisterFiles { full: 384, half: 192, shared, shared_half }
     }
 
+    /// The number of instructions of which the length of a program in memory is a multiple.
+    #[must_use]
+    pub const fn instruction_alignment(&self) -> u32 {
+        match self.generation {
+            Generation::A3xx => 4,
+            _ => 16,
+        }
+    }
+
     /// A bool in a general register is a half register.
     #[must_use]
     pub const fn bools_are_half(&self) -> bool {

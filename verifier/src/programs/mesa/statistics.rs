@@ -5,7 +5,7 @@
 //! 16`.
 
 use super::{Log, SectionKind};
-use ir3_compiler::stats::Stats;
+use ir3_compiler::stats::{Stats, Waits};
 
 /// The figures of one variant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,7 +57,8 @@ impl Statistics {
             preamble: get("preamble"),
             predicates: counted.predicates,
             branches: counted.branches,
-            waits: counted.waits,
+            waits: Waits { ss: get("(ss)"), sy: get("(sy)"), sstall: get("sstall"), systall: get("systall") },
+            dwords: get("dwords"),
         }
     }
 

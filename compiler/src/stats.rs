@@ -119,7 +119,7 @@ impl Stats {
             }
         }
         if explicit_jumps {
-            stats.dwords = 2 * (words + PADDING).max(words.next_multiple_of(target.instruction_alignment()));
+            stats.dwords = target.dwords(words);
         }
         stats
     }
@@ -203,9 +203,6 @@ impl Stats {
         }
     }
 }
-
-/// The nops after a program, at least: what follows in memory is not to be fetched as instructions.
-const PADDING: u32 = 4;
 
 /// Components of an access to private memory. In Mesa's texts, only the last source has them.
 fn components(data: &InstrData) -> u32 {

@@ -181,13 +181,13 @@ impl Target {
         RegisterFiles { full: 384, half: 192, shared, shared_half }
     }
 
-    /// The number of instructions of which the length of a program in memory is a multiple.
+    /// The 32-bit words of memory that so many instructions take. Nops follow them: what is next in memory is not to be
+    /// fetched as instructions.
     #[must_use]
-    pub const fn instruction_alignment(&self) -> u32 {
-        match self.generation {
-            Generation::A3xx => 4,
-            _ => 16,
-        }
+    pub fn dwords(&self, instructions: u32) -> u32 {
+        const NOPS: u32 = 4;
+        let alignment = if self.generation == Generation::A3xx { 4 } else { 16 };
+        2 * (instructions + NOPS).max(instructions.next_multiple_of(alignment))
     }
 
     /// A bool in a general register is a half register.

@@ -62,6 +62,8 @@ pub struct Stats {
     pub branches: Branches,
     /// Waits in the final program; zeros before.
     pub waits: Waits,
+    /// Size of the final program in 32-bit words, with the nops that follow it in memory; zero before.
+    pub dwords: u32,
 }
 
 impl Stats {
@@ -74,11 +76,20 @@ impl Stats {
     /// The figures of a program, in SSA form (then without registers) or with registers.
     #[must_use]
     pub fn of(program: &Program, target: &Target) -> Self {
+        Self::counted(program, target, is_legalized(program))
+    }
+
+    /// The figures of a final program: what is there, and nothing is estimated.
+    #[must_use]
+    pub fn of_final(program: &Program, target: &Target) -> Self {
+        Self::counted(program, target, true)
+    }
+
+    fn counted(program: &Program, target: &Target, explicit_jumps: bool) -> Self {
         let mut stats = Self::default();
-        let explicit_jumps = is_legalized(program);
         let delays = (!explicit_jumps && has_registers(program)).then(|| Delays::of(program, target));
         let order = CodeOrder::new(program);
-        let mut in_preamble = false;
+        let (mut in_preamble, mut words) = (false, 0);
         for (position, &block) in program.layout.iter().enumerate() {
             let mut pending = waits::Pending::default();
             for &instr in &program.blocks[block].instrs {
@@ -91,6 +102,7 @@ impl Stats {
                 if opcode.is_meta() {
                     continue;
                 }
+                words += 1;
                 in_preamble |= matches!(opcode, Opcode::Shps | Opcode::ShpsMacro);
                 if opcode.is_terminator() && !explicit_jumps {
                     for opcode in branches::explicit(program, &order, position, opcode) {
@@ -105,6 +117,9 @@ impl Stats {
                 stats.count_nops(u32::from(data.nop) + needed, in_preamble);
                 in_preamble &= opcode != Opcode::Shpe;
             }
+        }
+        if explicit_jumps {
+            stats.dwords = target.dwords(words);
         }
         stats
     }

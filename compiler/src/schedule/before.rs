@@ -8,9 +8,12 @@
 //!
 //! A block whose original order needs no more nops is not changed.
 //!
-//! A block never uses more registers than the block with the highest original need, in whole vec4, both measured alike
-//! (`registers`): otherwise it is not changed. Instructions that would exceed six sevenths of that are delayed while
-//! any other is left: this leaves the allocator room to build vectors without moves.
+//! The limit is the number of registers with which the program has the same waves as with the need of its original order,
+//! both measured alike (`registers`). Instructions that would exceed six sevenths of it are delayed while
+//! any other is left: this leaves the allocator room to build vectors without moves. A block that exceeds it nevertheless
+//! is not changed. A program of few waves is first scheduled for a limit that gives it more: there, of the instructions
+//! that exceed the six sevenths, the one whose result is used first is next. That order is taken if its
+//! nops are worth the waves.
 //!
 //! Only the first 48 ready instructions in code order are compared, so the cost per instruction is independent of the
 //! block's length, and distant instructions stay distant.
@@ -19,8 +22,11 @@ use super::dependencies::{DependencyBuilder, DependencyGraph, ScheduleRules};
 use super::live_out::live_out;
 use super::registers::{Effect, RegisterUse, Units};
 use crate::delays::latency::{Sync, issue_slots, sync};
-use crate::ir3::{Block, Instr, InstrData, Opcode, Place, Program, RegFile, Value};
+use crate::ir3::liveness::LiveSets;
+use crate::ir3::{Block, Instr, InstrData, Opcode, Place, Program, RegFile, Value, workload};
+use crate::target::occupancy::Workload;
 use crate::target::{RegisterFiles, Target};
+use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -56,15 +62,18 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
         program.layout.iter().map(|&block| peak(program, block, live.live_out(block), &mut registers)).collect();
     let most = peaks.iter().fold(Units::default(), |most, peak| std::array::from_fn(|i| most[i].max(peak[i])));
     // General registers are allocated in whole vec4.
-    let limit = [
+    let need = [
         most[0].next_multiple_of(8).min(files.full),
         most[1].next_multiple_of(4).min(files.half),
         most[2].min(files.shared),
     ];
+    let work = workload(program);
+    let limits = limits(&work, target, need, files);
     let mut scheduler = Scheduler {
         target,
         predicates: rules.registers,
-        limit,
+        limit: need,
+        is_tight: false,
         registers,
         builder: DependencyBuilder::new(program, target, rules),
         graph: DependencyGraph::default(),
@@ -74,15 +83,78 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
         slot: 0,
         time: 0,
         nops: [0; 2],
+        first_use: Vec::new(),
+        orders: Vec::new(),
         outstanding: Default::default(),
         out: Vec::new(),
     };
-    for (position, &peak) in peaks.iter().enumerate() {
-        let block = program.layout[position];
-        if scheduler.block(program, block, live.live_out(block), peak) {
-            std::mem::swap(&mut program.blocks[block].instrs, &mut scheduler.out);
-        }
+    let mut best: Option<Schedule> = None;
+    for (is_tight, limit) in limits {
+        (scheduler.is_tight, scheduler.limit) = (is_tight, limit);
+        let Some(slots) = scheduler.program(program, &live, &peaks) else { continue };
+        let waves = target.occupancy(&work, limit[0].div_ceil(8)).waves;
+        let next = Schedule { orders: std::mem::take(&mut scheduler.orders), slots, waves };
+        best = Some(match best {
+            Some(tight) if tight.is_worth_it(&next) => tight,
+            _ => next,
+        });
     }
+    for (block, order) in best.into_iter().flat_map(|best| best.orders) {
+        program.blocks[block].instrs = order;
+    }
+}
+
+/// New orders of blocks.
+struct Schedule {
+    orders: Vec<(Block, Vec<Instr>)>,
+    /// The slots and nops of the program.
+    slots: u32,
+    waves: u32,
+}
+
+impl Schedule {
+    /// Returns true if the waves that this schedule has more than another one are worth its slots: they hide waits of each
+    /// other, but no more than a part of the time is spent with these.
+    fn is_worth_it(&self, other: &Self) -> bool {
+        const PART: u32 = 2;
+        let (slots, waves) = (self.slots.saturating_sub(other.slots), self.waves - other.waves);
+        PART * slots * other.waves <= other.slots * waves
+    }
+}
+
+/// Up to this many waves, an order of fewer registers that gets more of them is preferred.
+const FEW_WAVES: u32 = 6;
+
+/// The fraction of the need to which an order is expected to lower it at most.
+const LOWERED: (u32, u32) = (3, 4);
+
+/// The limits to try, in order, with the mark of those for which the order has to be one of few registers. The last one
+/// always fits: as many registers as cost no waves.
+fn limits(work: &Workload, target: &Target, need: Units, files: RegisterFiles) -> SmallVec<[(bool, Units); 2]> {
+    let vec4 = need[0].div_ceil(8);
+    let limit = |vec4: u32| [(8 * vec4).min(files.full), need[1], need[2]];
+    let now = target.occupancy(work, vec4);
+    let mut limits = SmallVec::new();
+    if now.waves <= FEW_WAVES {
+        let has_more_waves = |&fewer: &u32| {
+            let then = target.occupancy(work, fewer);
+            then.double == now.double && then.waves > now.waves
+        };
+        let least = (vec4 * LOWERED.0).div_ceil(LOWERED.1);
+        limits.extend((least..vec4).rev().find(has_more_waves).map(|fewer| (true, limit(fewer))));
+    }
+    limits.push((false, limit(target.registers_without_loss(work, vec4))));
+    limits
+}
+
+/// The result for a block.
+enum Verdict {
+    /// The original order stays.
+    Keep,
+    /// The new order is better.
+    Replace,
+    /// Neither order is within the limit.
+    Exceeds,
 }
 
 /// The register need of a block in its original order.
@@ -111,6 +183,8 @@ struct Scheduler<'a> {
     /// The number of predicate registers.
     predicates: u32,
     limit: Units,
+    /// True if the program has to take fewer registers than in its original order.
+    is_tight: bool,
     registers: RegisterUse,
     builder: DependencyBuilder<'a>,
     graph: DependencyGraph,
@@ -124,14 +198,38 @@ struct Scheduler<'a> {
     time: u32,
     /// Nops of the block in its new order, and in its original order.
     nops: [u32; 2],
+    /// The position of the first instruction that uses the result of each; pieces of vectors count as the vector.
+    first_use: Vec<u32>,
     /// The times of outstanding results that are waited for with `(ss)`, and with `(sy)`.
     outstanding: [Vec<u32>; 2],
     out: Vec<Instr>,
+    orders: Vec<(Block, Vec<Instr>)>,
 }
 
 impl Scheduler<'_> {
-    /// Schedules a block into `out`. Returns false if the original order should be kept.
-    fn block(&mut self, program: &Program, block: Block, live_out: &[Value], before: Units) -> bool {
+    /// Schedules all blocks: those that change are in `orders`. Returns the slots and nops of the program, or none if some block
+    /// is not within the limit.
+    fn program(&mut self, program: &Program, live: &LiveSets<Value>, peaks: &[Units]) -> Option<u32> {
+        let mut all = 0;
+        self.orders.clear();
+        for (&block, &peak) in program.layout.iter().zip(peaks) {
+            let verdict = self.block(program, block, live.live_out(block), peak);
+            let list = &program.blocks[block].instrs;
+            all += list.iter().map(|&instr| issue_slots(&program.instrs[instr], self.target)).sum::<u32>();
+            match verdict {
+                Verdict::Keep => all += self.nops[1],
+                Verdict::Replace => {
+                    all += self.nops[0];
+                    self.orders.push((block, self.out.clone()));
+                }
+                Verdict::Exceeds => return None,
+            }
+        }
+        Some(all)
+    }
+
+    /// Schedules a block into `out`.
+    fn block(&mut self, program: &Program, block: Block, live_out: &[Value], before: Units) -> Verdict {
         let list = &program.blocks[block].instrs;
         self.out.clear();
         self.registers.begin(program, list, live_out);
@@ -157,8 +255,15 @@ impl Scheduler<'_> {
             }
             rest = &rest[fences..];
         }
-        let fits = (0..3).all(|i| self.registers.peak[i] <= self.limit[i].max(before[i]));
-        fits && self.nops[0] < self.nops[1] && self.out != *list
+        let fits = |need: Units| (0..3).all(|i| need[i] <= self.limit[i]);
+        let is_better = self.nops[0] < self.nops[1];
+        match (fits(self.registers.peak), fits(before)) {
+            (true, true) if !is_better || self.out == *list => Verdict::Keep,
+            (true, _) => Verdict::Replace,
+            (false, true) => Verdict::Keep,
+            (false, false) if self.is_tight => Verdict::Exceeds,
+            (false, false) => Verdict::Keep,
+        }
     }
 
     /// Appends a region without fences.
@@ -166,6 +271,9 @@ impl Scheduler<'_> {
         self.builder.build(program, stretch, rest, &mut self.graph);
         self.nops[1] += self.nops_as_it_stands(program, stretch);
         self.restart();
+        if self.is_tight {
+            self.find_first_uses(program, stretch);
+        }
         self.ready.extend((0..).zip(&self.nodes).filter(|(_, node)| node.waits_for == 0).map(|(i, _)| Reverse(i)));
         loop {
             while self.window.len() < WINDOW {
@@ -178,6 +286,20 @@ impl Scheduler<'_> {
             self.issue(program, stretch, node);
         }
         self.nops[0] += self.nops_behind();
+    }
+
+    /// Computes `first_use`.
+    fn find_first_uses(&mut self, program: &Program, stretch: &[Instr]) {
+        self.first_use.clear();
+        self.first_use.resize(stretch.len(), u32::MAX);
+        for node in (0..stretch.len()).rev() {
+            let uses =
+                self.graph.successors(node).iter().map(|edge| match program.instrs[stretch[edge.to as usize]].opcode {
+                    Opcode::Split => self.first_use[edge.to as usize],
+                    _ => edge.to,
+                });
+            self.first_use[node] = uses.min().unwrap_or(u32::MAX);
+        }
     }
 
     /// Resets the region to unissued.
@@ -240,9 +362,11 @@ impl Scheduler<'_> {
         } else {
             waits.slot.saturating_sub(self.slot).max(waits.time.saturating_sub(self.time))
         };
+        let first_use = if grows && self.is_tight { self.first_use[node as usize] } else { 0 };
         Key {
             machine: true,
             grows,
+            first_use,
             crowded: crowded || waited >= OUTSTANDING,
             wait,
             effect: sum.signum(),
@@ -316,6 +440,8 @@ struct Key {
     machine: bool,
     /// True if it takes registers that should be left free.
     grows: bool,
+    /// If it does and registers are few, the position of the first use of its result in the original order.
+    first_use: u32,
     /// True if it needs a predicate register that is not free, or would have too many outstanding results.
     crowded: bool,
     /// The time that it would wait.
@@ -329,6 +455,15 @@ struct Key {
 
 impl Default for Key {
     fn default() -> Self {
-        Self { machine: false, grows: false, crowded: false, wait: 0, effect: 0, height: Reverse(0), position: 0 }
+        Self {
+            machine: false,
+            grows: false,
+            first_use: 0,
+            crowded: false,
+            wait: 0,
+            effect: 0,
+            height: Reverse(0),
+            position: 0,
+        }
     }
 }

@@ -181,6 +181,15 @@ impl Target {
         RegisterFiles { full: 384, half: 192, shared, shared_half }
     }
 
+    /// The 32-bit words of memory that so many instructions take. Nops follow them: what is next in memory is not to be
+    /// fetched as instructions.
+    #[must_use]
+    pub fn dwords(&self, instructions: u32) -> u32 {
+        const NOPS: u32 = 4;
+        let alignment = if self.generation == Generation::A3xx { 4 } else { 16 };
+        2 * (instructions + NOPS).max(instructions.next_multiple_of(alignment))
+    }
+
     /// A bool in a general register is a half register.
     #[must_use]
     pub const fn bools_are_half(&self) -> bool {

@@ -4,11 +4,12 @@ use crate::{Compiler, Exit, Failure, Format, Gpu, output};
 use clap::Args;
 use ir3_compiler::compilation;
 use ir3_compiler::ir3::{Block, Program, ShaderStage, workload};
+use ir3_compiler::pipeline::Stage;
 use ir3_compiler::stats::Stats;
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::report;
 use ir3_verifier::harness::report::beside_mesa::note::NoteCheck;
-use ir3_verifier::harness::report::beside_mesa::{CostTable, Figures};
+use ir3_verifier::harness::report::beside_mesa::{CostTable, Figures, final_program};
 use ir3_verifier::harness::report::shader_db;
 use ir3_verifier::harness::report::shader_db::Results;
 use ir3_verifier::programs::mesa::input;
@@ -134,17 +135,22 @@ impl StatsCommand {
             for named in programs {
                 any = true;
                 let target = &named.target;
+                let options = self.compiler.options();
+                let is_final = matches!(named.program, Snapshot::Nir(_)) && options.last == Stage::LAST;
                 let compiled = match &named.program {
-                    Snapshot::Nir(shader) => {
-                        compilation::compile(shader, target, &self.compiler.options(), &mut |_, _| {})
-                    }
+                    Snapshot::Nir(shader) if is_final => final_program(shader, target, &options),
+                    Snapshot::Nir(shader) => compilation::compile(shader, target, &options, &mut |_, _| {}),
                     Snapshot::Ir3(program) => Ok((**program).clone()),
                 };
+                let count = if is_final { Stats::of_final } else { Stats::of };
                 exit = exit.max(Exit::Unmet.when(compiled.is_err()));
                 match (compiled, format) {
-                    (Ok(program), Format::Human) => output::line(&line(&named.name, &program, target)),
+                    (Ok(program), Format::Human) => {
+                        output::line(&line(&named.name, &program, &count(&program, target), target))
+                    }
                     (Ok(program), _) => {
-                        output::json("cost", &Line { program: &named.name, figures: Figures::of(&program, target) });
+                        let figures = Figures::of(&program, &count(&program, target), target);
+                        output::json("cost", &Line { program: &named.name, figures });
                     }
                     (Err(error), Format::Human) => output::line(&format!("{}: refused: {error}", named.name)),
                     (Err(error), _) => {
@@ -157,9 +163,8 @@ impl StatsCommand {
     }
 }
 
-/// The line that freedreno prints for shader-db, without the figures that only a legalized program has.
-fn line(name: &str, program: &Program, target: &Target) -> String {
-    let stats = Stats::of(program, target);
+/// The line that freedreno prints for shader-db; the figures of a final program are 0 for others.
+fn line(name: &str, program: &Program, stats: &Stats, target: &Target) -> String {
     let waves = target.occupancy(&workload(program), stats.full).waves;
     let stage = match program.stage {
         Some(ShaderStage::Vertex) => "VERT",
@@ -184,6 +189,9 @@ fn line(name: &str, program: &Program, target: &Target) -> String {
         line += &format!(", {count} cat{category}");
     }
     let loops = loops(program);
+    let waits = &stats.waits;
+    line += &format!(", {} dwords, {} sstall, {} (ss)", stats.dwords, waits.sstall, waits.ss);
+    line += &format!(", {} systall, {} (sy)", waits.systall, waits.sy);
     line += &format!(", {} stp, {} ldp, {waves} waves, {loops} loops", stats.stp, stats.ldp);
     line + &format!(", {} preamble inst", stats.preamble)
 }

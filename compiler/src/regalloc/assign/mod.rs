@@ -37,6 +37,10 @@ mod evict;
 /// Units of the largest file.
 const UNITS: usize = super::file::UNITS as usize;
 
+/// Units beyond the need of the program that are taken before registers are reused, as far as that costs no waves: the
+/// scheduler after allocation cannot move an instruction over another one that uses the register of its result.
+const REUSED_LATE: u32 = 3 * 8;
+
 /// No place yet.
 const NOWHERE: u16 = u16::MAX;
 
@@ -153,8 +157,8 @@ impl<'a> Assigner<'a> {
     ) -> Result<Self, Error> {
         let full = limits.full & !1;
         let half = if merged { limits.half.min(full) } else { limits.half };
-        let enough =
-            [pressure.full.next_multiple_of(8).min(full), pressure.half.next_multiple_of(4).min(half), limits.shared];
+        let size = (pressure.full.next_multiple_of(8) + REUSED_LATE).min(full);
+        let enough = [size, pressure.half.next_multiple_of(4).min(half), limits.shared];
         let enough = enough.map(|units| units.min(UNITS as u32) as u16);
         let values = program.values.len();
         let map = |fill: u16| {

@@ -14,4 +14,4 @@ pub mod statistics;
 
 pub use input::{FilePosition, InputError, InputKind, Source};
 pub use log::{Log, Section, SectionKind};
-pub use statistics::{Statistics, Waves};
+pub use statistics::{Statistics, Waves, mesa_counts};

@@ -5,7 +5,9 @@
 //! 16`.
 
 use super::{Log, SectionKind};
-use ir3_compiler::stats::Stats;
+use ir3_compiler::ir3::{Program, ShaderStage};
+use ir3_compiler::stats::{Stats, Waits};
+use ir3_compiler::target::{Generation, Target};
 
 /// The figures of one variant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,8 +39,22 @@ impl Statistics {
         self.figures.iter().find(|(its, _)| its == name).map(|&(_, value)| value)
     }
 
+    /// The stage; `BVERT` is a vertex shader, too.
+    #[must_use]
+    pub fn shader_stage(&self) -> Option<ShaderStage> {
+        Some(match self.stage.as_str() {
+            "VERT" | "BVERT" => ShaderStage::Vertex,
+            "TCS" => ShaderStage::TessControl,
+            "TES" => ShaderStage::TessEval,
+            "GEOM" => ShaderStage::Geometry,
+            "FRAG" => ShaderStage::Fragment,
+            "CL" => ShaderStage::Compute,
+            _ => return None,
+        })
+    }
+
     /// Converts the figures to our statistics. Private memory, the classes of moves and branches are not printed by
-    /// Mesa, and waits depend on the shader stage: they are taken from `counted`, our count of the same program.
+    /// Mesa: they are taken from `counted`, our count of the same program.
     #[must_use]
     pub fn to_stats(&self, counted: &Stats) -> Stats {
         let get = |name: &str| self.get(name).unwrap_or(0) as u32;
@@ -57,7 +73,8 @@ impl Statistics {
             preamble: get("preamble"),
             predicates: counted.predicates,
             branches: counted.branches,
-            waits: counted.waits,
+            waits: Waits { ss: get("(ss)"), sy: get("(sy)"), sstall: get("sstall"), systall: get("systall") },
+            dwords: get("dwords"),
         }
     }
 
@@ -70,6 +87,22 @@ impl Statistics {
             }
         }
     }
+}
+
+/// The figures that Mesa prints for its final program, by our count. After its last section, Mesa puts `lock`, which waits,
+/// and `unlock` before the `end` of compute shaders for a7xx.
+#[must_use]
+pub fn mesa_counts(program: &Program, target: &Target) -> Stats {
+    let mut stats = Stats::of_final(program, target);
+    if target.generation == Generation::A7xx && program.stage == Some(ShaderStage::Compute) {
+        stats.instructions += 2;
+        stats.categories[7] += 2;
+        stats.waits.ss += 1;
+        stats.waits.sy += 1;
+        let code = program.iter_instrs().filter(|&(_, instr)| !program.instrs[instr].opcode.is_meta());
+        stats.dwords = target.dwords(code.count() as u32 + 2);
+    }
+    stats
 }
 
 impl Log {

@@ -1,19 +1,21 @@
 //! Comparison of the costs of our programs with Mesa's, from the same nir.
 //!
-//! A log of Mesa's compiler has the nir that ir3 received and, for each variant of the shader, Mesa's own statistics.
-//! The nir is compiled by our backend, and the figures are counted in the same way ([`Stats`]). Figures that Mesa does
-//! not print (`stp`, `ldp`, the classes of moves) are counted from Mesa's final program in the same log.
+//! A log of Mesa's compiler has the nir that ir3 received and, for each variant of the shader, Mesa's final program and
+//! its own statistics. The nir is compiled to a final program by our backend, and both final programs are counted in the
+//! same way ([`Stats`]). That the counters are right is checked by Mesa's statistics of its own program
+//! ([`ShaderCosts::is_exact`]).
 
 pub mod note;
 
 use super::load;
-use crate::programs::mesa::{InputError, Log, SectionKind, Source, Statistics};
+use crate::programs::mesa::input::FilePosition;
+use crate::programs::mesa::{InputError, Log, SectionKind, Source, mesa_counts};
 use crate::semantics::Snapshot;
-use ir3_compiler::compilation;
 use ir3_compiler::ir3::{self, workload};
-use ir3_compiler::pipeline::Options;
+use ir3_compiler::pipeline::{self, CompileError, Options};
 use ir3_compiler::stats::{Branches, Stats};
 use ir3_compiler::target::Target;
+use ir3_compiler::{compilation, nir};
 use serde::{Serialize, Serializer};
 use std::fmt;
 use std::path::Path;
@@ -23,8 +25,18 @@ use std::path::Path;
 pub struct Figures {
     /// Instructions other than nops.
     pub instructions: u32,
-    /// Nops. Mesa has more of them: those with an `(ss)` or an `(eq)`, and those that it leaves around loops.
+    /// Nops.
     pub nops: u32,
+    /// Slots that are expected to be lost at `(ss)`.
+    pub sstall: u32,
+    /// Slots that are expected to be lost at `(sy)`.
+    pub systall: u32,
+    /// Instructions with `(ss)`.
+    pub ss: u32,
+    /// Instructions with `(sy)`.
+    pub sy: u32,
+    /// Size in 32-bit words.
+    pub dwords: u32,
     /// Moves.
     pub mov: u32,
     /// Moves of immediates, among them.
@@ -62,14 +74,20 @@ fn by_name<S: Serializer>(branches: &Branches, serializer: S) -> Result<S::Ok, S
 pub type Figure = (&'static str, fn(&Figures) -> u32);
 
 /// The figures that are summed, in the order of the table.
-pub const FIGURES: [Figure; 22] = [
+pub const FIGURES: [Figure; 28] = [
     ("instructions", |f| f.instructions),
-    ("nops", |f| f.nops),
+    ("waits", |f| f.nops + f.sstall + f.systall),
+    ("dwords", |f| f.dwords),
     ("mov", |f| f.mov),
     ("cov", |f| f.cov),
     ("full", |f| f.full),
     ("half", |f| f.half),
     ("max_waves", |f| f.max_waves.unwrap_or(0)),
+    ("nops", |f| f.nops),
+    ("sstall", |f| f.sstall),
+    ("systall", |f| f.systall),
+    ("(ss)", |f| f.ss),
+    ("(sy)", |f| f.sy),
     ("stp", |f| f.stp),
     ("ldp", |f| f.ldp),
     ("preamble", |f| f.preamble),
@@ -88,15 +106,14 @@ pub const FIGURES: [Figure; 22] = [
 ];
 
 /// The figures for which the worst shaders are listed.
-const WORST: [&str; 3] = ["mov", "full", "instructions"];
+const WORST: [&str; 4] = ["mov", "full", "instructions", "waits"];
 
 impl Figures {
-    /// The figures of one of our programs.
+    /// The figures of one of our programs, with its statistics.
     #[must_use]
-    pub fn of(program: &ir3::Program, target: &Target) -> Self {
-        let stats = Stats::of(program, target);
+    pub fn of(program: &ir3::Program, stats: &Stats, target: &Target) -> Self {
         let waves = target.occupancy(&workload(program), stats.full).waves;
-        Self::new(&stats, Some(waves))
+        Self::new(stats, Some(waves))
     }
 
     fn new(stats: &Stats, max_waves: Option<u32>) -> Self {
@@ -105,6 +122,11 @@ impl Figures {
         Self {
             instructions: stats.non_nops(),
             nops: stats.nops,
+            sstall: stats.waits.sstall,
+            systall: stats.waits.systall,
+            ss: stats.waits.ss,
+            sy: stats.waits.sy,
+            dwords: stats.dwords,
             mov: stats.mov,
             mov_immediate: stats.mov_immediate,
             mov_constant: stats.mov_constant,
@@ -121,14 +143,14 @@ impl Figures {
         }
     }
 
-    /// The figures that Mesa prints, and those counted from its final program.
-    fn of_mesa(statistics: &Statistics, counted: &Stats) -> Self {
-        Self::new(&statistics.to_stats(counted), statistics.waves.map(|waves| waves.max_waves))
-    }
-
     fn add(&mut self, other: &Self) {
         self.instructions += other.instructions;
         self.nops += other.nops;
+        self.sstall += other.sstall;
+        self.systall += other.systall;
+        self.ss += other.ss;
+        self.sy += other.sy;
+        self.dwords += other.dwords;
         self.mov += other.mov;
         self.mov_immediate += other.mov_immediate;
         self.mov_constant += other.mov_constant;
@@ -156,6 +178,8 @@ pub struct ShaderCosts {
     pub ours: Result<Figures, String>,
     /// Mesa's figures.
     pub mesa: Figures,
+    /// True if Mesa printed the figures that we count in its program.
+    pub is_exact: bool,
 }
 
 /// The comparison of all shaders.
@@ -192,22 +216,29 @@ impl CostTable {
         });
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let is_final = |kind: &SectionKind| matches!(kind, SectionKind::Ir3After { pass } if pass == "ir3_legalize");
-        let finals: Vec<&str> =
-            log.sections.iter().filter(|section| is_final(&section.kind)).map(|section| &section.text[..]).collect();
+        let finals: Vec<_> = log.sections.iter().filter(|section| is_final(&section.kind)).collect();
         let statistics = log.statistics();
         for (position, (stage, named)) in stages.zip(load(path, Some(*target))?).enumerate() {
             let Some(statistics) = statistics.iter().find(|statistics| statistics.stage == stage) else { continue };
             let Snapshot::Nir(shader) = &named.program else { continue };
-            let counted = finals.get(position).and_then(|text| ir3::text::read(text).ok());
-            let counted = counted.map(|program| Stats::of(&program, target)).unwrap_or_default();
-            let mesa = Figures::of_mesa(statistics, &counted);
-            let compiled = compilation::compile(shader, target, options, &mut |_, _| {});
-            let mut ours = compiled.map(|program| Figures::of(&program, target)).map_err(|error| error.to_string());
+            let Some(section) = finals.get(position) else { continue };
+            let mut program = ir3::text::read(&section.text).map_err(|error| {
+                let (line, column) = section.place(error.line as u32, error.column as u32);
+                let place = FilePosition { path: path.to_owned(), line, column };
+                InputError::Syntax { place, found: error.found.clone(), expected: error.expected.clone() }
+            })?;
+            program.stage = statistics.shader_stage();
+            let counted = Stats::of_final(&program, target);
+            let mesa = Figures::new(&counted, statistics.waves.map(|waves| waves.max_waves));
+            let mut ours = final_program(shader, target, options)
+                .map(|program| Figures::of(&program, &Stats::of_final(&program, target), target))
+                .map_err(|error| error.to_string());
             // Only compare the figure if Mesa prints it.
             if let (Ok(ours), None) = (&mut ours, mesa.max_waves) {
                 ours.max_waves = None;
             }
-            self.rows.push(ShaderCosts { shader: format!("{name} {stage}"), ours, mesa });
+            let is_exact = mesa_counts(&program, target) == statistics.to_stats(&counted);
+            self.rows.push(ShaderCosts { shader: format!("{name} {stage}"), ours, mesa, is_exact });
         }
         Ok(())
     }
@@ -245,6 +276,16 @@ impl CostTable {
     }
 }
 
+/// Compiles a shader to its final program.
+///
+/// # Errors
+/// If a stage refuses the program.
+pub fn final_program(shader: &nir::Shader, target: &Target, options: &Options) -> Result<ir3::Program, CompileError> {
+    let mut program = compilation::compile(shader, target, options, &mut |_, _| {})?;
+    pipeline::finish(&mut program, target);
+    Ok(program)
+}
+
 /// Our figure divided by Mesa's; Mesa's 0 counts as 1.
 #[must_use]
 fn ratio(ours: u32, mesa: u32) -> f64 {
@@ -254,7 +295,7 @@ fn ratio(ours: u32, mesa: u32) -> f64 {
 impl fmt::Display for CostTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.rows.iter().map(|row| row.shader.chars().count()).max().unwrap_or(0);
-        let columns = &FIGURES[..8];
+        let columns = &FIGURES[..13];
         write!(f, "{:width$}", "ours/Mesa's")?;
         for (name, _) in columns {
             write!(f, "  {name:>12}")?;
@@ -281,7 +322,12 @@ impl fmt::Display for CostTable {
             }
         }
         let Totals { shaders, refused, ours, mesa } = self.totals();
-        writeln!(f, "\n{shaders} programs, {refused} refused\n{:13}  {:>9}  {:>9}  ratio", "total", "ours", "Mesa's")?;
+        for row in self.rows.iter().filter(|row| !row.is_exact) {
+            writeln!(f, "not counted as Mesa counts it: {}", row.shader)?;
+        }
+        let exact = self.rows.iter().filter(|row| row.is_exact).count();
+        writeln!(f, "\n{exact} of Mesa's {} programs counted as Mesa counts them", self.rows.len())?;
+        writeln!(f, "{shaders} programs, {refused} refused\n{:13}  {:>9}  {:>9}  ratio", "total", "ours", "Mesa's")?;
         for (name, figure) in FIGURES {
             let (ours, mesa) = (figure(&ours), figure(&mesa));
             writeln!(f, "{name:13}  {ours:>9}  {mesa:>9}  {:5.3}", ratio(ours, mesa))?;
@@ -299,7 +345,7 @@ mod tests {
 
     fn row(shader: &str, ours: u32, mesa: u32) -> ShaderCosts {
         let figures = |mov| Figures { mov, instructions: 10, ..Figures::default() };
-        ShaderCosts { shader: shader.into(), ours: Ok(figures(ours)), mesa: figures(mesa) }
+        ShaderCosts { shader: shader.into(), ours: Ok(figures(ours)), mesa: figures(mesa), is_exact: true }
     }
 
     #[test]

@@ -106,7 +106,7 @@ mod tests {
     fn every_figure_above_the_limit_has_to_be_there() {
         let row = |shader: &str, mov, full| {
             let figures = |mov, full| Figures { mov, full, instructions: 100, ..Figures::default() };
-            ShaderCosts { shader: shader.into(), ours: Ok(figures(mov, full)), mesa: figures(10, 20) }
+            ShaderCosts { shader: shader.into(), ours: Ok(figures(mov, full)), mesa: figures(10, 20), is_exact: true }
         };
         let table = CostTable { rows: vec![row("a FRAG", 12, 20), row("b VERT", 11, 22), row("c CL", 9, 23)] };
         let note = "# Note\n- a list item\n- `a FRAG`: mov, full\n\ntext `b VERT`: mov\n";
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn one_for_none_has_to_be_explained() {
         let figures = |mov| Figures { mov, ..Figures::default() };
-        let row = ShaderCosts { shader: "a CL".into(), ours: Ok(figures(1)), mesa: figures(0) };
+        let row = ShaderCosts { shader: "a CL".into(), ours: Ok(figures(1)), mesa: figures(0), is_exact: true };
         let table = CostTable { rows: vec![row] };
         assert_eq!(NoteCheck::of(&table, "").unexplained, [("a CL".into(), "mov", 1, 0)]);
     }

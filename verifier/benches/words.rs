@@ -4,9 +4,9 @@
 //! second, and the share of the time before the final passes, in them, and for the words.
 
 use cpu_time::ThreadTime;
-use ir3_compiler::compilation::compile;
+use ir3_compiler::compilation::{Compilation, ProgramRef};
 use ir3_compiler::machine::Code;
-use ir3_compiler::pipeline::{Options, finish};
+use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::report::load;
 use ir3_verifier::semantics::Snapshot;
@@ -22,7 +22,7 @@ fn main() {
         println!("skipped: {} is absent", train.display());
         return;
     }
-    println!("{:12} {:>9} {:>9} {:>9} {:>9} {:>9}", "folder", "programs", "k instr/s", "compile", "finish", "words");
+    println!("{:12} {:>9} {:>9} {:>9} {:>9} {:>9}", "folder", "programs", "k instr/s", "compile", "final", "words");
     for folder in ["a320", "a420", "a540", "a618", "a660", "a660-more", "a750"] {
         let target = Target::by_name(folder.split('-').next().unwrap_or(folder)).expect("a GPU");
         let mut files: Vec<_> =
@@ -41,14 +41,15 @@ fn main() {
             instructions = 0;
             for shader in &shaders {
                 let start = ThreadTime::now();
-                let mut program =
-                    compile(shader, &target, &Options::default(), &mut |_, _| {}).expect("it is supported");
+                let mut compilation = Compilation::new(shader, &target, &Options::default());
+                compilation.run_through(Stage::LowerSamgq).expect("it is supported");
                 times[0] += start.elapsed().as_secs_f64();
                 let start = ThreadTime::now();
-                finish(&mut program, &target);
+                compilation.run_through(Stage::Legalize).expect("it is supported");
                 times[1] += start.elapsed().as_secs_f64();
                 let start = ThreadTime::now();
-                let code = Code::from_program(&program).expect("a final program");
+                let ProgramRef::Ir3(program) = compilation.program() else { unreachable!("after selection") };
+                let code = Code::from_program(program).expect("a final program");
                 instructions += code.encode(target.generation).expect("it can be encoded").len();
                 times[2] += start.elapsed().as_secs_f64();
             }

@@ -11,9 +11,7 @@ use crate::programs::mesa::log::{Log, Section, SectionKind};
 use crate::prove::hazards::Facts;
 use crate::semantics::machine::arrays::{ArrayBases, Side};
 use ir3_compiler::compilation::compile;
-use ir3_compiler::ir3::{
-    BlockData, Category, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, text,
-};
+use ir3_compiler::ir3::{BlockData, Category, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, text};
 use ir3_compiler::machine::{Code, Ip, encoding, listing};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;

@@ -12,7 +12,7 @@ use crate::programs::mesa::input::FilePosition;
 use crate::programs::mesa::{InputError, Log, SectionKind, Source, mesa_counts};
 use crate::semantics::Snapshot;
 use ir3_compiler::ir3::{self, workload};
-use ir3_compiler::pipeline::{self, CompileError, Options};
+use ir3_compiler::pipeline::{CompileError, Options, Stage};
 use ir3_compiler::stats::{Branches, Stats};
 use ir3_compiler::target::Target;
 use ir3_compiler::{compilation, nir};
@@ -281,9 +281,8 @@ impl CostTable {
 /// # Errors
 /// If a stage refuses the program.
 pub fn final_program(shader: &nir::Shader, target: &Target, options: &Options) -> Result<ir3::Program, CompileError> {
-    let mut program = compilation::compile(shader, target, options, &mut |_, _| {})?;
-    pipeline::finish(&mut program, target);
-    Ok(program)
+    let options = Options { last: Stage::Legalize, ..*options };
+    compilation::compile(shader, target, &options, &mut |_, _| {})
 }
 
 /// Our figure divided by Mesa's; Mesa's 0 counts as 1.

@@ -3,6 +3,7 @@
 //! The operands of [`Steps`] are all registers that such an access may reach, which in words is the whole file. Here each
 //! element that a lane reaches is an instruction of its own, with that register as its operand.
 
+use crate::semantics::machine::arrays::ArrayBases;
 use crate::semantics::machine::steps::Steps;
 use cranelift_entity::PrimaryMap;
 use ir3_compiler::ir3::{InstrData, PhysReg, Place, SrcOperand};
@@ -42,7 +43,7 @@ impl Elements {
             }
             let mut instrs = PrimaryMap::new();
             instrs.push(CodeInstr { data, target: None });
-            Steps::new(&Code { instrs, interface: Interface::default() }, target).ok()
+            Steps::new(&Code { instrs, interface: Interface::default() }, &ArrayBases::default(), target).ok()
         };
         self.known.entry((at, address)).or_insert_with(make).as_ref()
     }

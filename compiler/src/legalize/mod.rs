@@ -29,7 +29,7 @@ mod relative;
 mod sync;
 
 use crate::delays::nops;
-use crate::ir3::{InstrFlags, Program, reconvergence};
+use crate::ir3::{InstrFlags, Opcode, Program, reconvergence};
 use crate::target::Target;
 use preamble::Preamble;
 
@@ -40,6 +40,7 @@ pub fn run(program: &mut Program, target: &Target) {
     predication::run(program);
     kills::run(program);
     reconvergence::run(program);
+    wait_for_elected(program);
     let preamble = Preamble::of(program, target);
     preamble.mark_addresses(program);
     inputs::run(program, &preamble);
@@ -50,6 +51,18 @@ pub fn run(program: &mut Program, target: &Target) {
     expand::no_results(program);
     helpers::run(program, target, &preamble);
     mark_reconvergence(program);
+}
+
+/// Makes the other lanes wait where the one that `getone` elects jumps over them: its jump is a step of its own, in which they are waiting.
+fn wait_for_elected(program: &mut Program) {
+    for position in 0..program.layout.len() {
+        let instrs = &program.blocks[program.layout[position]].instrs;
+        let [.., election, jump] = instrs[..] else { continue };
+        if program.instrs[election].opcode.elects_lane() && program.instrs[jump].opcode == Opcode::Jump {
+            let others = layout::target(program, election);
+            others.into_iter().for_each(|others| program.blocks[others].reconvergence_point = true);
+        }
+    }
 }
 
 /// Sets `(jp)` on the first instruction of each block where lanes reconverge. An empty block leads to the next one.

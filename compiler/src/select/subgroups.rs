@@ -131,6 +131,11 @@ fn derivative(ctx: &mut Context<'_>, def: Def, src: Def, opcode: Opcode) -> Resu
     for component in 0..ctx.components(def) {
         let x = ctx.scalar(src, component);
         let value = ctx.lane_texture(opcode, class, &[x], true);
+        if matches!(opcode, Opcode::DsxppMacro | Opcode::DsyppMacro) {
+            // Two instructions, of which the second reads the source too.
+            let instr = ctx.program.values[value].instr;
+            ctx.program.instrs[instr].dsts[0].flags |= OperandFlags::EARLY_CLOBBER;
+        }
         ctx.set(def, component, value);
     }
     Ok(())

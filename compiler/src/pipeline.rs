@@ -457,6 +457,11 @@ impl Stage {
         self.row().kind == StageKind::Moves
     }
 
+    /// Returns true if the program after it is final: what the machine runs, with its waits.
+    pub fn is_final(self) -> bool {
+        self >= Self::Legalize
+    }
+
     /// The stage of a name as [`Stage::name`] gives it.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::every().find(|stage| stage.name() == name)

@@ -327,8 +327,12 @@ impl<'a> Scoreboard<'a> {
                 written += u32::from(data.repeat);
             }
             let advances = data.repeat > 0 && !slots.relative;
-            for slot in slots.range {
-                self.write_slot(slot, data, written);
+            // Textures may leave components out.
+            let has_holes = data.repeat == 0 && !slots.relative;
+            for (component, slot) in (0..).zip(slots.range) {
+                if !has_holes || dst.mask.contains(component) {
+                    self.write_slot(slot, data, written);
+                }
                 written += u32::from(advances);
             }
         }
@@ -343,7 +347,11 @@ impl<'a> Scoreboard<'a> {
         let aliases = aliases(slot);
         if !data.opcode.is_alu() {
             self.ready[usize::from(slot)] = Ready::default();
-            aliases.for_each(|alias| self.ready[usize::from(alias)] = Ready::default());
+            // The other half of a register that is written in part may still be on its way. Where the files are split, halves are
+            // other registers, whose times are kept apart from this only when they are waited for.
+            if self.target.merged_regs && FULL.contains(&slot) {
+                aliases.for_each(|alias| self.ready[usize::from(alias)] = Ready::default());
+            }
             return;
         }
         self.raise(slot, Ready { alu: written + NEAR, others: written + FAR });

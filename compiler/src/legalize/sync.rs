@@ -168,10 +168,6 @@ impl<'a> Operands<'a> {
     /// The flags that the instruction needs; they end the waits.
     fn wait(&self, pending: &mut Pending) -> InstrFlags {
         let mut flags = InstrFlags::empty();
-        // It follows `samgp0`, whose result is that of another lane.
-        if self.data.opcode == Opcode::Samgp1 {
-            return flags;
-        }
         let fence = std::mem::take(&mut pending.barrier) || self.data.opcode == Opcode::Shpe;
         let last_input = self.data.flags.contains(InstrFlags::EI) && pending.varyings;
         // Nobody reads the result of a dummy.

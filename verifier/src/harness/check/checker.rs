@@ -353,7 +353,10 @@ impl Checker {
                     // The stages before it were not run.
                     Next::Run if std::mem::take(&mut is_behind) => {
                         let start = ThreadTime::now();
-                        compared = self.compare((&sides.before).into(), envs, &mut previous, &vacuous).map(|_| None);
+                        let execution =
+                            if stage == Stage::Encode { Execution::after(Stage::Legalize) } else { Execution::Untimed };
+                        let before = (&sides.before).into();
+                        compared = self.compare(before, execution, envs, &mut previous, &vacuous).map(|_| None);
                         report.times.run += start.elapsed();
                     }
                     Next::Run => {}
@@ -361,7 +364,8 @@ impl Checker {
             }
             let start = ThreadTime::now();
             if compared.is_ok() && !is_behind && !envs.is_empty() {
-                compared = self.compare(compilation.program(), envs, &mut previous, &vacuous).map(Some);
+                let execution = Execution::after(stage);
+                compared = self.compare(compilation.program(), execution, envs, &mut previous, &vacuous).map(Some);
             }
             let noted = match compared {
                 Ok(verdict) => verdict,
@@ -389,7 +393,8 @@ impl Checker {
         // What is settled is run from end to end.
         if is_behind && differs.is_none() {
             let start = ThreadTime::now();
-            let compared = self.compare(compilation.program(), envs, &mut previous, &vacuous);
+            let execution = Execution::after(self.stage);
+            let compared = self.compare(compilation.program(), execution, envs, &mut previous, &vacuous);
             report.times.run += start.elapsed();
             if let Err((env, difference)) = compared {
                 differs = Some((self.stage, env, difference, Snapshot::from(compilation.program()), start));
@@ -430,13 +435,17 @@ impl Checker {
             return false;
         }
         let before = match compilation.program() {
-            ProgramRef::Ir3(program) => Some(interp::ir3::Decoded::new(program, &self.target)),
+            // Encoding is the one stage with a final program on both sides.
+            program @ ProgramRef::Ir3(_) if at == Stage::Encode => {
+                Some(Executable::new(program, &self.target, Execution::after(Stage::Legalize)))
+            }
+            program @ ProgramRef::Ir3(_) => Some(Executable::new(program, &self.target, Execution::Untimed)),
             ProgramRef::Nir(_) => None,
         };
         let Some(Ok(_)) = compilation.step() else { return false };
         let Ok(source) = interp::nir::Decoded::new(compilation.shader()) else { return false };
-        let ProgramRef::Ir3(program) = compilation.program() else { return false };
-        let Ok(after) = interp::ir3::Decoded::new(program, &self.target) else { return false };
+        let program @ ProgramRef::Ir3(_) = compilation.program() else { return false };
+        let Ok(after) = Executable::new(program, &self.target, Execution::after(at)) else { return false };
         for env in envs {
             let mut outcome = source.run(env, env.fuel.unwrap_or(self.fuel), &mut self.scratch);
             match outcome.end {
@@ -483,11 +492,12 @@ impl Checker {
     fn compare(
         &mut self,
         program: ProgramRef<'_>,
+        execution: Execution,
         envs: &[Env],
         previous: &mut [Outcome],
         vacuous: &str,
     ) -> Result<Verdict, (usize, Difference)> {
-        match Executable::new(program, &self.target, Execution::Untimed) {
+        match Executable::new(program, &self.target, execution) {
             Ok(executable) => compare_runs(envs, previous, vacuous, &mut self.scratch, |env, fuel, scratch| {
                 executable.run(env, fuel, scratch)
             }),

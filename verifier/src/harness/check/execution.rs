@@ -4,6 +4,7 @@ use crate::semantics::environment::env::Env;
 use crate::semantics::interp::ir3::machine::{Completion, Machine};
 use crate::semantics::interp::{self, Outcome, Scratch, Unsupported};
 use ir3_compiler::compilation::ProgramRef;
+use ir3_compiler::pipeline::Stage;
 use ir3_compiler::target::Target;
 
 /// How ir3 programs are run.
@@ -14,6 +15,14 @@ pub enum Execution {
     /// As the hardware runs it, with an order in which results come; a hazard ends the run as undefined. Final programs
     /// only.
     Machine(Completion),
+}
+
+impl Execution {
+    /// How the program after a stage is run: a final one on the machine, where results come as late as they can.
+    #[must_use]
+    pub fn after(stage: Stage) -> Self {
+        if stage.is_final() { Self::Machine(Completion::Latest) } else { Self::Untimed }
+    }
 }
 
 /// A decoded program.

@@ -70,6 +70,10 @@ pub enum NotShown {
         /// The reason why there was no solver, if there was none.
         left_out: Option<&'static str>,
     },
+    /// Of a final program that does the same where results are there at once: a result that may be late, or what the hazard
+    /// checker does not understand.
+    #[error("a hazard: {0}")]
+    Hazard(String),
 }
 
 impl Unknown {
@@ -81,6 +85,7 @@ impl Unknown {
             Self::Unsupported(unsupported) => format!("unsupported: {}", unsupported.what).into(),
             Self::NotShown(NotShown::Registers(failure)) => format!("not shown: {}", failure.kind()).into(),
             Self::NotShown(NotShown::Simulation { obstacle, .. }) => format!("not shown: {}", obstacle.kind()).into(),
+            Self::NotShown(NotShown::Hazard(_)) => "not shown: a hazard".into(),
             Self::OutOfTime(_) => "out of time".into(),
             Self::Insensitive(_) => "insensitive runs".into(),
             Self::NeedsSpilling(_) => "needs spilling".into(),

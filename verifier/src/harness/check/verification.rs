@@ -15,13 +15,16 @@ use super::checker::{Decide, Next};
 use super::engine::COMPILER;
 use super::sensitivity::{Sensitivity, SensitivityProbe};
 use super::{
-    Answer, Checker, EngineKind, Engines, Plant, ProgramReport, StageSnapshots, Unknown, Verdict, contradiction,
+    Answer, Checker, EngineKind, Engines, NotShown, Plant, ProgramReport, StageSnapshots, Unknown, Verdict,
+    contradiction,
 };
 use crate::programs::Question;
+use crate::prove::hazards::{self, Facts};
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use crate::support::panics::catch;
 use cpu_time::ThreadTime;
+use ir3_compiler::machine::Code;
 use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::Stage;
 use ir3_compiler::target::Target;
@@ -90,6 +93,13 @@ impl Proofs {
         let &StageSnapshots { stage, ref before, ref after } = sides;
         let question = Question { stage: Some(stage), before, after, machine, envs: &[] };
         let mut answers = engines.ask_until_known(&question);
+        // The provers leave time out: their programs have their results at once.
+        if stage.is_final()
+            && let Some(Answer { verdict: verdict @ Verdict::Proved { .. }, .. }) = answers.last_mut()
+            && let Some(hazard) = hazard(after, machine)
+        {
+            *verdict = Verdict::Unknown(Unknown::NotShown(NotShown::Hazard(hazard)));
+        }
         for answer in &mut answers {
             if let Verdict::Refuted(refutation) = &mut answer.verdict {
                 refutation.stage = stage.name();
@@ -109,6 +119,19 @@ impl Proofs {
         self.answers.push((stage, answers));
         self.last = Some(after.clone());
         next
+    }
+}
+
+/// The reason why a final program is not proved free of hazards.
+fn hazard(after: &Snapshot, machine: &Target) -> Option<String> {
+    let program = after.as_ir3()?;
+    let code = match Code::from_program(program) {
+        Ok(code) => code,
+        Err(error) => return Some(error.to_string()),
+    };
+    match hazards::check(&code, &Facts::of_program(program), machine) {
+        Ok(report) => report.hazards.first().map(ToString::to_string),
+        Err(error) => Some(error.to_string()),
     }
 }
 
@@ -271,6 +294,7 @@ fn rank(answer: &Answer) -> u8 {
         (Verdict::Refuted(_), _) => 6,
         (Verdict::Unknown(Unknown::Crashed(_)), _) => 5,
         (Verdict::Proved { .. }, _) => 4,
+        (Verdict::Unknown(Unknown::NotShown(NotShown::Hazard(_))), _) => 3,
         (Verdict::Unknown(Unknown::NotShown(_)), EngineKind::Registers) => 3,
         (Verdict::Tested { .. }, _) => 2,
         // The reason why runs say nothing comes before the reason why there is no proof.
@@ -295,7 +319,6 @@ fn combined(answers: Vec<Answer>, sensitivity: Option<&Sensitivity>) -> Option<(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::check::NotShown;
     use crate::harness::check::sensitivity::SiteCount;
     use crate::programs::generator::{self, Features, Profile};
     use crate::programs::planted_bugs;

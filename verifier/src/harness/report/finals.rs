@@ -246,7 +246,7 @@ pub fn instruction_text(code: &Code, ip: Ip) -> String {
     let only = program.instrs.push(instr.data.clone());
     program.blocks[block].instrs.push(only);
     let text = text::write(&program);
-    let line = text.lines().find_map(|line| line.trim_start().split_once(":\t").map(|(_, line)| line.trim()));
+    let line = text.lines().find_map(|line| line.trim_start().split_once(": \t").map(|(_, line)| line.trim()));
     let line = line.unwrap_or_else(|| instr.data.opcode.name());
     match instr.target {
         Some(target) => format!("{ip}: {line} → {target}"),

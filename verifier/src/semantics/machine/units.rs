@@ -1,8 +1,8 @@
 //! The registers of the machine as bits of a mask: one per half register.
 //!
 //! Full registers are two bits each. Half registers are those bits where the files are merged, else a range of their
-//! own. The time until a result may be read is kept in the merged layout on every GPU: Mesa's scoreboard does so
-//! (`get_ready_slot`), and there is no evidence that less is enough.
+//! own. So are the entries of the table of times. (Mesa's scoreboard has the merged layout on every GPU, `get_ready_slot`: with split
+//! files it waits for the register of the same number in the other file, too, but also forgets it when another unit writes this one.)
 
 use ir3_compiler::ir3::{PhysReg, Place, RegClass, RegFile, WriteMask};
 use smallvec::SmallVec;
@@ -23,8 +23,10 @@ pub const OTHER_WORD: usize = OTHER_BASE as usize / 64;
 /// `a1.x` in that word: all lanes share it.
 pub const A1_BIT: u64 = 2;
 
-/// Entries of the table of times: half registers in the merged layout, then addresses and predicates.
-pub const TIMES: usize = 2 * GENERAL as usize + 6;
+/// Entries of the table of times: half registers in the merged layout, then addresses and predicates, then half registers of a file of
+/// their own.
+pub const TIMES: usize = HALF_TIMES as usize + GENERAL as usize;
+const HALF_TIMES: u16 = 2 * GENERAL + 6;
 
 /// One register of an operand: its bits in the mask, and its entries in the table of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,8 +73,8 @@ fn piece(number: u16, class: RegClass, merged: bool) -> Result<Piece, PhysReg> {
         }
         (RegFile::General, true) => {
             let index = within(0, if merged { 2 * GENERAL } else { GENERAL })?;
-            let bit = if merged { index } else { HALF_BASE + index };
-            Piece { bit, width: 1, time: Some(index) }
+            let (bit, time) = if merged { (index, index) } else { (HALF_BASE + index, HALF_TIMES + index) };
+            Piece { bit, width: 1, time: Some(time) }
         }
         (RegFile::Shared, false) => Piece { bit: SHARED_BASE + 2 * within(GENERAL, SHARED)?, width: 2, time: None },
         (RegFile::Shared, true) => Piece { bit: SHARED_BASE + within(GENERAL, 2 * SHARED)?, width: 1, time: None },

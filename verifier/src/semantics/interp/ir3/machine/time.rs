@@ -234,6 +234,8 @@ impl Clock {
             }
             if step.unit.is_alu() {
                 self.write(operand, issued, lanes);
+            } else {
+                self.forget(operand, lanes);
             }
         }
         let set = match step.source {
@@ -270,6 +272,13 @@ impl Clock {
             self.full[entry] = written + if general && !operand.half { NEAR } else { FAR };
             self.others[entry] = written + FAR;
         }
+    }
+
+    /// A write of another unit, which comes after all writes of the ALU before it.
+    fn forget(&mut self, operand: &Operand, lanes: u64) {
+        let Some(entry) = operand.piece.time else { return };
+        let entries = usize::from(entry)..usize::from(entry + operand.piece.width);
+        self.writers[entries].iter_mut().for_each(|writers| *writers &= !lanes);
     }
 
     /// Registers that are poison for good since the last call.

@@ -77,10 +77,30 @@ fn shorten(program: &mut Program) -> bool {
                 return true;
             }
         }
+        progress |= drop_choice(program, block);
         progress |= drop_branch_to_next(program, position);
         position += 1;
     }
     progress
+}
+
+/// Replaces the branches of a block whose two successors have become one by a jump: lanes would wait where the others do not join them.
+fn drop_choice(program: &mut Program, block: Block) -> bool {
+    let [Some(first), Some(second)] = program.blocks[block].successors else { return false };
+    if first != second {
+        return false;
+    }
+    let branches = |instr: &Instr| program.instrs[*instr].opcode.is_terminator();
+    if program.blocks[block].instrs.iter().any(|&instr| program.instrs[instr].opcode.is_predication()) {
+        return false;
+    }
+    let kept = program.blocks[block].instrs.iter().copied().filter(|instr| !branches(instr)).collect();
+    program.blocks[block].instrs = kept;
+    program.blocks[block].successors[1] = None;
+    program.blocks[block].divergent = None;
+    forget_predecessor(program, first, block);
+    append(program, block, InstrData { attrs: branch_to(first), ..InstrData::new(Opcode::Jump) });
+    true
 }
 
 /// The only successor of a block that does nothing else than to go there, if that is not backwards.

@@ -14,9 +14,8 @@
 //! separate files too, and there is no evidence that less is enough there.
 //!
 //! At the start of a block a register's time is the latest over all logical predecessors: a
-//! [dataflow analysis](crate::ir3::dataflow), in which times at a start never decrease, so it terminates. Addresses are
-//! written in the block that reads them; in an early preamble their users wait with `(ss)`. After `prede`, and after the
-//! second of `predt` and `predf`, some GPUs need extra nops.
+//! [dataflow analysis](crate::ir3::dataflow), in which times at a start never decrease, so it terminates. In an early preamble users of
+//! addresses wait with `(ss)`. After `prede`, and after the second of `predt` and `predf`, some GPUs need extra nops.
 
 use super::latency::{FAR, NEAR, THIRD_SOURCE, issue_slots};
 use crate::ir3::dataflow::{Analysis, Direction, Edge, solve};
@@ -267,7 +266,7 @@ impl<'a> Scoreboard<'a> {
         let left = |&slot: &u16| {
             let Ready { alu, others } = self.ready[usize::from(slot)];
             let ready = Ready { alu: alu.saturating_sub(self.cycle), others: others.saturating_sub(self.cycle) };
-            (ready != Ready::default() && slot < ADDRESSES.start).then_some(Pending { slot, ready })
+            (ready != Ready::default()).then_some(Pending { slot, ready })
         };
         self.touched.iter().filter_map(left).collect()
     }

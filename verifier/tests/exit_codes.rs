@@ -330,7 +330,7 @@ fn long_commands(folder: &Folder) -> Vec<String> {
         let text = expect(folder, &arguments, 0);
         fs::write(folder.path().join(name), text).expect("a file");
     }
-    expect(folder, "generate --bytes big --count 1 --instructions 1500", 0);
+    expect(folder, "generate --bytes big --count 1 --instructions 1000", 0);
     fs::write(folder.path().join("slow.sh"), "#!/bin/sh\nsleep 0.3\n").expect("a file");
     let failures = "--programs 60 --plant dropped-copy --keep-going --no-reduce --failures failures";
     expect(folder, &format!("fuzz --seed 1 {failures}"), 1);

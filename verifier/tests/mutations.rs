@@ -261,8 +261,10 @@ fn mutations_are_seen() {
                     );
                     for (at, verdict, _) in &report.boundaries {
                         let found = matches!(verdict, Verdict::Refuted(_));
+                        // What runs of this stage do not notice may not survive on the machine, or in words.
+                        let is_late = found && *at > stage && *at >= Stage::Repeat;
                         assert!(
-                            found == (refuted && *at == stage),
+                            found == (refuted && *at == stage) || is_late,
                             "{}, program {number}, planted at {stage}: {verdict} at {at}\n{}",
                             kind.name,
                             changed_lines(&program, &mutant)

@@ -120,12 +120,14 @@ fn refutations_have_every_part() {
         for word in [stage, case.target.name, "seed"] {
             assert!(facts.contains(word), "{bug}: {word}: {facts}");
         }
-        // With that copy the program does not end.
-        let has_place = facts.contains("First observable that differs");
-        assert_eq!(has_place, bug != "dropped-copy", "{bug}: {facts}");
-        let word = if has_place { "0x" } else { "instructions" };
-        let [expected, actual] = ["div.expected", "div.actual"].map(|side| page.text(side));
-        assert!(expected.contains(word) && actual.contains(word), "{bug}: {expected}, {actual}");
+        // The run may end at an instruction without a meaning: then there are no two values.
+        assert!(facts.contains("First observable that differs"), "{bug}: {facts}");
+        if facts.contains("(instruction ") {
+            assert_eq!(bug, "dropped-copy");
+        } else {
+            let [expected, actual] = ["div.expected", "div.actual"].map(|side| page.text(side));
+            assert!(expected.contains("0x") && actual.contains("0x"), "{bug}: {expected}, {actual}");
+        }
         for id in ["programs", "control-flow", "values", "checks", "input"] {
             assert!(page.has(id), "{bug}: there is no {id}");
         }

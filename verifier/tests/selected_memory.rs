@@ -88,7 +88,9 @@ fn every_form_does_what_nir_says() {
             println!("  WRONG {problem}");
         }
         failures.extend(wrong);
-        assert!(same > 2000, "{gpu}: only {same} cases");
+        // Without bindless resources there are fewer.
+        let least = if ["a630", "a660", "a750"].contains(gpu) { 2000 } else { 1000 };
+        assert!(same > least, "{gpu}: only {same} cases");
         let newer = ["a630", "a660", "a750"].contains(gpu);
         let unexpected: Vec<&String> = refused.iter().filter(|reason| newer && !reason.contains("64-bit")).collect();
         assert!(unexpected.is_empty(), "{gpu}: {unexpected:?}");

@@ -91,6 +91,7 @@ fn the_corpus_with_few_registers() {
                     assert!(report.refutation().is_none(), "{place}: {:?}", report.boundaries);
                     if let Some(error) = report.refusal {
                         assert_eq!(error.kind, ErrorKind::Unsupported, "{place}: {error}");
+                        continue;
                     }
                     assert!(folder != "pressure" || report.spills.loads > 10, "{place}: {:?}", report.spills);
                     spilled += u32::from(report.spills.loads > 0);

@@ -61,15 +61,16 @@ fn targets_are_positions() {
 /// The second branch of a pair is not the first of another: the third is a block of its own.
 #[test]
 fn three_branches_are_a_pair_and_one() {
-    let end = "block2 {\n\t0004:0004:000: \tend\n}\n";
-    let branch = |not: &str| format!("\t0003:0003:000: \tbr {not}pp0.x target=block2\n");
-    let block = |name: &str, lines: &str| format!("{name} {{\n{lines}\t/* succs: block2, block3 (div) */\n}}\n");
+    let branch = |serial: u32, not: &str| format!("\t{serial:04}:{serial:04}:000: \tbr {not}pp0.x target=block2\n");
+    let block =
+        |name: &str, lines: &str, next: &str| format!("{name} {{\n{lines}\t/* succs: block2, {next} (div) */\n}}\n");
+    let compare = "\t0001:0001:000: \tcmps.s.lt pp0.x, c0.y, c0.x\n";
     let text = [
-        block("block1", &format!("\t0001:0001:000: \tcmps.s.lt pp0.x, c0.y, c0.x\n{}", branch("!"))),
-        block("block3", &branch("")).replace("block3 (div)", "block4 (div)"),
-        block("block4", &branch("!")).replace("block3 (div)", "block5 (div)"),
-        "block5 {\n\t0002:0002:000: \tnop\n\t/* succs: block2 */\n}\n".to_owned(),
-        format!("(jp){end}").replace("end", "(jp)end"),
+        block("block1", &format!("{compare}{}", branch(2, "!")), "block3"),
+        block("block3", &branch(3, ""), "block4"),
+        block("block4", &branch(4, "!"), "block5"),
+        "block5 {\n\t0005:0005:000: \tnop\n\t/* succs: block2 */\n}\n".to_owned(),
+        "(jp)block2 {\n\t0006:0006:000: \t(jp)end\n}\n".to_owned(),
     ];
     let program = flatten(&text.concat()).unwrap().to_program().unwrap();
     let terminators = program.layout.iter().map(|&block| {

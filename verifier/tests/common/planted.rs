@@ -60,6 +60,10 @@ impl Programs<'_> {
             for (at, verdict, _) in &report.boundaries {
                 if matches!(verdict, Verdict::Refuted(_)) {
                     assert!(planted, "seed {seed}: refuted at {at} with nothing planted");
+                    // What runs of this stage do not notice may not survive on the machine.
+                    if *at > stage && *at >= Stage::Repeat {
+                        continue;
+                    }
                     assert_eq!(*at, stage, "seed {seed}: refuted at the wrong stage");
                     refuted += 1;
                 }

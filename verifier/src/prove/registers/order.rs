@@ -7,6 +7,10 @@
 //! of a resource are in one order, and every read is between the same two. So it suffices to count; pairs need not be
 //! compared.
 //!
+//! A register is a resource by itself, in halves. An access relative to an address register may be to any register of the
+//! general file: where it writes, it comes after the same accesses of all registers, and where it reads, after the same writes.
+//! A move from a register to itself may be missing in the target.
+//!
 //! Images are views of the memory of buffers. Mesa's ir3 and our scheduler treat them as two classes of accesses that
 //! may be reordered; where they are, that is an [assumption](crate::semantics::assumptions::NO_ALIAS) of the proof.
 //!
@@ -16,10 +20,12 @@
 
 use super::effects::{writes_constants, writes_memory};
 use super::failure::{InstrSite, RegisterFailure};
+use crate::semantics::machine::units;
 use crate::support::guards::{Guard, left_out};
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::{
-    AddressSpace, Array, Category, Instr, InstrData, Opcode, PhysReg, Place, Program, RegFile, SrcOperand, Value,
+    AddressSpace, Array, Attrs, Category, Instr, InstrData, Opcode, PhysReg, Place, Program, RegClass, RegFile,
+    SrcOperand, Value, WriteMask,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -31,8 +37,12 @@ enum OrderedResource {
     Value(Value),
     /// An array, as a whole, with all its versions.
     Array(Array),
-    /// The registers of a file.
+    /// A half register ([`units`]).
+    Register(u16),
+    /// The registers of a file, written by accesses that may be to any of them.
     File(RegFile),
+    /// The registers of a file, "written" by accesses that may read any of them, and "read" by those that write one.
+    Elements(RegFile),
     /// Storage buffers and global memory.
     Buffer,
     /// Storage images.
@@ -68,7 +78,9 @@ pub struct Restored {
 
 /// Puts those blocks of the target that have the source's instructions, and no others, into the source's order, if it
 /// is another and equivalent.
-pub fn restored(source: &Program, target: &Program) -> Restored {
+///
+/// Half registers are halves of full ones if `merged`.
+pub fn restored(source: &Program, target: &Program, merged: bool) -> Restored {
     let mut restored = Restored::default();
     let mut at_source = SecondaryMap::<Instr, Option<u32>>::new();
     for (position, &block) in target.layout.iter().enumerate() {
@@ -82,12 +94,18 @@ pub fn restored(source: &Program, target: &Program) -> Restored {
         if places.iter().flatten().is_sorted() {
             continue;
         }
-        if list.len() != from.instrs.len() || places.contains(&None) {
+        let is_there = |instr: &&Instr| !is_self_move(&source.instrs[**instr]) || list.contains(instr);
+        let wanted_order: Vec<Instr> = if list.len() == from.instrs.len() {
+            from.instrs.clone()
+        } else {
+            from.instrs.iter().filter(is_there).copied().collect()
+        };
+        if list.len() != wanted_order.len() || places.contains(&None) {
             continue;
         }
         let moved = |images_apart: bool| {
-            let found = counts(target, list, images_apart);
-            let wanted = counts(target, &from.instrs, images_apart);
+            let found = counts(target, list, images_apart, merged);
+            let wanted = counts(target, &wanted_order, images_apart, merged);
             list.iter().position(|instr| found.get(instr) != wanted.get(instr))
         };
         let mut changed = moved(false);
@@ -104,18 +122,36 @@ pub fn restored(source: &Program, target: &Program) -> Restored {
             restored.differs.get_or_insert(RegisterFailure::Changed { site, what });
             continue;
         }
-        restored.program.get_or_insert_with(|| target.clone()).blocks[block].instrs.clone_from(&from.instrs);
+        restored.program.get_or_insert_with(|| target.clone()).blocks[block].instrs = wanted_order;
     }
     restored
 }
 
+/// Returns true for a move of bits from a register to itself.
+fn is_self_move(data: &InstrData) -> bool {
+    let ([dst], [src]) = (&data.dsts[..], &data.srcs[..]) else { return false };
+    let same_types = matches!(data.attrs, Attrs::Move { src, dst, .. } if src == dst);
+    data.opcode == Opcode::Mov
+        && same_types
+        && src.mods.is_empty()
+        && src.class == dst.class
+        && matches!(dst.class.file, RegFile::General | RegFile::Shared)
+        && matches!((&dst.place, src.place()), (Place::Reg(to), Some(Place::Reg(from))) if to == from)
+        && dst.mask == src.mask
+}
+
 /// For each instruction of a list, the number of writes before each of its accesses. Images are buffers, or memory
 /// apart from them.
-fn counts(program: &Program, list: &[Instr], images_apart: bool) -> FxHashMap<Instr, SmallVec<[u32; 12]>> {
+fn counts(
+    program: &Program,
+    list: &[Instr],
+    images_apart: bool,
+    merged: bool,
+) -> FxHashMap<Instr, SmallVec<[u32; 12]>> {
     let mut writes = FxHashMap::<OrderedResource, u32>::default();
     let mut all = FxHashMap::default();
     for &instr in list {
-        let mut accesses = accesses(&program.instrs[instr]);
+        let mut accesses = accesses(&program.instrs[instr], merged);
         if !images_apart {
             accesses
                 .iter_mut()
@@ -134,12 +170,12 @@ fn counts(program: &Program, list: &[Instr], images_apart: bool) -> FxHashMap<In
     all
 }
 
-fn accesses(data: &InstrData) -> Accesses {
+fn accesses(data: &InstrData, merged: bool) -> Accesses {
     let mut all = Accesses::new();
     let mut relative = false;
     for src in &data.srcs {
         match &src.operand {
-            SrcOperand::Place(place) => relative |= place_access(place, src.class.file, false, &mut all),
+            SrcOperand::Place(place) => relative |= place_access(place, src.class, src.mask, merged, false, &mut all),
             SrcOperand::Const(_) => all.push((OrderedResource::Const, false)),
             SrcOperand::ConstRelative(_) => {
                 all.push((OrderedResource::Const, false));
@@ -149,33 +185,62 @@ fn accesses(data: &InstrData) -> Accesses {
         }
     }
     for dst in &data.dsts {
-        relative |= place_access(&dst.place, dst.class.file, true, &mut all);
+        relative |= place_access(&dst.place, dst.class, dst.mask, merged, true, &mut all);
     }
     if relative {
         // `a0.x` selects the element if no operand does.
-        all.push((OrderedResource::File(RegFile::Address), false));
+        let a0 = Place::Reg(PhysReg::A0_X);
+        place_access(&a0, RegClass::ADDRESS, WriteMask::SCALAR, merged, false, &mut all);
     }
     effects(data, &mut all);
     all
 }
 
 /// Appends the access to a place. Returns true if an address selects it.
-fn place_access(place: &Place, file: RegFile, written: bool, all: &mut Accesses) -> bool {
+fn place_access(
+    place: &Place,
+    class: RegClass,
+    mask: WriteMask,
+    merged: bool,
+    written: bool,
+    all: &mut Accesses,
+) -> bool {
+    let file = class.file;
+    let registers = |written: bool, all: &mut Accesses| {
+        match units::pieces(place, class, mask, merged) {
+            Ok(pieces) => {
+                let bits = pieces.iter().flat_map(|piece| piece.bit..piece.bit + piece.width);
+                all.extend(bits.map(|bit| (OrderedResource::Register(bit), written)));
+            }
+            // A register that the file does not have: nothing is known of it.
+            Err(_) => all.push((OrderedResource::Fence, true)),
+        }
+        all.push((OrderedResource::File(file), false));
+        if written {
+            all.push((OrderedResource::Elements(file), false));
+        }
+    };
+    let any = |all: &mut Accesses| {
+        all.push((OrderedResource::File(file), written));
+        all.push((OrderedResource::Elements(file), !written));
+    };
     match place {
         Place::Value(value) => all.push((OrderedResource::Value(*value), written && !left_out(Guard::OrderRegisters))),
         Place::Assigned(value, _) => {
             all.push((OrderedResource::Value(*value), written));
-            all.push((OrderedResource::File(file), written));
+            registers(written, all);
         }
-        Place::Reg(PhysReg(_)) => all.push((OrderedResource::File(file), written && !left_out(Guard::OrderRegisters))),
+        Place::Reg(_) => registers(written && !left_out(Guard::OrderRegisters), all),
         Place::Array(access) => {
             all.push((OrderedResource::Array(access.array), written && !left_out(Guard::OrderArrays)));
             all.extend(access.value.map(|value| (OrderedResource::Value(value), written)));
-            all.extend(access.base.map(|_| (OrderedResource::File(file), written)));
+            if access.base.is_some() {
+                any(all);
+            }
             return access.relative;
         }
         Place::Relative { .. } => {
-            all.push((OrderedResource::File(file), written));
+            any(all);
             return true;
         }
     }

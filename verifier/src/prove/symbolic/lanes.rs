@@ -91,17 +91,28 @@ pub fn moved<O: Oracle>(
     across(machine, site, what, args, result, bits as u8)
 }
 
-/// Executes a read from an active lane: if all of them have the same value, it is this lane's, too.
+/// Executes a read from an active lane. If all of them have the same value, the result has its bits; those that are undefined are the
+/// same in all lanes.
 pub fn of_one_lane<O: Oracle>(
     machine: &mut SymbolicMachine<'_, O>,
     site: EventSite,
     what: &str,
     value: SymbolicValue,
 ) -> SymbolicValue {
-    if machine.is_same_for_all(site, value) {
+    let is_same = machine.is_same_for_all(site, value);
+    if is_same && machine.terms.as_constant(value.free) == Some(0) {
         return value;
     }
-    moved(machine, site, what.to_owned(), value, &[], LaneResult::Uniform)
+    let read = moved(machine, site, what.to_owned(), value, &[], LaneResult::Uniform);
+    if !is_same {
+        return read;
+    }
+    let terms = &mut *machine.terms;
+    let known = terms.not(32, value.free);
+    let known = terms.and(32, value.bits, known);
+    let chosen = terms.and(32, read.bits, value.free);
+    let bits = terms.or(32, known, chosen);
+    SymbolicValue::defined(terms, bits)
 }
 
 /// Executes a vote on a truth value. All lanes say yes if none says no, so that both kinds are one event.

@@ -92,7 +92,10 @@ fn every_form_does_what_nir_says() {
         let least = if ["a630", "a660", "a750"].contains(gpu) { 2000 } else { 1000 };
         assert!(same > least, "{gpu}: only {same} cases");
         let newer = ["a630", "a660", "a750"].contains(gpu);
-        let unexpected: Vec<&String> = refused.iter().filter(|reason| newer && !reason.contains("64-bit")).collect();
+        let unexpected: Vec<&String> = refused
+            .iter()
+            .filter(|reason| newer && !reason.contains("64-bit") && !reason.contains("uniform buffers"))
+            .collect();
         assert!(unexpected.is_empty(), "{gpu}: {unexpected:?}");
     }
     assert!(failures.is_empty(), "{} cases are wrong, first {}", failures.len(), failures[0]);

@@ -392,7 +392,11 @@ struct Slots {
 impl Slots {
     fn of(program: &Program, class: RegClass, place: &Place, span: u32) -> Option<Self> {
         let (first, count, relative) = match *place {
-            Place::Relative { offset, size } => (i32::from(offset), u32::from(size), true),
+            // The offset may be that of an element, so the array is around it.
+            Place::Relative { offset, size } => {
+                let first = (i32::from(offset) - i32::from(size) + 1).max(0);
+                (first, (i32::from(offset) + i32::from(size) - first).max(0) as u32, true)
+            }
             Place::Array(ArrayAccess { base: Some(base), array, relative: true, .. }) => {
                 (i32::from(base.0), u32::from(program.arrays[array].length), true)
             }

@@ -32,7 +32,12 @@ impl RegisterSet {
     pub fn of(program: &Program, target: &Target, place: &Place, class: RegClass, mask: WriteMask) -> Self {
         let mut set = Self::EMPTY;
         match *place {
-            Place::Relative { offset, size } => set.add_range(target, class, i32::from(offset), u32::from(size)),
+            // The offset may be that of an element, so the array is around it.
+            Place::Relative { offset, size } => {
+                let first = (i32::from(offset) - i32::from(size) + 1).max(0);
+                let end = i32::from(offset) + i32::from(size);
+                set.add_range(target, class, first, (end - first).max(0) as u32);
+            }
             Place::Array(ArrayAccess { array, base: Some(base), relative: true, .. }) => {
                 set.add_range(target, class, i32::from(base.0), u32::from(program.arrays[array].length));
             }

@@ -132,6 +132,15 @@ fn forget_predecessor(program: &mut Program, block: Block, predecessor: Block) {
     }
 }
 
+/// Removes all blocks that have no predecessors, but the entry.
+pub fn remove_unreachable(program: &mut Program) {
+    let is_gone =
+        |program: &Program, block: Block| block != program.entry() && program.blocks[block].predecessors.is_empty();
+    while let Some(block) = program.layout.iter().copied().find(|&block| is_gone(program, block)) {
+        remove(program, block);
+    }
+}
+
 /// Removes a block without predecessors.
 pub fn remove(program: &mut Program, block: Block) {
     program.layout.retain(|&other| other != block);

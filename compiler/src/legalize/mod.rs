@@ -38,6 +38,7 @@ pub fn run(program: &mut Program, target: &Target) {
     relative::run(program);
     layout::run(program);
     predication::run(program);
+    layout::remove_unreachable(program);
     kills::run(program);
     reconvergence::run(program);
     wait_for_elected(program);

@@ -412,8 +412,8 @@ fn load_ubo(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectEr
     if ctx.target.generation < Generation::A6xx {
         return Err(ctx.unsupported(format!("{} has no instruction that reads uniform buffers", ctx.target)));
     }
-    if ctx.bits(def) == 8 {
-        return Err(ctx.unsupported("uniform buffers have no 8-bit elements"));
+    if ctx.bits(def) < 32 {
+        return Err(ctx.unsupported(format!("uniform buffers have no {}-bit elements", ctx.bits(def))));
     }
     let (buffer, offset) = (intrinsic.srcs[0], intrinsic.srcs[1]);
     let access = intrinsic.indices.access();

@@ -7,9 +7,8 @@
 //! of a resource are in one order, and every read is between the same two. So it suffices to count; pairs need not be
 //! compared.
 //!
-//! A register is a resource by itself, in halves. An access relative to an address register may be to any register of the
-//! general file: where it writes, it comes after the same accesses of all registers, and where it reads, after the same writes.
-//! A move from a register to itself may be missing in the target.
+//! A register is a resource by itself, in halves. An access relative to an address register is one to all registers where its array may
+//! be ([array-bounds](crate::semantics::assumptions::ARRAY_BOUNDS)). A move from a register to itself may be missing in the target.
 //!
 //! Images are views of the memory of buffers. Mesa's ir3 and our scheduler treat them as two classes of accesses that
 //! may be reordered; where they are, that is an [assumption](crate::semantics::assumptions::NO_ALIAS) of the proof.
@@ -239,8 +238,17 @@ fn place_access(
             }
             return access.relative;
         }
-        Place::Relative { .. } => {
-            any(all);
+        // The offset may be that of an element: the array is around it.
+        Place::Relative { offset, size } => {
+            let first = (i32::from(*offset) - i32::from(*size) + 1).max(0);
+            let end = (i32::from(*offset) + i32::from(*size)).min(i32::from(units::file_size(class, merged)));
+            match units::range(first as u16, (end - first).max(0) as u16, class, merged) {
+                Ok(pieces) => {
+                    let bits = pieces.iter().flat_map(|piece| piece.bit..piece.bit + piece.width);
+                    all.extend(bits.map(|bit| (OrderedResource::Register(bit), written)));
+                }
+                Err(_) => all.push((OrderedResource::Fence, true)),
+            }
             return true;
         }
     }

@@ -94,7 +94,7 @@ impl Context<'_> {
         self.require_shared()?;
         let attrs = Attrs::Move { src: type_of(class, false), dst: Type::U32, round: Round::Default };
         let shared = self.builder().define(opcode, RegClass::SHARED, 1, srcs, attrs);
-        Ok(self.from_shared(shared, class))
+        Ok(self.copy_of_shared(shared, class))
     }
 
     /// The mask of the active lanes, in words of 32.
@@ -106,7 +106,7 @@ impl Context<'_> {
     }
 
     /// Copies a scalar from a shared register to a general one of `class`.
-    fn from_shared(&mut self, shared: Value, class: RegClass) -> Value {
+    fn copy_of_shared(&mut self, shared: Value, class: RegClass) -> Value {
         let src = self.src(shared);
         self.convert(Type::U32, type_of(class, false), src)
     }
@@ -165,7 +165,7 @@ fn ballot(ctx: &mut Context<'_>, def: Def, condition: Def) -> Result<(), SelectE
         ctx.builder().define(Opcode::BallotMacro, RegClass::SHARED, components, &[predicate], attrs)
     };
     let parts = ctx.split(mask);
-    let parts: Values = parts.iter().map(|&part| ctx.from_shared(part, RegClass::FULL)).collect();
+    let parts: Values = parts.iter().map(|&part| ctx.copy_of_shared(part, RegClass::FULL)).collect();
     ctx.define(def, &parts);
     for word in parts.len()..words {
         ctx.set_word(def, word, super::context::Word::Immediate(0));
@@ -313,7 +313,7 @@ fn last_lane(ctx: &mut Context<'_>, def: Def) -> Result<(), SelectError> {
     ctx.require_shared()?;
     let mask = ctx.active_mask(2);
     let words = ctx.split(mask);
-    let [low, high] = [0, 1].map(|word| ctx.from_shared(words[word], RegClass::FULL)).map(|word| ctx.src(word));
+    let [low, high] = [0, 1].map(|word| ctx.copy_of_shared(words[word], RegClass::FULL)).map(|word| ctx.src(word));
     let [in_low, in_high] = [(low, 31), (high, 63)].map(|(word, top)| {
         let zeros = ctx.un(Opcode::ClzB, word);
         ctx.bin(Opcode::SubU, Src::immediate(top, false), zeros)
@@ -384,7 +384,7 @@ fn scan(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(), Se
         let result = match intrinsic.op {
             IntrinsicOp::ExclusiveScan => results[0],
             IntrinsicOp::InclusiveScan => results[1],
-            _ => ctx.from_shared(results[2], class),
+            _ => ctx.copy_of_shared(results[2], class),
         };
         ctx.set(def, component, result);
     }
@@ -416,7 +416,7 @@ fn scan_clusters(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Resu
         dst.flags |= OperandFlags::EARLY_CLOBBER;
     }
     let result = match intrinsic.op {
-        IntrinsicOp::ReduceClustersIr3 => ctx.from_shared(results[0], class),
+        IntrinsicOp::ReduceClustersIr3 => ctx.copy_of_shared(results[0], class),
         IntrinsicOp::InclusiveScanClustersIr3 => results[1],
         _ => results[2],
     };

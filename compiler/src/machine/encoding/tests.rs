@@ -48,7 +48,9 @@ fn operands_that_do_not_fit_are_errors_that_name_the_field() {
 /// Operands that a word cannot say are errors that name their field, not other operands.
 #[test]
 fn operands_that_a_word_cannot_say_are_errors() {
-    let changes: [(&str, fn(&mut InstrData), &str); 14] = [
+    /// A text, what is changed of its instruction, and what the error says.
+    type Change = (&'static str, fn(&mut InstrData), &'static str);
+    let changes: [Change; 14] = [
         ("sam (f32)(x)r0.x, r1.x, s#0, t#1", |i| i.srcs[0].class = RegClass::PREDICATE, "SRC1: a predicate or"),
         (
             "sam (f32)(x)r0.x, r1.x, s#0, t#1",

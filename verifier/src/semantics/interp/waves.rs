@@ -28,6 +28,13 @@ pub(super) fn last_of_first_cluster(active: u64) -> u32 {
     63 - members.leading_zeros()
 }
 
+/// The lanes that go on at `getlast`, where the others jump: the last active lane of the first cluster, and all lanes after it. Mesa
+/// reduces clusters in a loop: all but the last lane of the first cluster leave it there, the last one passes its value on and leaves it by
+/// `getone`, and the other clusters go round again.
+pub(super) fn go_on_at_getlast(active: u64) -> u64 {
+    if active == 0 { 0 } else { active & u64::MAX << last_of_first_cluster(active) }
+}
+
 /// The number of waves that run a program.
 pub(super) fn count(launch: Launch, has_barrier: bool) -> u32 {
     if has_barrier && !launch.fragment && launch.threads() > LANES as u32 { 2 } else { 1 }

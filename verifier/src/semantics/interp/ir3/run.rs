@@ -288,8 +288,7 @@ impl<'a> RunningWave<'a> {
                 }
             }
             Condition::First => mask & mask.wrapping_neg(),
-            // The other lanes of its cluster jump; later clusters go on with it.
-            Condition::Last => mask & u64::MAX << waves::last_of_first_cluster(mask),
+            Condition::Last => waves::go_on_at_getlast(mask),
             Condition::Always => mask,
         })
     }

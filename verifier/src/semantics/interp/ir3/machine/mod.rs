@@ -421,7 +421,7 @@ impl<'a> MachineWave<'a> {
             }
             Terminator::Branch(condition, yes, no, instr) => {
                 let taken = match machine.opcodes[at] {
-                    Opcode::Getlast => last_of_first_cluster(self.wave.active.mask),
+                    Opcode::Getlast => waves::go_on_at_getlast(self.wave.active.mask),
                     _ => self.wave.taken(condition, *instr)?,
                 };
                 let (target, other) = (position(yes.to), position(no.to));
@@ -488,18 +488,6 @@ struct Saved {
     masks: [u64; 2],
     parts: [bool; 2],
     partial: u64,
-}
-
-/// The lanes that go on at `getlast.w8`: of the first eight lanes with an active one, the last active lane, and all active
-/// lanes after these eight. Mesa reduces clusters in a loop: all but the last lane of the first cluster leave it there, the
-/// last one passes its value on and leaves it by `getone`, and the other clusters go round again.
-const fn last_of_first_cluster(active: u64) -> u64 {
-    if active == 0 {
-        return 0;
-    }
-    let cluster = 0xff << (active.trailing_zeros() / 8 * 8);
-    let first = active & cluster;
-    (1 << (63 - first.leading_zeros())) | active & !cluster
 }
 
 /// Where the wave goes on.

@@ -196,10 +196,10 @@ fn exchanges_may_stand_apart() {
 
 #[test]
 fn clusters_leave_a_loop_one_after_the_other() {
-    assert_eq!(last_of_first_cluster(u64::MAX), u64::MAX & !0x7f);
-    assert_eq!(last_of_first_cluster(0x0f00), 0x0800);
-    assert_eq!(last_of_first_cluster(1 << 63), 1 << 63);
-    assert_eq!(last_of_first_cluster(0), 0);
+    assert_eq!(waves::go_on_at_getlast(u64::MAX), !0x7f);
+    assert_eq!(waves::go_on_at_getlast(0x0f00), 0x0800);
+    assert_eq!(waves::go_on_at_getlast(1 << 63), 1 << 63);
+    assert_eq!(waves::go_on_at_getlast(0), 0);
 }
 
 #[test]

@@ -323,6 +323,7 @@ mod tests {
     use crate::programs::generator::{self, Features, Profile};
     use crate::programs::planted_bugs;
     use crate::prove::simulation::Obstacle;
+    use ir3_compiler::ir3::InstrFlags;
     use ir3_compiler::pipeline::Options;
 
     fn answer(engine: EngineKind, verdict: Verdict) -> Answer {
@@ -404,6 +405,31 @@ mod tests {
         };
         assert_eq!((open.boundaries.len(), lanes(&open)), (1, lanes(&all)));
         assert!(lanes(&all).is_some_and(|lanes| lanes > 0) && all.boundaries.len() > 8);
+    }
+
+    /// The provers leave time out: a final program without its waits does the same to them.
+    #[test]
+    fn a_proof_of_a_final_program_needs_its_waits() {
+        let shader = generator::from_seed(1, Profile::Mixed, Features::ALL).shader;
+        let verdict = |plant: Option<Plant<'_>>| {
+            let engines = Engines { kinds: vec![EngineKind::Registers, EngineKind::Smt], ..Engines::default() };
+            let mut checker = Checker::new(Target::default(), Options::default());
+            let verification = engines.verify(&mut checker, &shader, plant, Vec::new(), None);
+            let mut rows = verification.boundaries.into_iter();
+            rows.find(|row| row.stage == Stage::Legalize).map(|row| row.verdict)
+        };
+        assert!(matches!(verdict(None), Some(Verdict::Proved { .. })));
+        let mut dropped = 0;
+        let lost = verdict(Some(&mut |stage, program| {
+            if stage == Stage::Legalize {
+                for data in program.instrs.values_mut() {
+                    dropped += u32::from(data.flags.intersects(InstrFlags::SS | InstrFlags::SY));
+                    data.flags -= InstrFlags::SS | InstrFlags::SY;
+                }
+            }
+        }));
+        assert!(dropped > 0);
+        assert!(matches!(lost, Some(Verdict::Unknown(Unknown::NotShown(NotShown::Hazard(_))))), "{lost:?}");
     }
 
     #[test]

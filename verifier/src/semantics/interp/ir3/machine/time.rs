@@ -62,6 +62,11 @@ pub struct Clock {
     others: Box<[u32; TIMES]>,
     /// The lanes of pending writes.
     writers: Box<[u64; TIMES]>,
+    /// The times of the lanes that the last write of a register left out, and these lanes.
+    older: Box<[[u32; 3]; TIMES]>,
+    older_writers: Box<[u64; TIMES]>,
+    /// False while no lanes were left out.
+    has_older: bool,
     sets: [Outstanding; 7],
     /// The sets that are not empty, as bits: mostly none is.
     filled: u8,
@@ -97,6 +102,9 @@ impl Clock {
             full: Box::new([0; TIMES]),
             others: Box::new([0; TIMES]),
             writers: Box::new([0; TIMES]),
+            older: Box::new([[0; 3]; TIMES]),
+            older_writers: Box::new([0; TIMES]),
+            has_older: false,
             sets: std::array::from_fn(|_| Outstanding::new()),
             filled: 0,
             lost: SmallVec::new(),
@@ -176,14 +184,20 @@ impl Clock {
     /// The lanes in which an operand is read before its slots have passed.
     fn too_early(&self, operand: &Operand, alu: bool) -> u64 {
         let Some(entry) = operand.piece.time else { return 0 };
-        let times = match (alu, operand.half) {
-            (true, true) => &self.half,
-            (true, false) => &self.full,
-            (false, _) => &self.others,
+        let (times, kind) = match (alu, operand.half) {
+            (true, true) => (&self.half, 0),
+            (true, false) => (&self.full, 1),
+            (false, _) => (&self.others, 2),
         };
         let read = self.now + u32::from(operand.delay);
         let entries = usize::from(entry)..usize::from(entry + operand.piece.width);
-        entries.filter(|&entry| times[entry] > read).fold(0, |lanes, entry| lanes | self.writers[entry])
+        let late = entries.clone().filter(|&entry| times[entry] > read);
+        let lanes = late.fold(0, |lanes, entry| lanes | self.writers[entry]);
+        if !self.has_older {
+            return lanes;
+        }
+        let late = entries.filter(|&entry| self.older[entry][kind] > read);
+        late.fold(lanes, |lanes, entry| lanes | self.older_writers[entry])
     }
 
     /// A write where another unit may not have read: its results are lost.
@@ -266,8 +280,17 @@ impl Clock {
         let written = issued + u32::from(operand.delay);
         let general = operand.file == RegFile::General;
         for entry in usize::from(entry)..usize::from(entry + operand.piece.width) {
-            let pending = self.others[entry] > self.now;
-            self.writers[entry] = if pending { self.writers[entry] | lanes } else { lanes };
+            self.older_writers[entry] &= !lanes;
+            let left_out = if self.others[entry] > self.now { self.writers[entry] & !lanes } else { 0 };
+            if left_out != 0 {
+                let times = [self.half[entry], self.full[entry], self.others[entry]];
+                let older = self.older[entry];
+                let pending = self.older_writers[entry] != 0 && older[2] > self.now;
+                self.older[entry] = if pending { std::array::from_fn(|k| times[k].max(older[k])) } else { times };
+                self.older_writers[entry] = if pending { self.older_writers[entry] | left_out } else { left_out };
+                self.has_older = true;
+            }
+            self.writers[entry] = lanes;
             self.half[entry] = written + if general && operand.half { NEAR } else { FAR };
             self.full[entry] = written + if general && !operand.half { NEAR } else { FAR };
             self.others[entry] = written + FAR;
@@ -278,7 +301,8 @@ impl Clock {
     fn forget(&mut self, operand: &Operand, lanes: u64) {
         let Some(entry) = operand.piece.time else { return };
         let entries = usize::from(entry)..usize::from(entry + operand.piece.width);
-        self.writers[entries].iter_mut().for_each(|writers| *writers &= !lanes);
+        self.writers[entries.clone()].iter_mut().for_each(|writers| *writers &= !lanes);
+        self.older_writers[entries].iter_mut().for_each(|writers| *writers &= !lanes);
     }
 
     /// Registers that are poison for good since the last call.

@@ -103,9 +103,17 @@ fn drop_choice(program: &mut Program, block: Block) -> bool {
     true
 }
 
-/// The only successor of a block that does nothing else than to go there, if that is not backwards.
+/// The only successor of a block that does nothing else than to go there, if that is not backwards. The arms of a predicated if join in one
+/// block, which stays.
 fn destination(program: &Program, block: Block) -> Option<Block> {
     let data = &program.blocks[block];
+    let ends_arm = |from: &Block| {
+        let last = program.blocks[*from].instrs.last();
+        last.is_some_and(|&last| program.instrs[last].opcode.is_predication())
+    };
+    if data.predecessors.iter().any(ends_arm) {
+        return None;
+    }
     let [Some(only), None] = data.successors else { return None };
     match data.instrs[..] {
         [] => Some(only),

@@ -22,7 +22,7 @@ use crate::ir3::dataflow::{Analysis, Direction, Edge, solve};
 use crate::ir3::dominance::{Cfg, EdgeKind};
 use crate::ir3::{
     ArrayAccess, Block, Category, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile,
-    SrcOperand,
+    SrcOperand, register_set,
 };
 use crate::target::{Generation, Target};
 use cranelift_entity::SecondaryMap;
@@ -392,10 +392,9 @@ struct Slots {
 impl Slots {
     fn of(program: &Program, class: RegClass, place: &Place, span: u32) -> Option<Self> {
         let (first, count, relative) = match *place {
-            // The offset may be that of an element, so the array is around it.
             Place::Relative { offset, size } => {
-                let first = (i32::from(offset) - i32::from(size) + 1).max(0);
-                (first, (i32::from(offset) + i32::from(size) - first).max(0) as u32, true)
+                let (first, count) = register_set::around(offset, size);
+                (first, count, true)
             }
             Place::Array(ArrayAccess { base: Some(base), array, relative: true, .. }) => {
                 (i32::from(base.0), u32::from(program.arrays[array].length), true)

@@ -20,6 +20,13 @@ const SHARED_WORDS: Range<usize> = (SHARED.start / 64) as usize..(SHARED.end / 6
 /// The number of units.
 pub const UNITS: usize = OTHERS.end as usize;
 
+/// The registers that an access relative to `a0.x` may reach, as the first one and their number: the offset may be that of an element, so
+/// the array of `size` registers is around it.
+pub fn around(offset: i16, size: u16) -> (i32, u32) {
+    let first = (i32::from(offset) - i32::from(size) + 1).max(0);
+    (first, (i32::from(offset) + i32::from(size) - first).max(0) as u32)
+}
+
 /// A set of registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RegisterSet([u64; WORDS]);
@@ -32,11 +39,9 @@ impl RegisterSet {
     pub fn of(program: &Program, target: &Target, place: &Place, class: RegClass, mask: WriteMask) -> Self {
         let mut set = Self::EMPTY;
         match *place {
-            // The offset may be that of an element, so the array is around it.
             Place::Relative { offset, size } => {
-                let first = (i32::from(offset) - i32::from(size) + 1).max(0);
-                let end = i32::from(offset) + i32::from(size);
-                set.add_range(target, class, first, (end - first).max(0) as u32);
+                let (first, count) = around(offset, size);
+                set.add_range(target, class, first, count);
             }
             Place::Array(ArrayAccess { array, base: Some(base), relative: true, .. }) => {
                 set.add_range(target, class, i32::from(base.0), u32::from(program.arrays[array].length));

@@ -19,7 +19,7 @@
 
 use super::effects::{writes_constants, writes_memory};
 use super::failure::{InstrSite, RegisterFailure};
-use crate::semantics::machine::units;
+use crate::semantics::machine::{arrays, units};
 use crate::support::guards::{Guard, left_out};
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::{
@@ -240,9 +240,8 @@ fn place_access(
         }
         // The offset may be that of an element: the array is around it.
         Place::Relative { offset, size } => {
-            let first = (i32::from(*offset) - i32::from(*size) + 1).max(0);
-            let end = (i32::from(*offset) + i32::from(*size)).min(i32::from(units::file_size(class, merged)));
-            match units::range(first as u16, (end - first).max(0) as u16, class, merged) {
+            let (first, length) = arrays::extent(*offset, *size, None, class, merged);
+            match units::range(first, length, class, merged) {
                 Ok(pieces) => {
                     let bits = pieces.iter().flat_map(|piece| piece.bit..piece.bit + piece.width);
                     all.extend(bits.map(|bit| (OrderedResource::Register(bit), written)));

@@ -420,10 +420,7 @@ impl<'a> MachineWave<'a> {
                 Ok(Next::To(position(edge.to)))
             }
             Terminator::Branch(condition, yes, no, instr) => {
-                let taken = match machine.opcodes[at] {
-                    Opcode::Getlast => waves::go_on_at_getlast(self.wave.active.mask),
-                    _ => self.wave.taken(condition, *instr)?,
-                };
+                let taken = self.wave.taken(condition, *instr)?;
                 let (target, other) = (position(yes.to), position(no.to));
                 Ok(if taken == self.wave.active.mask {
                     Next::To(target)

@@ -153,6 +153,14 @@ macro_rules! stages {
 
 stages! {
     nir {
+        /// 64-bit sums become pairs of operations on words. nir to nir.
+        SplitAdditions = "split-additions", Optional, [
+            /// 64-bit sums are split before selection.
+            SplitAdditions = "split-additions",
+        ], Functions::Nir {
+            is_needed: |shader, _| nir_passes::split_additions::is_needed(&shader.entry),
+            run: |shader| nir_passes::split_additions::run(&mut shader.entry),
+        };
         /// Negations of conditions move inwards, where branches read two predicates. nir to nir.
         DeMorgan = "de-morgan", Optional, [
             /// Negations of conditions go inside, where branches read two predicates.

@@ -17,7 +17,8 @@
 //! there can active lanes include some that waited while others ran a block which they had run before.
 //!
 //! If the last lane of a wave ends in the middle of a block, the wave switches to a waiting block without one of these
-//! edges. This does not affect registers: a value that is live in the waiting block is live on every path to it.
+//! edges. This does not affect the values of registers: one that is live in the waiting block is live on every path to it. It affects what
+//! is waited for ([`Waiting::while_running`]).
 
 use super::dataflow::Worklist;
 use super::{Block, BlockData, Opcode, Program};

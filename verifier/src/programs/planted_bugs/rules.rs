@@ -35,12 +35,7 @@ pub static RULES: [Rule; 8] = [
         to: Term::Op(Op::Imin, &[Term::Op(Op::Ineg, &[A]), Term::Op(Op::Ineg, &[B])]),
     },
     // A sum is as large as an operand where the other one is 0, and then there is no carry.
-    Rule {
-        name: "carry-of-equal",
-        bits: 32,
-        from: CARRY,
-        to: Term::Op(Op::B2i32, &[Term::Op(Op::Uge, &[A, SUM])]),
-    },
+    Rule { name: "carry-of-equal", bits: 32, from: CARRY, to: Term::Op(Op::B2i32, &[Term::Op(Op::Uge, &[A, SUM])]) },
     Rule { name: "carry-signed", bits: 32, from: CARRY, to: Term::Op(Op::B2i32, &[Term::Op(Op::Ilt, &[SUM, A])]) },
     Rule { name: "lost-high-word", bits: 32, from: HIGH, to: Term::Op(Op::Iadd64Split3Hi, &[A, B, C]) },
     Rule {

@@ -12,7 +12,14 @@ fn verdict(claim: &Claim) -> ClaimVerdict {
 #[test]
 fn every_rule_of_the_compiler_is_proved() {
     let claims = tables::all();
-    for table in ["de-morgan", "de-morgan-simpler", "split-additions", "split-additions-simpler", "fold-conversions", "saturation"] {
+    for table in [
+        "de-morgan",
+        "de-morgan-simpler",
+        "split-additions",
+        "split-additions-simpler",
+        "fold-conversions",
+        "saturation",
+    ] {
         assert!(claims.iter().any(|statement| statement.table == table), "{table}");
     }
     for statement in claims {

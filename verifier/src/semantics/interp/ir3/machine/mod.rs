@@ -254,9 +254,10 @@ impl<'a> MachineWave<'a> {
         self.activate(lanes);
     }
 
-    /// The wave goes on with the first lanes that wait after this position; returns false if none wait.
+    /// The wave goes on with the first lanes that wait, at this position or after it; returns false if none wait. (Lanes that were killed
+    /// right before a position where others wait leave the wave at it.)
     fn turn(&mut self) -> Result<bool, End> {
-        let next = self.waiting.iter().map(|&(at, _)| at).filter(|&at| at > self.at).min();
+        let next = self.waiting.iter().map(|&(at, _)| at).filter(|&at| at >= self.at).min();
         let Some(next) = next else {
             // Lanes that the wave has passed are lost.
             return if self.waiting.is_empty() {

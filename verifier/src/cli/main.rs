@@ -29,6 +29,7 @@ mod run;
 mod show;
 mod stats;
 mod triage;
+mod unknown_programs;
 mod values;
 mod verify;
 mod words;

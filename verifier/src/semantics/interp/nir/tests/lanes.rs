@@ -143,3 +143,35 @@ fn poison_of_one_lane_is_poison_of_the_vote() {
     // The lane with poison is inactive.
     assert_eq!(across(IntrinsicOp::VoteAll, 1, true, bad).1, 7);
 }
+
+/// The machine branches on these conditions. Lanes that are inactive do not count.
+#[test]
+fn votes_need_defined_conditions() {
+    let vote = |op: IntrinsicOp, bits: u8, some: bool| {
+        run(Stage::Vertex, |b| {
+            // Undefined below lane 3.
+            let (bad, defined, low) = (b.undef(1, 1), lane_is(b, Op::Ult, 40), lane_is(b, Op::Ult, 3));
+            b.begin_if(low);
+            b.begin_else();
+            b.end_if();
+            let condition = b.phi(&[bad, defined]);
+            let outer = lane_is(b, Op::Uge, if some { 3 } else { 0 });
+            b.begin_if(outer);
+            let number = lane(b);
+            let srcs = if op == IntrinsicOp::ReadInvocationCondIr3 { vec![number, condition] } else { vec![condition] };
+            let value = b.intrinsic(op, 1, bits, &srcs, []).unwrap();
+            let value = if bits == 1 { b.alu(Op::B2i32, &[value]) } else { value };
+            output(b, value);
+            b.end_if();
+        })
+    };
+    for (op, bits) in [
+        (IntrinsicOp::VoteAny, 1),
+        (IntrinsicOp::VoteAll, 1),
+        (IntrinsicOp::Ballot, 32),
+        (IntrinsicOp::ReadInvocationCondIr3, 32),
+    ] {
+        assert_eq!(undefined(&vote(op, bits, false), UndefinedReason::LaneNumber), 0b111, "{op:?}");
+        assert_eq!(vote(op, bits, true).end, End::Finished, "{op:?}");
+    }
+}

@@ -20,6 +20,7 @@ mod json;
 mod kill;
 mod layers;
 mod lowered_arithmetic;
+mod machine_programs;
 mod machine_words;
 mod mesa_logs;
 mod mesa_statistics;

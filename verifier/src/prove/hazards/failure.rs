@@ -28,6 +28,27 @@ impl fmt::Display for Flag {
     }
 }
 
+/// Where a rule comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Basis {
+    /// The machine: a source states what it does otherwise. A program that keeps these rules is free of hazards.
+    Machine,
+    /// Mesa's own practice: no source states that the machine needs it. A program that breaks only such a rule is proved,
+    /// and has a finding.
+    Practice,
+}
+
+impl Basis {
+    /// The name, as in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Machine => "machine",
+            Self::Practice => "practice",
+        }
+    }
+}
+
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HazardKind {
@@ -76,6 +97,10 @@ pub enum HazardKind {
     PreambleTarget,
     /// `a1.x` is written in an early preamble, and the source has no `(r)`.
     AddressMark,
+    /// A lane ends before `(ei)` has released the memory of varyings.
+    EndsBeforeInputs,
+    /// The program ends without `(ei)`, on a GPU that does not release the memory of varyings itself.
+    InputsNotEnded,
 }
 
 impl HazardKind {
@@ -100,6 +125,17 @@ impl HazardKind {
             Self::HelpersEnded => "helpers-ended",
             Self::PreambleTarget => "preamble-target",
             Self::AddressMark => "address-mark",
+            Self::EndsBeforeInputs => "ends-before-inputs",
+            Self::InputsNotEnded => "inputs-not-ended",
+        }
+    }
+
+    /// Where the rule comes from.
+    #[must_use]
+    pub const fn basis(self) -> Basis {
+        match self {
+            Self::AccessAfterBarrier(_) => Basis::Practice,
+            _ => Basis::Machine,
         }
     }
 }
@@ -127,6 +163,8 @@ impl fmt::Display for HazardKind {
             Self::HelpersEnded => f.write_str("needs helper lanes after (eq)"),
             Self::PreambleTarget => f.write_str("skips more or less than the preamble"),
             Self::AddressMark => f.write_str("writes a1.x in an early preamble, from a source without (r)"),
+            Self::EndsBeforeInputs => f.write_str("may end the last lane before (ei)"),
+            Self::InputsNotEnded => f.write_str("ends the program, which reads varyings, without (ei)"),
         }
     }
 }

@@ -100,7 +100,9 @@ impl RegisterSet {
     pub fn units(&self) -> impl Iterator<Item = usize> + '_ {
         let lowest = |&word: &u64| (word != 0).then_some(word);
         let bits = move |word| std::iter::successors(lowest(&word), move |word| lowest(&(word & (word - 1))));
-        (0..).zip(&self.0).flat_map(move |(at, &word)| bits(word).map(move |left| at * 64 + left.trailing_zeros() as usize))
+        (0..)
+            .zip(&self.0)
+            .flat_map(move |(at, &word)| bits(word).map(move |left| at * 64 + left.trailing_zeros() as usize))
     }
 
     /// Returns true if a register is in both sets, or overlaps one that is.
@@ -133,10 +135,13 @@ mod tests {
             [(merged, RegClass::FULL, 2), (merged, RegClass::HALF, 1), (separate, RegClass::HALF, 1)]
         {
             let origin = if class.half && !target.merged_regs { HALF.start as usize } else { 0 };
-            for (reg, mask) in [(0, 1), (30, 0xf), (31, 0b1011), (5, 0), (33, 0x8000_0001), (0, u32::MAX), (60, 0xff0f)] {
+            for (reg, mask) in [(0, 1), (30, 0xf), (31, 0b1011), (5, 0), (33, 0x8000_0001), (0, u32::MAX), (60, 0xff0f)]
+            {
                 let expected: Vec<usize> = WriteMask(mask)
                     .components()
-                    .flat_map(|component| (0..units).map(move |unit| origin + (reg + component as usize) * units + unit))
+                    .flat_map(|component| {
+                        (0..units).map(move |unit| origin + (reg + component as usize) * units + unit)
+                    })
                     .collect();
                 assert_eq!(set(&target, class, reg as u16, mask).units().collect::<Vec<_>>(), expected);
             }

@@ -4,14 +4,14 @@
 //! a [`RegisterSet`](crate::ir3::register_set::RegisterSet) is a cell, and so is each [resource](Resources) besides. Nodes are
 //! positions in a region.
 
-use super::dependencies::{Effects, Resources, ScheduleRules};
+use super::dependencies::{Effects, RESOURCES, Resources, ScheduleRules};
 use crate::ir3::register_set::{RegisterSet, UNITS};
 use crate::ir3::{Instr, InstrData, Program, RepeatLink};
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
 
 /// The number of cells: after the units there is one for each resource.
-const CELLS: usize = UNITS + Resources::all().bits().count_ones() as usize;
+const CELLS: usize = UNITS + RESOURCES;
 
 /// A cell: the last node that wrote it, plus one, and the last of the reads since, as its index plus one. 0 is none.
 #[derive(Clone, Copy, Default)]
@@ -80,14 +80,15 @@ impl Conflicts {
             self.write(unit, node);
         }
         let rules = ScheduleRules { predicates: true, registers: target.num_predicates };
-        let effects = Effects::of(data, target, rules);
-        // Addresses are registers here.
-        for resource in (effects.reads | effects.writes).difference(Resources::A0 | Resources::A1) {
-            let cell = UNITS + resource.bits().trailing_zeros() as usize;
-            if effects.writes.contains(resource) {
-                self.write(cell, node);
-            } else {
-                self.read(cell, node);
+        let mut effects = Effects::of(data, target, rules);
+        // They are registers here.
+        let addresses = Resources::A0 | Resources::A1;
+        effects.reads -= addresses;
+        effects.writes -= addresses;
+        for (resource, is_written) in effects.resources() {
+            match is_written {
+                true => self.write(UNITS + resource, node),
+                false => self.read(UNITS + resource, node),
             }
         }
         let link = match data.link {

@@ -24,6 +24,7 @@ use crate::ir3::{
     ArrayAccess, Block, Category, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile,
     SrcOperand, register_set,
 };
+use crate::maps::map_of;
 use crate::target::{Generation, Target};
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
@@ -41,7 +42,7 @@ impl Delays {
     #[must_use]
     pub fn of(program: &Program, target: &Target) -> Self {
         let behind = behind(program, target);
-        let before = SecondaryMap::with_capacity(program.instrs.len());
+        let before = map_of(program.instrs.len());
         let mut times = Times {
             program,
             delays: Self { before, behind },
@@ -274,8 +275,10 @@ impl<'a> Scoreboard<'a> {
 
     fn raise(&mut self, slot: u16, ready: Ready) {
         let now = &mut self.ready[usize::from(slot)];
+        if *now == Ready::default() {
+            self.touched.push(slot);
+        }
         *now = now.max(ready);
-        self.touched.push(slot);
     }
 
     /// The pending times for the next block, relative to the current cycle.

@@ -24,12 +24,13 @@ use crate::ir3::dominance::{Cfg, EdgeKind};
 use crate::ir3::opcode::Effect;
 use crate::ir3::register_set::RegisterSet;
 use crate::ir3::{Block, Category, Instr, InstrData, InstrFlags, Opcode, PhysReg, Program, RegFile, SrcOperand};
+use crate::maps::map_of;
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
 
 /// Sets `(ss)` and `(sy)` on all instructions, and inserts the nops that carry `(ss)` for others.
 pub fn run(program: &mut Program, target: &Target, preamble: &Preamble) {
-    let mut waits = Waits { program, target, preamble, flags: SecondaryMap::with_capacity(program.instrs.len()) };
+    let mut waits = Waits { program, target, preamble, flags: map_of(program.instrs.len()) };
     solve(&Cfg::new(program, EdgeKind::Physical), &program.layout, &mut waits);
     let flags = waits.flags;
     for position in 0..program.layout.len() {

@@ -7,6 +7,7 @@
 use super::dependencies::{Effects, RESOURCES, Resources, ScheduleRules};
 use crate::ir3::register_set::{RegisterSet, UNITS};
 use crate::ir3::{Instr, InstrData, Program, RepeatLink};
+use crate::maps::map_of;
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
 
@@ -51,7 +52,7 @@ impl Conflicts {
             cells: vec![Cell::default(); CELLS],
             touched: Vec::new(),
             reads: Vec::new(),
-            node_of: SecondaryMap::with_capacity(program.instrs.len()),
+            node_of: map_of(program.instrs.len()),
             nodes: Vec::new(),
             edges: Vec::new(),
             linked: Vec::new(),

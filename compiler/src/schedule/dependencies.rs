@@ -18,6 +18,7 @@ use crate::ir3::opcode::Effect;
 use crate::ir3::{
     AddressSpace, Attrs, Instr, InstrData, Opcode, PhysReg, Place, Program, RegFile, RepeatLink, SrcOperand, Value,
 };
+use crate::maps::map_of;
 use crate::target::Target;
 use bitflags::bitflags;
 use cranelift_entity::SecondaryMap;
@@ -217,14 +218,11 @@ impl<'a> DependencyBuilder<'a> {
     /// Creates a builder for the regions of a program.
     #[must_use]
     pub fn new(program: &Program, target: &'a Target, rules: ScheduleRules) -> Self {
-        let (mut definition, mut node) = (SecondaryMap::new(), SecondaryMap::new());
-        definition.resize(program.values.len());
-        node.resize(program.instrs.len());
         Self {
             target,
             rules,
-            definition,
-            node,
+            definition: map_of(program.values.len()),
+            node: map_of(program.instrs.len()),
             resources: vec![Resource::default(); RESOURCES + program.arrays.len()],
             touched: Vec::new(),
             edges: Vec::new(),

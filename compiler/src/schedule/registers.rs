@@ -6,6 +6,7 @@
 //! This is an estimate, not the allocator's pressure; both orders of a block are measured alike.
 
 use crate::ir3::{Instr, InstrData, Opcode, Program, RegFile, Value};
+use crate::maps::map_of;
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
 
@@ -43,7 +44,7 @@ struct Sources {
 impl Sources {
     fn new(program: &Program) -> Self {
         let mut values = Vec::with_capacity(program.values.len());
-        let mut ranges = SecondaryMap::with_capacity(program.instrs.len());
+        let mut ranges = map_of(program.instrs.len());
         for (_, instr) in program.iter_instrs() {
             let start = values.len();
             let data = &program.instrs[instr];
@@ -86,9 +87,7 @@ pub struct RegisterUse {
 impl RegisterUse {
     /// Creates a counter for a target's registers.
     pub fn new(program: &Program, target: &Target) -> Self {
-        let (mut registers, mut usage) = (SecondaryMap::new(), SecondaryMap::new());
-        registers.resize(program.values.len());
-        usage.resize(program.values.len());
+        let mut registers = map_of(program.values.len());
         for (value, data) in &program.values {
             let class = match data.class.file {
                 RegFile::General => Some(u8::from(data.class.half && !target.merged_regs)),
@@ -101,7 +100,7 @@ impl RegisterUse {
         Self {
             registers,
             sources: Sources::new(program),
-            usage,
+            usage: map_of(program.values.len()),
             touched: Vec::new(),
             used: Units::default(),
             peak: Units::default(),

@@ -5,6 +5,7 @@ use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::reconvergence;
 use crate::ir3::validate::Form;
 use crate::ir3::{Attrs, Block, BlockData, Instr, InstrData, Opcode, RegFile, Src, SrcOperand, Value};
+use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
@@ -352,7 +353,7 @@ struct Positions(SecondaryMap<Instr, Option<(Block, u32)>>);
 impl Positions {
     fn of(checker: &Checker) -> Self {
         let program = checker.program;
-        let mut positions = SecondaryMap::with_capacity(program.instrs.len());
+        let mut positions = map_of(program.instrs.len());
         for &block in &program.layout {
             for (i, &instr) in program.blocks[block].instrs.iter().enumerate() {
                 positions[instr] = Some((block, i as u32));

@@ -194,7 +194,7 @@ impl Checker<'_> {
         };
         let last = terminators.last().map(|instr| instr.opcode);
         let named = || terminators.iter().filter_map(target);
-        // The requirement, and the blocks that it lists.
+        // The requirement, and the blocks that it lists in place of `{}`: most hold, and need no text.
         let mut reached: SmallVec<[Block; 2]> = SmallVec::new();
         let (fits, expected) = if matches!(last, Some(Predt | Predf)) {
             // Lanes become inactive, and no lane jumps.
@@ -207,7 +207,7 @@ impl Checker<'_> {
             }
             // Mesa's legalization retargets branches, and does not update the lists.
             let same = successors.iter().all(|block| reached.contains(block));
-            (same, "the successors to which its branches lead")
+            (same, "the successors to which its branches lead, {}")
         } else {
             match last {
                 Some(End | Chmask | Ret) => (successors.is_empty(), "no successor after the end"),
@@ -219,7 +219,7 @@ impl Checker<'_> {
                 _ if successors.is_empty() => (data.predecessors.is_empty() && next.is_some(), "an end"),
                 _ => {
                     reached.extend(next);
-                    (successors == reached, "the next block, without a jump to another")
+                    (successors == reached, "the next block, {}, without a jump to another")
                 }
             }
         };
@@ -228,8 +228,7 @@ impl Checker<'_> {
                 [] => "none".to_owned(),
                 blocks => blocks.iter().map(|&block| self.name_of(block)).collect::<Vec<_>>().join(" and "),
             };
-            let expected =
-                if reached.is_empty() { expected.to_owned() } else { format!("{expected}, {}", listed(&reached)) };
+            let expected = expected.replace("{}", &listed(&reached));
             let found = format!("{} in the list of successors", listed(&successors));
             self.violation(Rule::Terminator, expected, found);
         }

@@ -22,6 +22,7 @@
 
 use super::dataflow::Worklist;
 use super::{Block, BlockData, Opcode, Program};
+use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
@@ -66,7 +67,7 @@ impl Waiting {
     pub fn without_divergence(program: &Program) -> Self {
         let count = program.layout.len();
         let mut this = Self {
-            position: SecondaryMap::with_capacity(program.blocks.len()),
+            position: map_of(program.blocks.len()),
             sets: vec![SmallVec::new(); count],
             points: vec![false; count],
         };
@@ -199,7 +200,7 @@ pub fn run(program: &mut Program) {
 pub fn infer_uniform(program: &mut Program, is_marked: impl Fn(&Program, Block) -> bool) {
     let mut undecided = Vec::new();
     let positions: SecondaryMap<Block, usize> = {
-        let mut map = SecondaryMap::with_capacity(program.blocks.len());
+        let mut map = map_of(program.blocks.len());
         program.layout.iter().enumerate().for_each(|(position, &block)| map[block] = position);
         map
     };

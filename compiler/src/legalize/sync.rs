@@ -27,6 +27,7 @@ use crate::ir3::opcode::Effect;
 use crate::ir3::reconvergence::{self, Waiting};
 use crate::ir3::register_set::RegisterSet;
 use crate::ir3::{Block, Category, Instr, InstrData, InstrFlags, Opcode, PhysReg, Program, RegFile, SrcOperand};
+use crate::maps::map_of;
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
 
@@ -37,7 +38,7 @@ pub fn run(program: &mut Program, target: &Target, preamble: &Preamble) {
         program,
         target,
         preamble,
-        flags: SecondaryMap::with_capacity(program.instrs.len()),
+        flags: map_of(program.instrs.len()),
         waiting,
         after_kills: SecondaryMap::new(),
         grows: true,
@@ -179,7 +180,9 @@ impl Analysis<Block> for Waits<'_> {
 
     fn transfer(&mut self, block: Block, entry: &Pending) -> Pending {
         let mut pending = entry.clone();
-        pending.add_from(&self.after_kills[block], false);
+        if self.waiting.is_some() {
+            pending.add_from(&self.after_kills[block], false);
+        }
         let early = self.preamble.is_early(block);
         for &instr in &self.program.blocks[block].instrs {
             let data = &self.program.instrs[instr];

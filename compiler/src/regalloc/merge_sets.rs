@@ -23,6 +23,7 @@
 
 use super::liveness::{Liveness, Segment};
 use crate::ir3::{Attrs, InstrData, Opcode, OperandFlags, Program, RegFile, RepeatLink, Value};
+use crate::maps::map_of;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use smallvec::SmallVec;
 
@@ -80,12 +81,11 @@ impl MergeSets {
     /// Computes the merge sets of a program in conventional SSA. Each value of `apart` is alone in its set.
     pub fn new(program: &Program, liveness: &Liveness, apart: &[Value]) -> Self {
         let mut this = Self {
-            placed: SecondaryMap::with_capacity(program.values.len()),
+            placed: map_of(program.values.len()),
             sets: Vec::with_capacity(program.values.len()),
-            components: SecondaryMap::with_capacity(program.values.len()),
+            components: map_of(program.values.len()),
             origins: Vec::new(),
         };
-        this.placed.resize(program.values.len());
         this.find_origins(program, liveness);
         let mut merging = Merging {
             program,
@@ -139,7 +139,6 @@ impl MergeSets {
 
     /// In numbering order, definitions precede their uses.
     fn find_origins(&mut self, program: &Program, liveness: &Liveness) {
-        self.components.resize(program.values.len());
         let mut total = 0u32;
         for (value, data) in program.values.iter() {
             self.components[value] = total;

@@ -16,8 +16,8 @@
 use crate::ir3::dominance::{EdgeKind, postorder};
 use crate::ir3::workload;
 use crate::ir3::{Block, Instr, Program};
+use crate::maps::map_of;
 use crate::target::{RegisterFiles, Target};
-use cranelift_entity::SecondaryMap;
 pub use limit::RegisterLimit;
 use pressure::{Analysis, Pressure};
 
@@ -210,7 +210,7 @@ pub fn target_size(program: &Program, pressure: &Pressure, target: &Target, limi
 /// holds for all code from selection. Each block is then after its dominator too: that dominates the predecessor, or is
 /// it, and so is before the block by induction.
 fn order(program: &Program) -> Vec<Block> {
-    let mut seen = SecondaryMap::<Block, bool>::with_capacity(program.blocks.len());
+    let mut seen = map_of::<Block, bool>(program.blocks.len());
     let fits = program.layout.iter().all(|&block| {
         let fits = block == program.entry() || program.blocks[block].predecessors.iter().any(|&pred| seen[pred]);
         seen[block] = true;

@@ -26,6 +26,7 @@ use crate::ir3::liveness::LiveSets;
 use crate::ir3::{Block, Instr, InstrData, Opcode, Place, Program, RegFile, Value, workload};
 use crate::target::occupancy::Workload;
 use crate::target::{RegisterFiles, Target};
+use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -57,7 +58,7 @@ fn has_registers(data: &InstrData) -> bool {
 /// Schedules each block, for register files of the given size.
 pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: ScheduleRules) {
     let live = live_out(program);
-    let mut registers = RegisterUse::new(target);
+    let mut registers = RegisterUse::new(program, target);
     let peaks: Vec<Units> =
         program.layout.iter().map(|&block| peak(program, block, live.live_out(block), &mut registers)).collect();
     let most = peaks.iter().fold(Units::default(), |most, peak| std::array::from_fn(|i| most[i].max(peak[i])));
@@ -70,13 +71,13 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
     let work = workload(program);
     let limits = limits(&work, target, need, files);
     let mut scheduler = Scheduler {
-        target,
         predicates: rules.registers,
         limit: need,
         is_tight: false,
         registers,
         builder: DependencyBuilder::new(program, target, rules),
         graph: DependencyGraph::default(),
+        facts: Facts::of_all(program, target),
         nodes: Vec::new(),
         ready: BinaryHeap::new(),
         window: Vec::new(),
@@ -162,7 +163,7 @@ fn peak(program: &Program, block: Block, live_out: &[Value], registers: &mut Reg
     let list = &program.blocks[block].instrs;
     registers.begin(program, list, live_out);
     for &instr in list.iter().filter(|&&instr| program.instrs[instr].opcode != Opcode::Phi) {
-        registers.issue(program, &program.instrs[instr]);
+        registers.issue(program, instr);
     }
     registers.peak
 }
@@ -178,8 +179,49 @@ struct Node {
     time: u32,
 }
 
+/// The properties of an instruction that do not depend on the order.
+#[derive(Clone, Copy, Debug)]
+struct Facts {
+    /// How users wait for its result.
+    sync: Sync,
+    /// The issue slots.
+    slots: u32,
+    is_meta: bool,
+    /// True if it is next as soon as it is ready.
+    is_first: bool,
+    writes_predicate: bool,
+}
+
+impl Facts {
+    fn of_all(program: &Program, target: &Target) -> SecondaryMap<Instr, Facts> {
+        let nothing = Self { sync: Sync::Distance, slots: 0, is_meta: false, is_first: false, writes_predicate: false };
+        let mut facts = SecondaryMap::with_default(nothing);
+        facts.resize(program.instrs.len());
+        for (_, instr) in program.iter_instrs() {
+            let data = &program.instrs[instr];
+            facts[instr] = Self {
+                sync: sync(data, target),
+                slots: issue_slots(data, target),
+                is_meta: data.opcode.is_meta(),
+                // A prefetch has written its register when the first instruction is issued, so that nothing goes before it.
+                is_first: data.opcode == Opcode::Split || data.opcode.is_prefetched(),
+                writes_predicate: data.dsts.iter().any(|dst| dst.class.file == RegFile::Predicate),
+            };
+        }
+        facts
+    }
+}
+
+/// A ready instruction that is compared.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    node: u32,
+    facts: Facts,
+    /// The current change in register use if it is next.
+    effect: Effect,
+}
+
 struct Scheduler<'a> {
-    target: &'a Target,
     /// The number of predicate registers.
     predicates: u32,
     limit: Units,
@@ -188,10 +230,11 @@ struct Scheduler<'a> {
     registers: RegisterUse,
     builder: DependencyBuilder<'a>,
     graph: DependencyGraph,
+    facts: SecondaryMap<Instr, Facts>,
     nodes: Vec<Node>,
     /// The ready instructions, first in the code first, and those of them that are compared.
     ready: BinaryHeap<Reverse<u32>>,
-    window: Vec<u32>,
+    window: Vec<Candidate>,
     /// Issued slots, including nops.
     slot: u32,
     /// The same plus other waiting times.
@@ -215,7 +258,7 @@ impl Scheduler<'_> {
         for (&block, &peak) in program.layout.iter().zip(peaks) {
             let verdict = self.block(program, block, live.live_out(block), peak);
             let list = &program.blocks[block].instrs;
-            all += list.iter().map(|&instr| issue_slots(&program.instrs[instr], self.target)).sum::<u32>();
+            all += list.iter().map(|&instr| self.facts[instr].slots).sum::<u32>();
             match verdict {
                 Verdict::Keep => all += self.nops[1],
                 Verdict::Replace => {
@@ -246,11 +289,10 @@ impl Scheduler<'_> {
             rest = &rest[stretch..];
             let fences = rest.iter().position(|instr| !is_fence(instr)).unwrap_or(rest.len());
             for &instr in &rest[..fences] {
-                let data = &program.instrs[instr];
-                if data.opcode != Opcode::Phi {
-                    self.registers.issue(program, data);
+                if program.instrs[instr].opcode != Opcode::Phi {
+                    self.registers.issue(program, instr);
                 }
-                self.slot += issue_slots(data, self.target);
+                self.slot += self.facts[instr].slots;
                 self.out.push(instr);
             }
             rest = &rest[fences..];
@@ -269,7 +311,7 @@ impl Scheduler<'_> {
     /// Appends a region without fences.
     fn stretch(&mut self, program: &Program, stretch: &[Instr], rest: &[Instr]) {
         self.builder.build(program, stretch, rest, &mut self.graph);
-        self.nops[1] += self.nops_as_it_stands(program, stretch);
+        self.nops[1] += self.nops_as_it_stands(stretch);
         self.restart();
         if self.is_tight {
             self.find_first_uses(program, stretch);
@@ -278,12 +320,19 @@ impl Scheduler<'_> {
         loop {
             while self.window.len() < WINDOW {
                 let Some(Reverse(node)) = self.ready.pop() else { break };
-                self.window.push(node);
+                let instr = stretch[node as usize];
+                let (facts, effect) = (self.facts[instr], self.registers.effect(program, instr));
+                self.window.push(Candidate { node, facts, effect });
             }
-            let keys = self.window.iter().enumerate().map(|(at, &node)| (self.key(program, stretch, node), at));
+            let waited = [0, 1].map(|which| self.waited(which));
+            let keys = self.window.iter().enumerate().map(|(at, candidate)| (self.key(candidate, waited), at));
             let Some((_, at)) = keys.min() else { break };
-            let node = self.window.swap_remove(at);
-            self.issue(program, stretch, node);
+            let Candidate { node, .. } = self.window.swap_remove(at);
+            if self.issue(program, stretch, node) {
+                for candidate in &mut self.window {
+                    candidate.effect = self.registers.effect(program, stretch[candidate.node as usize]);
+                }
+            }
         }
         self.nops[0] += self.nops_behind();
     }
@@ -310,15 +359,15 @@ impl Scheduler<'_> {
     }
 
     /// The nops of a region in code order. The region is unissued afterwards.
-    fn nops_as_it_stands(&mut self, program: &Program, stretch: &[Instr]) -> u32 {
+    fn nops_as_it_stands(&mut self, stretch: &[Instr]) -> u32 {
         self.restart();
         let (start, mut nops) = (self.slot, 0);
         for (node, &instr) in stretch.iter().enumerate() {
-            let data = &program.instrs[instr];
+            let Facts { is_meta, slots, .. } = self.facts[instr];
             let mut slot = self.nodes[node].slot.max(self.slot);
-            if !data.opcode.is_meta() {
+            if !is_meta {
                 nops += slot - self.slot;
-                slot += issue_slots(data, self.target);
+                slot += slots;
                 self.slot = slot;
             }
             self.nodes[node].slot = slot;
@@ -338,26 +387,22 @@ impl Scheduler<'_> {
         waits.map(|ready| ready.saturating_sub(self.slot)).max().unwrap_or(0)
     }
 
-    /// The priority; the least is next.
-    fn key(&self, program: &Program, stretch: &[Instr], node: u32) -> Key {
-        let instr = stretch[node as usize];
-        let data = &program.instrs[instr];
-        // A prefetch has written its register when the first instruction is issued, so that nothing goes before it.
-        if data.opcode == Opcode::Split || data.opcode.is_prefetched() {
+    /// The priority, with so many outstanding results; the least is next.
+    fn key(&self, candidate: &Candidate, waited: [usize; 2]) -> Key {
+        let &Candidate { node, facts, effect: Effect { change, most } } = candidate;
+        if facts.is_first {
             return Key { position: node, ..Key::default() };
         }
-        let Effect { change, most } = self.registers.effect(program, data);
         let grows = (0..3).any(|i| most[i] > 0 && self.registers.used[i] as i32 + most[i] > at_ease(self.limit[i]));
         let sum = change[0] + change[1] + change[2];
         let waits = &self.nodes[node as usize];
-        let waited = match sync(data, self.target) {
+        let waited = match facts.sync {
             Sync::Distance => 0,
-            Sync::Ss => self.waited(0),
-            Sync::Sy => self.waited(1),
+            Sync::Ss => waited[0],
+            Sync::Sy => waited[1],
         };
-        let crowded = data.dsts.iter().any(|dst| dst.class.file == RegFile::Predicate)
-            && self.registers.predicates >= self.predicates;
-        let wait = if data.opcode.is_meta() {
+        let crowded = facts.writes_predicate && self.registers.predicates >= self.predicates;
+        let wait = if facts.is_meta {
             0
         } else {
             waits.slot.saturating_sub(self.slot).max(waits.time.saturating_sub(self.time))
@@ -379,11 +424,12 @@ impl Scheduler<'_> {
         self.outstanding[which].iter().filter(|&&time| time > self.time).count()
     }
 
-    fn issue(&mut self, program: &Program, stretch: &[Instr], node: u32) {
+    /// Issues an instruction; returns true if the effect of another on register use may change.
+    fn issue(&mut self, program: &Program, stretch: &[Instr], node: u32) -> bool {
         let instr = stretch[node as usize];
-        let data = &program.instrs[instr];
+        let facts = self.facts[instr];
         let Node { slot, time, .. } = self.nodes[node as usize];
-        let (slot, time) = if data.opcode.is_meta() {
+        let (slot, time) = if facts.is_meta {
             // It takes no time, and its users wait for it as long as it would have to wait itself.
             (slot.max(self.slot), time.max(self.time))
         } else {
@@ -391,12 +437,11 @@ impl Scheduler<'_> {
             self.nops[0] += nops;
             self.slot += nops;
             self.time = time.max(self.time + nops);
-            let slots = issue_slots(data, self.target);
-            self.slot += slots;
-            self.time += slots;
+            self.slot += facts.slots;
+            self.time += facts.slots;
             (self.slot, self.time)
         };
-        self.registers.issue(program, data);
+        let has_last_use = self.registers.issue(program, instr);
         self.nodes[node as usize].slot = slot;
         let mut longest = 0;
         for edge in self.graph.successors(node as usize) {
@@ -409,7 +454,7 @@ impl Scheduler<'_> {
                 self.ready.push(Reverse(edge.to));
             }
         }
-        let which = match sync(data, self.target) {
+        let which = match facts.sync {
             Sync::Distance => None,
             Sync::Ss => Some(0),
             Sync::Sy => Some(1),
@@ -425,6 +470,7 @@ impl Scheduler<'_> {
             }
         }
         self.out.push(instr);
+        has_last_use
     }
 }
 

@@ -24,6 +24,7 @@ use crate::ir3::{
     Array, ArrayAccess, Block, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, Src,
     SrcOperand, Value, WriteMask,
 };
+use crate::maps::map_of;
 use crate::target::RegisterFiles;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
@@ -166,9 +167,6 @@ impl<'a> Assigner<'a> {
             map.resize(values);
             map
         };
-        let (mut index, mut phi_of) = (SecondaryMap::new(), SecondaryMap::new());
-        index.resize(values);
-        phi_of.resize(values);
         let mut this = Self {
             merged,
             reach: [full, half, limits.shared, limits.shared_half].map(|units| units.min(UNITS as u32) as u16),
@@ -187,16 +185,16 @@ impl<'a> Assigner<'a> {
             results: [UnitSet::default(); 3],
             moved: Vec::new(),
             moves: Vec::new(),
-            visited: SecondaryMap::with_capacity(program.blocks.len()),
+            visited: map_of(program.blocks.len()),
             last_block: None,
             exits: Vec::with_capacity(values),
-            exit_of: SecondaryMap::with_capacity(program.blocks.len()),
+            exit_of: map_of(program.blocks.len()),
             starts: Vec::with_capacity(values),
-            start_of: SecondaryMap::with_capacity(program.blocks.len()),
-            phi_of,
+            start_of: map_of(program.blocks.len()),
+            phi_of: map_of(values),
             phi_place: map(NOWHERE),
-            last: SecondaryMap::with_capacity(program.blocks.len()),
-            index,
+            last: map_of(program.blocks.len()),
+            index: map_of(values),
             indexed: None,
             out: Vec::new(),
             program,

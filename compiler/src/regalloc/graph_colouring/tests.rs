@@ -26,7 +26,7 @@ fn vectors(units: u16) -> (Classes, Vec<Class>) {
 }
 
 /// A random graph over these classes, with `percent` of all edges, some of them between parts, and some given registers.
-fn random_graph(random: &mut Random, classes: &Classes, list: &[Class], nodes: u32, percent: u32) -> Graph {
+fn random_graph(random: &mut Random, list: &[Class], nodes: u32, percent: u32) -> Graph {
     let mut builder = GraphBuilder::default();
     let nodes: Vec<Node> =
         (0..nodes).map(|_| builder.add_node(list[random.below(list.len() as u32) as usize])).collect();
@@ -45,7 +45,6 @@ fn random_graph(random: &mut Random, classes: &Classes, list: &[Class], nodes: u
             builder.add_overlap(a, own, b, other);
         }
     }
-    let _ = classes;
     builder.finish()
 }
 
@@ -114,7 +113,7 @@ fn colourings_of_random_graphs_are_right() {
         let (classes, list) = vectors([8, 12, 24, 48][round % 4]);
         let count = 3 + random.below(28);
         let percent = 10 + random.below(70);
-        let graph = random_graph(&mut random, &classes, &list, count, percent);
+        let graph = random_graph(&mut random, &list, count, percent);
         for rotation in Rotation::ALL {
             let (stack, result) = colour(&graph, &classes, rotation);
             outcomes[2] += usize::from(stack.optimistic_start.is_some());
@@ -177,7 +176,7 @@ fn what_the_rules_colour() {
     for _ in 0..60_000 {
         let (classes, list) = vectors(8);
         let count = 4 + random.below(4);
-        let graph = random_graph(&mut random, &classes, &list, count, 70);
+        let graph = random_graph(&mut random, &list, count, 70);
         let is_coloured = |rotation| colour(&graph, &classes, rotation).1.is_ok();
         let document = is_coloured(Rotation::Document);
         assert_eq!(document, is_coloured(Rotation::Landed));

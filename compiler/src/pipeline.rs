@@ -8,7 +8,8 @@ mod own_pass;
 #[cfg(test)]
 mod probe;
 
-pub use crate::regalloc::RegisterLimit;
+pub use crate::regalloc::graph_colouring::Rotation;
+pub use crate::regalloc::{Allocator, RegisterLimit};
 use crate::select::SelectError;
 use crate::target::Target;
 use crate::{encode, ir3, legalize, lower_samgq, lower_subgroups, nir, nir_passes, opt, regalloc, repeat, schedule};
@@ -333,14 +334,21 @@ stages! {
         /// Values that find no register are spilled and reloaded.
         Spill = "spill", Always, Moves, [], Functions::Ir3 {
             is_needed: |program, context| {
-                Ok(regalloc::spill::is_needed(program, context.target, context.options.registers)?)
+                let options = context.options;
+                Ok(options.allocator.is_spilling_needed(program, context.target, options.registers)?)
             },
-            run: |program, context| Ok(regalloc::spill::run(program, context.target, context.options.registers)?),
+            run: |program, context| {
+                let options = context.options;
+                Ok(options.allocator.spill(program, context.target, options.registers)?)
+            },
         };
         /// Physical registers; phis become parallel copies.
         RegisterAllocation = "register-allocation", Always, Moves, [], Functions::Ir3 {
             is_needed: |_, _| Ok(true),
-            run: |program, context| Ok(regalloc::run_limited(program, context.target, context.options.registers)?),
+            run: |program, context| {
+                let options = context.options;
+                Ok(options.allocator.run(program, context.target, options.registers)?)
+            },
         };
         /// Spills and reloads become accesses to scratch memory.
         LowerSpills = "lower-spills", Always, Moves, [], Functions::Ir3 {
@@ -523,13 +531,21 @@ pub struct Options {
     pub last: Stage,
     /// The limit on the number of registers.
     pub registers: RegisterLimit,
+    /// The allocator of general registers.
+    pub allocator: Allocator,
     /// The pass of the caller that runs as [`Stage::OwnPass`].
     pub own_pass: Option<OwnPass>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { features: Features::all(), last: Stage::LAST, registers: RegisterLimit::Target, own_pass: None }
+        Self {
+            features: Features::all(),
+            last: Stage::LAST,
+            registers: RegisterLimit::Target,
+            allocator: Allocator::Ssa,
+            own_pass: None,
+        }
     }
 }
 
@@ -609,7 +625,10 @@ impl CompileError {
                 regalloc::Error::NeedsSpilling { file: "full" | "half", .. } if stage == Stage::RegisterAllocation => {
                     ErrorKind::Internal
                 }
+                // What the stage before has coloured.
+                regalloc::Error::Uncoloured { .. } if stage == Stage::RegisterAllocation => ErrorKind::Internal,
                 regalloc::Error::NeedsSpilling { .. }
+                | regalloc::Error::Uncoloured { .. }
                 | regalloc::Error::NoPrivateMemory { .. }
                 | regalloc::Error::Instruction { .. } => ErrorKind::NeedsSpilling,
                 regalloc::Error::Unsupported { .. } => ErrorKind::Unsupported,

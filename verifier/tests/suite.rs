@@ -15,6 +15,7 @@ mod final_programs;
 mod fuzz_targets;
 mod generate;
 mod given_registers;
+mod graph_colouring;
 mod hazards;
 mod json;
 mod kill;

@@ -8,25 +8,30 @@
 //! 3. `cssa`: makes a phi and its sources fit for one variable;
 //! 4. `liveness`: where each value is live; [`merge_sets`]: which values are pieces of which;
 //! 5. [`pressure`]: the number of registers needed, computed before any is assigned;
-//! 6. `assign`: general and shared registers in one pass over the blocks, which never needs more than that.
+//! 6. `assign`: general and shared registers in one pass over the blocks, which never needs more than that. With another
+//!    [`Allocator`], [`graph_colouring`] chooses the registers, and the pass assigns them.
 //!
 //! [`lower_copies`] is a separate stage: it turns the parallel copies, collects and splits into machine instructions
 //! with `parallel_copy`.
 
 use crate::ir3::dominance::{EdgeKind, postorder};
 use crate::ir3::workload;
-use crate::ir3::{Block, Instr, Program};
+use crate::ir3::{Block, Instr, Program, Value};
 use crate::maps::map_of;
 use crate::target::{RegisterFiles, Target};
+pub use allocator::Allocator;
+use cranelift_entity::SecondaryMap;
 pub use limit::RegisterLimit;
 use pressure::{Analysis, Pressure};
 
 mod addresses;
+mod allocator;
 mod assign;
 mod cssa;
 mod file;
 pub mod forest;
 mod given;
+pub mod graph_colouring;
 mod inputs;
 mod limit;
 pub mod liveness;
@@ -77,6 +82,16 @@ pub enum Error {
         opcode: &'static str,
         /// Registers that it needs.
         needed: u32,
+        /// Available registers.
+        available: u32,
+        /// The register file.
+        file: &'static str,
+    },
+    /// Graph colouring found no register for a value.
+    #[error("{value} finds no register: {available} {file} registers cannot colour the program")]
+    Uncoloured {
+        /// The value, or one of those that are coalesced with it.
+        value: Value,
         /// Available registers.
         available: u32,
         /// The register file.
@@ -172,12 +187,17 @@ fn files(pressure: &Pressure, target: &Target, limit: RegisterLimit) -> Register
     files
 }
 
-/// The registers that a limit allows for a program before register assignment.
+/// The registers that a limit allows for a program before register assignment by an allocator. Colouring takes more than the minimum, as many as it needs.
 ///
 /// # Errors
 /// If the program cannot be analysed.
-pub fn files_within(program: &Program, target: &Target, limit: RegisterLimit) -> Result<RegisterFiles, Error> {
-    if !matches!(limit, RegisterLimit::Minimum(_)) {
+pub fn files_within(
+    program: &Program,
+    target: &Target,
+    limit: RegisterLimit,
+    allocator: Allocator,
+) -> Result<RegisterFiles, Error> {
+    if !matches!(limit, RegisterLimit::Minimum(_)) || allocator != Allocator::Ssa {
         return Ok(limit.files(target));
     }
     Ok(files(&spill::pressure(program, target)?, target, limit))

@@ -51,7 +51,7 @@ pub struct Plan {
 }
 
 /// The values that can be rematerialised at any point, at the cost of a reload.
-fn rematerializable(program: &Program) -> SecondaryMap<Value, bool> {
+pub fn rematerializable(program: &Program) -> SecondaryMap<Value, bool> {
     // If the program writes the constant file, a constant may change.
     let consts_change = program.iter_instrs().any(|(_, instr)| program.instrs[instr].opcode.writes_consts());
     let mut table = map_of(program.values.len());

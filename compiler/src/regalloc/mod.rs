@@ -20,7 +20,6 @@ use crate::ir3::{Block, Instr, Program, Value};
 use crate::maps::map_of;
 use crate::target::{RegisterFiles, Target};
 pub use allocator::Allocator;
-use cranelift_entity::SecondaryMap;
 pub use limit::RegisterLimit;
 use pressure::{Analysis, Pressure};
 

@@ -9,11 +9,13 @@ use crate::programs::mesa::input::{InputError, Source};
 use crate::programs::mesa::log::{Log, Section, SectionKind};
 use crate::programs::mesa::native::{Native, NativeInput};
 use ir3_compiler::ir3::{
-    self, AddressSpace, Attrs, ConstLayout, DriverParam, Dst, InputKind, InstrFlags, Opcode, Output, PhysReg, Place, ShaderStage,
-    Src, SrcOperand, SystemValue, Type, WriteMask,
+    self, AddressSpace, Attrs, ConstLayout, DriverParam, Dst, InputKind, InstrFlags, Opcode, Output, PhysReg, Place,
+    ShaderStage, Src, SrcOperand, SystemValue, Type, WriteMask,
 };
 use ir3_compiler::machine::{Code, EntryRegister, Interface, OutputRegister};
-use ir3_compiler::nir::{BaseType, ImageDim, Index, InstrData, Intrinsic, IntrinsicOp, Shader, Stage, TexOp, TexSrcKind};
+use ir3_compiler::nir::{
+    BaseType, ImageDim, Index, InstrData, Intrinsic, IntrinsicOp, Shader, Stage, TexOp, TexSrcKind,
+};
 use ir3_compiler::target::Target;
 use std::path::Path;
 
@@ -61,6 +63,9 @@ pub fn native(path: &Path, gpu: Option<Target>) -> Result<NativeProgram, NativeE
     let source = source.ok_or_else(|| refused(format!("no nir of the stage {}", native.stage)))?;
     let mut shader = read_nir(&path, &source.text, source.first_line - 1)?;
     number_varyings(&mut shader, &native.inputs);
+    if target.generation.number() < 6 {
+        center_varyings(&mut shader, &native.inputs);
+    }
     let text = legalized(&log, &native.stage).map_err(refused)?;
     let code = code(&native, &shader, text.as_ref(), &target).map_err(refused)?;
     Ok(NativeProgram { name: path.display().to_string(), shader, code, target })
@@ -143,6 +148,7 @@ fn code(native: &Native, shader: &Shader, text: Option<&Code>, target: &Target) 
     let memory = UsedMemory::of(shader);
     for instr in code.instrs.values_mut() {
         memory.complete(&mut instr.data, target);
+        number_image(&mut instr.data, shader.info.num_ssbos)?;
     }
     for prefetch in &mut code.interface.prefetches {
         complete_prefetch(prefetch, shader)?;
@@ -235,6 +241,19 @@ impl UsedMemory {
             _ => {}
         }
     }
+}
+
+/// Images are resources after the buffers before a6xx (`ir3_image_to_ibo`): gives an access the number that nir has.
+fn number_image(data: &mut ir3::InstrData, buffers: u32) -> Result<(), String> {
+    let is_image = |memory: &ir3::MemoryAttrs| memory.old_layout && memory.space == Some(AddressSpace::Image);
+    if !data.memory().is_some_and(is_image) {
+        return Ok(());
+    }
+    match data.srcs.first_mut().map(|src| &mut src.operand) {
+        Some(SrcOperand::Immediate(number)) if *number >= buffers => *number -= buffers,
+        _ => return Err(format!("`{}`: an image at no number after the {buffers} buffers", data.opcode)),
+    }
+    Ok(())
 }
 
 /// The descriptor that a value names, if it is a constant.
@@ -365,6 +384,22 @@ fn number_varyings(shader: &mut Shader, inputs: &[NativeInput]) {
             let number = first + u32::from(intrinsic.indices.component());
             intrinsic.indices.set(Index::Base((number / 4) as i32));
             intrinsic.indices.set(Index::Component((number % 4) as u8));
+        }
+    }
+}
+
+/// Before a6xx a variant for one sample a pixel interpolates at its centre, wherever the nir asks for the centroid or the
+/// sample, which are the same place then (`emit_intrinsic_barycentric`). Such a variant has neither as an input.
+fn center_varyings(shader: &mut Shader, inputs: &[NativeInput]) {
+    let is_elsewhere = |input: &NativeInput| input.location.contains("CENTROID") || input.location.ends_with("_SAMPLE");
+    if inputs.iter().any(is_elsewhere) {
+        return;
+    }
+    for data in shader.entry.instrs.values_mut() {
+        if let InstrData::Intrinsic(intrinsic) = data
+            && matches!(intrinsic.op, IntrinsicOp::LoadBarycentricCentroid | IntrinsicOp::LoadBarycentricSample)
+        {
+            intrinsic.op = IntrinsicOp::LoadBarycentricPixel;
         }
     }
 }

@@ -58,8 +58,7 @@ impl Finding {
 
 /// The number of environments that are tried for one in which nir ends and something is observable.
 const RETRIES: usize = 48;
-/// The number of further environments in which all words that nothing names are 0: a loop may wait for one. In half of them
-/// there is one lane, as lanes of one wave may wait for each other.
+/// The number of further environments in which all words that nothing names are 0: a loop may wait for one.
 const CLEARED: usize = 4;
 /// The fuel of the retries: loops whose bounds are random are long.
 const LONG: u64 = 1 << 21;
@@ -87,11 +86,7 @@ pub fn run(program: &NativeProgram, runs: u32) -> Finding {
                 let env = env(number);
                 if number < 8 { Env { fuel: Some(LONG), ..env } } else { env }
             });
-            let mut others = random.chain((0..CLEARED).map(|number| Env {
-                fill: Some(0),
-                lanes: (number % 2 == 1).then_some(1),
-                ..env(number)
-            }));
+            let mut others = random.chain((0..CLEARED).map(|number| Env { fill: Some(0), ..env(number) }));
             let found = others.find(|env| is_observed(&before, std::slice::from_ref(env), target) == Ok(true));
             // Nothing else is compared: a run that does not end would make the whole comparison one.
             envs = found.map_or(envs, |env| vec![env]);

@@ -63,9 +63,6 @@ pub fn native(path: &Path, gpu: Option<Target>) -> Result<NativeProgram, NativeE
     let source = source.ok_or_else(|| refused(format!("no nir of the stage {}", native.stage)))?;
     let mut shader = read_nir(&path, &source.text, source.first_line - 1)?;
     number_varyings(&mut shader, &native.inputs);
-    if target.generation.number() < 6 {
-        center_varyings(&mut shader, &native.inputs);
-    }
     let text = legalized(&log, &native.stage).map_err(refused)?;
     let code = code(&native, &shader, text.as_ref(), &target).map_err(refused)?;
     Ok(NativeProgram { name: path.display().to_string(), shader, code, target })
@@ -148,7 +145,6 @@ fn code(native: &Native, shader: &Shader, text: Option<&Code>, target: &Target) 
     let memory = UsedMemory::of(shader);
     for instr in code.instrs.values_mut() {
         memory.complete(&mut instr.data, target);
-        number_image(&mut instr.data, shader.info.num_ssbos)?;
     }
     for prefetch in &mut code.interface.prefetches {
         complete_prefetch(prefetch, shader)?;
@@ -241,19 +237,6 @@ impl UsedMemory {
             _ => {}
         }
     }
-}
-
-/// Images are resources after the buffers before a6xx (`ir3_image_to_ibo`): gives an access the number that nir has.
-fn number_image(data: &mut ir3::InstrData, buffers: u32) -> Result<(), String> {
-    let is_image = |memory: &ir3::MemoryAttrs| memory.old_layout && memory.space == Some(AddressSpace::Image);
-    if !data.memory().is_some_and(is_image) {
-        return Ok(());
-    }
-    match data.srcs.first_mut().map(|src| &mut src.operand) {
-        Some(SrcOperand::Immediate(number)) if *number >= buffers => *number -= buffers,
-        _ => return Err(format!("`{}`: an image at no number after the {buffers} buffers", data.opcode)),
-    }
-    Ok(())
 }
 
 /// The descriptor that a value names, if it is a constant.
@@ -384,22 +367,6 @@ fn number_varyings(shader: &mut Shader, inputs: &[NativeInput]) {
             let number = first + u32::from(intrinsic.indices.component());
             intrinsic.indices.set(Index::Base((number / 4) as i32));
             intrinsic.indices.set(Index::Component((number % 4) as u8));
-        }
-    }
-}
-
-/// Before a6xx a variant for one sample a pixel interpolates at its centre, wherever the nir asks for the centroid or the
-/// sample, which are the same place then (`emit_intrinsic_barycentric`). Such a variant has neither as an input.
-fn center_varyings(shader: &mut Shader, inputs: &[NativeInput]) {
-    let is_elsewhere = |input: &NativeInput| input.location.contains("CENTROID") || input.location.ends_with("_SAMPLE");
-    if inputs.iter().any(is_elsewhere) {
-        return;
-    }
-    for data in shader.entry.instrs.values_mut() {
-        if let InstrData::Intrinsic(intrinsic) = data
-            && matches!(intrinsic.op, IntrinsicOp::LoadBarycentricCentroid | IntrinsicOp::LoadBarycentricSample)
-        {
-            intrinsic.op = IntrinsicOp::LoadBarycentricPixel;
         }
     }
 }

@@ -3,7 +3,6 @@
 use super::*;
 use crate::semantics::interp::Outcome;
 use crate::semantics::machine::program_of_blocks;
-use ir3_compiler::machine::Interface;
 
 fn code(blocks: &[(&[&str], &str)]) -> Code {
     Code::from_program(&program_of_blocks(blocks)).unwrap()
@@ -209,24 +208,4 @@ fn code_that_is_left_is_undefined() {
     code.instrs[ir3_compiler::machine::Ip::from_u32(1)].data.opcode = Opcode::Nop;
     code.instrs[ir3_compiler::machine::Ip::from_u32(1)].data.attrs = ir3_compiler::ir3::Attrs::None;
     assert!(matches!(run(&code).end, End::Undefined { reason: UndefinedReason::LeavesCode, .. }));
-}
-
-/// In an early preamble of a7xx `a1.x` is waited for with `(ss)`, and with no number of slots.
-#[test]
-fn an_address_of_an_early_preamble_waits_for_its_flag() {
-    // shps, getone, mova1 a1.x, 0, the wait, ldc.8.k c[a1.x], 0, 0, (sy)(ss)shpe, (jp)nop, end.
-    let end = |wait: u64| {
-        let preamble = [0x0382_0000_0000_0006, 0x0282_0000_0000_0005, 0x2048_88f5_0000_0000, wait];
-        let rest = [0xc036_0007_00c7_8000, 0x1402_1000_0000_0000, 0x0800_0000_0000_0000, 0x0300_0000_0000_0000];
-        let words: Vec<u64> = preamble.into_iter().chain(rest).collect();
-        let target = Target::by_name("a750").unwrap();
-        let code = Code::decode(target.generation, &words, Interface::default()).unwrap();
-        let machine = Machine::new(&code, &target, Start::Arbitrary(3)).unwrap().with_hazards(Hazards::End);
-        machine.run(&Env::from_seed(1), Completion::Latest, 1000, &mut Scratch::new()).end
-    };
-    let (flag, slots) = (0x0000_1000_0000_0000, 0x0000_0500_0000_0000);
-    assert_eq!(end(flag), End::Finished);
-    for wait in [0, slots] {
-        assert!(matches!(end(wait), End::Undefined { reason: UndefinedReason::ReadBeforeResult, .. }));
-    }
 }

@@ -9,11 +9,13 @@ use crate::programs::mesa::input::{InputError, Source};
 use crate::programs::mesa::log::{Log, Section, SectionKind};
 use crate::programs::mesa::native::{Native, NativeInput};
 use ir3_compiler::ir3::{
-    self, AddressSpace, Attrs, ConstLayout, DriverParam, Dst, InputKind, InstrFlags, Opcode, Output, PhysReg, Place, ShaderStage,
-    Src, SrcOperand, SystemValue, Type, WriteMask,
+    self, AddressSpace, Attrs, ConstLayout, DriverParam, Dst, InputKind, InstrFlags, Opcode, Output, PhysReg, Place,
+    ShaderStage, Src, SrcOperand, SystemValue, Type, WriteMask,
 };
 use ir3_compiler::machine::{Code, EntryRegister, Interface, OutputRegister};
-use ir3_compiler::nir::{BaseType, ImageDim, Index, InstrData, Intrinsic, IntrinsicOp, Shader, Stage, TexOp, TexSrcKind};
+use ir3_compiler::nir::{
+    BaseType, ImageDim, Index, InstrData, Intrinsic, IntrinsicOp, Shader, Stage, TexOp, TexSrcKind,
+};
 use ir3_compiler::target::Target;
 use std::path::Path;
 

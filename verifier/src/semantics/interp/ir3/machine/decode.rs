@@ -7,9 +7,7 @@ use crate::semantics::environment::exchange::exchange;
 use crate::semantics::interp::Unsupported;
 use crate::semantics::machine::steps::Steps;
 use cranelift_entity::EntityRef;
-use ir3_compiler::ir3::{
-    Attrs, Block, BlockData, Instr, InstrData, InstrFlags, Opcode, Output, Program,
-};
+use ir3_compiler::ir3::{Attrs, Block, BlockData, Instr, InstrData, InstrFlags, Opcode, Output, Program};
 use ir3_compiler::machine::{Code, Interface, Ip};
 use ir3_compiler::target::Target;
 use rustc_hash::FxHashSet;

@@ -97,10 +97,6 @@ pub enum HazardKind {
     PreambleTarget,
     /// `a1.x` is written in an early preamble, and the source has no `(r)`.
     AddressMark,
-    /// A lane ends before `(ei)` has released the memory of varyings.
-    EndsBeforeInputs,
-    /// The program ends without `(ei)`, on a GPU that does not release the memory of varyings itself.
-    InputsNotEnded,
 }
 
 impl HazardKind {
@@ -125,8 +121,6 @@ impl HazardKind {
             Self::HelpersEnded => "helpers-ended",
             Self::PreambleTarget => "preamble-target",
             Self::AddressMark => "address-mark",
-            Self::EndsBeforeInputs => "ends-before-inputs",
-            Self::InputsNotEnded => "inputs-not-ended",
         }
     }
 
@@ -163,8 +157,6 @@ impl fmt::Display for HazardKind {
             Self::HelpersEnded => f.write_str("needs helper lanes after (eq)"),
             Self::PreambleTarget => f.write_str("skips more or less than the preamble"),
             Self::AddressMark => f.write_str("writes a1.x in an early preamble, from a source without (r)"),
-            Self::EndsBeforeInputs => f.write_str("may end the last lane before (ei)"),
-            Self::InputsNotEnded => f.write_str("ends the program, which reads varyings, without (ei)"),
         }
     }
 }

@@ -218,11 +218,6 @@ fn releases_are_final() {
     pair("a660", HazardKind::VaryingOutstanding, &[local, ends], &[local, &waits]);
     let derivative = "dsx (f32)(x)r1.x, r0.x";
     pair("a660", HazardKind::HelpersEnded, &["nop // {flags=eq}", derivative], &[derivative, "nop // {flags=eq}"]);
-    // No lane ends before the release, if there is one; old GPUs need one.
-    let kill = "kill pp0.x";
-    pair("a660", HazardKind::EndsBeforeInputs, &[kill, ends], &[ends, kill]);
-    assert_eq!(kinds(&[kill, input], "a660"), []);
-    pair("a320", HazardKind::InputsNotEnded, &[input], &[ends]);
 }
 
 #[test]

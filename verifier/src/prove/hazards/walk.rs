@@ -109,21 +109,12 @@ struct Walk<'a> {
     clock: Clock,
     found: FxHashSet<(usize, HazardKind, Option<u16>)>,
     hazards: Vec<Hazard>,
-    /// The GPU does not release the memory of varyings at the end of a program.
-    must_end_inputs: bool,
 }
 
 /// Iterates until nothing changes.
 pub fn run(code: &Code, steps: &Steps, flow: &Flow, target: &Target) -> Result<HazardReport, HazardError> {
     let count = flow.blocks.len();
-    let mut walk = Walk {
-        code,
-        steps,
-        clock: Clock::new(),
-        found: FxHashSet::default(),
-        hazards: Vec::new(),
-        must_end_inputs: rules::must_end_inputs(target),
-    };
+    let mut walk = Walk { code, steps, clock: Clock::new(), found: FxHashSet::default(), hazards: Vec::new() };
     let mut states: Vec<Option<State>> = vec![None; count];
     let mut waiting = vec![false; count];
     states[0] = Some(entry(code, target));
@@ -164,11 +155,6 @@ pub fn run(code: &Code, steps: &Steps, flow: &Flow, target: &Target) -> Result<H
 /// The state at the start: the results of prefetched texture samples come with `(sy)`.
 fn entry(code: &Code, target: &Target) -> State {
     let mut state = State::default();
-    let mut data = code.instrs.values().map(|instr| &instr.data);
-    let ends_inputs = data.clone().any(|data| data.flags.contains(InstrFlags::EI));
-    if ends_inputs || rules::must_end_inputs(target) && data.any(|data| rules::reads_varying(data.opcode)) {
-        state.wave.add(WaveFacts::INPUTS_OPEN);
-    }
     for dst in code.interface.prefetches.iter().flat_map(|data| &data.dsts) {
         let pieces = crate::semantics::machine::units::pieces(&dst.place, dst.class, dst.mask, target.merged_regs)
             .unwrap_or_default();
@@ -308,14 +294,6 @@ impl Walk<'_> {
                 self.report(Hazard::new(at, HazardKind::VaryingOutstanding));
             }
             state.wave.add(WaveFacts::INPUTS_ENDED);
-            state.wave.remove(WaveFacts::INPUTS_OPEN);
-        }
-        if state.wave.has(WaveFacts::INPUTS_OPEN) {
-            match step.opcode {
-                Opcode::Kill | Opcode::Demote => self.report(Hazard::new(at, HazardKind::EndsBeforeInputs)),
-                Opcode::End if self.must_end_inputs => self.report(Hazard::new(at, HazardKind::InputsNotEnded)),
-                _ => {}
-            }
         }
         if step.opcode == Opcode::Ldlv {
             state.wave.add(WaveFacts::VARYING);

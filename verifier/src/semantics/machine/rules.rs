@@ -192,12 +192,6 @@ pub const fn reads_varying(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::BaryF | Opcode::FlatB | Opcode::Ldlv)
 }
 
-/// Returns true if a program that reads varyings has to release their memory with `(ei)`: a5xx and later do so at the end
-/// (`ir3_legalize`). On any GPU no lane may end before it, where a program has one (`ir3_sched`, `ir3_postsched`).
-pub fn must_end_inputs(target: &Target) -> bool {
-    target.generation < Generation::A5xx
-}
-
 /// Returns true if the result depends on helper lanes, which end at `(eq)` (`uses_helpers`). `sam` without a result only
 /// fills the cache.
 pub fn uses_helpers(data: &InstrData) -> bool {

@@ -23,7 +23,7 @@ pub enum Broken {
     Predication,
     /// Flags of the end of the preamble, after `resinfo`, or after a barrier.
     Order,
-    /// Something is used after it has been released, or has to be released before.
+    /// Something is used after it has been released.
     Release,
 }
 
@@ -69,8 +69,8 @@ fn overlap(a: &Span, b: &Span) -> bool {
 
 /// The paths of lanes through a program.
 pub struct Paths<'a> {
-    pub(super) code: &'a Code,
-    pub(super) target: &'a Target,
+    code: &'a Code,
+    target: &'a Target,
     /// The positions after each.
     pub next: Vec<Vec<usize>>,
 }

@@ -1,13 +1,11 @@
 //! What is released, and where: varyings by (ei), helper lanes by (eq), `a0.x` by (ul).
 //!
-//! To release something later, or never, costs time only, with one exception: up to a4xx nothing but (ei) releases the
-//! memory of varyings. And where a program has an (ei), no lane ends before it. To release something too early is always wrong.
+//! To release something later, or never, is taken to cost time only; to release something too early is always wrong.
 
 use super::needed::Paths;
 use cranelift_entity::EntityRef;
-use ir3_compiler::ir3::{Category, InstrData, InstrFlags, Opcode};
+use ir3_compiler::ir3::{Category, InstrData, InstrFlags, Opcode, RegFile};
 use ir3_compiler::machine::{Code, Ip};
-use ir3_compiler::target::Generation;
 
 /// The nearest instruction before a position in the same straight line that can have these flags.
 pub fn earlier(code: &Code, at: Ip, flags: InstrFlags) -> Option<Ip> {
@@ -28,7 +26,9 @@ pub fn earlier(code: &Code, at: Ip, flags: InstrFlags) -> Option<Ip> {
         }
         here = Ip::new(here.index().checked_sub(1)?);
         let data = &code.instrs[here].data;
-        if data.opcode.is_terminator() {
+        // What (ul) releases at a write of `a0.x` is not known.
+        let writes_address = data.dsts.iter().any(|dst| dst.class.file == RegFile::Address);
+        if data.opcode.is_terminator() || writes_address && flags.contains(InstrFlags::UL) {
             return None;
         }
         if takes(data) {
@@ -45,14 +45,14 @@ enum Next {
 }
 
 impl Paths<'_> {
-    /// Returns true if something is used after it has been released, or not released where it has to be.
+    /// Returns true if something is used after it has been released.
     pub fn misses_release(&self) -> bool {
         let varying = |at: usize| matches!(self.data(at).opcode, Opcode::BaryF | Opcode::FlatB | Opcode::Ldlv);
         let has = |at: usize, flag: InstrFlags| self.data(at).flags.contains(flag);
         let reached = self.reached();
         let positions = || (0..self.next.len()).filter(|&at| reached[at]);
         let found = |condition: bool| if condition { Next::Found } else { Next::On };
-        let used_late = positions().any(|at| {
+        positions().any(|at| {
             let after = &self.next[at];
             has(at, InstrFlags::EI) && self.meets(after, |at| found(varying(at)))
                 || has(at, InstrFlags::EQ) && self.meets(after, |at| found(needs_helpers(self.data(at))))
@@ -62,16 +62,7 @@ impl Paths<'_> {
                         true => Next::Stop,
                         false => found(has(at, InstrFlags::EI)),
                     })
-        });
-        let ends = positions().any(|at| has(at, InstrFlags::EI));
-        let must_end = self.target.generation < Generation::A5xx && positions().any(varying);
-        let not_ended = (ends || must_end)
-            && self.meets(&[0], |at| match self.data(at).opcode {
-                _ if has(at, InstrFlags::EI) => Next::Stop,
-                Opcode::Kill | Opcode::Demote => Next::Found,
-                opcode => found(must_end && opcode == Opcode::End),
-            });
-        used_late || not_ended
+        })
     }
 
     /// Walks along the paths from some positions.

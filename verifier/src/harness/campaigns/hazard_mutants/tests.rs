@@ -124,12 +124,12 @@ fn chosen_branches_lead_around_a_loop_twice() {
 }
 
 #[test]
-fn a_release_is_needed_where_nothing_else_releases() {
+fn a_release_must_not_come_early() {
     let input = "bary.f r1.x, imm[0.000000,1,0x1], r0.x (wrmask=0x3)";
     let ends = "bary.f r2.x, imm[0.000000,1,0x1], r0.x (wrmask=0x3) // {flags=ei}";
     let lines: [(&[&str], &str); 1] = [(&[input, ends, "(rpt2)nop", "end r1.x, r2.x"], "")];
     for (gpu, class, expected) in [
-        ("a320", MutantClass::Release, true),
+        ("a320", MutantClass::Release, false),
         ("a660", MutantClass::Release, false),
         ("a660", MutantClass::EarlyRelease, true),
     ] {
@@ -141,5 +141,21 @@ fn a_release_is_needed_where_nothing_else_releases() {
         assert_eq!(is_needed(&program.code, &mutant, &mutation, &program.facts, &target), expected, "{gpu}");
         let hazards = hazards::check(&mutant, &program.facts, &target).unwrap().hazards;
         assert_eq!(!hazards.is_empty(), expected, "{gpu}");
+    }
+}
+
+#[test]
+fn a_lost_repetition_matters_unless_it_keeps_its_register() {
+    for (line, expected) in [
+        ("(rpt1)sel.b32 r0.x (wrmask=0x3), (r)r0.x (wrmask=0x3), r2.x, r0.y", false),
+        ("(rpt1)sel.b32 r0.x (wrmask=0x3), (r)r0.x (wrmask=0x3), r2.x, r0.z", true),
+        ("(rpt1)min.u r0.x (wrmask=0x3), (r)r0.x (wrmask=0x3), (r)r0.x (wrmask=0x3)", false),
+        ("(rpt1)min.u r0.x (wrmask=0x3), (r)r0.x (wrmask=0x3), r0.x", true),
+        ("(rpt1)add.u r0.x (wrmask=0x3), (r)r0.x (wrmask=0x3), (r)r0.x (wrmask=0x3)", true),
+    ] {
+        let lines: [(&[&str], &str); 1] = [(&[line, "(rpt2)nop", "end r0.x, r0.y"], "")];
+        let program = FinalProgram::new(String::new(), program_of_blocks(&lines), Target::default()).unwrap();
+        let paths = Paths::new(&program.code, &program.target);
+        assert_eq!(Meaning::new(&paths).last_matters(0), expected, "{line}");
     }
 }

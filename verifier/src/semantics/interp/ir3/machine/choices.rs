@@ -8,7 +8,8 @@ use cranelift_entity::EntityRef;
 use ir3_compiler::ir3::{Mods, Opcode};
 use ir3_compiler::machine::{Code, Ip};
 
-/// The choices of a seed. Seeds that are odd also have lanes diverge.
+/// The choices of a seed. Seeds that are odd also have lanes diverge. With every other pair of seeds some branches go as
+/// their predicates say: a loop that is only entered by choice ends as it does.
 #[derive(Clone, Debug)]
 pub struct Choices {
     seed: u64,
@@ -42,6 +43,7 @@ impl Choices {
             number += usize::from(is_branch);
             match opcode {
                 _ if !is_branch => Choice::Predicate,
+                _ if seed & 2 != 0 && hash(&[seed, own as u64]) & 1 != 0 => Choice::Predicate,
                 _ if is_second(code, ip) => Choice::Always,
                 Opcode::Bany | Opcode::Ball => Choice::Together(own),
                 _ => Choice::Any(own),

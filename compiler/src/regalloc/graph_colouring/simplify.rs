@@ -69,6 +69,9 @@ pub fn simplify(graph: &Graph, classes: &Classes) -> Stack {
     Stack { entries: state.entries, optimistic_start }
 }
 
+/// A node with a `q_total` that it has or had; the largest is the one with the least `q_total`, and of those the highest node.
+type ByTotal = Reverse<(u32, Reverse<Node>)>;
+
 struct Simplifier<'a> {
     graph: &'a Graph,
     classes: &'a Classes,
@@ -79,7 +82,7 @@ struct Simplifier<'a> {
     /// Those of them that get a register in any case.
     ready: Bits,
     /// The nodes that are left, by `q_total`, the highest one first; also with values that they had before. Made when it is first needed.
-    heap: Option<BinaryHeap<Reverse<(u32, Reverse<Node>)>>>,
+    heap: Option<BinaryHeap<ByTotal>>,
     entries: Vec<Pushed>,
 }
 

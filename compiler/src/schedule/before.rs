@@ -132,12 +132,12 @@ struct Schedule {
 
 impl Schedule {
     /// Returns true if the waves that this schedule has more than another one are worth its slots.
-    fn is_worth_its_slots(&self, other: &Self) -> bool {
+    const fn is_worth_its_slots(&self, other: &Self) -> bool {
         is_worth_it([self.slots, self.waves], [other.slots, other.waves])
     }
 
     /// Returns true if these waves are worth its time.
-    fn is_worth_its_time(&self, other: &Self) -> bool {
+    const fn is_worth_its_time(&self, other: &Self) -> bool {
         is_worth_it([self.time, self.waves], [other.time, other.waves])
     }
 

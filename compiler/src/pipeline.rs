@@ -655,7 +655,17 @@ pub fn run_nir_stage(stage: Stage, shader: &mut Cow<'_, nir::Shader>, target: &T
 /// # Errors
 /// If the shader has something that the backend does not support.
 pub fn select(shader: &nir::Shader, target: &Target) -> Result<ir3::Program, CompileError> {
-    crate::select::run(shader, target).map_err(|error| CompileError::new(Stage::Select, error.into()))
+    let mut program =
+        crate::select::run(shader, target).map_err(|error| CompileError::new(Stage::Select, error.into()))?;
+    opt::constants::declare(&mut program, target, array_words(&shader.info));
+    Ok(program)
+}
+
+/// The words of the constant file that the uniforms and the constants of a shader may have, with room for their alignment to four vec4.
+fn array_words(info: &nir::Info) -> u32 {
+    let constants = info.get("constants").and_then(|bytes| bytes.trim().parse::<u32>().ok()).unwrap_or(0);
+    let words = |vec4: u32| vec4.next_multiple_of(4).saturating_mul(4);
+    words(info.uniforms).saturating_add(words(constants.div_ceil(16)))
 }
 
 /// The change that a stage made to the program.

@@ -13,7 +13,9 @@
 //! any other is left: this leaves the allocator room to build vectors without moves. A block that exceeds it nevertheless
 //! is not changed. A program of few waves is first scheduled for a limit that gives it more: there, of the instructions
 //! that exceed the six sevenths, the one whose result is used first is next. That order is taken if its
-//! nops are worth the waves.
+//! nops are worth the waves. A program of more waves that waits for textures, memory and special functions at least half of
+//! the time is scheduled once more, for the registers that leave half of the waves. That order is taken if the waves are not
+//! worth the time that it saves.
 //!
 //! Only the first 48 ready instructions in code order are compared, so the cost per instruction is independent of the
 //! block's length, and distant instructions stay distant.
@@ -84,21 +86,35 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
         slot: 0,
         time: 0,
         nops: [0; 2],
+        times: [0; 2],
         first_use: Vec::new(),
         orders: Vec::new(),
         outstanding: Default::default(),
         out: Vec::new(),
     };
     let mut best: Option<Schedule> = None;
+    let looser = looser(&work, target, limits.last().map_or(need, |last| last.1), files);
     for (is_tight, limit) in limits {
         (scheduler.is_tight, scheduler.limit) = (is_tight, limit);
-        let Some(slots) = scheduler.program(program, &live, &peaks) else { continue };
+        let Some((slots, time)) = scheduler.program(program, &live, &peaks) else { continue };
         let waves = target.occupancy(&work, limit[0].div_ceil(8)).waves;
-        let next = Schedule { orders: std::mem::take(&mut scheduler.orders), slots, waves };
+        let next = Schedule { orders: std::mem::take(&mut scheduler.orders), slots, time, waves };
         best = Some(match best {
-            Some(tight) if tight.is_worth_it(&next) => tight,
+            Some(tight) if tight.is_worth_its_slots(&next) => tight,
             _ => next,
         });
+    }
+    if let (Some(limit), Some(now)) = (looser, &best)
+        && now.waits_much()
+    {
+        (scheduler.is_tight, scheduler.limit) = (false, limit);
+        if let Some((slots, time)) = scheduler.program(program, &live, &peaks) {
+            let waves = target.occupancy(&work, limit[0].div_ceil(8)).waves;
+            let next = Schedule { orders: std::mem::take(&mut scheduler.orders), slots, time, waves };
+            if !now.is_worth_its_time(&next) {
+                best = Some(next);
+            }
+        }
     }
     for (block, order) in best.into_iter().flat_map(|best| best.orders) {
         program.blocks[block].instrs = order;
@@ -110,24 +126,41 @@ struct Schedule {
     orders: Vec<(Block, Vec<Instr>)>,
     /// The slots and nops of the program.
     slots: u32,
+    /// These and other waits, as far as they are expected.
+    time: u32,
     waves: u32,
 }
 
 impl Schedule {
-    /// Returns true if the waves that this schedule has more than another one are worth its slots: they hide waits of each
-    /// other, but no more than a part of the time is spent with these.
-    fn is_worth_it(&self, other: &Self) -> bool {
-        const PART: u32 = 2;
-        let (slots, waves) = (self.slots.saturating_sub(other.slots), self.waves - other.waves);
-        PART * slots * other.waves <= other.slots * waves
+    /// Returns true if the waves that this schedule has more than another one are worth its slots.
+    const fn is_worth_its_slots(&self, other: &Self) -> bool {
+        is_worth_it([self.slots, self.waves], [other.slots, other.waves])
     }
+
+    /// Returns true if these waves are worth its time.
+    const fn is_worth_its_time(&self, other: &Self) -> bool {
+        is_worth_it([self.time, self.waves], [other.time, other.waves])
+    }
+
+    /// Returns true if at least half of the time is spent with waits for textures, memory and special functions.
+    const fn waits_much(&self) -> bool {
+        self.time >= 2 * self.slots
+    }
+}
+
+/// Returns true if more waves are worth more slots, or time: waves hide waits of each other, but no more than a part of the time is
+/// spent with these.
+const fn is_worth_it([cost, waves]: [u32; 2], [other_cost, other_waves]: [u32; 2]) -> bool {
+    const PART: u32 = 2;
+    let (cost, waves) = (cost.saturating_sub(other_cost), waves.saturating_sub(other_waves));
+    PART * cost * other_waves <= other_cost * waves
 }
 
 /// Up to this many waves, an order of fewer registers that gets more of them is preferred.
 const FEW_WAVES: u32 = 6;
 
 /// The fraction of the need to which an order is expected to lower it at most.
-const LOWERED: (u32, u32) = (3, 4);
+const LOWERED: (u32, u32) = (3, 5);
 
 /// The limits to try, in order, with the mark of those for which the order has to be one of few registers. The last one
 /// always fits: as many registers as cost no waves.
@@ -146,6 +179,19 @@ fn limits(work: &Workload, target: &Target, need: Units, files: RegisterFiles) -
     }
     limits.push((false, limit(target.registers_without_loss(work, vec4))));
     limits
+}
+
+/// The limit beyond the given one that leaves half of its waves, and not few, if there is one.
+fn looser(work: &Workload, target: &Target, limit: Units, files: RegisterFiles) -> Option<Units> {
+    let vec4 = limit[0].div_ceil(8);
+    let now = target.occupancy(work, vec4);
+    let least = now.waves.div_ceil(2).max(FEW_WAVES);
+    let fits = |&more: &u32| {
+        let then = target.occupancy(work, more);
+        then.double == now.double && then.waves >= least
+    };
+    let most = (vec4 + 1..=files.full / 8).rev().find(fits)?;
+    Some([8 * most, limit[1], limit[2]])
 }
 
 /// The result for a block.
@@ -241,6 +287,8 @@ struct Scheduler<'a> {
     time: u32,
     /// Nops of the block in its new order, and in its original order.
     nops: [u32; 2],
+    /// The time of the block, likewise.
+    times: [u32; 2],
     /// The position of the first instruction that uses the result of each; pieces of vectors count as the vector.
     first_use: Vec<u32>,
     /// The times of outstanding results that are waited for with `(ss)`, and with `(sy)`.
@@ -252,23 +300,23 @@ struct Scheduler<'a> {
 impl Scheduler<'_> {
     /// Schedules all blocks: those that change are in `orders`. Returns the slots and nops of the program, or none if some block
     /// is not within the limit.
-    fn program(&mut self, program: &Program, live: &LiveSets<Value>, peaks: &[Units]) -> Option<u32> {
-        let mut all = 0;
+    fn program(&mut self, program: &Program, live: &LiveSets<Value>, peaks: &[Units]) -> Option<(u32, u32)> {
+        let (mut all, mut time) = (0, 0);
         self.orders.clear();
         for (&block, &peak) in program.layout.iter().zip(peaks) {
             let verdict = self.block(program, block, live.live_out(block), peak);
             let list = &program.blocks[block].instrs;
             all += list.iter().map(|&instr| self.facts[instr].slots).sum::<u32>();
             match verdict {
-                Verdict::Keep => all += self.nops[1],
+                Verdict::Keep => (all, time) = (all + self.nops[1], time + self.times[1]),
                 Verdict::Replace => {
-                    all += self.nops[0];
+                    (all, time) = (all + self.nops[0], time + self.times[0]);
                     self.orders.push((block, self.out.clone()));
                 }
                 Verdict::Exceeds => return None,
             }
         }
-        Some(all)
+        Some((all, time))
     }
 
     /// Schedules a block into `out`.
@@ -277,7 +325,7 @@ impl Scheduler<'_> {
         self.out.clear();
         self.registers.begin(program, list, live_out);
         (self.slot, self.time) = (0, 0);
-        self.nops = [0; 2];
+        (self.nops, self.times) = ([0; 2], [0; 2]);
         self.outstanding.iter_mut().for_each(Vec::clear);
         let is_fence = |&instr: &Instr| program.instrs[instr].opcode.is_scheduling_fence();
         let mut rest = &list[..];
@@ -292,7 +340,9 @@ impl Scheduler<'_> {
                 if program.instrs[instr].opcode != Opcode::Phi {
                     self.registers.issue(program, instr);
                 }
-                self.slot += self.facts[instr].slots;
+                let slots = self.facts[instr].slots;
+                self.slot += slots;
+                self.time += slots;
                 self.out.push(instr);
             }
             rest = &rest[fences..];
@@ -311,7 +361,9 @@ impl Scheduler<'_> {
     /// Appends a region without fences.
     fn stretch(&mut self, program: &Program, stretch: &[Instr], rest: &[Instr]) {
         self.builder.build(program, stretch, rest, &mut self.graph);
-        self.nops[1] += self.nops_as_it_stands(stretch);
+        self.restart();
+        let start = self.time;
+        self.as_it_stands(stretch);
         self.restart();
         if self.is_tight {
             self.find_first_uses(program, stretch);
@@ -335,6 +387,7 @@ impl Scheduler<'_> {
             }
         }
         self.nops[0] += self.nops_behind();
+        self.times[0] += self.time - start;
     }
 
     /// Computes `first_use`.
@@ -358,27 +411,30 @@ impl Scheduler<'_> {
         self.nodes.extend(self.graph.predecessors.iter().map(|&waits_for| Node { waits_for, ..start }));
     }
 
-    /// The nops of a region in code order. The region is unissued afterwards.
-    fn nops_as_it_stands(&mut self, stretch: &[Instr]) -> u32 {
-        self.restart();
-        let (start, mut nops) = (self.slot, 0);
+    /// Adds the nops and the time of a region in code order to those of the original order.
+    fn as_it_stands(&mut self, stretch: &[Instr]) {
+        let (start, begun) = (self.slot, self.time);
         for (node, &instr) in stretch.iter().enumerate() {
             let Facts { is_meta, slots, .. } = self.facts[instr];
-            let mut slot = self.nodes[node].slot.max(self.slot);
+            let Node { slot, time, .. } = self.nodes[node];
+            let (mut slot, mut time) = (slot.max(self.slot), time.max(self.time));
             if !is_meta {
-                nops += slot - self.slot;
-                slot += slots;
-                self.slot = slot;
+                let nops = slot - self.slot;
+                self.nops[1] += nops;
+                time = time.max(self.time + nops);
+                (slot, time) = (slot + slots, time + slots);
+                (self.slot, self.time) = (slot, time);
             }
-            self.nodes[node].slot = slot;
+            (self.nodes[node].slot, self.nodes[node].time) = (slot, time);
             for edge in self.graph.successors(node) {
                 let to = &mut self.nodes[edge.to as usize];
                 to.slot = to.slot.max(slot + edge.latency.slots);
+                to.time = to.time.max(time + edge.latency.soft);
             }
         }
-        nops += self.nops_behind();
-        self.slot = start;
-        nops
+        self.nops[1] += self.nops_behind();
+        self.times[1] += self.time - begun;
+        (self.slot, self.time) = (start, begun);
     }
 
     /// The nops of the rest of the block for the region, all of which has been issued.

@@ -87,6 +87,7 @@ impl<'a> Ir3<'a> {
                 .collect(),
             numbers: code.driver_immediates.iter().map(|&(word, bits)| (word.into(), bits)).collect(),
             driver: FxHashMap::default(),
+            driver_numbers: FxHashMap::default(),
             stored: stored_words(code),
         };
         Ok(Self {

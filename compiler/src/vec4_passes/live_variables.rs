@@ -37,6 +37,7 @@ impl FlagRules {
         let keeps = self.predicated && instr.predicate.is_some() || self.exec_size && instr.exec_size != 8;
         match instr.writes_flag() && !keeps {
             true if self.channels && self.writemask => instr.dst.mask,
+            true if self.writemask && instr.dst.mask != Mask::ALL => Mask::NONE,
             true => Mask::ALL,
             false => Mask::NONE,
         }

@@ -26,7 +26,7 @@ pub fn run(program: &mut Program, target: &Target) -> Result<(), CodeError> {
     for (after, before) in decoded.instrs.values_mut().zip(code.instrs.values()) {
         describe(&mut after.data, &before.data);
     }
-    *program = decoded.to_program()?;
+    *program = decoded.into_program()?;
     Ok(())
 }
 

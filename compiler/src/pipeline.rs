@@ -8,7 +8,8 @@ mod own_pass;
 #[cfg(test)]
 mod probe;
 
-pub use crate::regalloc::RegisterLimit;
+pub use crate::regalloc::graph_colouring::Rotation;
+pub use crate::regalloc::{Allocator, RegisterLimit};
 use crate::select::SelectError;
 use crate::target::{Backend, Target};
 use crate::vec4_passes::{cmod_propagation, dead_code, live_variables};
@@ -178,6 +179,14 @@ macro_rules! stages {
 
 stages! {
     nir {
+        /// 64-bit sums become pairs of operations on words. nir to nir.
+        SplitAdditions = "split-additions", Optional, [
+            /// 64-bit sums are split before selection.
+            SplitAdditions = "split-additions",
+        ], Functions::Nir {
+            is_needed: |shader, _| nir_passes::split_additions::is_needed(&shader.entry),
+            run: |shader| nir_passes::split_additions::run(&mut shader.entry),
+        };
         /// Negations of conditions move inwards, where branches read two predicates. nir to nir.
         DeMorgan = "de-morgan", Optional, [
             /// Negations of conditions go inside, where branches read two predicates.
@@ -402,14 +411,21 @@ stages! {
         /// Values that find no register are spilled and reloaded.
         Spill = "spill", Always, Moves, [], Functions::Ir3 {
             is_needed: |program, context| {
-                Ok(regalloc::spill::is_needed(program, context.target, context.options.registers)?)
+                let options = context.options;
+                Ok(options.allocator.is_spilling_needed(program, context.target, options.registers)?)
             },
-            run: |program, context| Ok(regalloc::spill::run(program, context.target, context.options.registers)?),
+            run: |program, context| {
+                let options = context.options;
+                Ok(options.allocator.spill(program, context.target, options.registers)?)
+            },
         };
         /// Physical registers; phis become parallel copies.
         RegisterAllocation = "register-allocation", Always, Moves, [], Functions::Ir3 {
             is_needed: |_, _| Ok(true),
-            run: |program, context| Ok(regalloc::run_limited(program, context.target, context.options.registers)?),
+            run: |program, context| {
+                let options = context.options;
+                Ok(options.allocator.run(program, context.target, options.registers)?)
+            },
         };
         /// Spills and reloads become accesses to scratch memory.
         LowerSpills = "lower-spills", Always, Moves, [], Functions::Ir3 {
@@ -644,13 +660,21 @@ pub struct Options {
     pub last: Stage,
     /// The limit on the number of registers.
     pub registers: RegisterLimit,
+    /// The allocator of general registers.
+    pub allocator: Allocator,
     /// The pass of the caller that runs as [`Stage::OwnPass`].
     pub own_pass: Option<OwnPass>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { features: Features::all(), last: Stage::LAST, registers: RegisterLimit::Target, own_pass: None }
+        Self {
+            features: Features::all(),
+            last: Stage::LAST,
+            registers: RegisterLimit::Target,
+            allocator: Allocator::Ssa,
+            own_pass: None,
+        }
     }
 }
 
@@ -730,7 +754,10 @@ impl CompileError {
                 regalloc::Error::NeedsSpilling { file: "full" | "half", .. } if stage == Stage::RegisterAllocation => {
                     ErrorKind::Internal
                 }
+                // What the stage before has coloured.
+                regalloc::Error::Uncoloured { .. } if stage == Stage::RegisterAllocation => ErrorKind::Internal,
                 regalloc::Error::NeedsSpilling { .. }
+                | regalloc::Error::Uncoloured { .. }
                 | regalloc::Error::NoPrivateMemory { .. }
                 | regalloc::Error::Instruction { .. } => ErrorKind::NeedsSpilling,
                 regalloc::Error::Unsupported { .. } => ErrorKind::Unsupported,
@@ -783,7 +810,17 @@ pub fn select(shader: &nir::Shader, target: &Target) -> Result<ir3::Program, Com
         let error = SelectError { operation, reason, line: None, instr: None };
         return Err(CompileError::new(Stage::Select, error.into()));
     }
-    crate::select::run(shader, target).map_err(|error| CompileError::new(Stage::Select, error.into()))
+    let mut program =
+        crate::select::run(shader, target).map_err(|error| CompileError::new(Stage::Select, error.into()))?;
+    opt::constants::declare(&mut program, target, array_words(&shader.info));
+    Ok(program)
+}
+
+/// The words of the constant file that the uniforms and the constants of a shader may have, with room for their alignment to four vec4.
+fn array_words(info: &nir::Info) -> u32 {
+    let constants = info.get("constants").and_then(|bytes| bytes.trim().parse::<u32>().ok()).unwrap_or(0);
+    let words = |vec4: u32| vec4.next_multiple_of(4).saturating_mul(4);
+    words(info.uniforms).saturating_add(words(constants.div_ceil(16)))
 }
 
 /// The change that a stage made to the program.

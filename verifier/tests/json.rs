@@ -97,6 +97,7 @@ fn every_line_is_as_the_schema_says() {
         "verify found/",
         "triage found",
         "fuzz --seed 1 --plant inverted-branch --jobs 1 --programs 20 --no-reduce --failures campaign",
+        "fuzz --seed 1 --jobs 1 --programs 2 --fuel 1",
         "check x.nir x.nir",
         "check x.nir nothing.nir",
         "compile x.nir",

@@ -24,8 +24,10 @@ use crate::ir3::{
     ArrayAccess, Block, Category, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile,
     SrcOperand, register_set,
 };
+use crate::maps::map_of;
 use crate::target::{Generation, Target};
 use cranelift_entity::SecondaryMap;
+use smallvec::SmallVec;
 use std::ops::Range;
 
 /// The nops that a program with registers needs.
@@ -40,7 +42,7 @@ impl Delays {
     #[must_use]
     pub fn of(program: &Program, target: &Target) -> Self {
         let behind = behind(program, target);
-        let before = SecondaryMap::with_capacity(program.instrs.len());
+        let before = map_of(program.instrs.len());
         let mut times = Times {
             program,
             delays: Self { before, behind },
@@ -201,6 +203,24 @@ struct Pending {
     ready: Ready,
 }
 
+/// The registers on the scoreboard that an instruction reads.
+#[derive(Clone, Debug)]
+pub struct Reads {
+    /// True if the ALU reads them.
+    alu: bool,
+    sources: SmallVec<[Read; 3]>,
+}
+
+/// A source of an instruction.
+#[derive(Clone, Debug)]
+struct Read {
+    slots: Range<u16>,
+    /// The slots after the issue of the instruction in which it is read.
+    late: u8,
+    /// True if each register is read a slot after the one before it.
+    advances: bool,
+}
+
 const FULL: Range<u16> = 0..192;
 /// With a merged file there are twice as many as full ones, though no instruction reaches the second half.
 const HALF: Range<u16> = FULL.end..FULL.end + 384;
@@ -255,8 +275,10 @@ impl<'a> Scoreboard<'a> {
 
     fn raise(&mut self, slot: u16, ready: Ready) {
         let now = &mut self.ready[usize::from(slot)];
+        if *now == Ready::default() {
+            self.touched.push(slot);
+        }
         *now = now.max(ready);
-        self.touched.push(slot);
     }
 
     /// The pending times for the next block, relative to the current cycle.
@@ -273,39 +295,54 @@ impl<'a> Scoreboard<'a> {
 
     /// Issues an instruction; returns the number of nops it needs before it.
     pub fn issue(&mut self, data: &InstrData) -> u32 {
-        let delay = self.delay(data);
+        let delay = self.delay(&self.reads(data));
+        self.issue_after(data, delay);
+        delay
+    }
+
+    /// Issues an instruction after `delay` nops.
+    pub fn issue_after(&mut self, data: &InstrData, delay: u32) {
         self.cycle += delay;
         let slots = issue_slots(data, self.target);
         self.cycle += slots.min(1);
         self.write(data);
         self.cycle += slots.saturating_sub(1) + u32::from(data.nop);
-        delay
     }
 
-    /// The number of nops that an instruction needs before it, if it is next.
+    /// The registers that an instruction reads, for [`Scoreboard::delay`].
     #[must_use]
-    pub fn delay(&self, data: &InstrData) -> u32 {
+    pub fn reads(&self, data: &InstrData) -> Reads {
+        let mut reads = Reads { alu: data.opcode.is_alu(), sources: SmallVec::new() };
         if data.opcode.is_output() || data.opcode.is_meta() || is_dummy(data) {
-            return 0;
+            return reads;
         }
-        let alu = data.opcode.is_alu();
-        let mut delay = 0;
         for (index, src) in data.srcs.iter().enumerate() {
             let SrcOperand::Place(place) = &src.operand else { continue };
             let Some(slots) = Slots::of(self.program, src.class, place, src.mask.span()) else { continue };
-            let mut read = self.cycle;
+            let mut late = 0;
             if matches!(data.opcode, Opcode::Gat | Opcode::Swz) {
-                read += index as u32;
+                late += index as u8;
             }
             if index == 2 && data.opcode.reads_third_late() {
-                read += THIRD_SOURCE;
+                late += THIRD_SOURCE as u8;
             }
             let advances = data.repeat > 0 && !slots.relative;
-            for slot in slots.range {
+            reads.sources.push(Read { slots: slots.range, late, advances });
+        }
+        reads
+    }
+
+    /// The number of nops that an instruction of these reads needs before it, if it is next.
+    #[must_use]
+    pub fn delay(&self, reads: &Reads) -> u32 {
+        let mut delay = 0;
+        for Read { slots, late, advances } in &reads.sources {
+            let mut read = self.cycle + u32::from(*late);
+            for slot in slots.clone() {
                 let Ready { alu: near, others } = self.ready[usize::from(slot)];
-                let ready = if alu { near } else { others };
+                let ready = if reads.alu { near } else { others };
                 delay = delay.max(ready.saturating_sub(read));
-                read += u32::from(advances);
+                read += u32::from(*advances);
             }
         }
         delay

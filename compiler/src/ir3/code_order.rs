@@ -1,6 +1,7 @@
 //! The final targets of jumps in the laid-out code: blocks that only jump are skipped.
 
 use super::{Block, Opcode, Program};
+use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 
 /// The order of a program's blocks in the code.
@@ -14,11 +15,11 @@ impl CodeOrder {
     /// Computes the order and the final jump targets of a program.
     #[must_use]
     pub fn new(program: &Program) -> Self {
-        let mut place = SecondaryMap::with_capacity(program.blocks.len());
+        let mut place = map_of(program.blocks.len());
         for (position, &block) in (0..).zip(&program.layout) {
             place[block] = position;
         }
-        let mut landing: SecondaryMap<Block, Option<Block>> = SecondaryMap::with_capacity(program.blocks.len());
+        let mut landing: SecondaryMap<Block, Option<Block>> = map_of(program.blocks.len());
         for &block in program.layout.iter().rev() {
             let data = &program.blocks[block];
             let ([Some(only), None], true) = (data.successors, Some(block) != program.layout.first().copied()) else {

@@ -416,7 +416,7 @@ pub enum RepeatLink {
 }
 
 /// An instruction.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub struct InstrData {
     /// The opcode.
     pub opcode: Opcode,
@@ -436,6 +436,23 @@ pub struct InstrData {
     pub false_deps: SmallVec<[Instr; 0]>,
     /// Repeat group.
     pub link: RepeatLink,
+}
+
+/// By hand, for speed: a derived one copies operand by operand.
+impl Clone for InstrData {
+    fn clone(&self) -> Self {
+        Self {
+            opcode: self.opcode,
+            flags: self.flags,
+            repeat: self.repeat,
+            nop: self.nop,
+            dsts: SmallVec::from_slice(&self.dsts),
+            srcs: SmallVec::from_slice(&self.srcs),
+            attrs: self.attrs.clone(),
+            false_deps: SmallVec::from_slice(&self.false_deps),
+            link: self.link,
+        }
+    }
 }
 
 impl InstrData {

@@ -8,6 +8,7 @@
 
 use super::dominance::Dominators;
 use super::{Block, Program};
+use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 
 /// The forest of natural loops.
@@ -103,7 +104,7 @@ pub struct BackEdge {
 /// The edges between blocks of the layout that do not lead forward in it, in the order of their latches.
 pub fn back_edges(program: &Program) -> impl Iterator<Item = BackEdge> + '_ {
     // Plus one.
-    let mut positions: SecondaryMap<Block, usize> = SecondaryMap::with_capacity(program.blocks.len());
+    let mut positions: SecondaryMap<Block, usize> = map_of(program.blocks.len());
     for (position, &block) in program.layout.iter().enumerate() {
         positions[block] = position + 1;
     }

@@ -2,6 +2,7 @@
 
 use super::{Attrs, Dst, InputKind, InstrData, PhysReg, RegClass, SystemValue};
 use crate::graph;
+use crate::maps::map_of;
 use crate::words;
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap, entity_impl};
@@ -185,7 +186,7 @@ impl Program {
 
     /// The block that defines each value, of the values that an instruction of the layout defines.
     pub fn definition_blocks(&self) -> SecondaryMap<Value, PackedOption<Block>> {
-        let mut blocks = SecondaryMap::with_capacity(self.values.len());
+        let mut blocks = map_of(self.values.len());
         for (block, instr) in self.iter_instrs() {
             for value in self.instrs[instr].dsts.iter().filter_map(Dst::value) {
                 blocks[value] = block.into();

@@ -1,6 +1,7 @@
 //! The readers of values: for sparse analyses, which look again at what reads a value when something about it has changed.
 
 use super::{Block, Instr, Program, Value};
+use crate::maps::map_of;
 use cranelift_entity::{EntityRef, SecondaryMap};
 
 /// The instructions of a program in the order of the layout, and those that read each value.
@@ -19,7 +20,7 @@ impl Readers {
     /// Finds them.
     pub fn new(program: &Program) -> Self {
         let instrs: Vec<(Block, Instr)> = program.iter_instrs().collect();
-        let mut ranges: SecondaryMap<Block, (u32, u32)> = SecondaryMap::with_capacity(program.blocks.len());
+        let mut ranges: SecondaryMap<Block, (u32, u32)> = map_of(program.blocks.len());
         let mut start = 0;
         for &block in &program.layout {
             let end = start + program.blocks[block].instrs.len() as u32;

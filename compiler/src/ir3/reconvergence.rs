@@ -17,10 +17,12 @@
 //! there can active lanes include some that waited while others ran a block which they had run before.
 //!
 //! If the last lane of a wave ends in the middle of a block, the wave switches to a waiting block without one of these
-//! edges. This does not affect registers: a value that is live in the waiting block is live on every path to it.
+//! edges. This does not affect the values of registers: one that is live in the waiting block is live on every path to it. It affects what
+//! is waited for ([`Waiting::while_running`]).
 
 use super::dataflow::Worklist;
 use super::{Block, BlockData, Opcode, Program};
+use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
@@ -65,7 +67,7 @@ impl Waiting {
     pub fn without_divergence(program: &Program) -> Self {
         let count = program.layout.len();
         let mut this = Self {
-            position: SecondaryMap::with_capacity(program.blocks.len()),
+            position: map_of(program.blocks.len()),
             sets: vec![SmallVec::new(); count],
             points: vec![false; count],
         };
@@ -198,7 +200,7 @@ pub fn run(program: &mut Program) {
 pub fn infer_uniform(program: &mut Program, is_marked: impl Fn(&Program, Block) -> bool) {
     let mut undecided = Vec::new();
     let positions: SecondaryMap<Block, usize> = {
-        let mut map = SecondaryMap::with_capacity(program.blocks.len());
+        let mut map = map_of(program.blocks.len());
         program.layout.iter().enumerate().for_each(|(position, &block)| map[block] = position);
         map
     };

@@ -51,8 +51,12 @@ impl RegisterSet {
             }
             _ => {
                 let Some(reg) = place.reg().filter(|&reg| reg != PhysReg::INVALID) else { return set };
-                for component in mask.components() {
-                    set.add_range(target, class, i32::from(reg.0) + component as i32, 1);
+                let mut components = mask.0;
+                while components != 0 {
+                    let first = components.trailing_zeros();
+                    let count = (components >> first).trailing_ones();
+                    set.add_range(target, class, i32::from(reg.0) + first as i32, count);
+                    components &= u32::MAX.checked_shl(first + count).unwrap_or(0);
                 }
             }
         }
@@ -83,23 +87,28 @@ impl RegisterSet {
             RegFile::Predicate => (OTHERS.start + 2..OTHERS.end, PhysReg::P0_X.0, 1),
         };
         let start = file.start + (first - i32::from(origin)).max(0) as u32 * units;
-        for unit in start..(start + count * units).min(file.end) {
-            self.0[(unit / 64) as usize] |= 1 << (unit % 64);
+        let end = (start + count * units).min(file.end);
+        let mut unit = start;
+        while unit < end {
+            let in_word = (end - unit).min(64 - unit % 64);
+            self.0[(unit / 64) as usize] |= u64::MAX >> (64 - in_word) << (unit % 64);
+            unit += in_word;
         }
     }
 
     /// The units, in order.
     pub fn units(&self) -> impl Iterator<Item = usize> + '_ {
-        let bits = |word: u64| (0..64).filter(move |bit| word >> bit & 1 != 0);
+        let lowest = |&word: &u64| (word != 0).then_some(word);
+        let bits = move |word| std::iter::successors(lowest(&word), move |word| lowest(&(word & (word - 1))));
         (0..)
-            .zip(self.0)
-            .filter(|&(_, word)| word != 0)
-            .flat_map(move |(at, word)| bits(word).map(move |bit| at * 64 + bit))
+            .zip(&self.0)
+            .flat_map(move |(at, &word)| bits(word).map(move |left| at * 64 + left.trailing_zeros() as usize))
     }
 
     /// Returns true if a register is in both sets, or overlaps one that is.
     pub fn meets(&self, other: &Self) -> bool {
-        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
+        // Without an early exit, which would be a branch for each word.
+        self.0.iter().zip(&other.0).fold(0, |common, (a, b)| common | a & b) != 0
     }
 
     /// Adds the registers of another set.
@@ -118,6 +127,26 @@ impl RegisterSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_of_components_are_the_components() {
+        let (merged, separate) = (Target::by_name("a660").unwrap(), Target::by_name("a540").unwrap());
+        for (target, class, units) in
+            [(merged, RegClass::FULL, 2), (merged, RegClass::HALF, 1), (separate, RegClass::HALF, 1)]
+        {
+            let origin = if class.half && !target.merged_regs { HALF.start as usize } else { 0 };
+            for (reg, mask) in [(0, 1), (30, 0xf), (31, 0b1011), (5, 0), (33, 0x8000_0001), (0, u32::MAX), (60, 0xff0f)]
+            {
+                let expected: Vec<usize> = WriteMask(mask)
+                    .components()
+                    .flat_map(|component| {
+                        (0..units).map(move |unit| origin + (reg + component as usize) * units + unit)
+                    })
+                    .collect();
+                assert_eq!(set(&target, class, reg as u16, mask).units().collect::<Vec<_>>(), expected);
+            }
+        }
+    }
 
     fn set(target: &Target, class: RegClass, reg: u16, mask: u32) -> RegisterSet {
         RegisterSet::of(&Program::default(), target, &Place::Reg(PhysReg(reg)), class, WriteMask(mask))

@@ -20,6 +20,7 @@ use super::opcode::Lanes;
 use super::readers::Readers;
 use super::reconvergence::Waiting;
 use super::{Attrs, Block, InputKind, Instr, InstrData, Opcode, Place, Program, SrcOperand, SystemValue, Value};
+use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
@@ -35,9 +36,9 @@ impl Uniformity {
     /// Analyses a program in SSA form. The divergence that the program records for its branches is ignored.
     pub fn new(program: &Program) -> Self {
         let mut this = Self {
-            divergent: SecondaryMap::with_capacity(program.values.len()),
+            divergent: map_of(program.values.len()),
             def_block: program.definition_blocks(),
-            parts: SecondaryMap::with_capacity(program.blocks.len()),
+            parts: map_of(program.blocks.len()),
             waiting: Waiting::without_divergence(program),
         };
         let readers = Readers::new(program);

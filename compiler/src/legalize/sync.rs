@@ -15,22 +15,38 @@
 //! - Instructions from cat5 on cannot carry `(ss)`; a nop before them does.
 //! - In an early preamble `a1.x` is written as a shared register is.
 //!
-//! Shared registers are pending along physical edges too: the wave takes them whatever its lanes do.
+//! Shared registers are pending along physical edges too: the wave takes them whatever its lanes do. Where a `kill` ends the last active
+//! lane in the middle of a block, the wave goes on at once with lanes that wait, past what the rest of the block would have waited for. So what
+//! is pending at a `kill` is pending in the blocks where lanes may wait.
 
 use super::preamble::Preamble;
 use crate::delays::latency::{Sync, is_scalar_alu, sync};
 use crate::ir3::dataflow::{Analysis, Direction, Edge, solve};
 use crate::ir3::dominance::{Cfg, EdgeKind};
 use crate::ir3::opcode::Effect;
+use crate::ir3::reconvergence::{self, Waiting};
 use crate::ir3::register_set::RegisterSet;
 use crate::ir3::{Block, Category, Instr, InstrData, InstrFlags, Opcode, PhysReg, Program, RegFile, SrcOperand};
+use crate::maps::map_of;
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
 
 /// Sets `(ss)` and `(sy)` on all instructions, and inserts the nops that carry `(ss)` for others.
 pub fn run(program: &mut Program, target: &Target, preamble: &Preamble) {
-    let mut waits = Waits { program, target, preamble, flags: SecondaryMap::with_capacity(program.instrs.len()) };
-    solve(&Cfg::new(program, EdgeKind::Physical), &program.layout, &mut waits);
+    let waiting = has_kill(program).then(|| reconvergence::points(program));
+    let mut waits = Waits {
+        program,
+        target,
+        preamble,
+        flags: map_of(program.instrs.len()),
+        waiting,
+        after_kills: SecondaryMap::new(),
+        grows: true,
+    };
+    // Waiting blocks are later in the code, so that once is enough but for kills in loops.
+    while std::mem::take(&mut waits.grows) {
+        solve(&Cfg::new(program, EdgeKind::Physical), &program.layout, &mut waits);
+    }
     let flags = waits.flags;
     for position in 0..program.layout.len() {
         let block = program.layout[position];
@@ -95,6 +111,17 @@ impl Pending {
         [ss, sy, scalar_full, scalar_half, read_ss, read_any, read_scalar]
     }
 
+    /// Adds what is pending on the way from another point: of the lanes that come from there, or of the wave only.
+    fn add_from(&mut self, other: &Self, lanes: bool) {
+        let mut other = other.clone();
+        for (mine, theirs) in self.sets().into_iter().zip(other.sets()) {
+            if lanes { mine.add(theirs) } else { mine.add_shared(theirs) }
+        }
+        self.consts |= other.consts;
+        self.barrier |= other.barrier;
+        self.varyings |= other.varyings;
+    }
+
     /// Waits for everything that `(ss)` waits for.
     fn apply_ss(&mut self) {
         *self = Self { sy: self.sy, ..Self::default() };
@@ -105,6 +132,13 @@ impl Pending {
     }
 }
 
+fn has_kill(program: &Program) -> bool {
+    program
+        .layout
+        .iter()
+        .any(|&block| program.blocks[block].instrs.iter().any(|&instr| program.instrs[instr].opcode == Opcode::Kill))
+}
+
 /// The analysis.
 struct Waits<'a> {
     program: &'a Program,
@@ -112,6 +146,27 @@ struct Waits<'a> {
     preamble: &'a Preamble,
     /// Those of the last visit of each instruction.
     flags: SecondaryMap<Instr, InstrFlags>,
+    /// Where lanes wait, if there is a `kill`.
+    waiting: Option<Waiting>,
+    /// What is pending in a block where lanes wait while others are killed.
+    after_kills: SecondaryMap<Block, Pending>,
+    /// More is pending after kills than the blocks before them in this round knew.
+    grows: bool,
+}
+
+impl Waits<'_> {
+    /// The last active lane may have been killed in a block.
+    fn kill(&mut self, block: Block, pending: &Pending) {
+        let Some(waiting) = &self.waiting else { return };
+        for other in waiting.while_running(self.program, block) {
+            let mut more = self.after_kills[other].clone();
+            more.add_from(pending, false);
+            if more != self.after_kills[other] {
+                self.after_kills[other] = more;
+                self.grows = true;
+            }
+        }
+    }
 }
 
 impl Analysis<Block> for Waits<'_> {
@@ -120,18 +175,14 @@ impl Analysis<Block> for Waits<'_> {
     const DIRECTION: Direction = Direction::Forward;
 
     fn join(&mut self, entry: &mut Pending, exit: &Pending, edge: Edge<Block>) {
-        let logical = self.program.blocks[edge.from].successors().any(|to| to == edge.to);
-        let mut exit = exit.clone();
-        for (mine, theirs) in entry.sets().into_iter().zip(exit.sets()) {
-            if logical { mine.add(theirs) } else { mine.add_shared(theirs) }
-        }
-        entry.consts |= exit.consts;
-        entry.barrier |= exit.barrier;
-        entry.varyings |= exit.varyings;
+        entry.add_from(exit, self.program.blocks[edge.from].successors().any(|to| to == edge.to));
     }
 
     fn transfer(&mut self, block: Block, entry: &Pending) -> Pending {
         let mut pending = entry.clone();
+        if self.waiting.is_some() {
+            pending.add_from(&self.after_kills[block], false);
+        }
         let early = self.preamble.is_early(block);
         for &instr in &self.program.blocks[block].instrs {
             let data = &self.program.instrs[instr];
@@ -141,6 +192,9 @@ impl Analysis<Block> for Waits<'_> {
             let operands = Operands::of(self.program, self.target, data, early);
             self.flags[instr] = operands.wait(&mut pending);
             operands.issue(&mut pending);
+            if data.opcode == Opcode::Kill {
+                self.kill(block, &pending);
+            }
         }
         pending
     }

@@ -7,8 +7,9 @@
 
 use super::code::{Code, CodeError, CodeInstr, Ip, needs_target};
 use crate::ir3::{Attrs, Block, BlockData, InstrData, InstrFlags, Mods, Opcode, Program, reconvergence};
+use crate::maps::map_of;
 use cranelift_entity::packed_option::PackedOption;
-use cranelift_entity::{EntityRef, SecondaryMap};
+use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 use smallvec::SmallVec;
 
 type Result<T> = std::result::Result<T, CodeError>;
@@ -20,12 +21,20 @@ impl Code {
     /// # Errors
     /// If control flow leaves the code, or a branch crosses predication.
     pub fn to_program(&self) -> Result<Program> {
+        self.clone().into_program()
+    }
+
+    /// [`Code::to_program`], without a copy of the code.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn into_program(self) -> Result<Program> {
         let mut builder = Builder {
-            code: self,
             len: self.len_without_padding(),
-            block_at: SecondaryMap::with_capacity(self.instrs.len()),
+            block_at: map_of(self.instrs.len()),
             arms: SecondaryMap::new(),
             program: self.header(),
+            code: self,
         };
         builder.predication()?;
         builder.blocks()?;
@@ -59,6 +68,7 @@ impl Code {
             scratch_size: interface.scratch_size,
             outputs: interface.outputs_at.clone(),
             consts: interface.consts.clone(),
+            instrs: PrimaryMap::with_capacity(interface.inputs.len() + interface.prefetches.len() + self.instrs.len()),
             ..Program::default()
         }
     }
@@ -71,8 +81,8 @@ struct Arms {
     second: PackedOption<Ip>,
 }
 
-struct Builder<'a> {
-    code: &'a Code,
+struct Builder {
+    code: Code,
     len: usize,
     /// The block that starts at an instruction.
     block_at: SecondaryMap<Ip, PackedOption<Block>>,
@@ -80,7 +90,7 @@ struct Builder<'a> {
     program: Program,
 }
 
-impl Builder<'_> {
+impl Builder {
     fn instr(&self, ip: Ip) -> &CodeInstr {
         &self.code.instrs[ip]
     }
@@ -188,21 +198,30 @@ impl Builder<'_> {
 
     fn fill(mut self) -> Result<Program> {
         let mut block = self.program.layout[0];
-        for input in &self.code.interface.inputs {
+        for input in std::mem::take(&mut self.code.interface.inputs) {
             let mut data = InstrData::new(Opcode::Input);
             data.dsts.push(input.dst);
             data.attrs = Attrs::Input(input.input);
             self.push(block, data);
         }
-        for prefetch in &self.code.interface.prefetches {
-            self.push(block, prefetch.clone());
+        for prefetch in std::mem::take(&mut self.code.interface.prefetches) {
+            self.push(block, prefetch);
         }
         if let Some(first) = self.block_at[Ip::new(0)].expand().filter(|&first| first != block) {
             self.program.add_edge(block, 0, first);
         }
+        let entry = block;
         for ip in self.ips() {
             block = self.block_at[ip].expand().unwrap_or(block);
-            let CodeInstr { mut data, target } = self.instr(ip).clone();
+            let next = Ip::new(ip.index() + 1);
+            if next.index() == self.len || self.block_at[next].is_some() {
+                self.edges(block, ip)?;
+            }
+        }
+        block = entry;
+        let instrs = std::mem::take(&mut self.code.instrs);
+        for (ip, CodeInstr { mut data, target }) in instrs.into_iter().take(self.len) {
+            block = self.block_at[ip].expand().unwrap_or(block);
             if let Some(target) = target {
                 data.attrs = Attrs::Branch { target: self.block_at[target].expand() };
             }
@@ -212,10 +231,6 @@ impl Builder<'_> {
                 data.attrs = Attrs::Outputs(outputs.iter().filter_map(|output| output.index).collect());
             }
             self.push(block, data);
-            let next = Ip::new(ip.index() + 1);
-            if next.index() == self.len || self.block_at[next].is_some() {
-                self.edges(block, ip)?;
-            }
         }
         Ok(self.program)
     }

@@ -13,6 +13,7 @@ use crate::ir3::{
     Attrs, Block, ConstLayout, Dst, InputKind, Instr, InstrData, InstrFlags, Opcode, OperandFlags, Output, Place,
     Program, RepeatLink, ShaderStage, Src, SrcOperand,
 };
+use crate::maps::map_of;
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use smallvec::SmallVec;
@@ -131,7 +132,7 @@ impl<'a> Flatten<'a> {
             consts: program.consts.clone(),
             ..Interface::default()
         };
-        let mut starts = SecondaryMap::with_capacity(program.blocks.len());
+        let mut starts = map_of(program.blocks.len());
         let mut next = 0;
         for &block in &program.layout {
             if starts[block] != PackedOption::from(None) {
@@ -141,7 +142,8 @@ impl<'a> Flatten<'a> {
             let opcodes = program.blocks[block].instrs.iter().map(|&instr| program.instrs[instr].opcode);
             next += opcodes.filter(|opcode| !opcode.is_meta()).count() as u32;
         }
-        Ok(Self { program, code: Code { instrs: PrimaryMap::new(), interface }, starts, ended: false })
+        let instrs = PrimaryMap::with_capacity(next as usize);
+        Ok(Self { program, code: Code { instrs, interface }, starts, ended: false })
     }
 
     fn run(mut self) -> Result<Code> {

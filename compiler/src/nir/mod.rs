@@ -31,7 +31,7 @@ pub use index::{
     MemorySemantics, Scope, Xfb, XfbOutput,
 };
 pub use intrinsic::{Components, DestBits, IntrinsicInfo, IntrinsicOp};
-pub use op::{Op, OpInfo, Operand};
+pub use op::{Op, OpInfo, Operand, Property};
 pub use shader::{Info, Shader, Stage};
 pub use tex::{Tex, TexOp, TexSrcKind};
 pub use text::{ParseError, read, write};

@@ -22,11 +22,25 @@ pub struct OpInfo {
     pub output: Operand,
     /// The operands, in order.
     pub inputs: &'static [Operand],
-    /// True if the first two operands can be swapped.
-    pub commutes: bool,
+    /// What nir's own table declares of it.
+    pub properties: &'static [Property],
+}
+
+/// An algebraic property that nir declares of an operation, and by which its optimisations change programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Property {
+    /// The first two operands can be swapped.
+    Commutes,
+    /// `op(op(a, b), c)` is `op(a, op(b, c))`; with a third operand, which stays what it is, in the same way. Of floats it holds but for rounding.
+    Associates,
 }
 
 impl OpInfo {
+    /// Returns true if the first two operands can be swapped.
+    pub fn commutes(&self) -> bool {
+        self.properties.contains(&Property::Commutes)
+    }
+
     /// The number of components that source `index` reads if the result has `components`.
     pub fn source_components(&self, index: usize, components: u8) -> u8 {
         match self.inputs[index].components {
@@ -73,7 +87,7 @@ const fn operand(ty: AluType, components: u8) -> Operand {
 }
 
 macro_rules! ops {
-    ($($variant:ident $name:literal = $out:ident$([$out_n:literal])? <- $($in:ident$([$in_n:literal])?),+ $(; $commutes:ident)? ;;)*) => {
+    ($($variant:ident $name:literal = $out:ident$([$out_n:literal])? <- $($in:ident$([$in_n:literal])?),+ $(; $($property:ident),+)? ;;)*) => {
         words! {
             /// An arithmetic operation.
             #[repr(u16)]
@@ -83,7 +97,7 @@ macro_rules! ops {
         static TABLE: &[OpInfo] = &[$(OpInfo {
             output: operand($out, 0 $(+ $out_n)?),
             inputs: &[$(operand($in, 0 $(+ $in_n)?)),+],
-            commutes: false $(|| stringify!($commutes).len() > 0)?,
+            properties: &[$($(Property::$property),+)?],
         },)*];
     };
 }
@@ -198,30 +212,30 @@ ops! {
     Fgeu8 "fgeu8" = B8 <- F, F ;;
     Fgeu16 "fgeu16" = B16 <- F, F ;;
     Fgeu32 "fgeu32" = B32 <- F, F ;;
-    Feq "feq" = B1 <- F, F ; commutes ;;
-    Feq8 "feq8" = B8 <- F, F ; commutes ;;
-    Feq16 "feq16" = B16 <- F, F ; commutes ;;
-    Feq32 "feq32" = B32 <- F, F ; commutes ;;
-    Fneu "fneu" = B1 <- F, F ; commutes ;;
-    Fneu8 "fneu8" = B8 <- F, F ; commutes ;;
-    Fneu16 "fneu16" = B16 <- F, F ; commutes ;;
-    Fneu32 "fneu32" = B32 <- F, F ; commutes ;;
-    Fequ "fequ" = B1 <- F, F ; commutes ;;
-    Fequ8 "fequ8" = B8 <- F, F ; commutes ;;
-    Fequ16 "fequ16" = B16 <- F, F ; commutes ;;
-    Fequ32 "fequ32" = B32 <- F, F ; commutes ;;
-    Fneo "fneo" = B1 <- F, F ; commutes ;;
-    Fneo8 "fneo8" = B8 <- F, F ; commutes ;;
-    Fneo16 "fneo16" = B16 <- F, F ; commutes ;;
-    Fneo32 "fneo32" = B32 <- F, F ; commutes ;;
-    Funord "funord" = B1 <- F, F ; commutes ;;
-    Funord8 "funord8" = B8 <- F, F ; commutes ;;
-    Funord16 "funord16" = B16 <- F, F ; commutes ;;
-    Funord32 "funord32" = B32 <- F, F ; commutes ;;
-    Ford "ford" = B1 <- F, F ; commutes ;;
-    Ford8 "ford8" = B8 <- F, F ; commutes ;;
-    Ford16 "ford16" = B16 <- F, F ; commutes ;;
-    Ford32 "ford32" = B32 <- F, F ; commutes ;;
+    Feq "feq" = B1 <- F, F ; Commutes ;;
+    Feq8 "feq8" = B8 <- F, F ; Commutes ;;
+    Feq16 "feq16" = B16 <- F, F ; Commutes ;;
+    Feq32 "feq32" = B32 <- F, F ; Commutes ;;
+    Fneu "fneu" = B1 <- F, F ; Commutes ;;
+    Fneu8 "fneu8" = B8 <- F, F ; Commutes ;;
+    Fneu16 "fneu16" = B16 <- F, F ; Commutes ;;
+    Fneu32 "fneu32" = B32 <- F, F ; Commutes ;;
+    Fequ "fequ" = B1 <- F, F ; Commutes ;;
+    Fequ8 "fequ8" = B8 <- F, F ; Commutes ;;
+    Fequ16 "fequ16" = B16 <- F, F ; Commutes ;;
+    Fequ32 "fequ32" = B32 <- F, F ; Commutes ;;
+    Fneo "fneo" = B1 <- F, F ; Commutes ;;
+    Fneo8 "fneo8" = B8 <- F, F ; Commutes ;;
+    Fneo16 "fneo16" = B16 <- F, F ; Commutes ;;
+    Fneo32 "fneo32" = B32 <- F, F ; Commutes ;;
+    Funord "funord" = B1 <- F, F ; Commutes ;;
+    Funord8 "funord8" = B8 <- F, F ; Commutes ;;
+    Funord16 "funord16" = B16 <- F, F ; Commutes ;;
+    Funord32 "funord32" = B32 <- F, F ; Commutes ;;
+    Ford "ford" = B1 <- F, F ; Commutes ;;
+    Ford8 "ford8" = B8 <- F, F ; Commutes ;;
+    Ford16 "ford16" = B16 <- F, F ; Commutes ;;
+    Ford32 "ford32" = B32 <- F, F ; Commutes ;;
     Ilt "ilt" = B1 <- I, I ;;
     Ilt8 "ilt8" = B8 <- I, I ;;
     Ilt16 "ilt16" = B16 <- I, I ;;
@@ -230,14 +244,14 @@ ops! {
     Ige8 "ige8" = B8 <- I, I ;;
     Ige16 "ige16" = B16 <- I, I ;;
     Ige32 "ige32" = B32 <- I, I ;;
-    Ieq "ieq" = B1 <- I, I ; commutes ;;
-    Ieq8 "ieq8" = B8 <- I, I ; commutes ;;
-    Ieq16 "ieq16" = B16 <- I, I ; commutes ;;
-    Ieq32 "ieq32" = B32 <- I, I ; commutes ;;
-    Ine "ine" = B1 <- I, I ; commutes ;;
-    Ine8 "ine8" = B8 <- I, I ; commutes ;;
-    Ine16 "ine16" = B16 <- I, I ; commutes ;;
-    Ine32 "ine32" = B32 <- I, I ; commutes ;;
+    Ieq "ieq" = B1 <- I, I ; Commutes ;;
+    Ieq8 "ieq8" = B8 <- I, I ; Commutes ;;
+    Ieq16 "ieq16" = B16 <- I, I ; Commutes ;;
+    Ieq32 "ieq32" = B32 <- I, I ; Commutes ;;
+    Ine "ine" = B1 <- I, I ; Commutes ;;
+    Ine8 "ine8" = B8 <- I, I ; Commutes ;;
+    Ine16 "ine16" = B16 <- I, I ; Commutes ;;
+    Ine32 "ine32" = B32 <- I, I ; Commutes ;;
     Ult "ult" = B1 <- U, U ;;
     Ult8 "ult8" = B8 <- U, U ;;
     Ult16 "ult16" = B16 <- U, U ;;
@@ -284,9 +298,9 @@ ops! {
     Urol "urol" = U <- U, U32 ;;
     Uror "uror" = U <- U, U32 ;;
     Shfr "shfr" = U32 <- U32, U32, U32 ;;
-    Iand "iand" = U <- U, U ; commutes ;;
-    Ior "ior" = U <- U, U ; commutes ;;
-    Ixor "ixor" = U <- U, U ; commutes ;;
+    Iand "iand" = U <- U, U ; Commutes, Associates ;;
+    Ior "ior" = U <- U, U ; Commutes, Associates ;;
+    Ixor "ixor" = U <- U, U ; Commutes, Associates ;;
     Bfm "bfm" = U32 <- I32, I32 ;;
     Bfi "bfi" = U32 <- U32, U32, U32 ;;
     BitfieldSelect "bitfield_select" = U <- U, U, U ;;
@@ -297,70 +311,77 @@ ops! {
     BitfieldInsert "bitfield_insert" = U32 <- U32, U32, I32, I32 ;;
     // Instructions that only ir3 has.
     ImadshMix16 "imadsh_mix16" = I32 <- I32, I32, I32 ;;
-    Imad24Ir3 "imad24_ir3" = I32 <- I32, I32, I32 ; commutes ;;
+    Imad24Ir3 "imad24_ir3" = I32 <- I32, I32, I32 ; Commutes ;;
     ShrmIr3 "shrm_ir3" = U <- U, U32, U ;;
     ShlmIr3 "shlm_ir3" = U <- U, U32, U ;;
     ShrgIr3 "shrg_ir3" = U <- U, U32, U ;;
     ShlgIr3 "shlg_ir3" = U <- U, U32, U ;;
-    AndgIr3 "andg_ir3" = U <- U, U, U ; commutes ;;
+    AndgIr3 "andg_ir3" = U <- U, U, U ; Commutes ;;
     // Integer arithmetic.
     Ineg "ineg" = I <- I ;;
     Isign "isign" = I <- I ;;
     Iabs "iabs" = I <- I ;;
     FrexpExp "frexp_exp" = I32 <- F ;;
-    Iadd "iadd" = I <- I, I ; commutes ;;
-    IaddSat "iadd_sat" = I <- I, I ; commutes ;;
-    UaddSat "uadd_sat" = U <- U, U ; commutes ;;
+    Iadd "iadd" = I <- I, I ; Commutes, Associates ;;
+    IaddSat "iadd_sat" = I <- I, I ; Commutes ;;
+    UaddSat "uadd_sat" = U <- U, U ; Commutes ;;
     IsubSat "isub_sat" = I <- I, I ;;
     UsubSat "usub_sat" = U <- U, U ;;
     Isub "isub" = I <- I, I ;;
     UabsIsub "uabs_isub" = U <- I, I ;;
     UabsUsub "uabs_usub" = U <- U, U ;;
-    Imul "imul" = I <- I, I ; commutes ;;
-    Imul2x32_64 "imul_2x32_64" = I64 <- I32, I32 ; commutes ;;
-    Umul2x32_64 "umul_2x32_64" = U64 <- U32, U32 ; commutes ;;
-    ImulHigh "imul_high" = I <- I, I ; commutes ;;
-    UmulHigh "umul_high" = U <- U, U ; commutes ;;
-    UmulLow "umul_low" = U32 <- U32, U32 ; commutes ;;
+    Imul "imul" = I <- I, I ; Commutes, Associates ;;
+    Imul2x32_64 "imul_2x32_64" = I64 <- I32, I32 ; Commutes ;;
+    Umul2x32_64 "umul_2x32_64" = U64 <- U32, U32 ; Commutes ;;
+    ImulHigh "imul_high" = I <- I, I ; Commutes ;;
+    UmulHigh "umul_high" = U <- U, U ; Commutes ;;
+    UmulLow "umul_low" = U32 <- U32, U32 ; Commutes ;;
     Imul32x16 "imul_32x16" = I32 <- I32, I32 ;;
     Umul32x16 "umul_32x16" = U32 <- U32, U32 ;;
     Idiv "idiv" = I <- I, I ;;
     Udiv "udiv" = U <- U, U ;;
-    UaddCarry "uadd_carry" = U <- U, U ; commutes ;;
+    UaddCarry "uadd_carry" = U <- U, U ; Commutes ;;
     UsubBorrow "usub_borrow" = U <- U, U ;;
-    Ihadd "ihadd" = I <- I, I ; commutes ;;
-    Uhadd "uhadd" = U <- U, U ; commutes ;;
-    Irhadd "irhadd" = I <- I, I ; commutes ;;
-    Urhadd "urhadd" = U <- U, U ; commutes ;;
+    // Halves of 64-bit sums: the low words of both addends, then the high words that are not 0.
+    Iadd64Split2Lo "iadd64_split2_lo" = U32 <- U32, U32 ; Commutes, Associates ;;
+    Iadd64Split2Hi "iadd64_split2_hi" = U32 <- U32, U32 ; Commutes ;;
+    Iadd64Split3Lo "iadd64_split3_lo" = U32 <- U32, U32, U32 ; Commutes ;;
+    Iadd64Split3Hi "iadd64_split3_hi" = U32 <- U32, U32, U32 ; Commutes ;;
+    Iadd64Split4Lo "iadd64_split4_lo" = U32 <- U32, U32, U32, U32 ; Commutes ;;
+    Iadd64Split4Hi "iadd64_split4_hi" = U32 <- U32, U32, U32, U32 ; Commutes ;;
+    Ihadd "ihadd" = I <- I, I ; Commutes ;;
+    Uhadd "uhadd" = U <- U, U ; Commutes ;;
+    Irhadd "irhadd" = I <- I, I ; Commutes ;;
+    Urhadd "urhadd" = U <- U, U ; Commutes ;;
     Umod "umod" = U <- U, U ;;
     Irem "irem" = I <- I, I ;;
     Imod "imod" = I <- I, I ;;
     UdivAligned4 "udiv_aligned_4" = U <- U ;;
-    Imin "imin" = I <- I, I ; commutes ;;
-    Umin "umin" = U <- U, U ; commutes ;;
-    Imax "imax" = I <- I, I ; commutes ;;
-    Umax "umax" = U <- U, U ; commutes ;;
-    Iadd3 "iadd3" = I <- I, I, I ; commutes ;;
-    Imad "imad" = I <- I, I, I ; commutes ;;
+    Imin "imin" = I <- I, I ; Commutes, Associates ;;
+    Umin "umin" = U <- U, U ; Commutes, Associates ;;
+    Imax "imax" = I <- I, I ; Commutes, Associates ;;
+    Umax "umax" = U <- U, U ; Commutes, Associates ;;
+    Iadd3 "iadd3" = I <- I, I, I ; Commutes, Associates ;;
+    Imad "imad" = I <- I, I, I ; Commutes, Associates ;;
     Msad4x8 "msad_4x8" = U32 <- U32, U32, U32 ;;
     Mqsad4x8 "mqsad_4x8" = U32[4] <- U32[1], U32[2], U32[4] ;;
-    Amul "amul" = I <- I, I ; commutes ;;
-    Imul24 "imul24" = I32 <- I32, I32 ; commutes ;;
-    Umad24 "umad24" = U32 <- U32, U32, U32 ; commutes ;;
-    Umul24 "umul24" = I32 <- I32, I32 ; commutes ;;
-    Imul24Relaxed "imul24_relaxed" = I32 <- I32, I32 ; commutes ;;
-    Umad24Relaxed "umad24_relaxed" = U32 <- U32, U32, U32 ; commutes ;;
-    Umul24Relaxed "umul24_relaxed" = U32 <- U32, U32 ; commutes ;;
-    Sdot4x8Iadd "sdot_4x8_iadd" = I32 <- U32, U32, I32 ; commutes ;;
-    Udot4x8Uadd "udot_4x8_uadd" = U32 <- U32, U32, U32 ; commutes ;;
+    Amul "amul" = I <- I, I ; Commutes, Associates ;;
+    Imul24 "imul24" = I32 <- I32, I32 ; Commutes, Associates ;;
+    Umad24 "umad24" = U32 <- U32, U32, U32 ; Commutes ;;
+    Umul24 "umul24" = I32 <- I32, I32 ; Commutes, Associates ;;
+    Imul24Relaxed "imul24_relaxed" = I32 <- I32, I32 ; Commutes, Associates ;;
+    Umad24Relaxed "umad24_relaxed" = U32 <- U32, U32, U32 ; Commutes ;;
+    Umul24Relaxed "umul24_relaxed" = U32 <- U32, U32 ; Commutes, Associates ;;
+    Sdot4x8Iadd "sdot_4x8_iadd" = I32 <- U32, U32, I32 ; Commutes ;;
+    Udot4x8Uadd "udot_4x8_uadd" = U32 <- U32, U32, U32 ; Commutes ;;
     Sudot4x8Iadd "sudot_4x8_iadd" = I32 <- U32, U32, I32 ;;
-    Sdot4x8IaddSat "sdot_4x8_iadd_sat" = I32 <- U32, U32, I32 ; commutes ;;
-    Udot4x8UaddSat "udot_4x8_uadd_sat" = I32 <- U32, U32, I32 ; commutes ;;
+    Sdot4x8IaddSat "sdot_4x8_iadd_sat" = I32 <- U32, U32, I32 ; Commutes ;;
+    Udot4x8UaddSat "udot_4x8_uadd_sat" = I32 <- U32, U32, I32 ; Commutes ;;
     Sudot4x8IaddSat "sudot_4x8_iadd_sat" = I32 <- U32, U32, I32 ;;
-    Sdot2x16Iadd "sdot_2x16_iadd" = I32 <- U32, U32, I32 ; commutes ;;
-    Udot2x16Uadd "udot_2x16_uadd" = U32 <- U32, U32, U32 ; commutes ;;
-    Sdot2x16IaddSat "sdot_2x16_iadd_sat" = I32 <- U32, U32, I32 ; commutes ;;
-    Udot2x16UaddSat "udot_2x16_uadd_sat" = I32 <- U32, U32, I32 ; commutes ;;
+    Sdot2x16Iadd "sdot_2x16_iadd" = I32 <- U32, U32, I32 ; Commutes ;;
+    Udot2x16Uadd "udot_2x16_uadd" = U32 <- U32, U32, U32 ; Commutes ;;
+    Sdot2x16IaddSat "sdot_2x16_iadd_sat" = I32 <- U32, U32, I32 ; Commutes ;;
+    Udot2x16UaddSat "udot_2x16_uadd_sat" = I32 <- U32, U32, I32 ; Commutes ;;
     // Float arithmetic.
     Fneg "fneg" = F <- F ;;
     Fsign "fsign" = F <- F ;;
@@ -383,30 +404,30 @@ ops! {
     Fsum2 "fsum2" = F[1] <- F[2] ;;
     Fsum3 "fsum3" = F[1] <- F[3] ;;
     Fsum4 "fsum4" = F[1] <- F[4] ;;
-    Fadd "fadd" = F <- F, F ; commutes ;;
+    Fadd "fadd" = F <- F, F ; Commutes, Associates ;;
     Fsub "fsub" = F <- F, F ;;
-    Fmul "fmul" = F <- F, F ; commutes ;;
-    Fmulz "fmulz" = F32 <- F32, F32 ; commutes ;;
+    Fmul "fmul" = F <- F, F ; Commutes, Associates ;;
+    Fmulz "fmulz" = F32 <- F32, F32 ; Commutes, Associates ;;
     Fdiv "fdiv" = F <- F, F ;;
     Fmod "fmod" = F <- F, F ;;
     Frem "frem" = F <- F, F ;;
     Slt "slt" = F <- F, F ;;
     Sge "sge" = F <- F, F ;;
-    Seq "seq" = F <- F, F ; commutes ;;
-    Sne "sne" = F <- F, F ; commutes ;;
-    Fdot2 "fdot2" = F[1] <- F[2], F[2] ; commutes ;;
-    Fdot4 "fdot4" = F[1] <- F[4], F[4] ; commutes ;;
-    Fdot8 "fdot8" = F[1] <- F[8], F[8] ; commutes ;;
-    Fdot16 "fdot16" = F[1] <- F[16], F[16] ; commutes ;;
-    Fdot3 "fdot3" = F[1] <- F[3], F[3] ; commutes ;;
-    Fdot5 "fdot5" = F[1] <- F[5], F[5] ; commutes ;;
+    Seq "seq" = F <- F, F ; Commutes ;;
+    Sne "sne" = F <- F, F ; Commutes ;;
+    Fdot2 "fdot2" = F[1] <- F[2], F[2] ; Commutes ;;
+    Fdot4 "fdot4" = F[1] <- F[4], F[4] ; Commutes ;;
+    Fdot8 "fdot8" = F[1] <- F[8], F[8] ; Commutes ;;
+    Fdot16 "fdot16" = F[1] <- F[16], F[16] ; Commutes ;;
+    Fdot3 "fdot3" = F[1] <- F[3], F[3] ; Commutes ;;
+    Fdot5 "fdot5" = F[1] <- F[5], F[5] ; Commutes ;;
     Fdph "fdph" = F[1] <- F[3], F[4] ;;
-    Fmin "fmin" = F <- F, F ; commutes ;;
-    Fmax "fmax" = F <- F, F ; commutes ;;
+    Fmin "fmin" = F <- F, F ; Commutes, Associates ;;
+    Fmax "fmax" = F <- F, F ; Commutes, Associates ;;
     Fpow "fpow" = F <- F, F ;;
     Ldexp "ldexp" = F <- F, I32 ;;
-    Ffma "ffma" = F <- F, F, F ; commutes ;;
-    Ffmaz "ffmaz" = F32 <- F32, F32, F32 ; commutes ;;
+    Ffma "ffma" = F <- F, F, F ; Commutes ;;
+    Ffmaz "ffmaz" = F32 <- F32, F32, F32 ; Commutes ;;
     Flrp "flrp" = F <- F, F, F ;;
     FsatSigned "fsat_signed" = F <- F ;;
     FclampPos "fclamp_pos" = F <- F ;;

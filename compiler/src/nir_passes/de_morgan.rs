@@ -51,11 +51,11 @@ pub fn run(function: &mut Function) {
     for (block, instr) in all {
         for rule in Table::DeMorgan.rules() {
             let InstrData::Alu(alu) = &function.instrs[instr] else { break };
-            let Some(bindings) = rule.matches(function, alu.op, &alu.srcs) else { continue };
-            let Term::Op(op, terms) = rule.to else { continue };
             let def = alu.def;
+            let bits = function.defs[def].bit_size;
+            let Some(bindings) = rule.matches(function, alu.op, &alu.srcs, bits) else { continue };
             let mut rewriter = Rewriter { function, block, before: instr, simpler: Table::Simpler, next_index };
-            let done = rewriter.replace(op, terms, &bindings, def);
+            let done = rewriter.replace(rule, &bindings, def);
             next_index = rewriter.next_index;
             if done {
                 break;
@@ -65,7 +65,8 @@ pub fn run(function: &mut Function) {
 }
 
 fn applies(function: &Function, rule: &Rule, instr: Instr) -> bool {
-    matches!(&function.instrs[instr], InstrData::Alu(alu) if rule.matches(function, alu.op, &alu.srcs).is_some())
+    matches!(&function.instrs[instr], InstrData::Alu(alu)
+        if rule.matches(function, alu.op, &alu.srcs, function.defs[alu.def].bit_size).is_some())
 }
 
 /// The uses of each value.
@@ -156,7 +157,7 @@ mod tests {
                 Term::Op(Op::Inot, &[x]) => !value(x, variables),
                 Term::Op(Op::Iand, &[x, y]) => value(x, variables) && value(y, variables),
                 Term::Op(Op::Ior, &[x, y]) => value(x, variables) || value(y, variables),
-                Term::Op(..) => panic!("{term:?}"),
+                Term::Constant(_) | Term::Op(..) => panic!("{term:?}"),
             }
         }
         for rule in RULES.iter().chain(&SIMPLER) {

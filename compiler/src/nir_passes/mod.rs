@@ -5,8 +5,9 @@
 //! and a prover read; a pass has no other access to a rule.
 
 pub mod de_morgan;
+pub mod split_additions;
 
-use crate::nir::{Alu, AluSrc, Block, Def, DefData, Function, Instr, InstrData, Op};
+use crate::nir::{Alu, AluSrc, BaseType, Block, Def, DefData, Function, Instr, InstrData, Op};
 use crate::words;
 use smallvec::SmallVec;
 
@@ -15,6 +16,8 @@ use smallvec::SmallVec;
 pub enum Term {
     /// Any scalar value; every occurrence in the rule is the same value.
     Variable(u8),
+    /// A number.
+    Constant(u64),
     /// An operation on scalars.
     Op(Op, &'static [Term]),
 }
@@ -24,7 +27,7 @@ pub enum Term {
 pub struct Rule {
     /// The name.
     pub name: &'static str,
-    /// The width of all values in it.
+    /// The width of the values to which no operation in it gives another one.
     pub bits: u8,
     /// The pattern.
     pub from: Term,
@@ -56,6 +59,10 @@ tables! {
     DeMorgan "de-morgan" = de_morgan::RULES;
     /// Rules that simplify the new negations.
     Simpler "de-morgan-simpler" = de_morgan::SIMPLER;
+    /// Rules that make halves of 64-bit sums.
+    SplitAdditions "split-additions" = split_additions::RULES;
+    /// Rules by which halves of sums have fewer operands.
+    FewerWords "split-additions-simpler" = split_additions::SIMPLER;
 }
 
 /// The maximum number of variables of a rule.
@@ -64,20 +71,80 @@ pub const VARIABLES: usize = 4;
 /// The values of a rule's variables.
 type Bindings = [Option<AluSrc>; VARIABLES];
 
+/// The width of an operand in a rule of `rule` bits, where the result of the operation has `result` bits.
+pub fn operand_bits(op: Op, index: usize, result: u8, rule: u8) -> u8 {
+    let info = op.info();
+    let ty = info.inputs[index].ty;
+    match (ty.size, info.output.ty.size, ty.base) {
+        (0, 0, _) => result,
+        (0, _, BaseType::Bool) => 1,
+        (0, ..) => rule,
+        (fixed, ..) => fixed,
+    }
+}
+
 impl Rule {
-    /// Matches an operation with the left side of the rule; returns the values of the variables.
-    fn matches(&self, function: &Function, op: Op, srcs: &[AluSrc]) -> Option<Bindings> {
-        let Term::Op(wanted, terms) = self.from else { return None };
+    /// The width of the rule's value: that of the result of its pattern.
+    pub fn result_bits(&self) -> u8 {
+        match self.from {
+            Term::Op(op, _) if op.info().output.ty.size != 0 => op.info().output.ty.size,
+            _ => self.bits,
+        }
+    }
+
+    /// The width of each variable.
+    pub fn variable_bits(&self) -> [u8; VARIABLES] {
+        let mut all = [self.bits; VARIABLES];
+        self.variables_in(&self.from, self.result_bits(), &mut all);
+        all
+    }
+
+    fn variables_in(&self, term: &Term, bits: u8, all: &mut [u8; VARIABLES]) {
+        match *term {
+            Term::Variable(number) => all[usize::from(number)] = bits,
+            Term::Constant(_) => {}
+            Term::Op(op, terms) => {
+                for (index, term) in terms.iter().enumerate() {
+                    self.variables_in(term, operand_bits(op, index, bits, self.bits), all);
+                }
+            }
+        }
+    }
+
+    /// Matches an operation with the left side of the rule; returns the values of the variables. `bits` is the width of the result.
+    fn matches(&self, function: &Function, op: Op, srcs: &[AluSrc], bits: u8) -> Option<Bindings> {
         let mut bindings = Bindings::default();
-        let fits = op == wanted
-            && srcs.len() == terms.len()
-            && srcs.iter().zip(terms).all(|(src, term)| self.binds(function, term, *src, &mut bindings));
+        let fits = bits == self.result_bits() && self.binds_op(function, &self.from, (op, srcs), bits, &mut bindings);
         fits.then_some(bindings)
     }
 
-    fn binds(&self, function: &Function, term: &Term, src: AluSrc, bindings: &mut Bindings) -> bool {
+    /// Matches an operation with a term; the operands of one that commutes in both orders.
+    fn binds_op(
+        &self,
+        function: &Function,
+        term: &Term,
+        (op, srcs): (Op, &[AluSrc]),
+        bits: u8,
+        bindings: &mut Bindings,
+    ) -> bool {
+        let Term::Op(wanted, terms) = *term else { return false };
+        if op != wanted || srcs.len() != terms.len() {
+            return false;
+        }
+        let before = *bindings;
+        let orders: &[[usize; 2]] = if op.info().commutes() { &[[0, 1], [1, 0]] } else { &[[0, 1]] };
+        orders.iter().any(|order| {
+            *bindings = before;
+            terms.iter().enumerate().all(|(index, term)| {
+                let src = srcs[order.get(index).copied().unwrap_or(index)];
+                self.binds(function, term, src, operand_bits(op, index, bits, self.bits), bindings)
+            })
+        })
+    }
+
+    fn binds(&self, function: &Function, term: &Term, src: AluSrc, bits: u8, bindings: &mut Bindings) -> bool {
         let def = &function.defs[src.def];
-        if def.bit_size != self.bits {
+        if def.bit_size != bits {
             return false;
         }
         match *term {
@@ -91,16 +158,22 @@ impl Rule {
                     }
                 }
             }
-            Term::Op(op, terms) => match &function.instrs[def.instr] {
+            Term::Constant(number) => constant(function, src) == Some(number),
+            Term::Op(..) => match &function.instrs[def.instr] {
                 InstrData::Alu(alu) => {
-                    def.num_components == 1
-                        && alu.op == op
-                        && alu.srcs.len() == terms.len()
-                        && alu.srcs.iter().zip(terms).all(|(src, term)| self.binds(function, term, *src, bindings))
+                    def.num_components == 1 && self.binds_op(function, term, (alu.op, &alu.srcs), bits, bindings)
                 }
                 _ => false,
             },
         }
+    }
+}
+
+/// The number that a scalar source reads, if it is a constant.
+fn constant(function: &Function, src: AluSrc) -> Option<u64> {
+    match &function.instrs[function.defs[src.def].instr] {
+        InstrData::Const { values, .. } => values.get(usize::from(src.swizzle[0])).copied(),
+        _ => None,
     }
 }
 
@@ -117,33 +190,67 @@ struct Rewriter<'a> {
 }
 
 impl Rewriter<'_> {
-    /// Builds a term. Variables, and terms that a simplification turns into one, need no new value.
-    fn build(&mut self, term: Term, bindings: &Bindings) -> Option<AluSrc> {
+    /// Builds a term of `bits` bits in a rule of `rule` bits. Variables, and terms that a simplification turns into one, need no new value.
+    fn build(&mut self, term: Term, bindings: &Bindings, bits: u8, rule: u8) -> Option<AluSrc> {
         let (op, terms) = match term {
             Term::Variable(number) => return bindings[usize::from(number)],
+            Term::Constant(number) => return Some(self.constant(number, bits)),
             Term::Op(op, terms) => (op, terms),
         };
-        let srcs = self.operands(terms, bindings)?;
+        let srcs = self.operands(op, terms, bindings, bits, rule)?;
         for rule in self.simpler.rules() {
-            if let Some(found) = rule.matches(self.function, op, &srcs) {
-                return self.build(rule.to, &found);
+            if let Some(found) = rule.matches(self.function, op, &srcs, bits) {
+                return self.build(rule.to, &found, bits, rule.bits);
             }
         }
-        let instr = self.function.instrs.next_key();
-        let bit_size = self.function.defs[srcs.first()?.def].bit_size;
+        if let Some(number) = self.part_of_constant(op, &srcs) {
+            return Some(self.constant(number, bits));
+        }
         let divergent = self.divergent(&srcs);
-        let index = self.next_index;
-        self.next_index += 1;
-        let def = self.function.defs.push(DefData { num_components: 1, bit_size, divergent, instr, index });
-        self.function.instrs.push(alu(op, def, srcs));
-        let list = &mut self.function.blocks[self.block].instrs;
-        let at = list.iter().position(|&other| other == self.before).unwrap_or(list.len());
-        list.insert(at, instr);
+        let def = self.define(bits, divergent, |def| alu(op, def, srcs));
         Some(AluSrc::swizzled(def, &[0]))
     }
 
-    fn operands(&mut self, terms: &[Term], bindings: &Bindings) -> Option<SmallVec<[AluSrc; 3]>> {
-        terms.iter().map(|&term| self.build(term, bindings)).collect()
+    /// Half of a constant.
+    fn part_of_constant(&self, op: Op, srcs: &[AluSrc]) -> Option<u64> {
+        let number = constant(self.function, *srcs.first()?)?;
+        match op {
+            Op::Unpack64_2x32SplitX => Some(number & 0xffff_ffff),
+            Op::Unpack64_2x32SplitY => Some(number >> 32),
+            _ => None,
+        }
+    }
+
+    fn constant(&mut self, number: u64, bits: u8) -> AluSrc {
+        let known = self.function.defs.values().next().and_then(|data| data.divergent);
+        let def = self
+            .define(bits, known.map(|_| false), |def| InstrData::Const { def, values: [number].into_iter().collect() });
+        AluSrc::swizzled(def, &[0])
+    }
+
+    /// A new scalar instruction before the one that is rewritten.
+    fn define(&mut self, bit_size: u8, divergent: Option<bool>, data: impl FnOnce(Def) -> InstrData) -> Def {
+        let instr = self.function.instrs.next_key();
+        let index = self.next_index;
+        self.next_index += 1;
+        let def = self.function.defs.push(DefData { num_components: 1, bit_size, divergent, instr, index });
+        self.function.instrs.push(data(def));
+        let list = &mut self.function.blocks[self.block].instrs;
+        let at = list.iter().position(|&other| other == self.before).unwrap_or(list.len());
+        list.insert(at, instr);
+        def
+    }
+
+    fn operands(
+        &mut self,
+        op: Op,
+        terms: &[Term],
+        bindings: &Bindings,
+        bits: u8,
+        rule: u8,
+    ) -> Option<SmallVec<[AluSrc; 3]>> {
+        let operand = |(index, &term)| self.build(term, bindings, operand_bits(op, index, bits, rule), rule);
+        terms.iter().enumerate().map(operand).collect()
     }
 
     /// The divergence of a result, if it is known for all sources.
@@ -151,9 +258,19 @@ impl Rewriter<'_> {
         srcs.iter().try_fold(false, |any, src| Some(self.function.defs[src.def].divergent? || any))
     }
 
-    /// Replaces the operation that defines the value.
-    fn replace(&mut self, op: Op, terms: &[Term], bindings: &Bindings, def: Def) -> bool {
-        let Some(srcs) = self.operands(terms, bindings) else { return false };
+    /// Replaces the operation that defines the value by the right side of a rule that its left side matches.
+    fn replace(&mut self, rule: &Rule, bindings: &Bindings, def: Def) -> bool {
+        let bits = self.function.defs[def].bit_size;
+        let (op, srcs) = match rule.to {
+            Term::Op(op, terms) => match self.operands(op, terms, bindings, bits, rule.bits) {
+                Some(srcs) => (op, srcs),
+                None => return false,
+            },
+            term => match self.build(term, bindings, bits, rule.bits) {
+                Some(src) => (Op::Mov, [src].into_iter().collect()),
+                None => return false,
+            },
+        };
         self.function.instrs[self.before] = alu(op, def, srcs);
         true
     }

@@ -5,9 +5,12 @@
 //! has left in a register becomes a word after the last one that the program uses, and the program records the value
 //! that the driver must put there ([`ConstLayout`](crate::ir3::ConstLayout)). Equal immediates share a word.
 //!
-//! The pass does nothing if relative accesses may read any word, or if the program writes to the constant file at
-//! unknown addresses. Half registers keep their moves: a half operand converts the word that it reads, by the type of
-//! its reader.
+//! A program that reads words relative to an address may read any word, so its immediates are words that the driver fills, as its
+//! system values are: selection declares them ([`declare`]) at the end of the file, below the system values, and a load of nir's
+//! that gets there reads what the driver has put there. This pass then uses these words, and no others.
+//!
+//! The pass does nothing if the program writes to the constant file at unknown addresses. Half registers keep their moves: a half
+//! operand converts the word that it reads, by the type of its reader.
 
 use super::operands::place;
 use crate::ir3::{
@@ -15,7 +18,7 @@ use crate::ir3::{
     Type,
 };
 use crate::target::Target;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
 /// Returns true if an operation reads an immediate from a register.
@@ -27,7 +30,7 @@ pub fn is_needed(program: &Program) -> bool {
 
 /// Makes operations read immediates that they cannot encode from the constant file.
 pub fn run(program: &mut Program, target: &Target) {
-    let mut free = free_words(program, target);
+    let mut free = if reads_relative(program) { NONE } else { free_words(program, target) };
     let mut words: FxHashMap<u32, u16> = program.consts.immediates.iter().map(|&(word, bits)| (bits, word)).collect();
     for position in 0..program.layout.len() {
         let block = program.layout[position];
@@ -47,6 +50,33 @@ pub fn run(program: &mut Program, target: &Target) {
             }
         }
     }
+}
+
+/// No words.
+const NONE: Range<u16> = 0..0;
+
+/// Returns true if some word of the constant file is read relative to an address.
+fn reads_relative(program: &Program) -> bool {
+    let is_relative = |src: &Src| matches!(src.operand, SrcOperand::ConstRelative(_));
+    program.iter_instrs().any(|(_, instr)| program.instrs[instr].srcs.iter().any(is_relative))
+}
+
+/// Declares the immediates of a program that reads words relative to an address, as far as there is room. `arrays` is the number of
+/// words that the arrays of the shader may have, after the words that are named.
+pub(crate) fn declare(program: &mut Program, target: &Target, arrays: u32) {
+    if !reads_relative(program) {
+        return;
+    }
+    let Range { start, end } = free_words(program, target);
+    let start = u32::from(start) + arrays;
+    let mut known = FxHashSet::default();
+    let mut immediates = Vec::new();
+    for (_, instr) in program.iter_instrs() {
+        let found = (0..program.instrs[instr].srcs.len()).filter_map(|slot| immediate(program, instr, slot));
+        immediates.extend(found.filter(|&bits| known.insert(bits)));
+    }
+    let words = (0..end).rev().take_while(|&word| u32::from(word) >= start);
+    program.consts.immediates.extend(words.zip(immediates));
 }
 
 /// The 32-bit immediate that source `slot` of an operation reads from a register.
@@ -75,7 +105,6 @@ fn immediate(program: &Program, instr: Instr, slot: usize) -> Option<u32> {
 
 /// Words of the constant file after all that the program reads or writes, up to the first driver parameter.
 fn free_words(program: &Program, target: &Target) -> Range<u16> {
-    const NONE: Range<u16> = 0..0;
     let limits = &target.const_limits;
     let vec4 = match program.stage {
         Some(ShaderStage::Compute) => limits.compute,
@@ -91,7 +120,7 @@ fn free_words(program: &Program, target: &Target) -> Range<u16> {
             match src.operand {
                 // The driver's words are at the end and do not matter.
                 SrcOperand::Const(word) if u32::from(word) < end => start = start.max(u32::from(word) + 1),
-                SrcOperand::ConstRelative(_) => return NONE,
+                SrcOperand::ConstRelative(word) => start = start.max((i32::from(word) + 1).max(0).cast_unsigned()),
                 _ => {}
             }
         }

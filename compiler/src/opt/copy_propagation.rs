@@ -22,6 +22,7 @@ use crate::ir3::{
     Attrs, Block, Category, Instr, InstrData, Mods, Opcode, OperandFlags, Place, Program, RegClass, RegFile, Round,
     Src, SrcOperand, Type, Value, opcode::Numeric,
 };
+use crate::maps::map_of;
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::{PackedOption, ReservedValue};
@@ -83,7 +84,7 @@ impl SharedValues {
         let is_shared = |class: RegClass| class.file == RegFile::Shared;
         let defines = |&(_, instr): &(Block, Instr)| program.instrs[instr].dsts.iter().any(|dst| is_shared(dst.class));
         program.iter_instrs().find(defines)?;
-        let mut def_block = SecondaryMap::with_capacity(program.values.len());
+        let mut def_block = map_of(program.values.len());
         let mut special_uses: SecondaryMap<Value, Vec<Block>> = SecondaryMap::new();
         for (block, instr) in program.iter_instrs() {
             let data = &program.instrs[instr];

@@ -6,6 +6,7 @@
 //! A texture instruction writes only those components of its result that are read: fewer registers, and a shorter wait.
 
 use crate::ir3::{Attrs, Category, Instr, InstrData, Opcode, Place, Program, Src, Value, WriteMask};
+use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 
 /// Removes dead instructions, and components of texture results.
@@ -36,7 +37,7 @@ fn narrow_textures(program: &mut Program) {
         return;
     }
     // The components that are read, by value.
-    let mut read: SecondaryMap<Value, u32> = SecondaryMap::with_capacity(program.values.len());
+    let mut read: SecondaryMap<Value, u32> = map_of(program.values.len());
     for (_, instr) in program.iter_instrs() {
         let data = &program.instrs[instr];
         for src in &data.srcs {
@@ -48,7 +49,7 @@ fn narrow_textures(program: &mut Program) {
         }
     }
     let Program { blocks, instrs, values, layout, .. } = program;
-    let mut narrowed: SecondaryMap<Value, bool> = SecondaryMap::new();
+    let mut narrowed: SecondaryMap<Value, bool> = map_of(values.len());
     for &instr in layout.iter().flat_map(|&block| &blocks[block].instrs) {
         let data = &mut instrs[instr];
         if !is_wide(data) {

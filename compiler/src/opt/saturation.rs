@@ -5,6 +5,7 @@
 //! both places, and that of a NaN is 0 in both.
 
 use crate::ir3::{Dst, Instr, InstrFlags, Opcode, Place, Program, RegClass, RegFile, Src, SrcOperand, Value};
+use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
@@ -15,7 +16,7 @@ pub fn is_needed(program: &Program) -> bool {
 
 /// Folds the clamps.
 pub fn run(program: &mut Program) {
-    let mut reads = SecondaryMap::<Value, u32>::with_capacity(program.values.len());
+    let mut reads = map_of::<Value, u32>(program.values.len());
     for (_, instr) in program.iter_instrs() {
         for value in program.instrs[instr].srcs.iter().filter_map(|src| src.value()) {
             reads[value] += 1;

@@ -25,6 +25,7 @@ use crate::ir3::{
     Attrs, Block, Category, Dst, InputKind, Instr, InstrData, InstrFlags, Opcode, OperandFlags, Place, Program,
     RegClass, RegFile, Round, Src, SrcOperand, SystemValue, Type, Value, ValueData, WriteMask,
 };
+use crate::maps::map_of;
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
@@ -66,7 +67,7 @@ struct Choice<'a> {
 
 impl<'a> Choice<'a> {
     fn new(program: &'a Program, target: &'a Target, uniformity: &'a Uniformity) -> Self {
-        let mut this = Self { program, target, uniformity, chosen: SecondaryMap::with_capacity(program.values.len()) };
+        let mut this = Self { program, target, uniformity, chosen: map_of(program.values.len()) };
         this.propose();
         let readers = Readers::new(program);
         let vectors = this.vectors_read_whole();
@@ -173,7 +174,7 @@ impl<'a> Choice<'a> {
 
     /// Vectors with a use other than a split.
     fn vectors_read_whole(&self) -> SecondaryMap<Value, bool> {
-        let mut whole = SecondaryMap::new();
+        let mut whole = map_of(self.program.values.len());
         for (_, instr) in self.program.iter_instrs() {
             let data = &self.program.instrs[instr];
             if data.opcode == Opcode::Split {
@@ -188,7 +189,7 @@ impl<'a> Choice<'a> {
 
     /// Withdraws values that would only be copied back, from the last to the first.
     fn withdraw_useless(&mut self) {
-        let mut useful: SecondaryMap<Value, bool> = SecondaryMap::with_capacity(self.program.values.len());
+        let mut useful: SecondaryMap<Value, bool> = map_of(self.program.values.len());
         let phis = self.program.iter_instrs().map(|(_, instr)| &self.program.instrs[instr]);
         for data in phis.filter(|data| data.opcode == Opcode::Phi) {
             data.srcs.iter().filter_map(|src| src.value()).for_each(|value| useful[value] = true);

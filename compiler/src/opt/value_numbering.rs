@@ -17,6 +17,7 @@ use crate::ir3::{
     Attrs, Block, Condition, Dst, Instr, InstrData, Opcode, OperandFlags, Place, Program, RegFile, RepeatLink,
     SrcOperand, Value,
 };
+use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -99,7 +100,7 @@ fn replace_in_phis(program: &mut Program, same: &SecondaryMap<Value, PackedOptio
 fn gather_tests(program: &mut Program) {
     // For each tested value: the test that stays, and the number of tests.
     let mut tests = FxHashMap::<Value, (Instr, u32)>::default();
-    let mut defined = SecondaryMap::<Value, bool>::with_capacity(program.values.len());
+    let mut defined = map_of::<Value, bool>(program.values.len());
     for (_, instr) in program.iter_instrs() {
         let data = &program.instrs[instr];
         if let Some((tested, _)) = test_of(data).filter(|&(tested, _)| defined[tested]) {

@@ -16,6 +16,7 @@ use crate::ir3::{
     Attrs, Block, Dst, Instr, InstrData, Opcode, OperandFlags, Place, Program, RegFile, Src, SrcOperand, Value,
     ValueData,
 };
+use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
@@ -135,7 +136,7 @@ fn copy_phi_sources(program: &mut Program) -> Result<(), Error> {
     if !program.layout.iter().any(|&block| has_phis(program, block)) {
         return Ok(());
     }
-    let mut readers: SecondaryMap<Value, u32> = SecondaryMap::with_capacity(program.values.len());
+    let mut readers: SecondaryMap<Value, u32> = map_of(program.values.len());
     for (_, instr) in program.iter_instrs() {
         for value in program.instrs[instr].srcs.iter().filter_map(|src| src.value()) {
             readers[value] += 1;

@@ -7,6 +7,7 @@
 use super::liveness::Liveness;
 use super::merge_sets::MergeSets;
 use crate::ir3::{Program, RegClass, RegFile, Value};
+use crate::maps::map_of;
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use smallvec::SmallVec;
@@ -62,9 +63,12 @@ pub struct Forest {
 impl Forest {
     /// Creates an empty forest.
     pub fn new(program: &Program, sets: &MergeSets) -> Self {
-        let mut nodes = SecondaryMap::with_capacity(program.values.len());
-        nodes.resize(program.values.len());
-        Self { nodes, heads: vec![None.into(); sets.set_count()], live: Vec::new(), sums: Sums::default() }
+        Self {
+            nodes: map_of(program.values.len()),
+            heads: vec![None.into(); sets.set_count()],
+            live: Vec::new(),
+            sums: Sums::default(),
+        }
     }
 
     /// All live values.

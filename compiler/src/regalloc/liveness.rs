@@ -15,6 +15,7 @@
 use super::Error;
 use crate::ir3::liveness::{Visitor, walk};
 use crate::ir3::{Block, Dst, InstrData, Opcode, OperandFlags, Place, Program, RegFile, Value};
+use crate::maps::map_of;
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};
 
@@ -115,16 +116,14 @@ impl Liveness {
     /// If a value is defined twice, is read where it is not defined, or is read in another class than its own.
     pub fn new(program: &mut Program, order: Vec<Block>) -> Result<Self, Error> {
         let mut this = Self {
-            ranges: SecondaryMap::with_capacity(program.blocks.len()),
+            ranges: map_of(program.blocks.len()),
             segments: Vec::with_capacity(program.values.len() + 16),
-            of_value: SecondaryMap::with_capacity(program.values.len()),
+            of_value: map_of(program.values.len()),
             joining: BlockValues::new(program),
             leaving: BlockValues::new(program),
-            units: SecondaryMap::with_capacity(program.values.len()),
+            units: map_of(program.values.len()),
             order,
         };
-        this.units.resize(program.values.len());
-        this.of_value.resize(program.values.len());
         let walk = UseTraversal::new(program, &mut this)?;
         walk.run(program, &mut this)?;
         this.mark(program);
@@ -184,7 +183,7 @@ impl Liveness {
     fn mark(&self, program: &mut Program) {
         const KILLS: OperandFlags = OperandFlags::KILL.union(OperandFlags::FIRST_KILL);
         // The current segment of each value, and the last index at which a kill of it was marked.
-        let mut current: SecondaryMap<Value, (u32, u32)> = SecondaryMap::with_capacity(program.values.len());
+        let mut current: SecondaryMap<Value, (u32, u32)> = map_of(program.values.len());
         for &block in &self.order {
             let mut index = self.ranges[block].first;
             for &instr in &program.blocks[block].instrs {
@@ -236,14 +235,12 @@ struct UseTraversal {
 impl UseTraversal {
     fn new(program: &Program, live: &mut Liveness) -> Result<Self, Error> {
         let mut this = Self {
-            def: SecondaryMap::with_capacity(program.values.len()),
+            def: map_of(program.values.len()),
             uses: Vec::new(),
-            of_value: SecondaryMap::with_capacity(program.values.len()),
-            position: SecondaryMap::with_capacity(program.blocks.len()),
+            // One more than the number of values: the end of the last one's uses.
+            of_value: map_of(program.values.len() + 1),
+            position: map_of(program.blocks.len()),
         };
-        this.def.resize(program.values.len());
-        // One more than the number of values: the end of the last one's uses.
-        this.of_value.resize(program.values.len() + 1);
         let mut index = 0;
         for (position, &block) in live.order.iter().enumerate() {
             this.position[block] = position as u32;

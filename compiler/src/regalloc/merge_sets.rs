@@ -23,11 +23,12 @@
 
 use super::liveness::{Liveness, Segment};
 use crate::ir3::{Attrs, InstrData, Opcode, OperandFlags, Program, RegFile, RepeatLink, Value};
+use crate::maps::map_of;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use smallvec::SmallVec;
 
 /// Maximum width of a set in units: no vector of the machine is wider, and a wider gap is rarely available.
-const WIDEST: i32 = 64;
+pub const WIDEST: u16 = 64;
 
 /// Maximum number of steps of a search for overlapping segments.
 const PATIENCE: u32 = 400;
@@ -77,15 +78,15 @@ pub struct MergeSets {
 }
 
 impl MergeSets {
-    /// Computes the merge sets of a program in conventional SSA. Each value of `apart` is alone in its set.
-    pub fn new(program: &Program, liveness: &Liveness, apart: &[Value]) -> Self {
+    /// Computes the merge sets of a program in conventional SSA. Each value of `apart` is alone in its set; no other set is merged to more than
+    /// `widest` units.
+    pub fn new(program: &Program, liveness: &Liveness, apart: &[Value], widest: u16) -> Self {
         let mut this = Self {
-            placed: SecondaryMap::with_capacity(program.values.len()),
+            placed: map_of(program.values.len()),
             sets: Vec::with_capacity(program.values.len()),
-            components: SecondaryMap::with_capacity(program.values.len()),
+            components: map_of(program.values.len()),
             origins: Vec::new(),
         };
-        this.placed.resize(program.values.len());
         this.find_origins(program, liveness);
         let mut merging = Merging {
             program,
@@ -93,9 +94,11 @@ impl MergeSets {
             values: &this,
             set: vec![NONE; program.values.len()],
             at: vec![0; program.values.len()],
-            apart,
+            apart: SecondaryMap::new(),
+            widest: i32::from(widest.min(WIDEST)),
             sets: Vec::with_capacity(program.values.len()),
         };
+        apart.iter().for_each(|&value| merging.apart[value] = true);
         merging.run();
         let Merging { set, at, sets, .. } = merging;
         this.number(liveness, &set, &at, &sets);
@@ -139,7 +142,6 @@ impl MergeSets {
 
     /// In numbering order, definitions precede their uses.
     fn find_origins(&mut self, program: &Program, liveness: &Liveness) {
-        self.components.resize(program.values.len());
         let mut total = 0u32;
         for (value, data) in program.values.iter() {
             self.components[value] = total;
@@ -250,7 +252,8 @@ struct Merging<'a> {
     set: Vec<u32>,
     /// Offset in the set.
     at: Vec<i32>,
-    apart: &'a [Value],
+    apart: SecondaryMap<Value, bool>,
+    widest: i32,
     sets: Vec<Set>,
 }
 
@@ -330,7 +333,7 @@ impl Merging<'_> {
         if !is_placed(a) || !is_placed(b) || self.program.values[a].class != self.program.values[b].class || a == b {
             return;
         }
-        if self.apart.contains(&a) || self.apart.contains(&b) {
+        if self.apart[a] || self.apart[b] {
             return;
         }
         let (set_a, set_b) = (self.set_of(a), self.set_of(b));
@@ -346,7 +349,7 @@ impl Merging<'_> {
         };
         let low = self.sets[large].low.min(self.sets[small].low + shift);
         let high = self.sets[large].high.max(self.sets[small].high + shift);
-        if high - low > WIDEST || self.interfere(large, small, shift) {
+        if high - low > self.widest || self.interfere(large, small, shift) {
             return;
         }
         let moved = std::mem::take(&mut self.sets[small].members);

@@ -8,25 +8,29 @@
 //! 3. `cssa`: makes a phi and its sources fit for one variable;
 //! 4. `liveness`: where each value is live; [`merge_sets`]: which values are pieces of which;
 //! 5. [`pressure`]: the number of registers needed, computed before any is assigned;
-//! 6. `assign`: general and shared registers in one pass over the blocks, which never needs more than that.
+//! 6. `assign`: general and shared registers in one pass over the blocks, which never needs more than that. With another
+//!    [`Allocator`], [`graph_colouring`] chooses the registers, and the pass assigns them.
 //!
 //! [`lower_copies`] is a separate stage: it turns the parallel copies, collects and splits into machine instructions
 //! with `parallel_copy`.
 
 use crate::ir3::dominance::{EdgeKind, postorder};
 use crate::ir3::workload;
-use crate::ir3::{Block, Instr, Program};
+use crate::ir3::{Block, Instr, Program, Value};
+use crate::maps::map_of;
 use crate::target::{RegisterFiles, Target};
-use cranelift_entity::SecondaryMap;
+pub use allocator::Allocator;
 pub use limit::RegisterLimit;
 use pressure::{Analysis, Pressure};
 
 mod addresses;
+mod allocator;
 mod assign;
 mod cssa;
 mod file;
 pub mod forest;
 mod given;
+pub mod graph_colouring;
 mod inputs;
 mod limit;
 pub mod liveness;
@@ -77,6 +81,16 @@ pub enum Error {
         opcode: &'static str,
         /// Registers that it needs.
         needed: u32,
+        /// Available registers.
+        available: u32,
+        /// The register file.
+        file: &'static str,
+    },
+    /// Graph colouring found no register for a value.
+    #[error("{value} finds no register: {available} {file} registers cannot colour the program")]
+    Uncoloured {
+        /// The value, or one of those that are coalesced with it.
+        value: Value,
         /// Available registers.
         available: u32,
         /// The register file.
@@ -172,12 +186,17 @@ fn files(pressure: &Pressure, target: &Target, limit: RegisterLimit) -> Register
     files
 }
 
-/// The registers that a limit allows for a program before register assignment.
+/// The registers that a limit allows for a program before register assignment by an allocator. Colouring takes more than the minimum, as many as it needs.
 ///
 /// # Errors
 /// If the program cannot be analysed.
-pub fn files_within(program: &Program, target: &Target, limit: RegisterLimit) -> Result<RegisterFiles, Error> {
-    if !matches!(limit, RegisterLimit::Minimum(_)) {
+pub fn files_within(
+    program: &Program,
+    target: &Target,
+    limit: RegisterLimit,
+    allocator: Allocator,
+) -> Result<RegisterFiles, Error> {
+    if !matches!(limit, RegisterLimit::Minimum(_)) || allocator != Allocator::Ssa {
         return Ok(limit.files(target));
     }
     Ok(files(&spill::pressure(program, target)?, target, limit))
@@ -210,7 +229,7 @@ pub fn target_size(program: &Program, pressure: &Pressure, target: &Target, limi
 /// holds for all code from selection. Each block is then after its dominator too: that dominates the predecessor, or is
 /// it, and so is before the block by induction.
 fn order(program: &Program) -> Vec<Block> {
-    let mut seen = SecondaryMap::<Block, bool>::with_capacity(program.blocks.len());
+    let mut seen = map_of::<Block, bool>(program.blocks.len());
     let fits = program.layout.iter().all(|&block| {
         let fits = block == program.entry() || program.blocks[block].predecessors.iter().any(|&pred| seen[pred]);
         seen[block] = true;

@@ -14,6 +14,7 @@ use crate::graph;
 use crate::ir3::{
     Block, BlockData, Instr, InstrData, Opcode, OperandFlags, Place, Program, RegFile, SrcOperand, Value, ValueData,
 };
+use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
@@ -88,7 +89,7 @@ fn split_critical_edges(program: &mut Program) {
     if critical.is_empty() {
         return;
     }
-    let mut position: SecondaryMap<Block, usize> = SecondaryMap::with_capacity(program.blocks.len());
+    let mut position: SecondaryMap<Block, usize> = map_of(program.blocks.len());
     program.layout.iter().enumerate().for_each(|(at, &block)| position[block] = at);
     // New blocks before each block of the layout, and those after it, the last one first.
     let mut before: SecondaryMap<Block, SmallVec<[Block; 2]>> = SecondaryMap::new();
@@ -182,7 +183,7 @@ fn copy_tied_sources(program: &mut Program) -> Result<(), Error> {
 }
 
 fn count_uses(program: &Program) -> SecondaryMap<Value, u32> {
-    let mut uses = SecondaryMap::with_capacity(program.values.len());
+    let mut uses = map_of(program.values.len());
     for (_, instr) in program.iter_instrs() {
         for value in program.instrs[instr].srcs.iter().filter_map(|src| src.value()) {
             uses[value] += 1;

@@ -12,7 +12,7 @@
 use super::forest::{self, FULL, Forest, HALF, SHARED, SHARED_HALF, Sums, ValueList};
 use super::inputs::{self, GivenInputs};
 use super::liveness::Liveness;
-use super::merge_sets::MergeSets;
+use super::merge_sets::{MergeSets, WIDEST};
 use super::outputs::{self, GivenOutputs};
 use super::step::{Manner, Step};
 use super::{Error, cssa};
@@ -118,9 +118,16 @@ impl Analysis {
         }
         let inputs = inputs::run(program, &liveness, target.merged_regs, &arrays)?;
         let outputs = outputs::run(program, target.merged_regs, &arrays)?;
-        let apart: Vec<Value> = outputs.iter().flat_map(|outputs| &outputs.places).map(|&(value, _)| value).collect();
-        let sets = MergeSets::new(program, &liveness, &apart);
+        let apart = given_outputs(&outputs);
+        let sets = MergeSets::new(program, &liveness, &apart, WIDEST);
         Ok(Self { liveness, sets, merged: target.merged_regs, arrays, inputs, outputs })
+    }
+
+    /// Computes the merge sets again, with these values, too, alone in theirs, and no set wider than `widest` units.
+    pub(super) fn separate(&mut self, program: &Program, apart: &[Value], widest: u16) {
+        let mut all = given_outputs(&self.outputs);
+        all.extend_from_slice(apart);
+        self.sets = MergeSets::new(program, &self.liveness, &all, widest);
     }
 
     /// The maximum need of the program over all points.
@@ -225,6 +232,11 @@ impl Analysis {
             }
         }
     }
+}
+
+/// The outputs that have a place of their own.
+fn given_outputs(outputs: &[GivenOutputs]) -> Vec<Value> {
+    outputs.iter().flat_map(|outputs| &outputs.places).map(|&(value, _)| value).collect()
 }
 
 /// Returns true if a value at the start of a block needs a place: all but unused phis.

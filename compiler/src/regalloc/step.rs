@@ -13,6 +13,7 @@ use super::forest::{Forest, ValueList};
 use super::liveness::{Liveness, is_early};
 use super::merge_sets::{MergeSets, tied_source};
 use crate::ir3::{Instr, OperandFlags, Program, Value};
+use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
@@ -63,9 +64,7 @@ pub struct Step {
 impl Step {
     /// Creates a step for the values of a program.
     pub fn new(program: &Program) -> Self {
-        let mut this = Self::default();
-        this.killed_at.resize(program.values.len());
-        this
+        Self { killed_at: map_of(program.values.len()), ..Self::default() }
     }
 
     fn start(&mut self) {

@@ -3,7 +3,7 @@
 //! Before allocation, the scheduler does not know where moves, spills and reloads will be, nor which registers are reused. Here
 //! registers are known, and so is each delay: the [`Scoreboard`] that counts nops says how many the next instruction
 //! would need. An instruction stays after those that write what it reads or writes, and after those that read what
-//! it writes; memory and lanes order the others as before allocation ([`Effects`]). That is enough for the three `xor.b` of a swap, too:
+//! it writes; memory and lanes order the others as before allocation ([`Effects`](super::dependencies::Effects)). That is enough for the three `xor.b` of a swap, too:
 //! what reads or writes one of the two registers is ordered with each of them, so only others can come between.
 //!
 //! Of the instructions that are ready, the next one is: a varying, since the last one releases memory; a `kill` that need not
@@ -13,16 +13,16 @@
 //! A block whose original order waits no longer than the new one is not changed. Only the first 48 ready instructions in code
 //! order are compared.
 
-use super::dependencies::{Effects, Resources, ScheduleRules};
+use super::conflicts::Conflicts;
 use crate::delays::latency::{Latency, Sync, sync};
-use crate::delays::nops::Scoreboard;
+use crate::delays::nops::{Reads, Scoreboard};
 use crate::ir3::opcode::Effect;
-use crate::ir3::register_set::{RegisterSet, UNITS};
-use crate::ir3::{Block, Category, Instr, InstrData, Opcode, Program, RegFile, RepeatLink};
+use crate::ir3::register_set::RegisterSet;
+use crate::ir3::{Block, Category, Instr, InstrData, Opcode, Program, RegFile};
 use crate::target::Target;
-use cranelift_entity::SecondaryMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 /// The maximum number of ready instructions that are compared.
 const WINDOW: usize = 48;
@@ -38,9 +38,9 @@ pub fn run(program: &mut Program, target: &Target) {
         target,
         board: Scoreboard::new(program, target),
         nodes: Vec::new(),
-        node_of: SecondaryMap::with_capacity(program.instrs.len()),
-        writers: vec![0; UNITS],
-        readers: vec![Vec::new(); UNITS],
+        graph: Conflicts::new(program),
+        ready: BinaryHeap::new(),
+        window: Vec::new(),
     };
     for &block in &program.layout {
         if let Some(order) = scheduler.block(block) {
@@ -52,18 +52,20 @@ pub fn run(program: &mut Program, target: &Target) {
     }
 }
 
-/// An instruction of the region.
+/// An instruction of the block.
 struct Node {
     instr: Instr,
     reads: RegisterSet,
     writes: RegisterSet,
-    /// Later nodes, each maybe more than once.
-    successors: Vec<u32>,
+    /// The same reads on the scoreboard.
+    on_board: Reads,
     /// The number of edges to it from nodes that have not been issued.
     waits_for: u32,
     /// The time from it to the end of the region, at least.
     height: u32,
     kind: Sync,
+    /// The expected latency of its result.
+    latency: u32,
 }
 
 /// What is expected to be waited for while instructions are issued.
@@ -80,51 +82,61 @@ struct Expected {
 }
 
 impl Expected {
-    fn wait(&self, node: &Node) -> u32 {
-        let waits = |which: usize| {
-            node.reads.meets(&self.results[which])
-                || node.writes.meets(&self.results[which])
-                || node.writes.meets(&self.reads[which])
-        };
-        [0, 1]
-            .into_iter()
-            .filter(|&which| waits(which))
-            .map(|which| self.ends[which])
-            .max()
-            .unwrap_or(0)
-            .saturating_sub(self.time)
+    /// The kinds of results, `(ss)` and `(sy)`, that an instruction waits for, until [`Expected::issue`] adds another.
+    fn kinds(&self, node: &Node) -> [bool; 2] {
+        [0, 1].map(|which| {
+            self.ends[which] > self.time
+                && (node.reads.meets(&self.results[which])
+                    || node.writes.meets(&self.results[which])
+                    || node.writes.meets(&self.reads[which]))
+        })
     }
 
-    /// Issues an instruction after `wait`, in `slots`.
-    fn issue(&mut self, node: &Node, wait: u32, slots: u32, latency: u32) {
+    /// The time that an instruction waits for these kinds of results.
+    fn wait(&self, kinds: [bool; 2]) -> u32 {
+        let end = |which: usize| if kinds[which] { self.ends[which] } else { 0 };
+        end(0).max(end(1)).saturating_sub(self.time)
+    }
+
+    /// Issues an instruction after `wait`, in `slots`. Returns true if there is one more result to wait for.
+    fn issue(&mut self, node: &Node, wait: u32, slots: u32) -> bool {
         self.time += wait;
-        for which in [0, 1] {
+        let which = match node.kind {
+            Sync::Distance => None,
+            Sync::Ss => Some(0),
+            Sync::Sy => Some(1),
+        };
+        if let Some(which) = which {
             if self.ends[which] <= self.time {
                 (self.results[which], self.reads[which]) = (RegisterSet::EMPTY, RegisterSet::EMPTY);
             }
+            self.results[which].add(&node.writes);
+            self.reads[which].add(&node.reads);
+            self.ends[which] = self.ends[which].max(self.time + slots + node.latency);
         }
         self.time += slots;
-        let which = match node.kind {
-            Sync::Distance => return,
-            Sync::Ss => 0,
-            Sync::Sy => 1,
-        };
-        self.results[which].add(&node.writes);
-        self.reads[which].add(&node.reads);
-        self.ends[which] = self.ends[which].max(self.time + latency);
+        which.is_some()
     }
+}
+
+/// A ready instruction that is compared.
+struct Candidate {
+    node: u32,
+    /// The kinds of results that it waits for.
+    kinds: [bool; 2],
 }
 
 struct Scheduler<'a> {
     program: &'a Program,
     target: &'a Target,
     board: Scoreboard<'a>,
+    /// The instructions of the block.
     nodes: Vec<Node>,
-    /// The node of an instruction, plus one.
-    node_of: SecondaryMap<Instr, u32>,
-    /// The last node that wrote a unit, plus one, and those that have read it since.
-    writers: Vec<u32>,
-    readers: Vec<Vec<u32>>,
+    /// Between the instructions of the region.
+    graph: Conflicts,
+    /// Ready nodes of the region, first in the code first, and those of them that are compared.
+    ready: BinaryHeap<Reverse<u32>>,
+    window: Vec<Candidate>,
 }
 
 impl Scheduler<'_> {
@@ -135,43 +147,40 @@ impl Scheduler<'_> {
         if list.len() < 3 {
             return None;
         }
+        self.nodes.clear();
+        for &instr in list {
+            let node = self.node(instr);
+            self.nodes.push(node);
+        }
         let mut out = Vec::with_capacity(list.len());
         let is_fixed = |&instr: &Instr| {
             let opcode = program.instrs[instr].opcode;
             opcode.is_scheduling_fence() || opcode.is_prefetched()
         };
-        let mut rest = &list[..];
-        while !rest.is_empty() {
-            let region = rest.iter().position(is_fixed).unwrap_or(rest.len());
-            self.region(&rest[..region], &mut out);
-            rest = &rest[region..];
-            let fixed = rest.iter().position(|instr| !is_fixed(instr)).unwrap_or(rest.len());
-            out.extend_from_slice(&rest[..fixed]);
-            rest = &rest[fixed..];
+        while out.len() < list.len() {
+            let start = out.len();
+            let region = list[start..].iter().position(is_fixed).unwrap_or(list.len() - start);
+            self.region(start..start + region, &mut out);
+            let fixed = list[out.len()..].iter().take_while(|&instr| is_fixed(instr)).count();
+            out.extend(out.len()..out.len() + fixed);
         }
-        (out != *list && self.cost(&out) < self.cost(list)).then_some(out)
+        let is_new = out.iter().enumerate().any(|(at, &from)| at != from);
+        let is_better = is_new && self.cost(&out) < self.cost(&(0..list.len()).collect::<Vec<_>>());
+        is_better.then(|| out.iter().map(|&at| list[at]).collect())
     }
 
     /// The slots and waits of a block in some order.
-    fn cost(&mut self, list: &[Instr]) -> u32 {
+    fn cost(&mut self, order: &[usize]) -> u32 {
         self.board.restart();
         let mut expected = Expected::default();
-        for &instr in list {
-            let data = &self.program.instrs[instr];
-            if !data.opcode.is_meta() {
-                self.issue(&mut expected, &self.node(instr));
+        for &at in order {
+            let node = &self.nodes[at];
+            if !self.program.instrs[node.instr].opcode.is_meta() {
+                let kinds = expected.kinds(node);
+                issue(self.program, &mut self.board, &mut expected, node, kinds);
             }
         }
         expected.time
-    }
-
-    fn issue(&mut self, expected: &mut Expected, node: &Node) {
-        let data = &self.program.instrs[node.instr];
-        let start = self.board.cycle();
-        let nops = self.board.issue(data);
-        let wait = expected.wait(node).max(nops);
-        let latency = Latency::of(data, self.target).soft;
-        expected.issue(node, wait, self.board.cycle() - start - nops, latency);
     }
 
     fn node(&self, instr: Instr) -> Node {
@@ -185,31 +194,37 @@ impl Scheduler<'_> {
             Sync::Distance if stores => Sync::Ss,
             kind => kind,
         };
-        Node { instr, reads, writes, successors: Vec::new(), waits_for: 0, height: 0, kind }
+        let (on_board, latency) = (self.board.reads(data), Latency::of(data, target).soft);
+        Node { instr, reads, writes, on_board, waits_for: 0, height: 0, kind, latency }
     }
 
-    /// Appends a region without fences in its new order.
-    fn region(&mut self, region: &[Instr], out: &mut Vec<Instr>) {
-        self.build(region);
-        self.board.restart();
+    /// Appends a region without fences in its new order. Positions are those in the block.
+    fn region(&mut self, region: Range<usize>, out: &mut Vec<usize>) {
+        let Self { program, target, board, nodes, graph, ready, window } = self;
+        let nodes = &mut nodes[region.clone()];
+        build(program, target, nodes, graph);
+        board.restart();
         let mut expected = Expected::default();
-        let mut ready: BinaryHeap<Reverse<u32>> =
-            (0..).zip(&self.nodes).filter(|(_, node)| node.waits_for == 0).map(|(at, _)| Reverse(at)).collect();
-        let mut window: Vec<u32> = Vec::new();
+        ready.extend((0..).zip(&*nodes).filter(|(_, node)| node.waits_for == 0).map(|(at, _)| Reverse(at)));
         loop {
             while window.len() < WINDOW {
                 let Some(Reverse(node)) = ready.pop() else { break };
-                window.push(node);
+                window.push(Candidate { node, kinds: expected.kinds(&nodes[node as usize]) });
             }
-            let keys = window.iter().enumerate().map(|(at, &node)| (self.key(node, &expected), at));
-            let Some((_, at)) = keys.min() else { break };
-            let at = window.swap_remove(at) as usize;
-            let successors = std::mem::take(&mut self.nodes[at].successors);
-            let node = self.node(region[at]);
-            self.issue(&mut expected, &node);
-            out.push(node.instr);
-            for to in successors {
-                let waits_for = &mut self.nodes[to as usize].waits_for;
+            let keys = window.iter().enumerate().map(|(at, candidate)| {
+                let node = &nodes[candidate.node as usize];
+                let wait = expected.wait(candidate.kinds);
+                (key(program.instrs[node.instr].opcode, node, board, wait), candidate.node, at)
+            });
+            let Some((.., at)) = keys.min() else { break };
+            let Candidate { node: at, kinds } = window.swap_remove(at);
+            let node = &nodes[at as usize];
+            if issue(program, board, &mut expected, node, kinds) {
+                window.iter_mut().for_each(|other| other.kinds = expected.kinds(&nodes[other.node as usize]));
+            }
+            out.push(region.start + at as usize);
+            for &to in graph.successors(at as usize) {
+                let waits_for = &mut nodes[to as usize].waits_for;
                 *waits_for -= 1;
                 if *waits_for == 0 {
                     ready.push(Reverse(to));
@@ -217,104 +232,63 @@ impl Scheduler<'_> {
             }
         }
     }
+}
 
-    /// The priority of an instruction; the least is next.
-    fn key(&self, at: u32, expected: &Expected) -> (u8, u32, Reverse<u32>, u32) {
-        let node = &self.nodes[at as usize];
-        let data = &self.program.instrs[node.instr];
-        let nops = self.board.delay(data);
-        let wait = nops.max(expected.wait(node));
-        let height = Reverse(node.height);
-        let (class, wait) = match data.opcode {
-            Opcode::BaryF | Opcode::FlatB | Opcode::Ldlv => (0, 0),
-            Opcode::Kill | Opcode::Demote if nops == 0 => (1, 0),
-            _ if node.kind != Sync::Distance && wait == 0 => (2, 0),
-            _ if wait <= SHORT => (3, wait),
-            _ => (4, 0),
-        };
-        (class, wait, height, at)
-    }
+/// Issues an instruction that waits for these kinds of results; returns true if others wait for other results now.
+fn issue(
+    program: &Program,
+    board: &mut Scoreboard<'_>,
+    expected: &mut Expected,
+    node: &Node,
+    kinds: [bool; 2],
+) -> bool {
+    let start = board.cycle();
+    let nops = board.delay(&node.on_board);
+    board.issue_after(&program.instrs[node.instr], nops);
+    let wait = expected.wait(kinds).max(nops);
+    expected.issue(node, wait, board.cycle() - start - nops)
+}
 
-    /// Builds the graph of a region.
-    fn build(&mut self, region: &[Instr]) {
-        let program = self.program;
-        self.nodes.clear();
-        let rules = ScheduleRules { predicates: true, registers: self.target.num_predicates };
-        let mut resources: Vec<(Resources, Option<u32>, Vec<u32>)> =
-            Resources::all().iter().map(|resource| (resource, None, Vec::new())).collect();
-        let mut edges: Vec<(u32, u32)> = Vec::new();
-        for (at, &instr) in (0..).zip(region) {
-            let node = self.node(instr);
-            let data = &program.instrs[instr];
-            for unit in node.reads.units() {
-                if let Some(writer) = self.writers[unit].checked_sub(1) {
-                    edges.push((writer, at));
-                }
-                self.readers[unit].push(at);
-            }
-            for unit in node.writes.units() {
-                if let Some(writer) = self.writers[unit].checked_sub(1) {
-                    edges.push((writer, at));
-                }
-                self.writers[unit] = at + 1;
-                edges.extend(self.readers[unit].drain(..).filter(|&reader| reader != at).map(|reader| (reader, at)));
-            }
-            let effects = Effects::of(data, self.target, rules);
-            for (resource, writer, readers) in &mut resources {
-                // Addresses are registers here.
-                let is_address = Resources::A0 | Resources::A1;
-                if is_address.contains(*resource) {
-                    continue;
-                }
-                if effects.writes.contains(*resource) {
-                    edges.extend(writer.replace(at).map(|writer| (writer, at)));
-                    edges.extend(readers.drain(..).map(|reader| (reader, at)));
-                } else if effects.reads.contains(*resource) {
-                    edges.extend(writer.map(|writer| (writer, at)));
-                    readers.push(at);
-                }
-            }
-            let link = match data.link {
-                RepeatLink::After(previous) => Some(previous),
-                _ => None,
-            };
-            let others = data.false_deps.iter().copied().chain(link);
-            edges.extend(others.filter_map(|dep| self.node_of[dep].checked_sub(1)).map(|earlier| (earlier, at)));
-            self.node_of[instr] = at + 1;
-            self.nodes.push(node);
-        }
-        edges.sort_unstable();
-        edges.dedup();
-        for &(from, to) in &edges {
-            self.nodes[from as usize].successors.push(to);
-            self.nodes[to as usize].waits_for += 1;
-        }
-        for at in (0..self.nodes.len()).rev() {
-            let node = &self.nodes[at];
-            let below = node.successors.iter().map(|&to| {
-                let later = &self.nodes[to as usize];
-                let latency = if node.writes.meets(&later.reads) { self.latency(node, later) } else { 0 };
-                later.height + latency
-            });
-            self.nodes[at].height = below.max().unwrap_or(0);
-        }
-        for node in &self.nodes {
-            self.node_of[node.instr] = 0;
-            for unit in node.reads.units().chain(node.writes.units()) {
-                self.writers[unit] = 0;
-                self.readers[unit].clear();
-            }
-        }
-    }
+/// The priority of an instruction; the least is next, of equal ones the first in the code.
+fn key(opcode: Opcode, node: &Node, board: &Scoreboard<'_>, wait: u32) -> (u8, u32, Reverse<u32>) {
+    let nops = board.delay(&node.on_board);
+    let wait = nops.max(wait);
+    let (class, wait) = match opcode {
+        Opcode::BaryF | Opcode::FlatB | Opcode::Ldlv => (0, 0),
+        Opcode::Kill | Opcode::Demote if nops == 0 => (1, 0),
+        _ if node.kind != Sync::Distance && wait == 0 => (2, 0),
+        _ if wait <= SHORT => (3, wait),
+        _ => (4, 0),
+    };
+    (class, wait, Reverse(node.height))
+}
 
-    /// The expected time from an instruction to one that reads its result.
-    fn latency(&self, from: &Node, to: &Node) -> u32 {
-        let (producer, consumer) = (&self.program.instrs[from.instr], &self.program.instrs[to.instr]);
-        let reads =
-            |&index: &usize| RegisterSet::of_src(self.program, self.target, &consumer.srcs[index]).meets(&from.writes);
-        let index = (0..consumer.srcs.len()).find(reads).unwrap_or(0);
-        Latency::between(producer, consumer, index, self.target).soft
+/// Builds the graph of a region.
+fn build(program: &Program, target: &Target, nodes: &mut [Node], graph: &mut Conflicts) {
+    graph.begin();
+    for node in &*nodes {
+        graph.add(node.instr, &program.instrs[node.instr], &node.reads, &node.writes, target);
     }
+    for &(_, to) in graph.finish() {
+        nodes[to as usize].waits_for += 1;
+    }
+    for at in (0..nodes.len()).rev() {
+        let node = &nodes[at];
+        let below = graph.successors(at).iter().map(|&to| {
+            let later = &nodes[to as usize];
+            let is_result = node.writes.meets(&later.reads);
+            later.height + if is_result { latency(program, target, node, later) } else { 0 }
+        });
+        nodes[at].height = below.max().unwrap_or(0);
+    }
+}
+
+/// The expected time from an instruction to one that reads its result.
+fn latency(program: &Program, target: &Target, from: &Node, to: &Node) -> u32 {
+    let (producer, consumer) = (&program.instrs[from.instr], &program.instrs[to.instr]);
+    let reads = |&index: &usize| RegisterSet::of_src(program, target, &consumer.srcs[index]).meets(&from.writes);
+    let index = (0..consumer.srcs.len()).find(reads).unwrap_or(0);
+    Latency::between(producer, consumer, index, target).soft
 }
 
 /// Removes moves of registers to themselves.

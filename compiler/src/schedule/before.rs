@@ -13,7 +13,9 @@
 //! any other is left: this leaves the allocator room to build vectors without moves. A block that exceeds it nevertheless
 //! is not changed. A program of few waves is first scheduled for a limit that gives it more: there, of the instructions
 //! that exceed the six sevenths, the one whose result is used first is next. That order is taken if its
-//! nops are worth the waves.
+//! nops are worth the waves. A program of more waves that waits for textures, memory and special functions at least half of
+//! the time is scheduled once more, for the registers that leave half of the waves. That order is taken if the waves are not
+//! worth the time that it saves.
 //!
 //! Only the first 48 ready instructions in code order are compared, so the cost per instruction is independent of the
 //! block's length, and distant instructions stay distant.
@@ -26,6 +28,7 @@ use crate::ir3::liveness::LiveSets;
 use crate::ir3::{Block, Instr, InstrData, Opcode, Place, Program, RegFile, Value, workload};
 use crate::target::occupancy::Workload;
 use crate::target::{RegisterFiles, Target};
+use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -57,7 +60,7 @@ fn has_registers(data: &InstrData) -> bool {
 /// Schedules each block, for register files of the given size.
 pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: ScheduleRules) {
     let live = live_out(program);
-    let mut registers = RegisterUse::new(target);
+    let mut registers = RegisterUse::new(program, target);
     let peaks: Vec<Units> =
         program.layout.iter().map(|&block| peak(program, block, live.live_out(block), &mut registers)).collect();
     let most = peaks.iter().fold(Units::default(), |most, peak| std::array::from_fn(|i| most[i].max(peak[i])));
@@ -70,34 +73,48 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
     let work = workload(program);
     let limits = limits(&work, target, need, files);
     let mut scheduler = Scheduler {
-        target,
         predicates: rules.registers,
         limit: need,
         is_tight: false,
         registers,
         builder: DependencyBuilder::new(program, target, rules),
         graph: DependencyGraph::default(),
+        facts: Facts::of_all(program, target),
         nodes: Vec::new(),
         ready: BinaryHeap::new(),
         window: Vec::new(),
         slot: 0,
         time: 0,
         nops: [0; 2],
+        times: [0; 2],
         first_use: Vec::new(),
         orders: Vec::new(),
         outstanding: Default::default(),
         out: Vec::new(),
     };
     let mut best: Option<Schedule> = None;
+    let looser = looser(&work, target, limits.last().map_or(need, |last| last.1), files);
     for (is_tight, limit) in limits {
         (scheduler.is_tight, scheduler.limit) = (is_tight, limit);
-        let Some(slots) = scheduler.program(program, &live, &peaks) else { continue };
+        let Some((slots, time)) = scheduler.program(program, &live, &peaks) else { continue };
         let waves = target.occupancy(&work, limit[0].div_ceil(8)).waves;
-        let next = Schedule { orders: std::mem::take(&mut scheduler.orders), slots, waves };
+        let next = Schedule { orders: std::mem::take(&mut scheduler.orders), slots, time, waves };
         best = Some(match best {
-            Some(tight) if tight.is_worth_it(&next) => tight,
+            Some(tight) if tight.is_worth_its_slots(&next) => tight,
             _ => next,
         });
+    }
+    if let (Some(limit), Some(now)) = (looser, &best)
+        && now.waits_much()
+    {
+        (scheduler.is_tight, scheduler.limit) = (false, limit);
+        if let Some((slots, time)) = scheduler.program(program, &live, &peaks) {
+            let waves = target.occupancy(&work, limit[0].div_ceil(8)).waves;
+            let next = Schedule { orders: std::mem::take(&mut scheduler.orders), slots, time, waves };
+            if !now.is_worth_its_time(&next) {
+                best = Some(next);
+            }
+        }
     }
     for (block, order) in best.into_iter().flat_map(|best| best.orders) {
         program.blocks[block].instrs = order;
@@ -109,24 +126,41 @@ struct Schedule {
     orders: Vec<(Block, Vec<Instr>)>,
     /// The slots and nops of the program.
     slots: u32,
+    /// These and other waits, as far as they are expected.
+    time: u32,
     waves: u32,
 }
 
 impl Schedule {
-    /// Returns true if the waves that this schedule has more than another one are worth its slots: they hide waits of each
-    /// other, but no more than a part of the time is spent with these.
-    fn is_worth_it(&self, other: &Self) -> bool {
-        const PART: u32 = 2;
-        let (slots, waves) = (self.slots.saturating_sub(other.slots), self.waves - other.waves);
-        PART * slots * other.waves <= other.slots * waves
+    /// Returns true if the waves that this schedule has more than another one are worth its slots.
+    const fn is_worth_its_slots(&self, other: &Self) -> bool {
+        is_worth_it([self.slots, self.waves], [other.slots, other.waves])
     }
+
+    /// Returns true if these waves are worth its time.
+    const fn is_worth_its_time(&self, other: &Self) -> bool {
+        is_worth_it([self.time, self.waves], [other.time, other.waves])
+    }
+
+    /// Returns true if at least half of the time is spent with waits for textures, memory and special functions.
+    const fn waits_much(&self) -> bool {
+        self.time >= 2 * self.slots
+    }
+}
+
+/// Returns true if more waves are worth more slots, or time: waves hide waits of each other, but no more than a part of the time is
+/// spent with these.
+const fn is_worth_it([cost, waves]: [u32; 2], [other_cost, other_waves]: [u32; 2]) -> bool {
+    const PART: u32 = 2;
+    let (cost, waves) = (cost.saturating_sub(other_cost), waves.saturating_sub(other_waves));
+    PART * cost * other_waves <= other_cost * waves
 }
 
 /// Up to this many waves, an order of fewer registers that gets more of them is preferred.
 const FEW_WAVES: u32 = 6;
 
 /// The fraction of the need to which an order is expected to lower it at most.
-const LOWERED: (u32, u32) = (3, 4);
+const LOWERED: (u32, u32) = (3, 5);
 
 /// The limits to try, in order, with the mark of those for which the order has to be one of few registers. The last one
 /// always fits: as many registers as cost no waves.
@@ -147,6 +181,19 @@ fn limits(work: &Workload, target: &Target, need: Units, files: RegisterFiles) -
     limits
 }
 
+/// The limit beyond the given one that leaves half of its waves, and not few, if there is one.
+fn looser(work: &Workload, target: &Target, limit: Units, files: RegisterFiles) -> Option<Units> {
+    let vec4 = limit[0].div_ceil(8);
+    let now = target.occupancy(work, vec4);
+    let least = now.waves.div_ceil(2).max(FEW_WAVES);
+    let fits = |&more: &u32| {
+        let then = target.occupancy(work, more);
+        then.double == now.double && then.waves >= least
+    };
+    let most = (vec4 + 1..=files.full / 8).rev().find(fits)?;
+    Some([8 * most, limit[1], limit[2]])
+}
+
 /// The result for a block.
 enum Verdict {
     /// The original order stays.
@@ -162,7 +209,7 @@ fn peak(program: &Program, block: Block, live_out: &[Value], registers: &mut Reg
     let list = &program.blocks[block].instrs;
     registers.begin(program, list, live_out);
     for &instr in list.iter().filter(|&&instr| program.instrs[instr].opcode != Opcode::Phi) {
-        registers.issue(program, &program.instrs[instr]);
+        registers.issue(program, instr);
     }
     registers.peak
 }
@@ -178,8 +225,49 @@ struct Node {
     time: u32,
 }
 
+/// The properties of an instruction that do not depend on the order.
+#[derive(Clone, Copy, Debug)]
+struct Facts {
+    /// How users wait for its result.
+    sync: Sync,
+    /// The issue slots.
+    slots: u32,
+    is_meta: bool,
+    /// True if it is next as soon as it is ready.
+    is_first: bool,
+    writes_predicate: bool,
+}
+
+impl Facts {
+    fn of_all(program: &Program, target: &Target) -> SecondaryMap<Instr, Facts> {
+        let nothing = Self { sync: Sync::Distance, slots: 0, is_meta: false, is_first: false, writes_predicate: false };
+        let mut facts = SecondaryMap::with_default(nothing);
+        facts.resize(program.instrs.len());
+        for (_, instr) in program.iter_instrs() {
+            let data = &program.instrs[instr];
+            facts[instr] = Self {
+                sync: sync(data, target),
+                slots: issue_slots(data, target),
+                is_meta: data.opcode.is_meta(),
+                // A prefetch has written its register when the first instruction is issued, so that nothing goes before it.
+                is_first: data.opcode == Opcode::Split || data.opcode.is_prefetched(),
+                writes_predicate: data.dsts.iter().any(|dst| dst.class.file == RegFile::Predicate),
+            };
+        }
+        facts
+    }
+}
+
+/// A ready instruction that is compared.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    node: u32,
+    facts: Facts,
+    /// The current change in register use if it is next.
+    effect: Effect,
+}
+
 struct Scheduler<'a> {
-    target: &'a Target,
     /// The number of predicate registers.
     predicates: u32,
     limit: Units,
@@ -188,16 +276,19 @@ struct Scheduler<'a> {
     registers: RegisterUse,
     builder: DependencyBuilder<'a>,
     graph: DependencyGraph,
+    facts: SecondaryMap<Instr, Facts>,
     nodes: Vec<Node>,
     /// The ready instructions, first in the code first, and those of them that are compared.
     ready: BinaryHeap<Reverse<u32>>,
-    window: Vec<u32>,
+    window: Vec<Candidate>,
     /// Issued slots, including nops.
     slot: u32,
     /// The same plus other waiting times.
     time: u32,
     /// Nops of the block in its new order, and in its original order.
     nops: [u32; 2],
+    /// The time of the block, likewise.
+    times: [u32; 2],
     /// The position of the first instruction that uses the result of each; pieces of vectors count as the vector.
     first_use: Vec<u32>,
     /// The times of outstanding results that are waited for with `(ss)`, and with `(sy)`.
@@ -209,23 +300,23 @@ struct Scheduler<'a> {
 impl Scheduler<'_> {
     /// Schedules all blocks: those that change are in `orders`. Returns the slots and nops of the program, or none if some block
     /// is not within the limit.
-    fn program(&mut self, program: &Program, live: &LiveSets<Value>, peaks: &[Units]) -> Option<u32> {
-        let mut all = 0;
+    fn program(&mut self, program: &Program, live: &LiveSets<Value>, peaks: &[Units]) -> Option<(u32, u32)> {
+        let (mut all, mut time) = (0, 0);
         self.orders.clear();
         for (&block, &peak) in program.layout.iter().zip(peaks) {
             let verdict = self.block(program, block, live.live_out(block), peak);
             let list = &program.blocks[block].instrs;
-            all += list.iter().map(|&instr| issue_slots(&program.instrs[instr], self.target)).sum::<u32>();
+            all += list.iter().map(|&instr| self.facts[instr].slots).sum::<u32>();
             match verdict {
-                Verdict::Keep => all += self.nops[1],
+                Verdict::Keep => (all, time) = (all + self.nops[1], time + self.times[1]),
                 Verdict::Replace => {
-                    all += self.nops[0];
+                    (all, time) = (all + self.nops[0], time + self.times[0]);
                     self.orders.push((block, self.out.clone()));
                 }
                 Verdict::Exceeds => return None,
             }
         }
-        Some(all)
+        Some((all, time))
     }
 
     /// Schedules a block into `out`.
@@ -234,7 +325,7 @@ impl Scheduler<'_> {
         self.out.clear();
         self.registers.begin(program, list, live_out);
         (self.slot, self.time) = (0, 0);
-        self.nops = [0; 2];
+        (self.nops, self.times) = ([0; 2], [0; 2]);
         self.outstanding.iter_mut().for_each(Vec::clear);
         let is_fence = |&instr: &Instr| program.instrs[instr].opcode.is_scheduling_fence();
         let mut rest = &list[..];
@@ -246,11 +337,12 @@ impl Scheduler<'_> {
             rest = &rest[stretch..];
             let fences = rest.iter().position(|instr| !is_fence(instr)).unwrap_or(rest.len());
             for &instr in &rest[..fences] {
-                let data = &program.instrs[instr];
-                if data.opcode != Opcode::Phi {
-                    self.registers.issue(program, data);
+                if program.instrs[instr].opcode != Opcode::Phi {
+                    self.registers.issue(program, instr);
                 }
-                self.slot += issue_slots(data, self.target);
+                let slots = self.facts[instr].slots;
+                self.slot += slots;
+                self.time += slots;
                 self.out.push(instr);
             }
             rest = &rest[fences..];
@@ -269,7 +361,9 @@ impl Scheduler<'_> {
     /// Appends a region without fences.
     fn stretch(&mut self, program: &Program, stretch: &[Instr], rest: &[Instr]) {
         self.builder.build(program, stretch, rest, &mut self.graph);
-        self.nops[1] += self.nops_as_it_stands(program, stretch);
+        self.restart();
+        let start = self.time;
+        self.as_it_stands(stretch);
         self.restart();
         if self.is_tight {
             self.find_first_uses(program, stretch);
@@ -278,14 +372,22 @@ impl Scheduler<'_> {
         loop {
             while self.window.len() < WINDOW {
                 let Some(Reverse(node)) = self.ready.pop() else { break };
-                self.window.push(node);
+                let instr = stretch[node as usize];
+                let (facts, effect) = (self.facts[instr], self.registers.effect(program, instr));
+                self.window.push(Candidate { node, facts, effect });
             }
-            let keys = self.window.iter().enumerate().map(|(at, &node)| (self.key(program, stretch, node), at));
+            let waited = [0, 1].map(|which| self.waited(which));
+            let keys = self.window.iter().enumerate().map(|(at, candidate)| (self.key(candidate, waited), at));
             let Some((_, at)) = keys.min() else { break };
-            let node = self.window.swap_remove(at);
-            self.issue(program, stretch, node);
+            let Candidate { node, .. } = self.window.swap_remove(at);
+            if self.issue(program, stretch, node) {
+                for candidate in &mut self.window {
+                    candidate.effect = self.registers.effect(program, stretch[candidate.node as usize]);
+                }
+            }
         }
         self.nops[0] += self.nops_behind();
+        self.times[0] += self.time - start;
     }
 
     /// Computes `first_use`.
@@ -309,27 +411,30 @@ impl Scheduler<'_> {
         self.nodes.extend(self.graph.predecessors.iter().map(|&waits_for| Node { waits_for, ..start }));
     }
 
-    /// The nops of a region in code order. The region is unissued afterwards.
-    fn nops_as_it_stands(&mut self, program: &Program, stretch: &[Instr]) -> u32 {
-        self.restart();
-        let (start, mut nops) = (self.slot, 0);
+    /// Adds the nops and the time of a region in code order to those of the original order.
+    fn as_it_stands(&mut self, stretch: &[Instr]) {
+        let (start, begun) = (self.slot, self.time);
         for (node, &instr) in stretch.iter().enumerate() {
-            let data = &program.instrs[instr];
-            let mut slot = self.nodes[node].slot.max(self.slot);
-            if !data.opcode.is_meta() {
-                nops += slot - self.slot;
-                slot += issue_slots(data, self.target);
-                self.slot = slot;
+            let Facts { is_meta, slots, .. } = self.facts[instr];
+            let Node { slot, time, .. } = self.nodes[node];
+            let (mut slot, mut time) = (slot.max(self.slot), time.max(self.time));
+            if !is_meta {
+                let nops = slot - self.slot;
+                self.nops[1] += nops;
+                time = time.max(self.time + nops);
+                (slot, time) = (slot + slots, time + slots);
+                (self.slot, self.time) = (slot, time);
             }
-            self.nodes[node].slot = slot;
+            (self.nodes[node].slot, self.nodes[node].time) = (slot, time);
             for edge in self.graph.successors(node) {
                 let to = &mut self.nodes[edge.to as usize];
                 to.slot = to.slot.max(slot + edge.latency.slots);
+                to.time = to.time.max(time + edge.latency.soft);
             }
         }
-        nops += self.nops_behind();
-        self.slot = start;
-        nops
+        self.nops[1] += self.nops_behind();
+        self.times[1] += self.time - begun;
+        (self.slot, self.time) = (start, begun);
     }
 
     /// The nops of the rest of the block for the region, all of which has been issued.
@@ -338,26 +443,22 @@ impl Scheduler<'_> {
         waits.map(|ready| ready.saturating_sub(self.slot)).max().unwrap_or(0)
     }
 
-    /// The priority; the least is next.
-    fn key(&self, program: &Program, stretch: &[Instr], node: u32) -> Key {
-        let instr = stretch[node as usize];
-        let data = &program.instrs[instr];
-        // A prefetch has written its register when the first instruction is issued, so that nothing goes before it.
-        if data.opcode == Opcode::Split || data.opcode.is_prefetched() {
+    /// The priority, with so many outstanding results; the least is next.
+    fn key(&self, candidate: &Candidate, waited: [usize; 2]) -> Key {
+        let &Candidate { node, facts, effect: Effect { change, most } } = candidate;
+        if facts.is_first {
             return Key { position: node, ..Key::default() };
         }
-        let Effect { change, most } = self.registers.effect(program, data);
         let grows = (0..3).any(|i| most[i] > 0 && self.registers.used[i] as i32 + most[i] > at_ease(self.limit[i]));
         let sum = change[0] + change[1] + change[2];
         let waits = &self.nodes[node as usize];
-        let waited = match sync(data, self.target) {
+        let waited = match facts.sync {
             Sync::Distance => 0,
-            Sync::Ss => self.waited(0),
-            Sync::Sy => self.waited(1),
+            Sync::Ss => waited[0],
+            Sync::Sy => waited[1],
         };
-        let crowded = data.dsts.iter().any(|dst| dst.class.file == RegFile::Predicate)
-            && self.registers.predicates >= self.predicates;
-        let wait = if data.opcode.is_meta() {
+        let crowded = facts.writes_predicate && self.registers.predicates >= self.predicates;
+        let wait = if facts.is_meta {
             0
         } else {
             waits.slot.saturating_sub(self.slot).max(waits.time.saturating_sub(self.time))
@@ -379,11 +480,12 @@ impl Scheduler<'_> {
         self.outstanding[which].iter().filter(|&&time| time > self.time).count()
     }
 
-    fn issue(&mut self, program: &Program, stretch: &[Instr], node: u32) {
+    /// Issues an instruction; returns true if the effect of another on register use may change.
+    fn issue(&mut self, program: &Program, stretch: &[Instr], node: u32) -> bool {
         let instr = stretch[node as usize];
-        let data = &program.instrs[instr];
+        let facts = self.facts[instr];
         let Node { slot, time, .. } = self.nodes[node as usize];
-        let (slot, time) = if data.opcode.is_meta() {
+        let (slot, time) = if facts.is_meta {
             // It takes no time, and its users wait for it as long as it would have to wait itself.
             (slot.max(self.slot), time.max(self.time))
         } else {
@@ -391,12 +493,11 @@ impl Scheduler<'_> {
             self.nops[0] += nops;
             self.slot += nops;
             self.time = time.max(self.time + nops);
-            let slots = issue_slots(data, self.target);
-            self.slot += slots;
-            self.time += slots;
+            self.slot += facts.slots;
+            self.time += facts.slots;
             (self.slot, self.time)
         };
-        self.registers.issue(program, data);
+        let has_last_use = self.registers.issue(program, instr);
         self.nodes[node as usize].slot = slot;
         let mut longest = 0;
         for edge in self.graph.successors(node as usize) {
@@ -409,7 +510,7 @@ impl Scheduler<'_> {
                 self.ready.push(Reverse(edge.to));
             }
         }
-        let which = match sync(data, self.target) {
+        let which = match facts.sync {
             Sync::Distance => None,
             Sync::Ss => Some(0),
             Sync::Sy => Some(1),
@@ -425,6 +526,7 @@ impl Scheduler<'_> {
             }
         }
         self.out.push(instr);
+        has_last_use
     }
 }
 

@@ -18,6 +18,7 @@ use crate::ir3::opcode::Effect;
 use crate::ir3::{
     AddressSpace, Attrs, Instr, InstrData, Opcode, PhysReg, Place, Program, RegFile, RepeatLink, SrcOperand, Value,
 };
+use crate::maps::map_of;
 use crate::target::Target;
 use bitflags::bitflags;
 use cranelift_entity::SecondaryMap;
@@ -50,7 +51,7 @@ bitflags! {
 }
 
 /// The number of resources.
-const RESOURCES: usize = 9;
+pub const RESOURCES: usize = 9;
 
 /// The constraints of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,6 +142,16 @@ impl Effects {
         }
         Self { reads, writes }
     }
+
+    /// The resources by their numbers, and true for those that are written.
+    pub fn resources(self) -> impl Iterator<Item = (usize, bool)> {
+        let mut left = (self.reads | self.writes).bits();
+        std::iter::from_fn(move || {
+            let number = (left != 0).then(|| left.trailing_zeros() as usize)?;
+            left &= left - 1;
+            Some((number, self.writes.bits() >> number & 1 != 0))
+        })
+    }
 }
 
 /// Returns true if an address is `a1.x`: it is assigned to it, or has the type with which `a1.x` is written.
@@ -210,8 +221,8 @@ impl<'a> DependencyBuilder<'a> {
         Self {
             target,
             rules,
-            definition: SecondaryMap::new(),
-            node: SecondaryMap::new(),
+            definition: map_of(program.values.len()),
+            node: map_of(program.instrs.len()),
             resources: vec![Resource::default(); RESOURCES + program.arrays.len()],
             touched: Vec::new(),
             edges: Vec::new(),
@@ -237,12 +248,10 @@ impl<'a> DependencyBuilder<'a> {
             }
             self.node[instr] = node + 1;
             let effects = Effects::of(data, self.target, rules);
-            for bit in 0..RESOURCES {
-                let resource = Resources::from_bits_truncate(1 << bit);
-                if effects.writes.contains(resource) {
-                    self.write(bit, node);
-                } else if effects.reads.contains(resource) {
-                    self.read(bit, node);
+            for (resource, is_written) in effects.resources() {
+                match is_written {
+                    true => self.write(resource, node),
+                    false => self.read(resource, node),
                 }
             }
             let array = |place: &Place| match place {
@@ -307,24 +316,24 @@ impl<'a> DependencyBuilder<'a> {
     fn finish(&mut self, program: &Program, stretch: &[Instr], rest: &[Instr], graph: &mut DependencyGraph) {
         let n = stretch.len();
         graph.first.clear();
-        graph.first.resize(n + 1, 0);
+        graph.first.resize(n + 2, 0);
         graph.predecessors.clear();
         graph.predecessors.resize(n, 0);
         graph.height.clear();
         graph.height.resize(n, 0);
         for &(from, edge) in &self.edges {
-            graph.first[from as usize + 1] += 1;
+            // The start of each node is counted up to its end, which is the start of the next one.
+            graph.first[from as usize + 2] += 1;
             graph.predecessors[edge.to as usize] += 1;
         }
-        for i in 0..n {
+        for i in 1..n {
             graph.first[i + 1] += graph.first[i];
         }
         let nothing = Edge { to: 0, latency: Latency { slots: 0, soft: 0 } };
         graph.edges.clear();
         graph.edges.resize(self.edges.len(), nothing);
-        let mut next = graph.first.clone();
         for &(from, edge) in &self.edges {
-            let at = &mut next[from as usize];
+            let at = &mut graph.first[from as usize + 1];
             graph.edges[*at as usize] = edge;
             *at += 1;
         }

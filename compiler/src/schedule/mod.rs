@@ -6,6 +6,7 @@
 
 pub mod after;
 pub mod before;
+mod conflicts;
 pub mod dependencies;
 mod live_out;
 mod registers;

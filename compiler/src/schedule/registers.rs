@@ -6,9 +6,9 @@
 //! This is an estimate, not the allocator's pressure; both orders of a block are measured alike.
 
 use crate::ir3::{Instr, InstrData, Opcode, Program, RegFile, Value};
+use crate::maps::map_of;
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
-use smallvec::SmallVec;
 
 /// Units of a half register: of full registers (and half ones in a merged file), of half ones, of shared ones.
 pub type Units = [u32; 3];
@@ -25,9 +25,55 @@ struct Usage {
     dies: u16,
 }
 
+/// The registers of a value.
+#[derive(Clone, Copy, Debug, Default)]
+struct Registers {
+    /// The index in [`Units`]; none for predicates and addresses.
+    class: Option<u8>,
+    is_predicate: bool,
+    units: u16,
+}
+
+/// The values that each instruction reads, each once.
+struct Sources {
+    values: Vec<Value>,
+    /// The range of an instruction in `values`.
+    ranges: SecondaryMap<Instr, (u32, u32)>,
+}
+
+impl Sources {
+    fn new(program: &Program) -> Self {
+        let mut values = Vec::with_capacity(program.values.len());
+        let mut ranges = map_of(program.instrs.len());
+        for (_, instr) in program.iter_instrs() {
+            let start = values.len();
+            let data = &program.instrs[instr];
+            for value in data.srcs.iter().filter_map(|src| src.value()) {
+                if data.srcs.len() > 16 || !values[start..].contains(&value) {
+                    values.push(value);
+                }
+            }
+            if data.srcs.len() > 16 {
+                let mut many = values.split_off(start);
+                many.sort_unstable();
+                many.dedup();
+                values.append(&mut many);
+            }
+            ranges[instr] = (start as u32, values.len() as u32);
+        }
+        Self { values, ranges }
+    }
+
+    fn of(&self, instr: Instr) -> &[Value] {
+        let (start, end) = self.ranges[instr];
+        &self.values[start as usize..end as usize]
+    }
+}
+
 /// Registers in use.
 pub struct RegisterUse {
-    merged: bool,
+    registers: SecondaryMap<Value, Registers>,
+    sources: Sources,
     usage: SecondaryMap<Value, Usage>,
     touched: Vec<Value>,
     /// The current use.
@@ -40,10 +86,21 @@ pub struct RegisterUse {
 
 impl RegisterUse {
     /// Creates a counter for a target's registers.
-    pub fn new(target: &Target) -> Self {
+    pub fn new(program: &Program, target: &Target) -> Self {
+        let mut registers = map_of(program.values.len());
+        for (value, data) in &program.values {
+            let class = match data.class.file {
+                RegFile::General => Some(u8::from(data.class.half && !target.merged_regs)),
+                RegFile::Shared => Some(2),
+                RegFile::Predicate | RegFile::Address => None,
+            };
+            let is_predicate = data.class.file == RegFile::Predicate;
+            registers[value] = Registers { class, is_predicate, units: data.class.component_units() * data.components };
+        }
         Self {
-            merged: target.merged_regs,
-            usage: SecondaryMap::new(),
+            registers,
+            sources: Sources::new(program),
+            usage: map_of(program.values.len()),
             touched: Vec::new(),
             used: Units::default(),
             peak: Units::default(),
@@ -51,18 +108,12 @@ impl RegisterUse {
         }
     }
 
-    fn class(&self, program: &Program, value: Value) -> Option<usize> {
-        let class = program.values[value].class;
-        match class.file {
-            RegFile::General => Some(usize::from(class.half && !self.merged)),
-            RegFile::Shared => Some(2),
-            RegFile::Predicate | RegFile::Address => None,
-        }
+    fn class(&self, value: Value) -> Option<usize> {
+        self.registers[value].class.map(usize::from)
     }
 
-    fn units(program: &Program, value: Value) -> u16 {
-        let data = &program.values[value];
-        data.class.component_units() * data.components
+    fn units(&self, value: Value) -> u16 {
+        self.registers[value].units
     }
 
     /// Starts a block, whose instructions are `list`.
@@ -73,27 +124,29 @@ impl RegisterUse {
         self.used = Units::default();
         self.predicates = 0;
         for &value in live_out {
-            self.touch(program, value);
+            self.touch(value);
             self.usage[value].out = true;
         }
         for &instr in list.iter().filter(|&&instr| program.instrs[instr].opcode != Opcode::Phi) {
-            for value in sources(&program.instrs[instr]) {
-                self.touch(program, value);
+            let (start, end) = self.sources.ranges[instr];
+            for at in start as usize..end as usize {
+                let value = self.sources.values[at];
+                self.touch(value);
                 self.usage[value].left += 1;
             }
         }
         for &instr in list {
-            self.piece(program, &program.instrs[instr]);
+            self.piece(&program.instrs[instr]);
         }
         // The values that are live in: all that the block does not define, plus its phis.
         for i in 0..self.touched.len() {
             let value = self.touched[i];
-            self.add(program, value, self.usage[value].born);
+            self.add(value, self.usage[value].born);
         }
         for &instr in list.iter().filter(|&&instr| program.instrs[instr].opcode != Opcode::Phi) {
             for value in program.instrs[instr].dsts.iter().filter_map(|dst| dst.value()) {
                 if self.is_touched(value) {
-                    self.remove(program, value, self.usage[value].born);
+                    self.remove(value, self.usage[value].born);
                 }
             }
         }
@@ -104,16 +157,16 @@ impl RegisterUse {
         self.usage[value].left > 0 || self.usage[value].out
     }
 
-    fn touch(&mut self, program: &Program, value: Value) {
+    fn touch(&mut self, value: Value) {
         if !self.is_touched(value) {
-            let units = Self::units(program, value);
+            let units = self.units(value);
             self.usage[value] = Usage { left: 0, out: false, born: units, dies: units };
             self.touched.push(value);
         }
     }
 
     /// Handles a piece of a vector.
-    fn piece(&mut self, program: &Program, data: &InstrData) {
+    fn piece(&mut self, data: &InstrData) {
         if data.opcode != Opcode::Split {
             return;
         }
@@ -122,8 +175,8 @@ impl RegisterUse {
         else {
             return;
         };
-        let units = if self.is_touched(piece) { Self::units(program, piece) } else { 0 };
-        let whole = Self::units(program, vector);
+        let units = if self.is_touched(piece) { self.units(piece) } else { 0 };
+        let whole = self.units(vector);
         let usage = &mut self.usage[vector];
         if usage.out {
             // The vector stays live, and with it the piece.
@@ -140,62 +193,77 @@ impl RegisterUse {
         }
     }
 
-    fn add(&mut self, program: &Program, value: Value, units: u16) {
-        match self.class(program, value) {
+    fn add(&mut self, value: Value, units: u16) {
+        match self.class(value) {
             Some(class) => self.used[class] += u32::from(units),
-            None => self.predicates += u32::from(program.values[value].class.file == RegFile::Predicate),
+            None => self.predicates += u32::from(self.registers[value].is_predicate),
         }
     }
 
-    fn remove(&mut self, program: &Program, value: Value, units: u16) {
-        match self.class(program, value) {
+    fn remove(&mut self, value: Value, units: u16) {
+        match self.class(value) {
             Some(class) => self.used[class] = self.used[class].saturating_sub(u32::from(units)),
-            None => self.predicates -= u32::from(program.values[value].class.file == RegFile::Predicate),
+            None => self.predicates -= u32::from(self.registers[value].is_predicate),
         }
     }
 
     /// The change in register use if an instruction is next.
-    pub fn effect(&self, program: &Program, data: &InstrData) -> Effect {
+    pub fn effect(&self, program: &Program, instr: Instr) -> Effect {
+        let data = &program.instrs[instr];
         let mut change = [0; 3];
-        for value in sources(data) {
+        for &value in self.sources.of(instr) {
             let usage = &self.usage[value];
-            if let (1, false, Some(class)) = (usage.left, usage.out, self.class(program, value)) {
+            if let (1, false, Some(class)) = (usage.left, usage.out, self.class(value)) {
                 change[class] -= i32::from(usage.dies);
             }
         }
         let mut most = change;
         for value in data.dsts.iter().filter_map(|dst| dst.value()) {
-            if let Some(class) = self.class(program, value) {
+            if let Some(class) = self.class(value) {
                 let born = if self.is_touched(value) { self.usage[value].born } else { 0 };
                 change[class] += i32::from(born);
-                most[class] += i32::from(written(program, data, value, born));
+                most[class] += i32::from(self.written(data, value, born));
             }
         }
         Effect { change, most }
     }
 
-    /// Issues the next instruction of the block.
-    pub fn issue(&mut self, program: &Program, data: &InstrData) {
-        for value in sources(data) {
-            self.usage[value].left -= 1;
-            let usage = self.usage[value];
+    /// Issues the next instruction of the block. Returns true if some value has one use left: the instruction with that
+    /// use has another [effect](Self::effect) now, and no other one has.
+    pub fn issue(&mut self, program: &Program, instr: Instr) -> bool {
+        let data = &program.instrs[instr];
+        let mut has_last_use = false;
+        let (start, end) = self.sources.ranges[instr];
+        for at in start as usize..end as usize {
+            let value = self.sources.values[at];
+            let usage = &mut self.usage[value];
+            usage.left -= 1;
+            let usage = *usage;
+            has_last_use |= usage.left == 1 && !usage.out;
             if usage.left == 0 && !usage.out {
-                self.remove(program, value, usage.dies);
+                self.remove(value, usage.dies);
             }
         }
         let mut unread = Units::default();
         for value in data.dsts.iter().filter_map(|dst| dst.value()) {
             let born = self.usage[value].born;
             if self.is_touched(value) {
-                self.add(program, value, born);
+                self.add(value, born);
             }
-            if let Some(class) = self.class(program, value) {
-                unread[class] += u32::from(written(program, data, value, born) - born);
+            if let Some(class) = self.class(value) {
+                unread[class] += u32::from(self.written(data, value, born) - born);
             }
         }
         for (peak, (used, unread)) in self.peak.iter_mut().zip(self.used.into_iter().zip(unread)) {
             *peak = (*peak).max(used + unread);
         }
+        has_last_use
+    }
+
+    /// The units that a result occupies while it is written; `born` of them have uses.
+    fn written(&self, data: &InstrData, value: Value, born: u16) -> u16 {
+        // A piece exists already.
+        if data.opcode == Opcode::Split { born } else { self.units(value).max(born) }
     }
 }
 
@@ -206,25 +274,4 @@ pub struct Effect {
     pub change: [i32; 3],
     /// While it writes: unused results are written too.
     pub most: [i32; 3],
-}
-
-/// The units that a result occupies while it is written; `born` of them have uses.
-fn written(program: &Program, data: &InstrData, value: Value, born: u16) -> u16 {
-    // A piece exists already.
-    if data.opcode == Opcode::Split { born } else { RegisterUse::units(program, value).max(born) }
-}
-
-/// The values that an instruction reads, each once.
-fn sources(data: &InstrData) -> SmallVec<[Value; 4]> {
-    let mut values = SmallVec::<[Value; 4]>::new();
-    for value in data.srcs.iter().filter_map(|src| src.value()) {
-        if data.srcs.len() > 16 || !values.contains(&value) {
-            values.push(value);
-        }
-    }
-    if data.srcs.len() > 16 {
-        values.sort_unstable();
-        values.dedup();
-    }
-    values
 }

@@ -7,9 +7,10 @@ use crate::ir3::{
     Array, Attrs, Block, Builder, Category, Condition, InputKind, Instr, InstrData, Opcode, PhysReg, Place, Program,
     RegClass, Round, ShaderStage, Src, SrcOperand, SystemValue, Type, Value, WriteMask,
 };
+use crate::maps::map_of;
 use crate::nir;
 use crate::target::Target;
-use cranelift_entity::SecondaryMap;
+use cranelift_entity::{PrimaryMap, SecondaryMap};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -78,9 +79,12 @@ impl<'a> Context<'a> {
             .map(|size| if shader.info.workgroup_size_variable { [0; 3] } else { size.map(|n| n.min(0xffff) as u16) });
         program.shared_size = shader.info.shared_size;
         program.scratch_size = shader.info.scratch_size;
+        // Most operations become one or two instructions; later stages add some.
+        program.instrs = PrimaryMap::with_capacity(2 * function.instrs.len());
+        program.values = PrimaryMap::with_capacity(2 * function.instrs.len());
         let block = program.blocks.push(Default::default());
         program.layout.push(block);
-        let mut first_word = SecondaryMap::with_capacity(function.defs.len());
+        let mut first_word = map_of(function.defs.len());
         let mut count = 0;
         for (def, data) in &function.defs {
             first_word[def] = count;

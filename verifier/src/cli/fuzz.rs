@@ -3,17 +3,17 @@
 use crate::engines::{self, EngineArgs, TIMEOUT};
 use crate::exit::{self, Exit, Failure};
 use crate::triage::{self, Reducing};
+use crate::unknown_programs::UnknownPrograms;
 use crate::values;
 use crate::{Format, Fuel, Gpu, Planted, Stages, interrupt, output};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_verifier::harness::campaigns::fuzzing::{Campaign, Counts, Finding, Limits};
-use ir3_verifier::harness::check::{EngineKind, Summary, Verdict};
+use ir3_verifier::harness::check::{EngineKind, Summary};
 use ir3_verifier::harness::report::bundle;
 use ir3_verifier::harness::report::bundle::Case;
 use ir3_verifier::programs::generator::Profile;
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -158,8 +158,8 @@ enum Lost {
 struct Findings {
     /// The bundles, in the order in which they were written.
     bundles: Vec<PathBuf>,
-    /// The reasons of refusals that do not count as failures.
-    refusals: BTreeMap<String, u64>,
+    /// Programs that are no failures, with boundaries that have no verdict.
+    unknown: UnknownPrograms,
     /// Failures without a bundle.
     lost: Vec<Lost>,
 }
@@ -246,8 +246,8 @@ impl Fuzz {
                         interrupted.store(true, Ordering::Relaxed);
                     }
                 }
-            } else if let Some((stage, Verdict::Unknown(why), _)) = finding.report.boundaries.last() {
-                *findings.refusals.entry(format!("{stage}: {why}")).or_default() += 1;
+            } else {
+                findings.unknown.add(finding);
             }
         };
         let so_far = Arc::new(Mutex::new(Summary::default()));
@@ -342,9 +342,7 @@ fn print(format: Format, counts: &Counts, findings: &Findings) {
                     rates.ldp
                 ));
             }
-            for (why, n) in &findings.refusals {
-                output::line(&format!("  {n} × {why}"));
-            }
         }
     }
+    findings.unknown.print(format);
 }

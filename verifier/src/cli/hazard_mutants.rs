@@ -2,7 +2,9 @@
 
 use crate::{Exit, Failure, Format, Gpu, output, values};
 use clap::Args;
-use ir3_verifier::harness::campaigns::hazard_mutants::{MutantClass, Runs, Trial, trial};
+use cranelift_entity::EntityRef;
+use ir3_compiler::machine::{Code, Ip};
+use ir3_verifier::harness::campaigns::hazard_mutants::{MutantClass, Mutation, Runs, Trial, trial};
 use ir3_verifier::harness::report::{FinalProgram, finals, generated_final, instruction_text};
 use ir3_verifier::programs::mesa::input;
 use ir3_verifier::support::random::hash;
@@ -45,6 +47,8 @@ struct MutantCounts {
     machine: u64,
     /// Of the needed ones, where some comparisons are inverted.
     inverted: u64,
+    /// Of the needed ones, where branches go as a seed says.
+    chosen: u64,
     /// Of the needed ones.
     refuted: u64,
     /// Programs that the machine ran.
@@ -61,6 +65,7 @@ impl MutantCounts {
         self.checker += one(trial.needed && trial.checker);
         self.machine += one(trial.needed && trial.machine == Ok(Runs::Differ));
         self.inverted += one(trial.needed && trial.machine == Ok(Runs::DifferInverted));
+        self.chosen += one(trial.needed && trial.machine == Ok(Runs::DifferChosen));
         self.refuted += one(trial.needed && trial.is_refuted());
         self.ran += one(trial.machine.is_ok());
         self.more += one(!trial.needed && trial.checker);
@@ -73,6 +78,19 @@ struct MutantsRow {
     class: &'static str,
     #[serde(flatten)]
     counts: MutantCounts,
+}
+
+/// The instructions around a change, and around the target of a branch.
+fn around(code: &Code, mutation: &Mutation) -> Vec<String> {
+    let near = |at: Ip| at.index().saturating_sub(2)..(at.index() + 4).min(code.instrs.len());
+    let target = code.instrs[mutation.at].target.map(near).unwrap_or_default();
+    let direction = match (mutation.class, mutation.further) {
+        (MutantClass::Target, true) => Some("one further".to_owned()),
+        (MutantClass::Target, false) => Some("one less far".to_owned()),
+        _ => None,
+    };
+    let lines = near(mutation.at).chain(target).map(|at| instruction_text(code, Ip::new(at)));
+    direction.into_iter().chain(lines).collect()
 }
 
 impl HazardMutants {
@@ -109,16 +127,21 @@ impl HazardMutants {
                 let class = found.mutation.class.name();
                 let reason = found.machine.err().map(|reason| format!(" (not run: {reason})")).unwrap_or_default();
                 output::line(&format!("{}: {class} {what}: {at}{reason}", program.name));
+                for line in around(&program.code, &found.mutation) {
+                    output::line(&format!("    {line}"));
+                }
             }
         }
         if format == Format::Human {
-            output::line("class    mutants  needed  checker  machine  inverted  refuted  missed      ran  not needed");
+            output::line(
+                "class    mutants  needed  checker  machine  inverted  chosen  refuted  missed      ran  not needed",
+            );
         }
         let rows = MutantClass::ALL.into_iter().map(|class| (class.name(), classes[class as usize]));
         for (class, counts) in rows.chain([("all", total)]) {
-            let MutantCounts { mutants, needed, checker, machine, inverted, refuted, ran, more } = counts;
+            let MutantCounts { mutants, needed, checker, machine, inverted, chosen, refuted, ran, more } = counts;
             output::line(&format!(
-                "{class:<8} {mutants:>7} {needed:>7} {checker:>8} {machine:>8} {inverted:>9} {refuted:>8} {:>7} {ran:>8} {more:>11}",
+                "{class:<8} {mutants:>7} {needed:>7} {checker:>8} {machine:>8} {inverted:>9} {chosen:>7} {refuted:>8} {:>7} {ran:>8} {more:>11}",
                 needed - refuted,
             ));
             output::json("hazard-mutants", &MutantsRow { class, counts });

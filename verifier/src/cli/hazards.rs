@@ -6,7 +6,7 @@ use cpu_time::ThreadTime;
 use ir3_verifier::harness::report::{FinalProgram, finals, instruction_text};
 use ir3_verifier::programs::mesa::input;
 use ir3_verifier::prove::hazards;
-use ir3_verifier::prove::hazards::{Hazard, HazardReport};
+use ir3_verifier::prove::hazards::{Basis, Hazard, HazardReport};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -28,6 +28,8 @@ struct Row<'a> {
     verdict: &'static str,
     instructions: u32,
     hazards: usize,
+    /// Of them, those that break only a rule of Mesa's practice.
+    findings: usize,
     /// Why there is no verdict.
     reason: Option<String>,
 }
@@ -37,6 +39,8 @@ struct Row<'a> {
 struct Found<'a> {
     program: &'a str,
     kind: &'static str,
+    /// Where the rule comes from: the machine, or only Mesa's practice.
+    basis: &'static str,
     message: String,
     at: u32,
     instruction: String,
@@ -50,6 +54,9 @@ struct Counts {
     programs: usize,
     instructions: u64,
     hazards: usize,
+    /// Of them, those that break only a rule of Mesa's practice.
+    findings: usize,
+    /// Programs without a hazard but findings.
     proved: usize,
     refused: usize,
     /// Branches that the text marks uniform, and the checker does not find so.
@@ -77,10 +84,13 @@ impl Hazards {
             }
         }
         if format == Format::Human {
-            let Counts { programs, instructions, hazards, proved, refused, not_shown_uniform, seconds } = &counts;
+            let Counts { programs, instructions, hazards, findings, proved, refused, not_shown_uniform, seconds } =
+                &counts;
             output::line(&format!(
-                "{programs} programs, {instructions} instructions, {proved} proved, {hazards} hazards, {refused} refused, \
-                 {not_shown_uniform} branches only marked uniform, {:.1} M instructions per CPU second",
+                "{programs} programs, {instructions} instructions, {proved} proved, {} hazards, {refused} refused, \
+                 {findings} findings against Mesa's practice, {not_shown_uniform} branches only marked uniform, \
+                 {:.1} M instructions per CPU second",
+                hazards - findings,
                 *instructions as f64 / seconds.max(1e-9) / 1e6
             ));
         } else {
@@ -97,7 +107,7 @@ fn one(program: &FinalProgram, counts: &mut Counts, format: Format) -> Exit {
     let checked = hazards::check(code, facts, target);
     counts.seconds += start.elapsed().as_secs_f64();
     let (report, reason, exit) = match checked {
-        Ok(report) if report.hazards.is_empty() => (report, None, Exit::Passed),
+        Ok(report) if report.is_proved() => (report, None, Exit::Passed),
         Ok(report) => (report, None, Exit::Refuted),
         Err(error) => {
             counts.refused += 1;
@@ -106,6 +116,7 @@ fn one(program: &FinalProgram, counts: &mut Counts, format: Format) -> Exit {
     };
     counts.instructions += u64::from(report.instructions);
     counts.hazards += report.hazards.len();
+    counts.findings += report.findings();
     counts.proved += usize::from(exit == Exit::Passed);
     counts.not_shown_uniform += report.not_shown_uniform.len();
     let verdict = match exit {
@@ -114,7 +125,7 @@ fn one(program: &FinalProgram, counts: &mut Counts, format: Format) -> Exit {
         _ => "unknown",
     };
     if format == Format::Human {
-        if exit != Exit::Passed {
+        if exit != Exit::Passed || !report.hazards.is_empty() {
             output::line(&format!(
                 "{name}: {verdict}{}",
                 reason.map(|reason| format!(": {reason}")).unwrap_or_default()
@@ -124,7 +135,8 @@ fn one(program: &FinalProgram, counts: &mut Counts, format: Format) -> Exit {
             output::line(&format!("  only marked uniform: {}", instruction_text(code, branch)));
         }
         for hazard in &report.hazards {
-            output::line(&format!("  {hazard}\n    {}", instruction_text(code, hazard.at)));
+            let rule = if hazard.kind.basis() == Basis::Practice { " (Mesa's practice)" } else { "" };
+            output::line(&format!("  {hazard}{rule}\n    {}", instruction_text(code, hazard.at)));
             if let Some(producer) = hazard.producer.filter(|&producer| producer != hazard.at) {
                 output::line(&format!("    {}", instruction_text(code, producer)));
             }
@@ -137,6 +149,7 @@ fn one(program: &FinalProgram, counts: &mut Counts, format: Format) -> Exit {
         verdict,
         instructions: report.instructions,
         hazards: report.hazards.len(),
+        findings: report.findings(),
         reason,
     };
     output::json("final-program", &row);
@@ -147,6 +160,7 @@ fn one(program: &FinalProgram, counts: &mut Counts, format: Format) -> Exit {
             &Found {
                 program: name,
                 kind: kind.name(),
+                basis: kind.basis().name(),
                 message: kind.to_string(),
                 at: at.as_u32(),
                 instruction: instruction_text(code, *at),

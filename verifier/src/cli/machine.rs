@@ -28,6 +28,8 @@ struct FolderCounts {
     programs: u64,
     compared: u64,
     equal: u64,
+    /// Programs that have no effect, as their nir.
+    empty: u64,
     hazards: u64,
     different: u64,
     /// Programs of which nothing was compared.
@@ -40,13 +42,14 @@ impl FolderCounts {
         self.programs += 1;
         let count = match finding {
             Finding::Equal(_) => &mut self.equal,
+            Finding::Empty => &mut self.empty,
             Finding::Hazard(_) => &mut self.hazards,
             Finding::Different(_) => &mut self.different,
             Finding::Nothing(_) => &mut self.nothing,
             Finding::Refused(_) => &mut self.refused,
         };
         *count += 1;
-        self.compared = self.equal + self.hazards + self.different;
+        self.compared = self.equal + self.empty + self.hazards + self.different;
     }
 }
 
@@ -84,7 +87,7 @@ impl MachineTest {
             let folder = path.parent().map_or_else(String::new, |folder| folder.display().to_string());
             folders.entry(folder).or_default().add(&finding);
             exit = exit.max(match finding {
-                Finding::Equal(_) => Exit::Passed,
+                Finding::Equal(_) | Finding::Empty => Exit::Passed,
                 Finding::Hazard(_) | Finding::Different(_) => Exit::Refuted,
                 Finding::Nothing(_) | Finding::Refused(_) => Exit::Unmet,
             });
@@ -99,16 +102,17 @@ impl MachineTest {
         }
         if format == Format::Human {
             output::line(
-                "folder                            programs compared    equal  hazards different  nothing  refused",
+                "folder                            programs compared    equal    empty  hazards different  nothing  refused",
             );
         }
+        // A folder of empty programs is no test of anything.
         let mut compared = 0;
         for (folder, counts) in folders {
-            let FolderCounts { programs, compared: some, equal, hazards, different, nothing, refused } = counts;
-            compared += some;
+            let FolderCounts { programs, compared: some, equal, empty, hazards, different, nothing, refused } = counts;
+            compared += some - empty;
             if format == Format::Human {
                 output::line(&format!(
-                    "{folder:<33} {programs:>8} {some:>8} {equal:>8} {hazards:>8} {different:>9} {nothing:>8} {refused:>8}"
+                    "{folder:<33} {programs:>8} {some:>8} {equal:>8} {empty:>8} {hazards:>8} {different:>9} {nothing:>8} {refused:>8}"
                 ));
             }
             output::json("machine", &FolderRow { folder: &folder, counts });

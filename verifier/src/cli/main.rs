@@ -29,6 +29,7 @@ mod run;
 mod show;
 mod stats;
 mod triage;
+mod unknown_programs;
 mod values;
 mod vec4;
 mod verify;
@@ -36,7 +37,7 @@ mod words;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use exit::{Exit, Failure};
-use ir3_compiler::pipeline::{Feature, Options, RegisterLimit};
+use ir3_compiler::pipeline::{Allocator, Feature, Options, RegisterLimit, Rotation};
 use ir3_compiler::target::Target;
 use ir3_verifier::programs::planted_bugs::PlantedBug;
 use ir3_verifier::semantics::environment::env::Env;
@@ -211,11 +212,35 @@ struct Stages {
     /// Leave out a stage, or a part of one. May be repeated.
     #[arg(long, value_name = "FEATURE", value_delimiter = ',', value_parser = values::features())]
     disable: Vec<Feature>,
+    /// The allocator of general registers: in SSA form, or by graph colouring.
+    #[arg(long, value_name = "ALLOCATOR", default_value = "ssa", hide_default_value = true, value_parser = values::allocator())]
+    allocator: AllocatorName,
+    /// Graph colouring: after which nodes the search for a register starts at the next one (`first-fit`: after none). `document` unless given.
+    #[arg(long, value_name = "RULE", value_parser = values::rotation())]
+    round_robin: Option<Rotation>,
+}
+
+ir3_compiler::words! {
+    /// The allocators, on the command line.
+    pub enum AllocatorName {
+        /// Assignment in SSA form.
+        Ssa = "ssa",
+        /// Graph colouring.
+        GraphColouring = "graph-colouring",
+    }
 }
 
 impl Stages {
     fn options(&self) -> Options {
-        self.disable.iter().copied().fold(Options::default(), Options::without)
+        let options = Options { allocator: self.allocator(), ..Options::default() };
+        self.disable.iter().copied().fold(options, Options::without)
+    }
+
+    fn allocator(&self) -> Allocator {
+        match self.allocator {
+            AllocatorName::Ssa => Allocator::Ssa,
+            AllocatorName::GraphColouring => Allocator::GraphColouring(self.round_robin.unwrap_or_default()),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{Compiler, Exit, Failure, Format, Fuel, Planted, interrupt, output, r
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::nir::Shader;
-use ir3_compiler::pipeline::RegisterLimit;
+use ir3_compiler::pipeline::{Allocator, RegisterLimit};
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::check::{Checker, EngineKind, plant_of};
 use ir3_verifier::harness::fuzz_targets::ProgramInput;
@@ -36,7 +36,7 @@ pub struct Reduce {
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
     /// Another program, with which the first is compared as `check` does: both are reduced together while the verdicts stay the same.
-    #[arg(value_name = "AFTER", conflicts_with_all = ["test", "env_seed", "max_registers", "disable", "plant"])]
+    #[arg(value_name = "AFTER", conflicts_with_all = ["test", "env_seed", "max_registers", "disable", "allocator", "round_robin", "plant"])]
     pub after: Option<PathBuf>,
     #[command(flatten)]
     pub test: TestArgs,
@@ -77,7 +77,7 @@ pub struct Reduce {
 pub struct TestArgs {
     /// A command that is run with the path of a smaller program as its last argument, in several threads: exit code 0 means that the program
     /// is still interesting, as for llvm-reduce. PATH itself has to be.
-    #[arg(long = "test", value_name = "CMD", conflicts_with_all = ["env", "env_seed", "kinds", "max_registers", "disable", "plant"])]
+    #[arg(long = "test", value_name = "CMD", conflicts_with_all = ["env", "env_seed", "kinds", "max_registers", "disable", "allocator", "round_robin", "plant"])]
     pub test: Option<PathBuf>,
     /// An argument of that command, before the path. May be repeated.
     #[arg(long, value_name = "ARG", requires = "test", allow_hyphen_values = true)]
@@ -188,6 +188,7 @@ impl Reduce {
                 ("--fuel", self.fuel.given().is_some()),
                 ("--max-registers", self.compiler.max_registers != RegisterLimit::default()),
                 ("--disable", !self.compiler.stages.disable.is_empty()),
+                ("--allocator", self.compiler.stages.allocator() != Allocator::default()),
                 ("--output", self.output.is_some()),
                 ("--engine", self.engines.are_given()),
                 ("--plant", self.planted.plant.is_some()),

@@ -3,15 +3,15 @@
 use crate::exit::{self, Unwritten};
 use crate::values;
 use crate::{Exit, Failure, Format, interrupt, junit, output};
-use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
 use ir3_compiler::nir_passes::Rule;
 use ir3_verifier::harness::check::Check;
 use ir3_verifier::harness::report::page;
 use ir3_verifier::programs::planted_bugs::rules as planted;
 use ir3_verifier::prove::lemmas;
 pub use ir3_verifier::prove::rewrite_rules::check_enabled;
-use ir3_verifier::prove::rewrite_rules::{ClaimVerdict, tables};
+use ir3_verifier::prove::rewrite_rules::{ClaimVerdict, Statement, properties, proposal, tables};
 use ir3_verifier::prove::solver::smtlib::{QueryFolder, Recording};
 use ir3_verifier::prove::solver::{Budget, Floats, Solver, Z3};
 use serde::Serialize;
@@ -29,6 +29,9 @@ pub struct Rules {
     /// Leave out the lemmas: that of division enumerates 2^32 divisors.
     #[arg(long)]
     no_lemmas: bool,
+    /// What is proved: the tables of the backend, the properties that nir declares of its operations, or a proposal.
+    #[arg(long, value_enum, default_value_t = RuleSet::Backend)]
+    set: RuleSet,
     /// Write each query into a folder, as SMT-LIB 2 text.
     #[arg(long, value_name = "DIR")]
     emit_smt: Option<PathBuf>,
@@ -38,6 +41,27 @@ pub struct Rules {
     /// Adds a wrong rule, to see how it is refuted.
     #[arg(long, value_name = "RULE", value_parser = planted_rules(), help_heading = "Testing ir3-equiv itself")]
     plant: Option<&'static Rule>,
+}
+
+/// A set of claims.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum RuleSet {
+    /// The rewrite rules of the backend, and the lemmas of the prover.
+    Backend,
+    /// That nir's operations commute and associate, as nir's table says.
+    Properties,
+    /// The rules and properties of `iadd64_split` as they were proposed; some are wrong.
+    Iadd64Split,
+}
+
+impl RuleSet {
+    fn statements(self) -> Vec<Statement> {
+        match self {
+            Self::Backend => tables::all(),
+            Self::Properties => properties::all(),
+            Self::Iadd64Split => proposal::all(),
+        }
+    }
 }
 
 /// The planted rules by their names.
@@ -77,6 +101,8 @@ struct RuleCounts {
     proved: usize,
     refuted: usize,
     unknown: usize,
+    /// Properties of floats that hold but for rounding, and are not asked about.
+    inexact: usize,
 }
 
 impl Rules {
@@ -108,11 +134,14 @@ impl Rules {
                 summary
             }
         };
-        let RuleCounts { proved, refuted, unknown } = summary;
+        let RuleCounts { proved, refuted, unknown, inexact } = summary;
         match format {
             Format::Json => output::json("rules", &summary),
             Format::Junit => {}
-            Format::Human => output::line(&format!("{proved} proved, {refuted} refuted, {unknown} unknown")),
+            Format::Human => {
+                let inexact = if inexact > 0 { format!(", {inexact} inexact") } else { String::new() };
+                output::line(&format!("{proved} proved, {refuted} refuted, {unknown} unknown{inexact}"));
+            }
         }
         let exits = [Exit::Unmet.when(unknown > 0), Exit::Unwritten.when(unwritten), Exit::Refuted.when(refuted > 0)];
         Ok(exits.into_iter().max().unwrap_or(Exit::Passed))
@@ -125,7 +154,7 @@ impl Rules {
             output::line(&format!("{:18}  {:32}  {:>5}  {:>9}  verdict", "table", "rule", "width", "ms"));
         }
         let mut summary = RuleCounts::default();
-        for lemma in lemmas::ALL.iter().filter(|_| !self.no_lemmas) {
+        for lemma in lemmas::ALL.iter().filter(|_| !self.no_lemmas && self.set == RuleSet::Backend) {
             let start = Instant::now();
             let proved = lemma.is_proved();
             let name = format!("{}: {}", lemma.name, lemma.statement);
@@ -136,23 +165,18 @@ impl Rules {
             }
             print(format, &mut summary, row);
         }
-        let planted = self.plant.map(|rule| tables::of_rule(planted::TABLE, rule));
-        for claim in tables::all().into_iter().chain(planted) {
+        let planted = self.plant.map(|rule| tables::statement(planted::TABLE, rule));
+        for statement in self.set.statements().into_iter().chain(planted) {
             if interrupt::is_set() {
                 break;
             }
             let start = Instant::now();
-            let (table, rule, width, verdict) = match claim {
-                Ok(claim) => {
-                    let verdict = claim.verdict(solver, budget);
-                    if let (ClaimVerdict::Refuted { .. }, Some(pages)) = (&verdict, &mut pages) {
-                        pages.add_rule(&claim, &verdict, &self.command())?;
-                    }
-                    (claim.table, claim.rule, Some(claim.width), verdict)
-                }
-                Err(reason) => ("", String::new(), None, ClaimVerdict::Unknown(reason)),
-            };
-            print(format, &mut summary, RuleRow::new(table, rule, width, verdict, start));
+            let verdict = statement.verdict(solver, budget);
+            if let (ClaimVerdict::Refuted { .. }, Ok(claim), Some(pages)) = (&verdict, &statement.claim, &mut pages) {
+                pages.add_rule(claim, &verdict, &self.command())?;
+            }
+            let width = statement.claim.as_ref().ok().map(|claim| claim.width);
+            print(format, &mut summary, RuleRow::new(statement.table, statement.rule, width, verdict, start));
         }
         Ok(summary)
     }
@@ -160,7 +184,12 @@ impl Rules {
     /// The command that refutes the same rules again.
     fn command(&self) -> String {
         let plant = self.plant.map(|rule| format!(" --plant {}", rule.name)).unwrap_or_default();
-        format!("ir3-equiv rules --no-lemmas{}{plant}", if self.exact_floats { " --exact-floats" } else { "" })
+        let set = match self.set {
+            RuleSet::Backend => "--no-lemmas",
+            RuleSet::Properties => "--set properties",
+            RuleSet::Iadd64Split => "--set iadd64-split",
+        };
+        format!("ir3-equiv rules {set}{}{plant}", if self.exact_floats { " --exact-floats" } else { "" })
     }
 }
 
@@ -174,6 +203,10 @@ impl RuleRow {
             ClaimVerdict::Refuted { operands, left, right } => {
                 RuleRow { verdict: "refuted", counterexample: Some(Counterexample { operands, left, right }), ..row }
             }
+            ClaimVerdict::IllTyped(reason) => RuleRow { verdict: "refuted", reason: Some(reason), ..row },
+            ClaimVerdict::Inexact => {
+                RuleRow { verdict: "inexact", reason: Some("holds but for rounding".to_owned()), ..row }
+            }
             ClaimVerdict::Unknown(reason) => RuleRow { verdict: "unknown", reason: Some(reason), ..row },
         }
     }
@@ -183,6 +216,7 @@ fn print(format: Format, summary: &mut RuleCounts, row: RuleRow) {
     match row.verdict {
         "proved" => summary.proved += 1,
         "refuted" => summary.refuted += 1,
+        "inexact" => summary.inexact += 1,
         _ => summary.unknown += 1,
     }
     if format == Format::Json {

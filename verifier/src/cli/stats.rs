@@ -30,6 +30,9 @@ pub struct StatsCommand {
     /// The paths are Mesa logs: compile their nir and put our figures beside Mesa's own.
     #[arg(long)]
     beside_mesa: bool,
+    /// Print the sums of the COUNT largest programs, too, by the instructions of Mesa's.
+    #[arg(long, value_name = "COUNT", requires = "beside_mesa")]
+    largest: Option<usize>,
     /// A note that has to explain every shader above 1.10 times Mesa's figures: see docs/beside-mesa.md.
     #[arg(long, value_name = "FILE", requires = "beside_mesa")]
     note: Option<PathBuf>,
@@ -101,24 +104,31 @@ impl StatsCommand {
     }
 
     fn beside_mesa(&self, files: &[PathBuf], format: Format) -> Result<Exit, Failure> {
-        let mut table = CostTable::default();
+        let mut table = CostTable { largest: self.largest, ..CostTable::default() };
         for path in files {
-            table.add(path, &self.gpu.target(), &self.compiler.options())?;
+            if let Err(error) = table.add(path, &self.gpu.target(), &self.compiler.options()) {
+                output::error(&error);
+                table.unreadable.push(error.to_string());
+            }
         }
         match format {
             Format::Human => output::text(&table.to_string()),
             _ => {
                 table.rows.iter().for_each(|row| output::json("costs", row));
                 output::json("totals", &table.totals());
+                if let Some(count) = self.largest {
+                    output::json("totals", &table.totals_of_largest(count));
+                }
             }
         }
-        let Some(note) = &self.note else { return Ok(Exit::Passed) };
+        let exit = Exit::Passed.max(Exit::Bad.when(!table.unreadable.is_empty()));
+        let Some(note) = &self.note else { return Ok(exit) };
         let text = std::fs::read_to_string(note).map_err(|error| format!("{}: {error}", note.display()))?;
         let check = NoteCheck::of(&table, &text);
         if format == Format::Human {
             output::text(&format!("\n{check}"));
         }
-        Ok(if check.unexplained.is_empty() { Exit::Passed } else { Exit::Unmet })
+        Ok(exit.max(Exit::Unmet.when(!check.unexplained.is_empty())))
     }
 
     fn alone(&self, files: &[PathBuf], format: Format) -> Result<Exit, Failure> {

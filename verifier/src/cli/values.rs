@@ -1,7 +1,8 @@
 //! Parsers of the values of options, which list the possible values in the help.
 
+use crate::AllocatorName;
 use clap::builder::{PossibleValue, PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
-use ir3_compiler::pipeline::{Feature, Features};
+use ir3_compiler::pipeline::{Feature, Features, Rotation};
 use ir3_compiler::target::{self, Target};
 use ir3_verifier::programs::generator::Profile;
 use ir3_verifier::programs::planted_bugs::{self, PlantedBug};
@@ -63,6 +64,18 @@ fn names() -> impl Iterator<Item = &'static str> {
 pub fn features() -> impl TypedValueParser<Value = Feature> {
     PossibleValuesParser::new(Features::all().iter().map(Feature::name))
         .try_map(|name| Feature::from_name(&name).ok_or("found no such feature"))
+}
+
+/// The allocators by their names.
+pub fn allocator() -> impl TypedValueParser<Value = AllocatorName> {
+    PossibleValuesParser::new(AllocatorName::ALL.map(AllocatorName::name))
+        .try_map(|name| AllocatorName::from_name(&name).ok_or("found no such allocator"))
+}
+
+/// The rules for round robin by their names.
+pub fn rotation() -> impl TypedValueParser<Value = Rotation> {
+    PossibleValuesParser::new(Rotation::ALL.map(Rotation::name))
+        .try_map(|name| Rotation::from_name(&name).ok_or("found no such rule"))
 }
 
 /// The profiles of the program generator by their names.

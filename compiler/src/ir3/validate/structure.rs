@@ -5,6 +5,7 @@ use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::reconvergence;
 use crate::ir3::validate::Form;
 use crate::ir3::{Attrs, Block, BlockData, Instr, InstrData, Opcode, RegFile, Src, SrcOperand, Value};
+use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
@@ -99,8 +100,8 @@ impl Checker<'_> {
     fn instr_places(&mut self) -> bool {
         let program = self.program;
         let mut sound = true;
-        let mut seen: SecondaryMap<Instr, bool> = SecondaryMap::new();
-        for &block in &program.layout {
+        let mut seen: SecondaryMap<Instr, bool> = map_of(program.instrs.len());
+        for (position, &block) in program.layout.iter().enumerate() {
             let data = &program.blocks[block];
             self.place = RuleLocation { block: Some(block), ..RuleLocation::default() };
             let mut phis_end = false;
@@ -127,7 +128,7 @@ impl Checker<'_> {
                 self.terminators(data);
             }
             if sound && self.form == Form::Machine {
-                self.leads_on(data);
+                self.leads_on(data, program.layout.get(position + 1).copied());
             }
         }
         sound
@@ -179,53 +180,55 @@ impl Checker<'_> {
 
     /// The successors that the text lists are those of the instructions: the targets of branches, and the next block of
     /// the code if the last instruction lets lanes fall through.
-    fn leads_on(&mut self, data: &BlockData) {
+    fn leads_on(&mut self, data: &BlockData, next: Option<Block>) {
         use Opcode::{
             Ball, Bany, Br, Braa, Brac, Brao, Brax, Chmask, End, Getlast, Getone, Jump, Predf, Predt, Ret, Shps,
         };
         let program = self.program;
         let terminators = data.instrs.iter().map(|&instr| &program.instrs[instr]);
         let terminators: SmallVec<[&InstrData; 2]> = terminators.filter(|it| it.opcode.is_terminator()).collect();
-        let next = program.layout.iter().skip_while(|&&block| Some(block) != self.place.block).nth(1).copied();
         let successors: SmallVec<[Block; 2]> = data.successors().collect();
         let target = |instr: &&InstrData| match instr.attrs {
             Attrs::Branch { target } => target,
             _ => None,
         };
-        let listed = |blocks: &[Block]| match blocks {
-            [] => "none".to_owned(),
-            blocks => blocks.iter().map(|&block| self.name_of(block)).collect::<Vec<_>>().join(" and "),
-        };
         let last = terminators.last().map(|instr| instr.opcode);
         let named = || terminators.iter().filter_map(target);
+        // The requirement, and the blocks that it lists in place of `{}`: most hold, and need no text.
+        let mut reached: SmallVec<[Block; 2]> = SmallVec::new();
         let (fits, expected) = if matches!(last, Some(Predt | Predf)) {
             // Lanes become inactive, and no lane jumps.
             let fits = matches!(successors.len(), 1 | 2) && named().all(|block| successors.contains(&block));
-            (fits, "one or two successors of a predication, the one it names among them".to_owned())
+            (fits, "one or two successors of a predication, the one it names among them")
         } else if named().next().is_some() {
-            let mut reached: SmallVec<[Block; 2]> = named().collect();
+            reached.extend(named());
             if !matches!(last, Some(Jump | End | Chmask | Ret)) {
                 reached.extend(next);
             }
             // Mesa's legalization retargets branches, and does not update the lists.
             let same = successors.iter().all(|block| reached.contains(block));
-            (same, format!("the successors to which its branches lead, {}", listed(&reached)))
+            (same, "the successors to which its branches lead, {}")
         } else {
             match last {
-                Some(End | Chmask | Ret) => (successors.is_empty(), "no successor after the end".to_owned()),
-                Some(Jump) => (successors.len() == 1, "one successor of a jump".to_owned()),
+                Some(End | Chmask | Ret) => (successors.is_empty(), "no successor after the end"),
+                Some(Jump) => (successors.len() == 1, "one successor of a jump"),
                 Some(Br | Braa | Brao | Brac | Brax | Bany | Ball | Getone | Getlast | Shps) => {
-                    (successors.len() == 2, "two successors of a branch".to_owned())
+                    (successors.len() == 2, "two successors of a branch")
                 }
                 // An unreachable block may have no successors left.
-                _ if successors.is_empty() => (data.predecessors.is_empty() && next.is_some(), "an end".to_owned()),
+                _ if successors.is_empty() => (data.predecessors.is_empty() && next.is_some(), "an end"),
                 _ => {
-                    let reached: SmallVec<[Block; 2]> = next.into_iter().collect();
-                    (successors == reached, format!("the next block, {}, without a jump to another", listed(&reached)))
+                    reached.extend(next);
+                    (successors == reached, "the next block, {}, without a jump to another")
                 }
             }
         };
         if !fits {
+            let listed = |blocks: &[Block]| match blocks {
+                [] => "none".to_owned(),
+                blocks => blocks.iter().map(|&block| self.name_of(block)).collect::<Vec<_>>().join(" and "),
+            };
+            let expected = expected.replace("{}", &listed(&reached));
             let found = format!("{} in the list of successors", listed(&successors));
             self.violation(Rule::Terminator, expected, found);
         }
@@ -352,7 +355,7 @@ struct Positions(SecondaryMap<Instr, Option<(Block, u32)>>);
 impl Positions {
     fn of(checker: &Checker) -> Self {
         let program = checker.program;
-        let mut positions = SecondaryMap::with_capacity(program.instrs.len());
+        let mut positions = map_of(program.instrs.len());
         for &block in &program.layout {
             for (i, &instr) in program.blocks[block].instrs.iter().enumerate() {
                 positions[instr] = Some((block, i as u32));

@@ -26,6 +26,7 @@ use crate::ir3::{
     Attrs, Block, Condition, Dst, Instr, InstrData, Opcode, OperandFlags, Place, Program, RegClass, RegFile, Src,
     SrcOperand, Type, Value, ValueData, WriteMask,
 };
+use crate::maps::map_of;
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
@@ -101,9 +102,9 @@ struct Pass<'a> {
 
 impl<'a> Pass<'a> {
     fn new(program: &'a mut Program, target: &'a Target, rules: FoldRules) -> Self {
-        let mut uses = SecondaryMap::<Value, SmallVec<[UseSite; 2]>>::with_capacity(program.values.len());
-        let mut blocks = SecondaryMap::with_capacity(program.instrs.len());
-        let mut early = SecondaryMap::new();
+        let mut uses = map_of::<Value, SmallVec<[UseSite; 2]>>(program.values.len());
+        let mut blocks = map_of(program.instrs.len());
+        let mut early = map_of(program.instrs.len());
         let is_writer = |&(_, instr): &(Block, Instr)| program.instrs[instr].opcode.writes_consts();
         let mut writers = program.iter_instrs().filter(is_writer).count();
         for (block, instr) in program.iter_instrs() {

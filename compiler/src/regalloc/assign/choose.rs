@@ -21,6 +21,9 @@ impl Assigner<'_> {
 
     /// Chooses a place for a result of a computation.
     pub(super) fn choose(&mut self, value: Value, early: bool, instr: Instr, step: &Step) -> Option<u16> {
+        if let Some(fixed) = self.fixed {
+            return Some(fixed[value]);
+        }
         let file = self.file(self.class(value));
         let blocked = self.blocked(file, early);
         if let Some(at) = self.preferred_place(value, &blocked) {

@@ -144,6 +144,9 @@ impl<'a> Assigner<'a> {
 
     /// Chooses a place for a new root: where most of it is already.
     fn choose_copy(&mut self, value: Value, moves: &[PendingMove]) -> Option<u16> {
+        if let Some(fixed) = self.fixed {
+            return Some(fixed[value]);
+        }
         let class = self.class(value);
         let file = self.file(class);
         let (align, reach) = self.align_and_reach(value);

@@ -101,6 +101,11 @@ impl Assigner<'_> {
                     continue;
                 }
                 let value = result.value;
+                if let Some(fixed) = self.fixed {
+                    self.insert_root(value);
+                    self.put(value, fixed[value]);
+                    continue;
+                }
                 let file = self.file(self.class(value));
                 let (align, reach) = self.align_and_reach(value);
                 let len = self.units(value);

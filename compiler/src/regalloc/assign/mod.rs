@@ -24,22 +24,27 @@ use crate::ir3::{
     Array, ArrayAccess, Block, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, Src,
     SrcOperand, Value, WriteMask,
 };
+use crate::maps::map_of;
 use crate::target::RegisterFiles;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
+pub mod arrays;
 mod choose;
 mod compact;
 mod copies;
 mod edges;
 mod evict;
+mod fixed;
+
+pub use fixed::{FixedPlaces, run_fixed};
 
 /// Units of the largest file.
 const UNITS: usize = super::file::UNITS as usize;
 
 /// Units beyond the need of the program that are taken before registers are reused, as far as that costs no waves: the
 /// scheduler after allocation cannot move an instruction over another one that uses the register of its result.
-const REUSED_LATE: u32 = 3 * 8;
+pub const REUSED_LATE: u32 = 3 * 8;
 
 /// No place yet.
 const NOWHERE: u16 = u16::MAX;
@@ -125,6 +130,8 @@ pub struct Assigner<'a> {
     index: SecondaryMap<Value, (u32, u32)>,
     indexed: Option<Block>,
     out: Vec<Instr>,
+    /// The places of all values, if they are chosen before the pass. Then nothing is ever moved to make room.
+    fixed: Option<&'a SecondaryMap<Value, u16>>,
 }
 
 /// Chooses the registers of a program that needs no more than `limits`.
@@ -139,7 +146,7 @@ pub fn run(
     pressure: &Pressure,
 ) -> Result<(), Error> {
     let mut step = Step::new(program);
-    let mut assigner = Assigner::new(program, analysis, merged, limits, pressure)?;
+    let mut assigner = Assigner::new(program, analysis, merged, limits, pressure, None)?;
     for &block in &analysis.liveness.order {
         assigner.run_block(block, &mut step)?;
     }
@@ -154,11 +161,13 @@ impl<'a> Assigner<'a> {
         merged: bool,
         limits: RegisterFiles,
         pressure: &Pressure,
+        fixed: Option<&'a FixedPlaces>,
     ) -> Result<Self, Error> {
         let full = limits.full & !1;
         let half = if merged { limits.half.min(full) } else { limits.half };
         let size = (pressure.full.next_multiple_of(8) + REUSED_LATE).min(full);
         let enough = [size, pressure.half.next_multiple_of(4).min(half), limits.shared];
+        let enough = if fixed.is_some() { [full, half, limits.shared] } else { enough };
         let enough = enough.map(|units| units.min(UNITS as u32) as u16);
         let values = program.values.len();
         let map = |fill: u16| {
@@ -166,9 +175,6 @@ impl<'a> Assigner<'a> {
             map.resize(values);
             map
         };
-        let (mut index, mut phi_of) = (SecondaryMap::new(), SecondaryMap::new());
-        index.resize(values);
-        phi_of.resize(values);
         let mut this = Self {
             merged,
             reach: [full, half, limits.shared, limits.shared_half].map(|units| units.min(UNITS as u32) as u16),
@@ -187,18 +193,19 @@ impl<'a> Assigner<'a> {
             results: [UnitSet::default(); 3],
             moved: Vec::new(),
             moves: Vec::new(),
-            visited: SecondaryMap::with_capacity(program.blocks.len()),
+            visited: map_of(program.blocks.len()),
             last_block: None,
             exits: Vec::with_capacity(values),
-            exit_of: SecondaryMap::with_capacity(program.blocks.len()),
+            exit_of: map_of(program.blocks.len()),
             starts: Vec::with_capacity(values),
-            start_of: SecondaryMap::with_capacity(program.blocks.len()),
-            phi_of,
+            start_of: map_of(program.blocks.len()),
+            phi_of: map_of(values),
             phi_place: map(NOWHERE),
-            last: SecondaryMap::with_capacity(program.blocks.len()),
-            index,
+            last: map_of(program.blocks.len()),
+            index: map_of(values),
             indexed: None,
             out: Vec::new(),
+            fixed: fixed.map(|fixed| &fixed.places),
             program,
             analysis,
         };
@@ -223,30 +230,15 @@ impl<'a> Assigner<'a> {
         }
     }
 
-    /// Reserves units for arrays for the whole program: those of halves at the bottom, those of full registers at the
-    /// top of the target size.
+    /// Reserves units for arrays for the whole program.
     fn reserve_arrays(&mut self) -> Result<(), Error> {
-        for array in self.program.arrays.keys() {
-            let data = &self.program.arrays[array];
-            let (class, len) = (data.class, u32::from(data.length) * u32::from(data.class.component_units()));
-            let (file, reach) = (self.file(class), self.reach[forest::kind(class)]);
-            let (low, high) = &mut self.bounds[file];
-            let room = if class.half { reach.min(*high) } else { *high } - *low;
-            if len > u32::from(room) {
-                return Err(Error::spilling(u32::from(reach - room) + len, reach, class.half));
-            }
-            let len = len as u16;
-            let base = if class.half {
-                *low += len;
-                *low - len
-            } else {
-                *high -= len;
-                *high
-            };
-            self.reserved[file].insert(base, len);
+        let layout = arrays::lay_out(self.program, self.merged, self.reach, self.bounds)?;
+        for &(array, base) in &layout.bases {
             self.array_base[array] = base;
-            self.program.arrays[array].base = Some(reg_of(class, base));
+            self.program.arrays[array].base = Some(reg_of(self.program.arrays[array].class, base));
         }
+        self.reserved = layout.reserved;
+        self.bounds = layout.bounds;
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use crate::ir3::{
     Attrs, Block, Condition, Dst, Instr, InstrData, Opcode, Place, Program, RegClass, RegFile, Src, Value, ValueData,
     WriteMask,
 };
+use crate::maps::map_of;
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
@@ -48,9 +49,9 @@ impl Survey {
     pub fn new(program: &Program, order: Vec<Block>) -> Result<Self, Error> {
         let mut this = Self {
             order,
-            position: SecondaryMap::with_capacity(program.blocks.len()),
+            position: map_of(program.blocks.len()),
             ops: Vec::new(),
-            ranges: SecondaryMap::with_capacity(program.blocks.len()),
+            ranges: map_of(program.blocks.len()),
             def_block: SecondaryMap::new(),
             wants_first: SecondaryMap::new(),
             any_wants_first: false,

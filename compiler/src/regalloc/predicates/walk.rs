@@ -4,6 +4,7 @@ use super::survey::{PredicateOp, Survey};
 use super::{Error, SLOTS, SlotMask, State, is_rematerializable, register};
 use crate::ir3::liveness::LiveSets;
 use crate::ir3::{Block, Instr, Place, Program, RegFile, SrcOperand, Value};
+use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 
 /// The final position of an operation on predicates.
@@ -74,8 +75,8 @@ pub fn run(program: &mut Program, survey: &Survey, live: &LiveSets<Value>, slots
         survey,
         live,
         all: (1 << slots) - 1,
-        visited: SecondaryMap::with_capacity(blocks),
-        ends: SecondaryMap::with_capacity(blocks),
+        visited: map_of(blocks),
+        ends: map_of(blocks),
         promises: SecondaryMap::new(),
         occupants: State::default(),
         reads: Vec::new(),
@@ -87,7 +88,7 @@ pub fn run(program: &mut Program, survey: &Survey, live: &LiveSets<Value>, slots
         home: SecondaryMap::new(),
         list: Vec::with_capacity(survey.ops.len() + survey.ops.len() / 4),
     };
-    let mut ranges = SecondaryMap::with_capacity(blocks);
+    let mut ranges = map_of(blocks);
     for &block in &survey.order {
         let start = walk.list.len() as u32;
         walk.enter(block);

@@ -7,6 +7,7 @@ use super::{SlotMask, is_rematerializable, slot_of};
 use crate::ir3::dataflow::{Analysis, Direction, Edge, solve};
 use crate::ir3::dominance::{Cfg, EdgeKind};
 use crate::ir3::{Block, Instr, InstrData, OperandFlags, Program, RegFile, Src};
+use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 
 /// Rewrites the blocks.
@@ -53,7 +54,7 @@ struct LiveRegisters {
 
 impl LiveRegisters {
     fn new(program: &Program, survey: &Survey, placement: &Placement) -> Self {
-        let mut effects: SecondaryMap<Block, (SlotMask, SlotMask)> = SecondaryMap::with_capacity(program.blocks.len());
+        let mut effects: SecondaryMap<Block, (SlotMask, SlotMask)> = map_of(program.blocks.len());
         for &block in &survey.order {
             let (start, end) = placement.ranges[block];
             let (mut read, mut left) = (0, SlotMask::MAX);

@@ -2,6 +2,7 @@
 
 use super::is_value;
 use crate::ir3::{Attrs, Instr, Opcode, Place, Program, RegFile, Value};
+use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 
 /// One component of a shared value.
@@ -26,7 +27,7 @@ pub struct Elements {
 impl Elements {
     /// Numbers the components; a split of a shared vector has no component of its own.
     pub fn new(program: &Program) -> Self {
-        let index = SecondaryMap::with_capacity(program.values.len());
+        let index = map_of(program.values.len());
         let mut this = Self { list: Vec::new(), index, whole: SecondaryMap::new() };
         for (_, instr) in program.iter_instrs() {
             let data = &program.instrs[instr];

@@ -26,6 +26,7 @@ use crate::ir3::{
     Block, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile, SrcOperand, Value,
     WriteMask, reconvergence,
 };
+use crate::maps::map_of;
 use crate::target::{RegisterFiles, Target};
 use assign::SharedAssignment;
 use cranelift_entity::SecondaryMap;
@@ -188,7 +189,7 @@ fn loop_depths(program: &Program) -> SecondaryMap<Block, u32> {
         change[header] += 1;
         change[latch + 1] -= 1;
     }
-    let mut depths = SecondaryMap::with_capacity(program.blocks.len());
+    let mut depths = map_of(program.blocks.len());
     let mut depth = 0;
     for (&block, change) in program.layout.iter().zip(change) {
         depth += change;

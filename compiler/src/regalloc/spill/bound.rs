@@ -9,15 +9,16 @@ use super::room::{Room, Units};
 use super::scalars::{general_result, general_value};
 use crate::ir3::loops::{BackEdge, back_edges};
 use crate::ir3::{Block, Opcode, Program, Value};
+use crate::maps::map_of;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use std::cmp::Reverse;
 
 /// An upper bound on the pressure, in units of the full file and of half registers. `None` if the code's order is not
 /// that of a structured program.
 pub fn run(program: &Program, merged: bool) -> Option<(u32, u32)> {
-    let mut first: SecondaryMap<Block, u32> = SecondaryMap::with_capacity(program.blocks.len());
+    let mut first: SecondaryMap<Block, u32> = map_of(program.blocks.len());
     let mut count = 0;
-    let mut placed: SecondaryMap<Block, bool> = SecondaryMap::with_capacity(program.blocks.len());
+    let mut placed: SecondaryMap<Block, bool> = map_of(program.blocks.len());
     for &block in &program.layout {
         first[block] = count;
         placed[block] = true;

@@ -21,6 +21,7 @@ use super::room::{Room, Units, early_results, is_vector, operands, results};
 use super::scalars::{general_result, general_value};
 use crate::ir3::loops::Loops;
 use crate::ir3::{Attrs, Block, InstrData, Opcode, OperandFlags, Program, SrcOperand, Value};
+use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
@@ -50,10 +51,10 @@ pub struct Plan {
 }
 
 /// The values that can be rematerialised at any point, at the cost of a reload.
-fn rematerializable(program: &Program) -> SecondaryMap<Value, bool> {
+pub fn rematerializable(program: &Program) -> SecondaryMap<Value, bool> {
     // If the program writes the constant file, a constant may change.
     let consts_change = program.iter_instrs().any(|(_, instr)| program.instrs[instr].opcode.writes_consts());
-    let mut table = SecondaryMap::with_capacity(program.values.len());
+    let mut table = map_of(program.values.len());
     for value in program.values.keys() {
         table[value] = is_fixed_move(program, value, !consts_change);
     }
@@ -85,17 +86,17 @@ pub fn run(program: &Program, order: &[Block], loops: &Loops, next: &NextUse, ro
         fixed,
         sums: Units::default(),
         inside: Vec::new(),
-        is_inside: SecondaryMap::with_capacity(program.values.len()),
-        uses: SecondaryMap::with_capacity(program.values.len()),
-        beyond: SecondaryMap::with_capacity(program.values.len()),
+        is_inside: map_of(program.values.len()),
+        uses: map_of(program.values.len()),
+        beyond: map_of(program.values.len()),
         position: 0,
         visited: SecondaryMap::new(),
         through: loop_room(program, order, loops, next, room, fixed),
         plan: Plan {
             blocks: SecondaryMap::new(),
-            memory: SecondaryMap::with_capacity(program.values.len()),
+            memory: map_of(program.values.len()),
             rematerializable: rematerializable(program),
-            memory_phis: SecondaryMap::with_capacity(program.values.len()),
+            memory_phis: map_of(program.values.len()),
         },
     };
     for &block in order {
@@ -143,7 +144,7 @@ fn loop_room(
     if most.is_empty() {
         return most;
     }
-    let mut live: SecondaryMap<Value, bool> = SecondaryMap::with_capacity(program.values.len());
+    let mut live: SecondaryMap<Value, bool> = map_of(program.values.len());
     for &block in order.iter().filter(|&&block| loops.around(block).next().is_some()) {
         let mut now = Units::default();
         let mut members = Vec::new();

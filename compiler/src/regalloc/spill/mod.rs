@@ -16,6 +16,7 @@
 //! program that is far from the limit, `bound` decides this quickly.
 
 mod bound;
+pub mod everywhere;
 mod limit;
 mod next_use;
 mod rewrite;
@@ -136,7 +137,7 @@ pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit) -> Resu
     }
 }
 
-fn no_private_memory(now: &Pressure, target: &Target, files: &RegisterFiles) -> Result<(), Error> {
+pub(super) fn no_private_memory(now: &Pressure, target: &Target, files: &RegisterFiles) -> Result<(), Error> {
     let (needed, available, file) = if now.full > files.full {
         (now.full.div_ceil(2), files.full / 2, "full")
     } else if now.half > files.half {

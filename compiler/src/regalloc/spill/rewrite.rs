@@ -12,6 +12,7 @@ use crate::ir3::{
     AddressSpace, Attrs, Block, Instr, InstrData, MemoryAttrs, Opcode, Place, Program, RegClass, Round, Src,
     SrcOperand, Type, Value, WriteMask,
 };
+use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use rustc_hash::FxHashSet;
@@ -25,7 +26,7 @@ pub fn run(program: &mut Program, order: &[Block], plan: &Plan, liveness: &Liven
         plan,
         base,
         base_instr,
-        name: SecondaryMap::with_capacity(program.values.len()),
+        name: map_of(program.values.len()),
         touched: Vec::new(),
         exits: SecondaryMap::new(),
         added: Vec::new(),
@@ -305,7 +306,7 @@ impl Rewriter<'_> {
 
     /// Replaces redundant phis that were added, and removes unused ones.
     fn simplify(&self, program: &mut Program) {
-        let mut same: SecondaryMap<Value, PackedOption<Value>> = SecondaryMap::with_capacity(program.values.len());
+        let mut same: SecondaryMap<Value, PackedOption<Value>> = map_of(program.values.len());
         let find = |same: &SecondaryMap<Value, PackedOption<Value>>, mut value: Value| {
             while let Some(other) = same[value].expand() {
                 value = other;

@@ -17,6 +17,7 @@ use super::super::liveness::{Liveness, Segment};
 use super::limit::Plan;
 use super::scalars::{general_result, general_value};
 use crate::ir3::{Opcode, Program, Value};
+use crate::maps::map_of;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use rustc_hash::FxHashMap;
 
@@ -49,7 +50,7 @@ impl SpillSlots {
         let mut this = Self {
             parent: (0..count as u32).collect(),
             there: SecondaryMap::new(),
-            address: SecondaryMap::with_capacity(count),
+            address: map_of(count),
             end: own_bytes(program).next_multiple_of(4),
         };
         let in_memory = || program.values.keys().filter(|&value| plan.memory[value]);

@@ -6,12 +6,13 @@ use super::super::lower_spills::needs_base_to_the_end;
 use super::rewrite::attributes;
 use super::scalars::{general_result, general_value};
 use crate::ir3::{Attrs, Instr, InstrData, Opcode, OperandFlags, Program, Src, SrcOperand, Value};
+use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 use rustc_hash::FxHashMap;
 
 /// Merges reloads.
 pub fn run(program: &mut Program) {
-    let mut uses: SecondaryMap<Value, u32> = SecondaryMap::with_capacity(program.values.len());
+    let mut uses: SecondaryMap<Value, u32> = map_of(program.values.len());
     for (_, instr) in program.iter_instrs() {
         for value in program.instrs[instr].srcs.iter().filter_map(general_value) {
             uses[value] += 1;

@@ -3,6 +3,7 @@
 use super::Scalar;
 use crate::ir3::{Condition, Opcode, Src};
 use crate::nir::Op;
+use smallvec::SmallVec;
 
 use Opcode::*;
 
@@ -55,6 +56,24 @@ impl Scalar<'_, '_> {
                 let sum = self.ctx.bin(AddU, a, b);
                 let carry = self.ctx.compare_src(CmpsU, Condition::Lt, sum, a);
                 self.ctx.resize(carry, half)
+            }
+            Op::Iadd64Split2Lo | Op::Iadd64Split3Lo | Op::Iadd64Split4Lo => {
+                let (a, b) = (self.src(0), self.src(1));
+                self.ctx.bin(AddU, a, b)
+            }
+            // The high words first: they do not wait for the carry.
+            Op::Iadd64Split2Hi | Op::Iadd64Split3Hi | Op::Iadd64Split4Hi => {
+                let words: SmallVec<[Src; 2]> =
+                    (2..self.op().info().inputs.len()).map(|index| self.src(index)).collect();
+                let high = words.into_iter().reduce(|high, word| self.ctx.bin(AddU, high, word));
+                let (a, b) = (self.src(0), self.src(1));
+                let sum = self.ctx.bin(AddU, a, b);
+                let carry = self.ctx.compare_src(CmpsU, Condition::Lt, sum, b);
+                let carry = self.ctx.widened(carry);
+                match high {
+                    Some(high) => self.ctx.bin(AddU, high, carry),
+                    None => carry,
+                }
             }
             Op::UsubBorrow => {
                 let (a, b) = (self.src(0), self.src(1));

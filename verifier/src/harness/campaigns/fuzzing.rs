@@ -5,7 +5,9 @@
 //! counts of a campaign do not depend on the distribution of the work. A failure is reported as soon as it is found,
 //! before anything else happens.
 
-use crate::harness::check::{Checker, EngineKind, Engines, ProgramReport, Spills, Summary, Verification, plant_of};
+use crate::harness::check::{
+    Checker, EngineKind, Engines, ProgramReport, Spills, Summary, Unknown, Verdict, Verification, plant_of,
+};
 use crate::harness::report::bundle::{Case, ProgramOrigin};
 use crate::programs::generator;
 use crate::programs::generator::{Features, Generated, Profile};
@@ -199,8 +201,10 @@ pub struct Finding<'a> {
     pub registers: RegisterLimit,
     /// The bug that was planted.
     pub plant: Option<&'static PlantedBug>,
-    /// True if it is a failure, false if it was only refused.
+    /// True if it is a failure, false if it was only refused or has unknown boundaries.
     pub failed: bool,
+    /// Its unknown boundaries, the first of each kind, if it is no failure.
+    pub unknown: Vec<(Stage, Unknown)>,
     /// The program.
     pub generated: &'a Generated,
     /// The report of the check.
@@ -223,6 +227,19 @@ pub fn program_registers(program: u64) -> RegisterLimit {
             RegisterLimit::Minimum((scale + (drawn >> 16) % scale) as u16 - 1)
         }
     }
+}
+
+/// The unknown boundaries of a program, the first of each kind: a vacuous source is unknown in every stage.
+fn unknown_boundaries(verification: &Verification) -> Vec<(Stage, Unknown)> {
+    let mut unknown: Vec<(Stage, Unknown)> = Vec::new();
+    for boundary in &verification.boundaries {
+        if let Verdict::Unknown(why) = &boundary.verdict
+            && unknown.iter().all(|(_, other)| other.kind() != why.kind())
+        {
+            unknown.push((boundary.stage, why.clone()));
+        }
+    }
+    unknown
 }
 
 impl Campaign {
@@ -258,8 +275,8 @@ impl Campaign {
         Case::find(finding.generated.shader.clone(), self.target, options, plant, &envs, origin)
     }
 
-    /// Runs the campaign. `found` is called for each refuted, crashing or refused program as soon as there is one,
-    /// `progress` now and then; both from worker threads, one at a time. `interrupted` stops it early.
+    /// Runs the campaign. `found` is called for each program that is refuted, crashes, is refused or has an unknown boundary, as soon as
+    /// there is one, `progress` now and then; both from worker threads, one at a time. `interrupted` stops it early.
     pub fn run(
         &self,
         interrupted: &AtomicBool,
@@ -298,6 +315,7 @@ impl Campaign {
                 let verification = self.engines.verify(&mut checker, shader, plant, envs, None);
                 local.count(number, shader.instruction_count(), elapsed, &verification);
                 let env = verification.failing_env().flatten().cloned();
+                let mut unknown = unknown_boundaries(&verification);
                 let mut report = verification.report;
                 if let Some(refuting) = &env {
                     // A run confirms the refutation of a prover.
@@ -306,7 +324,10 @@ impl Campaign {
                 let refused = report.refusal.is_some();
                 let wrong = report.refutation().is_some() || report.crash().is_some();
                 let failed = wrong || refused && self.refusals;
-                if failed || refused {
+                if failed {
+                    unknown.clear();
+                }
+                if failed || refused || !unknown.is_empty() {
                     (lock().1)(&Finding {
                         number,
                         profile,
@@ -314,6 +335,7 @@ impl Campaign {
                         registers,
                         plant: self.plant,
                         failed,
+                        unknown,
                         generated: &generated,
                         report: &report,
                         env: env.as_ref(),
@@ -389,6 +411,45 @@ mod tests {
         assert!(!by_smt.is_empty() && by_smt.iter().all(|&(_, of_prover)| of_prover), "{by_smt:?}");
         let by_all = failures(&EngineKind::ALL);
         assert!(by_smt.iter().all(|(number, _)| by_all.iter().any(|(other, _)| other == number)), "{by_all:?}");
+    }
+
+    #[test]
+    fn programs_with_unknown_boundaries_are_reported() {
+        let never = AtomicBool::new(false);
+        let mut reported = Vec::new();
+        let mut found = |finding: &Finding<'_>| {
+            assert!(!finding.failed && !finding.unknown.is_empty());
+            reported.push((finding.number, finding.unknown.clone()));
+        };
+        // Without fuel no run ends.
+        let starved =
+            Campaign { fuel: Some(1), plant: None, programs: Some(4), ..campaign(&[EngineKind::Interpreter]) };
+        let counts = starved.run(&never, &mut found, &mut |_| ());
+        assert!(counts.summary.unknown > 4, "{:?}", counts.summary);
+        let numbers: Vec<u64> = reported.iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers, [0, 1, 2, 3]);
+        for (_, unknown) in reported {
+            assert!(matches!(&unknown[..], [(Stage::Select, Unknown::OutOfFuel)]), "{unknown:?}");
+        }
+    }
+
+    /// A vote on the result of an atomic, which helper lanes do not get, becomes a branch on it: the environments are those in which it is
+    /// defined, and the program passes in them. Number 6474 of the campaign of seed 19.
+    #[test]
+    fn votes_on_results_that_helper_lanes_lack() {
+        let seed = program_seed(19, 6474);
+        let campaign = Campaign { plant: None, options: Options::default(), ..campaign(&[EngineKind::Interpreter]) };
+        let shader = generator::from_seed(seed, Profile::Alu, Features::of(&campaign.target)).shader;
+        let first = Env::from_seeds(&env_seeds(seed, 1));
+        let end = |env: &Env| {
+            let decoded = interp::nir::Decoded::new(&shader).expect("a program that can be run");
+            decoded.run(env, env.fuel(), &mut Scratch::default()).end
+        };
+        assert!(matches!(end(&first[0]), End::Undefined { .. }), "the first environment has helper lanes");
+        let envs = campaign.envs(seed, &shader);
+        assert_eq!(end(&envs[0]), End::Finished);
+        let report = campaign.check(&mut Checker::new(campaign.target, campaign.options), &shader, &envs);
+        assert!(report.boundaries.iter().all(|(_, verdict, _)| matches!(verdict, Verdict::Tested { .. })));
     }
 
     #[test]

@@ -7,15 +7,21 @@ use crate::harness::report::NativeProgram;
 use crate::programs::seeds::ProgramEnvs;
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
+use crate::semantics::environment::hints::Hints;
 use crate::semantics::interp::ir3::machine::Completion;
 use crate::semantics::interp::{Difference, End, Outcome, Scratch, UndefinedReason};
+use crate::support::random::hash;
+use ir3_compiler::nir::{InstrData, Shader};
 use ir3_compiler::target::Target;
+use std::collections::BTreeSet;
 
 /// What a program does on the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// What the nir does, in this number of lanes.
     Equal(u64),
+    /// Nothing, as the nir, which has no effect in any run: it ends.
+    Empty,
     /// A run has a hazard.
     Hazard(String),
     /// A run does something else.
@@ -32,6 +38,7 @@ impl Finding {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Equal(_) => "equal",
+            Self::Empty => "empty",
             Self::Hazard(_) => "hazard",
             Self::Different(_) => "different",
             Self::Nothing(_) => "nothing",
@@ -39,11 +46,11 @@ impl Finding {
         }
     }
 
-    /// What was found, but for a program that is equal.
+    /// What was found, but for a program that does what its nir does.
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         match self {
-            Self::Equal(_) => None,
+            Self::Equal(_) | Self::Empty => None,
             Self::Hazard(what) | Self::Different(what) | Self::Nothing(what) | Self::Refused(what) => Some(what),
         }
     }
@@ -51,6 +58,8 @@ impl Finding {
 
 /// The number of environments that are tried for one in which nir ends and something is observable.
 const RETRIES: usize = 48;
+/// The number of further environments in which all words that nothing names are 0: a loop may wait for one.
+const CLEARED: usize = 4;
 /// The fuel of the retries: loops whose bounds are random are long.
 const LONG: u64 = 1 << 21;
 
@@ -63,21 +72,26 @@ pub fn run(program: &NativeProgram, runs: u32) -> Finding {
         Err(error) => return Finding::Refused(error.to_string()),
     };
     let all = ProgramEnvs::new(shader, 1);
+    let booleans = Hints::boolean_words(shader);
+    let env = |number: usize| with_booleans(all.env(number), &booleans);
     let before = Snapshot::Nir(Box::new(shader.clone()));
     let after = Snapshot::Ir3(Box::new(back));
-    let mut envs = all.first(runs);
+    let mut envs: Vec<Env> = (0..runs as usize).map(env).collect();
+    let has_effects = has_effects(shader);
     match is_observed(&before, &envs, target) {
         Err(finding) => return finding,
-        Ok(true) => {}
-        Ok(false) => {
+        Ok(false) if has_effects => {
             // One at a time: the others are vacuous.
-            let mut others = (0..RETRIES).map(|number| {
-                let env = all.env(number);
+            let random = (0..RETRIES).map(|number| {
+                let env = env(number);
                 if number < 8 { Env { fuel: Some(LONG), ..env } } else { env }
             });
+            let mut others = random.chain((0..CLEARED).map(|number| Env { fill: Some(0), ..env(number) }));
             let found = others.find(|env| is_observed(&before, std::slice::from_ref(env), target) == Ok(true));
-            envs.extend(found);
+            // Nothing else is compared: a run that does not end would make the whole comparison one.
+            envs = found.map_or(envs, |env| vec![env]);
         }
+        Ok(_) => {}
     }
     let mut lanes = 0;
     for completion in [Completion::Latest, Completion::Earliest, Completion::Random(1), Completion::Random(2)] {
@@ -90,9 +104,30 @@ pub fn run(program: &NativeProgram, runs: u32) -> Finding {
     }
     if is_observed(&before, &envs, target) == Ok(true) {
         Finding::Equal(lanes)
+    } else if !has_effects {
+        // All runs ended, and a run with any effect would have been refuted.
+        Finding::Empty
     } else {
         Finding::Nothing("nothing is observable".to_owned())
     }
+}
+
+/// Gives each word that nir reads as a boolean of 32 bits no bit or all of them: Mesa's `b2b1` looks at the low 16 only
+/// (docs/semantics.md, boolean words).
+fn with_booleans(mut env: Env, words: &BTreeSet<u32>) -> Env {
+    for &word in words {
+        let holds = hash(&[env.seed, 0x626f_6f6c, word.into()]) & 1 != 0;
+        env.consts.insert(word, if holds { u32::MAX } else { 0 });
+    }
+    env
+}
+
+/// Returns true if a run of the nir may do anything that a comparison sees.
+fn has_effects(shader: &Shader) -> bool {
+    shader.entry.instrs_in_order().any(|(_, instr)| match &shader.entry.instrs[instr] {
+        InstrData::Intrinsic(intrinsic) => intrinsic.op.has_side_effect(),
+        _ => false,
+    })
 }
 
 /// Returns true if nir ends in one of the environments with something that a comparison could find different.
@@ -110,9 +145,10 @@ fn is_observed(program: &Snapshot, envs: &[Env], target: &Target) -> Result<bool
 
 /// Returns true if a run has anything that a comparison could find different.
 fn observes(outcome: &Outcome) -> bool {
+    let has_order = !outcome.synchronized.is_empty();
     let live = outcome.lanes & !outcome.killed & !outcome.helpers;
     let has_output = outcome.outputs.rows().iter().any(|row| live & !row.poison != 0);
-    outcome.end == End::Finished && (has_output || !outcome.memory.is_empty() || outcome.killed != 0)
+    outcome.end == End::Finished && (has_output || !outcome.memory.is_empty() || outcome.killed != 0 || has_order)
 }
 
 fn refuted(difference: &Difference, env: &Env) -> Finding {

@@ -328,8 +328,7 @@ impl Checker {
             if let (Stage::Select, ProgramRef::Ir3(program)) = (stage, compilation.program())
                 && let Some(decoded) = beside_driver(compilation.shader(), program)
             {
-                let params = &program.consts.driver_params;
-                let with_words = |env: &Env| env.with_driver_words(decoded.launch(), params);
+                let with_words = |env: &Env| env.with_driver_words(decoded.launch(), &program.consts);
                 envs = beside.get_or_init(|| envs.iter().map(with_words).collect::<Vec<Env>>());
                 let fuel = self.fuel;
                 let mut run = |env: &Env| {

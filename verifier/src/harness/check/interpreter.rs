@@ -178,8 +178,7 @@ fn try_compare(
     if let (Snapshot::Nir(shader), Snapshot::Ir3(program)) = (before, after)
         && let Some(decoded) = beside_driver(shader, program)
     {
-        let params = &program.consts.driver_params;
-        beside = envs.iter().map(|env| env.with_driver_words(decoded.launch(), params)).collect();
+        beside = envs.iter().map(|env| env.with_driver_words(decoded.launch(), &program.consts)).collect();
         envs = &beside;
     }
     let source = Executable::new(before.into(), target, Execution::Untimed)?;
@@ -203,7 +202,7 @@ fn try_compare(
 
 /// Decodes the nir program, if it may load the words that the driver fills for the compiled program.
 pub(super) fn beside_driver(shader: &nir::Shader, program: &ir3::Program) -> Option<interp::nir::Decoded> {
-    if program.consts.driver_params.is_empty() {
+    if program.consts.driver_params.is_empty() && program.consts.immediates.is_empty() {
         return None;
     }
     interp::nir::Decoded::new(shader).ok().filter(interp::nir::Decoded::computes_constants)

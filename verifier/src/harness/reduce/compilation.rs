@@ -1,13 +1,13 @@
 //! Reduction of the compiler options and the GPU of a failure.
 //!
 //! - Stages after the failing one are left out, and so is each feature that can be disabled: fewer passes to look at.
-//! - All registers of the GPU, and no pass of the caller.
+//! - The SSA allocator, all registers of the GPU, and no pass of the caller.
 //! - An older GPU: one of each generation, the oldest first, in the order of the table of GPUs.
 //!
 //! A failure that also occurs on an older GPU has a cause that the generations share, and the rest of the reduction
 //! uses that GPU.
 
-use ir3_compiler::pipeline::{Features, Options, RegisterLimit, Stage};
+use ir3_compiler::pipeline::{Allocator, Features, Options, RegisterLimit, Rotation, Stage};
 use ir3_compiler::target::{ALL, Generation, Target};
 
 use super::{Failure, Oracle};
@@ -30,12 +30,14 @@ fn options(now: Options, failure: &Failure) -> Vec<Options> {
         all.push(Options { last, ..now });
     }
     all.push(Options { registers: RegisterLimit::Target, ..now });
+    all.push(Options { allocator: Allocator::Ssa, ..now });
+    all.push(Options { allocator: Allocator::GraphColouring(Rotation::FirstFit), ..now });
     all.push(Options { own_pass: None, ..now });
     all.push(Options { features: Features::empty(), ..now });
     // A correction that is left out makes another failure.
     let removable = now.features.iter().filter(|feature| !feature.is_correction());
     all.extend(removable.map(|feature| now.without(feature)));
-    all.retain(|options| *options != now);
+    all.retain(|options| *options != now && (options.allocator == Allocator::Ssa || now.allocator != Allocator::Ssa));
     all
 }
 

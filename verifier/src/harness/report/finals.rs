@@ -8,7 +8,7 @@ use super::programs::target_of;
 use crate::programs::generator::{self, Features, Profile};
 use crate::programs::mesa::input::{FilePosition, InputError, InputKind, Source};
 use crate::programs::mesa::log::{Log, Section, SectionKind};
-use crate::prove::hazards::Facts;
+use crate::prove::hazards::{Facts, ScratchAccesses};
 use crate::semantics::machine::arrays::{ArrayBases, Side};
 use ir3_compiler::compilation::compile;
 use ir3_compiler::ir3::{BlockData, Category, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, text};
@@ -86,6 +86,7 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
                         if let Some(program) = all.last_mut().filter(|program| program.typed.is_none()) {
                             const_parts(&section.text).for_each(|words| program.facts.arrays.add_consts(words));
                             program.typed = typed(&program.code, &section.text, &target);
+                            program.facts.scratch = program.typed.as_ref().map(ScratchAccesses::of).unwrap_or_default();
                         }
                     }
                     SectionKind::Ir3After { .. } if !allocated => unallocated.push(section),

@@ -9,11 +9,13 @@ use crate::programs::mesa::input::{InputError, Source};
 use crate::programs::mesa::log::{Log, Section, SectionKind};
 use crate::programs::mesa::native::{Native, NativeInput};
 use ir3_compiler::ir3::{
-    self, AddressSpace, Attrs, ConstLayout, DriverParam, Dst, InputKind, Opcode, Output, PhysReg, Place, ShaderStage,
-    Src, SrcOperand, SystemValue, Type, WriteMask,
+    self, AddressSpace, Attrs, ConstLayout, DriverParam, Dst, InputKind, InstrFlags, Opcode, Output, PhysReg, Place,
+    ShaderStage, Src, SrcOperand, SystemValue, Type, WriteMask,
 };
 use ir3_compiler::machine::{Code, EntryRegister, Interface, OutputRegister};
-use ir3_compiler::nir::{BaseType, ImageDim, Index, InstrData, Intrinsic, IntrinsicOp, Shader, Stage, TexOp};
+use ir3_compiler::nir::{
+    BaseType, ImageDim, Index, InstrData, Intrinsic, IntrinsicOp, Shader, Stage, TexOp, TexSrcKind,
+};
 use ir3_compiler::target::Target;
 use std::path::Path;
 
@@ -86,27 +88,34 @@ fn legalized(log: &Log, stage: &str) -> Result<Option<Code>, String> {
     Code::from_program(&program).map(Some).map_err(|error| format!("its text after ir3_legalize: {error}"))
 }
 
-/// Adds the sizes of arrays that are accessed relative to `a0.x`, which words do not say.
-fn complete_arrays(code: &mut Code, text: &Code) {
+/// Adds what words do not say of registers: the sizes of arrays that are accessed relative to `a0.x`, and how many registers
+/// the accesses to resources before a6xx have (`ldgb`, `stgb`, `ldib`, `stib`, `atomic.s`). Their words say the number of
+/// dimensions and of components that are loaded, and 4 dimensions for every buffer (`ir3_a4xx.c`).
+fn complete_registers(code: &mut Code, text: &Code) {
     for (ip, instr) in &mut code.instrs {
         let Some(said) = text.instrs.get(ip).filter(|said| said.data.opcode == instr.data.opcode) else { continue };
-        let dsts = instr.data.dsts.iter_mut().map(|dst| &mut dst.place).zip(said.data.dsts.iter().map(|dst| dst.place));
-        let srcs = instr.data.srcs.iter_mut().zip(&said.data.srcs).filter_map(|(src, said)| {
-            let SrcOperand::Place(place) = &mut src.operand else { return None };
-            Some((place, *said.place()?))
-        });
-        for (place, said) in dsts.chain(srcs) {
-            if let (Place::Relative { size, .. }, Place::Relative { size: said, .. }) = (place, said) {
-                *size = said;
+        let data = &mut instr.data;
+        let counts = data.memory().is_some_and(|memory| memory.old_layout);
+        for (dst, said) in data.dsts.iter_mut().zip(&said.data.dsts) {
+            complete_register(&mut dst.place, &mut dst.mask, (&said.place, said.mask), counts);
+        }
+        for (src, said) in data.srcs.iter_mut().zip(&said.data.srcs) {
+            if let (SrcOperand::Place(place), Some(its)) = (&mut src.operand, said.place()) {
+                complete_register(place, &mut src.mask, (its, said.mask), counts);
             }
         }
     }
 }
 
-fn code(native: &Native, shader: &Shader, text: Option<&Code>, target: &Target) -> Result<Code, String> {
-    if native.group("image_dims").is_some() {
-        return Err("sizes of images are words of the constant file".to_owned());
+fn complete_register(place: &mut Place, mask: &mut WriteMask, said: (&Place, WriteMask), counts: bool) {
+    match (place, said.0) {
+        (Place::Relative { size, .. }, Place::Relative { size: said, .. }) => *size = *said,
+        (Place::Reg(own), Place::Reg(register)) if counts && own == register => *mask = said.1,
+        _ => {}
     }
+}
+
+fn code(native: &Native, shader: &Shader, text: Option<&Code>, target: &Target) -> Result<Code, String> {
     let mut interface = Interface {
         stage: stage(shader.stage),
         workgroup_size: shader.info.workgroup_size.map(|size| size.map(|n| n.min(0xffff) as u16)),
@@ -131,11 +140,11 @@ fn code(native: &Native, shader: &Shader, text: Option<&Code>, target: &Target) 
     let mut code = Code::decode(target.generation, &native.words, interface).map_err(|error| error.to_string())?;
     if let Some(text) = text {
         code.interface.prefetches.clone_from(&text.interface.prefetches);
-        complete_arrays(&mut code, text);
+        complete_registers(&mut code, text);
     }
     let memory = UsedMemory::of(shader);
     for instr in code.instrs.values_mut() {
-        memory.complete(&mut instr.data);
+        memory.complete(&mut instr.data, target);
     }
     for prefetch in &mut code.interface.prefetches {
         complete_prefetch(prefetch, shader)?;
@@ -189,9 +198,11 @@ impl UsedMemory {
         used
     }
 
-    /// Completes an access. `isam` reads a buffer or an image. Elements of 8 bits of a buffer are accessed as those of an
-    /// image (`ir3_a6xx.c`).
-    fn complete(&self, data: &mut ir3::InstrData) {
+    /// Completes an access. `isam` reads a buffer or an image: where the GPU has `isam.v`, Mesa reads all buffers by it
+    /// and no image (`emit_intrinsic_load_ssbo`). Elements of 8 bits of a buffer are accessed as those of an image
+    /// (`ir3_a6xx.c`).
+    fn complete(&self, data: &mut ir3::InstrData, target: &Target) {
+        let vector = data.flags.contains(InstrFlags::VECTOR);
         let half =
             data.dsts.iter().map(|dst| dst.class).chain(data.srcs.iter().map(|src| src.class)).any(|class| class.half);
         match (data.opcode, &mut data.attrs) {
@@ -199,6 +210,7 @@ impl UsedMemory {
                 let at = attrs.base.zip(attrs.texture).map(|(set, index)| (u32::from(set), u64::from(index)));
                 let is_known = |descriptors: &[Descriptor]| at.is_some_and(|at| descriptors.contains(&at));
                 let image = match (self.images, self.buffers) {
+                    _ if target.has_isam_v => Some(!vector),
                     (true, true) => match (is_known(&self.image_at), is_known(&self.buffer_at)) {
                         (true, false) => Some(true),
                         (false, true) => Some(false),
@@ -237,19 +249,48 @@ fn descriptor(shader: &Shader, def: ir3_compiler::nir::Def) -> Option<Descriptor
     }
 }
 
-/// Adds the type of a sample that is issued before the program starts: that of nir's texture instruction.
+/// What nir says of a sample that is issued before the program starts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Prefetched {
+    ty: BaseType,
+    /// The descriptor sets of texture and sampler, if they are bindless.
+    sets: Option<(u32, u32)>,
+}
+
+/// Adds the type and the descriptor sets of a sample that is issued before the program starts, which its text does not
+/// have: those of nir's texture instruction of this texture.
 fn complete_prefetch(prefetch: &mut ir3::InstrData, shader: &Shader) -> Result<(), String> {
     let half = prefetch.dsts.first().is_some_and(|dst| dst.class.half);
     let Attrs::Texture(attrs) = &mut prefetch.attrs else { return Ok(()) };
-    let mut types = shader.entry.instrs_in_order().filter_map(|(_, instr)| match &shader.entry.instrs[instr] {
-        InstrData::Tex(tex) if tex.op == TexOp::TexPrefetch => Some(tex.dest_type.base),
+    let (texture, sampler) = (attrs.texture.map(u64::from), attrs.sampler.map(u64::from));
+    let mut all = shader.entry.instrs_in_order().filter_map(|(_, instr)| match &shader.entry.instrs[instr] {
+        InstrData::Tex(tex) if tex.op == TexOp::TexPrefetch => {
+            let handle = |kind| tex.srcs.iter().find(|(its, _)| *its == kind).map(|&(_, def)| descriptor(shader, def));
+            let ty = tex.dest_type.base;
+            match (handle(TexSrcKind::TextureHandle), handle(TexSrcKind::SamplerHandle)) {
+                (Some(Some((set, index))), Some(Some((sampler_set, of_sampler)))) => {
+                    let is_own = Some(index) == texture && Some(of_sampler) == sampler;
+                    is_own.then_some(Prefetched { ty, sets: Some((set, sampler_set)) })
+                }
+                (None, None) => {
+                    (Some(u64::from(tex.texture_index)) == texture).then_some(Prefetched { ty, sets: None })
+                }
+                _ => None,
+            }
+        }
         _ => None,
     });
-    let base = types.next().ok_or("a texture is sampled before the program starts, and never by the nir")?;
-    if types.any(|other| other != base) {
-        return Err("textures of several types, of which one is sampled before the program starts".to_owned());
+    let known = all.next().ok_or("a texture is sampled before the program starts, and never by the nir")?;
+    if all.any(|other| other != known) {
+        return Err("a sample before the program starts may be one of several of the nir".to_owned());
     }
-    attrs.ty = Some(match (base, half) {
+    let set = |set: u32| u8::try_from(set).map_err(|_| format!("descriptor set {set}"));
+    if let Some((of_texture, of_sampler)) = known.sets {
+        attrs.base = Some(set(of_texture)?);
+        attrs.sampler_base = Some(set(of_sampler)?);
+        prefetch.flags |= InstrFlags::BINDLESS;
+    }
+    attrs.ty = Some(match (known.ty, half) {
         (BaseType::Int, false) => Type::S32,
         (BaseType::Int, true) => Type::S16,
         (BaseType::Uint | BaseType::Bool, false) => Type::U32,

@@ -38,6 +38,12 @@ const BITS: &[Op] = &[
     UsubBorrow,
     Iadd3,
     IcselEqz,
+    Iadd64Split2Lo,
+    Iadd64Split2Hi,
+    Iadd64Split3Lo,
+    Iadd64Split3Hi,
+    Iadd64Split4Lo,
+    Iadd64Split4Hi,
 ];
 const DIVIDE: &[Op] = &[Udiv, Idiv, Umod, Imod, Irem];
 /// Conversions: operation and width of the source.

@@ -291,8 +291,7 @@ mod tests {
             }
             programs += 1;
         }
-        // Branches on atomics of lanes that were demoted are left.
-        assert!(untestable.len() <= programs / 1000, "{untestable:?}");
+        assert!(untestable.is_empty(), "{untestable:?} of {programs}");
         assert!(undefined > 0, "no undefined value in {programs} programs");
     }
 

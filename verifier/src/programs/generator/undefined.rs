@@ -5,8 +5,11 @@
 //! no environment in which it can be tested. So undefined values are kept where they reach outputs only, through
 //! arithmetic, phis and memory that nobody loads from; the others become 0. A texture takes its level from differences
 //! between the lanes of a quad, which are undefined where one of them is inactive: there it gets a level as an operand.
+//!
+//! The result of an atomic is undefined in helper lanes, and `demote_if` makes helpers that go on. Where such a result has to be defined
+//! after it, the lanes end instead.
 
-use ir3_compiler::nir::{CfNode, Def, Function, Instr, InstrData, Intrinsic, Shader, TexOp, TexSrcKind};
+use ir3_compiler::nir::{CfNode, Def, Function, Instr, InstrData, Intrinsic, IntrinsicOp, Shader, TexOp, TexSrcKind};
 use rustc_hash::FxHashSet;
 use smallvec::smallvec;
 use std::ops::ControlFlow;
@@ -19,6 +22,7 @@ pub(super) fn settle(shader: &mut Shader) -> u32 {
     let mut convergent = FxHashSet::default();
     let _ = all_lanes(&shader.entry, &shader.entry.body, &mut convergent);
     let level = first_constant(&shader.entry);
+    let demotes = !reads_atomics_of_helpers(&shader.entry, &defined);
     for (instr, data) in &mut shader.entry.instrs {
         match data {
             &mut InstrData::Undef { def } if defined[def.as_u32() as usize] => {
@@ -26,6 +30,9 @@ pub(super) fn settle(shader: &mut Shader) -> u32 {
                 *data = InstrData::Const { def, values: smallvec![0; components.into()] };
             }
             InstrData::Undef { .. } => left += 1,
+            InstrData::Intrinsic(intrinsic) if !demotes && intrinsic.op == IntrinsicOp::DemoteIf => {
+                intrinsic.op = IntrinsicOp::TerminateIf;
+            }
             InstrData::Tex(tex) if defined[tex.def.as_u32() as usize] && !convergent.contains(&instr) => {
                 match (tex.op, level) {
                     (TexOp::Txb, _) => {
@@ -44,6 +51,30 @@ pub(super) fn settle(shader: &mut Shader) -> u32 {
         }
     }
     left
+}
+
+/// Returns true if a result of an atomic may have to be defined in lanes that were demoted: if one comes after a `demote_if`, or, where
+/// there is a loop, before it.
+fn reads_atomics_of_helpers(function: &Function, defined: &[bool]) -> bool {
+    let has_loops = function.body.iter().any(has_loop);
+    let mut demoted = false;
+    let mut atomics = false;
+    for (_, instr) in function.instrs_in_order() {
+        let InstrData::Intrinsic(intrinsic) = &function.instrs[instr] else { continue };
+        demoted |= intrinsic.op == IntrinsicOp::DemoteIf;
+        if intrinsic.op.name().contains("atomic") && intrinsic.def.is_some_and(|def| defined[def.as_u32() as usize]) {
+            atomics |= demoted || has_loops;
+        }
+    }
+    demoted && atomics
+}
+
+fn has_loop(node: &CfNode) -> bool {
+    match node {
+        CfNode::Block(_) => false,
+        CfNode::If(branch) => branch.then.iter().chain(&branch.otherwise).any(has_loop),
+        CfNode::Loop(_) => true,
+    }
 }
 
 /// Adds the instructions that all lanes of a quad execute: those outside of control flow, up to the first after which lanes

@@ -28,6 +28,27 @@ impl fmt::Display for Flag {
     }
 }
 
+/// Where a rule comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Basis {
+    /// The machine: a source states what it does otherwise. A program that keeps these rules is free of hazards.
+    Machine,
+    /// Mesa's own practice: no source states that the machine needs it. A program that breaks only such a rule is proved,
+    /// and has a finding.
+    Practice,
+}
+
+impl Basis {
+    /// The name, as in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Machine => "machine",
+            Self::Practice => "practice",
+        }
+    }
+}
+
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HazardKind {
@@ -100,6 +121,15 @@ impl HazardKind {
             Self::HelpersEnded => "helpers-ended",
             Self::PreambleTarget => "preamble-target",
             Self::AddressMark => "address-mark",
+        }
+    }
+
+    /// Where the rule comes from.
+    #[must_use]
+    pub const fn basis(self) -> Basis {
+        match self {
+            Self::AccessAfterBarrier(_) => Basis::Practice,
+            _ => Basis::Machine,
         }
     }
 }

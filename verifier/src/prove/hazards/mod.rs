@@ -25,16 +25,23 @@
 //! wave's blocks is the one that Mesa assumes. Which branches are uniform is derived (`uniform`).
 //!
 //! Nothing is taken from the compiler's own analyses, which the checker is there to check.
+//!
+//! *What a proof covers.* Rules of the machine, [`Basis::Machine`]: a program is proved if it keeps all of them. What it
+//! breaks of the rules that are only Mesa's practice ([`Basis::Practice`]) is reported too, as findings.
 
 mod failure;
 mod flow;
+mod scratch;
+#[cfg(test)]
+mod scratch_tests;
 mod state;
 #[cfg(test)]
 mod tests;
 mod uniform;
 mod walk;
 
-pub use failure::{Hazard, HazardError, HazardKind, Refusal};
+pub use failure::{Basis, Hazard, HazardError, HazardKind, Refusal};
+pub use scratch::ScratchAccesses;
 
 use crate::semantics::machine::arrays::ArrayBases;
 use crate::semantics::machine::steps::Steps;
@@ -53,6 +60,8 @@ pub struct Facts {
     pub branch_stack: Option<u32>,
     /// Where arrays in registers start.
     pub arrays: ArrayBases,
+    /// Addresses of scratch accesses whose instructions do not say them.
+    pub scratch: ScratchAccesses,
 }
 
 impl Facts {
@@ -74,7 +83,7 @@ impl Facts {
 /// The result of a check.
 #[derive(Clone, Debug, Default)]
 pub struct HazardReport {
-    /// All hazards, in the order of the code. None is a proof that there is none on any path.
+    /// All hazards, in the order of the code. None with [`Basis::Machine`] is a proof that there is none on any path.
     pub hazards: Vec<Hazard>,
     /// The number of instructions.
     pub instructions: u32,
@@ -82,6 +91,20 @@ pub struct HazardReport {
     pub visits: u64,
     /// The branches that the text marks uniform, and the checker does not find so.
     pub not_shown_uniform: Vec<Ip>,
+}
+
+impl HazardReport {
+    /// Returns true if the program keeps all rules of the machine.
+    #[must_use]
+    pub fn is_proved(&self) -> bool {
+        self.findings() == self.hazards.len()
+    }
+
+    /// The number of hazards that only break a rule of Mesa's practice.
+    #[must_use]
+    pub fn findings(&self) -> usize {
+        self.hazards.iter().filter(|hazard| hazard.kind.basis() == Basis::Practice).count()
+    }
 }
 
 /// Checks a final program.
@@ -96,7 +119,7 @@ pub fn check(code: &Code, facts: &Facts, target: &Target) -> Result<HazardReport
         at: error.at,
         refusal: Refusal::NoRegister { opcode: error.opcode, number: error.number },
     })?;
-    let (uniform, flow) = uniform::analyze(code, &steps, target)?;
+    let (uniform, flow) = uniform::analyze(code, &steps, facts, target)?;
     let mut report = walk::run(code, &steps, &flow, target)?;
     walk::positional(code, &steps, target, &mut report.hazards);
     walk::reconvergence(code, &flow, facts.branch_stack.unwrap_or(target.branchstack_size), &mut report.hazards);

@@ -221,6 +221,19 @@ fn releases_are_final() {
 }
 
 #[test]
+fn a_rule_of_practice_is_a_finding_and_no_refutation() {
+    let load = "ldl r1.x, r0.x, imm[0.000000,0,0x0], imm[0.000000,1,0x1]";
+    let user = "add.f r2.x, r1.x, r1.x";
+    let of = |lines: &[&str]| {
+        let report = report(&blocks(&[(lines, "")]), "a660");
+        (report.is_proved(), report.findings(), report.hazards.len())
+    };
+    assert_eq!(of(&["bar", load, "end"]), (true, 2, 2));
+    assert_eq!(of(&["bar", load, user, "end"]), (false, 2, 3));
+    assert_eq!(of(&["bar", "(sy)(ss)nop", load, "end"]), (true, 0, 0));
+}
+
+#[test]
 fn predication_needs_nops_where_it_is_late() {
     let program = |first: &'static str, second: &'static str| {
         let else_ = ["add.f r1.x, r0.x, c1.x", "prede", second];
@@ -353,10 +366,14 @@ fn code_that_is_not_understood_is_refused() {
 
 /// The positions of the branches that are found uniform.
 fn uniform_branches(program: &Program) -> Vec<u32> {
+    uniform_branches_with(program, &Facts::default())
+}
+
+fn uniform_branches_with(program: &Program, facts: &Facts) -> Vec<u32> {
     let code = Code::from_program(program).unwrap();
     let target = Target::by_name("a660").unwrap();
     let steps = Steps::new(&code, &ArrayBases::default(), &target).unwrap();
-    let (uniform, _) = uniform::analyze(&code, &steps, &target).unwrap();
+    let (uniform, _) = uniform::analyze(&code, &steps, facts, &target).unwrap();
     let is_branch = |ip: &Ip| uniform::is_conditional(code.instrs[*ip].data.opcode);
     code.instrs.keys().filter(is_branch).filter(|ip| uniform[ip.index()]).map(|ip| ip.as_u32()).collect()
 }

@@ -12,14 +12,18 @@
 //! *Paths.* The wave goes on as [`Flow::turns`] says: lanes that diverge become a group of their own with the
 //! differences of the group that they come from, and where groups join, so do their differences.
 //!
+//! *Scratch memory* at known addresses (`scratch`) is a register more: each lane has its own, so what is loaded is what this
+//! lane has stored, and lanes that are inactive at a store keep what they have.
+//!
 //! *Soundness.* All branches are uniform at first, and each that is found to read a register in which its lanes may
 //! differ is divergent in the next round, until no more are found. Were there a run in which lanes diverge at another
 //! branch, then all before the first such branch went as this assumes, and the states of the last round contain it:
 //! lanes differ in what the branch reads, and it would have been found.
 
-use super::HazardError;
 use super::flow::{BlockIndex, Flow};
+use super::scratch::{Scratch, ScratchOperation};
 use super::state::Mask;
+use super::{Facts, HazardError};
 use crate::semantics::machine::rules::Unit;
 use crate::semantics::machine::steps::{Bits, Step, Steps};
 use crate::semantics::machine::units::{self, A1_BIT, OTHER_WORD, SHARED_WORD, WORDS};
@@ -28,17 +32,25 @@ use ir3_compiler::ir3::{InputKind, InstrData, Opcode, Place, SystemValue};
 use ir3_compiler::machine::{Code, Ip};
 use ir3_compiler::target::Target;
 use smallvec::SmallVec;
+use std::ops::Range;
 
 /// Finds the uniform branches, and computes the control flow with them. The result is true at their positions.
 ///
 /// # Errors
 /// As [`Flow::new`].
-pub fn analyze(code: &Code, steps: &Steps, target: &Target) -> Result<(Vec<bool>, Flow), HazardError> {
+pub fn analyze(code: &Code, steps: &Steps, facts: &Facts, target: &Target) -> Result<(Vec<bool>, Flow), HazardError> {
     let mut uniform: Vec<bool> = code.instrs.values().map(|instr| is_conditional(instr.data.opcode)).collect();
     let any = uniform.contains(&true);
+    let mut scratch = None;
     loop {
         let flow = Flow::new(code, &|ip| uniform[ip.index()])?;
-        let found = if any { divergent(code, steps, &flow, target) } else { Vec::new() };
+        let found = if any {
+            // The edges of lanes are the same in all rounds.
+            let scratch = scratch.get_or_insert_with(|| Scratch::new(code, steps, &flow, &facts.scratch, target));
+            divergent(code, steps, &flow, scratch, target)
+        } else {
+            Vec::new()
+        };
         let before = uniform.iter().filter(|&&uniform| uniform).count();
         found.iter().for_each(|ip| uniform[ip.index()] = false);
         if uniform.iter().filter(|&&uniform| uniform).count() == before {
@@ -59,6 +71,10 @@ struct Groups {
     waiting: SmallVec<[BlockIndex; 4]>,
     /// The registers that may differ, for each pair of groups.
     pairs: SmallVec<[Mask; 3]>,
+    /// The units of scratch memory that may differ, so many words for each pair.
+    scratch: Vec<u64>,
+    /// Words of units.
+    words: usize,
 }
 
 /// The place of an unordered pair.
@@ -68,10 +84,16 @@ const fn pair(a: usize, b: usize) -> usize {
 }
 
 impl Groups {
-    fn none(waiting: &[BlockIndex]) -> Self {
+    fn none(waiting: &[BlockIndex], words: usize) -> Self {
         let count = waiting.len() + 1;
-        let pairs = SmallVec::from_elem([0; WORDS], count * (count + 1) / 2);
-        Self { waiting: SmallVec::from_slice(waiting), pairs }
+        let count = count * (count + 1) / 2;
+        let pairs = SmallVec::from_elem([0; WORDS], count);
+        Self { waiting: SmallVec::from_slice(waiting), pairs, scratch: vec![0; count * words], words }
+    }
+
+    /// The units of scratch memory that may differ in a pair.
+    fn units(&mut self, pair: usize) -> &mut [u64] {
+        &mut self.scratch[pair * self.words..(pair + 1) * self.words]
     }
 
     /// The group that waits at a block.
@@ -79,14 +101,43 @@ impl Groups {
         self.waiting.binary_search(&block).ok().map(|at| at + 1)
     }
 
-    /// Adds differences to a pair; returns true if there are new ones.
-    fn add(&mut self, pair: usize, mask: &Mask) -> bool {
+    /// Adds the differences of a pair of other groups to a pair; returns true if there are new ones.
+    fn add(&mut self, pair: usize, from: &Self, other: usize) -> bool {
         let mut changed = false;
-        for (word, &bits) in self.pairs[pair].iter_mut().zip(mask) {
-            changed |= bits & !*word != 0;
-            *word |= bits;
-        }
+        let mut unite = |words: &mut [u64], from: &[u64]| {
+            for (word, &bits) in words.iter_mut().zip(from) {
+                changed |= bits & !*word != 0;
+                *word |= bits;
+            }
+        };
+        unite(&mut self.pairs[pair], &from.pairs[other]);
+        unite(self.units(pair), &from.scratch[other * from.words..(other + 1) * from.words]);
         changed
+    }
+
+    /// The lanes that run store to scratch memory; `differ` is true if they may store different values, or not all of them
+    /// do.
+    fn store(&mut self, units: Option<&Range<u32>>, differ: bool) {
+        let groups = self.waiting.len() + 1;
+        let known = units.is_some();
+        for unit in units.cloned().unwrap_or(0..64 * self.words as u32) {
+            let (word, bit) = (unit as usize / 64, 1 << (unit % 64));
+            for group in 1..groups {
+                self.units(pair(0, group))[word] |= bit;
+            }
+            let own = &mut self.units(0)[word];
+            if differ || !known {
+                *own |= bit;
+            } else {
+                *own &= !bit;
+            }
+        }
+    }
+
+    /// Returns true if lanes that run may load different values: those of each lane's own memory.
+    fn loads_differ(&mut self, units: Option<&Range<u32>>) -> bool {
+        let own = self.units(0);
+        units.is_none_or(|units| units.clone().any(|unit| own[unit as usize / 64] >> (unit % 64) & 1 != 0))
     }
 
     /// The lanes that run write registers.
@@ -121,11 +172,11 @@ const fn shared_bits(word: usize) -> u64 {
 }
 
 /// The branches that read what may differ.
-fn divergent(code: &Code, steps: &Steps, flow: &Flow, target: &Target) -> Vec<Ip> {
+fn divergent(code: &Code, steps: &Steps, flow: &Flow, scratch: &Scratch, target: &Target) -> Vec<Ip> {
     let count = flow.blocks.len();
     let predicated = predicated(code);
     let mut states: Vec<Option<Groups>> = vec![None; count];
-    states[0] = Some(entry(code, &flow.waiting[0], target));
+    states[0] = Some(entry(code, &flow.waiting[0], scratch.words, target));
     let mut pending = vec![false; count];
     pending[0] = true;
     let mut found = Vec::new();
@@ -143,8 +194,18 @@ fn divergent(code: &Code, steps: &Steps, flow: &Flow, target: &Target) -> Vec<Ip
                     found.push(Ip::new(ip));
                 }
                 let weak = data.dsts.iter().any(|dst| matches!(dst.place, Place::Relative { .. }));
-                let differ = differ || predicated[ip] || is_own(data, step);
-                groups.write(steps.bits(&step.write_bits), differ, weak);
+                let own = match scratch.operation(ip) {
+                    None => differ || is_own(data, step),
+                    Some(operation) => match operation {
+                        ScratchOperation::Load { units } => groups.loads_differ(units.as_ref()),
+                        ScratchOperation::Store { units, data } => {
+                            let differ = groups.differ(data) || predicated[ip];
+                            groups.store(units.as_ref(), differ);
+                            false
+                        }
+                    },
+                };
+                groups.write(steps.bits(&step.write_bits), own || predicated[ip], weak);
             }
             for turn in flow.turns(at) {
                 pending[turn.to as usize] |= join(&mut states[turn.to as usize], &groups, &turn, flow);
@@ -157,7 +218,7 @@ fn divergent(code: &Code, steps: &Steps, flow: &Flow, target: &Target) -> Vec<Ip
 /// Joins the state after a turn into that of the block that runs next; returns true if that changed.
 fn join(state: &mut Option<Groups>, before: &Groups, turn: &super::flow::Turn, flow: &Flow) -> bool {
     let mut changed = state.is_none();
-    let after = state.get_or_insert_with(|| Groups::none(&flow.waiting[turn.to as usize]));
+    let after = state.get_or_insert_with(|| Groups::none(&flow.waiting[turn.to as usize], before.words));
     // For each group after the turn, the groups that its lanes come from.
     let mut from: SmallVec<[SmallVec<[usize; 2]>; 4]> = SmallVec::new();
     let mut runs: SmallVec<[usize; 2]> = before.at(turn.to).into_iter().collect();
@@ -176,7 +237,7 @@ fn join(state: &mut Option<Groups>, before: &Groups, turn: &super::flow::Turn, f
         for b in a..from.len() {
             for &x in &from[a] {
                 for &y in &from[b] {
-                    changed |= after.add(pair(a, b), &before.pairs[pair(x, y)]);
+                    changed |= after.add(pair(a, b), before, pair(x, y));
                 }
             }
         }
@@ -185,9 +246,10 @@ fn join(state: &mut Option<Groups>, before: &Groups, turn: &super::flow::Turn, f
 }
 
 /// The state at the start: lanes may differ in everything but inputs that are the same for all.
-fn entry(code: &Code, waiting: &[BlockIndex], target: &Target) -> Groups {
-    let mut groups = Groups::none(waiting);
+fn entry(code: &Code, waiting: &[BlockIndex], words: usize, target: &Target) -> Groups {
+    let mut groups = Groups::none(waiting, words);
     groups.pairs[0] = [!0; WORDS];
+    groups.units(0).fill(!0);
     for input in &code.interface.inputs {
         let same = matches!(
             input.input,

@@ -13,6 +13,13 @@ use std::fmt;
 pub enum Expression {
     /// An operand of the rule.
     Operand(usize),
+    /// A number.
+    Constant {
+        /// The number.
+        value: u64,
+        /// Its words.
+        words: usize,
+    },
     /// The result of an operation.
     Call {
         /// The name of the operation, with its modifiers.
@@ -36,6 +43,7 @@ impl fmt::Display for Expression {
                 Some(letter) => write!(f, "{letter}"),
                 None => write!(f, "operand {number}"),
             },
+            Self::Constant { value, .. } => write!(f, "{value:#x}"),
             Self::Call { name, args, .. } => {
                 write!(f, "{name}(")?;
                 for (number, arg) in args.iter().enumerate() {
@@ -51,7 +59,7 @@ impl Expression {
     /// The subterms, each once, operands of a call before the call; the expression itself is the last.
     pub fn subterms(&self) -> Vec<&Self> {
         let mut terms: Vec<&Self> = match self {
-            Self::Operand(_) => Vec::new(),
+            Self::Operand(_) | Self::Constant { .. } => Vec::new(),
             Self::Call { args, .. } => args.iter().flat_map(Self::subterms).collect(),
         };
         terms.push(self);
@@ -69,6 +77,9 @@ impl Expression {
     pub fn meaning(&self, d: &mut Terms, operands: &[Words]) -> Words {
         let (kernel, clamp, args) = match self {
             Self::Operand(number) => return operands[*number].clone(),
+            Self::Constant { value, words } => {
+                return halves(*value, *words).map(|word| d.constant(32, word.into())).collect();
+            }
             Self::Call { kernel, clamp, args, .. } => (kernel, clamp, args),
         };
         let args: Vec<Words> = args.iter().map(|arg| arg.meaning(d, operands)).collect();
@@ -98,6 +109,7 @@ impl Expression {
     pub fn run(&self, operands: &[Vec<u32>]) -> Vec<u32> {
         let (kernel, clamp, words, args) = match self {
             Self::Operand(number) => return operands[*number].clone(),
+            Self::Constant { value, words } => return halves(*value, *words).collect(),
             Self::Call { kernel, clamp, words, args, .. } => (kernel, clamp, *words, args),
         };
         let args: Vec<Vec<Row>> = args.iter().map(|arg| arg.run(operands).into_iter().map(splat).collect()).collect();
@@ -124,4 +136,9 @@ impl Expression {
         }
         out.into_iter().map(|row| row[0]).collect()
     }
+}
+
+/// The words of a number, the low one first.
+fn halves(value: u64, words: usize) -> impl Iterator<Item = u32> {
+    (0..words).map(move |word| (value >> (32 * word)) as u32)
 }

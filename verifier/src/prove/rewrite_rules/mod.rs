@@ -6,6 +6,8 @@
 //! compiler with a rule that is not proved.
 
 mod expression;
+pub mod properties;
+pub mod proposal;
 pub mod tables;
 
 pub use expression::Expression;
@@ -48,8 +50,43 @@ pub enum ClaimVerdict {
         /// The right side.
         right: u64,
     },
+    /// It has no meaning: the two sides are not of one width.
+    IllTyped(String),
+    /// Not asked: it holds of numbers, and of floats but for rounding.
+    Inexact,
     /// Not decided.
     Unknown(String),
+}
+
+/// A claim by its name, or the verdict where there is nothing to prove.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    /// The name of the table.
+    pub table: &'static str,
+    /// What is claimed.
+    pub rule: String,
+    /// The claim.
+    pub claim: Result<Claim, ClaimVerdict>,
+}
+
+impl Statement {
+    /// A claim, which knows its names.
+    pub fn of(claim: Claim) -> Self {
+        Self { table: claim.table, rule: claim.rule.clone(), claim: Ok(claim) }
+    }
+
+    /// A claim, or the reason why there is no such operation.
+    fn or_unknown(table: &'static str, rule: &str, claim: Result<Claim, String>) -> Self {
+        Self { table, rule: rule.to_owned(), claim: claim.map_err(ClaimVerdict::Unknown) }
+    }
+
+    /// The verdict about it.
+    pub fn verdict(&self, solver: &mut dyn Solver, budget: &Budget) -> ClaimVerdict {
+        match &self.claim {
+            Ok(claim) => claim.verdict(solver, budget),
+            Err(verdict) => verdict.clone(),
+        }
+    }
 }
 
 /// The method by which a claim was proved.
@@ -81,6 +118,8 @@ impl fmt::Display for ClaimVerdict {
                 }
                 write!(f, " give {left:#x} and {right:#x}")
             }
+            Self::IllTyped(reason) => write!(f, "refuted: {reason}"),
+            Self::Inexact => f.write_str("inexact"),
             Self::Unknown(reason) => write!(f, "unknown: {reason}"),
         }
     }

@@ -1,18 +1,23 @@
 //! The compiler's tables as claims: one for each rule and width.
 
-use super::{Claim, Expression};
+use super::{Claim, Expression, Statement};
 use crate::semantics::operations::{ir3_alu, nir_alu};
 use ir3_compiler::ir3::{
     Attrs, Condition, Dst, InstrData, InstrFlags, Opcode, PhysReg, Place, RegClass, Round, Src, Type, WriteMask,
 };
 use ir3_compiler::nir::FloatControls;
-use ir3_compiler::nir_passes::{Rule, Table, Term, VARIABLES};
+use ir3_compiler::nir_passes::{Rule, Table, Term, operand_bits};
 use ir3_compiler::opt::fold::CONVERSIONS;
 
-/// All claims of all tables. An error names a rule that makes no claim, because there is no such operation.
-pub fn all() -> Vec<Result<Claim, String>> {
-    let rules = Table::ALL.iter().flat_map(|table| table.rules().iter().map(|rule| of_rule(table.name(), rule)));
-    rules.chain(conversions()).chain(clamps()).collect()
+/// All claims of all tables. Without a claim is a rule with an operation that does not exist.
+pub fn all() -> Vec<Statement> {
+    let of_table = |table: Table| table.rules().iter().map(move |rule| statement(table.name(), rule));
+    Table::ALL.into_iter().flat_map(of_table).chain(conversions()).chain(clamps()).collect()
+}
+
+/// What a rule states.
+pub fn statement(table: &'static str, rule: &Rule) -> Statement {
+    Statement::or_unknown(table, rule.name, of_rule(table, rule))
 }
 
 /// The claim of a nir rule.
@@ -20,27 +25,34 @@ pub fn all() -> Vec<Result<Claim, String>> {
 /// # Errors
 /// If there is no such operation.
 pub fn of_rule(table: &'static str, rule: &Rule) -> Result<Claim, String> {
-    let side = |term| expression(term, rule.bits).ok_or_else(|| format!("{table}, {}: no such operation", rule.name));
+    let side = |term| expression(term, rule.result_bits(), rule.bits).ok_or("no such operation");
     Ok(Claim {
         table,
         rule: rule.name.into(),
         width: rule.bits,
-        operands: vec![rule.bits; VARIABLES],
+        operands: rule.variable_bits().to_vec(),
         left: side(rule.from)?,
         right: side(rule.to)?,
     })
 }
 
-fn expression(term: Term, bits: u8) -> Option<Expression> {
+/// A term of `bits` bits in a rule of `rule` bits.
+pub(super) fn expression(term: Term, bits: u8, rule: u8) -> Option<Expression> {
+    let words = usize::from(bits).div_ceil(32);
     Some(match term {
         Term::Variable(number) => Expression::Operand(number.into()),
-        Term::Op(op, terms) => Expression::Call {
-            name: op.name().to_owned(),
-            kernel: nir_alu::kernel(op, bits, &vec![bits; terms.len()], FloatControls::OPEN)?,
-            clamp: None,
-            words: usize::from(bits).div_ceil(32),
-            args: terms.iter().map(|&term| expression(term, bits)).collect::<Option<_>>()?,
-        },
+        Term::Constant(value) => Expression::Constant { value, words },
+        Term::Op(op, terms) => {
+            let widths: Vec<u8> = (0..terms.len()).map(|index| operand_bits(op, index, bits, rule)).collect();
+            let args = terms.iter().zip(&widths).map(|(&term, &bits)| expression(term, bits, rule));
+            Expression::Call {
+                name: op.name().to_owned(),
+                kernel: nir_alu::kernel(op, bits, &widths, FloatControls::OPEN)?,
+                clamp: None,
+                words,
+                args: args.collect::<Option<_>>()?,
+            }
+        }
     })
 }
 
@@ -91,14 +103,18 @@ fn is_other_mad(opcode: Opcode, half: bool) -> bool {
 }
 
 /// An operation and a conversion of its result are one operation with a destination of the other width.
-fn conversions() -> Vec<Result<Claim, String>> {
+fn conversions() -> Vec<Statement> {
     let mut all = Vec::new();
     for table in CONVERSIONS {
         let (from, to) = table.types;
         let half = from.is_half();
         for &opcode in table.opcodes.iter().filter(|&&opcode| !is_other_mad(opcode, half)) {
             let Some(operands) = operand_count(opcode) else {
-                all.push(Err(format!("fold-conversions, {opcode}: the number of its operands is not fixed")));
+                all.push(Statement::or_unknown(
+                    "fold-conversions",
+                    opcode.name(),
+                    Err("the number of its operands is not fixed".into()),
+                ));
                 continue;
             };
             let args: Vec<_> = (0..operands).map(Expression::Operand).collect();
@@ -118,7 +134,11 @@ fn conversions() -> Vec<Result<Claim, String>> {
                         right: call(&both, args.clone())?,
                     })
                 };
-                all.push(claim().ok_or_else(|| format!("fold-conversions, {rule}: no such operation")));
+                all.push(Statement::or_unknown(
+                    "fold-conversions",
+                    &rule,
+                    claim().ok_or_else(|| "no such operation".into()),
+                ));
             }
         }
     }
@@ -130,7 +150,7 @@ fn conversion_name(from: Type, to: Type) -> String {
 }
 
 /// An operation and a clamp of its result are the operation that clamps.
-fn clamps() -> Vec<Result<Claim, String>> {
+fn clamps() -> Vec<Statement> {
     let mut all = Vec::new();
     for opcode in Opcode::ALL.into_iter().filter(|opcode| opcode.can_saturate()) {
         for half in [true, false] {
@@ -138,7 +158,11 @@ fn clamps() -> Vec<Result<Claim, String>> {
                 continue;
             }
             let Some(operands) = operand_count(opcode) else {
-                all.push(Err(format!("saturation, {opcode}: the number of its operands is not fixed")));
+                all.push(Statement::or_unknown(
+                    "saturation",
+                    opcode.name(),
+                    Err("the number of its operands is not fixed".into()),
+                ));
                 continue;
             };
             let args: Vec<_> = (0..operands).map(Expression::Operand).collect();
@@ -157,7 +181,11 @@ fn clamps() -> Vec<Result<Claim, String>> {
                     right: call(&both, args)?,
                 })
             };
-            all.push(claim().ok_or_else(|| format!("saturation, {opcode}: no such operation")));
+            all.push(Statement::or_unknown(
+                "saturation",
+                opcode.name(),
+                claim().ok_or_else(|| "no such operation".into()),
+            ));
         }
     }
     all

@@ -12,11 +12,18 @@ fn verdict(claim: &Claim) -> ClaimVerdict {
 #[test]
 fn every_rule_of_the_compiler_is_proved() {
     let claims = tables::all();
-    for table in ["de-morgan", "de-morgan-simpler", "fold-conversions", "saturation"] {
-        assert!(claims.iter().flatten().any(|claim| claim.table == table), "{table}");
+    for table in [
+        "de-morgan",
+        "de-morgan-simpler",
+        "split-additions",
+        "split-additions-simpler",
+        "fold-conversions",
+        "saturation",
+    ] {
+        assert!(claims.iter().any(|statement| statement.table == table), "{table}");
     }
-    for claim in claims {
-        let claim = claim.expect("an operation");
+    for statement in claims {
+        let claim = statement.claim.expect("an operation");
         let verdict = verdict(&claim);
         assert!(
             matches!(verdict, ClaimVerdict::Proved(_)),
@@ -87,5 +94,50 @@ fn operand_counts_are_those_of_the_opcodes() {
     }
     for opcode in [Nop, End, Mov, Sam] {
         assert_eq!(tables::operand_count(opcode), None, "{opcode}");
+    }
+}
+
+/// The statements that are refuted, by name and width, each once.
+fn refuted(statements: Vec<Statement>) -> Vec<(String, Option<u8>)> {
+    let mut all = Vec::new();
+    for statement in statements {
+        let width = statement.claim.as_ref().ok().map(|claim| claim.width);
+        match statement.verdict(&mut Z3::default(), &Budget::default()) {
+            ClaimVerdict::Refuted { .. } | ClaimVerdict::IllTyped(_) => all.push((statement.rule, width)),
+            ClaimVerdict::Unknown(reason) => panic!("{}: {reason}", statement.rule),
+            ClaimVerdict::Proved(_) | ClaimVerdict::Inexact => {}
+        }
+    }
+    all
+}
+
+/// One rule of the proposal takes the wrong word, one property does not hold, and a declared width contradicts three rules.
+#[test]
+fn what_is_wrong_with_the_proposal() {
+    let names: Vec<String> = refuted(proposal::all()).into_iter().map(|(name, _)| name).collect();
+    let wrong =
+        ["4-lo-no-carry", "iadd64_split2_hi associates", "width of 3-hi", "width of 3-lo", "width of 2-lo-no-carry"];
+    assert_eq!(names, wrong);
+}
+
+/// nir's own table declares three operations associative that are not (docs/findings.md).
+#[test]
+fn what_nir_declares() {
+    let statements = properties::all();
+    assert!(statements.len() > 300, "{}", statements.len());
+    let wrong = refuted(statements);
+    let imad = [1, 8, 16, 32, 64].map(|width| ("imad associates", width));
+    let expected = imad.into_iter().chain([("imul24 associates", 32), ("umul24 associates", 32)]);
+    assert_eq!(wrong, expected.map(|(name, width)| (name.to_owned(), Some(width))).collect::<Vec<_>>());
+}
+
+/// A declaration that does not hold is refuted, whatever the operation.
+#[test]
+fn wrong_properties_are_refuted() {
+    use ir3_compiler::nir::Property::{Associates, Commutes};
+    for (op, property) in [(Op::Isub, Commutes), (Op::Ishl, Commutes), (Op::Isub, Associates), (Op::Fsub, Commutes)] {
+        let mut statements = properties::of("test", op, &[property]);
+        statements.retain(|statement| statement.claim.as_ref().is_ok_and(|claim| claim.width == 32));
+        assert_eq!(refuted(statements).len(), 1, "{op} {property:?}");
     }
 }

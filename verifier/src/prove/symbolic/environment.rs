@@ -180,6 +180,8 @@ pub struct Constants {
     /// Words that the driver fills for the other program, which has this one's file: computed loads may find them. See
     /// [`Env::driver`](crate::semantics::environment::env::Env::driver).
     pub driver: FxHashMap<u32, (SystemValue, u32)>,
+    /// Likewise, those of them that hold a number.
+    pub driver_numbers: FxHashMap<u32, u32>,
     /// Words that hold a number.
     pub numbers: FxHashMap<u32, u32>,
     /// The program may store any of these words; all, if it stores at a computed place.
@@ -247,10 +249,11 @@ impl Constants {
         let plain = machine.terms.as_constant(index).map(|word| word as u32 % CONST_WORDS);
         let plain = plain.is_some_and(|word| !self.params.contains_key(&word) && !self.numbers.contains_key(&word));
         let params = if self.params.is_empty() { &self.driver } else { &self.params };
-        let own = !params.is_empty() || !self.numbers.is_empty();
+        let numbers = if self.numbers.is_empty() { &self.driver_numbers } else { &self.numbers };
+        let own = !params.is_empty() || !numbers.is_empty();
         if own && !plain && !left_out(Guard::ConstantNames) {
             let mut own: Vec<String> = params.iter().map(|(word, value)| format!("{word}:{value:?}")).collect();
-            own.extend(self.numbers.iter().map(|(word, value)| format!("{word}={value:#x}")));
+            own.extend(numbers.iter().map(|(word, value)| format!("{word}={value:#x}")));
             own.sort_unstable();
             let _ = write!(name, " with {}", own.join(" "));
         }

@@ -10,7 +10,7 @@ mod system_values;
 use crate::support::random::hash;
 use std::collections::BTreeMap;
 
-use ir3_compiler::ir3::{DriverParam, SystemValue};
+use ir3_compiler::ir3::{ConstLayout, SystemValue};
 use serde::{Deserialize, Serialize};
 
 use crate::semantics::arithmetic::float;
@@ -234,13 +234,14 @@ impl Env {
 
     /// Returns this environment with the words that the driver fills for a compiled program.
     #[must_use]
-    pub fn with_driver_words(&self, launch: Launch, params: &[DriverParam]) -> Env {
+    pub fn with_driver_words(&self, launch: Launch, consts: &ConstLayout) -> Env {
         let mut env = self.clone();
         let mut row = [0; LANES];
-        for param in params {
+        for param in &consts.driver_params {
             self.system_value(launch, param.value, param.component.into(), &mut row);
             env.driver.insert(u32::from(param.word) % CONST_WORDS, row[0]);
         }
+        env.driver.extend(consts.immediates.iter().map(|&(word, bits)| (u32::from(word) % CONST_WORDS, bits)));
         env
     }
 

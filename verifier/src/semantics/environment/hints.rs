@@ -57,6 +57,14 @@ impl Hints {
         Reader::new(&shader.entry).hints()
     }
 
+    /// The words of the constant file that a program reads as booleans of 32 bits: all bits of such a word are equal
+    /// (docs/semantics.md, boolean words).
+    pub fn boolean_words(shader: &Shader) -> BTreeSet<u32> {
+        let reader = Reader::new(&shader.entry);
+        let words = reader.uses.iter().filter(|(_, uses)| uses.boolean);
+        words.filter_map(|(&value, _)| if let Value::Const(word) = value { Some(word) } else { None }).collect()
+    }
+
     /// What a word of the constant file is read as.
     pub fn const_usage(&self, word: u32) -> Usage {
         usage_in(&self.consts, word)
@@ -133,16 +141,18 @@ fn draw(drawn: u64, is_float: bool) -> u32 {
     }
 }
 
-/// Uses as floats and as integers.
+/// Uses as floats, as integers and as booleans of several bits.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Uses {
     float: bool,
     int: bool,
+    boolean: bool,
 }
 
 impl Uses {
     fn of(ty: AluType) -> Self {
-        Self { float: ty.base == BaseType::Float, int: matches!(ty.base, BaseType::Int | BaseType::Uint) }
+        let [float, int] = [&[BaseType::Float][..], &[BaseType::Int, BaseType::Uint]].map(|all| all.contains(&ty.base));
+        Self { float, int, boolean: false }
     }
 
     fn usage(self) -> Usage {
@@ -186,7 +196,11 @@ impl<'a> Reader<'a> {
 
     fn add(&mut self, value: Value, uses: Uses) {
         let known = self.uses.entry(value).or_default();
-        let new = Uses { float: known.float || uses.float, int: known.int || uses.int };
+        let new = Uses {
+            float: known.float || uses.float,
+            int: known.int || uses.int,
+            boolean: known.boolean || uses.boolean,
+        };
         self.changed |= *known != new;
         *known = new;
     }
@@ -213,6 +227,7 @@ impl<'a> Reader<'a> {
                             Op::Mov => self.uses(Value::Component(alu.def, at)),
                             Op::Bcsel | Op::B32csel if number > 0 => self.uses(Value::Component(alu.def, at)),
                             op if op.is_vec() => self.uses(Value::Component(alu.def, number as u8)),
+                            Op::B2b1 => Uses { boolean: true, ..Uses::default() },
                             _ => Uses::of(info.inputs[number].ty),
                         };
                         self.add(Value::Component(src.def, src.swizzle[usize::from(at)]), uses);
@@ -228,7 +243,7 @@ impl<'a> Reader<'a> {
                 let coordinates = tex.srcs.iter().filter(|&&(kind, _)| is_coordinate(kind));
                 for &(_, src) in coordinates {
                     for component in self.components(src) {
-                        self.add(Value::Component(src, component), Uses { float, int: !float });
+                        self.add(Value::Component(src, component), Uses { float, int: !float, boolean: false });
                     }
                 }
             }
@@ -347,6 +362,14 @@ impl main {
         let usages = [4, 5, 6, 7].map(|word| hints.const_usage(word));
         assert_eq!(usages, [Usage::Float, Usage::Int, Usage::Any, Usage::Any]);
         assert_eq!((&hints.floats[..], &hints.ints[..]), (&[0x3e99_999a][..], &[0x123][..]));
+    }
+
+    #[test]
+    fn booleans_are_found() {
+        let shader = |source: &str| text::read(source).expect("a shader");
+        assert!(Hints::boolean_words(&shader(SOURCE)).is_empty());
+        let source = SOURCE.replace("ilt %6, %3", "b2b1 %3");
+        assert_eq!(Hints::boolean_words(&shader(&source)), BTreeSet::from([6]));
     }
 
     #[test]

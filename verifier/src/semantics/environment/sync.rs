@@ -132,18 +132,37 @@ impl Synchronized {
     }
 
     /// The first operation of the source that the target lacks (`Ok`), or of the target that the source lacks (`Err`), with its number.
+    ///
+    /// Operations are in order if they order accesses to a common memory, and each is in order with all control barriers. A fence of shared
+    /// memory and one of what the device sees have no order: neither orders an access of one kind with one of the other, so all that another
+    /// wave can observe of them is where each stands among the accesses to its own memory, which `stored` compares. For this reason one
+    /// fence of both memories may stand for both; two fences of one memory stay two.
     pub fn first_difference(source: &[Self], target: &[Self]) -> Option<(usize, Result<Self, Self>)> {
-        let mut done = target.iter();
+        let next_barrier =
+            |from: usize| (from..target.len()).find(|&at| target[at].sync == Sync::Barrier).unwrap_or(target.len());
+        // The position after the last operation of the target that was found, by memory.
+        let mut done = [0; ORDERED.len()];
+        let mut barrier = next_barrier(0);
         for (number, expected) in source.iter().enumerate() {
-            // Only fences may be inserted.
-            let found = done.find(|actual| actual.replaces(expected) || actual.sync == Sync::Barrier);
-            if !found.is_some_and(|actual| actual.replaces(expected)) {
-                return Some((number, Ok(*expected)));
+            let memories = ORDERED.map(|space| expected.sync.orders(space));
+            let from = done.iter().zip(memories).filter_map(|(&done, is_ordered)| is_ordered.then_some(done)).max();
+            // Only fences may be inserted: none of the target's barriers is passed over.
+            let end = target.len().min(barrier + 1);
+            let found = (from.unwrap_or(0)..end).find(|&at| target[at].replaces(expected));
+            let Some(found) = found else { return Some((number, Ok(*expected))) };
+            for (done, _) in done.iter_mut().zip(memories).filter(|(_, is_ordered)| *is_ordered) {
+                *done = found + 1;
+            }
+            if expected.sync == Sync::Barrier {
+                barrier = next_barrier(found + 1);
             }
         }
-        done.find(|actual| actual.sync == Sync::Barrier).map(|more| (source.len(), Err(*more)))
+        target.get(barrier).map(|more| (source.len(), Err(*more)))
     }
 }
+
+/// The memories that other waves see: in the order of [`Synchronized::stored`].
+const ORDERED: [Space; 2] = [Space::Ssbo, Space::Shared];
 
 #[cfg(test)]
 mod tests {
@@ -172,5 +191,35 @@ mod tests {
         assert!(differs(&[weak], &[at(Sync::Fence(FENCE), 0, 0)]));
         assert!(!differs(&[weak], &[at(Sync::Fence(FENCE), 4, 8)]));
         assert!(differs(&[bar], &[at(Sync::Barrier, 4, 4)]));
+    }
+
+    #[test]
+    fn fences_of_different_memories_have_no_order() {
+        let fence = |device, shared| Sync::Fence(Fence { device, shared, reads: true, writes: true });
+        let [device, shared] = [at(fence(true, false), 4, 8), at(fence(false, true), 4, 8)];
+        let both = at(fence(true, true), 4, 8);
+        let bar = at(Sync::Barrier, 4, 8);
+        let differs = |a: &[Synchronized], b: &[Synchronized]| Synchronized::first_difference(a, b).is_some();
+        assert!(!differs(&[device, shared, bar], &[shared, device, bar]));
+        // Between them, stores to the memory of the first one only.
+        assert!(!differs(&[device, at(fence(false, true), 12, 8)], &[shared, device]));
+        assert!(!differs(&[device, shared], &[both]));
+        assert!(!differs(&[both, shared, device], &[both, device, both]));
+        // Not over a barrier, in either direction, and none is lost.
+        assert!(differs(&[shared, bar, device], &[shared, device, bar]));
+        assert!(differs(&[shared, device, bar], &[shared, bar, device]));
+        assert!(differs(&[device, shared], &[device]));
+        assert!(differs(&[device, shared, device], &[shared, device]));
+        assert!(differs(&[device, device, shared], &[both]));
+        // A fence of both memories is in order with each.
+        assert!(differs(&[both, device], &[device, both, shared]));
+        assert!(differs(&[shared, both], &[both, device]));
+        // The planted bugs: a store to the memory of a fence that comes after the other one moves over it.
+        assert!(differs(&[device, shared], &[shared, at(fence(true, false), 8, 8)]));
+        assert!(differs(&[device, shared], &[at(fence(false, true), 4, 0), device]));
+        // Barriers of the target are matched one by one, wherever fences stand.
+        assert!(differs(&[bar], &[device, bar, bar]));
+        assert!(differs(&[device, bar, bar], &[device, bar]));
+        assert!(!differs(&[bar, device], &[shared, bar, shared, device]));
     }
 }

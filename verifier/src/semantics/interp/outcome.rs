@@ -73,7 +73,7 @@ impl fmt::Display for UndefinedReason {
             UndefinedReason::Branch => "a branch on an undefined condition",
             UndefinedReason::Kill => "a lane ends by an undefined condition",
             UndefinedReason::Address => "a write to an undefined address",
-            UndefinedReason::LaneNumber => "a cross-lane operation with an undefined lane",
+            UndefinedReason::LaneNumber => "a cross-lane operation with an undefined lane or condition",
             UndefinedReason::Predication => "a predication that ends with another predicate",
             UndefinedReason::Reconvergence => "lanes that wait where nothing has them join",
             UndefinedReason::Overwritten => "a register that is overwritten before an earlier instruction has read it",
@@ -413,11 +413,13 @@ impl Outcome {
     /// If the target becomes undefined too, it may do so in other lanes and before the stores of the remaining lanes. In lanes in which
     /// both become undefined by a branch or a kill, which no store moves across, all earlier stores are done.
     fn compare_stored(&self, target: &Outcome, reason: UndefinedReason, lanes: u64) -> Result<(), Difference> {
-        use UndefinedReason::{Alias, Branch, Kill};
+        use UndefinedReason::{Alias, Branch, Kill, LaneNumber};
         let counted = match &target.end {
             _ if reason == Alias => 0,
             End::Finished => u64::MAX,
             // The outcome does not say which of two waves it was.
+            // A store may have been moved across a vote, whose condition became a branch later.
+            End::Undefined { .. } if reason == LaneNumber => 0,
             End::Undefined { reason: Branch | Kill, lanes: others, .. }
                 if self.synchronized.is_empty() && target.synchronized.is_empty() =>
             {

@@ -309,6 +309,18 @@ fn integers(op: Op, w: u8) -> Option<Kernel> {
         Op::UabsUsub => ints!(w, W, |d, a, b| integer::uabs_usub(d, W, a, b)),
         Op::UaddCarry => ints!(w, W, |d, a, b| integer::uadd_carry(d, W, a, b)),
         Op::UsubBorrow => ints!(w, W, |d, a, b| integer::usub_borrow(d, W, a, b)),
+        Op::Iadd64Split2Lo => binary!(32 32 32 |d, a, b| d.add(32, a, b)),
+        Op::Iadd64Split2Hi => binary!(32 32 32 |d, a, b| integer::uadd_carry(d, 32, a, b)),
+        Op::Iadd64Split3Lo => ternary!(32 32 32 32 |d, a, b, _high| d.add(32, a, b)),
+        Op::Iadd64Split3Hi => ternary!(32 32 32 32 |d, a, b, high| {
+            let carry = integer::uadd_carry(d, 32, a, b);
+            d.add(32, carry, high)
+        }),
+        Op::Iadd64Split4Lo => horizontal!(32 1 x 32 4 |d, s| [d.add(32, s[0], s[1])]),
+        Op::Iadd64Split4Hi => horizontal!(32 1 x 32 4 |d, s| [{
+            let carry = integer::uadd_carry(d, 32, s[0], s[1]);
+            integer::iadd3(d, 32, carry, s[2], s[3])
+        }]),
         Op::Ihadd => ints!(w, W, |d, a, b| integer::hadd(d, W, true, a, b)),
         Op::Uhadd => ints!(w, W, |d, a, b| integer::hadd(d, W, false, a, b)),
         Op::Irhadd => ints!(w, W, |d, a, b| integer::rhadd(d, W, true, a, b)),

@@ -6,7 +6,7 @@
 //! and nothing of the hazard checker or of the machine, takes part.
 
 use super::needed::{Paths, Span};
-use ir3_compiler::ir3::{Attrs, Category, Dst, InstrData, Opcode, Place, Src, SrcOperand};
+use ir3_compiler::ir3::{Attrs, Category, Dst, InstrData, InstrFlags, Opcode, OperandFlags, Place, Src, SrcOperand};
 
 /// Words of a set of half registers of all files.
 const WORDS: usize = 11;
@@ -133,7 +133,29 @@ impl<'a> Meaning<'a> {
     pub fn last_matters(&self, at: usize) -> bool {
         let live = self.after(at);
         let lost = self.paths.writes(at).into_iter().filter_map(|(.., spans, _)| spans.last().copied());
-        self.effects[at] || lost.into_iter().any(|span| meets(&live, &[span]))
+        !self.last_keeps(at) && (self.effects[at] || lost.into_iter().any(|span| meets(&live, &[span])))
+    }
+
+    /// Returns true if the last repetition of an instruction computes what its register already has: the choice of two
+    /// values that are this register, or the least or greatest of them.
+    fn last_keeps(&self, at: usize) -> bool {
+        use Opcode::{AndB, MaxS, MaxU, MinS, MinU, OrB, SelB16, SelB32};
+        let data = self.paths.data(at);
+        let Some(dst) = data.dsts.first() else { return false };
+        let last = u16::from(data.repeat);
+        let Some(own) = dst.place.reg().map(|reg| reg.0 + last) else { return false };
+        let is_own = |src: &Src| {
+            let step = if src.flags.contains(OperandFlags::R) { last } else { 0 };
+            src.place().and_then(Place::reg).is_some_and(|reg| reg.0 + step == own)
+                && src.class == dst.class
+                && src.mods.is_empty()
+        };
+        let chosen: &[usize] = match data.opcode {
+            SelB16 | SelB32 => &[0, 2],
+            AndB | MaxS | MaxU | MinS | MinU | OrB => &[0, 1],
+            _ => return false,
+        };
+        !data.flags.contains(InstrFlags::SAT) && chosen.iter().all(|&n| data.srcs.get(n).is_some_and(is_own))
     }
 
     /// Returns true if an instruction always runs before a branch, and computes the same again after it: nothing in

@@ -4,9 +4,12 @@
 //! Whether it matters is decided apart from both engines: along the paths of the program for slots and flags
 //! ([`needed`]), by the compiler's reconvergence points for `(jp)`, and by what later instructions depend on for a shifted
 //! branch and a lost repetition (`meaning`).
+//!
+//! Changes of (ei), (eq) and (ul), which release something, are decided along the paths as well (`releases`).
 
 mod meaning;
 pub mod needed;
+mod releases;
 #[cfg(test)]
 mod tests;
 
@@ -14,7 +17,7 @@ use crate::harness::report::FinalProgram;
 use crate::prove::hazards::{self, Facts};
 use crate::semantics::environment::env::Env;
 use crate::semantics::interp::ir3::machine::{Completion, Machine, Start};
-use crate::semantics::interp::{End, Scratch};
+use crate::semantics::interp::{End, Scratch, Unsupported};
 use crate::support::random::hash;
 use cranelift_entity::{EntityRef, PrimaryMap};
 use ir3_compiler::ir3::{Attrs, Category, Condition, InstrData, InstrFlags, Opcode, WriteMask, reconvergence};
@@ -43,12 +46,26 @@ pub enum MutantClass {
     Jp,
     /// A branch leads one instruction further, or one less far.
     Target,
+    /// `(ei)`, `(eq)` or `(ul)` is dropped.
+    Release,
+    /// `(ei)`, `(eq)` or `(ul)` is at an earlier instruction.
+    EarlyRelease,
 }
 
 impl MutantClass {
     /// All of them.
-    pub const ALL: [Self; 8] =
-        [Self::Nop, Self::Repeat, Self::RepeatAlu, Self::NopN, Self::Ss, Self::Sy, Self::Jp, Self::Target];
+    pub const ALL: [Self; 10] = [
+        Self::Nop,
+        Self::Repeat,
+        Self::RepeatAlu,
+        Self::NopN,
+        Self::Ss,
+        Self::Sy,
+        Self::Jp,
+        Self::Target,
+        Self::Release,
+        Self::EarlyRelease,
+    ];
 
     /// The name in tables.
     #[must_use]
@@ -62,6 +79,8 @@ impl MutantClass {
             Self::Sy => "sy",
             Self::Jp => "jp",
             Self::Target => "target",
+            Self::Release => "release",
+            Self::EarlyRelease => "early",
         }
     }
 
@@ -72,16 +91,23 @@ impl MutantClass {
             Self::Nop => data.opcode == Opcode::Nop && !data.flags.intersects(ss | InstrFlags::SY | InstrFlags::JP),
             Self::Repeat => data.opcode == Opcode::Nop && data.repeat > 0,
             Self::RepeatAlu => {
-                data.repeat > 0 && matches!(data.opcode.category(), Category::Move | Category::Alu2 | Category::Alu3)
+                // One word gathers or scatters: its repetitions are not the same instruction once more.
+                let moves = matches!(data.opcode, Opcode::Gat | Opcode::Sct);
+                let computes = matches!(data.opcode.category(), Category::Move | Category::Alu2 | Category::Alu3);
+                data.repeat > 0 && computes && !moves
             }
             Self::NopN => data.nop > 0,
             Self::Ss => data.flags.contains(ss),
             Self::Sy => data.flags.contains(InstrFlags::SY),
             Self::Jp => data.flags.contains(InstrFlags::JP),
             Self::Target => has_target,
+            Self::Release | Self::EarlyRelease => data.flags.intersects(RELEASES),
         }
     }
 }
+
+/// The flags that release something.
+const RELEASES: InstrFlags = InstrFlags::EI.union(InstrFlags::EQ).union(InstrFlags::UL);
 
 /// A change of one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +153,13 @@ impl Mutation {
             MutantClass::Ss => data.flags -= InstrFlags::SS,
             MutantClass::Sy => data.flags -= InstrFlags::SY,
             MutantClass::Jp => data.flags -= InstrFlags::JP,
+            MutantClass::Release => data.flags -= RELEASES,
+            MutantClass::EarlyRelease => {
+                let flags = data.flags & RELEASES;
+                data.flags -= RELEASES;
+                let to = releases::earlier(&code, self.at, flags)?;
+                code.instrs[to].data.flags |= flags;
+            }
             MutantClass::Target => {
                 let target = code.instrs[self.at].target?.index();
                 let to = if self.further { target + 1 } else { target.checked_sub(1)? };
@@ -142,6 +175,14 @@ impl Mutation {
 
 /// Removes the last repetition of an instruction of the ALU.
 fn shorten(data: &mut InstrData) {
+    if data.opcode == Opcode::Swz {
+        // The first of its two moves is left.
+        data.opcode = Opcode::Mov;
+        data.repeat = 0;
+        data.dsts.truncate(1);
+        data.srcs.truncate(1);
+        return;
+    }
     let (before, after) = (WriteMask::first(1 + u32::from(data.repeat)), WriteMask::first(u32::from(data.repeat)));
     data.repeat -= 1;
     let masks = data.dsts.iter_mut().map(|dst| &mut dst.mask).chain(data.srcs.iter_mut().map(|src| &mut src.mask));
@@ -166,6 +207,7 @@ fn facts_of(facts: &Facts, mutation: &Mutation) -> Facts {
     let mut facts = facts.clone();
     if mutation.class == MutantClass::Nop {
         facts.arrays = facts.arrays.without(mutation.at);
+        facts.scratch = facts.scratch.without(mutation.at);
         if mutation.at.index() < facts.marked_uniform.len() {
             facts.marked_uniform.remove(mutation.at.index());
         }
@@ -182,6 +224,8 @@ pub enum Runs {
     Differ,
     /// They differ if some comparisons of both are inverted: the change is on a path that none of the starts takes.
     DifferInverted,
+    /// They differ if the branches of both go as a seed says: likewise.
+    DifferChosen,
 }
 
 /// What became of one change.
@@ -201,7 +245,7 @@ impl Trial {
     /// Returns true if one engine refutes the change.
     #[must_use]
     pub fn is_refuted(&self) -> bool {
-        self.checker || matches!(self.machine, Ok(Runs::Differ | Runs::DifferInverted))
+        self.checker || matches!(self.machine, Ok(Runs::Differ | Runs::DifferInverted | Runs::DifferChosen))
     }
 }
 
@@ -209,6 +253,8 @@ impl Trial {
 const RUNS: u64 = 12;
 /// Programs with other comparisons inverted that it tries, if it cannot tell by these.
 const VARIANTS: u64 = 16;
+/// Choices of branches that it tries after these.
+const CHOICES: u64 = 96;
 /// Instructions after which a run of the program without a change is given up.
 const FUEL: u64 = 60_000;
 /// Instructions of all runs of the program without a change.
@@ -296,10 +342,11 @@ fn lanes_wait_at(code: &Code, at: Ip, facts: &Facts) -> bool {
 
 /// Runs the program with and without the change, and both with some comparisons inverted.
 fn differs(code: &Code, mutation: &Mutation, target: &Target) -> Result<Runs, String> {
-    let compare = |code: &Code, seeds| match mutation.apply(code) {
-        Some(mutant) => compare_runs(code, &mutant, target, seeds),
+    let compare_with = |code: &Code, seeds, choices| match mutation.apply(code) {
+        Some(mutant) => compare_runs(code, &mutant, target, seeds, choices),
         None => Ok(false),
     };
+    let compare = |code: &Code, seeds| compare_with(code, seeds, None);
     let mut result = compare(code, 0..RUNS);
     if result == Ok(true) {
         return Ok(Runs::Differ);
@@ -309,6 +356,16 @@ fn differs(code: &Code, mutation: &Mutation, target: &Target) -> Result<Runs, St
             Ok(true) => return Ok(Runs::DifferInverted),
             Ok(false) => result = Ok(false),
             Err(_) => {}
+        }
+    }
+    // Nothing is to be chosen where nothing branches.
+    if code.instrs.values().any(|instr| instr.target.is_some()) {
+        for seed in 0..CHOICES {
+            match compare_with(code, seed..seed + 1, Some(seed)) {
+                Ok(true) => return Ok(Runs::DifferChosen),
+                Ok(false) => result = Ok(false),
+                Err(_) => {}
+            }
         }
     }
     result.map(|_| Runs::Same)
@@ -334,11 +391,18 @@ fn with_inverted(code: &Code, variant: u64) -> Code {
     code
 }
 
-/// Runs two programs on the machine, from the starts of some seeds: true if one of them tells them apart.
+/// Runs two programs on the machine, from the starts of some seeds: true if one of them tells them apart. With a seed of
+/// choices, their branches go as it says.
 ///
 /// # Errors
 /// Why there is no run of the first that ends with a result.
-fn compare_runs(code: &Code, mutant: &Code, target: &Target, seeds: Range<u64>) -> Result<bool, String> {
+fn compare_runs(
+    code: &Code,
+    mutant: &Code,
+    target: &Target,
+    seeds: Range<u64>,
+    choices: Option<u64>,
+) -> Result<bool, String> {
     let mut scratch = Scratch::new();
     let mut reason = None;
     let (mut ended, mut executed) = (false, 0);
@@ -347,7 +411,13 @@ fn compare_runs(code: &Code, mutant: &Code, target: &Target, seeds: Range<u64>) 
             break;
         }
         let start = Start::Arbitrary(hash(&[seed, 7]) & !3 | seed & 3);
-        let [before, after] = [code, mutant].map(|code| Machine::new(code, target, start));
+        let [before, after] = [code, mutant].map(|code| {
+            let machine = Machine::new(code, target, start)?;
+            Ok::<_, Unsupported>(match choices {
+                Some(seed) => machine.with_choices(code, seed),
+                None => machine,
+            })
+        });
         let before = before.map_err(|error| error.to_string())?;
         let after = after.map_err(|error| error.to_string())?;
         let env = Env::from_seed(hash(&[seed, 11]));

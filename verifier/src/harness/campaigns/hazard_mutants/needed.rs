@@ -6,7 +6,7 @@
 
 use cranelift_entity::EntityRef;
 use ir3_compiler::ir3::{
-    Category, Dst, InstrData, InstrFlags, Opcode, PhysReg, Place, RegClass, RegFile, Src, SrcOperand, WriteMask,
+    Category, Dst, InstrData, InstrFlags, Mods, Opcode, PhysReg, Place, RegClass, RegFile, Src, SrcOperand, WriteMask,
 };
 use ir3_compiler::machine::{Code, OutputRegister};
 use ir3_compiler::target::Target;
@@ -23,6 +23,8 @@ pub enum Broken {
     Predication,
     /// Flags of the end of the preamble, after `resinfo`, or after a barrier.
     Order,
+    /// Something is used after it has been released.
+    Release,
 }
 
 /// Half registers of one file: from, to.
@@ -77,7 +79,8 @@ pub struct Paths<'a> {
 pub fn broken(code: &Code, target: &Target) -> Option<Broken> {
     let paths = Paths::new(code, target);
     let order = paths.order();
-    order.or_else(|| {
+    let release = || paths.misses_release().then_some(Broken::Release);
+    order.or_else(release).or_else(|| {
         let reached = paths.reached();
         (0..code.instrs.len()).filter(|&at| reached[at]).find_map(|at| {
             let slots = paths.slots_from(at).then_some(Broken::Slots);
@@ -111,12 +114,28 @@ fn successors(code: &Code) -> Vec<Vec<usize>> {
                     None => vec![at + 1],
                 }
             }
+            // The second of a pair of opposite branches is taken by all lanes that arrive there.
+            _ if is_second(code, at) => target.into_iter().collect(),
             _ => target.into_iter().chain([at + 1]).collect(),
         };
         to.retain(|&to| to < count);
         next.push(to);
     }
     next
+}
+
+/// Returns true if a branch has the opposite condition of the one before it, and no other leads there.
+fn is_second(code: &Code, at: usize) -> bool {
+    let instrs = code.instrs.as_values_slice();
+    let (second, Some(first)) = (&instrs[at].data, at.checked_sub(1).map(|before| &instrs[before].data)) else {
+        return false;
+    };
+    let opposite = |(a, b): (&Src, &Src)| a.operand == b.operand && a.mods ^ b.mods == Mods::NOT;
+    let is_target = || instrs.iter().any(|instr| instr.target.is_some_and(|to| to.index() == at));
+    matches!((first.opcode, second.opcode), (Opcode::Br, Opcode::Br))
+        && first.srcs.len() == second.srcs.len()
+        && first.srcs.iter().zip(&second.srcs).all(opposite)
+        && !is_target()
 }
 
 impl<'a> Paths<'a> {
@@ -126,7 +145,7 @@ impl<'a> Paths<'a> {
     }
 
     /// True for positions that are reached from the start.
-    fn reached(&self) -> Vec<bool> {
+    pub fn reached(&self) -> Vec<bool> {
         let mut reached = vec![false; self.next.len()];
         let mut todo = vec![0];
         while let Some(at) = todo.pop() {
@@ -169,7 +188,7 @@ impl<'a> Paths<'a> {
         if counts { 1 + u32::from(data.repeat) } else { 0 }
     }
 
-    fn ss(data: &InstrData) -> bool {
+    pub fn ss(data: &InstrData) -> bool {
         use Category::{Barrier, Memory, Texture};
         data.flags.contains(InstrFlags::SS) && !matches!(data.opcode.category(), Texture | Memory | Barrier)
     }

@@ -43,11 +43,11 @@ fn what_is_needed_is_refuted_and_nothing_else() {
 #[test]
 fn the_machine_refutes_them_too() {
     let FinalProgram { code, target, .. } = program();
-    assert_eq!(compare_runs(&code, &code, &target, 0..4), Ok(false));
+    assert_eq!(compare_runs(&code, &code, &target, 0..4, None), Ok(false));
     for (class, expected) in [(MutantClass::NopN, true), (MutantClass::Nop, true), (MutantClass::Ss, true)] {
         let mutation = Mutation::all(&code, class)[0];
         let mutant = mutation.apply(&code).unwrap();
-        assert_eq!(compare_runs(&code, &mutant, &target, 0..4), Ok(expected), "{mutation:?}");
+        assert_eq!(compare_runs(&code, &mutant, &target, 0..4, None), Ok(expected), "{mutation:?}");
     }
 }
 
@@ -100,4 +100,62 @@ fn inverted_comparisons_lead_to_other_paths() {
     let program = FinalProgram::new(String::new(), program_of_blocks(&lines), Target::default()).unwrap();
     let mutation = Mutation { class: MutantClass::Target, at: Ip::new(2), further: true };
     assert_eq!(differs(&program.code, &mutation, &program.target), Ok(Runs::DifferInverted));
+}
+
+#[test]
+fn chosen_branches_lead_around_a_loop_twice() {
+    // No lane enters the loop again, whatever the inputs are: only a choice does.
+    let lines: [(&[&str], &str); 3] = [
+        (&["mov.u32u32 r1.x, c1.x", "mov.u32u32 r2.x, c1.y", "(rpt2)nop"], "block1"),
+        (
+            &["add.s r1.x, r1.x, c0.y", "cmps.s.lt pp0.x, c0.x, c0.x", "(rpt5)nop", "br pp0.x target=block1"],
+            "block1, block2 (con)",
+        ),
+        (&["nop", "end r1.x"], ""),
+    ];
+    let program = FinalProgram::new(String::new(), program_of_blocks(&lines), Target::default()).unwrap();
+    let FinalProgram { code, target, .. } = program;
+    let mutation = Mutation { class: MutantClass::Target, at: Ip::new(6), further: true };
+    let mutant = mutation.apply(&code).unwrap();
+    assert_eq!(compare_runs(&code, &mutant, &target, 0..RUNS, None), Ok(false));
+    assert!((0..8).any(|seed| compare_runs(&code, &mutant, &target, seed..seed + 1, Some(seed)) == Ok(true)));
+    // The same code is the same, however its branches go.
+    assert!((0..8).all(|seed| compare_runs(&code, &code, &target, seed..seed + 1, Some(seed)) != Ok(true)));
+}
+
+#[test]
+fn a_release_must_not_come_early() {
+    let input = "bary.f r1.x, imm[0.000000,1,0x1], r0.x (wrmask=0x3)";
+    let ends = "bary.f r2.x, imm[0.000000,1,0x1], r0.x (wrmask=0x3) // {flags=ei}";
+    let lines: [(&[&str], &str); 1] = [(&[input, ends, "(rpt2)nop", "end r1.x, r2.x"], "")];
+    for (gpu, class, expected) in [
+        ("a320", MutantClass::Release, false),
+        ("a660", MutantClass::Release, false),
+        ("a660", MutantClass::EarlyRelease, true),
+    ] {
+        let target = Target::by_name(gpu).unwrap();
+        let program = FinalProgram::new(String::new(), program_of_blocks(&lines), target).unwrap();
+        let [mutation] = Mutation::all(&program.code, class)[..] else { panic!("one place") };
+        let mutant = mutation.apply(&program.code).unwrap();
+        assert_eq!(needed::broken(&program.code, &target), None);
+        assert_eq!(is_needed(&program.code, &mutant, &mutation, &program.facts, &target), expected, "{gpu}");
+        let hazards = hazards::check(&mutant, &program.facts, &target).unwrap().hazards;
+        assert_eq!(!hazards.is_empty(), expected, "{gpu}");
+    }
+}
+
+#[test]
+fn a_lost_repetition_matters_unless_it_keeps_its_register() {
+    for (line, expected) in [
+        ("(rpt1)sel.b32 r0.x (wrmask=0x3), (r)r0.x (wrmask=0x3), r2.x, r0.y", false),
+        ("(rpt1)sel.b32 r0.x (wrmask=0x3), (r)r0.x (wrmask=0x3), r2.x, r0.z", true),
+        ("(rpt1)min.u r0.x (wrmask=0x3), (r)r0.x (wrmask=0x3), (r)r0.x (wrmask=0x3)", false),
+        ("(rpt1)min.u r0.x (wrmask=0x3), (r)r0.x (wrmask=0x3), r0.x", true),
+        ("(rpt1)add.u r0.x (wrmask=0x3), (r)r0.x (wrmask=0x3), (r)r0.x (wrmask=0x3)", true),
+    ] {
+        let lines: [(&[&str], &str); 1] = [(&[line, "(rpt2)nop", "end r0.x, r0.y"], "")];
+        let program = FinalProgram::new(String::new(), program_of_blocks(&lines), Target::default()).unwrap();
+        let paths = Paths::new(&program.code, &program.target);
+        assert_eq!(Meaning::new(&paths).last_matters(0), expected, "{line}");
+    }
 }

@@ -187,6 +187,10 @@ pub struct ShaderCosts {
 pub struct CostTable {
     /// In the order of the logs.
     pub rows: Vec<ShaderCosts>,
+    /// The files that are no complete logs, and what is wrong with each.
+    pub unreadable: Vec<String>,
+    /// The sums of so many programs, those of which Mesa's have the most instructions, are printed, too.
+    pub largest: Option<usize>,
 }
 
 /// The sums over all rows with figures of both.
@@ -246,8 +250,20 @@ impl CostTable {
     /// Computes the sums.
     #[must_use]
     pub fn totals(&self) -> Totals {
+        Self::sums(self.rows.iter())
+    }
+
+    /// Computes the sums of those `count` rows of which Mesa's programs have the most instructions. Of equal ones the first count.
+    #[must_use]
+    pub fn totals_of_largest(&self, count: usize) -> Totals {
+        let mut rows: Vec<&ShaderCosts> = self.rows.iter().collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.mesa.instructions));
+        Self::sums(rows.into_iter().take(count))
+    }
+
+    fn sums<'a>(rows: impl Iterator<Item = &'a ShaderCosts>) -> Totals {
         let mut totals = Totals::default();
-        for row in &self.rows {
+        for row in rows {
             match &row.ours {
                 Ok(ours) => {
                     totals.shaders += 1;
@@ -320,6 +336,9 @@ impl fmt::Display for CostTable {
                 writeln!(f, "  {:6.2}  {ours:>6} for {mesa:<6}  {}", ratio(ours, mesa), row.shader)?;
             }
         }
+        for error in &self.unreadable {
+            writeln!(f, "not read: {error}")?;
+        }
         let Totals { shaders, refused, ours, mesa } = self.totals();
         for row in self.rows.iter().filter(|row| !row.is_exact) {
             writeln!(f, "not counted as Mesa counts it: {}", row.shader)?;
@@ -333,6 +352,14 @@ impl fmt::Display for CostTable {
         }
         for ((opcode, ours), (_, mesa)) in ours.branches.iter().zip(mesa.branches.iter()) {
             writeln!(f, "{:13}  {ours:>9}  {mesa:>9}  {:5.3}", opcode.name(), ratio(ours, mesa))?;
+        }
+        if let Some(count) = self.largest {
+            let Totals { shaders, ours, mesa, .. } = self.totals_of_largest(count);
+            writeln!(f, "\nthe {shaders} largest:")?;
+            for (name, figure) in FIGURES {
+                let (ours, mesa) = (figure(&ours), figure(&mesa));
+                writeln!(f, "{name:13}  {ours:>9}  {mesa:>9}  {:5.3}", ratio(ours, mesa))?;
+            }
         }
         Ok(())
     }
@@ -349,13 +376,20 @@ mod tests {
 
     #[test]
     fn worst_are_those_above_by_their_ratio() {
-        let mut table = CostTable { rows: vec![row("a", 3, 2), row("b", 4, 0), row("c", 1, 5), row("d", 6, 2)] };
+        let mut table = CostTable::default();
+        table.rows.extend([row("a", 3, 2), row("b", 4, 0), row("c", 1, 5), row("d", 6, 2)]);
         table.rows.push(ShaderCosts { ours: Err("no".into()), ..row("e", 0, 100) });
         let worst: Vec<_> = table.worst(|f| f.mov, 2).into_iter().map(|(row, ..)| row.shader.as_str()).collect();
         assert_eq!(worst, ["b", "d"]);
         let totals = table.totals();
         assert_eq!((totals.shaders, totals.refused, totals.ours.mov, totals.mesa.mov), (4, 1, 14, 9));
+        table.rows[1].mesa.instructions = 30;
+        table.rows[3].mesa.instructions = 20;
+        let largest = table.totals_of_largest(2);
+        assert_eq!((largest.shaders, largest.ours.mov, largest.mesa.mov), (2, 10, 2));
+        table.unreadable.push("x.log: no nir".into());
         let text = table.to_string();
+        assert!(text.contains("not read: x.log: no nir"), "{text}");
         assert!(text.contains("refused: no") && text.contains("mov                   14          9  1.556"), "{text}");
     }
 }

@@ -108,7 +108,10 @@ mod tests {
             let figures = |mov, full| Figures { mov, full, instructions: 100, ..Figures::default() };
             ShaderCosts { shader: shader.into(), ours: Ok(figures(mov, full)), mesa: figures(10, 20), is_exact: true }
         };
-        let table = CostTable { rows: vec![row("a FRAG", 12, 20), row("b VERT", 11, 22), row("c CL", 9, 23)] };
+        let table = CostTable {
+            rows: vec![row("a FRAG", 12, 20), row("b VERT", 11, 22), row("c CL", 9, 23)],
+            ..CostTable::default()
+        };
         let note = "# Note\n- a list item\n- `a FRAG`: mov, full\n\ntext `b VERT`: mov\n";
         let check = NoteCheck::of(&table, note);
         assert_eq!((check.above, check.shaders), (2, 2));
@@ -123,7 +126,7 @@ mod tests {
     fn one_for_none_has_to_be_explained() {
         let figures = |mov| Figures { mov, ..Figures::default() };
         let row = ShaderCosts { shader: "a CL".into(), ours: Ok(figures(1)), mesa: figures(0), is_exact: true };
-        let table = CostTable { rows: vec![row] };
+        let table = CostTable { rows: vec![row], ..CostTable::default() };
         assert_eq!(NoteCheck::of(&table, "").unexplained, [("a CL".into(), "mov", 1, 0)]);
     }
 }

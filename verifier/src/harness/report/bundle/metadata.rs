@@ -11,7 +11,7 @@ use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use crate::support::version;
 use ir3_compiler::nir::Shader;
-use ir3_compiler::pipeline::{ErrorKind, Feature, Features, Options, OwnPass, Stage};
+use ir3_compiler::pipeline::{Allocator, ErrorKind, Feature, Features, Options, OwnPass, Stage};
 use ir3_compiler::target::Target;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -103,6 +103,9 @@ struct SavedOptions {
     features: Vec<String>,
     last: String,
     registers: String,
+    /// The allocator, if it is not the default one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    allocator: Option<String>,
     /// The name of the caller's own pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     own_pass: Option<String>,
@@ -128,10 +131,11 @@ enum SavedOrigin {
 impl SavedOptions {
     fn of(options: &Options) -> Self {
         // Destructured so that a new option cannot be forgotten here.
-        let Options { features, last, registers, own_pass } = *options;
+        let Options { features, last, registers, allocator, own_pass } = *options;
         let features = features.iter().map(|feature| feature.name().to_owned()).collect();
         let own_pass = own_pass.map(|pass| pass.name.to_owned());
-        Self { features, last: last.name().to_owned(), registers: registers.to_string(), own_pass }
+        let allocator = (allocator != Allocator::default()).then(|| allocator.to_string());
+        Self { features, last: last.name().to_owned(), registers: registers.to_string(), allocator, own_pass }
     }
 }
 
@@ -290,7 +294,7 @@ impl Fields<'_> {
     }
 
     fn options(&self, saved: SavedOptions) -> Result<Options, ReadError> {
-        let SavedOptions { features, last, registers, own_pass } = saved;
+        let SavedOptions { features, last, registers, allocator, own_pass } = saved;
         let own_pass = own_pass.map(|name| {
             let expected = "a pass that this program has made (`OwnPass::new`): only that program can run it";
             OwnPass::by_name(&name).ok_or_else(|| self.bad("own_pass", &name, expected))
@@ -300,7 +304,13 @@ impl Fields<'_> {
         let last = self.stage("last", &last)?;
         let registers =
             registers.parse().map_err(|_| self.bad("registers", &registers, "a number, `min`, `min+N` or `target`"))?;
-        Ok(Options { features, last, registers, own_pass })
+        let allocator = match allocator {
+            Some(name) => name
+                .parse()
+                .map_err(|_| self.bad("allocator", &name, "`ssa`, `graph-colouring`, or that and a rule"))?,
+            None => Allocator::default(),
+        };
+        Ok(Options { features, last, registers, allocator, own_pass })
     }
 
     fn feature(&self, name: &str) -> Result<Feature, ReadError> {

@@ -172,7 +172,9 @@ fn changed_options(options: Options) -> String {
     let disabled: Vec<&str> = (default.features - options.features).iter().map(Feature::name).collect();
     let last = if options.last == default.last { "" } else { options.last.name() };
     let own_pass = options.own_pass.map(|pass| format!(" {}", pass.name)).unwrap_or_default();
-    format!("{} {last} {}{own_pass}", disabled.join(","), options.registers)
+    let allocator =
+        if options.allocator == default.allocator { String::new() } else { format!(" {}", options.allocator) };
+    format!("{} {last} {}{allocator}{own_pass}", disabled.join(","), options.registers)
 }
 
 /// The program as read back from its text, with the numbers of the text, if it fails in the same way: a user of the

@@ -6,7 +6,7 @@ use crate::semantics::environment::sync::Synchronized;
 use crate::semantics::interp::Difference;
 use crate::support::version;
 use ir3_compiler::nir;
-use ir3_compiler::pipeline::{Features, Options};
+use ir3_compiler::pipeline::{Allocator, Features, Options};
 use ir3_compiler::target::Target;
 use std::fmt::{self, Write as _};
 
@@ -286,6 +286,12 @@ pub(in crate::harness::report) fn options_in_words(options: &Options) -> String 
     }
     if options.registers != Default::default() {
         chosen.push(format!("`--max-registers {}`", options.registers));
+    }
+    match options.allocator {
+        Allocator::Ssa => {}
+        Allocator::GraphColouring(rotation) => {
+            chosen.push(format!("`--allocator graph-colouring --round-robin {rotation}`"));
+        }
     }
     if chosen.is_empty() { "the default ones".to_owned() } else { chosen.join(", ") }
 }

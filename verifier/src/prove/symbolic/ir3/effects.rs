@@ -55,7 +55,8 @@ fn writes_of(code: &Decoded, op: &DecodedOp, mut note: impl FnMut(&Write)) {
         | DecodedOp::Scatter { .. }
         | DecodedOp::GatherConst { .. }
         | DecodedOp::Kill(..)
-        | DecodedOp::Demote(..) => {}
+        | DecodedOp::Demote(..)
+        | DecodedOp::Decided(..) => {}
     }
 }
 

@@ -87,6 +87,7 @@ impl<'a> Ir3<'a> {
                 .collect(),
             numbers: code.driver_immediates.iter().map(|&(word, bits)| (word.into(), bits)).collect(),
             driver: FxHashMap::default(),
+            driver_numbers: FxHashMap::default(),
             stored: stored_words(code),
         };
         Ok(Self {
@@ -465,6 +466,8 @@ impl Ir3<'_> {
                 let holds = self.predicate(predicate, "a lane ends by an undefined condition", machine);
                 environment::demote(machine, holds);
             }
+            // To a proof, a vote on an undefined value is a vote on some value: more than runs ask of the program after.
+            DecodedOp::Decided(..) => {}
             DecodedOp::Sync(sync) => synchronize(machine, site, *sync),
             DecodedOp::Memory(access) => self.access(site, &self.code.memory[*access as usize], machine)?,
             DecodedOp::Texture(texture) => self.texture(site, &self.code.textures[*texture as usize], machine),

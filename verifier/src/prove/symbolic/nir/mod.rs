@@ -171,6 +171,8 @@ impl Nir<'_> {
         self.beside_machine = true;
         self.constants.driver =
             params.map(|param| (u32::from(param.word) % CONST_WORDS, (param.value, param.component.into()))).collect();
+        let numbers = compiled.driver_immediates.iter();
+        self.constants.driver_numbers = numbers.map(|&(word, bits)| (u32::from(word) % CONST_WORDS, bits)).collect();
         self
     }
 }

@@ -210,6 +210,8 @@ pub(crate) enum DecodedOp {
     Kill(Read, Instr),
     /// Turns the lanes whose predicate holds into helper lanes.
     Demote(Read, Instr),
+    /// The predicate of a subgroup macro must be defined in the active lanes, as if it were a branch, which it becomes.
+    Decided(Read, Instr),
 }
 
 /// The part of a word of the constant file that an operand reads.

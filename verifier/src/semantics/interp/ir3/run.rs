@@ -476,6 +476,9 @@ impl<'a> RunningWave<'a> {
             DecodedOp::Texture(access) => self.sample(*access),
             DecodedOp::Kill(predicate, instr) => return self.kill(predicate, *instr, false),
             DecodedOp::Demote(predicate, instr) => return self.kill(predicate, *instr, true),
+            DecodedOp::Decided(predicate, instr) => {
+                self.predicate(predicate, *instr, UndefinedReason::LaneNumber)?;
+            }
             op => self.cross_lane(op),
         }
         Ok(())

@@ -155,6 +155,8 @@ pub(crate) struct Lanes {
     pub kind: LaneKind,
     /// Destination, source.
     pub rows: SmallVec<[(R, R); 4]>,
+    /// The number of the operation's site.
+    pub origin: u32,
 }
 
 #[derive(Clone, Copy, Debug)]

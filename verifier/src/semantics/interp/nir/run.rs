@@ -180,7 +180,7 @@ impl<'a> RunningWave<'a> {
                     }
                 }
                 DecodedOp::Input { input, dst } => self.input(&code.inputs[input as usize], dst),
-                DecodedOp::Lanes(index) => self.across_lanes(&code.lanes[index as usize]),
+                DecodedOp::Lanes(index) => self.across_lanes(&code.lanes[index as usize])?,
                 DecodedOp::ArrayLoad(index) => self.array_load(&code.arrays[index as usize]),
                 DecodedOp::ArrayStore(index) => self.array_store(&code.arrays[index as usize])?,
                 DecodedOp::ArrayInit { first, count, .. } => {

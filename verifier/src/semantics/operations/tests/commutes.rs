@@ -103,7 +103,7 @@ fn commutative_operations_of_nir_commute() {
                 differs |= Some(before) != nir_table::evaluate(op, width, &operands);
             }
         }
-        if info.commutes {
+        if info.commutes() {
             assert!(known && !differs, "{op}");
             evaluated += 1;
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use ir3_compiler::nir::{BaseType, FloatControls, Op};
+use ir3_compiler::nir_passes::split_additions::PROPOSED;
 
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::arithmetic::rows::{LANES, Row};
@@ -171,8 +172,14 @@ fn every_operation_has_the_results_of_the_table() {
         }
     }
     let moves = |op: &Op| op.is_vec() || *op == Op::Mov;
-    let missing: Vec<_> =
-        Op::ALL.iter().filter(|op| !moves(op)).map(|op| op.name()).filter(|name| !covered.contains(name)).collect();
+    // Mesa has no such operations; `rewrite_rules` proves what they are by those that it has.
+    let proposed = |op: &Op| PROPOSED.widths.iter().any(|(other, _)| other == op);
+    let missing: Vec<_> = Op::ALL
+        .iter()
+        .filter(|op| !moves(op) && !proposed(op))
+        .map(|op| op.name())
+        .filter(|name| !covered.contains(name))
+        .collect();
     assert!(missing.is_empty(), "operations without a line: {missing:?}");
 }
 

@@ -16,6 +16,11 @@ impl Decoder<'_> {
             ScanMacro | ScanClustersMacro => return self.scan(data),
             _ => {}
         }
+        if matches!(data.opcode, BallotMacro | AnyMacro | AllMacro | ReadCondMacro) {
+            let predicate = self.source(data, 0, 0)?;
+            self.site(data);
+            self.push(DecodedOp::Decided(predicate, self.instr));
+        }
         for (k, dst) in self.results(data)? {
             let op = match data.opcode {
                 Movmsk => DecodedOp::MoveMask { predicate: None, word: k, dst },

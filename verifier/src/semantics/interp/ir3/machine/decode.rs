@@ -7,9 +7,7 @@ use crate::semantics::environment::exchange::exchange;
 use crate::semantics::interp::Unsupported;
 use crate::semantics::machine::steps::Steps;
 use cranelift_entity::EntityRef;
-use ir3_compiler::ir3::{
-    Attrs, Block, BlockData, Instr, InstrData, InstrFlags, Opcode, Output, PhysReg, Place, Program,
-};
+use ir3_compiler::ir3::{Attrs, Block, BlockData, Instr, InstrData, InstrFlags, Opcode, Output, Program};
 use ir3_compiler::machine::{Code, Interface, Ip};
 use ir3_compiler::target::Target;
 use rustc_hash::FxHashSet;
@@ -83,9 +81,6 @@ fn one_block_each(code: &Code, steps: &Steps) -> Program {
                 }
             }
             Some(_) => {}
-            // A result in no register: `bary.f` that only ends the use of varyings, `resinfo` that only takes time.
-            None if matches!(data.opcode, Opcode::BaryF | Opcode::Resinfo)
-                && data.dsts.iter().all(|dst| dst.place == Place::Reg(PhysReg::INVALID)) => {}
             None => push(&mut program, own, data),
         }
         for (slot, to) in successors.into_iter().enumerate() {

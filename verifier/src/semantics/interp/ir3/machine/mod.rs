@@ -10,6 +10,7 @@
 //! That is the worst order of completion; others are tried too ([`Completion`]). The rules of time are those of
 //! `semantics::machine`, what instructions compute is in their decoded operations.
 
+mod choices;
 mod decode;
 mod relative;
 #[cfg(test)]
@@ -28,6 +29,7 @@ use crate::semantics::interp::{End, OperationSite, Outcome, Scratch, UndefinedRe
 use crate::semantics::machine::arrays::ArrayBases;
 use crate::semantics::machine::steps::Steps;
 use crate::support::random::hash;
+use choices::Choices;
 use cranelift_entity::EntityRef;
 use ir3_compiler::ir3::{InstrData, InstrFlags, Opcode, Program};
 use ir3_compiler::machine::Code;
@@ -83,6 +85,7 @@ pub struct Machine {
     branch_stack: usize,
     start: Start,
     hazards: Hazards,
+    choices: Option<Choices>,
 }
 
 impl Machine {
@@ -124,7 +127,15 @@ impl Machine {
             branch_stack: target.branchstack_size as usize,
             start,
             hazards: Hazards::Poison,
+            choices: None,
         })
+    }
+
+    /// The same code, with branches that go as a seed says, whatever their predicates are: each path that the code has is
+    /// that of some seed.
+    #[must_use]
+    pub fn with_choices(self, code: &Code, seed: u64) -> Self {
+        Self { choices: Some(Choices::new(code, seed)), ..self }
     }
 
     /// The same code, with other consequences of hazards.
@@ -169,6 +180,8 @@ struct MachineWave<'a> {
     predicated: Option<u64>,
     /// The inputs have been written.
     begun: bool,
+    /// How often each branch has been executed, if these are chosen.
+    executions: Vec<u64>,
 }
 
 impl AsMut<WaveState> for MachineWave<'_> {
@@ -198,6 +211,7 @@ impl<'a> MachineWave<'a> {
             waiting: SmallVec::new(),
             predicated: None,
             begun: false,
+            executions: machine.choices.as_ref().map(Choices::executions).unwrap_or_default(),
         }
     }
 
@@ -254,9 +268,10 @@ impl<'a> MachineWave<'a> {
         self.activate(lanes);
     }
 
-    /// The wave goes on with the first lanes that wait after this position; returns false if none wait.
+    /// The wave goes on with the first lanes that wait, at this position or after it; returns false if none wait. (Lanes that were killed
+    /// right before a position where others wait leave the wave at it.)
     fn turn(&mut self) -> Result<bool, End> {
-        let next = self.waiting.iter().map(|&(at, _)| at).filter(|&at| at > self.at).min();
+        let next = self.waiting.iter().map(|&(at, _)| at).filter(|&at| at >= self.at).min();
         let Some(next) = next else {
             // Lanes that the wave has passed are lost.
             return if self.waiting.is_empty() {
@@ -420,7 +435,10 @@ impl<'a> MachineWave<'a> {
                 Ok(Next::To(position(edge.to)))
             }
             Terminator::Branch(condition, yes, no, instr) => {
-                let taken = self.wave.taken(condition, *instr)?;
+                let mut taken = self.wave.taken(condition, *instr)?;
+                if let Some(choices) = &machine.choices {
+                    taken = choices.choose(at, taken, self.wave.active.mask, &mut self.executions);
+                }
                 let (target, other) = (position(yes.to), position(no.to));
                 Ok(if taken == self.wave.active.mask {
                     Next::To(target)

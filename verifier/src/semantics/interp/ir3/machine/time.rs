@@ -246,7 +246,9 @@ impl Clock {
                 self.filled |= 1 << set;
                 self.sets[set].add(bits(operand), lanes, at);
             }
-            if step.unit.is_alu() {
+            // In an early preamble `a1.x` is waited for with `(ss)` instead of slots.
+            let by_flag = step.early_a1 && operand.file == RegFile::Address;
+            if step.unit.is_alu() && !by_flag {
                 self.write(operand, issued, lanes);
             } else {
                 self.forget(operand, lanes);

@@ -194,3 +194,21 @@ fn varyings() {
     expect(&outcome, 1, |_| Some(0x4200));
     expect(&outcome, 2, |_| Some(3.0f32.to_bits()));
 }
+
+/// The conditions of votes and ballots become those of branches. Lanes that are inactive do not count.
+#[test]
+fn macros_need_defined_conditions() {
+    for opcode in [Opcode::AnyMacro, Opcode::AllMacro, Opcode::BallotMacro, Opcode::ReadCondMacro] {
+        let mut code = TestProgram::new();
+        let lane = code.lane();
+        let lane = code.src(lane);
+        let undefined = code.mov(Src::new(SrcOperand::Undef, RegClass::FULL, WriteMask::SCALAR));
+        let undefined = code.src(undefined);
+        let p = code.test(Condition::Ne, undefined, full(0));
+        let srcs = if opcode == Opcode::ReadCondMacro { vec![p, lane] } else { vec![p] };
+        let value = code.b().define(opcode, RegClass::FULL, 1, &srcs, moves(Type::U32));
+        let value = code.src(value);
+        code.end(&[value]);
+        expect_undefined(&code.run(), UndefinedReason::LaneNumber, u64::MAX);
+    }
+}

@@ -77,7 +77,8 @@ impl Decoder<'_> {
     }
 
     fn push_lanes(&mut self, kind: LaneKind, rows: SmallVec<[(R, R); 4]>) {
-        self.code.lanes.push(Lanes { kind, rows });
+        let origin = self.origin();
+        self.code.lanes.push(Lanes { kind, rows, origin });
         self.push(DecodedOp::Lanes(self.code.lanes.len() as u32 - 1));
     }
 

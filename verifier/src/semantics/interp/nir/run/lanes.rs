@@ -1,14 +1,15 @@
 //! Operations across lanes. Reading the value of an inactive lane gives poison.
 
-use super::{RunningWave, nonzero};
+use super::{RunResult, RunningWave, nonzero};
 use crate::semantics::arithmetic::float;
 use crate::semantics::arithmetic::rows::{ALL_LANES, LANES, Row, splat};
 use crate::semantics::environment::env::lanes;
 use crate::semantics::interp::nir::op::{LaneKind, Lanes, R, ScanOp, ScanResult, Shuffle};
-use crate::semantics::interp::waves;
+use crate::semantics::interp::{UndefinedReason, waves};
 
 impl RunningWave<'_> {
-    pub(super) fn across_lanes(&mut self, op: &Lanes) {
+    pub(super) fn across_lanes(&mut self, op: &Lanes) -> RunResult {
+        self.decided(op)?;
         let active = self.active;
         let first = active.trailing_zeros() as usize;
         let last = 63 - active.leading_zeros() as usize;
@@ -110,6 +111,20 @@ impl RunningWave<'_> {
                 self.result(op, &splat(lane as u32), 0);
             }
             LaneKind::InverseBallot => self.inverse_ballot(op),
+        }
+        Ok(())
+    }
+
+    /// What is asked in each lane must be defined in the active ones, as the condition of a branch: the machine branches on it
+    /// (`getlast`, `bany` and `ball` aside, a ballot is an `if` around `movmsk`).
+    fn decided(&self, op: &Lanes) -> RunResult {
+        let asks = |row: R| self.condition(row, op.origin, UndefinedReason::LaneNumber).map(|_| ());
+        match op.kind {
+            LaneKind::VoteAny | LaneKind::VoteAll | LaneKind::VoteEqual { .. } | LaneKind::Ballot { .. } => {
+                op.rows.iter().try_for_each(|&(_, src)| asks(src))
+            }
+            LaneKind::ReadLane(row) | LaneKind::ReadWhere(row) => asks(row),
+            _ => Ok(()),
         }
     }
 

@@ -133,13 +133,30 @@ fn a_scan_in_clusters_is_a_scan() {
     }
 }
 
+/// The machine branches on these conditions. Lanes that are inactive do not count.
 #[test]
-fn poison_of_one_lane_is_poison_of_the_vote() {
-    let bad = |b: &mut Builder| {
-        let (undef, yes, first) = (b.undef(1, 1), b.constant(1, 1), lane_is(b, Op::Ult, 1));
-        (vec![b.alu(Op::Bcsel, &[first, undef, yes])], vec![])
+fn votes_need_defined_conditions() {
+    let vote = |op: IntrinsicOp, bits: u8, from: u64| {
+        run(Stage::Vertex, |b| {
+            let (undef, yes, first) = (b.undef(1, 1), b.constant(1, 1), lane_is(b, Op::Ult, 3));
+            let condition = b.alu(Op::Bcsel, &[first, undef, yes]);
+            let outer = lane_is(b, Op::Uge, from);
+            b.begin_if(outer);
+            let number = lane(b);
+            let srcs = if op == IntrinsicOp::ReadInvocationCondIr3 { vec![number, condition] } else { vec![condition] };
+            let value = b.intrinsic(op, 1, bits, &srcs, []).unwrap();
+            let value = if bits == 1 { b.alu(Op::B2i32, &[value]) } else { value };
+            output(b, value);
+            b.end_if();
+        })
     };
-    assert_eq!(across(IntrinsicOp::VoteAny, 1, false, bad).1, ALL_LANES);
-    // The lane with poison is inactive.
-    assert_eq!(across(IntrinsicOp::VoteAll, 1, true, bad).1, 7);
+    for (op, bits) in [
+        (IntrinsicOp::VoteAny, 1),
+        (IntrinsicOp::VoteAll, 1),
+        (IntrinsicOp::Ballot, 32),
+        (IntrinsicOp::ReadInvocationCondIr3, 32),
+    ] {
+        assert_eq!(undefined(&vote(op, bits, 2), UndefinedReason::LaneNumber), 0b100, "{op:?}");
+        assert_eq!(result(&vote(op, bits, 3), 0).1, 0b111, "{op:?}");
+    }
 }

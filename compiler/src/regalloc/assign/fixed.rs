@@ -1,0 +1,39 @@
+//! Assignment of registers that were chosen before the pass.
+//!
+//! The pass is the same: it rewrites operands, makes copies and moves values on edges. But each value has one place for its whole life, so nothing is moved
+//! to make room.
+
+use super::{Assigner, Error};
+use crate::ir3::{Program, Value};
+use crate::regalloc::pressure::{Analysis, Pressure};
+use crate::regalloc::step::Step;
+use crate::target::RegisterFiles;
+use cranelift_entity::SecondaryMap;
+
+/// Places that are chosen before the pass: the first unit of each value for its whole life, and the files that they are in.
+pub struct FixedPlaces {
+    /// The first unit of each value, in its file.
+    pub places: SecondaryMap<Value, u16>,
+    /// The size of the files. Arrays are where [`lay_out`](super::arrays::lay_out) has them in these.
+    pub files: RegisterFiles,
+}
+
+/// Assigns the registers that were chosen for a program.
+///
+/// # Errors
+/// If the program has an operand that is not supported.
+pub fn run_fixed(
+    program: &mut Program,
+    analysis: &Analysis,
+    merged: bool,
+    fixed: &FixedPlaces,
+    pressure: &Pressure,
+) -> Result<(), Error> {
+    let mut step = Step::new(program);
+    let mut assigner = Assigner::new(program, analysis, merged, fixed.files, pressure, Some(fixed))?;
+    for &block in &analysis.liveness.order {
+        assigner.run_block(block, &mut step)?;
+    }
+    assigner.emit_last_copies();
+    Ok(())
+}

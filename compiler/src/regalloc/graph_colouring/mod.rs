@@ -1,0 +1,74 @@
+//! Register allocation by graph colouring, in the manner of Mesa's allocator of 2015 for all drivers, with round robin.
+//!
+//! The allocator proper depends on no instruction set:
+//! 1. [`classes`]: register classes, conflicts, `p` and `q`;
+//! 2. [`graph`]: the interference graph; its nodes have classes, given registers, and costs of spilling;
+//! 3. [`simplify`]: the order of the nodes, optimistic where none is sure of a register;
+//! 4. [`select`]: a register for each node, with the rotation that the document is about;
+//! 5. [`spill_choice`]: the node to spill where one finds none.
+//!
+//! For ir3 (`ir3_graph`, `colour`, `spilling`) a node is a [merge set](super::merge_sets): values that are coalesced before allocation, as the parts of a vector and the
+//! vector, or a phi and its sources. A value has one place for its whole life. So this allocator never moves a value to make room, and where it finds no register it
+//! spills, though fewer registers are live than there are: that is what it is compared with the SSA allocator for.
+//!
+//! Liveness, conversion to conventional SSA, given registers and the emission of copies are those of the SSA allocator. The stages are the same, too: `spill` spills
+//! until the program can be coloured, and `register-allocation` colours it.
+
+mod bits;
+pub mod classes;
+mod colour;
+pub mod graph;
+mod ir3_graph;
+pub mod select;
+pub mod simplify;
+pub mod spill_choice;
+mod spilling;
+#[cfg(test)]
+mod tests;
+
+pub use select::Rotation;
+pub use spilling::{is_spilling_needed, spill};
+
+use super::pressure::Analysis;
+use super::{Error, RegisterLimit, assign};
+use crate::ir3::Program;
+use crate::target::Target;
+
+crate::words! {
+    /// Planted bugs of this allocator, for tests of the checks after it.
+    pub enum Fault {
+        /// Every third edge of the interference graph is missing.
+        MissingEdge = "missing-edge",
+        /// Every `q` is 0, so each node seems to be sure of a register.
+        WrongQ = "wrong-q",
+        /// A vector is taken for its first unit where its neighbours look for registers.
+        SubRegister = "sub-register",
+        /// The register from which the search starts is taken whatever the class of the node is.
+        OutOfClass = "out-of-class",
+        /// Inputs and outputs with given registers get other ones.
+        Recoloured = "recoloured",
+        /// Values that are read last by an instruction are taken for dead before it.
+        DeadTooEarly = "dead-too-early",
+    }
+}
+
+/// The settings of the allocator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Settings {
+    /// The nodes after which the search for a register starts at another one.
+    pub rotation: Rotation,
+    /// A planted bug.
+    pub fault: Option<Fault>,
+}
+
+/// Assigns registers to all values of a program that `predicates` has processed. Like `run_limited` of the SSA allocator, but for the least limit it takes as many
+/// registers as colouring needs.
+///
+/// # Errors
+/// If the graph cannot be coloured with the registers of the limit, or the program is not supported.
+pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit, settings: Settings) -> Result<(), Error> {
+    let mut analysis = Analysis::new(program, target)?;
+    let pressure = analysis.max_pressure(program);
+    let fixed = colour::with_few_registers(program, &mut analysis, &pressure, target, limit, settings)?;
+    assign::run_fixed(program, &analysis, target.merged_regs, &fixed, &pressure)
+}

@@ -1,0 +1,124 @@
+//! Selection: nodes are popped off the stack, and each takes the first register that no neighbour has, from a starting point on.
+//!
+//! With *round robin* the starting point moves to the register after the one that was taken, so that values near each other have different registers, and
+//! the scheduler after allocation has fewer false dependencies. That fragments the file, and an optimistic node is less likely to find a register. The
+//! [`Rotation`] decides which nodes move the starting point.
+
+use super::bits::Bits;
+use super::classes::{Classes, Register};
+use super::graph::{Graph, Node};
+use super::simplify::Stack;
+use cranelift_entity::SecondaryMap;
+
+crate::words! {
+    /// The nodes after which the search starts at another register.
+    #[derive(Default)]
+    pub enum Rotation {
+        /// After those below the first optimistic node, and after that one: the change that the document proposes.
+        #[default]
+        Document = "document",
+        /// One node earlier than that: as the change is in Mesa.
+        Landed = "landed",
+        /// After each node: before the change.
+        Old = "old",
+        /// After none: each node takes the lowest free register.
+        FirstFit = "first-fit",
+    }
+}
+
+impl Rotation {
+    /// Returns true if the starting point moves after the node at this place of the stack, counted from the bottom.
+    fn rotates(self, at: usize, optimistic_start: Option<usize>) -> bool {
+        match self {
+            Self::Document => optimistic_start.is_none_or(|start| at <= start),
+            Self::Landed => optimistic_start.is_none_or(|start| at <= start + 1),
+            Self::Old => true,
+            Self::FirstFit => false,
+        }
+    }
+}
+
+/// A register for each node.
+pub type Colouring = SecondaryMap<Node, Option<Register>>;
+
+/// A node that has found no register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uncoloured {
+    /// The node.
+    pub node: Node,
+    /// False if simplification has proved that it gets one: `p` or `q` is wrong.
+    pub is_optimistic: bool,
+    /// The nodes that have registers, in the order in which they got them; those with given ones are not among them.
+    pub coloured: Vec<Node>,
+}
+
+/// How selection searches; the planted bugs of it are fields.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Search {
+    /// The nodes that rotate.
+    pub rotation: Rotation,
+    /// A planted bug: the register at the starting point is taken if it is free, of whatever class it is.
+    pub leaves_class: bool,
+    /// A planted bug: only the first unit of a neighbour's register conflicts.
+    pub ignores_sub_registers: bool,
+}
+
+/// Chooses registers.
+///
+/// # Errors
+/// The first node that finds none.
+pub fn select(graph: &Graph, classes: &Classes, stack: &Stack, search: Search) -> Result<Colouring, Uncoloured> {
+    let mut registers = Colouring::with_capacity(graph.len());
+    registers.resize(graph.len());
+    for node in graph.nodes() {
+        registers[node] = graph.given(node);
+    }
+    let mut blocked = Bits::new(classes.units());
+    let mut coloured = Vec::new();
+    let mut start = 0;
+    for (at, entry) in stack.entries.iter().enumerate().rev() {
+        let node = entry.node;
+        let class = graph.class(node);
+        blocked.clear();
+        for next in graph.neighbours(node) {
+            if let Some(register) = registers[next.node] {
+                let mut other = next.other;
+                if search.ignores_sub_registers {
+                    other.high = other.low + 1;
+                }
+                classes.block(&mut blocked, class, next.own, graph.class(next.node), other, register);
+            }
+        }
+        let found = if search.leaves_class && start < classes.units() && !blocked.contains(start) {
+            Some(start)
+        } else {
+            classes.members(class).next_without(&blocked, start)
+        };
+        let Some(found) = found else {
+            return Err(Uncoloured { node, is_optimistic: entry.is_optimistic, coloured });
+        };
+        registers[node] = Some(Register(found as u16));
+        coloured.push(node);
+        if search.rotation.rotates(at, stack.optimistic_start) {
+            start = found + 1;
+        }
+    }
+    Ok(registers)
+}
+
+/// Finds two neighbours whose registers conflict where both are live, or a register outside of its class.
+pub fn wrong_node(graph: &Graph, classes: &Classes, registers: &Colouring) -> Option<Node> {
+    let mut blocked = Bits::new(classes.units());
+    graph.nodes().find(|&node| {
+        let Some(own) = registers[node] else { return true };
+        let class = graph.class(node);
+        blocked.clear();
+        for next in graph.neighbours(node) {
+            if let Some(other) = registers[next.node] {
+                classes.block(&mut blocked, class, next.own, graph.class(next.node), next.other, other);
+            }
+        }
+        let at = u32::from(own.0);
+        blocked.contains(at) || graph.given(node).map_or(!classes.members(class).contains(at), |given| given != own)
+    })
+}

@@ -1,0 +1,119 @@
+//! Spilling for the colouring allocator: nodes are spilled, the best by benefit and cost first, until the rest can be coloured.
+//!
+//! A node is a merge set of the scalarised program, and all scalars in it are spilled together (`spill::everywhere`). If nothing that is left can be spilled, merge sets are
+//! taken apart; if that does not help either, every value is spilled as the SSA allocator does it for the least limit.
+
+use super::Settings;
+use super::colour::{attempt, attempt_apart, prepare};
+use super::spill_choice::best_spill_nodes;
+use crate::ir3::{Program, Value};
+use crate::regalloc::pressure::Analysis;
+use crate::regalloc::spill::everywhere::Spiller;
+use crate::regalloc::spill::no_private_memory;
+use crate::regalloc::{Error, RegisterLimit};
+use crate::target::{RegisterFiles, Target};
+use cranelift_entity::{EntityRef, SecondaryMap};
+
+/// Nodes are spilled one at a time at first; after this many rounds two at a time, and so on.
+const ROUNDS: usize = 8;
+
+/// Returns true if a program cannot be coloured within the limit without spilling.
+///
+/// # Errors
+/// If the program cannot be analysed.
+pub fn is_spilling_needed(
+    program: &Program,
+    target: &Target,
+    limit: RegisterLimit,
+    settings: Settings,
+) -> Result<bool, Error> {
+    if matches!(limit, RegisterLimit::Minimum(_)) && target.pvtmem {
+        return Ok(true);
+    }
+    Ok(!is_colourable(&mut program.clone(), target, limit.files(target), settings)?)
+}
+
+fn is_colourable(
+    program: &mut Program,
+    target: &Target,
+    files: RegisterFiles,
+    settings: Settings,
+) -> Result<bool, Error> {
+    let mut analysis = Analysis::new(program, target)?;
+    prepare(program, &mut analysis, &files);
+    match attempt(program, &analysis, files, target.merged_regs, &|_| 0.0, settings) {
+        Ok(result) => Ok(result.is_ok()),
+        Err(Error::NeedsSpilling { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Spills until the program can be coloured within the limit.
+///
+/// # Errors
+/// If it cannot be, or the target has no memory for spills.
+pub fn spill(program: &mut Program, target: &Target, limit: RegisterLimit, settings: Settings) -> Result<(), Error> {
+    let mut files = limit.files(target);
+    if !matches!(limit, RegisterLimit::Minimum(_)) && is_colourable(&mut program.clone(), target, files, settings)? {
+        return Ok(());
+    }
+    if !target.pvtmem {
+        let mut copy = program.clone();
+        let mut analysis = Analysis::new(&mut copy, target)?;
+        let pressure = analysis.max_pressure(&copy);
+        return match attempt_apart(&copy, &mut analysis, files, target.merged_regs, settings) {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                no_private_memory(&pressure, target, &files)?;
+                Err(error)
+            }
+        };
+    }
+    let spiller = Spiller::new(program)?;
+    if let RegisterLimit::Minimum(more) = limit {
+        let mut least = spiller.all_spilled(target.merged_regs);
+        let analysis = Analysis::new(&mut least, target)?;
+        let least = analysis.max_pressure(&least);
+        let more = 2 * u32::from(more);
+        files.full = files.full.min(least.full.next_multiple_of(2) + more);
+        files.half = files.half.min(least.half + if target.merged_regs { more } else { more / 2 });
+        if is_colourable(&mut program.clone(), target, files, settings)? {
+            return Ok(());
+        }
+    }
+    *program = coloured(&spiller, target, files, settings)?;
+    Ok(())
+}
+
+/// The program with enough values spilled that it can be coloured.
+fn coloured(spiller: &Spiller, target: &Target, files: RegisterFiles, settings: Settings) -> Result<Program, Error> {
+    let mut chosen: SecondaryMap<Value, bool> = SecondaryMap::new();
+    for round in 0.. {
+        let spilled = spiller.spilled(&chosen);
+        let mut program = spilled.clone();
+        let mut analysis = Analysis::new(&mut program, target)?;
+        prepare(&program, &mut analysis, &files);
+        let is_candidate = |value: Value| value.index() < spiller.value_count() && !chosen[value];
+        let cost = |value: Value| if is_candidate(value) { spiller.cost(value) } else { 0.0 };
+        let failure = match attempt(&program, &analysis, files, target.merged_regs, &cost, settings)? {
+            Ok(_) => return Ok(spilled),
+            Err(failure) => failure,
+        };
+        let problem = &failure.problem;
+        let nodes = best_spill_nodes(&problem.graph, &problem.classes, &failure.uncoloured, 1 + round / ROUNDS);
+        let values = nodes.iter().flat_map(|&node| problem.values(node)).copied();
+        let new: Vec<Value> = values.filter(|&value| cost(value) > 0.0).collect();
+        if new.is_empty() {
+            if attempt_apart(&program, &mut analysis, files, target.merged_regs, settings).is_ok() {
+                return Ok(spilled);
+            }
+            break;
+        }
+        new.into_iter().for_each(|value| chosen[value] = true);
+    }
+    let spilled = spiller.all_spilled(target.merged_regs);
+    let mut program = spilled.clone();
+    let mut analysis = Analysis::new(&mut program, target)?;
+    attempt_apart(&program, &mut analysis, files, target.merged_regs, settings)?;
+    Ok(spilled)
+}

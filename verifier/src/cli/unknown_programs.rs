@@ -1,0 +1,80 @@
+//! The programs of a campaign without a verdict, by reason.
+
+use crate::{Format, output};
+use ir3_compiler::pipeline::Stage;
+use ir3_verifier::harness::campaigns::fuzzing::Finding;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The number of programs that are printed for each reason: those with the smallest numbers.
+const SHOWN: usize = 10;
+
+/// The unknown boundaries of programs, the first of each kind in a program, by stage and kind.
+#[derive(Default)]
+pub struct UnknownPrograms {
+    reasons: BTreeMap<(Stage, String), Programs>,
+}
+
+/// The programs with one reason.
+#[derive(Default)]
+struct Programs {
+    count: u64,
+    /// The first, by number. Threads find them in any order.
+    first: BTreeMap<u64, Program>,
+}
+
+/// A program, as JSON.
+#[derive(Serialize)]
+struct Program {
+    number: u64,
+    profile: String,
+    seed: u64,
+    stage: &'static str,
+    kind: String,
+    reason: String,
+}
+
+/// The count of a reason, as JSON.
+#[derive(Serialize)]
+struct Reason<'a> {
+    stage: &'static str,
+    kind: &'a str,
+    programs: u64,
+}
+
+impl UnknownPrograms {
+    /// Adds the unknown boundaries of a program.
+    pub fn add(&mut self, finding: &Finding<'_>) {
+        let Finding { number, profile, seed, .. } = *finding;
+        for (stage, why) in &finding.unknown {
+            let kind = why.kind().into_owned();
+            let programs = self.reasons.entry((*stage, kind.clone())).or_default();
+            programs.count += 1;
+            let (profile, stage, reason) = (profile.to_string(), stage.name(), why.to_string());
+            programs.first.insert(number, Program { number, profile, seed, stage, kind, reason });
+            if programs.first.len() > SHOWN {
+                programs.first.pop_last();
+            }
+        }
+    }
+
+    /// Prints the counts, and the first programs of each reason.
+    pub fn print(&self, format: Format) {
+        for ((stage, kind), programs) in &self.reasons {
+            let Programs { count, first } = programs;
+            if format == Format::Json {
+                output::json("unknown-reason", &Reason { stage: stage.name(), kind, programs: *count });
+                first.values().for_each(|program| output::json("unknown-program", program));
+                continue;
+            }
+            output::line(&format!("{count} × {stage}: {kind}"));
+            for Program { number, profile, seed, reason, .. } in first.values() {
+                output::line(&format!("  program {number} ({profile}, seed {seed}): {reason}"));
+            }
+            let more = count - first.len() as u64;
+            if more > 0 {
+                output::line(&format!("  and {more} more"));
+            }
+        }
+    }
+}

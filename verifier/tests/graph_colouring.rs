@@ -1,0 +1,215 @@
+//! Graph colouring: its results are right with every rule of rotation, and each of its planted bugs is refuted after the stage that has it.
+
+use ir3_compiler::ir3::{Attrs, Opcode, Program, SrcOperand};
+use ir3_compiler::pipeline::{Allocator, Options, RegisterLimit, Rotation, Stage};
+use ir3_compiler::regalloc::Error;
+use ir3_compiler::regalloc::graph_colouring::{self, Fault, Settings};
+use ir3_compiler::target::Target;
+use ir3_verifier::harness::check::{Checker, Verdict};
+use ir3_verifier::programs::generator::{Features, Profile, Seeded, assign_fixed_registers, from_seed};
+use ir3_verifier::prove::registers;
+use ir3_verifier::semantics::environment::env::Env;
+
+fn options(rotation: Rotation, registers: RegisterLimit) -> Options {
+    Options { allocator: Allocator::GraphColouring(rotation), registers, ..Options::default() }
+}
+
+/// Programs of every profile on one GPU of each kind, with few registers and all of them, some with given inputs and outputs: nothing is refuted, by runs or by the
+/// register checker.
+#[test]
+fn programs_are_right() {
+    let limits = ["target", "min+6", "24", "12"].map(|text| text.parse::<RegisterLimit>().expect("a limit"));
+    let (mut tested, mut proved, mut refused, mut spilled) = (0, 0, 0, 0);
+    for seed in 0..400u64 {
+        let target = Target::by_name(["a540", "a306", "a660", "a750"][seed as usize % 4]).expect("a known GPU");
+        let profile = Profile::ALL[(seed / 4) as usize % Profile::ALL.len()];
+        let registers = limits[(seed / 7) as usize % limits.len()];
+        let rotation = Rotation::ALL[(seed / 5) as usize % Rotation::ALL.len()];
+        let shader = from_seed(seed, profile, Features::of(&target)).shader;
+        let limit = registers.files(&target).full;
+        let place = format!("{}, {profile}, seed {seed}, limit {registers}, {rotation}", target.name);
+        let mut before: Option<Program> = None;
+        let mut plant = |stage: Stage, program: &mut Program| {
+            if stage == Stage::Select && seed % 3 == 0 {
+                assign_fixed_registers(&mut Seeded::new(seed), program, target.merged_regs, limit);
+            }
+            if matches!(stage, Stage::Spill | Stage::RegisterAllocation) {
+                if let Some(source) = &before {
+                    registers::prove(source, program, &target)
+                        .unwrap_or_else(|failure| panic!("{place}, {stage}: {failure}"));
+                    proved += 1;
+                }
+                let is_spilled = program.iter_instrs().any(|(_, i)| program.instrs[i].opcode == Opcode::ReloadMacro);
+                spilled += u32::from(is_spilled && stage == Stage::Spill);
+            }
+            before = matches!(stage, Stage::SharedRegisters | Stage::Spill).then(|| program.clone());
+        };
+        let mut checker = Checker::new(target, options(rotation, registers));
+        let report = checker.program(&shader, &Env::from_seeds(&[seed]), Some(&mut plant));
+        let refuted = report.refutation().map(|refutation| (refutation.stage, &refutation.difference));
+        assert!(refuted.is_none(), "{place}: {refuted:?}");
+        assert_eq!(report.crash(), None, "{place}");
+        refused += u32::from(report.refusal.is_some());
+        tested += u32::from(report.boundaries.last().is_some_and(|(.., v, _)| matches!(v, Verdict::Tested { .. })));
+    }
+    println!("{tested} tested, {proved} proved, {refused} refused, {spilled} spilled");
+    assert!(tested > 250 && proved > 500 && spilled > 30 && refused < 100, "{tested} {proved} {refused} {spilled}");
+}
+
+/// What became of programs with a planted bug.
+#[derive(Debug, Default)]
+struct Outcome {
+    /// The result is another one than without the bug.
+    changed: u32,
+    /// A run, or a postcondition of the stage, refutes it.
+    refuted: u32,
+    /// The register checker has no proof.
+    unproved: u32,
+    /// The allocator noticed that it had broken an invariant.
+    noticed: u32,
+}
+
+/// Plants a bug in the allocation of generated programs.
+fn planted(fault: Fault) -> Outcome {
+    let target = Target::default();
+    let registers = RegisterLimit::Registers(if fault == Fault::WrongQ { 8 } else { 24 });
+    let mut outcome = Outcome::default();
+    for seed in 0..120u64 {
+        let profile = Profile::ALL[seed as usize % Profile::ALL.len()];
+        let shader = from_seed(seed, profile, Features::of(&target)).shader;
+        let mut before: Option<Program> = None;
+        let (mut is_changed, mut is_unproved, mut is_noticed) = (false, false, false);
+        let mut plant = |stage: Stage, program: &mut Program| {
+            if stage == Stage::Select && fault == Fault::Recoloured {
+                assign_fixed_registers(&mut Seeded::new(seed), program, target.merged_regs, 48);
+            }
+            if stage == Stage::Spill {
+                before = Some(program.clone());
+            }
+            if stage == Stage::RegisterAllocation
+                && let Some(source) = &before
+            {
+                let mut wrong = source.clone();
+                let settings = Settings { rotation: Rotation::Old, fault: Some(fault) };
+                match graph_colouring::run(&mut wrong, &target, registers, settings) {
+                    Ok(()) => {
+                        is_changed = wrong != *program;
+                        is_unproved = is_changed && registers::prove(source, &wrong, &target).is_err();
+                        *program = wrong;
+                    }
+                    Err(Error::Malformed { what }) => is_noticed = what.contains("p and q"),
+                    Err(_) => {}
+                }
+            }
+        };
+        let mut checker = Checker::new(target, options(Rotation::Old, registers));
+        let report = checker.program(&shader, &Env::from_seeds(&[seed, seed + 1]), Some(&mut plant));
+        let stages = report.boundaries.iter().filter(|(_, v, _)| matches!(v, Verdict::Refuted(_))).map(|(s, ..)| *s);
+        let first = stages.min();
+        let broken = report.refusal.as_ref().map(|error| error.stage);
+        if first.is_some() || broken.is_some_and(|stage| stage >= Stage::RegisterAllocation) {
+            assert!(is_changed, "{fault}, seed {seed}: refuted without the bug");
+        }
+        // Registers that cannot be encoded are refused where moves are, at the latest.
+        let at_its_stage = first == Some(Stage::RegisterAllocation)
+            || broken.is_some_and(|stage| matches!(stage, Stage::RegisterAllocation | Stage::LowerCopies));
+        outcome.changed += u32::from(is_changed);
+        outcome.refuted += u32::from(at_its_stage);
+        outcome.unproved += u32::from(is_unproved);
+        outcome.noticed += u32::from(is_noticed);
+    }
+    println!("{fault}: {outcome:?}");
+    outcome
+}
+
+#[test]
+fn planted_bugs_are_refuted_after_register_allocation() {
+    for fault in [Fault::MissingEdge, Fault::SubRegister, Fault::OutOfClass, Fault::DeadTooEarly] {
+        let outcome = planted(fault);
+        assert!(outcome.refuted > 5 && outcome.unproved > 5, "{fault}: {outcome:?}");
+    }
+}
+
+#[test]
+fn given_registers_that_were_recoloured_are_noticed() {
+    let outcome = planted(Fault::Recoloured);
+    assert!(outcome.refuted > 5, "{outcome:?}");
+}
+
+/// With a wrong `q` a node seems to be sure of a register. Selection finds none, which is a broken invariant, not a reason to spill.
+#[test]
+fn wrong_q_is_noticed() {
+    let outcome = planted(Fault::WrongQ);
+    assert!(outcome.noticed > 5, "{outcome:?}");
+}
+
+/// Moves the first reload of a block that follows the store to its slot to before that store.
+fn misplace_reload(program: &mut Program) -> bool {
+    for position in 0..program.layout.len() {
+        let block = program.layout[position];
+        let mut stores: Vec<(u32, usize)> = Vec::new();
+        let list = &program.blocks[block].instrs;
+        for (at, &instr) in list.iter().enumerate() {
+            let data = &program.instrs[instr];
+            match (data.opcode, &data.attrs) {
+                (Opcode::SpillMacro, Attrs::Memory(memory)) => stores.push((memory.offset as u32, at)),
+                (Opcode::ReloadMacro, _) => {
+                    let Some(SrcOperand::Immediate(address)) = data.srcs.get(1).map(|src| src.operand) else {
+                        continue;
+                    };
+                    if let Some(&(_, store)) = stores.iter().find(|&&(slot, _)| slot == address) {
+                        let list = &mut program.blocks[block].instrs;
+                        let reload = list.remove(at);
+                        list.insert(store, reload);
+                        return true;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    false
+}
+
+#[test]
+fn reloads_at_the_wrong_place_are_refuted_after_spill() {
+    let (mut changed, mut refuted, mut unproved) = (0, 0, 0);
+    for seed in 0..60u64 {
+        let target = Target::default();
+        let shader = from_seed(seed, Profile::Pressure, Features::of(&target)).shader;
+        let mut before: Option<Program> = None;
+        let mut is_changed = false;
+        let mut plant = |stage: Stage, program: &mut Program| {
+            if stage == Stage::Spill {
+                is_changed = misplace_reload(program);
+                let source = before.as_ref().expect("a stage before");
+                unproved += u32::from(is_changed && registers::prove(source, program, &target).is_err());
+            }
+            before = Some(program.clone());
+        };
+        let mut checker = Checker::new(target, options(Rotation::Document, RegisterLimit::Registers(10)));
+        let report = checker.program(&shader, &Env::from_seeds(&[seed, 7]), Some(&mut plant));
+        changed += u32::from(is_changed);
+        if let Some(refutation) = report.refutation() {
+            assert!(is_changed && refutation.stage == Stage::Spill.name(), "seed {seed}: {}", refutation.stage);
+            refuted += 1;
+        }
+    }
+    println!("{changed} changed, {refuted} refuted, {unproved} not proved");
+    assert!(changed > 20 && refuted * 2 > changed && unproved == changed, "{changed} {refuted} {unproved}");
+}
+
+/// A program that cannot be coloured is refused where it would be spilled.
+#[test]
+fn limits_of_colouring_are_refused_by_name() {
+    let target = Target::default();
+    let seeds = (0..200u64).filter_map(|seed| {
+        let shader = from_seed(seed, Profile::Pressure, Features::of(&target)).shader;
+        let options = options(Rotation::Document, RegisterLimit::Registers(5));
+        let mut checker = Checker::new(target, options);
+        checker.program(&shader, &Env::from_seeds(&[seed]), None).refusal
+    });
+    let refusal = seeds.into_iter().next().expect("five registers are too few");
+    assert!(refusal.to_string().contains("registers"), "{refusal}");
+    assert_eq!(refusal.stage, Stage::Spill);
+}

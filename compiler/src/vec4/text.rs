@@ -71,7 +71,7 @@ struct LineReader<'a> {
 
 impl LineReader<'_> {
     fn error<T>(&self, expected: &str) -> Result<T, ParseError> {
-        let found = self.cursor.peek_while(|c| !c.is_whitespace() && c != ',');
+        let found = self.cursor.peek_while(|c| !c.is_whitespace() && c != ',' && c != ')');
         let found = match (found, self.cursor.at_end()) {
             (_, true) => "the end of the line".to_owned(),
             ("", _) => format!("`{}`", self.cursor.rest().chars().next().unwrap_or_default()),
@@ -376,9 +376,9 @@ mod tests {
     use super::*;
 
     const TEXT: &str = "shader: MESA_SHADER_VERTEX
+subgroup_size: 1
 inputs: 19
 outputs: 1
-subgroup_size: 1
 
 vec4 {
    0: cmp(8).l.f0.0 vgrf40.x:F, attr18.wwww:F, 0.000000F
@@ -407,20 +407,23 @@ vec4 {
 
     #[test]
     fn errors_name_the_place_and_what_is_expected() {
+        let mut wrong = Vec::new();
         for (from, to, error) in [
-            ("f0.0.any4h", "f0.1", "9:9: found `0.1`, expected `0.0`, the only flag register that is supported"),
-            ("null:D", "null:W", "8:31: found `:W`, expected a type: `F`, `D` or `UD`"),
-            ("attr18.wwww", "attr18.www", "7:44: found `:F`, expected a swizzle of four channels"),
-            ("   2: (+f0.0.any4h) if(8)", "if(8)", "has no predicate, expected one"),
-            ("  10: endif(8)\n", "", "has no end"),
+            ("f0.0.any4h", "f0.1", "9:10: found `0.1`, expected `0.0`, the only flag register that is supported"),
+            ("null:D", "null:W", "8:27: found `W`, expected a type: `F`, `D` or `UD`"),
+            ("attr18.wwww", "attr18.www", "7:43: found `:F`, expected a swizzle of four channels"),
+            (
+                "   2: (+f0.0.any4h) if(8)",
+                "if(8)",
+                "9:1: found `if(8)`, expected a valid instruction (has no predicate, expected one)",
+            ),
+            ("  10: endif(8)\n", "", "12:1: found `5: else(8)`, expected a valid instruction (has no end)"),
         ] {
-            let text = TEXT.replace(from, to);
-            let found = read(&text).expect_err(from).to_string();
-            assert!(
-                found.contains(error.trim_start_matches(char::is_numeric).trim_start_matches(':'))
-                    || found.contains(error),
-                "{found}"
-            );
+            let found = read(&TEXT.replace(from, to)).expect_err(from).to_string();
+            if !found.starts_with(error) {
+                wrong.push(format!("{found}\n{error}"));
+            }
         }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 }

@@ -27,8 +27,8 @@ impl Vec4Bug {
     }
 }
 
-/// All of them.
-pub const ALL: [Vec4Bug; 7] = [
+/// Those in the passes.
+pub const ALL: [Vec4Bug; 5] = [
     Vec4Bug {
         name: "one-flag-bit",
         stage: Stage::Vec4DeadCode,
@@ -48,12 +48,6 @@ pub const ALL: [Vec4Bug; 7] = [
         change: cmod_over_writer,
     },
     Vec4Bug {
-        name: "wrong-replicate",
-        stage: Stage::Vec4Select,
-        description: "a replicated predicate of x reads y",
-        change: wrong_replicate,
-    },
-    Vec4Bug {
         name: "lost-inverse",
         stage: Stage::Vec4DeadCode,
         description: "inverted predicates are not inverted",
@@ -65,15 +59,17 @@ pub const ALL: [Vec4Bug; 7] = [
         description: "a conditional modifier goes to a producer that writes only x",
         change: cmod_other_writemask,
     },
-    Vec4Bug {
-        name: "inverted-if",
-        stage: Stage::Vec4Select,
-        description: "the condition of a branch is inverted",
-        change: inverted_if,
-    },
 ];
 
-/// The bug of a name.
+/// That in selection, which is compared with nir.
+pub const SELECTION: [Vec4Bug; 1] = [Vec4Bug {
+    name: "inverted-if",
+    stage: Stage::Vec4Select,
+    description: "the condition of a branch is inverted",
+    change: inverted_if,
+}];
+
+/// The bug of a name, in the passes.
 pub fn by_name(name: &str) -> Option<&'static Vec4Bug> {
     ALL.iter().find(|bug| bug.name == name)
 }
@@ -113,14 +109,6 @@ fn cmod_over_writer(program: &mut Program) {
         if before.writes_flag() && only_flag(before) && only_flag(after) {
             program.instrs.swap(at - 1, at);
             return;
-        }
-    }
-}
-
-fn wrong_replicate(program: &mut Program) {
-    for instr in &mut program.instrs {
-        if let Some((predicate @ Predicate::ReplicateX, _)) = &mut instr.predicate {
-            *predicate = Predicate::ReplicateY;
         }
     }
 }

@@ -147,12 +147,18 @@ fn a_wrong_header_is_an_error_with_file_and_line() {
     for (text, expected) in [
         (first("// saturation"), ":1: found `// saturation`, expected `// test <pass>` and options"),
         (first("// test"), ":1: found no pass, expected"),
-        (first("// test saturate"), ":1: found the pass `saturate`, expected one of de-morgan, select,"),
+        (
+            first("// test saturate"),
+            ":1: found the pass `saturate`, expected one of split-additions, de-morgan, select,",
+        ),
         (first("// test fold"), ":1: found the pass `fold` in the folder of saturation"),
         (first("// test saturation a660"), ":1: found `a660`, expected an option as key=value"),
         (first("// test saturation gpu=a1"), ":1: found the GPU `a1`"),
         (first("// test saturation cpu=a660"), ":1: found the option `cpu`, expected gpu, disable, max-registers,"),
-        (first("// test saturation disable=x"), ":1: found the feature `x`, expected one of de-morgan,"),
+        (
+            first("// test saturation disable=x"),
+            ":1: found the feature `x`, expected one of split-additions, de-morgan,",
+        ),
         (first("// test saturation max-registers=x"), ":1: found `x`, expected a number, `min`"),
         (first("// test saturation prove=no"), ":1: found `prove=no`, expected prove=unknown"),
         (first("// test saturation gpu=a660 gpu=a540"), ":1: found gpu twice"),

@@ -111,38 +111,59 @@ impl Rule {
         }
     }
 
-    /// Matches an operation with the left side of the rule; returns the values of the variables. `bits` is the width of the result.
+    /// Matches an operation with the left side of the rule, the operands of what commutes in every order; returns the values of the
+    /// variables. `bits` is the width of the result.
     fn matches(&self, function: &Function, op: Op, srcs: &[AluSrc], bits: u8) -> Option<Bindings> {
-        let mut bindings = Bindings::default();
-        let fits = bits == self.result_bits() && self.binds_op(function, &self.from, (op, srcs), bits, &mut bindings);
-        fits.then_some(bindings)
+        let Term::Op(wanted, _) = self.from else { return None };
+        if op != wanted || bits != self.result_bits() {
+            return None;
+        }
+        (0..1 << self.from.commuting()).find_map(|orders| {
+            let mut matcher = Matcher { function, rule: self.bits, orders, bindings: Bindings::default() };
+            matcher.op(&self.from, (op, srcs), bits).then_some(matcher.bindings)
+        })
     }
+}
 
-    /// Matches an operation with a term; the operands of one that commutes in both orders.
-    fn binds_op(
-        &self,
-        function: &Function,
-        term: &Term,
-        (op, srcs): (Op, &[AluSrc]),
-        bits: u8,
-        bindings: &mut Bindings,
-    ) -> bool {
+impl Term {
+    /// The number of operations in it that commute.
+    fn commuting(&self) -> u32 {
+        match *self {
+            Self::Op(op, terms) => u32::from(op.info().commutes()) + terms.iter().map(Self::commuting).sum::<u32>(),
+            Self::Variable(_) | Self::Constant(_) => 0,
+        }
+    }
+}
+
+/// Compares a program with a pattern.
+struct Matcher<'a> {
+    function: &'a Function,
+    /// The width of the rule.
+    rule: u8,
+    /// A bit for each operation of the pattern that commutes, in the order in which they are visited: its first two operands are exchanged.
+    orders: u32,
+    bindings: Bindings,
+}
+
+impl Matcher<'_> {
+    fn op(&mut self, term: &Term, (op, srcs): (Op, &[AluSrc]), bits: u8) -> bool {
         let Term::Op(wanted, terms) = *term else { return false };
         if op != wanted || srcs.len() != terms.len() {
             return false;
         }
-        let before = *bindings;
-        let orders: &[[usize; 2]] = if op.info().commutes() { &[[0, 1], [1, 0]] } else { &[[0, 1]] };
-        orders.iter().any(|order| {
-            *bindings = before;
-            terms.iter().enumerate().all(|(index, term)| {
-                let src = srcs[order.get(index).copied().unwrap_or(index)];
-                self.binds(function, term, src, operand_bits(op, index, bits, self.bits), bindings)
-            })
+        let mut exchange = 0;
+        if op.info().commutes() {
+            exchange = usize::from(self.orders & 1 != 0);
+            self.orders >>= 1;
+        }
+        terms.iter().enumerate().all(|(index, term)| {
+            let src = srcs[if index < 2 { index ^ exchange } else { index }];
+            self.src(term, src, operand_bits(op, index, bits, self.rule))
         })
     }
 
-    fn binds(&self, function: &Function, term: &Term, src: AluSrc, bits: u8, bindings: &mut Bindings) -> bool {
+    fn src(&mut self, term: &Term, src: AluSrc, bits: u8) -> bool {
+        let function = self.function;
         let def = &function.defs[src.def];
         if def.bit_size != bits {
             return false;
@@ -150,7 +171,7 @@ impl Rule {
         match *term {
             Term::Variable(number) => {
                 let one = AluSrc::swizzled(src.def, &src.swizzle[..1]);
-                match &mut bindings[usize::from(number)] {
+                match &mut self.bindings[usize::from(number)] {
                     Some(bound) => *bound == one,
                     free => {
                         *free = Some(one);
@@ -160,9 +181,7 @@ impl Rule {
             }
             Term::Constant(number) => constant(function, src) == Some(number),
             Term::Op(..) => match &function.instrs[def.instr] {
-                InstrData::Alu(alu) => {
-                    def.num_components == 1 && self.binds_op(function, term, (alu.op, &alu.srcs), bits, bindings)
-                }
+                InstrData::Alu(alu) => def.num_components == 1 && self.op(term, (alu.op, &alu.srcs), bits),
                 _ => false,
             },
         }

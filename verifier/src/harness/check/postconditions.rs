@@ -151,15 +151,18 @@ mod tests {
     /// Checks a program whose registers are moved up after a stage.
     fn shifted(profile: Profile, registers: RegisterLimit, behind: Stage, full: u16) -> Option<(Stage, String)> {
         let target = Target::by_name("a660").unwrap();
-        let shader = generator::from_seed(3, profile, Features::of(&target)).shader;
-        let mut checker = Checker::new(target, Options { registers, ..Options::default() });
         let mut plant = |stage: Stage, program: &mut Program| {
             if stage == behind {
                 shift(program, full);
             }
         };
-        let report = checker.program_or_panic(&shader, &Env::from_seeds(&[1]), Some(&mut plant));
-        assert!(report.refutation().is_none());
+        let mut report = |seed| {
+            let shader = generator::from_seed(seed, profile, Features::of(&target)).shader;
+            let mut checker = Checker::new(target, Options { registers, ..Options::default() });
+            checker.program_or_panic(&shader, &Env::from_seeds(&[1]), Some(&mut plant))
+        };
+        // Of a program with inputs, the comparison of headers finds it first.
+        let report = (3..9).map(&mut report).find(|report| report.refutation().is_none()).expect("no inputs");
         report.crash().map(|(stage, message)| (stage, message.to_owned()))
     }
 
@@ -239,8 +242,10 @@ mod tests {
                     match (behind, found) {
                         (None, found) => assert_eq!(found, None),
                         (Some(behind), Some((stage, message))) => {
-                            let is_it =
-                                message.starts_with(what) || behind == Stage::LowerCopies && message.contains("given");
+                            // Half registers may be moved out of the part of the file that they reach.
+                            let is_it = message.starts_with(what)
+                                || behind == Stage::LowerCopies
+                                    && (message.contains("given") || message.contains("half general register"));
                             assert!(stage == behind && is_it, "seed {seed}, {behind}: {stage}, {message}");
                         }
                         (Some(_), None) => panic!("seed {seed}: not found"),

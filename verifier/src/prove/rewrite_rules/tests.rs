@@ -135,7 +135,8 @@ fn what_nir_declares() {
 #[test]
 fn wrong_properties_are_refuted() {
     use ir3_compiler::nir::Property::{Associates, Commutes};
-    for (op, property) in [(Op::Isub, Commutes), (Op::Ishl, Commutes), (Op::Isub, Associates), (Op::Fsub, Commutes)] {
+    for (op, property) in [(Op::Isub, Commutes), (Op::Ishl, Commutes), (Op::Isub, Associates), (Op::UsubSat, Commutes)]
+    {
         let mut statements = properties::of("test", op, &[property]);
         statements.retain(|statement| statement.claim.as_ref().is_ok_and(|claim| claim.width == 32));
         assert_eq!(refuted(statements).len(), 1, "{op} {property:?}");

@@ -52,7 +52,12 @@ impl Compile {
                 let found = named.program.language();
                 return Err(format!("{}: found a program in {found}, expected nir", named.name).into());
             };
-            let text = match self.emit {
+            let emit = match (self.emit, named.target.backend) {
+                // Unless another one was given.
+                (Emit::Stage(Stage::LAST), Backend::Vec4) => Emit::Stage(Stage::Vec4LateDeadCode),
+                (emit, _) => emit,
+            };
+            let text = match emit {
                 Emit::Nir => named.program.text(),
                 Emit::Stage(last) if !last.is_of(named.target.backend) => {
                     return Err(format!("{}: {last} is no stage for {}", named.name, named.target).into());

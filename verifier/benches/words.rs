@@ -43,20 +43,20 @@ impl Figures {
     }
 }
 
-fn shaders(folder: &Path, target: Target) -> Vec<Box<Shader>> {
+fn shaders(folder: &Path, target: Target) -> Vec<Shader> {
     let mut files: Vec<_> =
         std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     files.sort();
     let named = files.iter().flat_map(|file| load(file, Some(target)).expect("a log"));
     let shaders = named.filter_map(|named| match named.program {
-        Snapshot::Nir(shader) => Some(shader),
-        Snapshot::Ir3(_) => None,
+        Snapshot::Nir(shader) => Some(*shader),
+        Snapshot::Vec4(_) | Snapshot::Ir3(_) => None,
     });
     shaders.collect()
 }
 
 /// Compiles each shader once.
-fn compile(shaders: &[Box<Shader>], target: Target) -> Figures {
+fn compile(shaders: &[Shader], target: Target) -> Figures {
     let mut figures = Figures::default();
     for shader in shaders {
         let start = ThreadTime::now();
@@ -70,7 +70,7 @@ fn compile(shaders: &[Box<Shader>], target: Target) -> Figures {
 }
 
 /// Adds the time of each stage.
-fn compile_by_stage(shaders: &[Box<Shader>], target: Target, stages: &mut Vec<(Stage, f64)>) {
+fn compile_by_stage(shaders: &[Shader], target: Target, stages: &mut Vec<(Stage, f64)>) {
     for shader in shaders {
         let mut compilation = Compilation::new(shader, &target, &Options::default());
         let mut start = ThreadTime::now();

@@ -84,7 +84,7 @@ fn check(instr: &Instr) -> Result<(), String> {
         if opcode.is_bitwise() && (src.abs || src.negate) {
             return Err("has a source with a modifier, expected none on bits".to_owned());
         }
-        if src.abs && src.ty == RegType::Ud || src.negate && src.ty == RegType::Ud {
+        if src.ty == RegType::Ud && (src.abs || src.negate) {
             return Err("has a modifier on a source of type UD, expected D or F".to_owned());
         }
     }

@@ -164,7 +164,8 @@ fn decide(producer: &Instr, compare: &Instr, flag_read: bool, after: Mask, rules
             return Decision::Redundant;
         }
         let others = written.without(compare.dst.mask);
-        if !wrote && !flag_read && !(rules.live_channels && !(others & after).is_empty()) {
+        let keeps_others = !rules.live_channels || (others & after).is_empty();
+        if !wrote && !flag_read && keeps_others {
             return Decision::Propagate(cmod);
         }
     }

@@ -117,6 +117,9 @@ fn inputs(program: &Program, b: &mut Builder, zero: Def) -> FxHashMap<(SrcFile, 
 /// The value of each variable. Channel `c` of register `r` is the variable `4 * r + c`; outputs follow, then the flag.
 type State = Vec<Def>;
 
+/// The sources of a channel with the channels that they read, and what was computed of them: the result and the bit of the flag.
+type Computed = (Vec<(Src, u8)>, (Def, Option<Def>));
+
 enum Frame {
     /// An `if`: the state before it, and the end of its first branch.
     If {
@@ -455,7 +458,7 @@ impl Lifter<'_> {
 
     fn compute(&mut self, instr: &Instr) {
         let mut writes: Vec<(usize, Def)> = Vec::new();
-        let mut made: Vec<(Vec<(Src, u8)>, (Def, Option<Def>))> = Vec::new();
+        let mut made: Vec<Computed> = Vec::new();
         let first = self.variable(instr.dst.file);
         for channel in instr.dst.mask.channels() {
             // A predicated `sel` depends on the channel too.

@@ -30,8 +30,7 @@ fn last_is_uniform(list: &[(&[&str], &str)], offsets: &[i32]) -> bool {
     let target = Target::by_name("a660").unwrap();
     let steps = Steps::new(&code, &ArrayBases::default(), &target).unwrap();
     let (uniform, _) = uniform::analyze(&code, &steps, &facts, &target).unwrap();
-    let branch =
-        code.instrs.iter().filter(|(_, instr)| uniform::is_conditional(instr.data.opcode)).next_back().unwrap().0;
+    let branch = code.instrs.iter().rfind(|(_, instr)| uniform::is_conditional(instr.data.opcode)).unwrap().0;
     uniform[branch.index()]
 }
 

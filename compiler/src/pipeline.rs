@@ -184,7 +184,10 @@ stages! {
             /// 64-bit sums are split before selection.
             SplitAdditions = "split-additions",
         ], Functions::Nir {
-            is_needed: |shader, _| nir_passes::split_additions::is_needed(&shader.entry),
+            // vec4 has no halves of sums.
+            is_needed: |shader, target| {
+                target.backend == Backend::Ir3 && nir_passes::split_additions::is_needed(&shader.entry)
+            },
             run: |shader| nir_passes::split_additions::run(&mut shader.entry),
         };
         /// Negations of conditions move inwards, where branches read two predicates. nir to nir.

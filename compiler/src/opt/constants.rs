@@ -6,7 +6,7 @@
 //! that the driver must put there ([`ConstLayout`](crate::ir3::ConstLayout)). Equal immediates share a word.
 //!
 //! A program that reads words relative to an address may read any word, so its immediates are words that the driver fills, as its
-//! system values are: selection declares them ([`declare`]) at the end of the file, below the system values, and a load of nir's
+//! system values are: selection declares them (`declare`) at the end of the file, below the system values, and a load of nir's
 //! that gets there reads what the driver has put there. This pass then uses these words, and no others.
 //!
 //! The pass does nothing if the program writes to the constant file at unknown addresses. Half registers keep their moves: a half

@@ -30,8 +30,8 @@ pub struct StatsCommand {
     /// The paths are Mesa logs: compile their nir and put our figures beside Mesa's own.
     #[arg(long)]
     beside_mesa: bool,
-    /// Print the sums of the COUNT largest programs, too, by the instructions of Mesa's.
-    #[arg(long, value_name = "COUNT", requires = "beside_mesa")]
+    /// Print the sums of the N largest programs, too, by the instructions of Mesa's.
+    #[arg(long, value_name = "N", requires = "beside_mesa")]
     largest: Option<usize>,
     /// A note that has to explain every shader above 1.10 times Mesa's figures: see docs/beside-mesa.md.
     #[arg(long, value_name = "FILE", requires = "beside_mesa")]

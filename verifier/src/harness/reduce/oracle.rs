@@ -160,6 +160,8 @@ pub struct Oracle {
     fuel: u64,
     plant: Option<SharedPlantedBug>,
     failure: Failure,
+    /// The interpreter supports the program.
+    runs: bool,
     checker: Checker,
 }
 
@@ -175,10 +177,19 @@ impl Oracle {
     ) -> Option<Self> {
         let checker = Checker::new(target, options);
         let nothing = Failure::Panic { place: String::new() };
-        let mut oracle =
-            Self { target, options, envs: envs.to_vec(), fuel: DEFAULT_FUEL, plant, failure: nothing, checker };
+        let mut oracle = Self {
+            target,
+            options,
+            envs: envs.to_vec(),
+            fuel: DEFAULT_FUEL,
+            plant,
+            failure: nothing,
+            runs: false,
+            checker,
+        };
         let (failure, env) = oracle.observe(shader)?;
         oracle.failure = failure;
+        oracle.runs = interp::nir::Decoded::new(shader).is_ok();
         // Preferably no environment; then the one of the refutation; then any.
         let mut choices = vec![Vec::new()];
         choices.extend(env.map(|env| vec![env]));
@@ -244,6 +255,10 @@ impl Oracle {
 
     /// A quick test: returns false only if the program does not fail in the same way.
     fn may_be_same(&mut self, shader: &nir::Shader) -> bool {
+        // What the compiler refuses is found without an environment, too: it stays a program that can be run.
+        if self.runs && interp::nir::Decoded::new(shader).is_err() {
+            return false;
+        }
         let Failure::Refuted { stage, difference } = self.failure else { return true };
         let like = |found: &Difference| DifferenceKind::of(found) == difference;
         let plant = self.plant.clone();
@@ -269,6 +284,7 @@ impl Oracle {
             fuel: self.fuel,
             plant: self.plant.clone(),
             failure: self.failure.clone(),
+            runs: self.runs,
             checker: Checker::new(self.target, self.options).with_fuel(self.fuel),
         }
     }

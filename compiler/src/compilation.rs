@@ -5,24 +5,28 @@
 //! [`compile`] and [`run_nir`] run it to its end. [`pipeline`] has the order of the stages and runs each.
 
 use crate::pipeline::{self, Change, CompileError, Options, Stage};
-use crate::target::Target;
-use crate::{ir3, nir};
+use crate::target::{Backend, Target};
+use crate::{ir3, nir, vec4};
 use std::borrow::Cow;
 
-/// A program of either language.
+/// A program of one of the languages.
 #[derive(Clone, Copy, Debug)]
 pub enum ProgramRef<'a> {
     /// Before selection.
     Nir(&'a nir::Shader),
+    /// After it, for a target of vec4.
+    Vec4(&'a vec4::Program),
     /// After it.
     Ir3(&'a ir3::Program),
 }
 
-/// A mutable program of either language. A shader is copied when it is changed.
+/// A mutable program of one of the languages. A shader is copied when it is changed.
 #[derive(Debug)]
 pub enum ProgramMut<'a, 's> {
     /// Before selection.
     Nir(&'a mut Cow<'s, nir::Shader>),
+    /// After it, for a target of vec4.
+    Vec4(&'a mut vec4::Program),
     /// After it.
     Ir3(&'a mut ir3::Program),
 }
@@ -43,6 +47,7 @@ pub struct Step {
 #[derive(Debug)]
 enum Current {
     Nir,
+    Vec4(Box<vec4::Program>),
     Ir3(Box<ir3::Program>),
 }
 
@@ -63,7 +68,8 @@ pub struct Compilation<'s, 'h> {
 impl<'s, 'h> Compilation<'s, 'h> {
     /// The compilation of a shader, before its first stage.
     pub fn new(shader: &'s nir::Shader, target: &Target, options: &Options) -> Self {
-        let stages: Vec<Stage> = Stage::every().filter(|&stage| options.runs(stage)).collect();
+        let stages: Vec<Stage> =
+            Stage::every().filter(|&stage| options.runs(stage) && stage.is_of(target.backend)).collect();
         Self {
             target: *target,
             options: *options,
@@ -86,6 +92,7 @@ impl<'s, 'h> Compilation<'s, 'h> {
     pub fn program(&self) -> ProgramRef<'_> {
         match &self.program {
             Current::Nir => ProgramRef::Nir(&self.shader),
+            Current::Vec4(program) => ProgramRef::Vec4(program),
             Current::Ir3(program) => ProgramRef::Ir3(program),
         }
     }
@@ -121,7 +128,12 @@ impl<'s, 'h> Compilation<'s, 'h> {
 
     fn run(&mut self, stage: Stage) -> Result<Change, CompileError> {
         let mut change = match &mut self.program {
-            Current::Nir if stage < Stage::Select => pipeline::run_nir_stage(stage, &mut self.shader, &self.target),
+            Current::Nir if stage < Stage::Vec4Select => pipeline::run_nir_stage(stage, &mut self.shader, &self.target),
+            Current::Nir if stage == Stage::Vec4Select => {
+                self.program = Current::Vec4(Box::new(pipeline::select_vec4(&self.shader, &self.options)?));
+                Change::Something
+            }
+            Current::Vec4(program) => pipeline::run_vec4_stage(stage, program, &self.options),
             Current::Nir => {
                 self.program = Current::Ir3(Box::new(pipeline::select(&self.shader, &self.target)?));
                 Change::Something
@@ -131,6 +143,7 @@ impl<'s, 'h> Compilation<'s, 'h> {
         if let Some(hook) = &mut self.hook {
             let program = match &mut self.program {
                 Current::Nir => ProgramMut::Nir(&mut self.shader),
+                Current::Vec4(program) => ProgramMut::Vec4(program),
                 Current::Ir3(program) => ProgramMut::Ir3(program),
             };
             if hook(stage, program) == Change::Something {
@@ -165,7 +178,7 @@ impl<'s, 'h> Compilation<'s, 'h> {
         Ok(())
     }
 
-    /// Runs all stages that are left. The ir3 program; `None` if selection is not among the stages.
+    /// Runs all stages that are left. The ir3 program; `None` if selection to ir3 is not among the stages.
     ///
     /// # Errors
     /// If a stage refuses the program.
@@ -174,7 +187,7 @@ impl<'s, 'h> Compilation<'s, 'h> {
             step?;
         }
         Ok(match self.program {
-            Current::Nir => None,
+            Current::Nir | Current::Vec4(_) => None,
             Current::Ir3(program) => Some(*program),
         })
     }
@@ -183,8 +196,25 @@ impl<'s, 'h> Compilation<'s, 'h> {
 /// Runs all stages on nir.
 pub fn run_nir<'s>(shader: &'s nir::Shader, target: &Target, options: &Options) -> Cow<'s, nir::Shader> {
     let mut compilation = Compilation::new(shader, target, options);
-    compilation.run_until(Stage::Select).expect("selection is the first stage that can refuse a program");
+    compilation.run_until(Stage::Vec4Select).expect("selection is the first stage that can refuse a program");
     compilation.shader
+}
+
+/// Compiles a shader to vec4.
+///
+/// # Errors
+/// If selection refuses the program.
+pub fn compile_vec4(shader: &nir::Shader, target: &Target, options: &Options) -> Result<vec4::Program, CompileError> {
+    let target = Target { backend: Backend::Vec4, ..*target };
+    let options = Options { last: options.last.max(Stage::Vec4Select), ..*options };
+    let mut compilation = Compilation::new(shader, &target, &options);
+    while let Some(step) = compilation.step() {
+        step?;
+    }
+    match compilation.program {
+        Current::Vec4(program) => Ok(*program),
+        _ => unreachable!("selection is one of the stages"),
+    }
 }
 
 /// Compiles a shader, and shows each stage's ir3 program to `sink`. All stages on nir run, and selection, whatever the last stage is.
@@ -198,6 +228,10 @@ pub fn compile(
     sink: &mut dyn FnMut(Stage, &ir3::Program),
 ) -> Result<ir3::Program, CompileError> {
     let options = Options { last: options.last.max(Stage::Select), ..*options };
+    if target.backend != Backend::Ir3 {
+        // Refused, since the target has no ir3.
+        return pipeline::select(shader, target);
+    }
     let mut compilation = Compilation::new(shader, target, &options);
     while let Some(step) = compilation.step() {
         let stage = step?.stage;
@@ -248,7 +282,8 @@ impl main {
         }
         assert!(compilation.step().is_none());
         let stages: Vec<Stage> = steps.iter().map(|step| step.stage).collect();
-        assert_eq!(stages, Stage::every().filter(|&stage| options.runs(stage)).collect::<Vec<_>>());
+        let is_stage = |stage: &Stage| options.runs(*stage) && stage.is_of(Backend::Ir3);
+        assert_eq!(stages, Stage::every().filter(is_stage).collect::<Vec<_>>());
         // No stage clamps: the change is that of the hook.
         let change = |at| steps.iter().find(|step| step.stage == at).map(|step| step.change);
         assert_eq!(change(Stage::Saturation), Some(Change::Something));

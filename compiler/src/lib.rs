@@ -25,4 +25,7 @@ pub mod schedule;
 pub mod select;
 pub mod stats;
 pub mod target;
+pub mod vec4;
+pub mod vec4_passes;
+pub mod vec4_select;
 pub mod words;

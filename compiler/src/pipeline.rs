@@ -11,8 +11,12 @@ mod probe;
 pub use crate::regalloc::graph_colouring::Rotation;
 pub use crate::regalloc::{Allocator, RegisterLimit};
 use crate::select::SelectError;
-use crate::target::Target;
-use crate::{encode, ir3, legalize, lower_samgq, lower_subgroups, nir, nir_passes, opt, regalloc, repeat, schedule};
+use crate::target::{Backend, Target};
+use crate::vec4_passes::{cmod_propagation, dead_code, live_variables};
+use crate::{
+    encode, ir3, legalize, lower_samgq, lower_subgroups, nir, nir_passes, opt, regalloc, repeat, schedule, vec4,
+    vec4_select,
+};
 pub use features::Features;
 pub use own_pass::OwnPass;
 use std::borrow::Cow;
@@ -43,6 +47,10 @@ type StageResult<T> = Result<T, Refusal>;
 enum Functions {
     /// nir to nir.
     Nir { is_needed: fn(&nir::Shader, &Target) -> bool, run: fn(&mut nir::Shader) },
+    /// nir to vec4.
+    Vec4Selection,
+    /// vec4 to vec4.
+    Vec4 { is_needed: fn(Features) -> bool, run: fn(&mut vec4::Program, Features) -> bool },
     /// nir to ir3.
     Selection,
     /// ir3 to ir3.
@@ -95,6 +103,11 @@ macro_rules! stages {
             $nir:ident = $nir_name:literal, $nir_need:ident,
             [$($(#[$nir_part_doc:meta])* $nir_part:ident = $nir_part_name:literal,)*], $nir_functions:expr;
         )* }
+        vec4 { $(
+            $(#[$vec4_doc:meta])*
+            $vec4:ident = $vec4_name:literal, $vec4_need:ident,
+            [$($(#[$vec4_part_doc:meta])* $vec4_part:ident = $vec4_part_name:literal,)*], $vec4_functions:expr;
+        )* }
         ir3 { $(
             $(#[$doc:meta])*
             $stage:ident = $name:literal, $need:ident, $kind:ident,
@@ -110,6 +123,7 @@ macro_rules! stages {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Stage {
             $($(#[$nir_doc])* $nir,)*
+            $($(#[$vec4_doc])* $vec4,)*
             $($(#[$doc])* $stage,)*
             $($(#[$test_doc])* #[cfg(test)] $test,)*
         }
@@ -117,6 +131,9 @@ macro_rules! stages {
         impl Stage {
             /// The stages on nir, in order.
             pub const NIR: [Self; [$(Self::$nir),*].len()] = [$(Self::$nir),*];
+
+            /// The stages whose result is a vec4 program, in order.
+            pub const VEC4: [Self; [$(Self::$vec4),*].len()] = [$(Self::$vec4),*];
 
             /// The stages whose result is an ir3 program, in order.
             const IR3: [Self; [$(Self::$stage,)* $(#[cfg(test)] Self::$test,)*].len()] =
@@ -128,12 +145,19 @@ macro_rules! stages {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Feature {
             $($($(#[$nir_part_doc])* $nir_part,)*)*
+            $($($(#[$vec4_part_doc])* $vec4_part,)*)*
             $($($(#[$part_doc])* $part,)*)*
             $($($(#[$test_part_doc])* #[cfg(test)] $test_part,)*)*
         }
 
-        static ROWS: [StageRow; Stage::NIR.len() + Stage::IR3.len()] = [
+        static ROWS: [StageRow; Stage::NIR.len() + Stage::VEC4.len() + Stage::IR3.len()] = [
             $(StageRow { name: $nir_name, need: Need::$nir_need, kind: StageKind::Computes, functions: $nir_functions },)*
+            $(StageRow {
+                name: $vec4_name,
+                need: Need::$vec4_need,
+                kind: StageKind::Computes,
+                functions: $vec4_functions,
+            },)*
             $(StageRow { name: $name, need: Need::$need, kind: StageKind::$kind, functions: $functions },)*
             $(
                 #[cfg(test)]
@@ -143,6 +167,7 @@ macro_rules! stages {
 
         static FEATURES: &[(Feature, FeatureRow)] = &[
             $($((Feature::$nir_part, FeatureRow { name: $nir_part_name, stage: Stage::$nir }),)*)*
+            $($((Feature::$vec4_part, FeatureRow { name: $vec4_part_name, stage: Stage::$vec4 }),)*)*
             $($((Feature::$part, FeatureRow { name: $part_name, stage: Stage::$stage }),)*)*
             $($(
                 #[cfg(test)]
@@ -159,7 +184,10 @@ stages! {
             /// 64-bit sums are split before selection.
             SplitAdditions = "split-additions",
         ], Functions::Nir {
-            is_needed: |shader, _| nir_passes::split_additions::is_needed(&shader.entry),
+            // vec4 has no halves of sums.
+            is_needed: |shader, target| {
+                target.backend == Backend::Ir3 && nir_passes::split_additions::is_needed(&shader.entry)
+            },
             run: |shader| nir_passes::split_additions::run(&mut shader.entry),
         };
         /// Negations of conditions move inwards, where branches read two predicates. nir to nir.
@@ -169,6 +197,58 @@ stages! {
         ], Functions::Nir {
             is_needed: |shader, target| target.has_branch_and_or && nir_passes::de_morgan::is_needed(&shader.entry),
             run: |shader| nir_passes::de_morgan::run(&mut shader.entry),
+        };
+    }
+    vec4 {
+        /// nir to vec4, for the targets that have it.
+        Vec4Select = "vec4-select", Always, [
+            /// A selection of one channel has a replicated predicate.
+            ReplicateSel = "replicate-sel",
+            /// A branch has a replicated predicate.
+            ReplicateIf = "replicate-if",
+        ], Functions::Vec4Selection;
+        /// Dead code is removed from vec4 programs, and dead channels from writemasks.
+        Vec4DeadCode = "vec4-dead-code", Always, [
+            /// Dead code is removed from vec4 programs.
+            Vec4DeadCode = "vec4-dead-code",
+            /// The channels of the flag are tracked one by one.
+            FlagChannels = "flag-channels",
+            /// A predicated instruction does not kill the flag.
+            FlagPredicates = "flag-predicates",
+            /// An instruction on one vertex does not kill the flag.
+            FlagExecSizes = "flag-exec-sizes",
+            /// An instruction kills the channels of the flag in its writemask only.
+            FlagWritemasks = "flag-writemasks",
+            /// An instruction that writes a register and the flag keeps the live channels of both.
+            FlagBothMasks = "flag-both-masks",
+        ], Functions::Vec4 {
+            is_needed: |features| features.contains(Feature::Vec4DeadCode),
+            run: |program, features| dead_code::run(program, dead_code_rules(features)),
+        };
+        /// Comparisons with zero become conditional modifiers of what they compare.
+        CmodPropagation = "cmod-propagation", Always, [
+            /// Conditional modifiers are propagated.
+            CmodPropagation = "cmod-propagation",
+            /// The producer writes all channels that the comparison writes.
+            CmodWritemasks = "cmod-writemasks",
+            /// The comparison reads the channels that the producer writes to the same bits of the flag.
+            CmodSwizzles = "cmod-swizzles",
+            /// Other channels of the flag that the producer would write are dead.
+            CmodLiveChannels = "cmod-live-channels",
+            /// The flag of a comparison is no comparison of its result with zero.
+            CmodResults = "cmod-results",
+            /// A flag with another condition does not make a test for not zero redundant.
+            CmodConditions = "cmod-conditions",
+            /// Clamped results are compared after they are clamped.
+            CmodSaturated = "cmod-saturated",
+        ], Functions::Vec4 {
+            is_needed: |features| features.contains(Feature::CmodPropagation),
+            run: |program, features| cmod_propagation::run(program, cmod_rules(features)),
+        };
+        /// Dead code again, after conditional modifiers have been propagated.
+        Vec4LateDeadCode = "vec4-late-dead-code", Always, [], Functions::Vec4 {
+            is_needed: |features| features.contains(Feature::Vec4DeadCode),
+            run: |program, features| dead_code::run(program, dead_code_rules(features)),
         };
     }
     ir3 {
@@ -430,6 +510,31 @@ stages! {
     }
 }
 
+/// The form of dead-code elimination on vec4.
+fn dead_code_rules(features: Features) -> dead_code::Rules {
+    dead_code::Rules {
+        flag: live_variables::FlagRules {
+            channels: features.contains(Feature::FlagChannels),
+            predicated: features.contains(Feature::FlagPredicates),
+            exec_size: features.contains(Feature::FlagExecSizes),
+            writemask: features.contains(Feature::FlagWritemasks),
+        },
+        both_masks: features.contains(Feature::FlagBothMasks),
+    }
+}
+
+/// The form of the propagation of conditional modifiers.
+fn cmod_rules(features: Features) -> cmod_propagation::Rules {
+    cmod_propagation::Rules {
+        writemasks: features.contains(Feature::CmodWritemasks),
+        swizzles: features.contains(Feature::CmodSwizzles),
+        live_channels: features.contains(Feature::CmodLiveChannels),
+        cmp_results: features.contains(Feature::CmodResults),
+        same_condition: features.contains(Feature::CmodConditions),
+        saturated: features.contains(Feature::CmodSaturated),
+    }
+}
+
 impl Stage {
     /// Every stage of the backend whose result is an ir3 program, in order: all but [`Stage::OwnPass`].
     pub const ALL: [Self; Self::IR3.len() - 1] = {
@@ -450,7 +555,16 @@ impl Stage {
 
     /// Every stage, in order, with [`Stage::OwnPass`].
     pub fn every() -> impl Iterator<Item = Self> {
-        Self::NIR.into_iter().chain(Self::IR3)
+        Self::NIR.into_iter().chain(Self::VEC4).chain(Self::IR3)
+    }
+
+    /// Returns true if it is a stage of a backend, or on nir.
+    pub fn is_of(self, backend: Backend) -> bool {
+        match backend {
+            _ if self < Self::Vec4Select => true,
+            Backend::Ir3 => self >= Self::Select,
+            Backend::Vec4 => self < Self::Select,
+        }
     }
 
     fn row(self) -> &'static StageRow {
@@ -502,6 +616,24 @@ impl Feature {
     /// The feature of a name as [`Feature::name`] gives it.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::every().find(|feature| feature.name() == name)
+    }
+
+    /// Returns true if the feature corrects an unsound form of a pass, which stays selectable to see it fail. A failing program is not reduced by
+    /// leaving it out: that would be another failure.
+    pub fn is_correction(self) -> bool {
+        matches!(
+            self,
+            Self::FlagPredicates
+                | Self::FlagExecSizes
+                | Self::FlagWritemasks
+                | Self::FlagBothMasks
+                | Self::CmodWritemasks
+                | Self::CmodSwizzles
+                | Self::CmodLiveChannels
+                | Self::CmodResults
+                | Self::CmodConditions
+                | Self::CmodSaturated
+        )
     }
 
     /// The stage of the feature. An [optional](Stage::is_optional) stage with all features disabled does not run.
@@ -650,11 +782,37 @@ pub fn run_nir_stage(stage: Stage, shader: &mut Cow<'_, nir::Shader>, target: &T
     }
 }
 
+/// Runs the stage from nir to vec4.
+///
+/// # Errors
+/// If the shader has something that vec4 does not support.
+pub fn select_vec4(shader: &nir::Shader, options: &Options) -> Result<vec4::Program, CompileError> {
+    let uses = |feature| options.features.contains(feature);
+    let rules =
+        vec4_select::Rules { replicate_sel: uses(Feature::ReplicateSel), replicate_if: uses(Feature::ReplicateIf) };
+    vec4_select::run(shader, rules).map_err(|error| CompileError::new(Stage::Vec4Select, error.into()))
+}
+
+/// Runs one stage on a vec4 program. Other stages do nothing here.
+pub fn run_vec4_stage(stage: Stage, program: &mut vec4::Program, options: &Options) -> Change {
+    match stage.row().functions {
+        Functions::Vec4 { is_needed, run } if is_needed(options.features) && run(program, options.features) => {
+            Change::Something
+        }
+        _ => Change::Nothing,
+    }
+}
+
 /// Runs the stage from nir to ir3.
 ///
 /// # Errors
 /// If the shader has something that the backend does not support.
 pub fn select(shader: &nir::Shader, target: &Target) -> Result<ir3::Program, CompileError> {
+    if target.backend != Backend::Ir3 {
+        let (operation, reason) = ("shader".to_owned(), format!("{target} has no ir3"));
+        let error = SelectError { operation, reason, line: None, instr: None };
+        return Err(CompileError::new(Stage::Select, error.into()));
+    }
     let mut program =
         crate::select::run(shader, target).map_err(|error| CompileError::new(Stage::Select, error.into()))?;
     opt::constants::declare(&mut program, target, array_words(&shader.info));

@@ -50,7 +50,7 @@ fn shaders(folder: &Path, target: Target) -> Vec<Shader> {
     let named = files.iter().flat_map(|file| load(file, Some(target)).expect("a log"));
     let shaders = named.filter_map(|named| match named.program {
         Snapshot::Nir(shader) => Some(*shader),
-        Snapshot::Ir3(_) => None,
+        Snapshot::Vec4(_) | Snapshot::Ir3(_) => None,
     });
     shaders.collect()
 }

@@ -149,7 +149,7 @@ fn a_wrong_header_is_an_error_with_file_and_line() {
         (first("// test"), ":1: found no pass, expected"),
         (
             first("// test saturate"),
-            ":1: found the pass `saturate`, expected one of split-additions, de-morgan, select,",
+            ":1: found the pass `saturate`, expected one of split-additions, de-morgan, vec4-select,",
         ),
         (first("// test fold"), ":1: found the pass `fold` in the folder of saturation"),
         (first("// test saturation a660"), ":1: found `a660`, expected an option as key=value"),

@@ -113,6 +113,7 @@ fn every_line_is_as_the_schema_says() {
         "hazards early.ir3",
         "hazards x.nir",
         "self-test hazard-mutants early.ir3 --mutants 1",
+        "self-test vec4 --programs 200 --plant one-flag-bit --engine interpreter",
         "completions fish",
         "man",
         "self-test kill-matrix --mutants 2 --engine registers",

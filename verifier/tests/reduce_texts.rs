@@ -2,7 +2,6 @@
 
 use crate::common::folder::Folder;
 use ir3_verifier::harness::report;
-use ir3_verifier::semantics::Snapshot;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -39,10 +38,7 @@ fn corpus(path: &str) -> String {
 
 /// The number of instructions of a program.
 fn size(path: &Path) -> usize {
-    match report::load(path, None).expect("a program that was written").remove(0).program {
-        Snapshot::Nir(shader) => shader.instruction_count(),
-        Snapshot::Ir3(program) => program.instruction_count(),
-    }
+    report::load(path, None).expect("a program that was written").remove(0).program.instruction_count()
 }
 
 #[test]

@@ -54,6 +54,7 @@ mod targets;
 mod tight_registers;
 mod triage;
 mod truth_tables;
+mod vec4;
 mod walkthrough;
 
 /// A file that is not listed here would never run.

@@ -6,7 +6,7 @@ use std::ops::Sub;
 
 /// Features that are in use.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Features(u32);
+pub struct Features(u64);
 
 impl Features {
     /// No feature.

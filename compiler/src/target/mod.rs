@@ -48,6 +48,15 @@ impl fmt::Display for Generation {
     }
 }
 
+/// The backend that compiles for a GPU: its machine language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Backend {
+    /// [`ir3`](crate::ir3), for Adreno.
+    Ir3,
+    /// [`vec4`](crate::vec4), for Intel's Gen7. The parameters of ir3 do not matter.
+    Vec4,
+}
+
 /// Sizes of the constant file, in vec4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConstLimits {
@@ -88,6 +97,8 @@ pub struct Quirks {
 pub struct Target {
     /// The GPU's name, as `a660`.
     pub name: &'static str,
+    /// The backend that compiles for it.
+    pub backend: Backend,
     /// The generation.
     pub generation: Generation,
 
@@ -216,6 +227,7 @@ impl Target {
         let wanted = name.trim().to_ascii_lowercase();
         let bare = wanted.strip_prefix("fd").or_else(|| wanted.strip_prefix('a')).unwrap_or(&wanted);
         ALL.iter()
+            .chain([&GEN7])
             .find(|target| target.name == wanted || target.name.strip_prefix('a').is_some_and(|n| n == bare))
             .copied()
             .ok_or_else(|| UnknownTarget { found: name.to_owned() })
@@ -251,11 +263,12 @@ pub struct UnknownTarget {
 }
 
 fn names() -> String {
-    ALL.iter().map(|target| target.name).collect::<Vec<_>>().join(", ")
+    ALL.iter().chain([&GEN7]).map(|target| target.name).collect::<Vec<_>>().join(", ")
 }
 
 const A3XX: Target = Target {
     name: "",
+    backend: Backend::Ir3,
     generation: Generation::A3xx,
     merged_regs: false,
     reg_size_vec4: 96,
@@ -369,6 +382,9 @@ const A702: Target = Target { double_threadsize: true, threadsize_base: 16, stor
 const X1_85: Target = Target { const_limits: ConstLimits { compute: 256, ..A7XX.const_limits }, ..A7XX };
 
 const DEFAULT: Target = gpu("a660", A6XX_GEN4);
+
+/// Intel's Gen7 (Ivy Bridge, Haswell), whose vertex shaders are compiled to [`vec4`](crate::vec4). It is not among [`ALL`], the GPUs of ir3.
+pub const GEN7: Target = Target { name: "gen7", backend: Backend::Vec4, ..A3XX };
 
 const fn gpu(name: &'static str, template: Target) -> Target {
     Target { name, ..template }

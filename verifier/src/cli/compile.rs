@@ -5,6 +5,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use ir3_compiler::compilation;
 use ir3_compiler::pipeline::{Options, Stage};
+use ir3_compiler::target::Backend;
 use ir3_verifier::harness::report;
 use ir3_verifier::programs::planted_bugs;
 use ir3_verifier::semantics::Snapshot;
@@ -35,7 +36,8 @@ enum Emit {
 
 /// What was read and the stages, by their names.
 fn emit() -> impl TypedValueParser<Value = Emit> {
-    let names = ["nir"].into_iter().chain(Stage::NIR.iter().chain(&Stage::ALL).map(|stage| stage.name()));
+    let names =
+        ["nir"].into_iter().chain(Stage::NIR.iter().chain(&Stage::VEC4).chain(&Stage::ALL).map(|stage| stage.name()));
     PossibleValuesParser::new(names).try_map(|name| match name.as_str() {
         "nir" => Ok(Emit::Nir),
         name => Stage::from_name(name).map(Emit::Stage).ok_or("found no such stage"),
@@ -47,11 +49,26 @@ impl Compile {
     pub fn run(&self) -> Result<Exit, Failure> {
         for named in report::load(&self.path, self.gpu.given())? {
             let Snapshot::Nir(shader) = &named.program else {
-                return Err(format!("{}: found an ir3 program, expected nir", named.name).into());
+                let found = named.program.language();
+                return Err(format!("{}: found a program in {found}, expected nir", named.name).into());
             };
-            let text = match self.emit {
+            let emit = match (self.emit, named.target.backend) {
+                // Unless another one was given.
+                (Emit::Stage(Stage::LAST), Backend::Vec4) => Emit::Stage(Stage::Vec4LateDeadCode),
+                (emit, _) => emit,
+            };
+            let text = match emit {
                 Emit::Nir => named.program.text(),
-                Emit::Stage(last) if last < Stage::Select => {
+                Emit::Stage(last) if !last.is_of(named.target.backend) => {
+                    return Err(format!("{}: {last} is no stage for {}", named.name, named.target).into());
+                }
+                Emit::Stage(last) if last >= Stage::Vec4Select && named.target.backend == Backend::Vec4 => {
+                    let options = Options { last, ..self.compiler.options() };
+                    let program = compilation::compile_vec4(shader, &named.target, &options)
+                        .map_err(|error| format!("{}: {error}", named.name))?;
+                    Snapshot::Vec4(Box::new(program)).text()
+                }
+                Emit::Stage(last) if last < Stage::Vec4Select => {
                     let options = Options { last, ..self.compiler.options() };
                     let rewritten = compilation::run_nir(shader, &named.target, &options).into_owned();
                     Snapshot::Nir(Box::new(rewritten)).text()

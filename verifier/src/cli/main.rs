@@ -31,6 +31,7 @@ mod stats;
 mod triage;
 mod unknown_programs;
 mod values;
+mod vec4;
 mod verify;
 mod words;
 
@@ -119,6 +120,8 @@ enum SelfTest {
     MissedBugs(missed_bugs::MissedBugs),
     /// Changes waits of final programs, and prints which changes the hazard checker and the machine refute.
     HazardMutants(hazard_mutants::HazardMutants),
+    /// Check the passes of vec4 on generated vec4 programs
+    Vec4(vec4::Vec4),
     /// Runs the final programs of Mesa's logs on the machine, from their words, and compares them with their nir.
     Machine(machine::MachineTest),
     /// Prints how many equivalent programs, made by sound rewrites, the engines prove.
@@ -303,6 +306,7 @@ impl Cli {
             Command::SelfTest(SelfTest::MissedBugs(command)) => command.run(),
             Command::SelfTest(SelfTest::KillMatrix(command)) => command.run(self.format),
             Command::SelfTest(SelfTest::HazardMutants(command)) => command.run(self.format),
+            Command::SelfTest(SelfTest::Vec4(command)) => command.run(self.format),
             Command::SelfTest(SelfTest::Machine(command)) => command.run(self.format),
             Command::SelfTest(SelfTest::Pairs(command)) => command.run(self.format),
             Command::SelfTest(SelfTest::Agreement(command)) => command.run(self.format),

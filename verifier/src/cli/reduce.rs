@@ -235,8 +235,8 @@ fn program(path: &Path, gpu: Option<Target>) -> Result<(Shader, Target), Failure
     let mut programs = report::load(path, gpu)?;
     match (programs.pop().map(|named| (named.program, named.target)), programs.len()) {
         (Some((Snapshot::Nir(shader), target)), 0) => Ok((*shader, target)),
-        (Some((Snapshot::Ir3(_), _)), _) => {
-            Err(format!("{}: found an ir3 program, expected nir", path.display()).into())
+        (Some((other, _)), _) if other.as_nir().is_none() => {
+            Err(format!("{}: found a program in {}, expected nir", path.display(), other.language()).into())
         }
         (_, more) => Err(format!("{}: found {} programs, expected one", path.display(), more + 1).into()),
     }

@@ -15,7 +15,6 @@ use ir3_verifier::harness::reduce::pair::{self, PairOracle};
 use ir3_verifier::harness::reduce::{self, Reduced, Side, Subject, Watch};
 use ir3_verifier::harness::report::{self, Named};
 use ir3_verifier::programs::seeds::env_seeds;
-use ir3_verifier::semantics::Snapshot;
 use ir3_verifier::semantics::environment::env::Env;
 use std::ffi::OsString;
 use std::fs;
@@ -34,10 +33,7 @@ fn one(path: &Path, gpu: Option<Target>) -> Result<Named, Failure> {
 }
 
 fn instructions(side: &Side) -> usize {
-    match side.snapshot() {
-        Snapshot::Nir(shader) => shader.instruction_count(),
-        Snapshot::Ir3(program) => program.instruction_count(),
-    }
+    side.snapshot().instruction_count()
 }
 
 /// PATH with `.reduced` at its end, and the end of the names of such files.

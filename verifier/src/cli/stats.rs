@@ -4,10 +4,11 @@ use crate::{Compiler, Exit, Failure, Format, Gpu, output};
 use clap::Args;
 use ir3_compiler::compilation;
 use ir3_compiler::ir3::{Block, Program, ShaderStage, workload};
-use ir3_compiler::pipeline::Stage;
+use ir3_compiler::pipeline::{Options, Stage, run_vec4_stage};
 use ir3_compiler::stats::Stats;
-use ir3_compiler::target::Target;
+use ir3_compiler::target::{Backend, Target};
 use ir3_verifier::harness::report;
+use ir3_verifier::harness::report::Named;
 use ir3_verifier::harness::report::beside_mesa::note::NoteCheck;
 use ir3_verifier::harness::report::beside_mesa::{CostTable, Figures, final_program};
 use ir3_verifier::harness::report::shader_db;
@@ -146,11 +147,16 @@ impl StatsCommand {
                 any = true;
                 let target = &named.target;
                 let options = self.compiler.options();
+                if target.backend == Backend::Vec4 {
+                    exit = exit.max(self.vec4(&named, &options, format));
+                    continue;
+                }
                 let is_final = matches!(named.program, Snapshot::Nir(_)) && options.last == Stage::LAST;
                 let compiled = match &named.program {
                     Snapshot::Nir(shader) if is_final => final_program(shader, target, &options),
                     Snapshot::Nir(shader) => compilation::compile(shader, target, &options, &mut |_, _| {}),
                     Snapshot::Ir3(program) => Ok((**program).clone()),
+                    Snapshot::Vec4(_) => unreachable!("its target has no ir3"),
                 };
                 let count = if is_final { Stats::of_final } else { Stats::of };
                 exit = exit.max(Exit::Unmet.when(compiled.is_err()));
@@ -170,6 +176,46 @@ impl StatsCommand {
             }
         }
         Ok(exit.max(Exit::Nothing.when(!any)))
+    }
+}
+
+impl StatsCommand {
+    /// The cost of a program in vec4, as i965 prints it for shader-db.
+    fn vec4(&self, named: &Named, options: &Options, format: Format) -> Exit {
+        let compiled = match &named.program {
+            Snapshot::Nir(shader) => compilation::compile_vec4(shader, &named.target, options),
+            Snapshot::Vec4(program) => {
+                let mut program = (**program).clone();
+                for stage in Stage::VEC4.into_iter().filter(|&stage| options.runs(stage)) {
+                    run_vec4_stage(stage, &mut program, options);
+                }
+                Ok(program)
+            }
+            Snapshot::Ir3(_) => {
+                output::line(&format!("{}: refused: ir3 for {}", named.name, named.target));
+                return Exit::Unmet;
+            }
+        };
+        match compiled {
+            Ok(program) => {
+                let (inst, loops) = (program.instrs.len(), program.loops());
+                output::json(
+                    "cost",
+                    &serde_json::json!({ "program": named.name, "instructions": inst, "loops": loops }),
+                );
+                if format == Format::Human {
+                    output::line(&format!("{} - VERT vec4 shader: {inst} inst, {loops} loops", named.name));
+                }
+                Exit::Passed
+            }
+            Err(error) => {
+                output::json("refused", &Refused { program: &named.name, refused: error.to_string() });
+                if format == Format::Human {
+                    output::line(&format!("{}: refused: {error}", named.name));
+                }
+                Exit::Unmet
+            }
+        }
     }
 }
 

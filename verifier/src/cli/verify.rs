@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
+use ir3_compiler::vec4;
 use ir3_verifier::harness::check::{
     BoundaryVerdict, Check, Checker, DEFAULT_FUEL, EngineKind, Engines, Summary, Verdict, Verification, plant_of,
 };
@@ -25,6 +26,7 @@ use ir3_verifier::programs::planted_bugs::PlantedBug;
 use ir3_verifier::programs::seeds::ProgramEnvs;
 use ir3_verifier::semantics::Snapshot;
 use ir3_verifier::semantics::environment::env::Env;
+use ir3_verifier::semantics::vec4::lift;
 use ir3_verifier::support::threads;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -97,7 +99,10 @@ pub const PROOF_TIME: Duration = Duration::from_millis(300);
 /// A program to be checked.
 struct Job {
     name: String,
+    /// The program; of a vec4 program, the nir that it means.
     shader: Shader,
+    /// The vec4 program, whose passes are checked.
+    vec4: Option<Box<vec4::Program>>,
     target: Target,
     options: Options,
     plant: Option<&'static PlantedBug>,
@@ -147,6 +152,7 @@ impl Verify {
                 return Ok(Job {
                     name: path.display().to_string(),
                     shader: program,
+                    vec4: None,
                     target,
                     options,
                     plant: self.planted.plant.or(plant),
@@ -157,12 +163,16 @@ impl Verify {
             Input::Text(text) => text,
         };
         let Named { name, program, target } = text.read()?;
-        let Snapshot::Nir(shader) = program else {
-            let why = "found an ir3 program, expected nir (two ir3 programs are compared with `check`)";
-            return Err(format!("{name}: {why}").into());
+        let (shader, vec4) = match program {
+            Snapshot::Nir(shader) => (shader, None),
+            Snapshot::Vec4(program) => (Box::new(lift(&program)?), Some(program)),
+            Snapshot::Ir3(_) => {
+                let why = "found an ir3 program, expected nir (two ir3 programs are compared with `check`)";
+                return Err(format!("{name}: {why}").into());
+            }
         };
         let (options, plant, envs) = (self.compiler.options(), self.planted.plant, given.map(<[Env]>::to_vec));
-        Ok(Job { name, shader: *shader, target, options, plant, envs, recorded: None })
+        Ok(Job { name, shader: *shader, vec4, target, options, plant, envs, recorded: None })
     }
 
     /// The programs of a file, as they are read.
@@ -201,7 +211,10 @@ impl Verify {
         let envs = self.fuel.of(job.envs.clone().unwrap_or_else(|| chosen.first(self.runs)));
         let plant = plant_of(&mut change);
         let more: Option<&dyn Fn(usize) -> Env> = if job.envs.is_some() { None } else { Some(&more) };
-        let verification = engines.verify(&mut checker, &job.shader, plant, envs, more);
+        let verification = match &job.vec4 {
+            Some(program) => engines.verify_vec4(program, &job.options, None, envs),
+            None => engines.verify(&mut checker, &job.shader, plant, envs, more),
+        };
         let sites = verification.sensitivity.map(|sensitivity| sensitivity.sites()).unwrap_or_default();
         let mut summary = Summary {
             programs: 1,
@@ -398,7 +411,8 @@ impl<'a> Printer<'a> {
             }
             return Ok(());
         }
-        if let Some(env) = verification.failing_env() {
+        // A refuted vec4 program is its own file: there is no nir that it was made from.
+        if let Some(env) = verification.failing_env().filter(|_| job.vec4.is_none()) {
             let envs = env.map_or_else(|| verification.envs.clone(), |env| vec![env.clone()]);
             let Some(folder) = job.write(&self.verify.failures, &envs)? else {
                 output::problem(&format!(

@@ -3,7 +3,8 @@
 //! [`mesa`] reads input files and Mesa's logs; [`generator`] makes programs from bytes and seeds. The others make pairs
 //! of programs: [`mutations`] random single changes, [`equivalent_pairs`] pairs that are equivalent by construction,
 //! [`divergence`] and [`adversarial`] pairs against the soundness of proofs, [`planted_bugs`] compilers with a bug.
-//! [`foreign`] is the way in for the programs of other compilers. [`seeds`] derives the seeds of a campaign.
+//! [`foreign`] is the way in for the programs of other compilers. [`vec4_code`] generates programs of the vec4 backend's
+//! language. [`seeds`] derives the seeds of a campaign.
 
 pub mod adversarial;
 pub mod divergence;
@@ -15,5 +16,6 @@ pub mod mutations;
 mod pair;
 pub mod planted_bugs;
 pub mod seeds;
+pub mod vec4_code;
 
 pub use pair::{Case, Pair, Question};

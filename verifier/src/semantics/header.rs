@@ -18,6 +18,7 @@ use ir3_compiler::ir3::access::MemoryAccess;
 use ir3_compiler::ir3::reconvergence;
 use ir3_compiler::ir3::{self, Attrs, Category, InputKind, Opcode, PhysReg, Place, ShaderStage, SystemValue};
 use ir3_compiler::nir::{self, IntrinsicOp};
+use ir3_compiler::vec4;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -142,6 +143,11 @@ impl Header {
     pub fn of(side: ProgramRef<'_>) -> Self {
         match side {
             ProgramRef::Nir(shader) => Self::of_nir(shader),
+            ProgramRef::Vec4(program) => {
+                let mut shader = nir::Shader::new(program.stage);
+                shader.info = program.info.clone();
+                Self::of_nir(&shader)
+            }
             ProgramRef::Ir3(program) => Self::of_ir3(program),
         }
     }
@@ -325,11 +331,15 @@ pub fn omitted_declarations(before: ProgramRef<'_>, after: ProgramRef<'_>) -> Ve
         list.push(assumptions::STAGE);
     }
     let of_compute = |side: &ProgramRef<'_>| match side {
-        ProgramRef::Nir(shader) => shader.info.workgroup_size.is_some(),
+        ProgramRef::Nir(nir::Shader { info, .. }) | ProgramRef::Vec4(vec4::Program { info, .. }) => {
+            info.workgroup_size.is_some()
+        }
         ProgramRef::Ir3(program) => program.stage.is_none_or(|stage| stage == ShaderStage::Compute),
     };
     let is_unsaid = |side: &ProgramRef<'_>| match side {
-        ProgramRef::Nir(shader) => shader.info.workgroup_size_variable,
+        ProgramRef::Nir(nir::Shader { info, .. }) | ProgramRef::Vec4(vec4::Program { info, .. }) => {
+            info.workgroup_size_variable
+        }
         ProgramRef::Ir3(program) => program.workgroup_size.is_none(),
     };
     if sides.iter().all(of_compute) && sides.iter().any(|side| is_unsaid(side) && depends_on_workgroup(side)) {
@@ -357,6 +367,8 @@ fn depends_on_workgroup(side: &ProgramRef<'_>) -> bool {
                     | LoadWorkgroupSize
             )
         }),
+        // Only vertex shaders are in vec4.
+        ProgramRef::Vec4(_) => false,
         ProgramRef::Ir3(program) => {
             use SystemValue::{LocalInvocationId, LocalInvocationIndex, SubgroupId, WorkgroupSize};
             let depends = |value: SystemValue| {

@@ -17,5 +17,6 @@ pub(crate) mod machine;
 pub mod operations;
 mod snapshot;
 pub mod terms;
+pub mod vec4;
 
 pub use snapshot::Snapshot;

@@ -1,13 +1,15 @@
-//! A program of either language, owned.
+//! A program of one of the languages, owned.
 
 use ir3_compiler::compilation::ProgramRef;
-use ir3_compiler::{ir3, nir};
+use ir3_compiler::{ir3, nir, vec4};
 
 /// A program on one side of a boundary.
 #[derive(Clone, Debug)]
 pub enum Snapshot {
     /// The source.
     Nir(Box<nir::Shader>),
+    /// The program after a stage of vec4.
+    Vec4(Box<vec4::Program>),
     /// The program after a stage.
     Ir3(Box<ir3::Program>),
 }
@@ -17,7 +19,34 @@ impl Snapshot {
     pub fn text(&self) -> String {
         match self {
             Self::Nir(shader) => nir::text::write(shader),
+            Self::Vec4(program) => vec4::text::write(program),
             Self::Ir3(program) => ir3::text::write(program),
+        }
+    }
+
+    /// The name of the language, which ends the names of files.
+    pub fn language(&self) -> &'static str {
+        match self {
+            Self::Nir(_) => "nir",
+            Self::Vec4(_) => "vec4",
+            Self::Ir3(_) => "ir3",
+        }
+    }
+
+    /// The number of instructions.
+    pub fn instruction_count(&self) -> usize {
+        match self {
+            Self::Nir(shader) => shader.instruction_count(),
+            Self::Vec4(program) => program.instrs.len(),
+            Self::Ir3(program) => program.instruction_count(),
+        }
+    }
+
+    /// The program, if it is in nir.
+    pub fn as_nir(&self) -> Option<&nir::Shader> {
+        match self {
+            Self::Nir(shader) => Some(shader),
+            Self::Ir3(_) | Self::Vec4(_) => None,
         }
     }
 
@@ -25,7 +54,7 @@ impl Snapshot {
     pub fn as_ir3(&self) -> Option<&ir3::Program> {
         match self {
             Self::Ir3(program) => Some(program),
-            Self::Nir(_) => None,
+            Self::Nir(_) | Self::Vec4(_) => None,
         }
     }
 }
@@ -34,6 +63,7 @@ impl From<ProgramRef<'_>> for Snapshot {
     fn from(program: ProgramRef<'_>) -> Self {
         match program {
             ProgramRef::Nir(shader) => Self::Nir(Box::new(shader.clone())),
+            ProgramRef::Vec4(program) => Self::Vec4(Box::new(program.clone())),
             ProgramRef::Ir3(program) => Self::Ir3(Box::new(program.clone())),
         }
     }
@@ -43,6 +73,7 @@ impl<'a> From<&'a Snapshot> for ProgramRef<'a> {
     fn from(snapshot: &'a Snapshot) -> Self {
         match snapshot {
             Snapshot::Nir(shader) => Self::Nir(shader),
+            Snapshot::Vec4(program) => Self::Vec4(program),
             Snapshot::Ir3(program) => Self::Ir3(program),
         }
     }

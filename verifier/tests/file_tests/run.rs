@@ -5,7 +5,7 @@ use super::diff::{diff, first_difference};
 use ir3_compiler::delays::nops;
 use ir3_compiler::ir3::validate::Form;
 use ir3_compiler::pipeline::{self, Stage};
-use ir3_compiler::{ir3, nir};
+use ir3_compiler::{ir3, nir, vec4};
 use ir3_verifier::harness::check::{Engines, Smt, Unknown, Verdict, compare_snapshots};
 use ir3_verifier::programs::Question;
 use ir3_verifier::programs::seeds::env_seeds;
@@ -111,6 +111,9 @@ fn read(case: &FileCase) -> Result<Snapshot, CaseFailure> {
         "nir" => nir::text::read(&case.input)
             .map(|shader| Snapshot::Nir(Box::new(shader)))
             .map_err(|e| located(e.to_string())),
+        "vec4" => vec4::text::read(&case.input)
+            .map(|program| Snapshot::Vec4(Box::new(program)))
+            .map_err(|e| located(e.to_string())),
         _ => ir3::text::read(&case.input)
             .map(|program| Snapshot::Ir3(Box::new(program)))
             .map_err(|e| located(e.to_string())),
@@ -122,6 +125,7 @@ fn validate(program: &Snapshot, case: &FileCase, is_input: bool) -> Result<(), S
     match program {
         Snapshot::Nir(shader) => nir::validate(shader)
             .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
+        Snapshot::Vec4(program) => vec4::validate(program).map_err(|broken| broken.to_string()),
         Snapshot::Ir3(program) => {
             // After this stage only machine instructions are left, whatever the program looks like.
             let form = match case.pass {
@@ -141,6 +145,10 @@ fn validate(program: &Snapshot, case: &FileCase, is_input: bool) -> Result<(), S
 /// The reason why the pass refuses the program.
 fn run(case: &FileCase, input: &Snapshot) -> Result<Snapshot, String> {
     match (case.pass, input) {
+        (CasePass::Stage(Stage::Vec4Select), Snapshot::Nir(shader)) => {
+            let program = pipeline::select_vec4(shader, &case.options).map_err(|error| error.reason.to_string())?;
+            Ok(Snapshot::Vec4(Box::new(program)))
+        }
         (CasePass::Stage(Stage::Select), Snapshot::Nir(shader)) => {
             let program = pipeline::select(shader, &case.target).map_err(|error| error.reason.to_string())?;
             Ok(Snapshot::Ir3(Box::new(program)))
@@ -149,6 +157,11 @@ fn run(case: &FileCase, input: &Snapshot) -> Result<Snapshot, String> {
             let mut shader = Cow::Borrowed(&**shader);
             pipeline::run_nir_stage(stage, &mut shader, &case.target);
             Ok(Snapshot::Nir(Box::new(shader.into_owned())))
+        }
+        (CasePass::Stage(stage), Snapshot::Vec4(program)) => {
+            let mut program = program.clone();
+            pipeline::run_vec4_stage(stage, &mut program, &case.options);
+            Ok(Snapshot::Vec4(program))
         }
         (CasePass::Stage(stage), Snapshot::Ir3(program)) => {
             let mut program = program.clone();
@@ -161,7 +174,7 @@ fn run(case: &FileCase, input: &Snapshot) -> Result<Snapshot, String> {
             nops::insert(&mut program, &case.target);
             Ok(Snapshot::Ir3(program))
         }
-        (CasePass::Delays, Snapshot::Nir(_)) => Err("nir has no registers".to_owned()),
+        (CasePass::Delays, Snapshot::Nir(_) | Snapshot::Vec4(_)) => Err("only ir3 has delays".to_owned()),
     }
 }
 

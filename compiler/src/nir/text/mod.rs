@@ -18,7 +18,7 @@ mod writer;
 
 use std::fmt;
 
-use super::shader::Shader;
+use super::shader::{Info, Shader, Stage};
 
 /// A syntax error and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +53,19 @@ impl std::error::Error for ParseError {}
 /// If the text is no shader, or one that is not valid: the line, and why.
 pub fn read(text: &str) -> Result<Shader, ParseError> {
     reader::read(text)
+}
+
+/// Reads the header of a program in another language that has the declarations of nir.
+///
+/// # Errors
+/// If a line is no declaration, with its place.
+pub(crate) fn read_header(text: &str) -> Result<(Stage, Info), ParseError> {
+    reader::read_header(text)
+}
+
+/// Writes such a header.
+pub(crate) fn write_header(stage: Stage, info: &Info) -> String {
+    writer::write_header(stage, info)
 }
 
 /// Writes a shader.

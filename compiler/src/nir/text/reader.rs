@@ -132,6 +132,12 @@ fn header(lines: &mut Lines<'_>) -> Result<Shader, ParseError> {
     }
 }
 
+/// Reads a header that ends with the text.
+pub(super) fn read_header(text: &str) -> Result<(Stage, Info), ParseError> {
+    let shader = header(&mut Lines { rest: format!("{text}\nimpl main {{").split('\n'), number: 0 })?;
+    Ok((shader.stage, shader.info))
+}
+
 /// The name of a function: anything up to a space.
 fn name(cursor: &mut LineCursor<'_>) -> Result<String, ParseError> {
     let name = cursor.peek_while(|c| !c.is_whitespace() && c != '{');

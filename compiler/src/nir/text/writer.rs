@@ -10,7 +10,7 @@ use crate::nir::function::{
     Alu, AluSrc, Block, CfNode, Def, Function, If, InstrData, Intrinsic, Loop, SelectionControl,
 };
 use crate::nir::index::{ACCESS_WORDS, IO_WORDS, Index, MODE_WORDS, MemorySemantics, Xfb, write_words};
-use crate::nir::shader::Shader;
+use crate::nir::shader::{Info, Shader, Stage};
 use crate::nir::tex::{Tex, TexOp};
 use crate::nir::types::BaseType;
 
@@ -134,6 +134,40 @@ pub(super) fn component_letters(count: u8) -> &'static [u8] {
     if count > 4 { b"abcdefghijklmnop" } else { b"xyzw" }
 }
 
+/// The lines of the declarations.
+pub(super) fn write_header(stage: Stage, info: &Info) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "shader: {}", stage.name());
+    let mut lines: Vec<(&str, String)> = Vec::new();
+    if let Some([x, y, z]) = info.workgroup_size {
+        let variable = if info.workgroup_size_variable { " (variable)" } else { "" };
+        lines.push(("workgroup_size", format!("{x}, {y}, {z}{variable}")));
+    }
+    let numbers = [
+        ("num_textures", info.num_textures),
+        ("num_ubos", info.num_ubos),
+        ("num_ssbos", info.num_ssbos),
+        ("num_images", info.num_images),
+        ("shared_size", info.shared_size),
+        ("inputs", info.inputs),
+        ("outputs", info.outputs),
+        ("uniforms", info.uniforms),
+        ("scratch", info.scratch_size),
+    ];
+    lines.extend(numbers.iter().filter(|(_, number)| *number != 0).map(|(key, number)| (*key, number.to_string())));
+    lines.push(("subgroup_size", info.subgroup_size.to_string()));
+    if info.divergence_analysis_run {
+        lines.push(("divergence_analysis_run", "true".into()));
+    }
+    lines.extend(info.other.iter().map(|(key, text)| (key.as_str(), text.clone())));
+    // The sort is stable: lines of the same rank keep their order.
+    lines.sort_by_key(|(key, _)| header_rank(key));
+    for (key, text) in lines {
+        let _ = writeln!(out, "{key}: {text}");
+    }
+    out
+}
+
 impl Writer<'_> {
     fn shader(&mut self, shader: &Shader) -> fmt::Result {
         self.header(shader)?;
@@ -151,35 +185,7 @@ impl Writer<'_> {
     }
 
     fn header(&mut self, shader: &Shader) -> fmt::Result {
-        let info = &shader.info;
-        writeln!(self.out, "shader: {}", shader.stage.name())?;
-        let mut lines: Vec<(&str, String)> = Vec::new();
-        if let Some([x, y, z]) = info.workgroup_size {
-            let variable = if info.workgroup_size_variable { " (variable)" } else { "" };
-            lines.push(("workgroup_size", format!("{x}, {y}, {z}{variable}")));
-        }
-        let numbers = [
-            ("num_textures", info.num_textures),
-            ("num_ubos", info.num_ubos),
-            ("num_ssbos", info.num_ssbos),
-            ("num_images", info.num_images),
-            ("shared_size", info.shared_size),
-            ("inputs", info.inputs),
-            ("outputs", info.outputs),
-            ("uniforms", info.uniforms),
-            ("scratch", info.scratch_size),
-        ];
-        lines.extend(numbers.iter().filter(|(_, number)| *number != 0).map(|(key, number)| (*key, number.to_string())));
-        lines.push(("subgroup_size", info.subgroup_size.to_string()));
-        if info.divergence_analysis_run {
-            lines.push(("divergence_analysis_run", "true".into()));
-        }
-        lines.extend(info.other.iter().map(|(key, text)| (key.as_str(), text.clone())));
-        // The sort is stable: lines of the same rank keep their order.
-        lines.sort_by_key(|(key, _)| header_rank(key));
-        for (key, text) in lines {
-            writeln!(self.out, "{key}: {text}")?;
-        }
+        self.out.push_str(&write_header(shader.stage, &shader.info));
         Ok(())
     }
 

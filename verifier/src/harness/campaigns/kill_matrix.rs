@@ -111,6 +111,7 @@ impl Mutants {
             match &after {
                 Snapshot::Nir(shader) => self.plant_in_nir(shader, &of),
                 Snapshot::Ir3(program) => self.plant(program, &of),
+                Snapshot::Vec4(_) => unreachable!("mutants are made of programs in ir3"),
             }
         }
     }

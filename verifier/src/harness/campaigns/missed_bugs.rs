@@ -66,7 +66,7 @@ impl Victim<'_> {
             }
             match compilation.program() {
                 ProgramRef::Ir3(program) => Some(program.clone()),
-                ProgramRef::Nir(_) => None,
+                ProgramRef::Nir(_) | ProgramRef::Vec4(_) => None,
             }
         })
     }

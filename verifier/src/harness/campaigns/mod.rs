@@ -15,4 +15,5 @@ pub mod machine;
 pub mod missed_bugs;
 pub mod planted_trial;
 pub mod prover_mutants;
+pub mod vec4;
 pub mod words;

@@ -304,7 +304,7 @@ impl Checker {
             let start = ThreadTime::now();
             let terms = match compilation.program() {
                 ProgramRef::Ir3(program) => postconditions::terms(stage, program, &target, &options),
-                ProgramRef::Nir(_) => postconditions::Terms::default(),
+                ProgramRef::Nir(_) | ProgramRef::Vec4(_) => postconditions::Terms::default(),
             };
             report.times.run += start.elapsed();
             let start = ThreadTime::now();
@@ -424,7 +424,7 @@ impl Checker {
         plant: Option<Plant<'_>>,
     ) -> bool {
         // Headers are compared before anything is run, so there is nothing to be saved.
-        if at < Stage::Select || like(&Difference::Header(HeaderDifference::default())) {
+        if at <= Stage::Vec4Select || like(&Difference::Header(HeaderDifference::default())) {
             return true;
         }
         let options = Options { last: at, ..self.options };
@@ -439,11 +439,12 @@ impl Checker {
                 Some(Executable::new(program, &self.target, Execution::after(Stage::Legalize)))
             }
             program @ ProgramRef::Ir3(_) => Some(Executable::new(program, &self.target, Execution::Untimed)),
+            program @ ProgramRef::Vec4(_) => Some(Executable::new(program, &self.target, Execution::Untimed)),
             ProgramRef::Nir(_) => None,
         };
         let Some(Ok(_)) = compilation.step() else { return false };
         let Ok(source) = interp::nir::Decoded::new(compilation.shader()) else { return false };
-        let program @ ProgramRef::Ir3(_) = compilation.program() else { return false };
+        let program = compilation.program();
         let Ok(after) = Executable::new(program, &self.target, Execution::after(at)) else { return false };
         for env in envs {
             let mut outcome = source.run(env, env.fuel.unwrap_or(self.fuel), &mut self.scratch);

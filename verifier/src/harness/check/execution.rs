@@ -3,6 +3,7 @@
 use crate::semantics::environment::env::Env;
 use crate::semantics::interp::ir3::machine::{Completion, Machine};
 use crate::semantics::interp::{self, Outcome, Scratch, Unsupported};
+use crate::semantics::vec4;
 use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::pipeline::Stage;
 use ir3_compiler::target::Target;
@@ -44,6 +45,7 @@ impl Executable {
     pub fn new(program: ProgramRef<'_>, target: &Target, execution: Execution) -> Result<Self, Unsupported> {
         Ok(match (program, execution) {
             (ProgramRef::Nir(shader), _) => Self::Nir(interp::nir::Decoded::new(shader)?),
+            (ProgramRef::Vec4(program), _) => Self::Nir(interp::nir::Decoded::new(&vec4::lift(program)?)?),
             (ProgramRef::Ir3(program), Execution::Untimed) => Self::Ir3(interp::ir3::Decoded::new(program, target)?),
             (ProgramRef::Ir3(program), Execution::Machine(completion)) => {
                 Self::Machine(Box::new(Machine::of_program(program, target)?), completion)

@@ -13,6 +13,7 @@ mod sensitivity;
 mod smt;
 mod snapshots;
 mod tally;
+mod vec4;
 mod verdict;
 mod verification;
 

@@ -31,6 +31,7 @@ mod repair;
 mod size;
 mod steps;
 mod subject;
+mod vec4;
 
 pub use checkpoint::CheckpointError;
 pub use engine::{Options, Progress, Reduced, Watch, run, run_parallel, run_watched};
@@ -38,3 +39,4 @@ pub use ir3::{Declared, Ir3Step, Ir3Subject};
 pub use oracle::{Failure, Oracle};
 pub use size::Size;
 pub use subject::{Kind, NirStep, Side, SideStep, Subject};
+pub use vec4::minimal_vec4;

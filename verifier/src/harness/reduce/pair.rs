@@ -173,7 +173,9 @@ impl Pair {
 
     fn kinds_of_both(&self) -> Vec<Kind> {
         match (&self.before, &self.after) {
-            (Side::Nir(_), Side::Nir(_)) | (Side::Ir3(_), Side::Ir3(_)) => self.before.kinds(),
+            (Side::Nir(_), Side::Nir(_)) | (Side::Ir3(_), Side::Ir3(_)) | (Side::Vec4(_), Side::Vec4(_)) => {
+                self.before.kinds()
+            }
             _ => vec![Kind { name: "drop effects", together: true }],
         }
     }
@@ -185,7 +187,7 @@ impl Pair {
             side.list(kind).into_iter().filter_map(|step| Some((label(side, &text, &step)?, step))).collect()
         };
         let (before, after) = match (&self.before, &self.after) {
-            (Side::Nir(_), Side::Nir(_)) | (Side::Ir3(_), Side::Ir3(_)) => {
+            (Side::Nir(_), Side::Nir(_)) | (Side::Ir3(_), Side::Ir3(_)) | (Side::Vec4(_), Side::Vec4(_)) => {
                 (labelled(&self.before), labelled(&self.after))
             }
             (before, after) => return same_effects(before, after),
@@ -264,6 +266,8 @@ fn same_effects(before: &Side, after: &Side) -> Vec<PairStep> {
         let effects = match side {
             Side::Nir(shader) => effects_of_nir(shader),
             Side::Ir3(subject) => effects_of_ir3(&subject.program),
+            // The effects of vec4 are its outputs, which are instructions like others.
+            Side::Vec4(_) => Vec::new(),
         };
         let mut by_effect = BTreeMap::<Effect, Vec<SideStep>>::new();
         effects.into_iter().for_each(|(effect, step)| by_effect.entry(effect).or_default().push(step));

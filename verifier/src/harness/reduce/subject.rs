@@ -1,7 +1,7 @@
 //! What the search makes smaller: a program, or several together.
 //!
 //! A [`Subject`] lists steps, applies them, and says whether the result is valid and how large it is; the search (`engine`) knows no language.
-//! nir is implemented here, ir3 in [`ir3`](super::ir3), a program of either language in [`Side`], two programs in [`pair`](super::pair).
+//! nir is implemented here, ir3 in [`ir3`](super::ir3), vec4 in [`vec4`](super::vec4), a program of any of them in [`Side`], two programs in [`pair`](super::pair).
 
 use super::clean::{compact, remove_dead_code};
 use super::edit::{Edit, ProgramView};
@@ -9,6 +9,7 @@ use super::engine::shuffled;
 use super::ir3::{Ir3Step, Ir3Subject};
 use super::size::Size;
 use super::steps::{self, ReductionStep};
+use super::vec4::{Vec4Step, Vec4Subject};
 use crate::semantics::Snapshot;
 use ir3_compiler::nir::{Shader, text, validate};
 use ir3_compiler::target::Target;
@@ -115,19 +116,23 @@ impl Subject for Shader {
     }
 }
 
-/// A program of either language, for a GPU.
+/// A program of one of the languages, for a GPU.
 #[derive(Clone, PartialEq)]
 pub enum Side {
     /// In nir.
     Nir(Box<Shader>),
+    /// In vec4.
+    Vec4(Box<Vec4Subject>),
     /// In ir3.
     Ir3(Box<Ir3Subject>),
 }
 
-/// A change of a program of either language.
+/// A change of a program of one of the languages.
 pub enum SideStep {
     /// In nir.
     Nir(NirStep),
+    /// In vec4.
+    Vec4(Vec4Step),
     /// In ir3.
     Ir3(Ir3Step),
 }
@@ -137,6 +142,7 @@ impl Side {
     pub fn new(program: Snapshot, target: Target) -> Self {
         match program {
             Snapshot::Nir(shader) => Self::Nir(shader),
+            Snapshot::Vec4(program) => Self::Vec4(Box::new(Vec4Subject::new(*program))),
             Snapshot::Ir3(program) => Self::Ir3(Box::new(Ir3Subject { program: *program, target })),
         }
     }
@@ -145,6 +151,7 @@ impl Side {
     pub fn snapshot(&self) -> Snapshot {
         match self {
             Self::Nir(shader) => Snapshot::Nir(shader.clone()),
+            Self::Vec4(subject) => Snapshot::Vec4(Box::new(subject.program())),
             Self::Ir3(subject) => Snapshot::Ir3(Box::new(subject.program.clone())),
         }
     }
@@ -153,6 +160,7 @@ impl Side {
     pub const fn extension(&self) -> &'static str {
         match self {
             Self::Nir(_) => "nir",
+            Self::Vec4(_) => "vec4",
             Self::Ir3(_) => "ir3",
         }
     }
@@ -165,6 +173,7 @@ impl Subject for Side {
         match self {
             Self::Nir(shader) => shader.kinds(),
             Self::Ir3(subject) => subject.kinds(),
+            Self::Vec4(subject) => subject.kinds(),
         }
     }
 
@@ -172,6 +181,7 @@ impl Subject for Side {
         match self {
             Self::Nir(shader) => shader.list(kind).into_iter().map(SideStep::Nir).collect(),
             Self::Ir3(subject) => subject.list(kind).into_iter().map(SideStep::Ir3).collect(),
+            Self::Vec4(subject) => subject.list(kind).into_iter().map(SideStep::Vec4).collect(),
         }
     }
 
@@ -185,6 +195,10 @@ impl Subject for Side {
                 let steps: Vec<_> = steps.iter().filter_map(|step| step.as_ir3()).collect();
                 subject.edited(&steps, sweep).map(Box::new).map(Self::Ir3)
             }
+            Self::Vec4(subject) => {
+                let steps: Vec<_> = steps.iter().filter_map(|step| step.as_vec4()).collect();
+                subject.edited(&steps, sweep).map(Box::new).map(Self::Vec4)
+            }
         }
     }
 
@@ -192,6 +206,7 @@ impl Subject for Side {
         match self {
             Self::Nir(shader) => Self::Nir(Box::new(shader.swept())),
             Self::Ir3(subject) => Self::Ir3(Box::new(subject.swept())),
+            Self::Vec4(subject) => Self::Vec4(Box::new(subject.swept())),
         }
     }
 
@@ -199,6 +214,7 @@ impl Subject for Side {
         match self {
             Self::Nir(shader) => shader.finished().map(Box::new).map(Self::Nir),
             Self::Ir3(subject) => subject.finished().map(Box::new).map(Self::Ir3),
+            Self::Vec4(subject) => subject.finished().map(Box::new).map(Self::Vec4),
         }
     }
 
@@ -206,6 +222,7 @@ impl Subject for Side {
         match self {
             Self::Nir(shader) => shader.size(),
             Self::Ir3(subject) => subject.size(),
+            Self::Vec4(subject) => subject.size(),
         }
     }
 
@@ -213,6 +230,7 @@ impl Subject for Side {
         match self {
             Self::Nir(shader) => Subject::shuffled(&**shader, number, sweep).map(Box::new).map(Self::Nir),
             Self::Ir3(subject) => subject.shuffled(number, sweep).map(Box::new).map(Self::Ir3),
+            Self::Vec4(subject) => subject.shuffled(number, sweep).map(Box::new).map(Self::Vec4),
         }
     }
 
@@ -220,6 +238,7 @@ impl Subject for Side {
         match self {
             Self::Nir(shader) => shader.text(),
             Self::Ir3(subject) => subject.text(),
+            Self::Vec4(subject) => subject.text(),
         }
     }
 
@@ -227,6 +246,7 @@ impl Subject for Side {
         match self {
             Self::Nir(shader) => shader.read(text).map(Box::new).map(Self::Nir),
             Self::Ir3(subject) => subject.read(text).map(Box::new).map(Self::Ir3),
+            Self::Vec4(subject) => subject.read(text).map(Box::new).map(Self::Vec4),
         }
     }
 }
@@ -235,14 +255,21 @@ impl SideStep {
     const fn as_nir(&self) -> Option<&NirStep> {
         match self {
             Self::Nir(step) => Some(step),
-            Self::Ir3(_) => None,
+            Self::Ir3(_) | Self::Vec4(_) => None,
         }
     }
 
     const fn as_ir3(&self) -> Option<&Ir3Step> {
         match self {
             Self::Ir3(step) => Some(step),
-            Self::Nir(_) => None,
+            Self::Nir(_) | Self::Vec4(_) => None,
+        }
+    }
+
+    const fn as_vec4(&self) -> Option<&Vec4Step> {
+        match self {
+            Self::Vec4(step) => Some(step),
+            Self::Nir(_) | Self::Ir3(_) => None,
         }
     }
 }

@@ -102,9 +102,10 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
             let target = gpu.unwrap_or_default();
             Ok(vec![read(&path, &text, name, &|line, column| (line, column), target)?])
         }
-        InputKind::Nir => {
+        InputKind::Nir | InputKind::Vec4 => {
             let place = FilePosition { path, line: 1, column: 1 };
-            Err(InputError::Invalid { place, problem: "found nir, expected a final program in ir3".to_owned() })
+            let found = if kind == InputKind::Nir { "nir" } else { "vec4" };
+            Err(InputError::Invalid { place, problem: format!("found {found}, expected a final program in ir3") })
         }
     }
 }

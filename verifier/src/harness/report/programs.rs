@@ -4,8 +4,8 @@ use crate::programs::mesa::input::{FilePosition, InputError, InputKind, Lines, S
 use crate::programs::mesa::log::{self, Log, LogReader, Section, SectionKind};
 use crate::semantics::Snapshot;
 use ir3_compiler::log_line::LogLine;
-use ir3_compiler::target::{Generation, Target};
-use ir3_compiler::{ir3, nir};
+use ir3_compiler::target::{Backend, GEN7, Generation, Target};
+use ir3_compiler::{ir3, nir, vec4};
 use std::collections::VecDeque;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ pub struct Named {
 pub struct Unread {
     path: PathBuf,
     name: String,
-    is_nir: bool,
+    kind: InputKind,
     text: String,
     /// The lines of the file before the text.
     skipped: u32,
@@ -39,10 +39,11 @@ impl Unread {
     /// # Errors
     /// If it is not a valid program; with the position.
     pub fn read(&self) -> Result<Named, InputError> {
-        let Self { path, name, is_nir, text, skipped, target } = self;
-        let program = match is_nir {
-            true => Snapshot::Nir(Box::new(read_nir(path, text, *skipped)?)),
-            false => Snapshot::Ir3(Box::new(read_ir3(path, text, target)?)),
+        let Self { path, name, kind, text, skipped, target } = self;
+        let program = match kind {
+            InputKind::Nir | InputKind::Log => Snapshot::Nir(Box::new(read_nir(path, text, *skipped)?)),
+            InputKind::Vec4 => Snapshot::Vec4(Box::new(read_vec4(path, text)?)),
+            InputKind::Ir3 => Snapshot::Ir3(Box::new(read_ir3(path, text, target)?)),
         };
         Ok(Named { name: name.clone(), program, target: *target })
     }
@@ -128,7 +129,7 @@ impl Texts {
         Ok(Some(Unread {
             path,
             name: if self.is_one_of_several() { format!("{name}#{number}") } else { name },
-            is_nir: true,
+            kind: InputKind::Nir,
             text: section.text,
             skipped: section.first_line - 1,
             target: self.target.unwrap_or_default(),
@@ -201,7 +202,8 @@ impl Texts {
 /// Checks a generation that a log names against the GPU; the first one chooses the GPU, if there is none.
 fn expect_generation(target: &mut Option<Target>, path: &Path, line: u32, found: Generation) -> Result<(), InputError> {
     let expected = target.get_or_insert_with(|| Target::of_generation(found));
-    if expected.generation == found {
+    // The nir of a log can be compiled for a target of vec4, which has no logs of its own.
+    if expected.generation == found || expected.backend == Backend::Vec4 {
         return Ok(());
     }
     let (generation, gpu) = (expected.generation, expected.name);
@@ -221,8 +223,9 @@ pub(super) fn target_of(path: &Path, log: &Log, gpu: Option<Target>) -> Result<T
 /// The text of a file that is no log.
 fn text_of(Source { path, kind, text }: Source, gpu: Option<Target>) -> Option<Unread> {
     let name = path.display().to_string();
-    let is_nir = kind == InputKind::Nir;
-    (kind != InputKind::Log).then(|| Unread { path, name, is_nir, text, skipped: 0, target: gpu.unwrap_or_default() })
+    // A vec4 program belongs to the one target that has the language.
+    let target = if kind == InputKind::Vec4 { GEN7 } else { gpu.unwrap_or_default() };
+    (kind != InputKind::Log).then_some(Unread { path, name, kind, text, skipped: 0, target })
 }
 
 /// Loads the programs of a file, as [`unread`] finds them.
@@ -258,6 +261,18 @@ pub(super) fn read_nir(path: &Path, text: &str, skipped: u32) -> Result<nir::Sha
         return Err(InputError::Invalid { place, problem: error.to_string() });
     }
     Ok(shader)
+}
+
+/// Parses and validates vec4.
+fn read_vec4(path: &Path, text: &str) -> Result<vec4::Program, InputError> {
+    vec4::text::read(text).map_err(|error| InputError::Syntax {
+        place: FilePosition { path: path.to_owned(), line: error.line, column: error.column },
+        found: error.found.clone(),
+        expected: match error.message.is_empty() {
+            true => error.expected.clone(),
+            false => format!("{} ({})", error.expected, error.message),
+        },
+    })
 }
 
 /// Parses and validates ir3.

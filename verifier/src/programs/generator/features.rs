@@ -1,6 +1,6 @@
 //! The features of a GPU that a generated program may use.
 
-use ir3_compiler::target::{Generation, Target};
+use ir3_compiler::target::{Backend, Generation, Target};
 
 /// Features that not every GPU has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,6 +17,8 @@ pub struct Features {
     pub global: bool,
     /// Texel fetches of any level.
     pub fetch_levels: bool,
+    /// Only what the vec4 backend compiles: programs of their own kind.
+    pub vec4: bool,
     /// Values of other lanes: ballots, reads from one lane, reductions. (Votes and elections are always there.)
     pub lanes: bool,
 }
@@ -30,6 +32,7 @@ impl Features {
         ubos: true,
         global: true,
         fetch_levels: true,
+        vec4: false,
         lanes: true,
     };
 
@@ -43,6 +46,7 @@ impl Features {
             ubos: a6xx,
             global: a6xx,
             fetch_levels: !target.unminify_coords,
+            vec4: target.backend == Backend::Vec4,
             lanes: target.has_shared_regfile,
         }
     }

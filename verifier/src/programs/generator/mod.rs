@@ -21,6 +21,7 @@ mod pool;
 mod profile;
 mod undefined;
 mod uniform;
+mod vec4;
 
 use ir3_compiler::nir::{Builder, Def, Shader, Stage};
 
@@ -94,6 +95,9 @@ pub fn strategy(profile: Profile, features: Features) -> impl proptest::strategy
 
 /// Generates one program.
 pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> Generated {
+    if features.vec4 {
+        return vec4::generate(c);
+    }
     let weights = profile.weights();
     let stage = match (profile, c.below(8)) {
         (Profile::Textures, 0..=4) | (_, 0 | 1) => Stage::Fragment,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ir3_compiler::log_line::LogLine;
 use ir3_compiler::target::Generation;
+use ir3_compiler::vec4;
 
 /// A position in a file; line and column count from 1, columns in characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,6 +131,8 @@ pub enum InputError {
 pub enum InputKind {
     /// A nir program.
     Nir,
+    /// A vec4 program.
+    Vec4,
     /// An ir3 program, in SSA form or with registers.
     Ir3,
     /// A log of Mesa's ir3 compiler.
@@ -142,6 +145,7 @@ impl InputKind {
     pub fn of_path(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "nir" => Some(Self::Nir),
+            "vec4" => Some(Self::Vec4),
             "ir3" => Some(Self::Ir3),
             "log" => Some(Self::Log),
             _ => None,
@@ -157,6 +161,10 @@ impl InputKind {
                 return Some(Self::Log);
             }
             let line = LogLine::of(raw).text;
+            // It follows a header like that of nir.
+            if line.trim_end() == vec4::text::BEGIN {
+                return Some(Self::Vec4);
+            }
             if kind.is_some() {
                 continue;
             }
@@ -381,6 +389,8 @@ mod tests {
         for (name, text, kind) in [
             ("a.nir", "x", InputKind::Nir),
             ("a.ir3", "x", InputKind::Ir3),
+            ("a.vec4", "x", InputKind::Vec4),
+            ("a", "shader: MESA_SHADER_VERTEX\n\nvec4 {\n}\n", InputKind::Vec4),
             ("a.log", "x", InputKind::Log),
             ("a.txt", "// comment\nshader: MESA_SHADER_COMPUTE\n", InputKind::Nir),
             ("a", "MESA: info: block0 {\n", InputKind::Ir3),

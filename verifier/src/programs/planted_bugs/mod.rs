@@ -13,6 +13,7 @@ pub mod rules;
 mod ssa;
 #[cfg(test)]
 mod tests;
+pub mod vec4;
 
 use std::fmt;
 use std::sync::Arc;

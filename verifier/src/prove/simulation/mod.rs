@@ -41,6 +41,7 @@ use crate::semantics::arithmetic::rounding;
 use crate::semantics::header;
 use crate::semantics::interp;
 use crate::semantics::interp::Places;
+use crate::semantics::vec4;
 use crate::support::guards::{Guard, left_out};
 use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::ir3::validate::{Form, validate};
@@ -109,6 +110,7 @@ impl DecodedProgram {
     fn new(program: ProgramRef<'_>, machine: &Target) -> Result<Self, interp::Unsupported> {
         Ok(match program {
             ProgramRef::Nir(shader) => Self::Nir(interp::nir::Decoded::new(shader)?),
+            ProgramRef::Vec4(program) => Self::Nir(interp::nir::Decoded::new(&vec4::lift(program)?)?),
             ProgramRef::Ir3(program) => {
                 let (decoded, mut places) = interp::ir3::Decoded::with_places(program, machine)?;
                 if !is_in_order(program, machine) {

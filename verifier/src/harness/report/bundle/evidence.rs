@@ -85,6 +85,7 @@ impl Evidence {
     pub fn before_name(&self) -> &'static str {
         match self.before {
             Some(Snapshot::Ir3(_)) => "before.ir3",
+            Some(Snapshot::Vec4(_)) => "before.vec4",
             Some(Snapshot::Nir(_)) | None => "before.nir",
         }
     }
@@ -93,6 +94,7 @@ impl Evidence {
     pub fn after_name(&self) -> &'static str {
         match self.after {
             Some(Snapshot::Nir(_)) => "after.nir",
+            Some(Snapshot::Vec4(_)) => "after.vec4",
             Some(Snapshot::Ir3(_)) | None => "after.ir3",
         }
     }

@@ -323,7 +323,8 @@ impl Fields<'_> {
     }
 
     fn stage(&self, field: &'static str, name: &str) -> Result<Stage, ReadError> {
-        let known = || Stage::NIR.into_iter().chain(Stage::ALL).map(Stage::name).collect::<Vec<_>>().join(", ");
+        let all = Stage::NIR.into_iter().chain(Stage::VEC4).chain(Stage::ALL);
+        let known = || all.map(Stage::name).collect::<Vec<_>>().join(", ");
         Stage::from_name(name).ok_or_else(|| self.bad(field, name, &format!("one of {}", known())))
     }
 

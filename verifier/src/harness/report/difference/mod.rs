@@ -22,6 +22,7 @@ use crate::semantics::environment::memory::StoredWord;
 use crate::semantics::interp;
 use crate::semantics::interp::trace::{Trace, TraceStep, Traced};
 use crate::semantics::interp::{Difference, Unsupported};
+use crate::semantics::vec4;
 use align::AlignedRow;
 use ir3_compiler::target::Target;
 use side::TraceSide;
@@ -102,6 +103,7 @@ impl FirstDifference {
 fn trace(program: &Snapshot, target: &Target, env: &Env, lane: u8) -> Result<Traced, Unsupported> {
     match program {
         Snapshot::Nir(shader) => interp::nir::Decoded::trace(shader, env, env.fuel(), lane),
+        Snapshot::Vec4(program) => interp::nir::Decoded::trace(&vec4::lift(program)?, env, env.fuel(), lane),
         Snapshot::Ir3(program) => interp::ir3::Decoded::trace(program, target, env, env.fuel(), lane),
     }
 }

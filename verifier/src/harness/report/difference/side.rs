@@ -4,6 +4,7 @@ use super::is_word;
 use crate::semantics::Snapshot;
 use crate::semantics::interp::trace::{Trace, TracePoint, TraceStep};
 use crate::semantics::interp::{Difference, OutputSlot};
+use crate::semantics::vec4;
 use cranelift_entity::EntityRef;
 use ir3_compiler::ir3::{Opcode, SrcOperand};
 use ir3_compiler::nir::{self, InstrData};
@@ -157,6 +158,8 @@ pub(super) fn values(step: &TraceStep) -> String {
 pub(in crate::harness::report) fn printed(program: &Snapshot) -> FxHashMap<TracePoint, PrintedInstr> {
     match program {
         Snapshot::Nir(shader) => nir_lines(shader),
+        // The trace is that of the nir that the program means.
+        Snapshot::Vec4(program) => vec4::lift(program).map(|shader| nir_lines(&shader)).unwrap_or_default(),
         Snapshot::Ir3(program) => ir3_lines(program),
     }
 }

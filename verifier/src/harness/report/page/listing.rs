@@ -3,6 +3,7 @@
 use crate::harness::report::difference::printed;
 use crate::semantics::Snapshot;
 use crate::semantics::interp::trace::TracePoint;
+use crate::semantics::vec4;
 use cranelift_entity::EntityRef;
 use ir3_compiler::nir::{self, CfNode, Cfg};
 use rustc_hash::FxHashMap;
@@ -41,6 +42,8 @@ impl Listing {
     pub fn new(program: &Snapshot) -> Self {
         let blocks = match program {
             Snapshot::Nir(shader) => nir_blocks(shader),
+            // The listing is that of the nir that the program means.
+            Snapshot::Vec4(program) => vec4::lift(program).map(|shader| nir_blocks(&shader)).unwrap_or_default(),
             Snapshot::Ir3(program) => {
                 let text = program_block_names(program);
                 let positions: FxHashMap<_, _> = program.layout.iter().zip(0..).map(|(&block, i)| (block, i)).collect();

@@ -230,9 +230,10 @@ impl<'a> FailurePage<'a> {
                 None => ("", "not run"),
             }
         };
+        let backend = self.case.target.backend;
         html! {
             ul.stages aria-label="Stages of the compiler" {
-                @for stage in Stage::NIR.into_iter().chain(Stage::ALL) {
+                @for stage in Stage::NIR.into_iter().chain(Stage::VEC4).chain(Stage::ALL).filter(|stage| stage.is_of(backend)) {
                     @let (class, word) = state(stage);
                     li class=(class) title=(word) { (stage) }
                 }

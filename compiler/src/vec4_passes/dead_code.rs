@@ -1,0 +1,92 @@
+//! Dead code: instructions whose results are not read are removed, writemasks lose the channels that are not read.
+//!
+//! Each block is walked backwards with the live channels of registers and of the flag. What is new with a flag of four channels is that an
+//! instruction which writes only the flag loses the channels of the flag that nobody reads; [`cmod_propagation`](super::cmod_propagation) then
+//! finds that its producer writes all of them.
+
+use super::live_variables::{FlagRules, LiveVariables};
+use crate::vec4::{Dst, DstFile, Instr, Mask, OpcodeKind, Program};
+
+/// The form of the pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// How the flag is tracked.
+    pub flag: FlagRules,
+    /// The writemask of an instruction that writes a register and the flag keeps the live channels of both: "i965/vec4: fix dead code eliminate
+    /// with flag writes". Else those of the register only.
+    pub both_masks: bool,
+}
+
+/// Removes dead code. Returns true if something changed.
+pub fn run(program: &mut Program, rules: Rules) -> bool {
+    let LiveVariables { blocks, out } = LiveVariables::of(program, rules.flag);
+    let mut dead = vec![false; program.instrs.len()];
+    let mut changed = false;
+    for (range, mut live) in blocks.ranges.into_iter().zip(out) {
+        for at in range.rev() {
+            let instr = &mut program.instrs[at];
+            if instr.opcode.kind() != OpcodeKind::Control {
+                let values = live.of_dst(&instr.dst);
+                let before = instr.dst;
+                let is_live = narrow(instr, values, live.flag, rules);
+                changed |= !is_live || instr.dst != before;
+                if !is_live {
+                    dead[at] = true;
+                    continue;
+                }
+            }
+            live.registers_before(instr);
+            live.flag_before(instr, rules.flag);
+        }
+    }
+    let mut at = 0;
+    program.instrs.retain(|_| {
+        at += 1;
+        !dead[at - 1]
+    });
+    changed
+}
+
+/// Takes the channels that are not live from the writemask. Returns false if nothing of the instruction is.
+fn narrow(instr: &mut Instr, values: Mask, flag: Mask, rules: Rules) -> bool {
+    let writes_flag = instr.writes_flag();
+    match instr.dst.file {
+        DstFile::Output(_) => return true,
+        DstFile::Vgrf(_) if !writes_flag => {
+            instr.dst.mask = instr.dst.mask & values;
+            return !instr.dst.mask.is_empty();
+        }
+        DstFile::Vgrf(_) if rules.both_masks => {
+            let result = instr.dst.mask & values;
+            let written = instr.dst.mask & flag;
+            if result.is_empty() {
+                // A `sel` or a dot product computes the flag as it computes the result, so all operations can do without a register.
+                instr.dst.file = DstFile::Null;
+            }
+            instr.dst.mask = if rules.flag.channels || flag.is_empty() { result | written } else { instr.dst.mask };
+        }
+        DstFile::Vgrf(_) => values_only(instr, values),
+        DstFile::Null => {}
+    }
+    if instr.dst.file == DstFile::Null {
+        if rules.flag.channels {
+            instr.dst.mask = instr.dst.mask & flag;
+        }
+        return !flag.is_empty() && !instr.dst.mask.is_empty();
+    }
+    !instr.dst.mask.is_empty()
+}
+
+/// As before `both_masks`: channel by channel, and an empty writemask becomes a null register with all channels, of which the channels that follow
+/// are taken away.
+fn values_only(instr: &mut Instr, values: Mask) {
+    for channel in 0..4 {
+        if values.has(channel) || !instr.dst.mask.has(channel) {
+            continue;
+        }
+        instr.dst.mask = instr.dst.mask.without(Mask(1 << channel));
+        if instr.dst.mask.is_empty() {
+            instr.dst = Dst { file: DstFile::Null, ..Dst::null(instr.dst.ty) };
+        }
+    }
+}

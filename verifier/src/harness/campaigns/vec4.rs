@@ -1,0 +1,183 @@
+//! The campaign on the passes of vec4: generated vec4 programs, each boundary compared by all engines, refutations made smaller.
+
+use crate::harness::check::{Engines, Summary, Verdict, Verification};
+use crate::harness::reduce::minimal_vec4;
+use crate::programs::planted_bugs::vec4::Vec4Bug;
+use crate::programs::seeds::{env_seeds, program_seed};
+use crate::programs::vec4_code;
+use crate::semantics::environment::env::Env;
+use crate::support::threads;
+use ir3_compiler::pipeline::{Options, Stage};
+use ir3_compiler::vec4::Program;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+
+/// The parameters of a campaign.
+pub struct Vec4Campaign {
+    /// The seed.
+    pub seed: u64,
+    /// The number of programs.
+    pub programs: u64,
+    /// About the most instructions of a program.
+    pub size: u32,
+    /// The forms of the passes.
+    pub options: Options,
+    /// A planted bug.
+    pub bug: Option<&'static Vec4Bug>,
+    /// The engines.
+    pub engines: Engines,
+    /// Threads.
+    pub jobs: usize,
+    /// The number of refutations that are made smaller; no more programs are checked after them.
+    pub findings: usize,
+}
+
+/// A refutation, and the smallest program found that is refuted at the same stage.
+pub struct Finding {
+    /// The number of the program.
+    pub number: u64,
+    /// The stage.
+    pub stage: Stage,
+    /// The smallest program.
+    pub program: Program,
+}
+
+/// The results of a campaign.
+#[derive(Default)]
+pub struct Vec4Counts {
+    /// The verdicts.
+    pub summary: Summary,
+    /// Boundaries that were proved and that a run refutes, as numbers of programs and stages: a prover is unsound.
+    pub wrong_proofs: Vec<(u64, Stage)>,
+    /// Refutations.
+    pub findings: Vec<Finding>,
+}
+
+impl Vec4Campaign {
+    /// The environments of a program.
+    fn envs(&self, number: u64) -> Vec<Env> {
+        Env::from_seeds(&env_seeds(program_seed(self.seed, number), 4))
+    }
+
+    /// Verifies a program.
+    fn verify(&self, program: &Program, number: u64) -> Verification {
+        self.engines.verify_vec4(program, &self.options, self.bug, self.envs(number))
+    }
+
+    /// Returns the stage at which a program is refuted.
+    fn refuted_at(&self, program: &Program, number: u64) -> Option<Stage> {
+        let boundaries = self.verify(program, number).boundaries;
+        boundaries.iter().find(|row| matches!(row.verdict, Verdict::Refuted(_))).map(|row| row.stage)
+    }
+
+    /// Runs the campaign.
+    pub fn run(&self, interrupted: &AtomicBool) -> Vec4Counts {
+        let counts = Mutex::new(Vec4Counts::default());
+        let lock = || counts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let stop = AtomicBool::new(false);
+        threads::for_each(self.jobs, 0..self.programs, interrupted, |_, number| {
+            if stop.load(std::sync::atomic::Ordering::Relaxed) {
+                return;
+            }
+            let program = vec4_code::from_seed(program_seed(self.seed, number), self.size);
+            let verification = self.verify(&program, number);
+            let refuted = verification.boundaries.iter().find(|row| matches!(row.verdict, Verdict::Refuted(_)));
+            let finding = refuted.map(|row| {
+                let stage = row.stage;
+                let fails = |smaller: &Program| self.refuted_at(smaller, number) == Some(stage);
+                Finding { number, stage, program: minimal_vec4(&program, &fails) }
+            });
+            let mut counts = lock();
+            counts.summary.programs += 1;
+            counts.summary.unchanged += verification.unchanged as u64;
+            verification.boundaries.iter().for_each(|row| counts.summary.count(&row.verdict));
+            counts.summary.seconds += verification.boundaries.iter().map(|row| row.time.as_secs_f64()).sum::<f64>();
+            counts.wrong_proofs.extend(verification.wrong_proofs.iter().map(|(stage, ..)| (number, *stage)));
+            counts.findings.extend(finding);
+            if counts.findings.len() >= self.findings {
+                stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            }
+        });
+        let mut counts = counts.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        counts.findings.sort_by_key(|finding| (finding.program.instrs.len(), finding.number));
+        counts.summary.interrupted = interrupted.load(std::sync::atomic::Ordering::Relaxed);
+        counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::check::{EngineKind, Smt};
+    use crate::programs::Question;
+    use crate::programs::generator::{self, Profile};
+    use crate::programs::planted_bugs::vec4::{ALL, SELECTION};
+    use crate::semantics::Snapshot;
+    use ir3_compiler::compilation::compile_vec4;
+    use ir3_compiler::pipeline::Feature;
+    use ir3_compiler::target::GEN7;
+
+    fn campaign(options: Options, bug: Option<&'static Vec4Bug>) -> Vec4Campaign {
+        let engines = Engines { kinds: vec![EngineKind::Interpreter], smt: Smt::default() };
+        Vec4Campaign { seed: 1, programs: 4000, size: 40, options, bug, engines, jobs: 1, findings: 1 }
+    }
+
+    #[test]
+    fn each_planted_bug_is_refuted_at_its_stage() {
+        for bug in &ALL {
+            let counts = campaign(Options::default(), Some(bug)).run(&AtomicBool::new(false));
+            let stages: Vec<Stage> = counts.findings.iter().map(|finding| finding.stage).collect();
+            assert_eq!(stages, [bug.stage], "{}", bug.name);
+        }
+    }
+
+    #[test]
+    fn each_planted_bug_of_selection_is_refuted() {
+        let options = Options { last: Stage::Vec4Select, ..Options::default() };
+        let features = generator::Features::of(&GEN7);
+        for bug in &SELECTION {
+            let is_refuted = |seed| {
+                let shader = generator::from_seed(seed, Profile::Mixed, features).shader;
+                let mut program = compile_vec4(&shader, &GEN7, &options).expect("it compiles");
+                let right = program.clone();
+                if !bug.apply(Stage::Vec4Select, &mut program) {
+                    return false;
+                }
+                let envs = Env::from_seeds(&env_seeds(seed, 4));
+                let before = Snapshot::Nir(Box::new(shader));
+                let [right, wrong] = [right, program].map(|program| {
+                    let (after, machine) = (Snapshot::Vec4(Box::new(program)), &GEN7);
+                    let stage = Some(Stage::Vec4Select);
+                    let question = Question { stage, before: &before, after: &after, machine, envs: &envs };
+                    let answers = campaign(options, None).engines.ask(&question);
+                    answers.iter().any(|answer| matches!(answer.verdict, Verdict::Refuted(_)))
+                });
+                assert!(!right, "{}: seed {seed}", bug.name);
+                wrong
+            };
+            assert!((0..100).any(is_refuted), "{}", bug.name);
+        }
+    }
+
+    #[test]
+    fn each_correction_is_needed() {
+        // Clamped results are hardly ever compared in generated programs: corpus/vec4 has the counterexample.
+        let is_found = |feature: &Feature| feature.is_correction() && *feature != Feature::CmodSaturated;
+        for feature in Feature::every().filter(is_found) {
+            let counts = campaign(Options::default().without(feature), None).run(&AtomicBool::new(false));
+            let stage = counts.findings.first().map(|finding| finding.stage);
+            let is_of = |stage: Stage| {
+                stage == feature.stage() || feature.stage() == Stage::Vec4DeadCode && stage == Stage::Vec4LateDeadCode
+            };
+            assert!(stage.is_some_and(is_of), "{feature}: {stage:?}");
+        }
+    }
+
+    #[test]
+    fn the_default_is_not_refuted() {
+        let counts = Vec4Campaign { programs: 600, ..campaign(Options::default(), None) }.run(&AtomicBool::new(false));
+        let found: Vec<String> = counts.findings.iter().map(|f| ir3_compiler::vec4::text::write(&f.program)).collect();
+        assert!(found.is_empty(), "{}", found.join("\n"));
+        assert!(counts.summary.checks > 600, "{}", counts.summary.checks);
+    }
+}

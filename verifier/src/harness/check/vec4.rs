@@ -1,0 +1,55 @@
+//! Verification of the passes on a vec4 program that was given as text or generated: every boundary from the program itself on.
+
+use super::verification::combined;
+use super::{Answer, BoundaryVerdict, EngineKind, Engines, Sensitivity, Verdict, Verification, contradiction};
+use crate::programs::Question;
+use crate::programs::planted_bugs::vec4::Vec4Bug;
+use crate::semantics::Snapshot;
+use crate::semantics::environment::env::Env;
+use ir3_compiler::pipeline::{Change, Options, Stage, run_vec4_stage};
+use ir3_compiler::target::GEN7;
+use ir3_compiler::vec4::Program;
+
+impl Engines {
+    /// Verifies the passes on a vec4 program with all selected engines. A program that runs are not proved to agree on has no measured sensitivity,
+    /// so that runs alone are no pass.
+    pub fn verify_vec4(
+        &self,
+        program: &Program,
+        options: &Options,
+        bug: Option<&Vec4Bug>,
+        envs: Vec<Env>,
+    ) -> Verification {
+        let mut verification = Verification { envs, ..Verification::default() };
+        let mut before = program.clone();
+        let stages = Stage::VEC4.into_iter().filter(|&stage| stage != Stage::Vec4Select && options.runs(stage));
+        for stage in stages {
+            let mut after = before.clone();
+            let changed = run_vec4_stage(stage, &mut after, options) == Change::Something;
+            let planted = bug.is_some_and(|bug| bug.apply(stage, &mut after));
+            if !changed && !planted {
+                verification.unchanged += 1;
+                continue;
+            }
+            let sides = [&before, &after].map(|program| Snapshot::Vec4(Box::new(program.clone())));
+            let (machine, envs) = (&GEN7, &verification.envs[..]);
+            let question = Question { stage: Some(stage), before: &sides[0], after: &sides[1], machine, envs };
+            // Runs come first: a difference that they find needs no proof. A proof that they contradict is wrong.
+            let answers = self.ask(&question);
+            if let Some((provers, why)) = contradiction(&answers) {
+                verification.wrong_proofs.extend(provers.into_iter().map(|prover| (stage, prover, why.clone())));
+            }
+            let time = answers.iter().map(|answer: &Answer| answer.time).sum();
+            let proofs = answers.iter().filter(|answer| answer.engine != EngineKind::Interpreter);
+            verification.proving += proofs.map(|answer| answer.time).sum::<std::time::Duration>();
+            let Some((verdict, engine)) = combined(answers, Some(&Sensitivity::NONE)) else { continue };
+            let is_refuted = matches!(verdict, Verdict::Refuted(_));
+            verification.boundaries.push(BoundaryVerdict { stage, verdict, engine: engine.name(), time });
+            if is_refuted {
+                break;
+            }
+            before = after;
+        }
+        verification
+    }
+}

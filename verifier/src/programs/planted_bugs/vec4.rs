@@ -1,0 +1,144 @@
+//! Planted bugs of the vec4 backend: changes of the program after a stage.
+
+use ir3_compiler::pipeline::Stage;
+use ir3_compiler::vec4::{DstFile, Instr, Mask, Opcode, Predicate, Program};
+
+/// A bug in a stage on vec4.
+#[derive(Debug)]
+pub struct Vec4Bug {
+    /// Its name.
+    pub name: &'static str,
+    /// The stage.
+    pub stage: Stage,
+    /// What goes wrong.
+    pub description: &'static str,
+    change: fn(&mut Program),
+}
+
+impl Vec4Bug {
+    /// Changes the program after a stage, if it is the stage of the bug.
+    pub fn apply(&self, stage: Stage, program: &mut Program) -> bool {
+        if stage != self.stage {
+            return false;
+        }
+        let before = program.clone();
+        (self.change)(program);
+        *program != before
+    }
+}
+
+/// Those in the passes.
+pub const ALL: [Vec4Bug; 5] = [
+    Vec4Bug {
+        name: "one-flag-bit",
+        stage: Stage::Vec4DeadCode,
+        description: "liveness has one bit for the flag: a comparison before another one is dead, whatever channels that writes",
+        change: one_flag_bit,
+    },
+    Vec4Bug {
+        name: "any4h-reads-x",
+        stage: Stage::Vec4DeadCode,
+        description: "a comparison whose flag `.any4h` or `.all4h` reads keeps only the channel x",
+        change: any4h_reads_x,
+    },
+    Vec4Bug {
+        name: "cmod-over-writer",
+        stage: Stage::CmodPropagation,
+        description: "a comparison moves in front of another instruction that writes the flag",
+        change: cmod_over_writer,
+    },
+    Vec4Bug {
+        name: "lost-inverse",
+        stage: Stage::Vec4DeadCode,
+        description: "inverted predicates are not inverted",
+        change: lost_inverse,
+    },
+    Vec4Bug {
+        name: "cmod-other-writemask",
+        stage: Stage::CmodPropagation,
+        description: "a conditional modifier goes to a producer that writes only x",
+        change: cmod_other_writemask,
+    },
+];
+
+/// That in selection, which is compared with nir.
+pub const SELECTION: [Vec4Bug; 1] = [Vec4Bug {
+    name: "inverted-if",
+    stage: Stage::Vec4Select,
+    description: "the condition of a branch is inverted",
+    change: inverted_if,
+}];
+
+/// The bug of a name, in the passes.
+pub fn by_name(name: &str) -> Option<&'static Vec4Bug> {
+    ALL.iter().find(|bug| bug.name == name)
+}
+
+fn only_flag(instr: &Instr) -> bool {
+    instr.dst.file == DstFile::Null && instr.writes_flag()
+}
+
+fn one_flag_bit(program: &mut Program) {
+    let mut at = 0;
+    while at + 1 < program.instrs.len() {
+        let next = program.instrs[at + 1..]
+            .iter()
+            .find(|instr| instr.writes_flag() || instr.reads_flag() || instr.srcs.is_empty());
+        let is_dead = next.is_some_and(|next| next.writes_flag() && !next.reads_flag());
+        if only_flag(&program.instrs[at]) && is_dead {
+            program.instrs.remove(at);
+        } else {
+            at += 1;
+        }
+    }
+}
+
+fn any4h_reads_x(program: &mut Program) {
+    for at in 1..program.instrs.len() {
+        let reads_all = matches!(program.instrs[at].predicate, Some((Predicate::Any4h | Predicate::All4h, _)));
+        let writer = program.instrs[..at].iter_mut().rev().find(|instr| instr.writes_flag());
+        if let Some(writer) = writer.filter(|writer| reads_all && only_flag(writer)) {
+            writer.dst.mask = Mask(1);
+        }
+    }
+}
+
+fn cmod_over_writer(program: &mut Program) {
+    for at in 1..program.instrs.len() {
+        let [before, after] = [&program.instrs[at - 1], &program.instrs[at]];
+        if before.writes_flag() && only_flag(before) && only_flag(after) {
+            program.instrs.swap(at - 1, at);
+            return;
+        }
+    }
+}
+
+fn lost_inverse(program: &mut Program) {
+    for instr in &mut program.instrs {
+        if let Some((_, inverse)) = &mut instr.predicate {
+            *inverse = false;
+        }
+    }
+}
+
+fn cmod_other_writemask(program: &mut Program) {
+    for at in 1..program.instrs.len() {
+        let [before, after] = [&program.instrs[at - 1], &program.instrs[at]];
+        let fits = before.opcode.can_do_cmod() && !before.writes_flag() && before.dst.mask != Mask(1);
+        if fits && only_flag(after) && after.opcode == Opcode::Cmp {
+            let cmod = after.cmod;
+            let producer = &mut program.instrs[at - 1];
+            producer.cmod = cmod;
+            program.instrs.remove(at);
+            return;
+        }
+    }
+}
+
+fn inverted_if(program: &mut Program) {
+    for instr in &mut program.instrs {
+        if let (Opcode::If, Some((_, inverse))) = (instr.opcode, &mut instr.predicate) {
+            *inverse ^= true;
+        }
+    }
+}

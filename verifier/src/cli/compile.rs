@@ -75,8 +75,9 @@ impl Compile {
                 }
                 Emit::Stage(last) => {
                     let options = Options { last, ..self.compiler.options() };
-                    let program = planted_bugs::compile(shader, &named.target, &options, self.planted.plant)
-                        .map_err(|error| format!("{}: {error}", named.name))?;
+                    let program =
+                        planted_bugs::compile(shader, &named.target, &options, self.planted.on(&named.target)?)
+                            .map_err(|error| format!("{}: {error}", named.name))?;
                     Snapshot::Ir3(Box::new(program)).text()
                 }
             };

@@ -188,7 +188,7 @@ impl Fuzz {
             engines: self.engines.engines(&[EngineKind::Interpreter], TIMEOUT)?,
             keep_going: self.keep_going,
             refusals: self.refusals,
-            plant: self.planted.plant,
+            plant: self.planted.on(&self.gpu.target())?,
         };
         let (counts, findings) = self.campaign(&campaign, format, interrupted)?;
         print(format, &counts, &findings);

@@ -38,7 +38,7 @@ mod words;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use exit::{Exit, Failure};
 use ir3_compiler::pipeline::{Allocator, Feature, Options, RegisterLimit, Rotation};
-use ir3_compiler::target::Target;
+use ir3_compiler::target::{Backend, Target};
 use ir3_verifier::programs::planted_bugs::PlantedBug;
 use ir3_verifier::semantics::environment::env::Env;
 use std::process::ExitCode;
@@ -256,6 +256,22 @@ struct Planted {
     /// Plants a bug after a stage of the backend, to see whether and how it is found.
     #[arg(long, value_name = "BUG", value_parser = values::plants(), help_heading = "Testing ir3-equiv itself")]
     plant: Option<&'static PlantedBug>,
+}
+
+impl Planted {
+    /// The bug, for a compilation to this target.
+    ///
+    /// # Errors
+    /// If its programs have no stage of the bug.
+    fn on(&self, target: &Target) -> Result<Option<&'static PlantedBug>, String> {
+        match self.plant {
+            Some(plant) if target.backend != Backend::Ir3 => Err(format!(
+                "`--plant {}`: the bug is one of ir3 programs, and {target} has vec4 ones; their bugs are those of `self-test vec4 --plant`",
+                plant.name
+            )),
+            plant => Ok(plant),
+        }
+    }
 }
 
 impl Command {

@@ -207,7 +207,8 @@ impl Reduce {
             let (shader, target) = program(path, self.gpu)?;
             (shader, target, ProgramOrigin::File(path.display().to_string()), None)
         };
-        let (target, plant) = (self.gpu.unwrap_or(named), self.planted.plant);
+        let target = self.gpu.unwrap_or(named);
+        let plant = self.planted.on(&target)?;
         let mut envs = match (&self.env, self.env_seed, &input) {
             (Some(path), ..) => vec![read_env(path)?],
             (None, Some(seed), _) => vec![Env::from_seed(seed)],

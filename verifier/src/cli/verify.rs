@@ -171,7 +171,7 @@ impl Verify {
                 return Err(format!("{name}: {why}").into());
             }
         };
-        let (options, plant, envs) = (self.compiler.options(), self.planted.plant, given.map(<[Env]>::to_vec));
+        let (options, plant, envs) = (self.compiler.options(), self.planted.on(&target)?, given.map(<[Env]>::to_vec));
         Ok(Job { name, shader: *shader, vec4, target, options, plant, envs, recorded: None })
     }
 

@@ -77,7 +77,7 @@ fn exit_codes_and_rows_say_what_a_program_does() {
         ("no (jp)", LOG.replace("08000500_00000000", "00000500_00000000"), 0, "equal"),
         // A store that the nir does not have, and no store on either side.
         ("the nir has no store", empty.clone(), 1, "different"),
-        ("no instruction", LOG.replace("c0260000_01674000", "ffffffff_ffffffff"), 3, "refused"),
+        ("no instruction", LOG.replace("c0260000_01674000", "ffffffff_ffffffff"), 4, "refused"),
     ] {
         let (found, rows) = run(folder.path(), &log);
         let [_, program, counts, _] = &rows[..] else { panic!("{change}: {rows:?}") };

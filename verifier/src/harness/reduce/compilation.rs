@@ -7,8 +7,8 @@
 //! A failure that also occurs on an older GPU has a cause that the generations share, and the rest of the reduction
 //! uses that GPU.
 
-use ir3_compiler::pipeline::{Allocator, Features, Options, RegisterLimit, Rotation, Stage};
-use ir3_compiler::target::{ALL, Generation, Target};
+use ir3_compiler::pipeline::{Allocator, Feature, Options, RegisterLimit, Rotation, Stage};
+use ir3_compiler::target::{ALL, Backend, Generation, Target};
 
 use super::{Failure, Oracle};
 use ir3_compiler::nir::Shader;
@@ -24,7 +24,7 @@ fn stage_of(failure: &Failure) -> Option<Stage> {
 }
 
 /// Simpler options, each with one change.
-fn options(now: Options, failure: &Failure) -> Vec<Options> {
+fn options(now: Options, failure: &Failure, target: &Target) -> Vec<Options> {
     let mut all = Vec::new();
     if let Some(last) = stage_of(failure) {
         all.push(Options { last, ..now });
@@ -33,9 +33,10 @@ fn options(now: Options, failure: &Failure) -> Vec<Options> {
     all.push(Options { allocator: Allocator::Ssa, ..now });
     all.push(Options { allocator: Allocator::GraphColouring(Rotation::FirstFit), ..now });
     all.push(Options { own_pass: None, ..now });
-    all.push(Options { features: Features::empty(), ..now });
-    // A correction that is left out makes another failure.
-    let removable = now.features.iter().filter(|feature| !feature.is_correction());
+    // A correction that is left out makes another failure, where the backend has it.
+    let stays = |feature: &Feature| target.backend == Backend::Vec4 && feature.is_correction();
+    all.push(Options { features: now.features.iter().filter(stays).collect(), ..now });
+    let removable = now.features.iter().filter(|feature| !stays(feature));
     all.extend(removable.map(|feature| now.without(feature)));
     all.retain(|options| *options != now && (options.allocator == Allocator::Ssa || now.allocator != Allocator::Ssa));
     all
@@ -55,7 +56,7 @@ fn targets(now: &Target) -> impl Iterator<Item = Target> {
 pub(super) fn run(oracle: &mut Oracle, shader: &Shader) -> bool {
     let before = (oracle.target(), oracle.options());
     // One change at a time, starting over after each that was taken. No change is taken twice.
-    while let Some(simpler) = options(oracle.options(), oracle.failure())
+    while let Some(simpler) = options(oracle.options(), oracle.failure(), &oracle.target())
         .into_iter()
         .find(|&simpler| oracle.compiles_same(oracle.target(), simpler, shader))
     {

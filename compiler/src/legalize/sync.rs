@@ -133,10 +133,7 @@ impl Pending {
 }
 
 fn has_kill(program: &Program) -> bool {
-    program
-        .layout
-        .iter()
-        .any(|&block| program.blocks[block].instrs.iter().any(|&instr| program.instrs[instr].opcode == Opcode::Kill))
+    program.iter_instrs().any(|(_, instr)| program.instrs[instr].opcode == Opcode::Kill)
 }
 
 /// The analysis.

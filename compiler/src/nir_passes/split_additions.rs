@@ -10,7 +10,7 @@
 //! Source: Ian Romanick's proposal (seed 004). Its table of rules and its declared properties are in [`PROPOSED`] as they were written,
 //! though one rule, one property and one type are wrong (docs/findings.md): nothing applies them.
 
-use super::{Rewriter, Rule, Table, Term};
+use super::{Bindings, Rewriter, Rule, Table, Term};
 use crate::nir::{AluSrc, Def, Function, Instr, InstrData, Op, Property};
 use cranelift_entity::EntitySet;
 
@@ -173,11 +173,11 @@ pub fn run(function: &mut Function) {
     for (block, instr) in all {
         // What replaces it may be an operation with an operand less.
         while !parts.contains(instr)
-            && let Some((rule, def)) = matching(function, instr)
+            && let Some(Match { rule, bindings, def }) = matching(function, instr)
         {
             let carry = carry_of(function, instr);
             let mut rewriter = Rewriter { function, block, before: instr, simpler: Table::FewerWords, next_index };
-            let done = rewriter.apply(rule, def);
+            let done = rewriter.replace(rule, &bindings, def);
             next_index = rewriter.next_index;
             if !done {
                 break;
@@ -190,26 +190,31 @@ pub fn run(function: &mut Function) {
     }
 }
 
-impl Rewriter<'_> {
-    fn apply(&mut self, rule: &Rule, def: Def) -> bool {
-        let InstrData::Alu(alu) = &self.function.instrs[self.before] else { return false };
-        let bits = self.function.defs[def].bit_size;
-        rule.matches(self.function, alu.op, &alu.srcs, bits).is_some_and(|bindings| self.replace(rule, &bindings, def))
-    }
-}
-
 fn is_half(op: Op) -> bool {
     matches!(op, Iadd64Split2Lo | Iadd64Split2Hi | Iadd64Split3Lo | Iadd64Split3Hi | Iadd64Split4Lo | Iadd64Split4Hi)
 }
 
-/// The first rule that matches a scalar instruction, and its result.
-fn matching(function: &Function, instr: Instr) -> Option<(&'static Rule, Def)> {
+/// A rule that matches an instruction.
+struct Match {
+    rule: &'static Rule,
+    /// The values of its variables.
+    bindings: Bindings,
+    /// The result of the instruction.
+    def: Def,
+}
+
+/// The first rule that matches a scalar instruction.
+fn matching(function: &Function, instr: Instr) -> Option<Match> {
     let InstrData::Alu(alu) = &function.instrs[instr] else { return None };
-    let data = &function.defs[alu.def];
-    let rules =
-        || Table::SplitAdditions.rules().iter().chain(Table::FewerWords.rules().iter().filter(|_| is_half(alu.op)));
-    let matches = |rule: &&Rule| rule.matches(function, alu.op, &alu.srcs, data.bit_size).is_some();
-    (data.num_components == 1).then(|| rules().find(matches)).flatten().map(|rule| (rule, alu.def))
+    let def = alu.def;
+    if function.defs[def].num_components != 1 {
+        return None;
+    }
+    let simpler = Table::FewerWords.rules().iter().filter(|_| is_half(alu.op));
+    Table::SplitAdditions.rules().iter().chain(simpler).find_map(|rule| {
+        let bindings = rule.matches(function, alu.op, &alu.srcs, function.defs[def].bit_size)?;
+        Some(Match { rule, bindings, def })
+    })
 }
 
 /// The parts of a high word.

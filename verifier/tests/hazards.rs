@@ -15,13 +15,11 @@ fn target(path: &Path) -> Target {
 }
 
 /// What is known of Mesa's programs (docs/hazards.md): flags of a jump after a barrier are lost where the jump is
-/// removed; and spilled predicates of uniform branches are not found to be uniform.
+/// removed.
 fn is_known(path: &Path, kind: HazardKind) -> bool {
     let name = path.file_name().unwrap().to_str().unwrap();
-    let folder = path.parent().and_then(Path::file_name).unwrap().to_str().unwrap();
     match kind {
         HazardKind::AccessAfterBarrier(_) => name.contains("particle_calculate"),
-        HazardKind::NoReconvergence | HazardKind::BranchStack { .. } => folder == "a540-spillall",
         _ => false,
     }
 }

@@ -29,6 +29,7 @@
 //! *What a proof covers.* Rules of the machine, [`Basis::Machine`]: a program is proved if it keeps all of them. What it
 //! breaks of the rules that are only Mesa's practice ([`Basis::Practice`]) is reported too, as findings.
 
+mod copies;
 mod failure;
 mod flow;
 mod scratch;

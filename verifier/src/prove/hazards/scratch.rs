@@ -79,12 +79,14 @@ pub enum ScratchOperation {
     Load {
         /// The units.
         units: Option<Range<u32>>,
+        /// The registers that are loaded, one for each component.
+        data: SmallVec<[Bits; 2]>,
     },
     /// It stores.
     Store {
         /// The units.
         units: Option<Range<u32>>,
-        /// The registers that are stored.
+        /// The registers that are stored, one for each component.
         data: SmallVec<[Bits; 2]>,
     },
 }
@@ -127,15 +129,18 @@ impl Scratch {
             };
             let operation = match (data.opcode, data.srcs.get(1), data.dsts.first()) {
                 (Opcode::Stp, Some(src), _) => {
-                    let bits = src.place().map(|place| bits_of(place, src.class, src, target));
+                    let bits = src.place().map(|place| bits_of(place, src.class, src.mask, target));
                     let units = units(src.mask, src.class).filter(|_| bits.is_some());
                     ScratchOperation::Store { units, data: bits.unwrap_or_default() }
                 }
-                (Opcode::Ldp, _, Some(dst)) => ScratchOperation::Load { units: units(dst.mask, dst.class) },
-                (Opcode::Ldp, ..) => ScratchOperation::Load { units: None },
+                (Opcode::Ldp, _, Some(dst)) => ScratchOperation::Load {
+                    units: units(dst.mask, dst.class),
+                    data: bits_of(&dst.place, dst.class, dst.mask, target),
+                },
+                (Opcode::Ldp, ..) => ScratchOperation::Load { units: None, data: SmallVec::new() },
                 _ => ScratchOperation::Store { units: None, data: SmallVec::new() },
             };
-            let (ScratchOperation::Load { units } | ScratchOperation::Store { units, .. }) = &operation;
+            let (ScratchOperation::Load { units, .. } | ScratchOperation::Store { units, .. }) = &operation;
             end = end.max(units.as_ref().map_or(0, |units| units.end));
             this.operations.insert(ip.index(), operation);
         }
@@ -149,9 +154,9 @@ impl Scratch {
     }
 }
 
-/// The registers of a source.
-fn bits_of(place: &Place, class: RegClass, src: &Src, target: &Target) -> SmallVec<[Bits; 2]> {
-    let pieces = units::pieces(place, class, src.mask, target.merged_regs).unwrap_or_default();
+/// The registers of an operand, one for each component.
+fn bits_of(place: &Place, class: RegClass, mask: WriteMask, target: &Target) -> SmallVec<[Bits; 2]> {
+    let pieces = units::pieces(place, class, mask, target.merged_regs).unwrap_or_default();
     let bits = pieces.iter().map(|piece| Bits {
         word: (piece.bit / 64) as u8,
         half: class.half,
@@ -176,7 +181,7 @@ fn constant_at(code: &Code, steps: &Steps, flow: &Flow, register: &Src, target: 
     let none = || vec![None; code.instrs.len()];
     let full = register.class.file == RegFile::General && !register.class.half;
     let (Some(place), true) = (register.place().filter(|place| place.reg().is_some()), full) else { return none() };
-    let own = bits_of(place, register.class, register, target);
+    let own = bits_of(place, register.class, register.mask, target);
     let [own] = own[..] else { return none() };
     let touches = |at: usize| {
         let writes = steps.bits(&steps.steps[at].write_bits);

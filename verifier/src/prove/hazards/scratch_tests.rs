@@ -84,3 +84,37 @@ fn lanes_that_do_not_store_keep_what_they_have() {
     assert!(program(8));
     assert!(!program(4));
 }
+
+/// A loop whose counter is stored on both sides of a branch on which lanes diverge, and loaded again on both.
+fn counter(first: &[&str], second: &[&str]) -> bool {
+    let join = ["(jp)add.u r3.x, r6.x, c8.x", "cmps.s.lt pp0.x, r3.x, c4.y", "br pp0.x target=block1"];
+    let list: [(&[&str], &str); 7] = [
+        (&[BASE, "mov.u32u32 r3.x, c1.x"], "block1"),
+        (&["cmps.s.lt pp0.x, r9.x, c0.x"], "block2"),
+        (&["br pp0.x target=block4"], "block3, block4"),
+        (first, "block5"),
+        (second, "block5"),
+        (&join, "block1, block6"),
+        (&["(jp)end"], ""),
+    ];
+    last_is_uniform(&list, &[4, 4])
+}
+
+#[test]
+fn a_value_that_is_spilled_on_both_paths_is_the_same() {
+    const SPILL: &str = "stp r0.z, r3.x, imm[0.000000,1,0x1]";
+    const RELOAD: &str = "ldp r6.x, r0.z, imm[0.000000,4,0x4], imm[0.000000,1,0x1]";
+    let jump = "jump target=block5";
+    assert!(counter(&[SPILL, RELOAD, jump], &[&format!("(jp){SPILL}"), RELOAD]));
+    // Another value, in one of them or before it is stored.
+    assert!(!counter(&[SPILL, RELOAD, jump], &["(jp)mov.u32u32 r3.x, r8.x", SPILL, RELOAD]));
+    let spill_other = "(jp)stp r0.z, r8.x, imm[0.000000,1,0x1]";
+    assert!(!counter(&[SPILL, RELOAD, jump], &[spill_other, RELOAD]));
+    // Nothing is left of what was stored: neither the register nor the one that was loaded has it.
+    let lost = "mov.u32u32 r3.x, r8.x";
+    let changed = "mov.u32u32 r6.x, r8.x";
+    assert!(!counter(&[SPILL, lost, changed, jump], &[&format!("(jp){SPILL}"), lost, RELOAD]));
+    // A store to an address that is not known may have changed the slot.
+    let unknown = "stp r10.x, r8.x, imm[0.000000,1,0x1]";
+    assert!(!counter(&[SPILL, RELOAD, jump], &[&format!("(jp){SPILL}"), unknown, RELOAD]));
+}

@@ -13,13 +13,15 @@
 //! differences of the group that they come from, and where groups join, so do their differences.
 //!
 //! *Scratch memory* at known addresses (`scratch`) is a register more: each lane has its own, so what is loaded is what this
-//! lane has stored, and lanes that are inactive at a store keep what they have.
+//! lane has stored, and lanes that are inactive at a store keep what they have. Where lanes that wait have the same in a slot and
+//! a register (`copies`), and do not differ from the lanes that run in the one, those lanes make the other the same by copying the one to it.
 //!
 //! *Soundness.* All branches are uniform at first, and each that is found to read a register in which its lanes may
 //! differ is divergent in the next round, until no more are found. Were there a run in which lanes diverge at another
 //! branch, then all before the first such branch went as this assumes, and the states of the last round contain it:
 //! lanes differ in what the branch reads, and it would have been found.
 
+use super::copies::{Copies, ScratchCopy};
 use super::flow::{BlockIndex, Flow};
 use super::scratch::{Scratch, ScratchOperation};
 use super::state::Mask;
@@ -41,13 +43,17 @@ use std::ops::Range;
 pub fn analyze(code: &Code, steps: &Steps, facts: &Facts, target: &Target) -> Result<(Vec<bool>, Flow), HazardError> {
     let mut uniform: Vec<bool> = code.instrs.values().map(|instr| is_conditional(instr.data.opcode)).collect();
     let any = uniform.contains(&true);
-    let mut scratch = None;
+    let mut memory = None;
     loop {
         let flow = Flow::new(code, &|ip| uniform[ip.index()])?;
         let found = if any {
             // The edges of lanes are the same in all rounds.
-            let scratch = scratch.get_or_insert_with(|| Scratch::new(code, steps, &flow, &facts.scratch, target));
-            divergent(code, steps, &flow, scratch, target)
+            let (scratch, copies) = memory.get_or_insert_with(|| {
+                let scratch = Scratch::new(code, steps, &flow, &facts.scratch, target);
+                let copies = Copies::new(code, steps, &flow, &scratch);
+                (scratch, copies)
+            });
+            divergent(code, steps, &flow, scratch, copies, target)
         } else {
             Vec::new()
         };
@@ -62,6 +68,19 @@ pub fn analyze(code: &Code, steps: &Steps, facts: &Facts, target: &Target) -> Re
 /// Returns true for branches at which lanes diverge only if their predicates differ.
 pub const fn is_conditional(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::Br | Opcode::Braa | Opcode::Brao | Opcode::Brac | Opcode::Brax)
+}
+
+/// Where an access puts what a group that waits has there already.
+#[derive(Debug)]
+struct Copied {
+    group: usize,
+    to: CopiedTo,
+}
+
+#[derive(Debug)]
+enum CopiedTo {
+    Register(Bits),
+    Units(Range<u32>),
 }
 
 /// The differences between groups of lanes.
@@ -134,6 +153,44 @@ impl Groups {
         }
     }
 
+    /// What an access makes the same in the lanes that run and in a group that waits, before it is executed.
+    fn copied(&mut self, operation: &ScratchOperation, copies: &Copies) -> SmallVec<[Copied; 2]> {
+        let mut found = SmallVec::new();
+        for copy in ScratchCopy::of(operation) {
+            let register = copy.register();
+            for group in 1..=self.waiting.len() {
+                if !copies.holds(self.waiting[group - 1], &copy) {
+                    continue;
+                }
+                let pair = pair(0, group);
+                let stores = matches!(operation, ScratchOperation::Store { .. });
+                let differ = if stores {
+                    self.pairs[pair][usize::from(register.word)] & register.bits != 0
+                } else {
+                    let own = self.units(pair);
+                    copy.units.clone().any(|unit| own[unit as usize / 64] >> (unit % 64) & 1 != 0)
+                };
+                if !differ {
+                    let to = if stores { CopiedTo::Units(copy.units.clone()) } else { CopiedTo::Register(register) };
+                    found.push(Copied { group, to });
+                }
+            }
+        }
+        found
+    }
+
+    /// The lanes that run and a group that waits hold the same.
+    fn agree(&mut self, copied: &Copied) {
+        let pair = pair(0, copied.group);
+        match &copied.to {
+            CopiedTo::Register(of) => self.pairs[pair][usize::from(of.word)] &= !of.bits,
+            CopiedTo::Units(units) => {
+                let own = self.units(pair);
+                units.clone().for_each(|unit| own[unit as usize / 64] &= !(1 << (unit % 64)));
+            }
+        }
+    }
+
     /// Returns true if lanes that run may load different values: those of each lane's own memory.
     fn loads_differ(&mut self, units: Option<&Range<u32>>) -> bool {
         let own = self.units(0);
@@ -172,7 +229,7 @@ const fn shared_bits(word: usize) -> u64 {
 }
 
 /// The branches that read what may differ.
-fn divergent(code: &Code, steps: &Steps, flow: &Flow, scratch: &Scratch, target: &Target) -> Vec<Ip> {
+fn divergent(code: &Code, steps: &Steps, flow: &Flow, scratch: &Scratch, copies: &Copies, target: &Target) -> Vec<Ip> {
     let count = flow.blocks.len();
     let predicated = predicated(code);
     let mut states: Vec<Option<Groups>> = vec![None; count];
@@ -194,10 +251,12 @@ fn divergent(code: &Code, steps: &Steps, flow: &Flow, scratch: &Scratch, target:
                     found.push(Ip::new(ip));
                 }
                 let weak = data.dsts.iter().any(|dst| matches!(dst.place, Place::Relative { .. }));
-                let own = match scratch.operation(ip) {
+                let operation = scratch.operation(ip);
+                let same = operation.filter(|_| !predicated[ip]).map(|operation| groups.copied(operation, copies));
+                let own = match operation {
                     None => differ || is_own(data, step),
                     Some(operation) => match operation {
-                        ScratchOperation::Load { units } => groups.loads_differ(units.as_ref()),
+                        ScratchOperation::Load { units, .. } => groups.loads_differ(units.as_ref()),
                         ScratchOperation::Store { units, data } => {
                             let differ = groups.differ(data) || predicated[ip];
                             groups.store(units.as_ref(), differ);
@@ -206,6 +265,7 @@ fn divergent(code: &Code, steps: &Steps, flow: &Flow, scratch: &Scratch, target:
                     },
                 };
                 groups.write(steps.bits(&step.write_bits), own || predicated[ip], weak);
+                same.into_iter().flatten().for_each(|copied| groups.agree(&copied));
             }
             for turn in flow.turns(at) {
                 pending[turn.to as usize] |= join(&mut states[turn.to as usize], &groups, &turn, flow);

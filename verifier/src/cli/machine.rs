@@ -41,7 +41,7 @@ impl FolderCounts {
     fn add(&mut self, finding: &Finding) {
         self.programs += 1;
         let count = match finding {
-            Finding::Equal(_) => &mut self.equal,
+            Finding::Equal { .. } => &mut self.equal,
             Finding::Empty => &mut self.empty,
             Finding::Hazard(_) => &mut self.hazards,
             Finding::Different(_) => &mut self.different,
@@ -67,6 +67,10 @@ struct ProgramRow<'a> {
     program: &'a str,
     verdict: &'static str,
     reason: Option<&'a str>,
+    /// The verdict is that for pixels of one sample.
+    one_sample: bool,
+    /// One lane ran in each wave.
+    one_lane: bool,
 }
 
 impl MachineTest {
@@ -75,8 +79,12 @@ impl MachineTest {
         let mut folders: BTreeMap<String, FolderCounts> = BTreeMap::new();
         let mut exit = Exit::Passed;
         for path in input::collect_paths(&self.paths)? {
+            let mut one_sample = false;
             let finding = match native(&path, self.gpu.given()) {
-                Ok(program) => run(&program, self.runs),
+                Ok(program) => {
+                    one_sample = program.one_sample;
+                    run(&program, self.runs)
+                }
                 Err(NativeError::Refused { what, .. }) => Finding::Refused(what),
                 Err(NativeError::Input(error)) => {
                     output::error(&error);
@@ -87,15 +95,21 @@ impl MachineTest {
             let folder = path.parent().map_or_else(String::new, |folder| folder.display().to_string());
             folders.entry(folder).or_default().add(&finding);
             exit = exit.max(match finding {
-                Finding::Equal(_) | Finding::Empty => Exit::Passed,
+                Finding::Equal { .. } | Finding::Empty => Exit::Passed,
                 Finding::Hazard(_) | Finding::Different(_) => Exit::Refuted,
                 Finding::Nothing(_) | Finding::Refused(_) => Exit::Unmet,
             });
             let name = path.display().to_string();
+            let one_lane = matches!(finding, Finding::Equal { alone: true, .. });
             output::json(
                 "machine-program",
-                &ProgramRow { program: &name, verdict: finding.name(), reason: finding.reason() },
+                &ProgramRow { program: &name, verdict: finding.name(), reason: finding.reason(), one_sample, one_lane },
             );
+            for (holds, what) in [(one_sample, "a pixel has one sample"), (one_lane, "one lane runs in each wave")] {
+                if holds && format == Format::Human {
+                    output::line(&format!("{name}: {} where {what}", finding.name()));
+                }
+            }
             if let Some(reason) = finding.reason().filter(|_| format == Format::Human) {
                 output::line(&format!("{name}: {}: {reason}", finding.name()));
             }

@@ -18,8 +18,13 @@ use std::collections::BTreeSet;
 /// What a program does on the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// What the nir does, in this number of lanes.
-    Equal(u64),
+    /// What the nir does, in this number of lanes. The runs were of one lane each if `alone`: with more the nir does not end.
+    Equal {
+        /// The lanes.
+        lanes: u64,
+        /// One lane runs.
+        alone: bool,
+    },
     /// Nothing, as the nir, which has no effect in any run: it ends.
     Empty,
     /// A run has a hazard.
@@ -37,7 +42,7 @@ impl Finding {
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
-            Self::Equal(_) => "equal",
+            Self::Equal { .. } => "equal",
             Self::Empty => "empty",
             Self::Hazard(_) => "hazard",
             Self::Different(_) => "different",
@@ -50,7 +55,7 @@ impl Finding {
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         match self {
-            Self::Equal(_) | Self::Empty => None,
+            Self::Equal { .. } | Self::Empty => None,
             Self::Hazard(what) | Self::Different(what) | Self::Nothing(what) | Self::Refused(what) => Some(what),
         }
     }
@@ -58,7 +63,8 @@ impl Finding {
 
 /// The number of environments that are tried for one in which nir ends and something is observable.
 const RETRIES: usize = 48;
-/// The number of further environments in which all words that nothing names are 0: a loop may wait for one.
+/// The number of further environments in which all words that nothing names are 0: a loop may wait for one. As many are
+/// tried in which one lane runs.
 const CLEARED: usize = 4;
 /// The fuel of the retries: loops whose bounds are random are long.
 const LONG: u64 = 1 << 21;
@@ -86,7 +92,11 @@ pub fn run(program: &NativeProgram, runs: u32) -> Finding {
                 let env = env(number);
                 if number < 8 { Env { fuel: Some(LONG), ..env } } else { env }
             });
-            let mut others = random.chain((0..CLEARED).map(|number| Env { fill: Some(0), ..env(number) }));
+            let cleared = (0..CLEARED).map(|number| Env { fill: Some(0), ..env(number) });
+            // A lock for which lanes of a wave wait is released by none of them.
+            let alone = |number: usize| Env { lanes: Some(1 << (number * 21 % 64)), ..env(number) };
+            let alone = (0..CLEARED).map(|number| Env { fill: Some(0), ..alone(number) });
+            let mut others = random.chain(cleared).chain(alone);
             let found = others.find(|env| is_observed(&before, std::slice::from_ref(env), target) == Ok(true));
             // Nothing else is compared: a run that does not end would make the whole comparison one.
             envs = found.map_or(envs, |env| vec![env]);
@@ -103,7 +113,8 @@ pub fn run(program: &NativeProgram, runs: u32) -> Finding {
         }
     }
     if is_observed(&before, &envs, target) == Ok(true) {
-        Finding::Equal(lanes)
+        let alone = envs.iter().all(|env| env.lanes.is_some_and(|lanes| lanes.count_ones() == 1));
+        Finding::Equal { lanes, alone }
     } else if !has_effects {
         // All runs ended, and a run with any effect would have been refuted.
         Finding::Empty

@@ -16,7 +16,7 @@ use ir3_compiler::machine::{Code, EntryRegister, Interface, OutputRegister};
 use ir3_compiler::nir::{
     BaseType, ImageDim, Index, InstrData, Intrinsic, IntrinsicOp, Shader, Stage, TexOp, TexSrcKind,
 };
-use ir3_compiler::target::Target;
+use ir3_compiler::target::{Generation, Target};
 use std::path::Path;
 
 /// A final program of Mesa, and its source.
@@ -30,6 +30,9 @@ pub struct NativeProgram {
     pub code: Code,
     /// The GPU.
     pub target: Target,
+    /// It interpolates at the pixel where its source names the centroid or a sample, as there is one sample; the shader here
+    /// has the pixel.
+    pub one_sample: bool,
 }
 
 /// Why a program of a log is not loaded.
@@ -65,7 +68,52 @@ pub fn native(path: &Path, gpu: Option<Target>) -> Result<NativeProgram, NativeE
     number_varyings(&mut shader, &native.inputs);
     let text = legalized(&log, &native.stage).map_err(refused)?;
     let code = code(&native, &shader, text.as_ref(), &target).map_err(refused)?;
-    Ok(NativeProgram { name: path.display().to_string(), shader, code, target })
+    let one_sample = target.generation < Generation::A6xx && interpolates_at_pixels(&native) && to_pixels(&mut shader);
+    Ok(NativeProgram { name: path.display().to_string(), shader, code, target, one_sample })
+}
+
+/// Returns true if a program has no other barycentric coordinates than those of pixels: before a6xx a variant for one sample
+/// takes these for all (`emit_intrinsic_barycentric`).
+fn interpolates_at_pixels(native: &Native) -> bool {
+    let names = ["CENTROID", "SAMPLE"];
+    !native.inputs.iter().any(|input| {
+        input.location.starts_with("BARYCENTRIC") && names.iter().any(|name| input.location.ends_with(name))
+    })
+}
+
+/// Replaces the centroid and the sample by the pixel, which are the same where a pixel has one sample. Returns true if there
+/// were any.
+fn to_pixels(shader: &mut Shader) -> bool {
+    let mut any = false;
+    for instr in shader.entry.instrs.values_mut() {
+        if let InstrData::Intrinsic(intrinsic) = instr
+            && matches!(intrinsic.op, IntrinsicOp::LoadBarycentricCentroid | IntrinsicOp::LoadBarycentricSample)
+        {
+            intrinsic.op = IntrinsicOp::LoadBarycentricPixel;
+            any = true;
+        }
+    }
+    any
+}
+
+/// Subtracts the number of buffers from the numbers of images: before a6xx their resources have one numbering, the buffers first
+/// (`ir3_image_to_ibo`).
+fn number_images(code: &mut Code, shader: &Shader, target: &Target) -> Result<(), String> {
+    let buffers = shader.info.num_ssbos;
+    if target.generation >= Generation::A6xx || buffers == 0 {
+        return Ok(());
+    }
+    for (ip, instr) in &mut code.instrs {
+        let is_image = instr.data.memory().is_some_and(|memory| memory.space == Some(AddressSpace::Image));
+        if !is_image {
+            continue;
+        }
+        match instr.data.srcs.first_mut().map(|src| &mut src.operand) {
+            Some(SrcOperand::Immediate(number)) if *number >= buffers => *number -= buffers,
+            _ => return Err(format!("{ip}: an image whose number is computed, or that of a buffer")),
+        }
+    }
+    Ok(())
 }
 
 fn is_stage(section: &Section, name: &str) -> bool {
@@ -146,6 +194,7 @@ fn code(native: &Native, shader: &Shader, text: Option<&Code>, target: &Target) 
     for instr in code.instrs.values_mut() {
         memory.complete(&mut instr.data, target);
     }
+    number_images(&mut code, shader, target)?;
     for prefetch in &mut code.interface.prefetches {
         complete_prefetch(prefetch, shader)?;
     }

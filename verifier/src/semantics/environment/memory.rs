@@ -134,21 +134,25 @@ pub struct StoredWord {
     pub lane: u8,
 }
 
-/// The bytes that all lanes together have loaded: from memory that the device sees, and from shared memory.
+/// The bytes that all lanes together have loaded, by kind of memory ([`SEEN`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loads {
     /// By all loads.
-    pub all: [u32; 2],
+    pub all: [u32; SEEN.len()],
     /// By volatile or coherent loads.
-    pub volatile: [u32; 2],
+    pub volatile: [u32; SEEN.len()],
 }
 
-/// The index of the counter of a kind of memory: 0 if the device sees it, 1 for shared memory.
+/// The kinds of memory that other waves see, each with counters of its own; global memory counts as the storage buffers.
+pub const SEEN: [Space; 3] = [Space::Ssbo, Space::Shared, Space::Image];
+
+/// The index of the counter of a kind of memory, in [`SEEN`].
 #[inline]
 const fn class(space: Space) -> Option<usize> {
     match space {
-        Space::Ssbo | Space::Image | Space::Global => Some(0),
+        Space::Ssbo | Space::Global => Some(0),
         Space::Shared => Some(1),
+        Space::Image => Some(2),
         Space::Scratch => None,
     }
 }
@@ -170,8 +174,8 @@ pub struct Memory {
     scratch_bytes: u32,
     /// The log of stores, if it is kept: see [`keep_log`](Memory::keep_log).
     log: Option<Vec<StoredWord>>,
-    /// Bytes that the wave has stored so far: in memory that the device sees, and in shared memory.
-    stored: [u32; 2],
+    /// Bytes that the wave has stored so far, by kind of memory ([`SEEN`]).
+    stored: [u32; SEEN.len()],
     /// See [`Env::has_one_buffer`].
     one_buffer: bool,
     loads: Loads,
@@ -193,13 +197,13 @@ impl Memory {
         self.log = log;
     }
 
-    /// Bytes that the running wave has stored so far: in SSBOs, images and global memory; in shared memory.
-    pub fn stored(&self) -> [u32; 2] {
+    /// Bytes that the running wave has stored so far, by kind of memory ([`SEEN`]).
+    pub fn stored(&self) -> [u32; SEEN.len()] {
         self.stored
     }
 
     /// Sets the bytes that the wave has stored, where another wave is resumed: see [`stored`](Self::stored).
-    pub fn set_stored(&mut self, stored: [u32; 2]) {
+    pub fn set_stored(&mut self, stored: [u32; SEEN.len()]) {
         self.stored = stored;
     }
 
@@ -252,7 +256,7 @@ impl Memory {
             array.words.reset();
         }
         self.live = 0;
-        self.stored = [0; 2];
+        self.stored = [0; SEEN.len()];
         self.loads = Loads::default();
     }
 

@@ -3,11 +3,14 @@
 //! nir's `barrier` is up to two operations: a fence, if its semantics acquire or release some memory, and then a control barrier, if its
 //! execution scope is the workgroup. ir3 has an instruction for each. The text of `fence` does not name kinds of memory: `.g` is all that
 //! the device sees (SSBOs, images, global memory); shared memory is ordered by every fence from a6xx on, before that by `.l`. A target may
-//! have more or stronger fences than its source, never fewer or weaker ones, and exactly its source's control barriers.
+//! have more or stronger fences than its source, never fewer or weaker ones, and exactly its source's control barriers. nir's
+//! fences name buffers and images apart, and an access to the one may move over a fence of the other.
 //!
-//! Cache maintenance (`ccinv`, `dccln`, …) has no effect here: memory is coherent.
+//! From a7xx on reads see what other workgroups have written after `ccinv` only (`emit_intrinsic_barrier`), so `fence.w` and the `ccinv`
+//! after it are one fence of reads and writes; `ccinv` is a fence of reads. Other maintenance of caches (`dccln`, …) has no effect here:
+//! memory is coherent.
 
-use crate::semantics::environment::memory::Space;
+use crate::semantics::environment::memory::{SEEN, Space};
 use ir3_compiler::ir3::{Attrs, InstrData, Opcode};
 use ir3_compiler::nir::{Intrinsic, MemoryModes, MemorySemantics, Scope};
 use ir3_compiler::target::Target;
@@ -17,8 +20,10 @@ use std::fmt;
 /// The accesses that a fence orders: those before it with those after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fence {
-    /// SSBOs, images and global memory.
-    pub device: bool,
+    /// SSBOs and global memory.
+    pub buffers: bool,
+    /// Images.
+    pub images: bool,
     /// Memory of the workgroup.
     pub shared: bool,
     /// Reads.
@@ -37,9 +42,21 @@ pub enum Sync {
 }
 
 impl Fence {
+    /// What this one and another one right after it order.
+    const fn and(self, other: Self) -> Self {
+        Self {
+            buffers: self.buffers || other.buffers,
+            images: self.images || other.images,
+            shared: self.shared || other.shared,
+            reads: self.reads || other.reads,
+            writes: self.writes || other.writes,
+        }
+    }
+
     /// Returns true if it orders every access that the other one orders.
     pub const fn covers(self, other: Self) -> bool {
-        (self.device || !other.device)
+        (self.buffers || !other.buffers)
+            && (self.images || !other.images)
             && (self.shared || !other.shared)
             && (self.reads || !other.reads)
             && (self.writes || !other.writes)
@@ -50,12 +67,13 @@ impl Sync {
     /// The operations of a nir `barrier`, in their order.
     pub fn of_barrier(intrinsic: &Intrinsic) -> SmallVec<[Self; 2]> {
         let modes = intrinsic.indices.memory_modes();
-        let device = modes.intersects(MemoryModes::SSBO | MemoryModes::IMAGE | MemoryModes::GLOBAL);
+        let buffers = modes.intersects(MemoryModes::SSBO | MemoryModes::GLOBAL);
+        let images = modes.contains(MemoryModes::IMAGE);
         let shared = modes.contains(MemoryModes::SHARED);
         let semantics = intrinsic.indices.memory_semantics();
         let mut list = SmallVec::new();
-        if semantics.intersects(MemorySemantics::ACQUIRE | MemorySemantics::RELEASE) && (device || shared) {
-            list.push(Self::Fence(Fence { device, shared, reads: true, writes: true }));
+        if semantics.intersects(MemorySemantics::ACQUIRE | MemorySemantics::RELEASE) && (buffers || images || shared) {
+            list.push(Self::Fence(Fence { buffers, images, shared, reads: true, writes: true }));
         }
         let scope = intrinsic.indices.execution_scope();
         if matches!(scope, Scope::Workgroup | Scope::QueueFamily | Scope::Device) {
@@ -64,13 +82,16 @@ impl Sync {
         list
     }
 
-    /// The operation of `bar` or `fence`; `None` if its attributes are unknown.
+    /// The operation of `bar`, `fence` or `ccinv`; `None` if its attributes are unknown, or it is none of them.
     pub fn of_instr(data: &InstrData, target: &Target) -> Option<Self> {
         match (data.opcode, &data.attrs) {
             (Opcode::Bar, _) => Some(Self::Barrier),
             (Opcode::Fence, &Attrs::Fence { r, w, g, l }) => {
                 let shared = l || target.generation.number() >= 6;
-                Some(Self::Fence(Fence { device: g, shared, reads: r, writes: w }))
+                Some(Self::Fence(Fence { buffers: g, images: g, shared, reads: r, writes: w }))
+            }
+            (Opcode::Ccinv, _) if target.generation.number() >= 7 => {
+                Some(Self::Fence(Fence { buffers: true, images: true, shared: false, reads: true, writes: false }))
             }
             _ => None,
         }
@@ -82,7 +103,8 @@ impl Sync {
             (_, Space::Scratch) => false,
             (Self::Barrier, _) => true,
             (Self::Fence(fence), Space::Shared) => fence.shared,
-            (Self::Fence(fence), _) => fence.device,
+            (Self::Fence(fence), Space::Image) => fence.images,
+            (Self::Fence(fence), Space::Ssbo | Space::Global) => fence.buffers,
         }
     }
 
@@ -103,7 +125,9 @@ impl fmt::Display for Sync {
             Self::Fence(fence) => {
                 f.write_str("fence")?;
                 let parts = [
-                    (fence.device, "device"),
+                    (fence.buffers && fence.images, "device"),
+                    (fence.buffers && !fence.images, "buffers"),
+                    (fence.images && !fence.buffers, "images"),
                     (fence.shared, "shared"),
                     (fence.reads, "reads"),
                     (fence.writes, "writes"),
@@ -119,36 +143,50 @@ impl fmt::Display for Sync {
 pub struct Synchronized {
     /// The operation.
     pub sync: Sync,
-    /// The bytes that the wave had stored by then: in SSBOs, images and global memory; in shared memory.
-    pub stored: [u32; 2],
+    /// The bytes that the wave had stored by then, by kind of memory ([`SEEN`]).
+    pub stored: [u32; SEEN.len()],
 }
 
 impl Synchronized {
     /// Returns true if the target may execute this where its source executed the other.
-    const fn replaces(&self, source: &Self) -> bool {
-        self.sync.replaces(source.sync)
-            && (!source.sync.orders(Space::Ssbo) || self.stored[0] == source.stored[0])
-            && (!source.sync.orders(Space::Shared) || self.stored[1] == source.stored[1])
+    fn replaces(&self, source: &Self) -> bool {
+        let same = |(number, &space): (usize, &Space)| {
+            !source.sync.orders(space) || self.stored[number] == source.stored[number]
+        };
+        self.sync.replaces(source.sync) && SEEN.iter().enumerate().all(same)
+    }
+
+    /// Two fences of a wave without a store between them, as one: that they come in this order makes no difference.
+    fn and(&self, next: Option<&Self>) -> Option<Self> {
+        let next = next.filter(|next| next.stored == self.stored)?;
+        match (self.sync, next.sync) {
+            (Sync::Fence(first), Sync::Fence(second)) => Some(Self { sync: Sync::Fence(first.and(second)), ..*self }),
+            _ => None,
+        }
     }
 
     /// The first operation of the source that the target lacks (`Ok`), or of the target that the source lacks (`Err`), with its number.
     ///
-    /// Operations are in order if they order accesses to a common memory, and each is in order with all control barriers. A fence of shared
-    /// memory and one of what the device sees have no order: neither orders an access of one kind with one of the other, so all that another
+    /// Operations are in order if they order accesses to a common memory, and each is in order with all control barriers. Fences of
+    /// different memories have no order: neither orders an access of one kind with one of the other, so all that another
     /// wave can observe of them is where each stands among the accesses to its own memory, which `stored` compares. For this reason one
     /// fence of both memories may stand for both; two fences of one memory stay two.
     pub fn first_difference(source: &[Self], target: &[Self]) -> Option<(usize, Result<Self, Self>)> {
         let next_barrier =
             |from: usize| (from..target.len()).find(|&at| target[at].sync == Sync::Barrier).unwrap_or(target.len());
         // The position after the last operation of the target that was found, by memory.
-        let mut done = [0; ORDERED.len()];
+        let mut done = [0; SEEN.len()];
         let mut barrier = next_barrier(0);
         for (number, expected) in source.iter().enumerate() {
-            let memories = ORDERED.map(|space| expected.sync.orders(space));
+            let memories = SEEN.map(|space| expected.sync.orders(space));
             let from = done.iter().zip(memories).filter_map(|(&done, is_ordered)| is_ordered.then_some(done)).max();
             // Only fences may be inserted: none of the target's barriers is passed over.
             let end = target.len().min(barrier + 1);
-            let found = (from.unwrap_or(0)..end).find(|&at| target[at].replaces(expected));
+            let replaces = |at: usize| {
+                let both = || target[at].and(target.get(at + 1)).filter(|both| both.replaces(expected)).map(|_| at + 1);
+                if target[at].replaces(expected) { Some(at) } else { both() }
+            };
+            let found = (from.unwrap_or(0)..end).find_map(replaces);
             let Some(found) = found else { return Some((number, Ok(*expected))) };
             for (done, _) in done.iter_mut().zip(memories).filter(|(_, is_ordered)| *is_ordered) {
                 *done = found + 1;
@@ -161,17 +199,14 @@ impl Synchronized {
     }
 }
 
-/// The memories that other waves see: in the order of [`Synchronized::stored`].
-const ORDERED: [Space; 2] = [Space::Ssbo, Space::Shared];
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const FENCE: Fence = Fence { device: true, shared: false, reads: true, writes: true };
+    const FENCE: Fence = Fence { buffers: true, images: true, shared: false, reads: true, writes: true };
 
     fn at(sync: Sync, device: u32, shared: u32) -> Synchronized {
-        Synchronized { sync, stored: [device, shared] }
+        Synchronized { sync, stored: [device, shared, device] }
     }
 
     #[test]
@@ -194,8 +229,37 @@ mod tests {
     }
 
     #[test]
+    fn images_move_over_fences_of_buffers() {
+        let buffers = Sync::Fence(Fence { images: false, ..FENCE });
+        let differs = |a: &[Synchronized], b: &[Synchronized]| Synchronized::first_difference(a, b).is_some();
+        let at = |sync, buffers, images| Synchronized { sync, stored: [buffers, 0, images] };
+        assert!(!differs(&[at(buffers, 4, 8)], &[at(Sync::Fence(FENCE), 4, 0)]));
+        assert!(differs(&[at(buffers, 4, 8)], &[at(Sync::Fence(FENCE), 0, 8)]));
+        assert!(differs(&[at(Sync::Fence(FENCE), 4, 8)], &[at(Sync::Fence(FENCE), 4, 0)]));
+        assert!(differs(&[at(Sync::Fence(FENCE), 4, 8)], &[at(buffers, 4, 8)]));
+    }
+
+    #[test]
+    fn a_fence_of_writes_and_an_invalidation_are_one_fence() {
+        let differs = |a: &[Synchronized], b: &[Synchronized]| Synchronized::first_difference(a, b).is_some();
+        let fence = at(Sync::Fence(FENCE), 4, 8);
+        let writes = at(Sync::Fence(Fence { reads: false, ..FENCE }), 4, 8);
+        let a750 = Target::by_name("a750").unwrap();
+        let invalidation = Sync::of_instr(&InstrData::new(Opcode::Ccinv), &a750).unwrap();
+        assert!(!differs(&[fence], &[writes, at(invalidation, 4, 8)]));
+        // Without one of them, with a store between them; the first is no part of two.
+        assert!(differs(&[fence], &[writes]));
+        assert!(differs(&[fence], &[at(invalidation, 4, 8)]));
+        assert!(differs(&[fence], &[writes, at(invalidation, 8, 8)]));
+        assert!(differs(&[fence, fence], &[writes, at(invalidation, 4, 8)]));
+        let a660 = Target::by_name("a660").unwrap();
+        assert_eq!(Sync::of_instr(&InstrData::new(Opcode::Ccinv), &a660), None);
+    }
+
+    #[test]
     fn fences_of_different_memories_have_no_order() {
-        let fence = |device, shared| Sync::Fence(Fence { device, shared, reads: true, writes: true });
+        let fence =
+            |device, shared| Sync::Fence(Fence { buffers: device, images: device, shared, reads: true, writes: true });
         let [device, shared] = [at(fence(true, false), 4, 8), at(fence(false, true), 4, 8)];
         let both = at(fence(true, true), 4, 8);
         let bar = at(Sync::Barrier, 4, 8);

@@ -6,7 +6,7 @@ use std::fmt;
 use crate::semantics::arithmetic::rows::{ALL_LANES, Row};
 use crate::semantics::environment::Binding;
 use crate::semantics::environment::env::{Env, lanes};
-use crate::semantics::environment::memory::{Loads, Space, StoredWord, WrittenWord};
+use crate::semantics::environment::memory::{Loads, SEEN, Space, StoredWord, WrittenWord};
 use crate::semantics::environment::sync::Synchronized;
 use crate::semantics::header::HeaderDifference;
 
@@ -330,9 +330,12 @@ impl fmt::Display for Difference {
             }
             Difference::Synchronization { number, expected, actual } => match (expected, actual) {
                 (Some(expected), _) => {
-                    let [device, shared] = expected.stored;
+                    let [buffers, shared, images] = expected.stored;
                     write!(f, "barrier or fence {number}: expected {} ", expected.sync)?;
-                    write!(f, "after stores of {device} bytes of device memory and {shared} of shared memory")
+                    write!(
+                        f,
+                        "after stores of {buffers} bytes of buffers, {shared} of shared memory and {images} of images"
+                    )
                 }
                 (None, Some(actual)) => write!(f, "barrier or fence {number}: expected none, got {}", actual.sync),
                 (None, None) => write!(f, "barrier or fence {number}"),
@@ -389,7 +392,7 @@ impl Outcome {
         self.compare_outputs(target)?;
         self.compare_memory(target)?;
         // A volatile load of the source is a load of the target, volatile or not; the target may have more.
-        for (class, space) in [Space::Ssbo, Space::Shared].into_iter().enumerate() {
+        for (class, space) in SEEN.into_iter().enumerate() {
             let (expected, actual) = (self.loads.volatile[class], target.loads.all[class]);
             if actual < expected {
                 return Err(Difference::Loads { space, expected, actual });

@@ -9,7 +9,7 @@
 use super::{End, Outcome, Outputs, Scratch};
 use crate::semantics::arithmetic::rows::LANES;
 use crate::semantics::environment::env::{Env, Launch};
-use crate::semantics::environment::memory::Memory;
+use crate::semantics::environment::memory::{Memory, SEEN};
 use crate::semantics::environment::sync::{Sync, Synchronized};
 
 /// The reason why a wave stops running.
@@ -49,7 +49,7 @@ pub(super) struct WaveState {
     /// The memory of all waves, while this one runs.
     pub memory: Memory,
     /// The bytes that this wave has stored, while it does not run.
-    stored: [u32; 2],
+    stored: [u32; SEEN.len()],
     pub helpers: u64,
     pub killed: u64,
     pub outputs: Outputs,
@@ -64,7 +64,7 @@ impl WaveState {
         let launch = Launch { wave: number, ..launch };
         let lanes = if count == 1 { env.running_lanes() } else { env.lanes_of_wave(launch) };
         let sync_log = SyncLog::default();
-        Self { launch, lanes, memory, stored: [0; 2], helpers, killed: 0, outputs, sync_log, executed: 0 }
+        Self { launch, lanes, memory, stored: [0; SEEN.len()], helpers, killed: 0, outputs, sync_log, executed: 0 }
     }
 }
 

@@ -265,8 +265,14 @@ impl Decoder<'_> {
                 self.push(DecodedOp::Sync(sync));
                 Ok(())
             }
+            Ccinv => {
+                if let Some(sync) = Sync::of_instr(data, self.target) {
+                    self.push(DecodedOp::Sync(sync));
+                }
+                Ok(())
+            }
             // Memory is coherent, and time is not modelled.
-            Sleep | Icinv | Dccln | Dcinv | Dcflu | Ccinv | Lock | Unlock | Tcinv => Ok(()),
+            Sleep | Icinv | Dccln | Dcinv | Dcflu | Lock | Unlock | Tcinv => Ok(()),
             op => match op.category() {
                 Category::Alu2 | Category::Alu3 | Category::Sfu => self.alu(data),
                 Category::Memory => {

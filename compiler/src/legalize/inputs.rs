@@ -1,26 +1,20 @@
 //! `(ei)`: the last instruction that reads a varying releases the memory of the varyings.
 //!
-//! Only if all of these instructions are in the first block of the program: else the memory is released at the end. `ldlv`
-//! cannot carry the mark, so a `bary.f` without a result follows it. A program that reads varyings by prefetches only begins with
-//! such a `bary.f`.
+//! Only if all of these instructions are in the first block of the program, and none comes after a `kill`: the hardware does not
+//! bear that lanes end before `(ei)`. Otherwise the memory is released at the end: by itself from a5xx on, and by an instruction
+//! there before. `ldlv` cannot carry the mark, so a `bary.f` without a result follows it. A program that reads varyings by
+//! prefetches only begins with such a `bary.f`.
 
 use super::preamble::Preamble;
 use crate::ir3::{Block, Dst, Instr, InstrData, InstrFlags, Opcode, PhysReg, Place, Program, RegClass, Src, WriteMask};
+use crate::target::{Generation, Target};
 
 /// Marks the last input, or inserts an instruction that is marked.
-pub fn run(program: &mut Program, preamble: &Preamble) {
-    let is_input = |instr: Instr| matches!(program.instrs[instr].opcode, Opcode::Ldlv | Opcode::BaryF | Opcode::FlatB);
+pub fn run(program: &mut Program, target: &Target, preamble: &Preamble) {
+    let is_input = |instr: Instr| program.instrs[instr].opcode.reads_varying();
     let start = preamble.start();
-    let mut any = false;
-    for (block, instr) in program.iter_instrs() {
-        if is_input(instr) {
-            any = true;
-            if block != start {
-                return;
-            }
-        }
-    }
-    if !any {
+    let inputs = || program.iter_instrs().filter(|&(_, instr)| is_input(instr)).map(|(block, _)| block);
+    if inputs().next().is_none() {
         let is_prefetch = |(_, instr): (Block, Instr)| program.instrs[instr].opcode == Opcode::TexPrefetch;
         if program.iter_instrs().any(is_prefetch) {
             let is_start = |&&instr: &&Instr| program.instrs[instr].opcode.is_block_start();
@@ -30,14 +24,24 @@ pub fn run(program: &mut Program, preamble: &Preamble) {
         }
         return;
     }
+    let all_first = inputs().all(|block| block == start);
     let list = &program.blocks[start].instrs;
-    let last = list.iter().rposition(|&instr| is_input(instr)).expect("an input is in the block");
-    let instr = list[last];
-    if program.instrs[instr].opcode == Opcode::Ldlv {
-        let dummy = program.instrs.push(dummy());
-        program.blocks[start].instrs.insert(last + 1, dummy);
-    } else {
-        program.instrs[instr].flags |= InstrFlags::EI;
+    let last = list.iter().rposition(|&instr| is_input(instr)).filter(|_| all_first);
+    let ends = |at: usize| list[..at].iter().any(|&instr| program.instrs[instr].opcode.ends_lanes());
+    match last.filter(|&last| !ends(last)) {
+        Some(last) if program.instrs[list[last]].opcode == Opcode::Ldlv => {
+            let dummy = program.instrs.push(dummy());
+            program.blocks[start].instrs.insert(last + 1, dummy);
+        }
+        Some(last) => program.instrs[list[last]].flags |= InstrFlags::EI,
+        None if target.generation < Generation::A5xx => {
+            let end = program.layout[program.layout.len() - 1];
+            let list = &program.blocks[end].instrs;
+            let body = list.iter().rposition(|&instr| !program.instrs[instr].opcode.is_terminator());
+            let dummy = program.instrs.push(dummy());
+            program.blocks[end].instrs.insert(body.map_or(0, |last| last + 1), dummy);
+        }
+        None => {}
     }
 }
 

@@ -44,7 +44,7 @@ pub fn run(program: &mut Program, target: &Target) {
     wait_for_elected(program);
     let preamble = Preamble::of(program, target);
     preamble.mark_addresses(program);
-    inputs::run(program, &preamble);
+    inputs::run(program, target, &preamble);
     sync::run(program, target, &preamble);
     nops::insert(program, target);
     expand::derivatives(program);

@@ -160,6 +160,16 @@ impl Opcode {
         self.has(Traits::ACTIVE)
     }
 
+    /// Returns true if it reads a varying: the memory of varyings is there until `(ei)`.
+    pub const fn reads_varying(self) -> bool {
+        matches!(self, Self::BaryF | Self::FlatB | Self::Ldlv)
+    }
+
+    /// Returns true if it ends lanes, or makes them helpers.
+    pub const fn ends_lanes(self) -> bool {
+        matches!(self.info().effect, Effect::EndsLanes)
+    }
+
     /// Returns true if it is a terminator that chooses one lane.
     pub const fn elects_lane(self) -> bool {
         self.has(Traits::ELECTS)

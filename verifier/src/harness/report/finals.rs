@@ -1,7 +1,7 @@
 //! Final programs from files: an ir3 text after legalization, or the sections `AFTER: ir3_legalize` of a log.
 //!
-//! A log has more than one text of a final program. The pass prints what the compiler knows, but not the types of memory
-//! accesses, which stand in the assembly after it; nor where arrays start, which the allocator has added to the offsets
+//! A log has more than one text of a final program. The pass prints what the compiler knows, but neither the types of memory
+//! accesses nor `(ei)` and `(eq)`, which stand in the assembly after it; nor where arrays start, which the allocator has added to the offsets
 //! that the text before it has.
 
 use super::programs::target_of;
@@ -11,7 +11,9 @@ use crate::programs::mesa::log::{Log, Section, SectionKind};
 use crate::prove::hazards::{Facts, ScratchAccesses};
 use crate::semantics::machine::arrays::{ArrayBases, Side};
 use ir3_compiler::compilation::compile;
-use ir3_compiler::ir3::{BlockData, Category, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, text};
+use ir3_compiler::ir3::{
+    BlockData, Category, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, Program, text,
+};
 use ir3_compiler::machine::{Code, Ip, encoding, listing};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
@@ -78,6 +80,7 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
                         let at = |line: u32, column: u32| section.place(line, column);
                         let mut program = read(&path, &section.text, name.clone(), &at, target)?;
                         program.facts.arrays = array_bases(&program, &unallocated);
+                        program.facts.releases_unknown = true;
                         let waves = statistics.get(all.len()).and_then(|statistics| statistics.waves);
                         program.facts.branch_stack = waves.map(|waves| waves.branchstack);
                         all.push(program);
@@ -86,6 +89,10 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
                         if let Some(program) = all.last_mut().filter(|program| program.typed.is_none()) {
                             const_parts(&section.text).for_each(|words| program.facts.arrays.add_consts(words));
                             program.typed = typed(&program.code, &section.text, &target);
+                            if let Some(typed) = &program.typed {
+                                take_releases(&mut program.code, typed);
+                                program.facts.releases_unknown = false;
+                            }
                             program.facts.scratch = program.typed.as_ref().map(ScratchAccesses::of).unwrap_or_default();
                         }
                     }
@@ -198,6 +205,16 @@ fn const_parts(assembly: &str) -> impl Iterator<Item = Range<u16>> {
     })
 }
 
+/// What releases varyings and helper lanes.
+const RELEASES: InstrFlags = InstrFlags::EI.union(InstrFlags::EQ);
+
+/// Takes over from the same code which instructions release something.
+fn take_releases(code: &mut Code, typed: &Code) {
+    for (instr, typed) in code.instrs.values_mut().zip(typed.instrs.values()) {
+        instr.data.flags |= typed.data.flags & RELEASES;
+    }
+}
+
 /// The code with the memory accesses of its assembly; `None` if that is not the same code, or ir3 has not all of it.
 /// What is fetched before the start has no type anywhere: its registers are arbitrary ones.
 fn typed(code: &Code, assembly: &str, target: &Target) -> Option<Code> {
@@ -214,6 +231,9 @@ fn typed(code: &Code, assembly: &str, target: &Target) -> Option<Code> {
         if decoded.data.opcode != instr.data.opcode || target != instr.target.map(|to| i64::from(to.as_u32())) {
             return None;
         }
+        // The text does not have them.
+        let released = if instr.data.opcode.reads_varying() { RELEASES } else { InstrFlags::EQ };
+        instr.data.flags |= decoded.data.flags & released;
         match instr.data.opcode.category() {
             Category::Memory | Category::Texture | Category::Barrier => instr.data = decoded.data,
             // It computes nothing, and takes a slot.

@@ -91,6 +91,10 @@ pub enum HazardKind {
     VaryingReleased,
     /// `(ei)` releases varyings that are still being read.
     VaryingOutstanding,
+    /// Lanes end before `(ei)`.
+    KillBeforeRelease,
+    /// The program ends, and has not released the memory of its varyings.
+    VaryingHeld,
     /// Helper lanes are needed after `(eq)`.
     HelpersEnded,
     /// Waves that do not run the preamble go on elsewhere than after its end.
@@ -118,6 +122,8 @@ impl HazardKind {
             Self::AddressReleased => "address-released",
             Self::VaryingReleased => "varying-released",
             Self::VaryingOutstanding => "varying-outstanding",
+            Self::KillBeforeRelease => "kill-before-release",
+            Self::VaryingHeld => "varying-held",
             Self::HelpersEnded => "helpers-ended",
             Self::PreambleTarget => "preamble-target",
             Self::AddressMark => "address-mark",
@@ -154,6 +160,8 @@ impl fmt::Display for HazardKind {
             Self::AddressReleased => f.write_str("reads a0.x after (ul)"),
             Self::VaryingReleased => f.write_str("reads a varying after (ei)"),
             Self::VaryingOutstanding => f.write_str("releases varyings that are being read, without (ss)"),
+            Self::KillBeforeRelease => f.write_str("ends lanes before (ei)"),
+            Self::VaryingHeld => f.write_str("ends the program without (ei)"),
             Self::HelpersEnded => f.write_str("needs helper lanes after (eq)"),
             Self::PreambleTarget => f.write_str("skips more or less than the preamble"),
             Self::AddressMark => f.write_str("writes a1.x in an early preamble, from a source without (r)"),

@@ -60,6 +60,9 @@ pub struct Facts {
     pub branch_stack: Option<u32>,
     /// Where arrays in registers start.
     pub arrays: ArrayBases,
+    /// The code does not say which instructions have `(ei)` and `(eq)`: Mesa's text has neither. What must have one is not
+    /// checked then.
+    pub releases_unknown: bool,
     /// Addresses of scratch accesses whose instructions do not say them.
     pub scratch: ScratchAccesses,
 }
@@ -120,7 +123,7 @@ pub fn check(code: &Code, facts: &Facts, target: &Target) -> Result<HazardReport
         refusal: Refusal::NoRegister { opcode: error.opcode, number: error.number },
     })?;
     let (uniform, flow) = uniform::analyze(code, &steps, facts, target)?;
-    let mut report = walk::run(code, &steps, &flow, target)?;
+    let mut report = walk::run(code, &steps, &flow, facts, target)?;
     walk::positional(code, &steps, target, &mut report.hazards);
     walk::reconvergence(code, &flow, facts.branch_stack.unwrap_or(target.branchstack_size), &mut report.hazards);
     report.hazards.sort_by_key(|hazard| hazard.at);

@@ -34,7 +34,7 @@ const SETS: usize = 7;
 
 /// What is outstanding for the whole wave, whichever lanes are active.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WaveFacts(u8);
+pub struct WaveFacts(u16);
 
 impl WaveFacts {
     /// Writes to the constant file that come with `(ss)`.
@@ -53,6 +53,8 @@ impl WaveFacts {
     pub const HELPERS_ENDED: Self = Self(1 << 6);
     /// `a0.x` has been released.
     pub const ADDRESS_RELEASED: Self = Self(1 << 7);
+    /// No `(ei)` has been executed.
+    pub const INPUTS_HELD: Self = Self(1 << 8);
 
     /// Returns true if one of these facts holds.
     pub const fn has(self, facts: Self) -> bool {

@@ -3,6 +3,7 @@
 use super::*;
 use crate::semantics::machine::arrays::Side;
 use crate::semantics::machine::program_of_blocks as blocks;
+use ir3_compiler::ir3::{Dst, InstrData, Opcode, PhysReg, Place, RegClass, WriteMask};
 use ir3_compiler::target::Generation;
 
 fn report(program: &Program, gpu: &str) -> HazardReport {
@@ -108,6 +109,69 @@ fn results_of_other_units_are_waited_for() {
         wrong[1] = &right;
         assert_eq!(report(&blocks(&[(&wrong, "")]), "a660").hazards, []);
     }
+}
+
+#[test]
+fn no_lane_ends_before_varyings_are_released() {
+    let read = "bary.f r2.x, imm[0.000000,1,0x1], r0.x (wrmask=0x3)";
+    let last = "bary.f r2.x, imm[0.000000,1,0x1], r0.x (wrmask=0x3) // {flags=ei}";
+    pair("a660", HazardKind::KillBeforeRelease, &["kill pp0.x", last], &[last, "kill pp0.x"]);
+    // From a5xx on the end of the program releases what nothing has released, kills or none.
+    assert_eq!(kinds(&["kill pp0.x", read], "a540"), []);
+    // In another branch: the wave may have ended its lanes there before.
+    let branches = |first: &str, last: &str| {
+        let blocks = blocks(&[
+            (&["br !pp0.x target=block2"][..], "block1, block2"),
+            (&[first, "jump target=block3"][..], "block3"),
+            (&[&format!("(jp){last}")[..]][..], "block3"),
+            (&["(jp)end"][..], ""),
+        ]);
+        report(&blocks, "a540").hazards.iter().map(|hazard| hazard.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(branches("kill pp0.y", last), [HazardKind::KillBeforeRelease]);
+    assert_eq!(branches(last, "kill pp0.y"), [HazardKind::KillBeforeRelease]);
+    assert_eq!(branches("nop", "kill pp0.y"), []);
+}
+
+#[test]
+fn varyings_are_released_before_the_end() {
+    let read = "bary.f r2.x, imm[0.000000,1,0x1], r0.x (wrmask=0x3)";
+    let last = "bary.f r2.x, imm[0.000000,1,0x1], r0.x (wrmask=0x3) // {flags=ei}";
+    for gpu in ["a306", "a320", "a420"] {
+        pair(gpu, HazardKind::VaryingHeld, &[read], &[last]);
+        // What reads none has nothing to release.
+        assert_eq!(kinds(&["mov.f32f32 r2.x, c0.x"], gpu), []);
+    }
+    assert_eq!(kinds(&[read], "a540"), []);
+    // On every path.
+    let branch = |first: &str| {
+        let blocks = blocks(&[
+            (&["br !pp0.x target=block2"][..], "block1, block2"),
+            (&[first][..], "block2"),
+            (&["(jp)end"][..], ""),
+        ]);
+        report(&blocks, "a320").hazards.iter().map(|hazard| hazard.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(branch(last), [HazardKind::VaryingHeld]);
+    assert_eq!(branch("nop"), []);
+}
+
+#[test]
+fn samples_before_the_start_need_a_release() {
+    let report = |first: &str| {
+        let program = blocks(&[(&[first, "(sy)end"][..], "")]);
+        let mut sample = InstrData::new(Opcode::TexPrefetch);
+        sample.dsts.push(Dst::new(Place::Reg(PhysReg(4)), RegClass::FULL, WriteMask::SCALAR));
+        let mut code = Code::from_program(&program).unwrap();
+        let facts = Facts::of_program(&program);
+        code.interface.prefetches.push(sample);
+        let report = check(&code, &facts, &Target::by_name("a660").unwrap()).unwrap();
+        report.hazards.iter().map(|hazard| hazard.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(report("nop"), [HazardKind::VaryingHeld]);
+    assert_eq!(report("bary.f r63.x, imm[0.000000,0,0x0], r0.x // {flags=ei}"), []);
+    // A read elsewhere than in the first block: there is no release but at the end.
+    assert_eq!(report("bary.f r5.x, imm[0.000000,0,0x0], r0.x (wrmask=0x3)"), []);
 }
 
 #[test]

@@ -1,16 +1,16 @@
 //! The transfer functions, and their fixed point.
 
-use super::HazardReport;
 use super::failure::{Flag, Hazard, HazardError, HazardKind};
 use super::flow::Flow;
 use super::state::{Mask, Pending, Set, State, WaveFacts};
+use super::{Facts, HazardReport};
 use crate::semantics::machine::rules::{self, ConstWrite, FAR, NEAR, SourceWait, Unit, Wait};
 use crate::semantics::machine::steps::{Bits, Operand, Step, Steps};
 use crate::semantics::machine::units::{A1_BIT, OTHER_WORD, SHARED_WORD, TIMES, WORDS};
 use cranelift_entity::EntityRef;
-use ir3_compiler::ir3::{InstrFlags, Opcode, OperandFlags, RegFile};
+use ir3_compiler::ir3::{InstrData, InstrFlags, Opcode, OperandFlags, RegFile};
 use ir3_compiler::machine::{Code, Ip};
-use ir3_compiler::target::Target;
+use ir3_compiler::target::{Generation, Target};
 use rustc_hash::FxHashSet;
 
 /// The times of registers while a block is walked: absolute slots, of one counter for the whole analysis, so that
@@ -102,8 +102,36 @@ impl Clock {
     }
 }
 
+/// Where the memory of varyings has to be released.
+struct Release {
+    /// Before lanes end: in programs that release it before their end ("the hw gets angry", `ir3_postsched.c`).
+    before_kill: bool,
+    /// Before the end: it is released there from a5xx on (`ir3_legalize`). A program that reads varyings by samples before its
+    /// start only has to do it on any GPU (`legalize_block`).
+    before_end: bool,
+}
+
+impl Release {
+    fn of(code: &Code, facts: &Facts, target: &Target) -> Self {
+        let any = |wanted: &dyn Fn(&InstrData) -> bool| code.instrs.values().any(|instr| wanted(&instr.data));
+        let reads = any(&|data| rules::reads_varying(data.opcode));
+        let prefetches = !code.interface.prefetches.is_empty();
+        Self {
+            before_kill: !facts.releases_unknown && any(&releases_varyings),
+            before_end: !facts.releases_unknown
+                && if reads { target.generation < Generation::A5xx } else { prefetches },
+        }
+    }
+}
+
+/// Returns true if an instruction has `(ei)`. Other opcodes have another flag in its place.
+fn releases_varyings(data: &InstrData) -> bool {
+    data.flags.contains(InstrFlags::EI) && rules::reads_varying(data.opcode)
+}
+
 /// The analysis.
 struct Walk<'a> {
+    release: Release,
     code: &'a Code,
     steps: &'a Steps,
     clock: Clock,
@@ -112,9 +140,16 @@ struct Walk<'a> {
 }
 
 /// Iterates until nothing changes.
-pub fn run(code: &Code, steps: &Steps, flow: &Flow, target: &Target) -> Result<HazardReport, HazardError> {
+pub fn run(
+    code: &Code,
+    steps: &Steps,
+    flow: &Flow,
+    facts: &Facts,
+    target: &Target,
+) -> Result<HazardReport, HazardError> {
     let count = flow.blocks.len();
-    let mut walk = Walk { code, steps, clock: Clock::new(), found: FxHashSet::default(), hazards: Vec::new() };
+    let release = Release::of(code, facts, target);
+    let mut walk = Walk { release, code, steps, clock: Clock::new(), found: FxHashSet::default(), hazards: Vec::new() };
     let mut states: Vec<Option<State>> = vec![None; count];
     let mut waiting = vec![false; count];
     states[0] = Some(entry(code, target));
@@ -155,6 +190,7 @@ pub fn run(code: &Code, steps: &Steps, flow: &Flow, target: &Target) -> Result<H
 /// The state at the start: the results of prefetched texture samples come with `(sy)`.
 fn entry(code: &Code, target: &Target) -> State {
     let mut state = State::default();
+    state.wave.add(WaveFacts::INPUTS_HELD);
     for dst in code.interface.prefetches.iter().flat_map(|data| &data.dsts) {
         let pieces = crate::semantics::machine::units::pieces(&dst.place, dst.class, dst.mask, target.merged_regs)
             .unwrap_or_default();
@@ -289,11 +325,20 @@ impl Walk<'_> {
         if rules::reads_varying(step.opcode) && state.wave.has(WaveFacts::INPUTS_ENDED) {
             self.report(Hazard::new(at, HazardKind::VaryingReleased));
         }
-        if data.flags.contains(InstrFlags::EI) {
+        if releases_varyings(data) {
             if state.wave.has(WaveFacts::VARYING) {
                 self.report(Hazard::new(at, HazardKind::VaryingOutstanding));
             }
             state.wave.add(WaveFacts::INPUTS_ENDED);
+            state.wave.remove(WaveFacts::INPUTS_HELD);
+        }
+        if state.wave.has(WaveFacts::INPUTS_HELD) {
+            if self.release.before_kill && step.opcode == Opcode::Kill {
+                self.report(Hazard::new(at, HazardKind::KillBeforeRelease));
+            }
+            if self.release.before_end && step.opcode == Opcode::End {
+                self.report(Hazard::new(at, HazardKind::VaryingHeld));
+            }
         }
         if step.opcode == Opcode::Ldlv {
             state.wave.add(WaveFacts::VARYING);

@@ -50,11 +50,13 @@ pub enum MutantClass {
     Release,
     /// `(ei)`, `(eq)` or `(ul)` is at an earlier instruction.
     EarlyRelease,
+    /// `(ei)` is after a `kill`, in the place of a nop.
+    LateRelease,
 }
 
 impl MutantClass {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Nop,
         Self::Repeat,
         Self::RepeatAlu,
@@ -65,6 +67,7 @@ impl MutantClass {
         Self::Target,
         Self::Release,
         Self::EarlyRelease,
+        Self::LateRelease,
     ];
 
     /// The name in tables.
@@ -81,6 +84,7 @@ impl MutantClass {
             Self::Target => "target",
             Self::Release => "release",
             Self::EarlyRelease => "early",
+            Self::LateRelease => "late",
         }
     }
 
@@ -102,6 +106,7 @@ impl MutantClass {
             Self::Jp => data.flags.contains(InstrFlags::JP),
             Self::Target => has_target,
             Self::Release | Self::EarlyRelease => data.flags.intersects(RELEASES),
+            Self::LateRelease => data.flags.contains(InstrFlags::EI),
         }
     }
 }
@@ -159,6 +164,11 @@ impl Mutation {
                 data.flags -= RELEASES;
                 let to = releases::earlier(&code, self.at, flags)?;
                 code.instrs[to].data.flags |= flags;
+            }
+            MutantClass::LateRelease => {
+                data.flags -= InstrFlags::EI;
+                let to = releases::after_kill(&code, self.at)?;
+                releases::release_at(&mut code.instrs[to].data);
             }
             MutantClass::Target => {
                 let target = code.instrs[self.at].target?.index();

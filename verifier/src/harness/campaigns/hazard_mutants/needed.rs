@@ -9,7 +9,7 @@ use ir3_compiler::ir3::{
     Category, Dst, InstrData, InstrFlags, Mods, Opcode, PhysReg, Place, RegClass, RegFile, Src, SrcOperand, WriteMask,
 };
 use ir3_compiler::machine::{Code, OutputRegister};
-use ir3_compiler::target::Target;
+use ir3_compiler::target::{Generation, Target};
 use rustc_hash::FxHashSet;
 
 /// The rule that a program breaks.
@@ -87,6 +87,16 @@ pub fn broken(code: &Code, target: &Target) -> Option<Broken> {
             slots.or_else(|| paths.flags_from(at).then_some(Broken::Flag))
         })
     })
+}
+
+impl Paths<'_> {
+    /// Returns true if the memory of varyings is not released by the end of the program.
+    pub fn has_to_release(&self, reads_varyings: bool) -> bool {
+        match reads_varyings {
+            true => self.target.generation < Generation::A5xx,
+            false => !self.code.interface.prefetches.is_empty(),
+        }
+    }
 }
 
 /// The positions after each, as a lane may go.

@@ -1,10 +1,14 @@
 //! What is released, and where: varyings by (ei), helper lanes by (eq), `a0.x` by (ul).
 //!
-//! To release something later, or never, is taken to cost time only; to release something too early is always wrong.
+//! To release something too early is always wrong. To release it later, or never, is taken to cost time only, but for varyings:
+//! no lane may end before their release if there is one, and there is one on every path where the end of a program is none (before
+//! a5xx), and in programs that only have prefetches.
 
 use super::needed::Paths;
 use cranelift_entity::EntityRef;
-use ir3_compiler::ir3::{Category, InstrData, InstrFlags, Opcode, RegFile};
+use ir3_compiler::ir3::{
+    Category, Dst, InstrData, InstrFlags, Opcode, PhysReg, Place, RegClass, RegFile, Src, WriteMask,
+};
 use ir3_compiler::machine::{Code, Ip};
 
 /// The nearest instruction before a position in the same straight line that can have these flags.
@@ -37,6 +41,32 @@ pub fn earlier(code: &Code, at: Ip, flags: InstrFlags) -> Option<Ip> {
     }
 }
 
+/// The nearest nop after the nearest `kill` in the same straight line after a position.
+pub fn after_kill(code: &Code, at: Ip) -> Option<Ip> {
+    let is_target = |ip: Ip| code.instrs.values().any(|instr| instr.target == Some(ip));
+    let mut killed = false;
+    for (ip, instr) in code.instrs.iter().skip(at.index() + 1) {
+        let data = &instr.data;
+        if is_target(ip) || data.opcode.is_terminator() {
+            return None;
+        }
+        killed |= matches!(data.opcode, Opcode::Kill | Opcode::Demote);
+        if killed && data.opcode == Opcode::Nop {
+            return Some(ip);
+        }
+    }
+    None
+}
+
+/// Has an instruction release varyings in the place of a nop: `bary.f (ei)r63.x, 0, r0.x`.
+pub fn release_at(data: &mut InstrData) {
+    let nowhere = Dst::new(Place::Reg(PhysReg::INVALID), RegClass::FULL, WriteMask::SCALAR);
+    let coordinates = Src::reg(Place::Reg(PhysReg(0)), RegClass::FULL, WriteMask::SCALAR);
+    *data = InstrData { flags: data.flags | InstrFlags::EI, ..InstrData::new(Opcode::BaryF) };
+    data.dsts.push(nowhere);
+    data.srcs.extend([Src::immediate(0, false), coordinates]);
+}
+
 /// What a walk along the paths does at an instruction.
 enum Next {
     On,
@@ -52,6 +82,18 @@ impl Paths<'_> {
         let reached = self.reached();
         let positions = || (0..self.next.len()).filter(|&at| reached[at]);
         let found = |condition: bool| if condition { Next::Found } else { Next::On };
+        let releases = |at: usize| has(at, InstrFlags::EI) && varying(at);
+        let before_release = |opcodes: &[Opcode]| {
+            self.meets(
+                &[0],
+                |at| if releases(at) { Next::Stop } else { found(opcodes.contains(&self.data(at).opcode)) },
+            )
+        };
+        if positions().any(releases) && before_release(&[Opcode::Kill, Opcode::Demote])
+            || self.has_to_release(positions().any(varying)) && before_release(&[Opcode::End])
+        {
+            return true;
+        }
         positions().any(|at| {
             let after = &self.next[at];
             has(at, InstrFlags::EI) && self.meets(after, |at| found(varying(at)))
@@ -101,7 +143,7 @@ fn needs_helpers(data: &InstrData) -> bool {
     let name = data.opcode.name();
     let derives = ["dsx", "dsy", "quad_shuffle", "quadshuffle"].iter().any(|prefix| name.starts_with(prefix));
     let samples = matches!(data.opcode, Opcode::Sam | Opcode::Samb | Opcode::Getlod);
-    let stores = data.dsts.iter().any(|dst| dst.place.reg() != Some(ir3_compiler::ir3::PhysReg::INVALID));
+    let stores = data.dsts.iter().any(|dst| dst.place.reg() != Some(PhysReg::INVALID));
     let votes = matches!(data.opcode, Opcode::Ball | Opcode::Bany | Opcode::Movmsk | Opcode::BrcstActive);
     derives || votes || samples && (stores || data.opcode != Opcode::Sam)
 }

@@ -129,7 +129,9 @@ fn a_release_must_not_come_early() {
     let ends = "bary.f r2.x, imm[0.000000,1,0x1], r0.x (wrmask=0x3) // {flags=ei}";
     let lines: [(&[&str], &str); 1] = [(&[input, ends, "(rpt2)nop", "end r1.x, r2.x"], "")];
     for (gpu, class, expected) in [
-        ("a320", MutantClass::Release, false),
+        ("a320", MutantClass::Release, true),
+        ("a420", MutantClass::Release, true),
+        ("a540", MutantClass::Release, false),
         ("a660", MutantClass::Release, false),
         ("a660", MutantClass::EarlyRelease, true),
     ] {
@@ -142,6 +144,20 @@ fn a_release_must_not_come_early() {
         let hazards = hazards::check(&mutant, &program.facts, &target).unwrap().hazards;
         assert_eq!(!hazards.is_empty(), expected, "{gpu}");
     }
+}
+
+#[test]
+fn no_lane_ends_before_varyings_are_released() {
+    let ends = "bary.f r2.x, imm[0.000000,1,0x1], r0.x (wrmask=0x3) // {flags=ei}";
+    let lines: [(&[&str], &str); 1] = [(&[ends, "(rpt5)nop", "kill pp0.x", "(rpt2)nop", "end r2.x"], "")];
+    let target = Target::by_name("a660").unwrap();
+    let program = FinalProgram::new(String::new(), program_of_blocks(&lines), target).unwrap();
+    let [mutation] = Mutation::all(&program.code, MutantClass::LateRelease)[..] else { panic!("one place") };
+    let mutant = mutation.apply(&program.code).unwrap();
+    assert_eq!(needed::broken(&program.code, &target), None);
+    assert!(is_needed(&program.code, &mutant, &mutation, &program.facts, &target));
+    let hazards = hazards::check(&mutant, &program.facts, &target).unwrap().hazards;
+    assert_eq!(hazards.iter().map(|hazard| hazard.kind.name()).collect::<Vec<_>>(), ["kill-before-release"]);
 }
 
 #[test]

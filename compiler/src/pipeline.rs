@@ -338,6 +338,10 @@ stages! {
             PredicateComparisons = "predicate-comparisons",
             /// Bitwise operations write predicates.
             PredicateBitops = "predicate-bitops",
+            /// Comparisons and bitwise operations whose results are also read as numbers write a predicate besides.
+            PredicateCopies = "predicate-copies",
+            /// Other values are tested where they are defined.
+            EarlyTests = "early-tests",
             /// Operations convert their own results.
             Conversions = "conversions",
         ], Functions::Ir3 {
@@ -349,6 +353,8 @@ stages! {
                     votes: context.uses(Feature::VoteBranches),
                     comparisons: context.uses(Feature::PredicateComparisons),
                     bitops: context.uses(Feature::PredicateBitops),
+                    number_predicates: context.uses(Feature::PredicateCopies),
+                    early_tests: context.uses(Feature::EarlyTests),
                     conversions: context.uses(Feature::Conversions),
                 };
                 opt::fold::run(program, context.target, rules);

@@ -166,7 +166,7 @@ impl StatsCommand {
                 count += 1;
                 let target = &named.target;
                 let options = self.compiler.options();
-                if target.backend == Backend::Vec4 {
+                if target.backend != Backend::Ir3 {
                     exit = exit.max(self.vec4(&named, &options, format));
                     continue;
                 }
@@ -210,7 +210,7 @@ impl StatsCommand {
             Snapshot::Nir(shader) => compilation::compile_vec4(shader, &named.target, options),
             Snapshot::Vec4(program) => {
                 let mut program = (**program).clone();
-                for stage in Stage::VEC4.into_iter().filter(|&stage| options.runs(stage)) {
+                for stage in Stage::on_mode(program.mode).filter(|&stage| options.runs(stage)) {
                     run_vec4_stage(stage, &mut program, options);
                 }
                 Ok(program)

@@ -129,8 +129,8 @@ impl<'s, 'h> Compilation<'s, 'h> {
     fn run(&mut self, stage: Stage) -> Result<Change, CompileError> {
         let mut change = match &mut self.program {
             Current::Nir if stage < Stage::Vec4Select => pipeline::run_nir_stage(stage, &mut self.shader, &self.target),
-            Current::Nir if stage == Stage::Vec4Select => {
-                self.program = Current::Vec4(Box::new(pipeline::select_vec4(&self.shader, &self.options)?));
+            Current::Nir if matches!(stage, Stage::Vec4Select | Stage::ScalarSelect) => {
+                self.program = Current::Vec4(Box::new(pipeline::select_vec4(stage, &self.shader, &self.options)?));
                 Change::Something
             }
             Current::Vec4(program) => pipeline::run_vec4_stage(stage, program, &self.options),
@@ -200,13 +200,16 @@ pub fn run_nir<'s>(shader: &'s nir::Shader, target: &Target, options: &Options) 
     compilation.shader
 }
 
-/// Compiles a shader to vec4.
+/// Compiles a shader to vec4, or to a scalar program for a target that has these.
 ///
 /// # Errors
 /// If selection refuses the program.
 pub fn compile_vec4(shader: &nir::Shader, target: &Target, options: &Options) -> Result<vec4::Program, CompileError> {
-    let target = Target { backend: Backend::Vec4, ..*target };
-    let options = Options { last: options.last.max(Stage::Vec4Select), ..*options };
+    let is_scalar = target.backend == Backend::Scalar;
+    let (backend, selection) =
+        if is_scalar { (Backend::Scalar, Stage::ScalarSelect) } else { (Backend::Vec4, Stage::Vec4Select) };
+    let target = Target { backend, ..*target };
+    let options = Options { last: options.last.max(selection), ..*options };
     let mut compilation = Compilation::new(shader, &target, &options);
     while let Some(step) = compilation.step() {
         step?;

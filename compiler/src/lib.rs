@@ -21,6 +21,8 @@ pub mod opt;
 pub mod pipeline;
 pub mod regalloc;
 pub mod repeat;
+pub mod scalar_passes;
+pub mod scalar_select;
 pub mod schedule;
 pub mod select;
 pub mod stats;

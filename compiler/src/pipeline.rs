@@ -10,12 +10,13 @@ mod probe;
 
 pub use crate::regalloc::graph_colouring::Rotation;
 pub use crate::regalloc::{Allocator, RegisterLimit};
+use crate::scalar_passes::{combine_additions, lower_additions};
 use crate::select::SelectError;
 use crate::target::{Backend, Target};
 use crate::vec4_passes::{cmod_propagation, dead_code, live_variables};
 use crate::{
-    encode, ir3, legalize, lower_samgq, lower_subgroups, nir, nir_passes, opt, regalloc, repeat, schedule, vec4,
-    vec4_select,
+    encode, ir3, legalize, lower_samgq, lower_subgroups, nir, nir_passes, opt, regalloc, repeat, scalar_passes,
+    scalar_select, schedule, vec4, vec4_select,
 };
 pub use features::Features;
 pub use own_pass::OwnPass;
@@ -132,7 +133,7 @@ macro_rules! stages {
             /// The stages on nir, in order.
             pub const NIR: [Self; [$(Self::$nir),*].len()] = [$(Self::$nir),*];
 
-            /// The stages whose result is a vec4 program, in order.
+            /// The stages whose result is a vec4 or scalar program, in order.
             pub const VEC4: [Self; [$(Self::$vec4),*].len()] = [$(Self::$vec4),*];
 
             /// The stages whose result is an ir3 program, in order.
@@ -186,7 +187,7 @@ stages! {
         ], Functions::Nir {
             // vec4 has no halves of sums.
             is_needed: |shader, target| {
-                target.backend == Backend::Ir3 && nir_passes::split_additions::is_needed(&shader.entry)
+                target.backend != Backend::Vec4 && nir_passes::split_additions::is_needed(&shader.entry)
             },
             run: |shader| nir_passes::split_additions::run(&mut shader.entry),
         };
@@ -249,6 +250,39 @@ stages! {
         Vec4LateDeadCode = "vec4-late-dead-code", Always, [], Functions::Vec4 {
             is_needed: |features| features.contains(Feature::Vec4DeadCode),
             run: |program, features| dead_code::run(program, dead_code_rules(features)),
+        };
+        /// nir to a scalar program, for the targets that have it.
+        ScalarSelect = "scalar-select", Always, [
+            /// A thread of a scalar program has 16 invocations, not 8.
+            Simd16 = "simd16",
+        ], Functions::Vec4Selection;
+        /// The halves of 64-bit sums become instructions of the hardware.
+        LowerAdditions = "lower-additions", Always, [
+            /// The carry of a 64-bit sum goes through the accumulator.
+            CarryAccumulator = "carry-accumulator",
+            /// It goes through the flag, if not through the accumulator; else it is a comparison.
+            CarryFlag = "carry-flag",
+            /// With the accumulator, the high words of 16 invocations are added by one instruction.
+            WideSum = "wide-sum",
+        ], Functions::Vec4 {
+            is_needed: |_| true,
+            run: |program, features| lower_additions::run(program, lower_additions_rules(features)),
+        };
+        /// The two instructions that compute the low word of a sum and its carry become one.
+        CombineAdditions = "combine-additions", Optional, [
+            /// Matched pairs of sums are combined.
+            CombineAdditions = "combine-additions",
+        ], Functions::Vec4 {
+            is_needed: |_| true,
+            run: |program, _| combine_additions::run(program),
+        };
+        /// Dead code is removed from scalar programs.
+        ScalarDeadCode = "scalar-dead-code", Optional, [
+            /// Dead code is removed from scalar programs.
+            ScalarDeadCode = "scalar-dead-code",
+        ], Functions::Vec4 {
+            is_needed: |_| true,
+            run: |program, _| scalar_passes::dead_code::run(program),
         };
     }
     ir3 {
@@ -338,6 +372,10 @@ stages! {
             PredicateComparisons = "predicate-comparisons",
             /// Bitwise operations write predicates.
             PredicateBitops = "predicate-bitops",
+            /// Comparisons and bitwise operations whose results are also read as numbers write a predicate besides.
+            PredicateCopies = "predicate-copies",
+            /// Other values are tested where they are defined.
+            EarlyTests = "early-tests",
             /// Operations convert their own results.
             Conversions = "conversions",
         ], Functions::Ir3 {
@@ -349,6 +387,8 @@ stages! {
                     votes: context.uses(Feature::VoteBranches),
                     comparisons: context.uses(Feature::PredicateComparisons),
                     bitops: context.uses(Feature::PredicateBitops),
+                    number_predicates: context.uses(Feature::PredicateCopies),
+                    early_tests: context.uses(Feature::EarlyTests),
                     conversions: context.uses(Feature::Conversions),
                 };
                 opt::fold::run(program, context.target, rules);
@@ -523,6 +563,18 @@ fn dead_code_rules(features: Features) -> dead_code::Rules {
     }
 }
 
+/// The form of 64-bit sums in scalar programs.
+fn lower_additions_rules(features: Features) -> lower_additions::Rules {
+    lower_additions::Rules {
+        carry: match () {
+            () if features.contains(Feature::CarryAccumulator) => lower_additions::Carry::Accumulator,
+            () if features.contains(Feature::CarryFlag) => lower_additions::Carry::Flag,
+            () => lower_additions::Carry::Comparison,
+        },
+        wide_sum: features.contains(Feature::WideSum),
+    }
+}
+
 /// The form of the propagation of conditional modifiers.
 fn cmod_rules(features: Features) -> cmod_propagation::Rules {
     cmod_propagation::Rules {
@@ -563,8 +615,20 @@ impl Stage {
         match backend {
             _ if self < Self::Vec4Select => true,
             Backend::Ir3 => self >= Self::Select,
-            Backend::Vec4 => self < Self::Select,
+            Backend::Vec4 => self <= Self::Vec4LateDeadCode,
+            Backend::Scalar => self >= Self::ScalarSelect && self < Self::Select,
         }
+    }
+
+    /// Returns true if it translates nir to the language of a backend.
+    pub fn is_selection(self) -> bool {
+        matches!(self, Self::Vec4Select | Self::ScalarSelect | Self::Select)
+    }
+
+    /// The passes on the programs of a mode, in order.
+    pub fn on_mode(mode: vec4::Mode) -> impl Iterator<Item = Self> {
+        let backend = if mode.is_scalar() { Backend::Scalar } else { Backend::Vec4 };
+        Self::VEC4.into_iter().filter(move |stage| stage.is_of(backend) && !stage.is_selection())
     }
 
     fn row(self) -> &'static StageRow {
@@ -782,18 +846,22 @@ pub fn run_nir_stage(stage: Stage, shader: &mut Cow<'_, nir::Shader>, target: &T
     }
 }
 
-/// Runs the stage from nir to vec4.
+/// Runs the stage from nir to a vec4 or scalar program.
 ///
 /// # Errors
-/// If the shader has something that vec4 does not support.
-pub fn select_vec4(shader: &nir::Shader, options: &Options) -> Result<vec4::Program, CompileError> {
+/// If the shader has something that the language does not support.
+pub fn select_vec4(stage: Stage, shader: &nir::Shader, options: &Options) -> Result<vec4::Program, CompileError> {
     let uses = |feature| options.features.contains(feature);
+    if stage == Stage::ScalarSelect {
+        let mode = if uses(Feature::Simd16) { vec4::Mode::Simd16 } else { vec4::Mode::Simd8 };
+        return scalar_select::run(shader, mode).map_err(|error| CompileError::new(stage, error.into()));
+    }
     let rules =
         vec4_select::Rules { replicate_sel: uses(Feature::ReplicateSel), replicate_if: uses(Feature::ReplicateIf) };
     vec4_select::run(shader, rules).map_err(|error| CompileError::new(Stage::Vec4Select, error.into()))
 }
 
-/// Runs one stage on a vec4 program. Other stages do nothing here.
+/// Runs one stage on a vec4 or scalar program. Other stages do nothing here.
 pub fn run_vec4_stage(stage: Stage, program: &mut vec4::Program, options: &Options) -> Change {
     match stage.row().functions {
         Functions::Vec4 { is_needed, run } if is_needed(options.features) && run(program, options.features) => {

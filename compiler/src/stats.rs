@@ -9,6 +9,9 @@
 //!   instructions;
 //! - `full` and `half` are vec4 of general registers; in a merged file, half registers count as full;
 //! - `stp` and `ldp` are components of private memory, not instructions;
+//! - `last-baryf` and `last-helper` are the instructions before the last varying is read (`(ei)`) and before helper lanes
+//!   end (`(eq)`, or the end of a program that needs them and has no such mark);
+//! - `constlen` is in vec4, see `consts`;
 //! - `sstall` and `systall` are estimates: the slots that are left of a usual latency at each `(ss)` and `(sy)`.
 //!
 //! A program before legalization has no nops. If it has registers, the nops that its results need are counted
@@ -17,17 +20,19 @@
 //! as one instruction.
 
 mod branches;
+mod consts;
 mod waits;
 
 pub use branches::{BRANCHES, Branches};
 pub use waits::Waits;
 
 use crate::delays::nops::Delays;
+use crate::ir3::helper_lanes::{reads_quad, uses_helpers, votes};
 use crate::ir3::{
-    ArrayAccess, Attrs, Category, CodeOrder, InstrData, Opcode, Place, Program, RegClass, RegFile, SrcOperand,
-    WriteMask,
+    ArrayAccess, Attrs, Category, CodeOrder, InstrData, InstrFlags, Opcode, Place, Program, RegClass, RegFile,
+    ShaderStage, SrcOperand, WriteMask,
 };
-use crate::target::Target;
+use crate::target::{Generation, Target};
 
 /// The figures; see the module's documentation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,6 +69,12 @@ pub struct Stats {
     pub waits: Waits,
     /// Size of the final program in 32-bit words, with the nops that follow it in memory; zero before.
     pub dwords: u32,
+    /// Instructions of the final program before the last varying is read; zero before.
+    pub last_baryf: u32,
+    /// Instructions of the final program before helper lanes end; zero before, and without them.
+    pub last_helper: u32,
+    /// Vec4 of the constant file that the program needs.
+    pub constlen: u32,
 }
 
 impl Stats {
@@ -89,21 +100,32 @@ impl Stats {
         let mut stats = Self::default();
         let delays = (!explicit_jumps && has_registers(program)).then(|| Delays::of(program, target));
         let order = CodeOrder::new(program);
-        let (mut in_preamble, mut words) = (false, 0);
+        let (mut in_preamble, mut words, mut consts) = (false, 0, consts::ConstWords::default());
+        let mut helpers = Helpers::default();
         for (position, &block) in program.layout.iter().enumerate() {
             let mut pending = waits::Pending::default();
+            consts.start_block();
             for &instr in &program.blocks[block].instrs {
                 let data = &program.instrs[instr];
                 if !in_preamble && data.opcode != Opcode::Shps && !data.opcode.is_meta() {
                     stats.waits.count(&mut pending, program, data);
                 }
                 stats.count_registers(data, target);
+                consts.count(data);
                 let opcode = data.opcode;
                 if opcode.is_meta() {
+                    helpers.quads |= opcode == Opcode::TexPrefetch;
                     continue;
                 }
                 words += 1;
+                if data.flags.contains(InstrFlags::EI) && matches!(opcode, Opcode::BaryF | Opcode::FlatB) {
+                    stats.last_baryf = stats.instructions;
+                }
                 in_preamble |= matches!(opcode, Opcode::Shps | Opcode::ShpsMacro);
+                // It does not matter which lanes compute the preamble.
+                if !in_preamble {
+                    helpers.count(data, stats.instructions);
+                }
                 if opcode.is_terminator() && !explicit_jumps {
                     for opcode in branches::explicit(program, &order, position, opcode) {
                         stats.count(data, opcode, 1, in_preamble);
@@ -118,8 +140,10 @@ impl Stats {
                 in_preamble &= opcode != Opcode::Shpe;
             }
         }
+        stats.constlen = consts.length(program.stage, target);
         if explicit_jumps {
             stats.dwords = target.dwords(words);
+            stats.last_helper = helpers.last(program.stage, target);
         }
         stats
     }
@@ -201,6 +225,39 @@ impl Stats {
             (true, true) => self.full = self.full.max(last / 8 + 1),
             (true, false) => self.half = self.half.max(last / 4 + 1),
         }
+    }
+}
+
+/// Where helper lanes end.
+#[derive(Clone, Copy, Debug, Default)]
+struct Helpers {
+    /// The last mark.
+    mark: Option<u32>,
+    /// The end of the program.
+    end: u32,
+    /// A quad is read, if only by what is fetched before the start.
+    quads: bool,
+    /// Helper lanes are used by the code.
+    used: bool,
+}
+
+impl Helpers {
+    fn count(&mut self, data: &InstrData, instructions: u32) {
+        self.quads |= reads_quad(data);
+        self.used |= uses_helpers(data) || votes(data);
+        if data.opcode == Opcode::Nop && data.flags.contains(InstrFlags::EQ) {
+            self.mark = Some(instructions);
+        }
+        if data.opcode == Opcode::End {
+            self.end = instructions;
+        }
+    }
+
+    /// The instructions before. From a6xx on, what is fetched before the start needs no helper lanes in the code.
+    fn last(&self, stage: Option<ShaderStage>, target: &Target) -> u32 {
+        let needed = self.quads && (self.used || target.generation < Generation::A6xx);
+        let is_fragment = stage == Some(ShaderStage::Fragment);
+        self.mark.unwrap_or(if needed && is_fragment { self.end } else { 0 })
     }
 }
 

@@ -3,7 +3,9 @@
 use super::common;
 
 use ir3_compiler::ir3::text::read;
-use ir3_compiler::ir3::{CodeOrder, Program, branchstack};
+use ir3_compiler::ir3::{CodeOrder, InstrFlags, Program, branchstack};
+use ir3_compiler::machine::{encoding, listing};
+use ir3_compiler::stats::Stats;
 use ir3_compiler::target::Target;
 use ir3_compiler::target::occupancy::{WorkKind, Workload};
 use ir3_verifier::programs::mesa::{Log, SectionKind, Source, mesa_counts};
@@ -119,4 +121,48 @@ fn the_stack_of_branches_is_as_deep_as_mesa_says() {
     }
     println!("{same} as deep, {fewer} less");
     assert!(same > 0, "no program has a figure");
+}
+
+/// Adds `(ei)` and `(eq)`, which are in Mesa's words and not in the text of its last pass.
+fn add_releases(program: &mut Program, assembly: &str, target: &Target) {
+    let lines: String = assembly.lines().filter(|line| !line.starts_with('@')).flat_map(|line| [line, "\n"]).collect();
+    let mut words = listing::assemble(target.generation, &lines).unwrap().into_iter();
+    let instrs: Vec<_> = program.iter_instrs().map(|(_, instr)| instr).collect();
+    for instr in instrs {
+        if !program.instrs[instr].opcode.is_meta() {
+            let decoded = encoding::decode(target.generation, words.next().unwrap()).unwrap();
+            program.instrs[instr].flags |= decoded.data.flags & (InstrFlags::EI | InstrFlags::EQ);
+        }
+    }
+}
+
+/// `constlen` of Mesa is longer where it reads at `a0.x`.
+#[test]
+fn varyings_helper_lanes_and_constants_end_where_mesa_says() {
+    let Some(paths) = common::logs() else { return };
+    let (mut programs, mut longer, mut errors) = (0, 0, Vec::new());
+    for path in &paths {
+        let source = Source::read(path).unwrap();
+        let log = Log::read(path, &source.text).unwrap();
+        let is_final = |kind: &SectionKind| matches!(kind, SectionKind::Ir3After { pass } if pass == "ir3_legalize");
+        let finals = log.sections.iter().filter(|section| is_final(&section.kind));
+        let native = log.sections.iter().filter(|section| matches!(section.kind, SectionKind::NativeCode));
+        for ((section, statistics), native) in finals.zip(&log.statistics()).zip(native) {
+            let target = target(path);
+            let mut program = read(&section.text).unwrap();
+            program.stage = statistics.shader_stage();
+            add_releases(&mut program, &native.text, &target);
+            let ours = Stats::of_final(&program, &target);
+            let said = ["last-baryf", "last-helper", "constlen"].map(|name| statistics.get(name).unwrap() as u32);
+            let ours = [ours.last_baryf, ours.last_helper, ours.constlen];
+            programs += 1;
+            if ours[..2] != said[..2] || ours[2] > said[2] {
+                errors.push(format!("{} {}: {ours:?} for {said:?}", path.display(), statistics.stage));
+            }
+            longer += u32::from(ours[2] < said[2]);
+        }
+    }
+    println!("{programs} programs, {} counted otherwise, {longer} with a longer constlen", errors.len());
+    errors.iter().take(40).for_each(|error| println!("{error}"));
+    assert!(errors.is_empty() && longer < 20);
 }

@@ -14,6 +14,7 @@ mod canonical;
 mod code_order;
 pub mod dataflow;
 pub mod dominance;
+pub(crate) mod helper_lanes;
 mod instr;
 pub mod legality;
 pub mod liveness;

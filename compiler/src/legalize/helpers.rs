@@ -7,6 +7,7 @@
 use super::preamble::Preamble;
 use crate::ir3::dataflow::{Analysis, Direction, Edge, solve};
 use crate::ir3::dominance::{Cfg, EdgeKind};
+use crate::ir3::helper_lanes::{reads_quad, uses_helpers, votes};
 use crate::ir3::{Block, Category, Instr, InstrData, InstrFlags, Opcode, Program, ShaderStage};
 use crate::target::{Generation, Target};
 
@@ -99,7 +100,6 @@ impl Users<'_> {
 
     /// Returns true if the branches at the end of a block are users.
     fn at_end(&self, block: Block) -> bool {
-        let votes = |data: &InstrData| matches!(data.opcode, Opcode::Bany | Opcode::Ball | Opcode::Getone);
         !self.preamble.contains(block) && self.any(block, votes)
     }
 }
@@ -118,22 +118,4 @@ impl Analysis<Block> for Users<'_> {
         let is_before = self.preamble.contains(block) || self.any(block, |data| data.opcode == Opcode::TexPrefetch);
         Used(input.0 || is_before || self.inside(block) || self.at_end(block))
     }
-}
-
-/// Returns true if the instruction reads the values of the other lanes of a quad.
-fn reads_quad(data: &InstrData) -> bool {
-    use Opcode::*;
-    match data.opcode {
-        Samb | Getlod | Dsx | Dsy | Dsxpp1 | Dsypp1 | DsxppMacro | DsyppMacro | QuadShuffleBrcst | QuadShuffleHoriz
-        | QuadShuffleVert | QuadShuffleDiag | TexPrefetch => true,
-        // Without a result it is a prefetch.
-        Sam => !data.dsts.is_empty(),
-        _ => false,
-    }
-}
-
-/// Returns true if lanes may read the values of helper lanes by this instruction.
-fn uses_helpers(data: &InstrData) -> bool {
-    data.opcode != Opcode::TexPrefetch
-        && (reads_quad(data) || matches!(data.opcode, Opcode::Movmsk | Opcode::BrcstActive))
 }

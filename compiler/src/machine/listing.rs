@@ -188,7 +188,8 @@ pub fn assemble(generation: Generation, text: &str) -> Result<Vec<u64>, ListingE
         let line = line.split_once("//").map_or(line, |(before, _)| before);
         let bare = line.split_once(';').map_or(line, |(before, _)| before).trim();
         let column = bare.as_ptr() as usize - original.as_ptr() as usize + 1;
-        if bare.is_empty() {
+        // Mesa prints the width of a fragment shader's dispatch before its assembly.
+        if bare.is_empty() || bare.strip_prefix("SIMD").is_some_and(|width| width.parse::<u32>().is_ok()) {
             continue;
         }
         if let Some(label) = bare.strip_suffix(':') {

@@ -17,7 +17,7 @@ pub struct GivenInputs {
     pub ends: Sums,
 }
 
-/// Chooses the places, if any is given. `arrays` are the units of arrays; those of halves start at the bottom.
+/// Chooses the places, if any is given. `arrays` are the extents of the stacks of arrays; that of halves starts at the bottom.
 ///
 /// # Errors
 /// If the given registers overlap, or not all inputs have a place.

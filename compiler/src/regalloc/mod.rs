@@ -6,7 +6,7 @@
 //! 2. `predicates` and `addresses`: assign the registers of which there are few, by rematerialising values (see
 //!    `rematerialize`);
 //! 3. `cssa`: makes a phi and its sources fit for one variable;
-//! 4. `liveness`: where each value is live; [`merge_sets`]: which values are pieces of which;
+//! 4. `liveness`: where each value is live; `array_ranges`: where each array is; [`merge_sets`]: which values are pieces of which;
 //! 5. [`pressure`]: the number of registers needed, computed before any is assigned;
 //! 6. `assign`: general and shared registers in one pass over the blocks, which never needs more than that. With another
 //!    [`Allocator`], [`graph_colouring`] chooses the registers, and the pass assigns them.
@@ -25,6 +25,7 @@ use pressure::{Analysis, Pressure};
 
 mod addresses;
 mod allocator;
+mod array_ranges;
 mod assign;
 mod cssa;
 mod file;

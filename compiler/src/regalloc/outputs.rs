@@ -131,12 +131,12 @@ fn is_copied(program: &Program, block: Block, at: usize) -> bool {
     })
 }
 
-/// Chooses the places of all outputs of instructions with given ones, in a program that has the copies. `arrays` are
-/// the units of arrays.
+/// Chooses the places of all outputs of instructions with given ones, in a program that has the copies. `extents` are
+/// those of the stacks of arrays at an instruction.
 ///
 /// # Errors
 /// If the given registers overlap, or not all outputs have a place.
-pub fn run(program: &Program, merged: bool, arrays: &Sums) -> Result<Vec<GivenOutputs>, Error> {
+pub fn run(program: &Program, merged: bool, extents: &dyn Fn(Instr) -> Sums) -> Result<Vec<GivenOutputs>, Error> {
     let mut all = Vec::new();
     for (block, at) in find(program) {
         let instr = program.blocks[block].instrs[at];
@@ -159,7 +159,7 @@ pub fn run(program: &Program, merged: bool, arrays: &Sums) -> Result<Vec<GivenOu
             let of = data.srcs.get(usize::from(program.values[values[k]].dst)).and_then(Src::value);
             format!("output {}", of.unwrap_or(values[k]))
         };
-        let (places, ends) = arrange(&items, merged, arrays, name)?;
+        let (places, ends) = arrange(&items, merged, &extents(instr), name)?;
         all.push(GivenOutputs { instr, places: values.into_iter().zip(places).collect(), ends });
     }
     Ok(all)

@@ -6,9 +6,11 @@
 //! any order, and there is an order without gaps (see `assign/compact.rs`).
 //!
 //! Units are half registers. If the halves are the start of the full file (`merged_regs`), the number of halves is
-//! rounded up to an even number of units, and `full` includes them. Arrays are always live. If inputs or outputs have
-//! given registers, the gaps between these count, too, at the program's start and end (`given`).
+//! rounded up to an even number of units, and `full` includes them. Arrays count with the extents of their stacks at the point
+//! ([`array_ranges`](super::array_ranges)). If inputs or outputs have given registers, the gaps between these count, too, at
+//! the program's start and end (`given`).
 
+use super::array_ranges::{ArrayRanges, Indices};
 use super::forest::{self, FULL, Forest, HALF, SHARED, SHARED_HALF, Sums, ValueList};
 use super::inputs::{self, GivenInputs};
 use super::liveness::Liveness;
@@ -16,7 +18,7 @@ use super::merge_sets::{MergeSets, WIDEST};
 use super::outputs::{self, GivenOutputs};
 use super::step::{Manner, Step};
 use super::{Error, cssa};
-use crate::ir3::{Block, Instr, Opcode, Program, RegFile, Value};
+use crate::ir3::{Block, Instr, Opcode, Program, Value};
 use crate::target::{RegisterFiles, Target};
 
 /// The number of required registers, in units of a half register.
@@ -91,8 +93,10 @@ pub struct Analysis {
     /// The merge sets.
     pub sets: MergeSets,
     merged: bool,
-    /// Units of arrays.
-    pub(super) arrays: Sums,
+    /// The live ranges of arrays.
+    pub(super) arrays: ArrayRanges,
+    /// The indices of instructions and blocks; empty without arrays.
+    pub(super) indices: Indices,
     /// The places of the inputs, if some are given.
     pub(super) inputs: Option<GivenInputs>,
     /// The places of outputs, if some are given.
@@ -109,18 +113,15 @@ impl Analysis {
         cssa::run(program)?;
         let order = super::order(program);
         let liveness = Liveness::new(program, order)?;
-        let mut arrays = Sums::default();
-        for (array, data) in program.arrays.iter() {
-            if data.class.file != RegFile::General {
-                return Err(Error::Malformed { what: format!("{array} is not in general registers") });
-            }
-            arrays[forest::kind(data.class)] += u32::from(data.length) * u32::from(data.class.component_units());
-        }
-        let inputs = inputs::run(program, &liveness, target.merged_regs, &arrays)?;
-        let outputs = outputs::run(program, target.merged_regs, &arrays)?;
+        let arrays = ArrayRanges::new(program, &liveness.order)?;
+        let indices = if arrays.is_empty() { Indices::default() } else { Indices::new(program, &liveness.order) };
+        let at_entry = arrays.at(2 * indices.start[program.entry()]).extents;
+        let inputs = inputs::run(program, &liveness, target.merged_regs, &at_entry)?;
+        let extents = |instr| arrays.at(2 * indices.instr[instr]).extents;
+        let outputs = outputs::run(program, target.merged_regs, &extents)?;
         let apart = given_outputs(&outputs);
         let sets = MergeSets::new(program, &liveness, &apart, WIDEST);
-        Ok(Self { liveness, sets, merged: target.merged_regs, arrays, inputs, outputs })
+        Ok(Self { liveness, sets, merged: target.merged_regs, arrays, indices, inputs, outputs })
     }
 
     /// Computes the merge sets again, with these values, too, alone in theirs, and no set wider than `widest` units.
@@ -175,26 +176,29 @@ impl Analysis {
         let mut sums = forest.sums;
         step.results.retain(|result| is_kept(program, &self.liveness, result.value));
         step.results.iter().for_each(|result| self.count(program, &mut sums, result.value));
-        let mut pressure = Pressure::of(&sums, &self.arrays, self.merged);
+        let extents = self.arrays.at(2 * self.indices.start[block]).extents;
+        let mut pressure = Pressure::of(&sums, &extents, self.merged);
         if let Some(inputs) = self.inputs.as_ref().filter(|_| block == program.entry()) {
-            pressure.full = inputs.ends[FULL] + self.arrays[FULL];
-            pressure.half = inputs.ends[HALF].max(self.arrays[HALF]);
+            pressure.full = inputs.ends[FULL] + extents[FULL];
+            pressure.half = inputs.ends[HALF].max(extents[HALF]);
         }
         visit(Point::Start(block), forest, pressure);
         self.advance(program, step, forest);
         for &instr in rest {
             step.read(program, &self.liveness, &self.sets, forest, instr);
+            let index = self.indices.instr[instr];
             if !step.is_copy {
+                let extents = self.arrays.at(2 * index).extents;
                 let mut sums = forest.sums;
                 for result in &step.results {
                     if matches!(result.manner, Manner::Early | Manner::Copied(_)) {
                         self.count(program, &mut sums, result.value);
                     }
                 }
-                let mut pressure = Pressure::of(&sums, &self.arrays, self.merged);
+                let mut pressure = Pressure::of(&sums, &extents, self.merged);
                 if let Some(outputs) = self.outputs.iter().find(|outputs| outputs.instr == instr) {
-                    pressure.full = pressure.full.max(outputs.ends[FULL] + self.arrays[FULL]);
-                    pressure.half = pressure.half.max(outputs.ends[HALF]).max(self.arrays[HALF]);
+                    pressure.full = pressure.full.max(outputs.ends[FULL] + extents[FULL]);
+                    pressure.half = pressure.half.max(outputs.ends[HALF]).max(extents[HALF]);
                 }
                 visit(Point::Read(instr), forest, pressure);
                 for result in &step.results {
@@ -205,10 +209,11 @@ impl Analysis {
                 for &value in &step.dying {
                     sums[forest::kind(program.values[value].class)] -= u32::from(self.liveness.units(value));
                 }
-                visit(Point::Write(instr), forest, Pressure::of(&sums, &self.arrays, self.merged));
+                visit(Point::Write(instr), forest, Pressure::of(&sums, &extents, self.merged));
             }
             self.advance(program, step, forest);
-            visit(Point::After(instr), forest, Pressure::of(&forest.sums, &self.arrays, self.merged));
+            let extents = self.arrays.at(2 * index + 2).extents;
+            visit(Point::After(instr), forest, Pressure::of(&forest.sums, &extents, self.merged));
         }
     }
 

@@ -153,10 +153,7 @@ impl Scheduler<'_> {
             self.nodes.push(node);
         }
         let mut out = Vec::with_capacity(list.len());
-        let is_fixed = |&instr: &Instr| {
-            let opcode = program.instrs[instr].opcode;
-            opcode.is_scheduling_fence() || opcode.is_prefetched()
-        };
+        let is_fixed = |&instr: &Instr| is_fixed(program, instr);
         while out.len() < list.len() {
             let start = out.len();
             let region = list[start..].iter().position(is_fixed).unwrap_or(list.len() - start);
@@ -201,8 +198,12 @@ impl Scheduler<'_> {
     /// Appends a region without fences in its new order. Positions are those in the block.
     fn region(&mut self, region: Range<usize>, out: &mut Vec<usize>) {
         let Self { program, target, board, nodes, graph, ready, window } = self;
+        let mut behind = RegisterSet::EMPTY;
+        for node in nodes[region.end..].iter().take_while(|node| is_fixed(program, node.instr)) {
+            behind.add(&node.reads);
+        }
         let nodes = &mut nodes[region.clone()];
-        build(program, target, nodes, graph);
+        build(program, target, nodes, &behind, graph);
         board.restart();
         let mut expected = Expected::default();
         ready.extend((0..).zip(&*nodes).filter(|(_, node)| node.waits_for == 0).map(|(at, _)| Reverse(at)));
@@ -263,8 +264,14 @@ fn key(opcode: Opcode, node: &Node, board: &Scoreboard<'_>, wait: u32) -> (u8, u
     (class, wait, Reverse(node.height))
 }
 
-/// Builds the graph of a region.
-fn build(program: &Program, target: &Target, nodes: &mut [Node], graph: &mut Conflicts) {
+/// Returns true if an instruction stays between its neighbours.
+fn is_fixed(program: &Program, instr: Instr) -> bool {
+    let opcode = program.instrs[instr].opcode;
+    opcode.is_scheduling_fence() || opcode.is_prefetched()
+}
+
+/// Builds the graph of a region, before instructions that read `behind`.
+fn build(program: &Program, target: &Target, nodes: &mut [Node], behind: &RegisterSet, graph: &mut Conflicts) {
     graph.begin();
     for node in &*nodes {
         graph.add(node.instr, &program.instrs[node.instr], &node.reads, &node.writes, target);
@@ -279,7 +286,8 @@ fn build(program: &Program, target: &Target, nodes: &mut [Node], graph: &mut Con
             let is_result = node.writes.meets(&later.reads);
             later.height + if is_result { latency(program, target, node, later) } else { 0 }
         });
-        nodes[at].height = below.max().unwrap_or(0);
+        let at_end = if node.writes.meets(behind) { node.latency } else { 0 };
+        nodes[at].height = below.max().unwrap_or(0).max(at_end);
     }
 }
 

@@ -55,6 +55,8 @@ pub enum Backend {
     Ir3,
     /// [`vec4`](crate::vec4), for Intel's Gen7. The parameters of ir3 do not matter.
     Vec4,
+    /// The same language in its scalar mode, for Intel's Gen7. The parameters of ir3 do not matter.
+    Scalar,
 }
 
 /// Sizes of the constant file, in vec4.
@@ -227,7 +229,7 @@ impl Target {
         let wanted = name.trim().to_ascii_lowercase();
         let bare = wanted.strip_prefix("fd").or_else(|| wanted.strip_prefix('a')).unwrap_or(&wanted);
         ALL.iter()
-            .chain([&GEN7])
+            .chain([&GEN7, &GEN7_SCALAR])
             .find(|target| target.name == wanted || target.name.strip_prefix('a').is_some_and(|n| n == bare))
             .copied()
             .ok_or_else(|| UnknownTarget { found: name.to_owned() })
@@ -263,7 +265,7 @@ pub struct UnknownTarget {
 }
 
 fn names() -> String {
-    ALL.iter().chain([&GEN7]).map(|target| target.name).collect::<Vec<_>>().join(", ")
+    ALL.iter().chain([&GEN7, &GEN7_SCALAR]).map(|target| target.name).collect::<Vec<_>>().join(", ")
 }
 
 const A3XX: Target = Target {
@@ -385,6 +387,9 @@ const DEFAULT: Target = gpu("a660", A6XX_GEN4);
 
 /// Intel's Gen7 (Ivy Bridge, Haswell), whose vertex shaders are compiled to [`vec4`](crate::vec4). It is not among [`ALL`], the GPUs of ir3.
 pub const GEN7: Target = Target { name: "gen7", backend: Backend::Vec4, ..A3XX };
+
+/// Intel's Gen7 with shaders in scalar mode, 8 or 16 invocations a thread.
+pub const GEN7_SCALAR: Target = Target { name: "gen7-scalar", backend: Backend::Scalar, ..A3XX };
 
 const fn gpu(name: &'static str, template: Target) -> Target {
     Target { name, ..template }

@@ -1,5 +1,6 @@
 //! Instructions: opcodes, operands, predicates, conditional modifiers.
 
+use super::Message;
 use crate::words;
 use smallvec::SmallVec;
 use std::fmt;
@@ -25,6 +26,14 @@ words! {
         Asr = "asr",
         /// Sum.
         Add = "add",
+        /// Sum; its carry goes to the accumulator.
+        Addc = "addc",
+        /// The low word of a 64-bit sum: of two low words. Hardware does not have it.
+        Add64Lo = "add64lo",
+        /// The high word of a 64-bit sum: of two low words and two high words. Hardware does not have it.
+        Add64Hi = "add64hi",
+        /// A message to another unit: memory, the thread's payload.
+        Send = "send",
         /// Product.
         Mul = "mul",
         /// The first source plus the product of the others.
@@ -87,6 +96,8 @@ pub enum OpcodeKind {
     Dot(u8),
     /// Control flow: no operands.
     Control,
+    /// A message: its operands are consecutive registers.
+    Message,
 }
 
 impl Opcode {
@@ -99,17 +110,20 @@ impl Opcode {
             Self::If | Self::Else | Self::Endif | Self::Do | Self::While | Self::Break | Self::Continue => {
                 OpcodeKind::Control
             }
+            Self::Send => OpcodeKind::Message,
             _ => OpcodeKind::PerChannel,
         }
     }
 
-    /// The number of sources.
+    /// The number of sources; of a message, those of its [`Message`].
     pub fn sources(self) -> usize {
         match self {
+            Self::Addc | Self::Add64Lo => 2,
+            Self::Add64Hi => 4,
             Self::And | Self::Or | Self::Xor | Self::Shl | Self::Shr | Self::Asr | Self::Add | Self::Mul => 2,
             Self::Cmp | Self::Sel | Self::Dp2 | Self::Dp3 | Self::Dp4 => 2,
             Self::Mad => 3,
-            _ if self.kind() == OpcodeKind::Control => 0,
+            _ if matches!(self.kind(), OpcodeKind::Control | OpcodeKind::Message) => 0,
             _ => 1,
         }
     }
@@ -132,7 +146,15 @@ impl Opcode {
 
     /// Returns true if it can have a conditional modifier that writes the flag with the comparison of its result with zero.
     pub fn can_do_cmod(self) -> bool {
-        self.kind() != OpcodeKind::Control && !self.is_math() && !matches!(self, Self::Sel | Self::Cmp)
+        !matches!(self.kind(), OpcodeKind::Control | OpcodeKind::Message)
+            && !self.is_math()
+            && !self.is_scalar()
+            && !matches!(self, Self::Sel | Self::Cmp)
+    }
+
+    /// Returns true if only scalar programs have it.
+    pub fn is_scalar(self) -> bool {
+        matches!(self, Self::Addc | Self::Add64Lo | Self::Add64Hi | Self::Send)
     }
 }
 
@@ -163,6 +185,8 @@ words! {
         L = "l",
         /// Less or equal.
         Le = "le",
+        /// Overflow: the sum does not fit in the type of the result.
+        O = "o",
     }
 }
 
@@ -171,7 +195,7 @@ impl Cmod {
     #[must_use]
     pub fn swapped(self) -> Self {
         match self {
-            Self::Z | Self::Nz => self,
+            Self::Z | Self::Nz | Self::O => self,
             Self::G => Self::L,
             Self::Ge => Self::Le,
             Self::L => Self::G,
@@ -360,6 +384,8 @@ pub enum SrcFile {
     Attr(u32),
     /// Four words of the uniforms.
     Uniform(u32),
+    /// The accumulator.
+    Acc,
     /// A constant.
     Imm(Immediate),
 }
@@ -420,14 +446,16 @@ pub struct Instr {
     pub cmod: Option<Cmod>,
     /// The result is clamped to [0, 1].
     pub saturate: bool,
-    /// 8: both vertices of a thread; 4: one of them.
+    /// The number of channels that it runs in: all of the program's [`Mode`](super::Mode), or half of them.
     pub exec_size: u8,
-    /// The first channel of the thread, 0 or 4, if `exec_size` is 4.
+    /// The first of these channels.
     pub group: u8,
     /// The destination. Control flow writes the null register.
     pub dst: Dst,
     /// The sources.
     pub srcs: SmallVec<[Src; 3]>,
+    /// The message, of [`Opcode::Send`].
+    pub message: Option<Box<Message>>,
 }
 
 impl Instr {
@@ -443,6 +471,7 @@ impl Instr {
             group: 0,
             dst,
             srcs: SmallVec::from_slice(srcs),
+            message: None,
         }
     }
 
@@ -467,7 +496,7 @@ impl Instr {
         self.predicate.map_or(Mask::NONE, |(predicate, _)| predicate.channels())
     }
 
-    /// Returns true if it may leave a channel of its writemask unwritten in some vertex.
+    /// Returns true if it may leave a channel of its writemask unwritten in some vertex of a vec4 program.
     pub fn is_partial(&self) -> bool {
         self.exec_size != 8 || self.predicate.is_some() && self.opcode != Opcode::Sel
     }
@@ -477,7 +506,19 @@ impl Instr {
         match self.opcode.kind() {
             OpcodeKind::Dot(count) => src.swizzle.reads(Mask::first(count)),
             OpcodeKind::PerChannel => src.swizzle.reads(self.dst.mask),
+            OpcodeKind::Message => src.swizzle.reads(Mask(1)),
             OpcodeKind::Control => Mask::NONE,
+        }
+    }
+
+    /// The registers that it writes: one, or those of the words of a message's result.
+    pub fn registers_written(&self) -> std::ops::Range<u32> {
+        match self.dst.file {
+            DstFile::Vgrf(first) => {
+                let words = self.message.as_ref().map_or(1, |message| message.result_words());
+                first..first.saturating_add(words)
+            }
+            DstFile::Null | DstFile::Output(_) => 0..0,
         }
     }
 }

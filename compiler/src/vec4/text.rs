@@ -1,21 +1,23 @@
 //! Programs as text, in the syntax of Mesa's `dump_instructions` for vec4.
 //!
-//! The header is that of nir; the instructions stand between `vec4 {` and `}`, one a line, with or without their numbers. As older dumps have it,
-//! the offset `.0` of a register and the number of channels may be there or not. `//` begins a comment. Reading a written text gives an equal
+//! The header is that of nir; the instructions stand between `vec4 {` (or `simd8 {`, `simd16 {`) and `}`, one a line, with or without their
+//! numbers. Operands of scalar programs have no writemask and no swizzle. As older dumps have it, the offset `.0` of a register and the number of channels may be there or not. `//` begins a comment. Reading a written text gives an equal
 //! [`Program`].
 
 use super::instr::CHANNELS;
 use super::{
-    Cmod, Dst, DstFile, Immediate, Instr, Mask, Opcode, OpcodeKind, Predicate, Program, RegType, Src, SrcFile, Swizzle,
-    validate,
+    Cmod, Dst, DstFile, Immediate, Instr, Mask, Message, Mode, Opcode, OpcodeKind, Predicate, Program, RegType, Src,
+    SrcFile, Swizzle, validate,
 };
 use crate::cursor::Cursor;
 use crate::nir;
 use crate::nir::text::ParseError;
 use std::fmt::{self, Write};
 
-/// The line before the instructions.
-pub const BEGIN: &str = "vec4 {";
+/// The mode of the program, if this is the line before its instructions.
+pub fn begins(line: &str) -> Option<Mode> {
+    Mode::from_name(line.trim().strip_suffix('{')?.trim_end())
+}
 
 /// Reads a program.
 ///
@@ -30,11 +32,11 @@ pub fn read(text: &str) -> Result<Program, ParseError> {
         message: String::new(),
     };
     let lines: Vec<&str> = text.lines().collect();
-    let Some(begin) = lines.iter().position(|line| strip(line).trim() == BEGIN) else {
-        return Err(line_error(lines.len(), "", "`vec4 {`"));
+    let Some((begin, mode)) = lines.iter().enumerate().find_map(|(at, line)| Some((at, begins(strip(line))?))) else {
+        return Err(line_error(lines.len(), "", "`vec4 {`, `simd8 {` or `simd16 {`"));
     };
     let (stage, info) = nir::text::read_header(&lines[..begin].join("\n"))?;
-    let mut program = Program { stage, info, instrs: Vec::new() };
+    let mut program = Program { mode, stage, info, instrs: Vec::new() };
     let mut at_line = Vec::new();
     let mut closed = false;
     for (number, line) in lines.iter().enumerate().skip(begin + 1) {
@@ -44,7 +46,7 @@ pub fn read(text: &str) -> Result<Program, ParseError> {
             found if closed => return Err(line_error(number, found, "the end of the text")),
             "}" => closed = true,
             _ => {
-                let mut reader = LineReader { cursor: Cursor::new(content), line: number };
+                let mut reader = LineReader { cursor: Cursor::new(content), line: number, mode };
                 program.instrs.push(reader.instruction()?);
                 at_line.push(number);
             }
@@ -67,6 +69,7 @@ fn strip(line: &str) -> &str {
 struct LineReader<'a> {
     cursor: Cursor<'a>,
     line: usize,
+    mode: Mode,
 }
 
 impl LineReader<'_> {
@@ -119,7 +122,7 @@ impl LineReader<'_> {
                 self.expect(")")?;
                 size.min(255) as u8
             }
-            false => 8,
+            false => self.mode.width(),
         };
         let mut instr = Instr { predicate, exec_size, ..Instr::control(opcode) };
         instr.saturate = self.cursor.eat(".sat");
@@ -135,10 +138,14 @@ impl LineReader<'_> {
         self.cursor.skip_spaces();
         if opcode.kind() != OpcodeKind::Control {
             instr.dst = self.dst()?;
-            for _ in 0..opcode.sources() {
+            let is_message = opcode.kind() == OpcodeKind::Message;
+            while instr.srcs.len() < opcode.sources() || is_message && self.cursor.peek() == Some(b',') {
                 self.expect(",")?;
                 self.cursor.skip_spaces();
                 instr.srcs.push(self.src()?);
+            }
+            if is_message {
+                instr.message = Some(Box::new(self.message()?));
             }
         }
         self.cursor.skip_spaces();
@@ -147,6 +154,21 @@ impl LineReader<'_> {
             self.cursor.skip_spaces();
         }
         if self.cursor.at_end() { Ok(instr) } else { self.error("the end of the line") }
+    }
+
+    /// ` | 32x4 @load_ssbo_ir3 (32, 32, 32) (base=0, …)`, to the end of the line.
+    fn message(&mut self) -> Result<Message, ParseError> {
+        self.cursor.skip_spaces();
+        self.expect("|")?;
+        self.cursor.skip_spaces();
+        let text = self.cursor.rest();
+        match Message::read(text.trim_end()) {
+            Ok(message) => {
+                self.cursor.take(text);
+                Ok(message)
+            }
+            Err(error) => self.error(&error.to_string()),
+        }
     }
 
     /// The number of the flag register after its `f`: only f0.0 is there.
@@ -201,8 +223,8 @@ impl LineReader<'_> {
             _ => return self.error("a destination: `vgrfN`, `oN` or `null`"),
         };
         self.skip_offset();
-        let mut mask = Mask::ALL;
-        if self.cursor.eat(".") {
+        let mut mask = if self.mode.is_scalar() { Mask(1) } else { Mask::ALL };
+        if !self.mode.is_scalar() && self.cursor.eat(".") {
             mask = Mask::NONE;
             for (channel, letter) in CHANNELS.iter().enumerate() {
                 if self.cursor.eat(&letter.to_string()) {
@@ -230,12 +252,18 @@ impl LineReader<'_> {
             "vgrf" => SrcFile::Vgrf(self.number("the number of a register")?),
             "attr" => SrcFile::Attr(self.number("the number of an attribute")?),
             "u" => SrcFile::Uniform(self.number("the number of a uniform")?),
-            _ => return self.error("a source: `vgrfN`, `attrN`, `uN` or a number"),
+            "acc" => {
+                self.expect("0")?;
+                SrcFile::Acc
+            }
+            _ => return self.error("a source: `vgrfN`, `attrN`, `uN`, `acc0` or a number"),
         };
         self.skip_offset();
-        self.expect(".")?;
         let mut swizzle = [0; 4];
-        for channel in &mut swizzle {
+        if !self.mode.is_scalar() {
+            self.expect(".")?;
+        }
+        for channel in swizzle.iter_mut().filter(|_| !self.mode.is_scalar()) {
             let letter = self.cursor.peek().map(char::from);
             let Some(read) = CHANNELS.iter().position(|&other| Some(other) == letter) else {
                 return self.error("a swizzle of four channels");
@@ -285,13 +313,14 @@ impl LineReader<'_> {
 /// Writes a program.
 pub fn write(program: &Program) -> String {
     let mut out = nir::text::write_header(program.stage, &program.info);
-    let _ = writeln!(out, "\n{BEGIN}");
+    let _ = writeln!(out, "\n{} {{", program.mode);
     let mut depth = 0_usize;
     for (number, instr) in program.instrs.iter().enumerate() {
         if matches!(instr.opcode, Opcode::Else | Opcode::Endif | Opcode::While) {
             depth = depth.saturating_sub(1);
         }
-        let _ = writeln!(out, "{number:4}: {:1$}{instr}", "", 2 * depth);
+        let printed = Printed { instr, mode: program.mode };
+        let _ = writeln!(out, "{number:4}: {:1$}{printed}", "", 2 * depth);
         if matches!(instr.opcode, Opcode::Else | Opcode::If | Opcode::Do) {
             depth += 1;
         }
@@ -300,63 +329,76 @@ pub fn write(program: &Program) -> String {
     out
 }
 
-impl fmt::Display for Instr {
+/// An instruction of a program in some mode.
+struct Printed<'a> {
+    instr: &'a Instr,
+    mode: Mode,
+}
+
+impl fmt::Display for Printed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some((predicate, inverse)) = self.predicate {
+        let Self { instr, mode } = *self;
+        if let Some((predicate, inverse)) = instr.predicate {
             write!(f, "({}f0.0{predicate}) ", if inverse { '-' } else { '+' })?;
         }
-        write!(f, "{}({})", self.opcode, self.exec_size)?;
-        if self.saturate {
+        write!(f, "{}({})", instr.opcode, instr.exec_size)?;
+        if instr.saturate {
             f.write_str(".sat")?;
         }
-        if let Some(cmod) = self.cmod {
+        if let Some(cmod) = instr.cmod {
             write!(f, ".{cmod}")?;
-            if self.writes_flag() {
+            if instr.writes_flag() {
                 f.write_str(".f0.0")?;
             }
         }
-        if self.opcode.kind() != OpcodeKind::Control {
-            write!(f, " {}", self.dst)?;
-            self.srcs.iter().try_for_each(|src| write!(f, ", {src}"))?;
+        if instr.opcode.kind() != OpcodeKind::Control {
+            f.write_str(" ")?;
+            write_dst(f, &instr.dst, mode)?;
+            for src in &instr.srcs {
+                f.write_str(", ")?;
+                write_src(f, src, mode)?;
+            }
         }
-        if self.exec_size != 8 { write!(f, " group{}", self.group) } else { Ok(()) }
+        if let Some(message) = &instr.message {
+            write!(f, " | {message}")?;
+        }
+        if instr.exec_size != mode.width() { write!(f, " group{}", instr.group) } else { Ok(()) }
     }
 }
 
-impl fmt::Display for Dst {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.file {
-            DstFile::Null => f.write_str("null")?,
-            DstFile::Vgrf(number) => write!(f, "vgrf{number}")?,
-            DstFile::Output(number) => write!(f, "o{number}")?,
-        }
-        if self.mask != Mask::ALL {
-            write!(f, ".{}", self.mask)?;
-        }
-        write!(f, ":{}", self.ty)
+fn write_dst(f: &mut fmt::Formatter<'_>, dst: &Dst, mode: Mode) -> fmt::Result {
+    match dst.file {
+        DstFile::Null => f.write_str("null")?,
+        DstFile::Vgrf(number) => write!(f, "vgrf{number}")?,
+        DstFile::Output(number) => write!(f, "o{number}")?,
     }
+    if !mode.is_scalar() && dst.mask != Mask::ALL {
+        write!(f, ".{}", dst.mask)?;
+    }
+    write!(f, ":{}", dst.ty)
 }
 
-impl fmt::Display for Src {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.negate {
-            f.write_str("-")?;
-        }
-        if self.abs {
-            f.write_str("|")?;
-        }
-        match self.file {
-            SrcFile::Vgrf(number) => write!(f, "vgrf{number}")?,
-            SrcFile::Attr(number) => write!(f, "attr{number}")?,
-            SrcFile::Uniform(number) => write!(f, "u{number}")?,
-            SrcFile::Imm(Immediate(bits)) => return write_immediate(f, bits, self.ty),
-        }
-        write!(f, ".{}", self.swizzle)?;
-        if self.abs {
-            f.write_str("|")?;
-        }
-        write!(f, ":{}", self.ty)
+fn write_src(f: &mut fmt::Formatter<'_>, src: &Src, mode: Mode) -> fmt::Result {
+    if src.negate {
+        f.write_str("-")?;
     }
+    if src.abs {
+        f.write_str("|")?;
+    }
+    match src.file {
+        SrcFile::Vgrf(number) => write!(f, "vgrf{number}")?,
+        SrcFile::Attr(number) => write!(f, "attr{number}")?,
+        SrcFile::Uniform(number) => write!(f, "u{number}")?,
+        SrcFile::Acc => f.write_str("acc0")?,
+        SrcFile::Imm(Immediate(bits)) => return write_immediate(f, bits, src.ty),
+    }
+    if !mode.is_scalar() {
+        write!(f, ".{}", src.swizzle)?;
+    }
+    if src.abs {
+        f.write_str("|")?;
+    }
+    write!(f, ":{}", src.ty)
 }
 
 fn write_immediate(f: &mut fmt::Formatter<'_>, bits: u32, ty: RegType) -> fmt::Result {

@@ -1,6 +1,9 @@
 //! The rules of the language: what the hardware, the readers and the passes rely on.
 
-use super::{DstFile, Instr, Opcode, OpcodeKind, Program, RegType, SrcFile, Structure, StructureError};
+use super::{
+    Cmod, DstFile, Instr, Mask, Mode, Opcode, OpcodeKind, Predicate, Program, RegType, SrcFile, Structure,
+    StructureError, Swizzle,
+};
 use crate::nir;
 
 /// A rule that a program breaks.
@@ -27,7 +30,7 @@ const SLOTS: u32 = 1 << 10;
 /// The first rule that it breaks.
 pub fn validate(program: &Program) -> Result<(), Invalid> {
     let invalid = |instr: usize, rule: String| Invalid { instr, opcode: program.instrs[instr].opcode, rule };
-    if program.stage != nir::Stage::Vertex && !program.instrs.is_empty() {
+    if !program.mode.is_scalar() && program.stage != nir::Stage::Vertex && !program.instrs.is_empty() {
         return Err(invalid(0, format!("in a shader of {}, expected MESA_SHADER_VERTEX", program.stage)));
     }
     Structure::of(program).map_err(|error| match error {
@@ -35,34 +38,52 @@ pub fn validate(program: &Program) -> Result<(), Invalid> {
         StructureError::Open(at) => invalid(at, "has no end".to_owned()),
     })?;
     for (at, instr) in program.instrs.iter().enumerate() {
-        check(instr).map_err(|rule| invalid(at, rule))?;
+        check(instr, program.mode).map_err(|rule| invalid(at, rule))?;
     }
     Ok(())
 }
 
-fn check(instr: &Instr) -> Result<(), String> {
+fn check(instr: &Instr, mode: Mode) -> Result<(), String> {
     let opcode = instr.opcode;
-    if instr.srcs.len() != opcode.sources() {
-        return Err(format!("has {} sources, expected {}", instr.srcs.len(), opcode.sources()));
+    let message = match (&instr.message, opcode.kind()) {
+        (Some(message), OpcodeKind::Message) => Some(message),
+        (None, OpcodeKind::Message) => return Err("has no message, expected one".to_owned()),
+        (Some(_), _) => return Err("has a message, expected none".to_owned()),
+        (None, _) => None,
+    };
+    let sources = message.map_or(opcode.sources(), |message| message.operand_words() as usize);
+    if instr.srcs.len() != sources {
+        return Err(format!("has {} sources, expected {sources}", instr.srcs.len()));
     }
+    // A thread of 8 invocations has no halves: its accumulator has as many channels.
+    let (all, half) = (mode.width(), if mode == Mode::Simd8 { 0 } else { mode.width() / 2 });
     match (instr.exec_size, instr.group) {
-        (8, 0) | (4, 0 | 4) => {}
-        (8, group) => return Err(format!("has group {group}, expected 0 with 8 channels")),
-        (4, group) => return Err(format!("has group {group}, expected 0 or 4")),
-        (size, _) => return Err(format!("has {size} channels, expected 8 or 4")),
+        (size, 0) if size == all => {}
+        (size, group) if size == all => return Err(format!("has group {group}, expected 0 with {all} channels")),
+        (size, group) if size == half && (group == 0 || group == half) => {}
+        (size, group) if size == half => return Err(format!("has group {group}, expected 0 or {half}")),
+        (size, _) if half == 0 => return Err(format!("has {size} channels, expected {all}")),
+        (size, _) => return Err(format!("has {size} channels, expected {all} or {half}")),
     }
     if opcode.kind() == OpcodeKind::Control {
-        return check_control(instr);
+        return check_control(instr, mode);
+    }
+    if mode.is_scalar() {
+        check_scalar(instr)?;
+    } else if opcode.is_scalar() || instr.cmod == Some(Cmod::O) {
+        return Err("is there in scalar programs only".to_owned());
     }
     let limit = |number: u32, limit: u32, what: &str| {
         (number < limit).then_some(()).ok_or_else(|| format!("names {what} {number}, expected less than {limit}"))
     };
     match instr.dst.file {
+        // Of a message the effect is left, of `addc` the accumulator.
+        DstFile::Null if matches!(opcode, Opcode::Send | Opcode::Addc) => {}
         DstFile::Null if !instr.writes_flag() => {
             return Err("writes the null register, expected a conditional modifier that writes the flag".to_owned());
         }
         DstFile::Null => {}
-        DstFile::Vgrf(number) => limit(number, REGISTERS, "register")?,
+        DstFile::Vgrf(_) => limit(instr.registers_written().end, REGISTERS, "register")?,
         DstFile::Output(number) => limit(number, SLOTS, "output")?,
     }
     if instr.dst.mask.is_empty() || instr.dst.mask.0 > 15 {
@@ -73,6 +94,8 @@ fn check(instr: &Instr) -> Result<(), String> {
             SrcFile::Vgrf(number) => limit(number, REGISTERS, "register")?,
             SrcFile::Attr(number) => limit(number, SLOTS, "attribute")?,
             SrcFile::Uniform(number) => limit(number, SLOTS, "uniform")?,
+            SrcFile::Acc if !mode.is_scalar() => return Err("reads the accumulator in a vec4 program".to_owned()),
+            SrcFile::Acc => {}
             SrcFile::Imm(_) if src.abs || src.negate => {
                 return Err("has an immediate with a modifier, expected none".to_owned());
             }
@@ -88,12 +111,14 @@ fn check(instr: &Instr) -> Result<(), String> {
             return Err("has a modifier on a source of type UD, expected D or F".to_owned());
         }
     }
-    check_types(instr)?;
+    if opcode != Opcode::Send {
+        check_types(instr)?;
+    }
     match (opcode, instr.cmod, instr.predicate) {
         (Opcode::Cmp, None, _) => return Err("has no conditional modifier, expected one".to_owned()),
         (Opcode::Sel, None, None) => return Err("has no predicate, expected one or a conditional modifier".to_owned()),
         (Opcode::Sel, Some(_), Some(_)) => return Err("has both a predicate and a conditional modifier".to_owned()),
-        (Opcode::Sel, Some(cmod), None) if !matches!(cmod, super::Cmod::L | super::Cmod::Ge) => {
+        (Opcode::Sel, Some(cmod), None) if !matches!(cmod, Cmod::L | Cmod::Ge) => {
             return Err(format!("has the conditional modifier {cmod}, expected l or ge"));
         }
         (_, Some(_), _) if opcode.is_math() => return Err("has a conditional modifier, expected none".to_owned()),
@@ -105,12 +130,77 @@ fn check(instr: &Instr) -> Result<(), String> {
     Ok(())
 }
 
-fn check_control(instr: &Instr) -> Result<(), String> {
+/// What only scalar programs have, and what they do not have.
+fn check_scalar(instr: &Instr) -> Result<(), String> {
+    let opcode = instr.opcode;
+    if matches!(opcode.kind(), OpcodeKind::Dot(_)) {
+        return Err("is a dot product, expected an operation on one channel".to_owned());
+    }
+    if instr.dst.mask != Mask(1)
+        || instr.srcs.iter().any(|src| src.swizzle != Swizzle::replicate(0) && src.as_immediate().is_none())
+    {
+        return Err("has another channel than x".to_owned());
+    }
+    if matches!(instr.dst.file, DstFile::Output(_))
+        || instr.srcs.iter().any(|src| matches!(src.file, SrcFile::Attr(_) | SrcFile::Uniform(_)))
+    {
+        return Err("has an input or output of vec4 programs, expected a message".to_owned());
+    }
+    if instr.predicate.is_some_and(|(predicate, _)| predicate != Predicate::Normal) {
+        return Err("has a predicate of several channels".to_owned());
+    }
+    if instr.cmod == Some(Cmod::O) && (opcode != Opcode::Add || instr.dst.ty == RegType::F) {
+        return Err("has the condition of overflow, expected a sum of integers".to_owned());
+    }
+    if !opcode.is_scalar() {
+        let accumulators = instr.srcs.iter().filter(|src| src.file == SrcFile::Acc);
+        // The accumulator has one channel for each of 8 invocations.
+        return match accumulators.count() {
+            0 => Ok(()),
+            _ if instr.exec_size != 8 => Err("reads the accumulator in 16 channels, expected 8".to_owned()),
+            _ => Ok(()),
+        };
+    }
+    let is_word = |ty: RegType| ty == RegType::Ud;
+    if opcode != Opcode::Send && !(is_word(instr.dst.ty) && instr.srcs.iter().all(|src| is_word(src.ty))) {
+        return Err("has an operand of another type than UD".to_owned());
+    }
+    if instr.predicate.is_some() || instr.cmod.is_some() || instr.saturate {
+        return Err("has a predicate or a modifier, expected none".to_owned());
+    }
+    if instr.srcs.iter().any(|src| src.file == SrcFile::Acc || src.abs || src.negate) {
+        return Err("has a source that is no register and no immediate".to_owned());
+    }
+    match opcode {
+        Opcode::Addc if instr.exec_size != 8 => Err("writes the accumulator in 16 channels, expected 8".to_owned()),
+        Opcode::Send
+            if (instr.dst.file == DstFile::Null) != (instr.message.as_ref().is_none_or(|m| m.result.is_none())) =>
+        {
+            Err("has a result that is not that of its message".to_owned())
+        }
+        Opcode::Send => {
+            let types = instr.message.iter().flat_map(|message| message.operands.iter().copied().chain(message.result));
+            match types.map(|ty| ty.bits).find(|bits| !matches!(bits, 1 | 32 | 64)) {
+                Some(bits) => Err(format!("has operands of {bits} bits, expected 1, 32 or 64")),
+                None => Ok(()),
+            }
+        }
+        Opcode::Add64Lo | Opcode::Add64Hi if instr.dst.file == DstFile::Null => {
+            Err("has no result, expected one".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_control(instr: &Instr, mode: Mode) -> Result<(), String> {
     if instr.dst.file != DstFile::Null || instr.cmod.is_some() || instr.saturate {
         return Err("has a result or a modifier, expected none".to_owned());
     }
-    if instr.exec_size != 8 {
-        return Err("is for one vertex, expected both".to_owned());
+    if instr.exec_size != mode.width() {
+        return Err(format!("is for {} channels, expected {}", instr.exec_size, mode.width()));
+    }
+    if mode.is_scalar() && instr.predicate.is_some_and(|(predicate, _)| predicate != Predicate::Normal) {
+        return Err("has a predicate of several channels".to_owned());
     }
     match (instr.opcode, instr.predicate) {
         (Opcode::If, None) => Err("has no predicate, expected one".to_owned()),

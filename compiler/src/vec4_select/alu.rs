@@ -6,14 +6,19 @@ use crate::select::SelectError;
 use crate::vec4::{Cmod, Dst, DstFile, Instr, Mask, Opcode, OpcodeKind, Predicate, RegType, Src};
 
 /// The instruction of an operation: what it does with sources of a type.
-struct Translation {
-    opcode: Opcode,
-    ty: RegType,
-    dst: RegType,
-    cmod: Option<Cmod>,
+pub(crate) struct Translation {
+    /// The operation.
+    pub(crate) opcode: Opcode,
+    /// The type of the sources.
+    pub(crate) ty: RegType,
+    /// The type of the result.
+    pub(crate) dst: RegType,
+    /// The conditional modifier.
+    pub(crate) cmod: Option<Cmod>,
 }
 
-fn translation(op: Op) -> Option<Translation> {
+/// The instruction of an operation on each channel, if there is one.
+pub(crate) fn translation(op: Op) -> Option<Translation> {
     use Opcode::{
         Add, And, Asr, Cmp, Cos, Dp2, Dp3, Dp4, Exp2, Frc, Log2, Mad, Mov, Mul, Not, Or, Rcp, Rndd, Rnde, Rndz, Rsq,
         Sel, Shl, Shr, Sin, Sqrt, Xor,

@@ -7,12 +7,12 @@
 //!
 //! Arithmetic on 32 bits, comparisons, selections, control flow, inputs, uniforms and outputs are supported; everything else is refused by name.
 
-mod alu;
-mod operands;
+pub(crate) mod alu;
+pub(crate) mod operands;
 
 use crate::nir::{self, Block, CfNode, Def, If, InstrData, Intrinsic, IntrinsicOp, JumpKind, Loop};
 use crate::select::SelectError;
-use crate::vec4::{Cmod, Dst, DstFile, Instr, Mask, Opcode, Predicate, Program, RegType, Src, SrcFile, Swizzle};
+use crate::vec4::{Cmod, Dst, DstFile, Instr, Mask, Mode, Opcode, Predicate, Program, RegType, Src, SrcFile, Swizzle};
 use cranelift_entity::SecondaryMap;
 use rustc_hash::FxHashMap;
 
@@ -77,7 +77,7 @@ pub fn run(shader: &nir::Shader, rules: Rules) -> Result<Program, SelectError> {
     nir::FloatControls::of(&shader.info).map_err(|error| selector.unsupported(error.to_string()))?;
     selector.phis();
     selector.list(&shader.entry.body)?;
-    Ok(Program { stage: shader.stage, info: shader.info.clone(), instrs: selector.instrs })
+    Ok(Program { mode: Mode::Vec4, stage: shader.stage, info: shader.info.clone(), instrs: selector.instrs })
 }
 
 impl Selector<'_> {

@@ -5,7 +5,7 @@ use crate::nir::{AluSrc, Def, InstrData, Op};
 use crate::vec4::{RegType, Src, Swizzle};
 
 /// The bits of a bool in a register.
-pub(super) fn bool_bits(value: u64) -> u32 {
+pub(crate) fn bool_bits(value: u64) -> u32 {
     if value & 1 != 0 { u32::MAX } else { 0 }
 }
 

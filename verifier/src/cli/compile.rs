@@ -55,6 +55,7 @@ impl Compile {
             let emit = match (self.emit, named.target.backend) {
                 // Unless another one was given.
                 (Emit::Stage(Stage::LAST), Backend::Vec4) => Emit::Stage(Stage::Vec4LateDeadCode),
+                (Emit::Stage(Stage::LAST), Backend::Scalar) => Emit::Stage(Stage::ScalarDeadCode),
                 (emit, _) => emit,
             };
             let text = match emit {
@@ -62,7 +63,7 @@ impl Compile {
                 Emit::Stage(last) if !last.is_of(named.target.backend) => {
                     return Err(format!("{}: {last} is no stage for {}", named.name, named.target).into());
                 }
-                Emit::Stage(last) if last >= Stage::Vec4Select && named.target.backend == Backend::Vec4 => {
+                Emit::Stage(last) if last >= Stage::Vec4Select && named.target.backend != Backend::Ir3 => {
                     let options = Options { last, ..self.compiler.options() };
                     let program = compilation::compile_vec4(shader, &named.target, &options)
                         .map_err(|error| format!("{}: {error}", named.name))?;

@@ -1,7 +1,8 @@
 //! `stats`: the costs of programs, alone, beside Mesa's, or before and after.
 
 use crate::{Compiler, Exit, Failure, Format, Gpu, output};
-use clap::Args;
+use clap::{Args, ValueEnum};
+use cpu_time::ThreadTime;
 use ir3_compiler::compilation;
 use ir3_compiler::ir3::{Block, Program, ShaderStage, workload};
 use ir3_compiler::pipeline::{Options, Stage, run_vec4_stage};
@@ -40,6 +41,10 @@ pub struct StatsCommand {
     /// programs have.
     #[arg(short, long, value_name = "NAMES", value_delimiter = ',')]
     measurements: Vec<String>,
+    /// Of two files, the format of the report: shader-db's report.py (what was helped and hurt, with medians and
+    /// confidence), or the totals of fossil-db with their split.
+    #[arg(long, value_enum, value_name = "STYLE", default_value_t)]
+    report: ReportStyle,
     /// Of two files, do not list the programs that were helped or hurt.
     #[arg(short, long)]
     summary_only: bool,
@@ -50,6 +55,16 @@ pub struct StatsCommand {
     gpu: Gpu,
     #[command(flatten)]
     compiler: Compiler,
+}
+
+/// The format of a report on two files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum ReportStyle {
+    /// As report.py of shader-db.
+    #[default]
+    ShaderDb,
+    /// As the reports of fossil-db.
+    FossilDb,
 }
 
 #[derive(Serialize)]
@@ -97,7 +112,10 @@ impl StatsCommand {
         };
         let comparison = shader_db::compare(before, after, &names)?;
         match format {
-            Format::Human => output::text(&comparison.report(self.summary_only, self.changes_only)),
+            Format::Human => output::text(&match self.report {
+                ReportStyle::ShaderDb => comparison.report(self.summary_only, self.changes_only),
+                ReportStyle::FossilDb => comparison.totals(),
+            }),
             _ => output::json("comparison", &comparison),
         }
         Ok(Exit::Passed)
@@ -132,7 +150,8 @@ impl StatsCommand {
     }
 
     fn alone(&self, files: &[PathBuf], format: Format) -> Result<Exit, Failure> {
-        let (mut exit, mut any) = (Exit::Passed, false);
+        let (mut exit, mut count) = (Exit::Passed, 0);
+        let start = ThreadTime::now();
         for path in files {
             let programs = match report::load(path, self.gpu.given()) {
                 Ok(programs) => programs,
@@ -144,10 +163,10 @@ impl StatsCommand {
                 }
             };
             for named in programs {
-                any = true;
+                count += 1;
                 let target = &named.target;
                 let options = self.compiler.options();
-                if target.backend == Backend::Vec4 {
+                if target.backend != Backend::Ir3 {
                     exit = exit.max(self.vec4(&named, &options, format));
                     continue;
                 }
@@ -158,14 +177,14 @@ impl StatsCommand {
                     Snapshot::Ir3(program) => Ok((**program).clone()),
                     Snapshot::Vec4(_) => unreachable!("its target has no ir3"),
                 };
-                let count = if is_final { Stats::of_final } else { Stats::of };
+                let stats = if is_final { Stats::of_final } else { Stats::of };
                 exit = exit.max(Exit::Unmet.when(compiled.is_err()));
                 match (compiled, format) {
                     (Ok(program), Format::Human) => {
-                        output::line(&line(&named.name, &program, &count(&program, target), target))
+                        output::line(&line(&named.name, &program, &stats(&program, target), target))
                     }
                     (Ok(program), _) => {
-                        let figures = Figures::of(&program, &count(&program, target), target);
+                        let figures = Figures::of(&program, &stats(&program, target), target);
                         output::json("cost", &Line { program: &named.name, figures });
                     }
                     (Err(error), Format::Human) => output::line(&format!("{}: refused: {error}", named.name)),
@@ -175,7 +194,12 @@ impl StatsCommand {
                 }
             }
         }
-        Ok(exit.max(Exit::Nothing.when(!any)))
+        if count > 0 && format == Format::Human {
+            // A comparison of two runs takes their times from these lines.
+            let seconds = start.elapsed().as_secs_f64();
+            output::line(&format!("Thread 0 took {seconds:.2} seconds and compiled {count} shaders"));
+        }
+        Ok(exit.max(Exit::Nothing.when(count == 0)))
     }
 }
 
@@ -186,7 +210,7 @@ impl StatsCommand {
             Snapshot::Nir(shader) => compilation::compile_vec4(shader, &named.target, options),
             Snapshot::Vec4(program) => {
                 let mut program = (**program).clone();
-                for stage in Stage::VEC4.into_iter().filter(|&stage| options.runs(stage)) {
+                for stage in Stage::on_mode(program.mode).filter(|&stage| options.runs(stage)) {
                     run_vec4_stage(stage, &mut program, options);
                 }
                 Ok(program)
@@ -246,7 +270,8 @@ fn line(name: &str, program: &Program, stats: &Stats, target: &Target) -> String
     }
     let loops = loops(program);
     let waits = &stats.waits;
-    line += &format!(", {} dwords, {} sstall, {} (ss)", stats.dwords, waits.sstall, waits.ss);
+    line += &format!(", {} dwords, {} last-baryf, {} last-helper", stats.dwords, stats.last_baryf, stats.last_helper);
+    line += &format!(", {} constlen, {} sstall, {} (ss)", stats.constlen, waits.sstall, waits.ss);
     line += &format!(", {} systall, {} (sy)", waits.systall, waits.sy);
     line += &format!(", {} stp, {} ldp, {waves} waves, {loops} loops", stats.stp, stats.ldp);
     line + &format!(", {} preamble inst", stats.preamble)

@@ -4,7 +4,7 @@
 use crate::programs::generator::{Choices, Seeded};
 use ir3_compiler::nir::{Info, Stage};
 use ir3_compiler::vec4::{
-    Cmod, Dst, DstFile, Instr, Mask, Opcode, Predicate, Program, RegType, Src, SrcFile, Swizzle, validate,
+    Cmod, Dst, DstFile, Instr, Mask, Mode, Opcode, Predicate, Program, RegType, Src, SrcFile, Swizzle, validate,
 };
 
 /// The registers that instructions work on; one more counts iterations.
@@ -49,7 +49,7 @@ pub fn generate<C: Choices>(c: &mut C) -> Program {
     let operands = [whole(0, RegType::Ud), Src::immediate(7, RegType::Ud)];
     let predicate = g.predicate();
     g.push(Instr { predicate: Some(predicate), ..Instr::new(Opcode::Sel, flag, &operands) });
-    let program = Program { stage: Stage::Vertex, info: Info::default(), instrs: g.instrs };
+    let program = Program { mode: Mode::Vec4, stage: Stage::Vertex, info: Info::default(), instrs: g.instrs };
     if let Err(error) = validate(&program) {
         panic!("a generated program is not valid: {error}");
     }

@@ -353,22 +353,21 @@ pub fn omitted_declarations(before: ProgramRef<'_>, after: ProgramRef<'_>) -> Ve
 
 /// Returns true if the behaviour of a program depends on the size of the workgroup.
 fn depends_on_workgroup(side: &ProgramRef<'_>) -> bool {
+    let depends = |op: IntrinsicOp| {
+        use IntrinsicOp::{
+            LoadLocalInvocationId, LoadLocalInvocationIndex, LoadNumSubgroups, LoadSubgroupId, LoadWorkgroupSize,
+        };
+        matches!(
+            op,
+            LoadLocalInvocationId | LoadLocalInvocationIndex | LoadNumSubgroups | LoadSubgroupId | LoadWorkgroupSize
+        )
+    };
     match side {
-        ProgramRef::Nir(shader) => intrinsics(shader).any(|op| {
-            use IntrinsicOp::{
-                LoadLocalInvocationId, LoadLocalInvocationIndex, LoadNumSubgroups, LoadSubgroupId, LoadWorkgroupSize,
-            };
-            matches!(
-                op,
-                LoadLocalInvocationId
-                    | LoadLocalInvocationIndex
-                    | LoadNumSubgroups
-                    | LoadSubgroupId
-                    | LoadWorkgroupSize
-            )
-        }),
-        // Only vertex shaders are in vec4.
-        ProgramRef::Vec4(_) => false,
+        ProgramRef::Nir(shader) => intrinsics(shader).any(depends),
+        // Those of vertex shaders have no messages.
+        ProgramRef::Vec4(program) => {
+            program.instrs.iter().filter_map(|instr| instr.message.as_ref()).any(|message| depends(message.op))
+        }
         ProgramRef::Ir3(program) => {
             use SystemValue::{LocalInvocationId, LocalInvocationIndex, SubgroupId, WorkgroupSize};
             let depends = |value: SystemValue| {

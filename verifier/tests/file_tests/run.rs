@@ -145,8 +145,9 @@ fn validate(program: &Snapshot, case: &FileCase, is_input: bool) -> Result<(), S
 /// The reason why the pass refuses the program.
 fn run(case: &FileCase, input: &Snapshot) -> Result<Snapshot, String> {
     match (case.pass, input) {
-        (CasePass::Stage(Stage::Vec4Select), Snapshot::Nir(shader)) => {
-            let program = pipeline::select_vec4(shader, &case.options).map_err(|error| error.reason.to_string())?;
+        (CasePass::Stage(stage @ (Stage::Vec4Select | Stage::ScalarSelect)), Snapshot::Nir(shader)) => {
+            let program =
+                pipeline::select_vec4(stage, shader, &case.options).map_err(|error| error.reason.to_string())?;
             Ok(Snapshot::Vec4(Box::new(program)))
         }
         (CasePass::Stage(Stage::Select), Snapshot::Nir(shader)) => {

@@ -1,6 +1,6 @@
 //! Branches on two predicates.
 
-use super::{DEPTH, Pass, predicate_src};
+use super::{DEPTH, Pass, Position, predicate_src};
 use crate::ir3::{Attrs, Condition, Instr, InstrData, Mods, Opcode, OperandFlags, RegClass, Src, Value};
 use smallvec::SmallVec;
 
@@ -69,6 +69,6 @@ impl Pass<'_> {
         let mut data = InstrData::new(Opcode::CmpsS);
         data.attrs = Attrs::Compare(Condition::Ne);
         data.srcs.extend([Src { flags: OperandFlags::empty(), ..src }, Src::immediate(0, src.class.half)]);
-        self.add(data, RegClass::PREDICATE, before)
+        self.add(data, RegClass::PREDICATE, Position::Before(before))
     }
 }

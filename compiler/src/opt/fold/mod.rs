@@ -54,6 +54,10 @@ pub struct FoldRules {
     pub comparisons: bool,
     /// Tests of bitwise operations, into these if the target supports it.
     pub bitops: bool,
+    /// Tests of comparisons and bitwise operations whose results are also read as numbers, into copies of these.
+    pub number_predicates: bool,
+    /// Other tests, to the definitions of what they test.
+    pub early_tests: bool,
     /// Conversions, into the operations that compute their sources.
     pub conversions: bool,
 }
@@ -72,6 +76,9 @@ pub fn run(program: &mut Program, target: &Target, rules: FoldRules) {
     }
     if rules.comparisons || rules.bitops {
         pass.each(Pass::predicate);
+    }
+    if rules.early_tests {
+        pass.each(Pass::early_test);
     }
     if rules.conversions {
         pass.each(Pass::conversion);
@@ -96,8 +103,16 @@ struct Pass<'a> {
     early: SecondaryMap<Instr, bool>,
     /// Subgroup votes after which lanes end in the same block.
     outvoted: Vec<Instr>,
-    /// New instructions, each with the one that it precedes.
-    added: Vec<(Instr, Instr)>,
+    /// New instructions, each with its position.
+    added: Vec<(Instr, Position)>,
+}
+
+/// The position of a new instruction.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Position {
+    Before(Instr),
+    /// After an instruction, and after the phis and inputs that follow it.
+    After(Instr),
 }
 
 impl<'a> Pass<'a> {
@@ -133,8 +148,17 @@ impl<'a> Pass<'a> {
                     rule(self, instr);
                 }
             }
-            for (new, before) in self.added.drain(..) {
-                let at = list.iter().position(|&instr| instr == before).unwrap_or(list.len());
+            for (new, position) in self.added.drain(..) {
+                let find = |wanted: Instr| list.iter().position(|&instr| instr == wanted).unwrap_or(list.len());
+                let at = match position {
+                    Position::Before(instr) => find(instr),
+                    Position::After(instr) => {
+                        let is_first =
+                            |&&instr: &&Instr| matches!(self.program.instrs[instr].opcode, Opcode::Phi | Opcode::Input);
+                        let after = (find(instr) + 1).min(list.len());
+                        after + list[after..].iter().take_while(is_first).count()
+                    }
+                };
                 list.insert(at, new);
             }
             self.program.blocks[block].instrs = list;
@@ -211,14 +235,15 @@ impl<'a> Pass<'a> {
         self.note(instr);
     }
 
-    /// Inserts an instruction with one result before another; returns its value.
-    fn add(&mut self, mut data: InstrData, class: RegClass, before: Instr) -> Value {
+    /// Inserts an instruction with one result before or after another; returns its value.
+    fn add(&mut self, mut data: InstrData, class: RegClass, position: Position) -> Value {
         data.dsts.clear();
         let instr = self.program.instrs.push(data);
         let value = self.program.values.push(ValueData { instr, dst: 0, class, components: 1, array: None });
         self.program.instrs[instr].dsts.push(Dst::new(Place::Value(value), class, WriteMask::SCALAR));
-        self.blocks[instr] = self.blocks[before];
-        self.added.push((instr, before));
+        let (Position::Before(beside) | Position::After(beside)) = position;
+        self.blocks[instr] = self.blocks[beside];
+        self.added.push((instr, position));
         self.note(instr);
         value
     }

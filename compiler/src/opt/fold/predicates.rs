@@ -1,54 +1,85 @@
-//! Folds tests into comparisons and bitwise operations, which then write predicates.
+//! Folds tests into the comparisons and bitwise operations that compute what is tested, which then write predicates.
 
-use super::{DEPTH, Pass, is_legal, predicate_src};
-use crate::ir3::{Dst, Instr, InstrData, Opcode, OperandFlags, RegClass, RegFile, Src, SrcOperand, WriteMask};
+use super::{DEPTH, Pass, Position, is_legal, predicate_src};
+use crate::ir3::{Dst, Instr, Opcode, OperandFlags, RegClass, RegFile, Src, SrcOperand, Value, WriteMask};
 use smallvec::SmallVec;
 
 impl Pass<'_> {
-    /// If all uses of a value are comparisons with 0 for predicates, replaces these comparisons by the computation of
-    /// the value.
+    /// Makes an instruction write a predicate if its result is tested: all tests of it are removed, and their users read
+    /// this predicate. If the result is also read as a number, a copy of the instruction writes the predicate.
+    ///
+    /// The predicate is computed where the result was, which may be far before its readers: the allocator of predicates
+    /// rematerialises it where it has no register.
     pub(super) fn predicate(&mut self, instr: Instr) {
         let Some(value) = self.result(instr) else { return };
-        let uses = self.uses[value].clone();
-        if uses.is_empty() || self.program.values[value].class.file == RegFile::Predicate {
+        if self.program.values[value].class.file == RegFile::Predicate {
             return;
         }
         let data = self.data(instr);
         let compares = self.rules.comparisons && data.opcode.is_comparison();
         let bitwise = self.rules.bitops && matches!(data.opcode, Opcode::AndB | Opcode::OrB | Opcode::XorB);
+        if !compares && !(bitwise && self.target.bitops_can_write_predicates) {
+            return;
+        }
+        let tests = self.tests_of(value);
         // A predicate is the lowest bit, so the result of a bitwise operation must be a bool.
-        let is_bool = || self.gives_bool(instr, DEPTH);
-        let writes = compares || bitwise && self.target.bitops_can_write_predicates && is_bool();
-        if !writes {
+        if tests.is_empty() || bitwise && !self.gives_bool(instr, DEPTH) {
             return;
         }
-        let mut new = data.clone();
+        let is_number = tests.len() != self.uses[value].len();
+        if is_number && !self.rules.number_predicates {
+            return;
+        }
+        let mut new = self.data(instr).clone();
         new.dsts[0] = Dst::new(new.dsts[0].place, RegClass::PREDICATE, WriteMask::SCALAR);
-        // The address register and the constant file may have other contents there.
-        let changes = |src: &Src| {
-            src.class.file == RegFile::Address || self.early[instr] && matches!(src.operand, SrcOperand::Const(_))
-        };
-        if data.srcs.iter().any(changes) || !data.flags.is_empty() || !is_legal(self.target, &new) {
-            return;
-        }
-        let all = uses.iter().all(|&(user, slot)| {
-            let Some(predicate) = self.result(user) else { return false };
-            let is_test = self.test(&predicate_src(predicate)).is_some_and(|(_, tested)| tested.mods.is_empty());
-            // A predicate may be rematerialised at each use.
-            let mut places: SmallVec<[Instr; 4]> = self.uses[predicate].iter().map(|&(reader, _)| reader).collect();
-            places.push(user);
-            slot == 0 && is_test && new.srcs.iter().all(|src| self.is_current(src, instr, &places))
-        });
-        if !all {
-            return;
-        }
         for src in &mut new.srcs {
             src.flags = OperandFlags::empty();
         }
-        for (user, _) in uses {
-            let dsts = self.data(user).dsts.clone();
-            self.rewrite(user, InstrData { dsts, ..new.clone() });
+        // It must be possible to compute it elsewhere: the address register and the constant file may have other contents
+        // there.
+        let changes = |src: &Src| {
+            src.class.file == RegFile::Address || self.early[instr] && matches!(src.operand, SrcOperand::Const(_))
+        };
+        if new.srcs.iter().any(changes) || !new.flags.is_empty() || !is_legal(self.target, &new) {
+            return;
         }
-        self.remove(instr);
+        let predicate = if is_number {
+            self.add(new, RegClass::PREDICATE, Position::Before(instr))
+        } else {
+            self.program.values[value].class = RegClass::PREDICATE;
+            self.program.instrs[instr] = new;
+            value
+        };
+        for (test, tested) in tests {
+            self.remove(test);
+            self.replace(tested, predicate);
+        }
+    }
+
+    /// Replaces the tests of a value by one test at its definition.
+    pub(super) fn early_test(&mut self, instr: Instr) {
+        let Some(value) = self.result(instr) else { return };
+        let tests = self.tests_of(value);
+        let Some(&(first, _)) = tests.first() else { return };
+        if tests.len() == 1 && self.blocks[first] == self.blocks[instr] {
+            return;
+        }
+        let mut test = self.data(first).clone();
+        test.srcs[0].flags = OperandFlags::empty();
+        let predicate = self.add(test, RegClass::PREDICATE, Position::After(instr));
+        for (test, tested) in tests {
+            self.remove(test);
+            self.replace(tested, predicate);
+        }
+    }
+
+    /// The tests of a value against 0 that write predicates, with these.
+    fn tests_of(&self, value: Value) -> SmallVec<[(Instr, Value); 2]> {
+        let test = |&(user, slot): &(Instr, u8)| {
+            let predicate = self.result(user).filter(|_| slot == 0)?;
+            let (_, tested) = self.test(&predicate_src(predicate))?;
+            tested.mods.is_empty().then_some((user, predicate))
+        };
+        self.uses[value].iter().filter_map(test).collect()
     }
 }

@@ -1,56 +1,140 @@
-//! The registers of arrays, which have them for the whole program: arrays of halves at the bottom of their file, those of full registers at the top of the
-//! target size.
+//! The registers of arrays, which come and go with their live ranges.
+//!
+//! The place of an array is known before the pass (`array_ranges`). Where an array becomes live, the values in its registers are moved
+//! out of the way, by the parallel copy before the access, or, at the start of a block, on the edges. A value that lives while an array
+//! is live is kept off its registers in the first place, if there is another gap.
 
-use crate::ir3::{Array, Program};
+use super::{Array, ArrayAccess, Assigner, Instr, NOWHERE, PhysReg, Place};
+use crate::ir3::Value;
 use crate::regalloc::Error;
+use crate::regalloc::array_ranges;
 use crate::regalloc::file::UnitSet;
-use crate::regalloc::forest::{self, FULL, HALF};
+use crate::regalloc::forest::{self, ValueList};
+use crate::regalloc::parallel_copy::reg_of;
+use crate::regalloc::step::Step;
 
-/// The places of all arrays.
-#[derive(Default)]
-pub struct ArrayLayout {
-    /// The first unit of each array.
-    pub bases: Vec<(Array, u16)>,
-    /// Their units, by file.
-    pub reserved: [UnitSet; 3],
-    /// The end of arrays of halves, and the start of arrays of full registers, by file.
-    pub bounds: [(u16, u16); 3],
-}
-
-/// Places the arrays within `bounds`. `reach` is the number of units of each kind of register, by [`forest::kind`].
-///
-/// # Errors
-/// If there is no room.
-pub fn lay_out(
-    program: &Program,
-    merged: bool,
-    reach: [u16; 4],
-    bounds: [(u16, u16); 3],
-) -> Result<ArrayLayout, Error> {
-    let mut layout = ArrayLayout { bounds, ..ArrayLayout::default() };
-    for (array, data) in program.arrays.iter() {
-        let (class, len) = (data.class, u32::from(data.length) * u32::from(data.class.component_units()));
-        let file = match forest::kind(class) {
-            HALF if !merged => 1,
-            FULL | HALF => 0,
-            _ => 2,
-        };
-        let reach = reach[forest::kind(class)];
-        let (low, high) = &mut layout.bounds[file];
-        let room = (if class.half { reach.min(*high) } else { *high }).saturating_sub(*low);
-        if len > u32::from(room) {
-            return Err(Error::spilling(u32::from(reach - room) + len, reach, class.half));
-        }
-        let len = len as u16;
-        let base = if class.half {
-            *low += len;
-            *low - len
-        } else {
-            *high -= len;
-            *high
-        };
-        layout.reserved[file].insert(base, len);
-        layout.bases.push((array, base));
+impl Assigner<'_> {
+    /// The file, first unit and number of units of an array.
+    fn array_units(&self, array: Array) -> (usize, u16, u16) {
+        let file = self.file(self.program.arrays[array].class);
+        (file, self.array_base[array], array_ranges::units(self.program, array) as u16)
     }
-    Ok(layout)
+
+    /// Chooses the bases of all arrays that the program accesses.
+    ///
+    /// # Errors
+    /// If an array is longer than its file.
+    pub(super) fn place_arrays(&mut self) -> Result<(), Error> {
+        for &array in self.analysis.arrays.accessed() {
+            let class = self.program.arrays[array].class;
+            let (units, reach) = (array_ranges::units(self.program, array), self.reach[forest::kind(class)]);
+            if units > u32::from(reach) {
+                return Err(Error::spilling(units, reach, class.half));
+            }
+            let base = self.analysis.arrays.base(self.program, array, self.enough[self.file(class)]);
+            self.array_base[array] = base;
+            self.program.arrays[array].base = Some(reg_of(class, base));
+        }
+        Ok(())
+    }
+
+    /// Reserves the registers of the arrays that are live at a point, and moves values out of them. Returns the files in which values
+    /// find no other gap, for [`compact`](Self::compact). At the start of a block, the values are where a predecessor had them.
+    pub(super) fn reserve_arrays(&mut self, point: u32, is_start: bool, step: &Step) -> [bool; 3] {
+        let mut failed = [false; 3];
+        let analysis = self.analysis;
+        if analysis.arrays.is_empty() {
+            return failed;
+        }
+        let live = analysis.arrays.at(point);
+        let mut reserved = [UnitSet::default(); 3];
+        for &array in &live.arrays {
+            let (file, at, len) = self.array_units(array);
+            reserved[file].insert(at, len);
+        }
+        if reserved == self.reserved && !is_start {
+            return failed;
+        }
+        let full_file = self.file(crate::ir3::RegClass::FULL);
+        let half_file = self.file(crate::ir3::RegClass::HALF);
+        self.bounds = self.enough.map(|units| (0, units));
+        self.bounds[full_file].1 = self.bounds[full_file].1.saturating_sub(live.extents[forest::FULL] as u16);
+        self.bounds[half_file].0 = live.extents[forest::HALF] as u16;
+        for file in 0..2 {
+            let old = std::mem::replace(&mut self.reserved[file], reserved[file]);
+            let begun = if is_start { reserved[file] } else { reserved[file].without(&old) };
+            self.taken[file] = reserved[file];
+            for root in self.roots(file) {
+                self.taken[file].insert(self.place[root], self.units(root));
+            }
+            if begun == UnitSet::default() || self.fixed.is_some() {
+                continue;
+            }
+            let overlaps = |&root: &Value| self.place[root] != NOWHERE && !begun.is_free(self.place[root], self.units(root));
+            let mut roots: ValueList = self.roots(file).into_iter().filter(overlaps).collect();
+            // Wide values first: they have fewer choices.
+            roots.sort_by_key(|&root| std::cmp::Reverse(self.units(root)));
+            for root in roots {
+                match self.place_beside_arrays(root, file) {
+                    Some(at) => {
+                        self.vacate(root);
+                        // What it leaves belongs to an array.
+                        self.taken[file] = self.taken[file].with(&reserved[file]);
+                        self.relocate(root, at, step.is_new(root));
+                        self.occupy(root);
+                    }
+                    None => failed[file] = true,
+                }
+            }
+        }
+        failed
+    }
+
+    /// A gap for a value in the registers of an array.
+    fn place_beside_arrays(&self, root: Value, file: usize) -> Option<u16> {
+        let (align, reach) = self.align_and_reach(root);
+        let len = self.units(root);
+        let avoided = self.avoided(root).unwrap_or_default().with(&self.taken[file]);
+        avoided.find_gap(len, align, 0, reach).or_else(|| self.taken[file].find_gap(len, align, 0, reach))
+    }
+
+    /// The units that a value should not have, as an array will need them while the value lives, and those beyond the registers that the
+    /// program takes anyway; none without such an array.
+    pub(super) fn avoided(&self, value: Value) -> Option<UnitSet> {
+        let analysis = self.analysis;
+        if analysis.arrays.is_empty() {
+            return None;
+        }
+        let (class, segments) = (self.class(value), analysis.liveness.segments(value));
+        let mut units = UnitSet::default();
+        for &array in analysis.arrays.accessed() {
+            let (file, at, len) = self.array_units(array);
+            if file == self.file(class) && analysis.arrays.is_live_in(array, segments) {
+                units.insert(at, len);
+            }
+        }
+        if units == UnitSet::default() {
+            return None;
+        }
+        let (_, reach) = self.align_and_reach(value);
+        let enough = self.enough[self.file(class)].min(reach);
+        units.insert(enough, reach - enough);
+        Some(units)
+    }
+
+    /// The registers of an access.
+    pub(super) fn array_place(&self, instr: Instr, access: ArrayAccess) -> Result<Place, Error> {
+        if access.value.is_some() {
+            return Err(Error::unsupported(self.program, instr, "an array in SSA form"));
+        }
+        let data = &self.program.arrays[access.array];
+        let base = reg_of(data.class, self.array_base[access.array]).0 as i16 + access.offset;
+        if access.relative {
+            return Ok(Place::Relative { offset: base, size: data.length });
+        }
+        if access.offset < 0 || access.offset as u16 >= data.length {
+            return Err(Error::Malformed { what: format!("element {} of {}", access.offset, access.array) });
+        }
+        Ok(Place::Reg(PhysReg(base as u16)))
+    }
 }

@@ -26,10 +26,18 @@ impl Assigner<'_> {
         }
         let file = self.file(self.class(value));
         let blocked = self.blocked(file, early);
-        if let Some(at) = self.preferred_place(value, &blocked) {
+        let avoiding = self.avoided(value).map(|units| blocked.with(&units));
+        let choice = avoiding.and_then(|blocked| self.choose_in(value, early, instr, step, &blocked));
+        choice.or_else(|| self.choose_in(value, early, instr, step, &blocked))
+    }
+
+    /// The choice among the units that are not blocked.
+    fn choose_in(&mut self, value: Value, early: bool, instr: Instr, step: &Step, blocked: &UnitSet) -> Option<u16> {
+        let file = self.file(self.class(value));
+        if let Some(at) = self.preferred_place(value, blocked) {
             return Some(at);
         }
-        if let Some(at) = self.gap_for_set(value, &blocked) {
+        if let Some(at) = self.gap_for_set(value, blocked) {
             return Some(at);
         }
         let latency = self.program.instrs[instr].opcode.info().latency;
@@ -44,7 +52,7 @@ impl Assigner<'_> {
                 }
             }
         }
-        self.gap(value, &blocked)
+        self.gap(value, blocked)
     }
 
     /// The place of the value in its merge set, if that is free.

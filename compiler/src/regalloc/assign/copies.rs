@@ -7,6 +7,7 @@
 use super::{Assigner, NOWHERE, PendingMove};
 use crate::ir3::{Attrs, Block, Instr, Opcode, Place, RegFile, SrcOperand, Value};
 use crate::regalloc::Error;
+use crate::regalloc::file::UnitSet;
 use crate::regalloc::outputs::GivenOutputs;
 use crate::regalloc::parallel_copy::{reg_of, unit_of};
 use crate::regalloc::step::{Manner, Step};
@@ -18,7 +19,6 @@ type PlacedComponents = SmallVec<[(u16, u16); 4]>;
 impl<'a> Assigner<'a> {
     /// Handles a copy. The last one of a block is kept open for the moves of the edge.
     pub(super) fn copy(&mut self, instr: Instr, step: &Step, block: Block, is_last: bool) -> Result<(), Error> {
-        self.moved.clear();
         self.results = Default::default();
         self.dying = Default::default();
         let mut moves = std::mem::take(&mut self.moves);
@@ -149,9 +149,7 @@ impl<'a> Assigner<'a> {
         }
         let class = self.class(value);
         let file = self.file(class);
-        let (align, reach) = self.align_and_reach(value);
-        let len = self.units(value);
-        let blocked = self.blocked(file, false);
+        let (align, _) = self.align_and_reach(value);
         let mut found = PlacedComponents::new();
         for item in moves.iter().filter(|item| item.value.expand() == Some(value)) {
             if let (SrcOperand::Place(Place::Reg(reg)), true) = (item.src, item.from == class) {
@@ -161,7 +159,23 @@ impl<'a> Assigner<'a> {
         }
         // At a back edge the place of the phi is known.
         let phi = self.phi_of[value].expand().map(|phi| self.phi_place[phi]).filter(|&at| at != NOWHERE);
-        let preferred = self.preferred_place(value, &blocked);
+        let blocked = self.blocked(file, false);
+        let avoiding = self.avoided(value).map(|units| blocked.with(&units));
+        let choice = avoiding.and_then(|blocked| self.choose_copy_in(value, &found, phi, &blocked));
+        choice.or_else(|| self.choose_copy_in(value, &found, phi, &blocked))
+    }
+
+    /// The choice among the units that are not blocked. `found` are the components that have a place already, `phi` is that of the phi.
+    fn choose_copy_in(
+        &mut self,
+        value: Value,
+        found: &PlacedComponents,
+        phi: Option<u16>,
+        blocked: &UnitSet,
+    ) -> Option<u16> {
+        let (align, reach) = self.align_and_reach(value);
+        let len = self.units(value);
+        let preferred = self.preferred_place(value, blocked);
         let mut best: Option<(u32, u16)> = None;
         let candidates = found.iter().filter_map(|&(component, unit)| unit.checked_sub(component * align));
         for at in phi.into_iter().chain(preferred).chain(candidates) {
@@ -175,6 +189,6 @@ impl<'a> Assigner<'a> {
                 best = Some((score, at));
             }
         }
-        best.map(|(_, at)| at).or_else(|| self.gap_for_set(value, &blocked)).or_else(|| self.gap(value, &blocked))
+        best.map(|(_, at)| at).or_else(|| self.gap_for_set(value, blocked)).or_else(|| self.gap(value, blocked))
     }
 }

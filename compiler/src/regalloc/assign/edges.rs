@@ -7,8 +7,9 @@
 //! the places at its end until then.
 
 use super::{Assigner, EntryValue, ExitValue, NOWHERE, PendingMove};
-use crate::ir3::{Block, Instr, Opcode, PhysReg, Place, SrcOperand};
+use crate::ir3::{Block, Instr, Opcode, PhysReg, Place, SrcOperand, Value};
 use crate::regalloc::Error;
+use crate::regalloc::file::UnitSet;
 use crate::regalloc::forest::ValueList;
 use crate::regalloc::parallel_copy::reg_of;
 use crate::regalloc::pressure::is_kept;
@@ -37,7 +38,8 @@ impl Assigner<'_> {
         step.read_definitions(self.program, &analysis.liveness, start);
         step.results.retain(|result| is_kept(self.program, &analysis.liveness, result.value));
         self.moved.clear();
-        self.place_start(from, step)?;
+        let crowded = self.reserve_arrays(2 * analysis.indices.start[block], true, step);
+        self.place_start(from, step, crowded)?;
         if several {
             self.note_start(block, start);
             for k in 0..self.program.blocks[block].predecessors.len() {
@@ -74,8 +76,8 @@ impl Assigner<'_> {
         }
     }
 
-    /// Chooses the places of phis and inputs.
-    fn place_start(&mut self, from: Option<usize>, step: &Step) -> Result<(), Error> {
+    /// Chooses the places of phis and inputs. `crowded` are the files in which an array needs the registers of values that find no others.
+    fn place_start(&mut self, from: Option<usize>, step: &Step, crowded: [bool; 3]) -> Result<(), Error> {
         let analysis = self.analysis;
         if let (None, Some(inputs)) = (from, &analysis.inputs) {
             for &(value, at) in &inputs.places {
@@ -94,7 +96,7 @@ impl Assigner<'_> {
                 }
             })
             .collect();
-        let mut failed = [false; 3];
+        let mut failed = crowded;
         for is_known in [true, false] {
             for (result, &known) in step.results.iter().zip(&known) {
                 if known.is_some() != is_known {
@@ -114,10 +116,14 @@ impl Assigner<'_> {
                     |&at: &u16| at != NOWHERE && at % align == 0 && at + len <= reach && blocked.is_free(at, len);
                 let known_place = known.filter(fits);
                 self.insert_root(value);
-                let at = known_place
-                    .or_else(|| self.preferred_place(value, &blocked))
-                    .or_else(|| self.gap_for_set(value, &blocked))
-                    .or_else(|| self.gap(value, &blocked))
+                let avoiding = self.avoided(value).map(|units| blocked.with(&units));
+                let start = avoiding.and_then(|blocked| {
+                    let clear = known_place.filter(|&at| blocked.is_free(at, len));
+                    clear.or_else(|| self.choose_start(value, &blocked))
+                });
+                let at = start
+                    .or(known_place)
+                    .or_else(|| self.choose_start(value, &blocked))
                     .or_else(|| self.evict(value, false, step));
                 match at {
                     Some(at) => self.put(value, at),
@@ -129,6 +135,12 @@ impl Assigner<'_> {
             self.compact(file, step)?;
         }
         Ok(())
+    }
+
+    /// A gap for a phi or an input.
+    fn choose_start(&mut self, value: Value, blocked: &UnitSet) -> Option<u16> {
+        let preferred = self.preferred_place(value, blocked);
+        preferred.or_else(|| self.gap_for_set(value, blocked)).or_else(|| self.gap(value, blocked))
     }
 
     /// Emits the inputs, and drops unused ones.

@@ -14,7 +14,7 @@ use cranelift_entity::SecondaryMap;
 pub struct FixedPlaces {
     /// The first unit of each value, in its file.
     pub places: SecondaryMap<Value, u16>,
-    /// The size of the files. Arrays are where [`lay_out`](super::arrays::lay_out) has them in these.
+    /// The size of the files. Arrays of full registers are stacked from the ends of these.
     pub files: RegisterFiles,
 }
 

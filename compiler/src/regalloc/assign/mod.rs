@@ -29,7 +29,7 @@ use crate::target::RegisterFiles;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
-pub mod arrays;
+mod arrays;
 mod choose;
 mod compact;
 mod copies;
@@ -88,7 +88,7 @@ pub struct Assigner<'a> {
     merged: bool,
     /// The number of units that each kind of register reaches, by [`forest::kind`].
     reach: [u16; 4],
-    /// The end of arrays of halves, and the start of arrays of full registers, by file.
+    /// The end of live arrays of halves, and the start of live arrays of full registers, by file.
     bounds: [(u16, u16); 3],
     /// The target size in units, by file: whole vec4. A place above it, up to the reach, saves a move but costs a
     /// register.
@@ -96,7 +96,7 @@ pub struct Assigner<'a> {
     /// Full registers start here as long as there is room: the units below are for halves.
     floor: u16,
     array_base: SecondaryMap<Array, u16>,
-    /// Units of arrays.
+    /// Units of the arrays that are live here.
     reserved: [UnitSet; 3],
     forest: Forest,
     /// Contents of the files: the taken units, and the root in each unit.
@@ -209,8 +209,7 @@ impl<'a> Assigner<'a> {
             program,
             analysis,
         };
-        this.reserve_arrays()?;
-        this.taken = this.reserved;
+        this.place_arrays()?;
         this.prefer_outputs();
         if this.merged && full > half {
             this.floor = pressure.half.next_multiple_of(2).min(u32::from(this.reach[HALF])) as u16;
@@ -228,18 +227,6 @@ impl<'a> Assigner<'a> {
                 self.prefer(src, at);
             }
         }
-    }
-
-    /// Reserves units for arrays for the whole program.
-    fn reserve_arrays(&mut self) -> Result<(), Error> {
-        let layout = arrays::lay_out(self.program, self.merged, self.reach, self.bounds)?;
-        for &(array, base) in &layout.bases {
-            self.array_base[array] = base;
-            self.program.arrays[array].base = Some(reg_of(self.program.arrays[array].class, base));
-        }
-        self.reserved = layout.reserved;
-        self.bounds = layout.bounds;
-        Ok(())
     }
 
     /// The index of a class's file: 0 full or merged, 1 half, 2 shared.
@@ -365,8 +352,10 @@ impl<'a> Assigner<'a> {
         for (i, &instr) in rest.iter().enumerate() {
             let analysis = self.analysis;
             step.read(self.program, &analysis.liveness, &analysis.sets, &self.forest, instr);
+            self.moved.clear();
+            let crowded = self.reserve_arrays(2 * analysis.indices.instr[instr], false, step);
             if !step.is_copy {
-                self.compute(instr, step)?;
+                self.compute(instr, step, crowded)?;
                 continue;
             }
             let is_last = i + 1 == end && self.program.instrs[instr].opcode == Opcode::ParallelCopy;
@@ -379,10 +368,15 @@ impl<'a> Assigner<'a> {
         self.end_block(block)
     }
 
-    /// Handles an instruction that computes.
-    fn compute(&mut self, instr: Instr, step: &Step) -> Result<(), Error> {
-        self.moved.clear();
+    /// Handles an instruction that computes. `crowded` are the files in which an array needs the registers of values that find no others.
+    fn compute(&mut self, instr: Instr, step: &Step, crowded: [bool; 3]) -> Result<(), Error> {
         if step.results.is_empty() {
+            for file in (0..3).filter(|&file| crowded[file]) {
+                self.compact(file, step)?;
+            }
+            if !self.moved.is_empty() {
+                self.emit_moves(step);
+            }
             self.rewrite_sources(instr, step)?;
             self.remove_killed(&step.killed);
             self.unmark_kills(instr, step);
@@ -396,7 +390,7 @@ impl<'a> Assigner<'a> {
             let (file, at, len) = (self.file(self.class(root)), self.place[root], self.units(root));
             self.dying[file].insert(at, len);
         }
-        let mut failed = [false; 3];
+        let mut failed = crowded;
         // Early results first: they have fewer choices.
         for early in [true, false] {
             for result in &step.results {
@@ -576,20 +570,5 @@ impl<'a> Assigner<'a> {
             self.program.instrs[instr].dsts[k].place = place;
         }
         Ok(())
-    }
-
-    fn array_place(&self, instr: Instr, access: ArrayAccess) -> Result<Place, Error> {
-        if access.value.is_some() {
-            return Err(Error::unsupported(self.program, instr, "an array in SSA form"));
-        }
-        let data = &self.program.arrays[access.array];
-        let base = reg_of(data.class, self.array_base[access.array]).0 as i16 + access.offset;
-        if access.relative {
-            return Ok(Place::Relative { offset: base, size: data.length });
-        }
-        if access.offset < 0 || access.offset as u16 >= data.length {
-            return Err(Error::Malformed { what: format!("element {} of {}", access.offset, access.array) });
-        }
-        Ok(Place::Reg(PhysReg(base as u16)))
     }
 }

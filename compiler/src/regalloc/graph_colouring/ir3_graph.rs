@@ -3,15 +3,16 @@
 //! A node is a merge set; its class has as many consecutive units as the set. A unit is a half register, so halves are sub-registers of full registers where these are one
 //! file, and vectors are consecutive registers. Two sets interfere in the units of the values that are live at the same time, not as a whole.
 //!
-//! The numbers of units are those of all files: full registers and halves in them, halves of a file of their own, shared registers. Units of arrays are in no class.
+//! The numbers of units are those of all files: full registers and halves in them, halves of a file of their own, shared registers. Arrays are nodes
+//! with a given register, live where they are live.
 
 use super::classes::{Class, Classes, ClassesBuilder, Part, Register};
 use super::graph::{Graph, GraphBuilder, Node};
 use super::{Fault, Settings};
-use crate::ir3::{Program, RegClass, Value};
+use crate::ir3::{Array, Program, RegClass, Value};
 use crate::regalloc::Error;
-use crate::regalloc::assign::arrays::lay_out;
-use crate::regalloc::file::{UNITS, UnitSet};
+use crate::regalloc::array_ranges;
+use crate::regalloc::file::UNITS;
 use crate::regalloc::forest::{HALF, SHARED, kind};
 use crate::regalloc::merge_sets::tied_source;
 use crate::regalloc::pressure::Analysis;
@@ -87,8 +88,6 @@ impl Problem {
         settings: Settings,
     ) -> Result<Self, Error> {
         let reach = [files.full, files.half, files.shared, files.shared_half].map(|units| units as u16);
-        let bounds = [(0, reach[0]), (0, if merged { reach[0] } else { reach[1] }), (0, reach[2])];
-        let arrays = lay_out(program, merged, reach, bounds)?;
         let mut of_kind: FxHashMap<(usize, u16), Class> = FxHashMap::default();
         let mut classes = ClassesBuilder::new(ALL_UNITS);
         let mut graph = GraphBuilder::default();
@@ -101,9 +100,8 @@ impl Problem {
             let node = node_of[set].expand().unwrap_or_else(|| {
                 let units = analysis.sets.set_interval(set).units();
                 let class = *of_kind.entry((kind(reg_class), units)).or_insert_with(|| {
-                    let reserved = &arrays.reserved[file_index(reg_class, merged)];
                     let first = file_start(reg_class, merged);
-                    let starts = starts(units, reg_class.component_units(), reach[kind(reg_class)], reserved);
+                    let starts = starts(units, reg_class.component_units(), reach[kind(reg_class)]);
                     classes.add_contiguous(units, starts.map(|at| Register(first + at)))
                 });
                 costs.push(0.0);
@@ -116,6 +114,7 @@ impl Problem {
                 graph.set_cost(node, costs[node.as_u32() as usize]);
             }
         }
+        let arrays = add_arrays(program, analysis, reach, merged, &mut classes, &mut graph)?;
         let mut this =
             Self { classes: classes.finish(), graph: GraphBuilder::default().finish(), node_of, values, merged };
         if settings.fault == Some(Fault::WrongQ) {
@@ -124,7 +123,7 @@ impl Problem {
         if settings.fault != Some(Fault::Recoloured) {
             this.set_given(program, analysis, &mut graph);
         }
-        this.add_interferences(program, analysis, &mut graph, settings);
+        this.add_interferences(program, analysis, &arrays, &mut graph, settings);
         if settings.fault == Some(Fault::MissingEdge) {
             graph.lose_edges(|a, b| (a.as_u32() + b.as_u32()).is_multiple_of(3));
         }
@@ -152,7 +151,14 @@ impl Problem {
     }
 
     /// Adds an edge for each two values of different sets that are live at the same point.
-    fn add_interferences(&self, program: &Program, analysis: &Analysis, graph: &mut GraphBuilder, settings: Settings) {
+    fn add_interferences(
+        &self,
+        program: &Program,
+        analysis: &Analysis,
+        arrays: &[(Array, Node)],
+        graph: &mut GraphBuilder,
+        settings: Settings,
+    ) {
         struct Live {
             start: u32,
             end: u32,
@@ -173,6 +179,12 @@ impl Problem {
                 let late = u32::from(settings.fault == Some(Fault::DeadTooEarly) && segment.end - segment.start > 3);
                 lives.push(Live { start: segment.start - early, end: segment.end - 3 * late, node, part, file });
             }
+        }
+        for &(array, node) in arrays {
+            let part = Part { low: 0, high: array_ranges::units(program, array) as u16 };
+            let file = file_start(program.arrays[array].class, self.merged);
+            let segments = analysis.arrays.segments(array).iter();
+            lives.extend(segments.map(|segment| Live { start: segment.start, end: segment.end, node, part, file }));
         }
         lives.sort_unstable_by_key(|live| live.start);
         let mut active: Vec<Live> = Vec::new();
@@ -210,17 +222,36 @@ impl Problem {
     }
 }
 
-/// The index of a class's file: 0 full or merged, 1 half, 2 shared.
-fn file_index(class: RegClass, merged: bool) -> usize {
-    match file_start(class, merged) {
-        0 => 0,
-        HALVES => 1,
-        _ => 2,
+/// Adds a node for each array that the program accesses.
+///
+/// # Errors
+/// If the live arrays do not fit.
+fn add_arrays(
+    program: &Program,
+    analysis: &Analysis,
+    reach: [u16; 4],
+    merged: bool,
+    classes: &mut ClassesBuilder,
+    graph: &mut GraphBuilder,
+) -> Result<Vec<(Array, Node)>, Error> {
+    let mut nodes = Vec::new();
+    for &array in analysis.arrays.accessed() {
+        let class = program.arrays[array].class;
+        let (units, reach) = (array_ranges::units(program, array), reach[kind(class)]);
+        let end = analysis.arrays.offset(array) + units;
+        if end > u32::from(reach) {
+            return Err(Error::spilling(end, reach, class.half));
+        }
+        let at = Register(file_start(class, merged) + analysis.arrays.base(program, array, reach));
+        let node = graph.add_node(classes.add_contiguous(units as u16, std::iter::once(at)));
+        graph.set_given(node, at);
+        nodes.push((array, node));
     }
+    Ok(nodes)
 }
 
 /// The first units at which a register of a class can start.
-fn starts(units: u16, align: u16, reach: u16, reserved: &UnitSet) -> impl Iterator<Item = u16> {
+fn starts(units: u16, align: u16, reach: u16) -> impl Iterator<Item = u16> {
     let end = (reach + 1).saturating_sub(units);
-    (0..end).step_by(usize::from(align)).filter(move |&at| reserved.is_free(at, units))
+    (0..end).step_by(usize::from(align))
 }

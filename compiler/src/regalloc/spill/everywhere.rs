@@ -4,7 +4,7 @@
 //! their numbers in the result, so more of them can be chosen when that does not fit either.
 
 use super::limit::{self, Plan};
-use super::room::{BASE, Room, Units};
+use super::room::{Fixed, Room};
 use super::scalars::{self, general_result, general_value};
 use super::{next_use, rewrite, together, unused};
 use crate::ir3::dominance::{Dominators, EdgeKind};
@@ -29,6 +29,7 @@ pub struct Spiller {
     order: Vec<Block>,
     liveness: Liveness,
     loops: Loops,
+    fixed: Fixed,
     rematerializable: SecondaryMap<Value, bool>,
     /// The cost of spilling each value; 0 if that is useless.
     cost: SecondaryMap<Value, f32>,
@@ -46,7 +47,8 @@ impl Spiller {
         let liveness = Liveness::new(&mut scalars.clone(), order.clone())?;
         let loops = Loops::new(&scalars, &Dominators::new(&scalars, EdgeKind::Logical));
         let rematerializable = limit::rematerializable(&scalars);
-        let mut this = Self { scalars, order, liveness, loops, rematerializable, cost: SecondaryMap::new() };
+        let fixed = Fixed::new(&scalars, &order)?;
+        let mut this = Self { scalars, order, liveness, loops, fixed, rematerializable, cost: SecondaryMap::new() };
         this.cost = this.costs();
         Ok(this)
     }
@@ -109,9 +111,8 @@ impl Spiller {
     /// The program with every value spilled where no instruction reads or writes it.
     pub fn all_spilled(&self, merged: bool) -> Program {
         let next = next_use::run(&self.scalars, &self.order, &self.loops);
-        let fixed = Units::of_arrays(&self.scalars) + BASE;
         let none = Room { full: 0, half: 0, merged };
-        self.rewritten(&limit::run(&self.scalars, &self.order, &self.loops, &next, none, fixed))
+        self.rewritten(&limit::run(&self.scalars, &self.order, &self.loops, &next, none, &self.fixed))
     }
 
     fn rewritten(&self, plan: &Plan) -> Program {

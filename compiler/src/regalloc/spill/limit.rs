@@ -17,10 +17,10 @@
 //! shares its slot with its sources, each of which is stored there.
 
 use super::next_use::{LOOP_EXIT, NEVER, NextUse};
-use super::room::{Room, Units, early_results, is_vector, operands, results};
+use super::room::{Fixed, Room, Units, early_results, is_vector, operands, results};
 use super::scalars::{general_result, general_value};
 use crate::ir3::loops::Loops;
-use crate::ir3::{Attrs, Block, InstrData, Opcode, OperandFlags, Program, SrcOperand, Value};
+use crate::ir3::{Attrs, Block, Instr, InstrData, Opcode, OperandFlags, Program, SrcOperand, Value};
 use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
@@ -76,14 +76,15 @@ fn is_fixed_move(program: &Program, value: Value, consts: bool) -> bool {
     moves && is_fixed && program.values[value].components == 1
 }
 
-/// Computes the plan. `fixed` is the need of arrays and of the base register.
-pub fn run(program: &Program, order: &[Block], loops: &Loops, next: &NextUse, room: Room, fixed: Units) -> Plan {
+/// Computes the plan. `fixed` is the need of live arrays and of the base register.
+pub fn run(program: &Program, order: &[Block], loops: &Loops, next: &NextUse, room: Room, fixed: &Fixed) -> Plan {
     let mut walk = PressureLimiter {
         program,
         next,
         loops,
         room,
         fixed,
+        fixed_here: Units::default(),
         sums: Units::default(),
         inside: Vec::new(),
         is_inside: map_of(program.values.len()),
@@ -110,11 +111,14 @@ pub fn run(program: &Program, order: &[Block], loops: &Loops, next: &NextUse, ro
 }
 
 struct PressureLimiter<'a> {
+    /// What is not available for values.
+    fixed: &'a Fixed,
+    /// The same here.
+    fixed_here: Units,
     program: &'a Program,
     next: &'a NextUse,
     loops: &'a Loops,
     room: Room,
-    fixed: Units,
     /// Units of the values in registers.
     sums: Units,
     /// The values in registers.
@@ -138,7 +142,7 @@ fn loop_room(
     loops: &Loops,
     next: &NextUse,
     room: Room,
-    fixed: Units,
+    fixed: &Fixed,
 ) -> Vec<Units> {
     let mut most = vec![Units::default(); loops.count()];
     if most.is_empty() {
@@ -155,8 +159,9 @@ fn loop_room(
                 now += Units::of(program, value);
             }
         }
-        let mut max = now;
+        let mut max = now + fixed.at_start(block);
         for &instr in program.blocks[block].instrs.iter().rev() {
+            let fixed = fixed.at_instr(instr);
             let data = &program.instrs[instr];
             for value in results(data) {
                 if std::mem::replace(&mut live[value], false) {
@@ -171,6 +176,7 @@ fn loop_room(
                     }
                 }
             }
+            let now = now + fixed;
             max = Units { full: max.full.max(now.full), half: max.half.max(now.half) };
         }
         members.into_iter().for_each(|value| live[value] = false);
@@ -179,7 +185,7 @@ fn loop_room(
         }
     }
     let left = |most: Units| {
-        let (full, half) = Room::demand(most + fixed, room.merged);
+        let (full, half) = Room::demand(most, room.merged);
         Units { full: room.full.saturating_sub(full), half: room.half.saturating_sub(half) }
     };
     most.into_iter().map(left).collect()
@@ -259,6 +265,7 @@ impl PressureLimiter<'_> {
     /// Chooses the values in registers at the start of a block.
     fn enter(&mut self, block: Block) {
         self.clear();
+        self.fixed_here = self.fixed.at_start(block);
         self.prepare(block);
         let predecessors = &self.program.blocks[block].predecessors;
         if let [pred] = predecessors[..] {
@@ -320,7 +327,7 @@ impl PressureLimiter<'_> {
             } else if missing == some && (!is_open || some == 0) {
                 continue;
             }
-            if self.room.fits(self.sums + units + self.fixed) {
+            if self.room.fits(self.sums + units + self.fixed_here) {
                 self.insert(value);
             }
         }
@@ -349,7 +356,7 @@ impl PressureLimiter<'_> {
                     if std::mem::take(&mut inputs) {
                         self.drop_unused();
                     }
-                    self.step(block, data);
+                    self.step(block, instr);
                 }
             }
         }
@@ -361,7 +368,9 @@ impl PressureLimiter<'_> {
         unused.into_iter().for_each(|value| self.remove(value));
     }
 
-    fn step(&mut self, block: Block, data: &InstrData) {
+    fn step(&mut self, block: Block, instr: Instr) {
+        let data = &self.program.instrs[instr];
+        self.fixed_here = self.fixed.at_instr(instr);
         let reads = operands(data);
         for &value in &reads {
             if !self.is_inside[value] {
@@ -426,7 +435,7 @@ impl PressureLimiter<'_> {
     /// Evicts values with the furthest uses until the rest fits, if possible; `pinned` values and vectors stay.
     fn limit(&mut self, pinned: &[Value], more: impl Fn(&Self) -> Units) {
         loop {
-            let needed = self.sums + more(self) + self.fixed;
+            let needed = self.sums + more(self) + self.fixed_here;
             if self.room.fits(needed) {
                 return;
             }

@@ -33,7 +33,7 @@ use crate::ir3::Program;
 use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::loops::Loops;
 use crate::target::{RegisterFiles, Target};
-use room::{BASE, Room, Units};
+use room::{Fixed, Room};
 
 /// The number of plans, each for less room, before all values are spilled.
 const ATTEMPTS: u32 = 4;
@@ -94,10 +94,10 @@ pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit) -> Resu
     let liveness = Liveness::new(&mut scalars.clone(), order.clone())?;
     let loops = Loops::new(&scalars, &Dominators::new(&scalars, EdgeKind::Logical));
     let next = next_use::run(&scalars, &order, &loops);
-    let fixed = Units::of_arrays(&scalars) + BASE;
+    let fixed = Fixed::new(&scalars, &order)?;
     let none = Room { full: 0, half: 0, merged: target.merged_regs };
     let within = |room: Room| {
-        let plan = limit::run(&scalars, &order, &loops, &next, room, fixed);
+        let plan = limit::run(&scalars, &order, &loops, &next, room, &fixed);
         let mut program = scalars.clone();
         rewrite::run(&mut program, &order, &plan, &liveness);
         unused::run(&mut program);

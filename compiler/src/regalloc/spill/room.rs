@@ -5,8 +5,11 @@
 //! not counted again. There is one exception: if a vector is read for the last time while one of its parts stays live,
 //! that part may keep the vector's registers; this is counted here too (see `Walk::ghosts`).
 
+use super::super::array_ranges::{self, ArrayRanges, Indices};
+use super::super::forest::{FULL, HALF, Sums};
 use super::scalars::{general_result, general_value};
-use crate::ir3::{InstrData, OperandFlags, Program, RegFile, Value};
+use crate::ir3::{Block, Instr, InstrData, OperandFlags, Program, Value};
+use crate::regalloc::Error;
 use crate::target::RegisterFiles;
 use smallvec::SmallVec;
 
@@ -27,14 +30,53 @@ impl Units {
         if data.class.half { Self { full: 0, half: units } } else { Self { full: units, half: 0 } }
     }
 
-    /// The units of the arrays of a program.
+    /// The units of all arrays of a program, as if all were live at once.
     pub fn of_arrays(program: &Program) -> Self {
         let mut sum = Self::default();
-        for data in program.arrays.values().filter(|data| data.class.file == RegFile::General) {
-            let units = u32::from(data.length) * u32::from(data.class.component_units());
-            *(if data.class.half { &mut sum.half } else { &mut sum.full }) += units;
+        for (array, data) in program.arrays.iter() {
+            *(if data.class.half { &mut sum.half } else { &mut sum.full }) += array_ranges::units(program, array);
         }
         sum
+    }
+
+    /// The units of the stacks of arrays at a point.
+    pub fn of_extents(extents: &Sums) -> Self {
+        Self { full: extents[FULL], half: extents[HALF] }
+    }
+}
+
+/// The units that are not available for values: those of a base register, and of the arrays that are live.
+pub struct Fixed {
+    arrays: ArrayRanges,
+    indices: Indices,
+    base: Units,
+}
+
+impl Fixed {
+    /// The units for blocks in this order.
+    ///
+    /// # Errors
+    /// If an array is not in general registers.
+    pub fn new(program: &Program, order: &[Block]) -> Result<Self, Error> {
+        let arrays = ArrayRanges::new(program, order)?;
+        let indices = if arrays.is_empty() { Indices::default() } else { Indices::new(program, order) };
+        Ok(Self { arrays, indices, base: BASE })
+    }
+
+    fn at(&self, point: u32) -> Units {
+        if self.arrays.is_empty() { self.base } else { self.base + Units::of_extents(&self.arrays.at(point).extents) }
+    }
+
+    /// Those at the start of a block.
+    pub fn at_start(&self, block: Block) -> Units {
+        self.at(2 * self.indices.start[block])
+    }
+
+    /// Those at an instruction, and after it.
+    pub fn at_instr(&self, instr: Instr) -> Units {
+        let index = self.indices.instr[instr];
+        let (here, after) = (self.at(2 * index), self.at(2 * index + 2));
+        Units { full: here.full.max(after.full), half: here.half.max(after.half) }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::programs::planted_bugs::vec4::Vec4Bug;
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use ir3_compiler::pipeline::{Change, Options, Stage, run_vec4_stage};
-use ir3_compiler::target::GEN7;
+use ir3_compiler::target::{GEN7, GEN7_SCALAR};
 use ir3_compiler::vec4::Program;
 
 impl Engines {
@@ -22,7 +22,8 @@ impl Engines {
     ) -> Verification {
         let mut verification = Verification { envs, ..Verification::default() };
         let mut before = program.clone();
-        let stages = Stage::VEC4.into_iter().filter(|&stage| stage != Stage::Vec4Select && options.runs(stage));
+        let stages = Stage::on_mode(program.mode).filter(|&stage| options.runs(stage));
+        let target = if program.mode.is_scalar() { &GEN7_SCALAR } else { &GEN7 };
         for stage in stages {
             let mut after = before.clone();
             let changed = run_vec4_stage(stage, &mut after, options) == Change::Something;
@@ -32,7 +33,7 @@ impl Engines {
                 continue;
             }
             let sides = [&before, &after].map(|program| Snapshot::Vec4(Box::new(program.clone())));
-            let (machine, envs) = (&GEN7, &verification.envs[..]);
+            let (machine, envs) = (target, &verification.envs[..]);
             let question = Question { stage: Some(stage), before: &sides[0], after: &sides[1], machine, envs };
             // Runs come first: a difference that they find needs no proof. A proof that they contradict is wrong.
             let answers = self.ask(&question);

@@ -2,7 +2,7 @@
 
 use super::size::{Size, complexity};
 use super::subject::{Kind, Subject};
-use ir3_compiler::vec4::{Mask, Opcode, Program, SrcFile, Structure, text, validate};
+use ir3_compiler::vec4::{Instr, Mask, Opcode, Program, SrcFile, Structure, text, validate};
 
 /// Makes a program smaller while it fails: steps one at a time, as long as one helps.
 pub fn minimal_vec4(program: &Program, fails: &dyn Fn(&Program) -> bool) -> Program {
@@ -80,6 +80,11 @@ impl Vec4Subject {
     }
 }
 
+/// Returns true if an instruction reads or writes the accumulator, which has 8 channels.
+fn uses_accumulator(instr: &Instr) -> bool {
+    instr.opcode == Opcode::Addc || instr.srcs.iter().any(|src| src.file == SrcFile::Acc)
+}
+
 impl Subject for Vec4Subject {
     type Step = Vec4Step;
 
@@ -115,7 +120,10 @@ impl Subject for Vec4Subject {
                 Vec4Step::Remove(instrs) => instrs.iter().for_each(|&at| edited.removed[at] = true),
                 Vec4Step::Plain(at) => {
                     let instr = &mut edited.program.instrs[*at];
-                    (instr.saturate, instr.exec_size, instr.group) = (false, 8, 0);
+                    instr.saturate = false;
+                    if !uses_accumulator(instr) {
+                        (instr.exec_size, instr.group) = (edited.program.mode.width(), 0);
+                    }
                     if !matches!(instr.opcode, Opcode::Sel | Opcode::If) {
                         instr.predicate = None;
                     }
@@ -151,7 +159,8 @@ impl Subject for Vec4Subject {
                     _ => size.operands += 1,
                 }
             }
-            let attributes = [instr.predicate.is_some(), instr.saturate, instr.exec_size != 8];
+            let half = instr.exec_size != self.program.mode.width();
+            let attributes = [instr.predicate.is_some(), instr.saturate, half];
             size.attributes += attributes.map(u32::from).iter().sum::<u32>();
         }
         size

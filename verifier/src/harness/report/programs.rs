@@ -4,7 +4,7 @@ use crate::programs::mesa::input::{FilePosition, InputError, InputKind, Lines, S
 use crate::programs::mesa::log::{self, Log, LogReader, Section, SectionKind};
 use crate::semantics::Snapshot;
 use ir3_compiler::log_line::LogLine;
-use ir3_compiler::target::{Backend, GEN7, Generation, Target};
+use ir3_compiler::target::{Backend, GEN7, GEN7_SCALAR, Generation, Target};
 use ir3_compiler::{ir3, nir, vec4};
 use std::collections::VecDeque;
 use std::io::Cursor;
@@ -203,7 +203,7 @@ impl Texts {
 fn expect_generation(target: &mut Option<Target>, path: &Path, line: u32, found: Generation) -> Result<(), InputError> {
     let expected = target.get_or_insert_with(|| Target::of_generation(found));
     // The nir of a log can be compiled for a target of vec4, which has no logs of its own.
-    if expected.generation == found || expected.backend == Backend::Vec4 {
+    if expected.generation == found || expected.backend != Backend::Ir3 {
         return Ok(());
     }
     let (generation, gpu) = (expected.generation, expected.name);
@@ -223,8 +223,12 @@ pub(super) fn target_of(path: &Path, log: &Log, gpu: Option<Target>) -> Result<T
 /// The text of a file that is no log.
 fn text_of(Source { path, kind, text }: Source, gpu: Option<Target>) -> Option<Unread> {
     let name = path.display().to_string();
-    // A vec4 program belongs to the one target that has the language.
-    let target = if kind == InputKind::Vec4 { GEN7 } else { gpu.unwrap_or_default() };
+    // A vec4 or scalar program belongs to the one target that has the language.
+    let target = match kind {
+        InputKind::Vec4 if text.lines().find_map(vec4::text::begins).is_some_and(vec4::Mode::is_scalar) => GEN7_SCALAR,
+        InputKind::Vec4 => GEN7,
+        _ => gpu.unwrap_or_default(),
+    };
     (kind != InputKind::Log).then_some(Unread { path, name, kind, text, skipped: 0, target })
 }
 

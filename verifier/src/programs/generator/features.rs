@@ -19,6 +19,8 @@ pub struct Features {
     pub fetch_levels: bool,
     /// Only what the vec4 backend compiles: programs of their own kind.
     pub vec4: bool,
+    /// Only what the scalar backend for Gen7 compiles.
+    pub scalar: bool,
     /// Values of other lanes: ballots, reads from one lane, reductions. (Votes and elections are always there.)
     pub lanes: bool,
 }
@@ -33,20 +35,23 @@ impl Features {
         global: true,
         fetch_levels: true,
         vec4: false,
+        scalar: false,
         lanes: true,
     };
 
     /// The features of a GPU.
     pub fn of(target: &Target) -> Self {
+        let is_scalar = target.backend == Backend::Scalar;
         let a6xx = target.generation >= Generation::A6xx;
         Self {
-            compute: target.generation > Generation::A3xx,
+            compute: is_scalar || target.generation > Generation::A3xx,
             storage_16bit: target.storage_16bit,
             images: target.generation > Generation::A3xx,
             ubos: a6xx,
-            global: a6xx,
+            global: is_scalar || a6xx,
             fetch_levels: !target.unminify_coords,
             vec4: target.backend == Backend::Vec4,
+            scalar: is_scalar,
             lanes: target.has_shared_regfile,
         }
     }

@@ -8,6 +8,7 @@
 //! Decisions come from [`Choices`]: bytes of a fuzzer, or a ChaCha stream of a seed. Both run the same code, and a
 //! proptest strategy is the byte version (`strategy`). `copies` generates programs of parallel copies alone.
 
+mod additions;
 mod choices;
 mod conditions;
 mod control;
@@ -97,6 +98,9 @@ pub fn strategy(profile: Profile, features: Features) -> impl proptest::strategy
 pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> Generated {
     if features.vec4 {
         return vec4::generate(c);
+    }
+    if features.scalar || profile == Profile::Additions {
+        return additions::generate(c, features);
     }
     let weights = profile.weights();
     let stage = match (profile, c.below(8)) {

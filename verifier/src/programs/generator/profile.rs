@@ -32,6 +32,8 @@ words! {
         Mixed = "mixed",
         /// Uniform values, branches and loops among divergent ones.
         Uniform = "uniform",
+        /// 64-bit sums: native, in halves, written out; addresses.
+        Additions = "additions",
     }
 }
 
@@ -127,7 +129,8 @@ impl Profile {
             Self::Textures => Weights { texture: 30, vector: 12, half: 8, ..BASE },
             Self::Subgroups => Weights { subgroup: 24, branch: 14, loops: 10, vector: 12, half: 12, ..BASE },
             Self::Int64 => Weights { int64: 60, convert: 12, ..BASE },
-            Self::Mixed => BASE,
+            // Programs of these sums have a generator of their own.
+            Self::Mixed | Self::Additions => BASE,
             Self::Uniform => Weights { uniform: 50, subgroup: 8, branch: 14, loops: 8, ..BASE },
         }
     }

@@ -162,7 +162,7 @@ impl InputKind {
             }
             let line = LogLine::of(raw).text;
             // It follows a header like that of nir.
-            if line.trim_end() == vec4::text::BEGIN {
+            if vec4::text::begins(&line).is_some() {
                 return Some(Self::Vec4);
             }
             if kind.is_some() {

@@ -54,7 +54,8 @@ impl Statistics {
     }
 
     /// Converts the figures to our statistics. Private memory, the classes of moves and branches are not printed by
-    /// Mesa: they are taken from `counted`, our count of the same program.
+    /// Mesa: they are taken from `counted`, our count of the same program. So are the ends of varyings and helper lanes
+    /// and the length of the constant file, of which the text of the pass says less than the words.
     #[must_use]
     pub fn to_stats(&self, counted: &Stats) -> Stats {
         let get = |name: &str| self.get(name).unwrap_or(0) as u32;
@@ -75,6 +76,9 @@ impl Statistics {
             branches: counted.branches,
             waits: Waits { ss: get("(ss)"), sy: get("(sy)"), sstall: get("sstall"), systall: get("systall") },
             dwords: get("dwords"),
+            last_baryf: counted.last_baryf,
+            last_helper: counted.last_helper,
+            constlen: counted.constlen,
         }
     }
 

@@ -174,6 +174,15 @@ fn samples_before_the_start_need_a_release() {
     assert_eq!(report("bary.f r5.x, imm[0.000000,0,0x0], r0.x (wrmask=0x3)"), []);
 }
 
+/// Mesa writes `bary.f (ei)r63.x, 0, r0.x` without waiting for `r0.x`.
+#[test]
+fn a_release_reads_nothing() {
+    let input = |dst: &str| format!("bary.f {dst}, imm[0.000000,0,0x0], r0.x (wrmask=0x3) // {{flags=ei}}");
+    let add = "add.f r0.x, r1.x, c0.x";
+    let early = HazardKind::EarlyRead { missing: 3 };
+    pair("a306", early, &[add, &input("r2.x")], &[add, &input("r63.x")]);
+}
+
 #[test]
 fn a_flag_that_is_not_encoded_does_not_wait() {
     let load = "(ss)ldp r2.x, r1.x, imm[0.000000,0,0x0], imm[0.000000,1,0x1]";

@@ -192,6 +192,12 @@ pub const fn reads_varying(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::BaryF | Opcode::FlatB | Opcode::Ldlv)
 }
 
+/// Returns true for a `bary.f` whose result is discarded: Mesa puts it where the memory of the varyings is released, without
+/// waiting for the register that it names.
+pub fn only_releases(data: &InstrData) -> bool {
+    data.opcode == Opcode::BaryF && data.dsts.iter().all(|dst| is_no_register(&dst.place))
+}
+
 /// Returns true if the result depends on helper lanes, which end at `(eq)` (`uses_helpers`). `sam` without a result only
 /// fills the cache.
 pub fn uses_helpers(data: &InstrData) -> bool {

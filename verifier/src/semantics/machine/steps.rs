@@ -155,7 +155,9 @@ impl Steps {
         let (operands, bits) = (self.operands.len(), self.bits.len());
         let (mut reads_consts, mut reads_written_consts) = (false, false);
         let outputs = outputs.iter().map(|output| &output.src);
-        for (n, src) in data.srcs.iter().chain(outputs).enumerate() {
+        // What a release of the varyings reads is of no matter.
+        let srcs = if rules::only_releases(data) { &[][..] } else { &data.srcs[..] };
+        for (n, src) in srcs.iter().chain(outputs).enumerate() {
             let place = match &src.operand {
                 SrcOperand::Place(place) => place,
                 SrcOperand::Const(word) => {

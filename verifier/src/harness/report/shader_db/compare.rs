@@ -4,8 +4,13 @@ use super::read::Results;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The measurement for which more is better.
-const MORE_IS_BETTER: &str = "threads";
+/// The measurements for which more is better.
+const MORE_IS_BETTER: [&str; 2] = ["threads", "waves"];
+
+/// Returns true if more of this measurement is better.
+pub(super) fn more_is_better(name: &str) -> bool {
+    MORE_IS_BETTER.contains(&name)
+}
 
 /// A changed figure of a program.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -98,9 +103,9 @@ pub enum Significance {
     PercentIncludesZero,
     /// The two intervals are on different sides of 0.
     Disagree,
-    /// Both are below 0.
+    /// Both are below 0, or above it where more is better.
     Helped,
-    /// Both are above 0.
+    /// Both are on the other side of 0.
     Hurt,
 }
 
@@ -114,14 +119,14 @@ pub struct Confidence {
 }
 
 impl Confidence {
-    /// Draws the conclusion.
+    /// Draws the conclusion, for a measurement of which more or less is better.
     #[must_use]
-    pub fn verdict(self) -> Significance {
+    pub fn verdict(self, more_is_better: bool) -> Significance {
         match (self.value, self.percent) {
             (value, _) if value.includes_zero() => Significance::ValueIncludesZero,
             (_, percent) if percent.includes_zero() => Significance::PercentIncludesZero,
             (value, percent) if (value.low < 0.0) != (percent.low < 0.0) => Significance::Disagree,
-            (value, _) if value.low < 0.0 => Significance::Helped,
+            (value, _) if (value.low < 0.0) != more_is_better => Significance::Helped,
             _ => Significance::Hurt,
         }
     }
@@ -138,6 +143,9 @@ pub struct Measured {
     pub helped: Vec<FigureChange>,
     /// The programs that got worse, the smallest change first.
     pub hurt: Vec<FigureChange>,
+    /// Both figures of each program, in the order of the comparison's programs; `None` of one that is skipped.
+    #[serde(skip)]
+    pub(super) figures: Vec<Option<(f64, f64)>>,
 }
 
 impl Measured {
@@ -147,7 +155,13 @@ impl Measured {
         self.changes().fold((0.0, 0.0), |sum, change| (sum.0 + change.before, sum.1 + change.after))
     }
 
-    fn changes(&self) -> impl Iterator<Item = &FigureChange> {
+    /// The sums over some programs.
+    pub(super) fn sums_of(&self, programs: impl Iterator<Item = usize>) -> (f64, f64) {
+        let figures = programs.filter_map(|program| self.figures[program]);
+        figures.fold((0.0, 0.0), |sum, (before, after)| (sum.0 + before, sum.1 + after))
+    }
+
+    pub(super) fn changes(&self) -> impl Iterator<Item = &FigureChange> {
         self.helped.iter().chain(&self.hurt)
     }
 
@@ -180,10 +194,17 @@ pub struct Comparison {
 /// A measurement that is missing for a program, with the program.
 pub fn compare(before: &Results, after: &Results, measurements: &[&str]) -> Result<Comparison, String> {
     let mut measured = Vec::with_capacity(measurements.len());
+    let shared: Vec<_> =
+        before.programs.iter().filter_map(|(program, old)| Some((program, old, after.get(program)?))).collect();
     for &name in measurements {
-        let mut one = Measured { name: name.into(), total: (0.0, 0.0), helped: Vec::new(), hurt: Vec::new() };
-        for (program, old) in &before.programs {
-            let Some(new) = after.get(program) else { continue };
+        let mut one = Measured {
+            name: name.into(),
+            total: (0.0, 0.0),
+            helped: Vec::new(),
+            hurt: Vec::new(),
+            figures: vec![None; shared.len()],
+        };
+        for (at, &(program, old, new)) in shared.iter().enumerate() {
             if old.get("loops") != new.get("loops") && name != "loops" {
                 continue;
             }
@@ -193,8 +214,9 @@ pub fn compare(before: &Results, after: &Results, measurements: &[&str]) -> Resu
             let (b, a) = (figure(old, "before")?, figure(new, "after")?);
             one.total.0 += b;
             one.total.1 += a;
+            one.figures[at] = Some((b, a));
             if b != a {
-                let list = if (a > b) == (name == MORE_IS_BETTER) { &mut one.helped } else { &mut one.hurt };
+                let list = if (a > b) == more_is_better(name) { &mut one.helped } else { &mut one.hurt };
                 list.push(FigureChange { program: program.clone(), before: b, after: a });
             }
         }

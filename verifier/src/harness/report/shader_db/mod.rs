@@ -7,13 +7,14 @@
 //! interval of 95 % by Student's t distribution over the changed programs.
 //!
 //! `compare` computes the differences, `print` formats the numbers; both follow `report.py` to the letter, so that
-//! scripts for its output keep working.
+//! scripts for its output keep working. `totals` prints the same comparison as fossil-db does.
 
 mod compare;
 mod print;
 mod read;
 #[cfg(test)]
 mod tests;
+mod totals;
 
 pub use compare::{Comparison, Confidence, FigureChange, Interval, Measured, Significance, Spread, compare};
 pub use read::{Results, read};

@@ -1,6 +1,6 @@
 //! The text of a report, in the format of `report.py`.
 
-use super::compare::{Comparison, FigureChange, Measured, Significance, Spread};
+use super::compare::{Comparison, FigureChange, Measured, Significance, Spread, more_is_better};
 use std::fmt::Write;
 
 /// Measurements without statistics: their mean is not meaningful.
@@ -60,7 +60,7 @@ fn names(text: &mut String, title: &str, list: &[String]) {
 }
 
 impl Measured {
-    fn is_changed(&self) -> bool {
+    pub(super) fn is_changed(&self) -> bool {
         !self.helped.is_empty() || !self.hurt.is_empty()
     }
 
@@ -92,7 +92,7 @@ impl Measured {
                 value.high,
                 percentage(percent.low),
                 percentage(percent.high),
-                sentence(name, confidence.verdict())
+                sentence(name, confidence.verdict(more_is_better(name)))
             );
         }
         text
@@ -111,8 +111,7 @@ fn spreads(text: &mut String, title: &str, list: &[FigureChange]) {
 }
 
 fn sentence(name: &str, verdict: Significance) -> String {
-    let mut letters = name.chars();
-    let capitalised: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
+    let capitalised = capitalised(name);
     match verdict {
         Significance::ValueIncludesZero => "Inconclusive result (value mean confidence interval includes 0).".into(),
         Significance::PercentIncludesZero => {
@@ -125,6 +124,12 @@ fn sentence(name: &str, verdict: Significance) -> String {
         Significance::Helped => format!("{capitalised} are helped."),
         Significance::Hurt => format!("{capitalised} are HURT."),
     }
+}
+
+/// The name with a capital letter.
+pub(super) fn capitalised(name: &str) -> String {
+    let mut letters = name.chars();
+    letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
 }
 
 /// Before and after, and the relative change if neither is 0.

@@ -87,7 +87,8 @@ Total CPU time (seconds): 0 -> 0
 
 #[test]
 fn verdicts_in_their_order() {
-    let verdict = |before: &[u32], after: &[u32]| compared(before, after).measured[0].confidence().map(|c| c.verdict());
+    let verdict =
+        |before: &[u32], after: &[u32]| compared(before, after).measured[0].confidence().map(|c| c.verdict(false));
     assert_eq!(verdict(&[10; 3], &[9; 3]), None);
     assert_eq!(verdict(&[10; 4], &[9; 4]), Some(Significance::Helped));
     assert_eq!(verdict(&[10; 4], &[11; 4]), Some(Significance::Hurt));
@@ -98,16 +99,49 @@ fn verdicts_in_their_order() {
         Some(Significance::PercentIncludesZero)
     );
     let (one, other) = (Interval { low: -2.0, high: -1.0 }, Interval { low: 0.0, high: 1.0 });
-    let of = |value, percent| Confidence { value, percent }.verdict();
+    let of = |value, percent| Confidence { value, percent }.verdict(false);
     assert_eq!(of(one, other), Significance::Disagree);
     assert_eq!(of(other, other), Significance::Hurt);
+    let of = |value, percent| Confidence { value, percent }.verdict(true);
+    assert_eq!((of(one, one), of(other, other)), (Significance::Hurt, Significance::Helped));
 }
 
 #[test]
-fn more_threads_are_better() {
-    let [before, after] = [2, 4].map(|threads| read(&format!("a - b shader: {threads} threads, 0 loops")));
-    let comparison = compare(&before, &after, &["threads"]).unwrap();
-    assert_eq!((comparison.measured[0].helped.len(), comparison.measured[0].hurt.len()), (1, 0));
+fn more_threads_and_waves_are_better() {
+    let [before, after] = [2, 4].map(|count| read(&format!("a - b shader: {count} threads, {count} waves, 0 loops")));
+    let comparison = compare(&before, &after, &["threads", "waves"]).unwrap();
+    for measured in &comparison.measured {
+        assert_eq!((measured.helped.len(), measured.hurt.len()), (1, 0), "{}", measured.name);
+    }
+}
+
+#[test]
+fn totals_have_the_split_of_helped_and_hurt() {
+    let line = |name, [instructions, dwords, waves, loops]: [u32; 4]| {
+        format!("{name} - FRAG shader: {instructions} inst, {dwords} dwords, {waves} waves, 3 half, {loops} loops\n")
+    };
+    let side = |rows: [[u32; 4]; 4]| {
+        read(&["a", "b", "c", "d"].into_iter().zip(rows).map(|(n, row)| line(n, row)).collect::<String>())
+    };
+    let before = side([[100, 64, 8, 0], [50, 32, 16, 0], [50, 32, 4, 0], [10, 32, 16, 0]]);
+    let after = side([[90, 64, 10, 0], [51, 32, 15, 0], [50, 32, 4, 0], [20, 96, 16, 1]]);
+    let report = compare(&before, &after, &["waves", "instructions", "dwords", "half"]).unwrap().totals();
+    // The program with another number of loops is skipped; of dwords nothing is changed then.
+    let expected = "\
+Totals:
+MaxWaves: 28 -> 29 (+3.57%); split: +7.14%, -3.57%
+Instrs: 200 -> 191 (-4.50%); split: -5.00%, +0.50%
+
+Totals from 2 (50.00% of 4) affected shaders:
+MaxWaves: 24 -> 25 (+4.17%); split: +8.33%, -4.17%
+Instrs: 150 -> 141 (-6.00%); split: -6.67%, +0.67%
+
+Total CPU time (seconds): 0.00 -> 0.00
+";
+    assert_eq!(report, expected);
+    let [before, after] = [1, 2].map(|dwords| read(&line("a", [7, dwords, 1, 0])));
+    let report = compare(&before, &after, &["dwords"]).unwrap().totals();
+    assert!(report.contains("CodeSize: 4 -> 8 (+100.00%)\n"), "{report}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! What vec4 programs mean: the nir programs that they are.
+//! What vec4 and scalar programs mean: the nir programs that they are.
 //!
-//! [`lift`] translates a vec4 program to nir in SSA form, which all engines execute; there is no second definition of any operation. An
+//! [`lift`] translates a program to nir in SSA form, which all engines execute; there is no second definition of any operation. An
 //! invocation of the nir program is one vertex. Each channel of a register, of an output and of the flag is a variable; writemasks, swizzles and
 //! predicates are resolved channel by channel, and control flow is nir's.
 //!
@@ -12,16 +12,24 @@
 //!   such a program has no meaning.
 //! - With four channels instead of eight, an instruction runs in one of the two vertices of a thread: those with an even number (`group0`) or an odd
 //!   one (`group4`).
+//!
+//! Of scalar programs:
+//!
+//! - An invocation of the nir program is an invocation. With 8 channels of 16, an instruction runs in the first 8 invocations of a thread (`group0`) or
+//!   in the others (`group8`).
+//! - The accumulator has one channel for each of 8 invocations. What one half of a thread leaves in it is undefined for the other one, and so is all of it
+//!   after control flow, where other invocations may have written it.
+//! - A message is its intrinsic.
+
+mod compute;
 
 use crate::semantics::interp::Unsupported;
 use ir3_compiler::nir::{self, AluType, Block, Builder, Def, Index, IntrinsicOp, JumpKind, Op};
-use ir3_compiler::vec4::{
-    self, Cmod, DstFile, Instr, Mask, Opcode, OpcodeKind, Predicate, Program, RegType, Src, SrcFile, Structure,
-};
+use ir3_compiler::vec4::{self, DstFile, Instr, Mask, Message, Opcode, OpcodeKind, Program, Src, SrcFile, Structure};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
-/// Translates a vec4 program to the nir program that has its meaning.
+/// Translates a vec4 or scalar program to the nir program that has its meaning.
 ///
 /// # Errors
 /// If the program is not valid; with the place.
@@ -37,21 +45,23 @@ pub fn lift(program: &Program) -> Result<nir::Shader, Unsupported> {
     let undefined = [b.undef(1, 32), b.undef(1, 1)];
     let zero = b.constant(32, 0);
     let inputs = inputs(program, &mut b, zero);
-    let variables = 4 * (program.registers() as usize + outputs.len()) + 4;
-    let lane = program.instrs.iter().any(|instr| instr.exec_size != 8).then(|| {
+    let flags = 4 * (program.registers() as usize + outputs.len());
+    let width = program.mode.width();
+    let lane = program.instrs.iter().any(|instr| instr.exec_size != width).then(|| {
         let lane = b.intrinsic(IntrinsicOp::LoadSubgroupInvocation, 1, 32, &[], []).expect("it has a result");
-        let one = b.constant(32, 1);
+        let one = b.constant(32, if program.mode.is_scalar() { 8 } else { 1 });
         let bit = b.alu(Op::Iand, &[lane, one]);
         b.alu(Op::Ine, &[bit, zero])
     });
-    let mut state = vec![undefined[0]; variables];
-    state[variables - 4..].fill(undefined[1]);
+    let mut state = vec![undefined[0]; flags + 5];
+    state[flags..flags + 4].fill(undefined[1]);
     let mut lifter = Lifter {
         program,
         structure: Structure::of(program).expect("the program is valid"),
         registers: program.registers() as usize,
         undefined,
-        second_vertex: lane,
+        second_half: lane,
+        bools: FxHashMap::default(),
         inputs,
         b,
         state: Some(state),
@@ -107,14 +117,15 @@ fn inputs(program: &Program, b: &mut Builder, zero: Def) -> FxHashMap<(SrcFile, 
                 let base = Index::Base(4 * number as i32 + i32::from(channel));
                 b.intrinsic(IntrinsicOp::LoadConstIr3, 1, 32, &[zero], [base])
             }
-            SrcFile::Vgrf(_) | SrcFile::Imm(_) => unreachable!("only inputs are collected"),
+            SrcFile::Vgrf(_) | SrcFile::Imm(_) | SrcFile::Acc => unreachable!("only inputs are collected"),
         };
         ((file, channel), value.expect("it has a result"))
     };
     read.iter().map(load).collect()
 }
 
-/// The value of each variable. Channel `c` of register `r` is the variable `4 * r + c`; outputs follow, then the flag.
+/// The value of each variable. Channel `c` of register `r` is the variable `4 * r + c`; outputs follow, then the flag, then the
+/// accumulator.
 type State = Vec<Def>;
 
 /// The sources of a channel with the channels that they read, and what was computed of them: the result and the bit of the flag.
@@ -144,8 +155,10 @@ struct Lifter<'a> {
     registers: usize,
     /// Undefined values of 32 bits and of one.
     undefined: [Def; 2],
-    /// True in vertices of odd number.
-    second_vertex: Option<Def>,
+    /// True in vertices of odd number; of a scalar program, in the last 8 invocations of each 16.
+    second_half: Option<Def>,
+    /// The bools of which words are made: all ones or zero.
+    bools: FxHashMap<Def, Def>,
     inputs: FxHashMap<(SrcFile, u8), Def>,
     outputs: BTreeMap<u32, (usize, Mask)>,
     b: Builder,
@@ -160,6 +173,10 @@ impl Lifter<'_> {
         4 * (self.registers + self.outputs.len()) + channel
     }
 
+    fn accumulator(&self) -> usize {
+        self.flag(4)
+    }
+
     /// The first variable of a destination.
     fn variable(&self, file: DstFile) -> Option<usize> {
         match file {
@@ -172,6 +189,12 @@ impl Lifter<'_> {
     fn instruction(&mut self, at: usize) {
         let program = self.program;
         let instr = &program.instrs[at];
+        if instr.opcode.kind() == OpcodeKind::Control {
+            let accumulator = self.accumulator();
+            if let Some(state) = &mut self.state {
+                state[accumulator] = self.undefined[0];
+            }
+        }
         match instr.opcode {
             Opcode::If => {
                 let before = self.state.clone();
@@ -195,6 +218,9 @@ impl Lifter<'_> {
             Opcode::While => self.end_loop(instr),
             Opcode::Break | Opcode::Continue if self.state.is_some() => self.jump(instr),
             Opcode::Break | Opcode::Continue => {}
+            Opcode::Send if self.state.is_some() => {
+                self.message(instr, instr.message.as_deref().expect("validated: it has a message"));
+            }
             _ if self.state.is_some() => self.compute(instr),
             _ => {}
         }
@@ -230,7 +256,7 @@ impl Lifter<'_> {
     }
 
     fn phi(&mut self, variable: usize) -> Def {
-        let bits = if variable >= self.flag(0) { 1 } else { 32 };
+        let bits = if (self.flag(0)..self.flag(4)).contains(&variable) { 1 } else { 32 };
         let phi = self.b.phi(1, bits);
         self.phis.push(phi);
         phi
@@ -244,7 +270,9 @@ impl Lifter<'_> {
         let end = self.structure.partner(at).expect("a loop ends");
         let mut written: Vec<usize> = Vec::new();
         for instr in &self.program.instrs[at..end] {
-            if let Some(first) = self.variable(instr.dst.file) {
+            if instr.message.is_some() {
+                written.extend(instr.registers_written().map(|register| 4 * register as usize));
+            } else if let Some(first) = self.variable(instr.dst.file) {
                 written.extend(instr.dst.mask.channels().map(|channel| first + channel));
             }
             if instr.writes_flag() {
@@ -318,201 +346,42 @@ impl Lifter<'_> {
         }
     }
 
-    fn read(&self, variable: usize) -> Def {
-        self.state.as_ref().expect("control flow arrives")[variable]
-    }
-
-    fn not(&mut self, inverse: bool, value: Def) -> Def {
-        if inverse { self.b.alu(Op::Inot, &[value]) } else { value }
-    }
-
-    /// The predicate of a channel; `None` if there is none.
-    fn predicate(&mut self, instr: &Instr, channel: usize) -> Option<Def> {
-        let (predicate, inverse) = instr.predicate?;
-        let bit = |lifter: &Self, channel| lifter.read(lifter.flag(channel));
-        let value = match predicate {
-            Predicate::Normal => bit(self, channel),
-            Predicate::ReplicateX => bit(self, 0),
-            Predicate::ReplicateY => bit(self, 1),
-            Predicate::ReplicateZ => bit(self, 2),
-            Predicate::ReplicateW => bit(self, 3),
-            Predicate::Any4h | Predicate::All4h => {
-                let op = if predicate == Predicate::Any4h { Op::Ior } else { Op::Iand };
-                let mut all = bit(self, 0);
-                for channel in 1..4 {
-                    let next = bit(self, channel);
-                    all = self.b.alu(op, &[all, next]);
-                }
-                all
-            }
-        };
-        Some(self.not(inverse, value))
-    }
-
-    /// The condition of an instruction of control flow.
-    fn condition(&mut self, instr: &Instr) -> Def {
-        let (predicate, inverse) = instr.predicate.expect("validated: it has a predicate");
-        if predicate != Predicate::Normal {
-            return self.predicate(instr, 0).expect("it has a predicate");
-        }
-        let first = self.read(self.flag(0));
-        let mut differ = None;
-        for channel in 1..4 {
-            let other = self.read(self.flag(channel));
-            if other != first {
-                let here = self.b.alu(Op::Ixor, &[first, other]);
-                differ = Some(differ.map_or(here, |before| self.b.alu(Op::Ior, &[before, here])));
-            }
-        }
-        let value = match differ {
-            Some(differ) => self.b.alu(Op::Bcsel, &[differ, self.undefined[1], first]),
-            None => first,
-        };
-        self.not(inverse, value)
-    }
-
-    /// The value of a source in a channel of the operation.
-    fn source(&mut self, src: &Src, channel: usize) -> Def {
-        let read = src.swizzle.0[channel];
-        let mut value = match src.file {
-            SrcFile::Vgrf(number) => self.read(4 * number as usize + usize::from(read)),
-            SrcFile::Attr(_) | SrcFile::Uniform(_) => self.inputs[&(src.file, read)],
-            SrcFile::Imm(vec4::Immediate(bits)) => return self.b.constant(32, bits.into()),
-        };
-        let [abs, neg] = if src.ty == RegType::F { [Op::Fabs, Op::Fneg] } else { [Op::Iabs, Op::Ineg] };
-        if src.abs {
-            value = self.b.alu(abs, &[value]);
-        }
-        if src.negate {
-            value = self.b.alu(neg, &[value]);
-        }
-        value
-    }
-
-    /// A condition on two values of a type.
-    fn compare(&mut self, cmod: Cmod, ty: RegType, a: Def, b: Def) -> Def {
-        let (op, swap) = match (cmod, ty) {
-            (Cmod::Z, RegType::F) => (Op::Feq, false),
-            (Cmod::Nz, RegType::F) => (Op::Fneu, false),
-            (Cmod::Z, _) => (Op::Ieq, false),
-            (Cmod::Nz, _) => (Op::Ine, false),
-            (Cmod::L | Cmod::G, RegType::F) => (Op::Flt, cmod == Cmod::G),
-            (Cmod::L | Cmod::G, RegType::D) => (Op::Ilt, cmod == Cmod::G),
-            (Cmod::L | Cmod::G, RegType::Ud) => (Op::Ult, cmod == Cmod::G),
-            (Cmod::Ge | Cmod::Le, RegType::F) => (Op::Fge, cmod == Cmod::Le),
-            (Cmod::Ge | Cmod::Le, RegType::D) => (Op::Ige, cmod == Cmod::Le),
-            (Cmod::Ge | Cmod::Le, RegType::Ud) => (Op::Uge, cmod == Cmod::Le),
-        };
-        let operands = if swap { [b, a] } else { [a, b] };
-        self.b.alu(op, &operands)
-    }
-
-    /// The result in a channel, and the bit of the flag.
-    fn result(&mut self, instr: &Instr, srcs: &[Def], channel: usize) -> (Def, Option<Def>) {
-        let from = instr.srcs[0].ty;
-        if instr.opcode == Opcode::Cmp {
-            let cmod = instr.cmod.expect("validated: it has a condition");
-            let holds = self.compare(cmod, from, srcs[0], srcs[1]);
-            let (ones, zeros) = (self.b.constant(32, u32::MAX.into()), self.b.constant(32, 0));
-            return (self.b.alu(Op::Bcsel, &[holds, ones, zeros]), Some(holds));
-        }
-        if instr.opcode == Opcode::Sel {
-            let value = match (self.predicate(instr, channel), instr.cmod) {
-                (Some(predicate), _) => self.b.alu(Op::Bcsel, &[predicate, srcs[0], srcs[1]]),
-                (None, cmod) => {
-                    let op = match (cmod, from) {
-                        (Some(Cmod::L), RegType::F) => Op::Fmin,
-                        (Some(Cmod::L), RegType::D) => Op::Imin,
-                        (Some(Cmod::L), RegType::Ud) => Op::Umin,
-                        (_, RegType::F) => Op::Fmax,
-                        (_, RegType::D) => Op::Imax,
-                        (_, RegType::Ud) => Op::Umax,
-                    };
-                    self.b.alu(op, srcs)
-                }
-            };
-            return (self.saturated(instr, value), None);
-        }
-        let value = match operation(instr.opcode, from, instr.dst.ty) {
-            None => srcs[0],
-            Some(op) if instr.opcode == Opcode::Mad => self.b.alu(op, &[srcs[1], srcs[2], srcs[0]]),
-            Some(op) => match instr.opcode.kind() {
-                OpcodeKind::Dot(count) => {
-                    let (a, c) = srcs.split_at(usize::from(count));
-                    let (a, c) = (self.b.vec(a), self.b.vec(c));
-                    self.b.alu(op, &[a, c])
-                }
-                _ => self.b.alu(op, srcs),
-            },
-        };
-        let bit = instr.cmod.map(|cmod| {
-            let zero = self.b.constant(32, 0);
-            self.compare(cmod, instr.dst.ty, value, zero)
-        });
-        (self.saturated(instr, value), bit)
-    }
-
-    fn saturated(&mut self, instr: &Instr, value: Def) -> Def {
-        if instr.saturate { self.b.alu(Op::Fsat, &[value]) } else { value }
-    }
-
-    fn compute(&mut self, instr: &Instr) {
-        let mut writes: Vec<(usize, Def)> = Vec::new();
-        let mut made: Vec<Computed> = Vec::new();
-        let first = self.variable(instr.dst.file);
-        for channel in instr.dst.mask.channels() {
-            // A predicated `sel` depends on the channel too.
-            let key: Vec<(Src, u8)> = instr.srcs.iter().map(|src| (*src, src.swizzle.0[channel])).collect();
-            let same = match (instr.opcode, instr.opcode.kind()) {
-                (Opcode::Sel, _) => None,
-                (_, OpcodeKind::Dot(_)) => made.first(),
-                _ => made.iter().find(|(other, _)| *other == key),
-            };
-            let (value, bit) = match same {
-                Some(&(_, result)) => result,
-                None => {
-                    let srcs: Vec<Def> = match instr.opcode.kind() {
-                        OpcodeKind::Dot(count) => {
-                            let count = usize::from(count);
-                            let of = |i: usize| (i / count, i % count);
-                            (0..2 * count).map(of).map(|(src, i)| self.source(&instr.srcs[src], i)).collect()
+    /// A message: its intrinsic on words.
+    fn message(&mut self, instr: &Instr, message: &Message) {
+        let mut words = instr.srcs.iter().map(|src| self.source(src, 0)).collect::<Vec<Def>>().into_iter();
+        let mut operands = Vec::with_capacity(message.operands.len());
+        for ty in &message.operands {
+            let components: Vec<Def> = (0..ty.components)
+                .map(|_| {
+                    let mut word = || words.next().expect("validated: all words are there");
+                    let low = word();
+                    match ty.bits {
+                        1 => self.bool_of(low),
+                        64 => {
+                            let high = word();
+                            self.b.alu(Op::Pack64_2x32Split, &[low, high])
                         }
-                        _ => instr.srcs.iter().map(|src| self.source(src, channel)).collect(),
-                    };
-                    let result = self.result(instr, &srcs, channel);
-                    made.push((key, result));
-                    result
-                }
-            };
-            let guard = self.guard(instr, channel);
-            let bit = bit.filter(|_| instr.writes_flag()).map(|bit| (self.flag(channel), bit));
-            for (variable, value) in first.map(|first| (first + channel, value)).into_iter().chain(bit) {
-                let value = match guard {
-                    Some(guard) => {
-                        let old = self.read(variable);
-                        self.b.alu(Op::Bcsel, &[guard, value, old])
+                        _ => low,
                     }
-                    None => value,
-                };
-                writes.push((variable, value));
+                })
+                .collect();
+            operands.push(if components.len() == 1 { components[0] } else { self.b.vec(&components) });
+        }
+        let result = message.build(&mut self.b, &operands);
+        let (Some(result), Some(ty)) = (result, message.result) else { return };
+        let mut words = Vec::new();
+        for component in 0..ty.components {
+            let value = if ty.components == 1 { result } else { self.b.channel(result, component) };
+            match ty.bits {
+                1 => words.push(self.word_of(value)),
+                64 => {
+                    words.extend([Op::Unpack64_2x32SplitX, Op::Unpack64_2x32SplitY].map(|op| self.b.alu(op, &[value])));
+                }
+                _ => words.push(value),
             }
         }
         let state = self.state.as_mut().expect("control flow arrives");
-        writes.into_iter().for_each(|(variable, value)| state[variable] = value);
-    }
-
-    /// The condition on which a channel is written; `None` if it always is.
-    fn guard(&mut self, instr: &Instr, channel: usize) -> Option<Def> {
-        let predicate = if instr.opcode == Opcode::Sel { None } else { self.predicate(instr, channel) };
-        if instr.exec_size == 8 {
-            return predicate;
-        }
-        let second = self.second_vertex.expect("it was computed for such instructions");
-        let runs = self.not(instr.group == 0, second);
-        Some(match predicate {
-            Some(predicate) => self.b.alu(Op::Iand, &[runs, predicate]),
-            None => runs,
-        })
+        instr.registers_written().zip(words).for_each(|(register, word)| state[4 * register as usize] = word);
     }
 
     fn store_outputs(&mut self, zero: Def) {
@@ -555,49 +424,4 @@ impl Lifter<'_> {
             self.phis.iter().filter(|phi| !live.contains(phi)).map(|&phi| function.defs[phi].instr).collect();
         function.blocks.values_mut().for_each(|block| block.instrs.retain(|instr| !dead.contains(instr)));
     }
-}
-
-/// The operation of nir in a channel; `None` for a copy of bits.
-fn operation(opcode: Opcode, from: RegType, to: RegType) -> Option<Op> {
-    use RegType::{D, F, Ud};
-    let is_float = from == F;
-    Some(match opcode {
-        Opcode::Mov => match (from, to) {
-            (F, F) | (D | Ud, D | Ud) => return None,
-            (F, D) => Op::F2i32,
-            (F, Ud) => Op::F2u32,
-            (D, F) => Op::I2f32,
-            (Ud, F) => Op::U2f32,
-        },
-        Opcode::Not => Op::Inot,
-        Opcode::And => Op::Iand,
-        Opcode::Or => Op::Ior,
-        Opcode::Xor => Op::Ixor,
-        Opcode::Shl => Op::Ishl,
-        Opcode::Shr => Op::Ushr,
-        Opcode::Asr => Op::Ishr,
-        Opcode::Add if is_float => Op::Fadd,
-        Opcode::Add => Op::Iadd,
-        Opcode::Mul if is_float => Op::Fmul,
-        Opcode::Mul => Op::Imul,
-        Opcode::Mad => Op::Ffma,
-        Opcode::Frc => Op::Ffract,
-        Opcode::Rndd => Op::Ffloor,
-        Opcode::Rnde => Op::FroundEven,
-        Opcode::Rndz => Op::Ftrunc,
-        Opcode::Dp2 => Op::Fdot2,
-        Opcode::Dp3 => Op::Fdot3,
-        Opcode::Dp4 => Op::Fdot4,
-        Opcode::Rcp => Op::Frcp,
-        Opcode::Rsq => Op::Frsq,
-        Opcode::Sqrt => Op::Fsqrt,
-        Opcode::Exp2 => Op::Fexp2,
-        Opcode::Log2 => Op::Flog2,
-        Opcode::Sin => Op::Fsin,
-        Opcode::Cos => Op::Fcos,
-        Opcode::Cmp | Opcode::Sel => unreachable!("comparisons and selections have no operation of nir"),
-        Opcode::If | Opcode::Else | Opcode::Endif | Opcode::Do | Opcode::While | Opcode::Break | Opcode::Continue => {
-            unreachable!("control flow computes nothing")
-        }
-    })
 }

@@ -1,0 +1,26 @@
+//! Which instructions need the helper lanes of a quad: lanes that write nothing and compute what others read.
+
+use super::{InstrData, Opcode};
+
+/// Returns true if the instruction reads the values of the other lanes of a quad.
+pub(crate) fn reads_quad(data: &InstrData) -> bool {
+    use Opcode::*;
+    match data.opcode {
+        Samb | Getlod | Dsx | Dsy | Dsxpp1 | Dsypp1 | DsxppMacro | DsyppMacro | QuadShuffleBrcst | QuadShuffleHoriz
+        | QuadShuffleVert | QuadShuffleDiag | TexPrefetch => true,
+        // Without a result it is a prefetch.
+        Sam => !data.dsts.is_empty(),
+        _ => false,
+    }
+}
+
+/// Returns true if lanes may read the values of helper lanes by this instruction.
+pub(crate) fn uses_helpers(data: &InstrData) -> bool {
+    data.opcode != Opcode::TexPrefetch
+        && (reads_quad(data) || matches!(data.opcode, Opcode::Movmsk | Opcode::BrcstActive))
+}
+
+/// Returns true for branches that read all lanes.
+pub(crate) const fn votes(data: &InstrData) -> bool {
+    matches!(data.opcode, Opcode::Bany | Opcode::Ball | Opcode::Getone)
+}

@@ -38,6 +38,7 @@ pub mod liveness;
 pub mod lower_copies;
 pub mod lower_spills;
 pub mod merge_sets;
+mod next_use;
 mod outputs;
 mod parallel_copy;
 mod predicates;

@@ -198,12 +198,9 @@ impl Scheduler<'_> {
     /// Appends a region without fences in its new order. Positions are those in the block.
     fn region(&mut self, region: Range<usize>, out: &mut Vec<usize>) {
         let Self { program, target, board, nodes, graph, ready, window } = self;
-        let mut behind = RegisterSet::EMPTY;
-        for node in nodes[region.end..].iter().take_while(|node| is_fixed(program, node.instr)) {
-            behind.add(&node.reads);
-        }
-        let nodes = &mut nodes[region.clone()];
-        build(program, target, nodes, &behind, graph);
+        let fixed = nodes[region.end..].iter().take_while(|node| is_fixed(program, node.instr)).count();
+        let (nodes, behind) = nodes[region.start..region.end + fixed].split_at_mut(region.len());
+        build(program, target, nodes, behind, graph);
         board.restart();
         let mut expected = Expected::default();
         ready.extend((0..).zip(&*nodes).filter(|(_, node)| node.waits_for == 0).map(|(at, _)| Reverse(at)));
@@ -270,8 +267,8 @@ fn is_fixed(program: &Program, instr: Instr) -> bool {
     opcode.is_scheduling_fence() || opcode.is_prefetched()
 }
 
-/// Builds the graph of a region, before instructions that read `behind`.
-fn build(program: &Program, target: &Target, nodes: &mut [Node], behind: &RegisterSet, graph: &mut Conflicts) {
+/// Builds the graph of a region, which the instructions `behind` follow.
+fn build(program: &Program, target: &Target, nodes: &mut [Node], behind: &[Node], graph: &mut Conflicts) {
     graph.begin();
     for node in &*nodes {
         graph.add(node.instr, &program.instrs[node.instr], &node.reads, &node.writes, target);
@@ -286,7 +283,12 @@ fn build(program: &Program, target: &Target, nodes: &mut [Node], behind: &Regist
             let is_result = node.writes.meets(&later.reads);
             later.height + if is_result { latency(program, target, node, later) } else { 0 }
         });
-        let at_end = if node.writes.meets(behind) { node.latency } else { 0 };
+        let readers = behind.iter().filter(|later| node.writes.meets(&later.reads));
+        let at_end = readers.map(|later| latency(program, target, node, later)).max().unwrap_or(0);
+        // A predicate is often read first in the next block.
+        let dsts = &program.instrs[node.instr].dsts;
+        let is_predicate = dsts.iter().any(|dst| dst.class.file == RegFile::Predicate);
+        let at_end = if is_predicate { at_end.max(node.latency) } else { at_end };
         nodes[at].height = below.max().unwrap_or(0).max(at_end);
     }
 }

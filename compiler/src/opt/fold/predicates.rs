@@ -18,7 +18,7 @@ impl Pass<'_> {
         let data = self.data(instr);
         let compares = self.rules.comparisons && data.opcode.is_comparison();
         let bitwise = self.rules.bitops && matches!(data.opcode, Opcode::AndB | Opcode::OrB | Opcode::XorB);
-        if !compares && !(bitwise && self.target.bitops_can_write_predicates) {
+        if !(compares || bitwise && self.target.bitops_can_write_predicates) {
             return;
         }
         let tests = self.tests_of(value);

@@ -37,10 +37,18 @@
 //!
 //! # Eviction
 //!
-//! The victim is the value whose next read in the block is furthest; values that are only read after the block come
-//! first. A definition evicts nothing: it is delayed to its first read, where all reads in between have made room. A
+//! The victim is the value whose next read is furthest, along the shortest path; a loop exit counts as many thousands of
+//! instructions. A definition evicts only a value that nothing has read yet, and that is read later than its own: delaying
+//! that one costs no more. Otherwise it is delayed to its first read, where all reads in between have made room. A
 //! loop promises itself a live-in value only if there is room for it beside the values that are read in the loop, or
 //! else, with several registers, if it is read there: with one register, keeping a promise costs as much as it saves.
+//!
+//! # Where values are computed again
+//!
+//! Before the reader; but a reader would wait six slots for that. So at the end of a block, registers that are free there, or
+//! whose values would be evicted by the read anyway, get values that are read soon after it, and before a loop those that are
+//! read in it (`walk/early.rs`). General registers are not assigned yet, and what is computed from lives until the read in both
+//! cases.
 //!
 //! The operands of `predt` and `predf` are in `p0.x`. In the end, definitions whose register is not read before it is
 //! written again are removed, including promises without a use.

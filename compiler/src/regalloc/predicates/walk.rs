@@ -1,9 +1,14 @@
 //! The pass over the blocks: chooses the register of each predicate, and the points where it is computed.
 
+mod early;
+
+use super::super::next_use::{self, NEVER, NextUse, Tracked};
 use super::survey::{PredicateOp, Survey};
 use super::{Error, SLOTS, SlotMask, State, is_rematerializable, register};
+use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::liveness::LiveSets;
-use crate::ir3::{Block, Instr, Place, Program, RegFile, SrcOperand, Value};
+use crate::ir3::loops::Loops;
+use crate::ir3::{Block, Dst, Instr, Place, Program, RegFile, SrcOperand, Value};
 use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 
@@ -35,10 +40,21 @@ pub struct Placement {
     pub ranges: SecondaryMap<Block, (u32, u32)>,
 }
 
+/// Predicates without a register.
+const PREDICATES: Tracked = Tracked {
+    value: |src| src.value().filter(|_| src.class.file == RegFile::Predicate),
+    result: |dst| Dst::value(dst).filter(|_| dst.class.file == RegFile::Predicate),
+};
+
 struct PredicateAssigner<'a> {
     program: &'a mut Program,
     survey: &'a Survey,
     live: &'a LiveSets<Value>,
+    loops: Loops,
+    /// The header of each loop.
+    headers: Vec<Option<Block>>,
+    /// The distances of next uses as they were before the pass.
+    next_use: NextUse,
     all: SlotMask,
     visited: SecondaryMap<Block, bool>,
     /// The states at the ends of blocks.
@@ -47,7 +63,7 @@ struct PredicateAssigner<'a> {
     promises: SecondaryMap<Block, State>,
     /// The current state.
     occupants: State,
-    /// Reads of the block: the operation, and the next read of the same value plus one.
+    /// Reads of the block: the position of the instruction, and the next read of the same value plus one.
     reads: Vec<(u32, u32)>,
     /// The next read of each value in the block, plus one.
     next_read: SecondaryMap<Value, u32>,
@@ -57,6 +73,12 @@ struct PredicateAssigner<'a> {
     lists: u32,
     /// The list of the values that are live out of the block.
     live_out: u32,
+    /// The distance of the next use of each value that is live out of the block, if that is after the block.
+    far: SecondaryMap<Value, u32>,
+    /// True if no instruction has read it since it was last computed.
+    is_unread: SecondaryMap<Value, bool>,
+    /// The values to compute at the end of the block, with the distances of their reads.
+    wanted: Vec<(u32, Value)>,
     /// True if the instruction that defines it has its final position.
     is_placed: SecondaryMap<Value, bool>,
     /// The last register of each value.
@@ -70,10 +92,19 @@ struct PredicateAssigner<'a> {
 /// If more predicates are live than there are registers, and they cannot be rematerialised.
 pub fn run(program: &mut Program, survey: &Survey, live: &LiveSets<Value>, slots: usize) -> Result<Placement, Error> {
     let blocks = program.blocks.len();
+    let loops = Loops::new(program, &Dominators::new(program, EdgeKind::Logical));
+    let next_use = next_use::run(program, &survey.order, &loops, PREDICATES);
+    let mut headers = vec![None; loops.count()];
+    for &block in &survey.order {
+        loops.headed_by(block).into_iter().for_each(|number| headers[number] = Some(block));
+    }
     let mut walk = PredicateAssigner {
         program,
         survey,
         live,
+        loops,
+        headers,
+        next_use,
         all: (1 << slots) - 1,
         visited: map_of(blocks),
         ends: map_of(blocks),
@@ -84,6 +115,9 @@ pub fn run(program: &mut Program, survey: &Survey, live: &LiveSets<Value>, slots
         noted: SecondaryMap::new(),
         lists: 0,
         live_out: 0,
+        far: SecondaryMap::with_default(NEVER),
+        is_unread: SecondaryMap::new(),
+        wanted: Vec::new(),
         is_placed: SecondaryMap::new(),
         home: SecondaryMap::new(),
         list: Vec::with_capacity(survey.ops.len() + survey.ops.len() / 4),
@@ -93,9 +127,11 @@ pub fn run(program: &mut Program, survey: &Survey, live: &LiveSets<Value>, slots
         let start = walk.list.len() as u32;
         walk.enter(block);
         walk.visited[block] = true;
+        walk.note_live_out(block);
         if !survey.range(block).is_empty() {
             walk.operations(block)?;
         }
+        walk.anticipate(block);
         walk.keep_promises(block)?;
         walk.ends[block] = walk.occupants;
         ranges[block] = (start, walk.list.len() as u32);
@@ -186,11 +222,7 @@ impl PredicateAssigner<'_> {
             let promise = self.promises[header];
             for (slot, value) in promise.iter().enumerate() {
                 if let Some(value) = value.expand().filter(|_| self.occupants[slot] != *value) {
-                    let list = &self.program.blocks[block].instrs;
-                    let ends =
-                        list.iter().rev().take_while(|&&instr| self.program.instrs[instr].opcode.is_terminator());
-                    let at = list.len() - ends.count();
-                    self.compute(value, at as u32, slot)?;
+                    self.compute(value, self.terminators(block) as u32, slot)?;
                 }
             }
         }
@@ -200,14 +232,22 @@ impl PredicateAssigner<'_> {
     fn operations(&mut self, block: Block) -> Result<(), Error> {
         let ops = &self.survey.ops[self.survey.range(block)];
         self.reads.clear();
-        for (index, op) in ops.iter().enumerate().rev() {
+        for op in ops.iter().rev() {
             for src in self.program.instrs[op.instr].srcs.iter().filter(|src| src.class.file == RegFile::Predicate) {
                 if let Some(value) = src.value() {
-                    self.reads.push((index as u32, self.next_read[value]));
+                    self.reads.push((op.at, self.next_read[value]));
                     self.next_read[value] = self.reads.len() as u32;
                 }
             }
         }
+        for op in ops {
+            self.operation(op)?;
+        }
+        Ok(())
+    }
+
+    /// Notes the values that are live out of a block.
+    fn note_live_out(&mut self, block: Block) {
         self.lists += 1;
         self.live_out = self.lists;
         for next in self.program.blocks[block].successors() {
@@ -215,10 +255,10 @@ impl PredicateAssigner<'_> {
                 self.noted[value] = self.live_out;
             }
         }
-        for op in ops {
-            self.operation(op)?;
+        let length = self.program.blocks[block].instrs.len() as u32;
+        for &(value, distance) in &self.next_use.end[block] {
+            self.far[value] = distance.saturating_add(length).min(NEVER - 1);
         }
-        Ok(())
     }
 
     fn operation(&mut self, op: &PredicateOp) -> Result<(), Error> {
@@ -245,6 +285,7 @@ impl PredicateAssigner<'_> {
                 }
             };
             taken |= 1 << slot;
+            self.is_unread[value] = false;
             self.next_read[value] = self.reads[self.next_read[value] as usize - 1].1;
             self.program.instrs[instr].srcs[k].operand = SrcOperand::Place(Place::Reg(register(slot)));
         }
@@ -255,6 +296,7 @@ impl PredicateAssigner<'_> {
             let Some(value) = dst.value().filter(|_| dst.class.file == RegFile::Predicate) else { continue };
             let wanted = if self.survey.wants_first[value] { 1 } else { self.all };
             let slot = self.free(value, wanted & !written);
+            let slot = slot.or_else(|| self.less_urgent(value, wanted & !written));
             let slot = match slot.filter(|_| self.is_needed(value)) {
                 Some(slot) => slot,
                 // Delayed to its first read, or never needed.
@@ -311,11 +353,26 @@ impl PredicateAssigner<'_> {
     fn victim(&self, allowed: SlotMask) -> Option<usize> {
         let distance = |slot: usize| {
             let value = self.occupants[slot].expand()?;
-            let next = self.next_read[value].checked_sub(1).map_or(u32::MAX, |read| self.reads[read as usize].0);
-            Some((is_rematerializable(&self.program.instrs[self.program.values[value].instr]), next))
+            Some((self.can_be_computed_again(value), self.distance(value)))
         };
         // The first of several with equal distance.
         (0..SLOTS).rev().filter(|&slot| allowed & 1 << slot != 0).max_by_key(|&slot| distance(slot))
+    }
+
+    /// The register of the value with the furthest read, of those that nothing has read yet and that are read after `value`:
+    /// delaying one of these costs no more than delaying `value`.
+    fn less_urgent(&self, value: Value, allowed: SlotMask) -> Option<usize> {
+        let distance = |slot: usize| {
+            let other = self.occupants[slot].expand()?;
+            (self.is_unread[other] && self.can_be_computed_again(other)).then(|| self.distance(other))
+        };
+        let slots = (0..SLOTS).rev().filter(|&slot| allowed & 1 << slot != 0);
+        let found = slots.filter_map(|slot| Some((distance(slot)?, slot))).max_by_key(|found| found.0);
+        found.filter(|&(distance, _)| distance > self.distance(value)).map(|(_, slot)| slot)
+    }
+
+    fn can_be_computed_again(&self, value: Value) -> bool {
+        is_rematerializable(&self.program.instrs[self.program.values[value].instr])
     }
 
     fn too_many(&self) -> Error {
@@ -325,16 +382,22 @@ impl PredicateAssigner<'_> {
 
     /// Inserts the instruction that defines a value, or a clone of it, before a position.
     fn compute(&mut self, value: Value, at: u32, slot: usize) -> Result<(), Error> {
-        let mut instr = self.program.values[value].instr;
-        if !is_rematerializable(&self.program.instrs[instr]) {
+        if !self.can_be_computed_again(value) {
+            let instr = self.program.values[value].instr;
             return Err(Error::unsupported(self.program, instr, "a predicate that cannot be computed again"));
         }
+        self.compute_at(value, at, slot, self.list.len());
+        Ok(())
+    }
+
+    /// Likewise, for a value that can be rematerialised, at an index of the list.
+    fn compute_at(&mut self, value: Value, at: u32, slot: usize, index: usize) {
+        let mut instr = self.program.values[value].instr;
         if self.is_placed[value] {
             instr = self.program.instrs.push(self.program.instrs[instr].clone());
         }
         self.hold(value, instr, 0, slot);
-        self.list.push(Placed { instr, at, kind: PlacedKind::Added });
-        Ok(())
+        self.list.insert(index, Placed { instr, at, kind: PlacedKind::Added });
     }
 
     /// Makes destination `k` of an instruction write a value to a register.
@@ -346,6 +409,7 @@ impl PredicateAssigner<'_> {
         }
         self.occupants[slot] = value.into();
         self.is_placed[value] = true;
+        self.is_unread[value] = true;
         self.home[value] = slot as u8 + 1;
         self.program.instrs[instr].dsts[k].place = Place::Reg(register(slot));
     }

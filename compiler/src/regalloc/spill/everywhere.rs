@@ -6,12 +6,12 @@
 use super::limit::{self, Plan};
 use super::room::{Fixed, Room};
 use super::scalars::{self, general_result, general_value};
-use super::{next_use, rewrite, together, unused};
+use super::{rewrite, together, unused};
 use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::loops::Loops;
 use crate::ir3::{Block, Opcode, Program, Value};
 use crate::regalloc::liveness::Liveness;
-use crate::regalloc::{Error, order};
+use crate::regalloc::{Error, next_use, order};
 use cranelift_entity::{EntityRef, SecondaryMap};
 
 /// The estimated number of iterations of a loop.
@@ -110,7 +110,7 @@ impl Spiller {
 
     /// The program with every value spilled where no instruction reads or writes it.
     pub fn all_spilled(&self, merged: bool) -> Program {
-        let next = next_use::run(&self.scalars, &self.order, &self.loops);
+        let next = next_use::run(&self.scalars, &self.order, &self.loops, scalars::GENERAL);
         let none = Room { full: 0, half: 0, merged };
         self.rewritten(&limit::run(&self.scalars, &self.order, &self.loops, &next, none, &self.fixed))
     }

@@ -16,7 +16,7 @@
 //! Values that are missing at the end of a predecessor are reloaded there. A phi that is not in `W` is a memory phi: it
 //! shares its slot with its sources, each of which is stored there.
 
-use super::next_use::{LOOP_EXIT, NEVER, NextUse};
+use super::super::next_use::{LOOP_EXIT, NEVER, NextUse};
 use super::room::{Fixed, Room, Units, early_results, is_vector, operands, results};
 use super::scalars::{general_result, general_value};
 use crate::ir3::loops::Loops;

@@ -1,7 +1,7 @@
 //! Spilling: values that get no register are stored to memory and reloaded.
 //!
 //! 1. `scalars`: vectors are split at their definitions and collected at their uses;
-//! 2. `next_use`: the distance of the next use of each value;
+//! 2. [`next_use`](super::next_use): the distance of the next use of each value;
 //! 3. `limit`: which values are in registers at each point (`room`: how they are counted);
 //! 4. `rewrite` with `slots`: stores, reloads, and phis where several names of one value join; `unused` removes dead
 //!    code, and `together` merges reloads.
@@ -18,7 +18,6 @@
 mod bound;
 pub mod everywhere;
 mod limit;
-mod next_use;
 mod rewrite;
 mod room;
 mod scalars;
@@ -28,7 +27,7 @@ mod unused;
 
 use super::liveness::Liveness;
 use super::pressure::{Analysis, Point, Pressure};
-use super::{Error, RegisterLimit, order};
+use super::{Error, RegisterLimit, next_use, order};
 use crate::ir3::Program;
 use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::loops::Loops;
@@ -93,7 +92,7 @@ pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit) -> Resu
     let order = order(&scalars);
     let liveness = Liveness::new(&mut scalars.clone(), order.clone())?;
     let loops = Loops::new(&scalars, &Dominators::new(&scalars, EdgeKind::Logical));
-    let next = next_use::run(&scalars, &order, &loops);
+    let next = next_use::run(&scalars, &order, &loops, scalars::GENERAL);
     let fixed = Fixed::new(&scalars, &order)?;
     let none = Room { full: 0, half: 0, merged: target.merged_regs };
     let within = |room: Room| {

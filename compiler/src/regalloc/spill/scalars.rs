@@ -15,6 +15,7 @@ use crate::ir3::{
     Attrs, Block, Dst, Instr, InstrData, Opcode, OperandFlags, Place, Program, RegClass, RegFile, Src, SrcOperand,
     Value, ValueData, WriteMask,
 };
+use crate::regalloc::next_use::Tracked;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use smallvec::SmallVec;
@@ -58,6 +59,9 @@ pub fn general_result(dst: &Dst) -> Option<Value> {
         _ => None,
     }
 }
+
+/// General values, whose distances decide which are spilled.
+pub const GENERAL: Tracked = Tracked { value: general_value, result: general_result };
 
 /// Creates an instruction with one result of `components`, in no block yet.
 pub fn define(program: &mut Program, data: InstrData, class: RegClass, components: u16) -> (Instr, Value) {

@@ -9,11 +9,10 @@
 //! values, each with its least distance; the join is the union with the lesser distances. The transfer function adds the
 //! block's length, removes the values that it defines, and sets the positions of the first reads.
 
-use super::scalars::{general_result, general_value};
 use crate::ir3::dataflow::{Analysis, Change, Direction, Edge, Solution, solve};
 use crate::ir3::dominance::{Cfg, EdgeKind};
 use crate::ir3::loops::Loops;
-use crate::ir3::{Block, Opcode, Program, Value};
+use crate::ir3::{Block, Dst, Opcode, Program, Src, Value};
 use cranelift_entity::EntityRef;
 
 /// The distance of a loop exit.
@@ -28,9 +27,18 @@ pub type Distances = Vec<(Value, u32)>;
 /// The distances at the starts (without the phis of the block) and the ends of all blocks.
 pub type NextUse = Solution<Block, Distances>;
 
+/// The values whose distances are computed.
+#[derive(Clone, Copy)]
+pub struct Tracked {
+    /// The value that a source reads, if it is one of them.
+    pub value: fn(&Src) -> Option<Value>,
+    /// The value that a destination defines, if it is one of them.
+    pub result: fn(&Dst) -> Option<Value>,
+}
+
 /// Computes the distances, for blocks in their order.
-pub fn run(program: &Program, order: &[Block], loops: &Loops) -> NextUse {
-    let table = DistanceTable { distances: vec![NEVER; program.values.len()], touched: Vec::new() };
+pub fn run(program: &Program, order: &[Block], loops: &Loops, tracked: Tracked) -> NextUse {
+    let table = DistanceTable { distances: vec![NEVER; program.values.len()], touched: Vec::new(), tracked };
     let mut analysis = DistanceAnalysis { program, loops, table, merged: Vec::new() };
     solve(&Cfg::new(program, EdgeKind::Logical), order, &mut analysis)
 }
@@ -73,7 +81,8 @@ impl Analysis<Block> for DistanceAnalysis<'_> {
         let next = &program.blocks[edge.to];
         let phis = next.instrs.iter().map(|&phi| &program.instrs[phi]).take_while(|phi| phi.opcode == Opcode::Phi);
         let positions = || (0..).zip(&next.predecessors).filter(|(_, pred)| **pred == edge.from).map(|(k, _)| k);
-        let read = phis.flat_map(|phi| positions().filter_map(|k: usize| phi.srcs.get(k).and_then(general_value)));
+        let read =
+            phis.flat_map(|phi| positions().filter_map(|k: usize| phi.srcs.get(k).and_then(self.table.tracked.value)));
         let mut read: Vec<(Value, u32)> = read.map(|value| (value, 0)).collect();
         if !read.is_empty() {
             read.sort_unstable();
@@ -104,6 +113,7 @@ impl Analysis<Block> for DistanceAnalysis<'_> {
 struct DistanceTable {
     distances: Vec<u32>,
     touched: Vec<Value>,
+    tracked: Tracked,
 }
 
 impl DistanceTable {
@@ -121,13 +131,13 @@ impl DistanceTable {
         }
         for (position, &instr) in instrs.iter().enumerate().rev() {
             let data = &program.instrs[instr];
-            for value in data.dsts.iter().filter_map(general_result) {
+            for value in data.dsts.iter().filter_map(self.tracked.result) {
                 self.distances[value.index()] = NEVER;
             }
             if data.opcode == Opcode::Phi {
                 continue;
             }
-            for value in data.srcs.iter().filter_map(general_value) {
+            for value in data.srcs.iter().filter_map(self.tracked.value) {
                 self.touched.push(value);
                 self.distances[value.index()] = position as u32;
             }

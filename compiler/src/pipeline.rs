@@ -199,6 +199,16 @@ stages! {
             is_needed: |shader, target| target.has_branch_and_or && nir_passes::de_morgan::is_needed(&shader.entry),
             run: |shader| nir_passes::de_morgan::run(&mut shader.entry),
         };
+        /// The preamble becomes code of each invocation, where the target has none. nir to nir.
+        InlinePreamble = "inline-preamble", Optional, [
+            /// Preambles are inlined for vec4.
+            InlinePreamble = "inline-preamble",
+        ], Functions::Nir {
+            is_needed: |shader, target| {
+                target.backend == Backend::Vec4 && nir_passes::inline_preamble::is_needed(&shader.entry)
+            },
+            run: |shader| nir_passes::inline_preamble::run(&mut shader.entry),
+        };
     }
     vec4 {
         /// nir to vec4, for the targets that have it.

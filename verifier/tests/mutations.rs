@@ -253,7 +253,7 @@ fn mutations_are_seen() {
                     let report = checker.program_or_panic(
                         &shader,
                         &Env::from_seeds(&seeds),
-                        Some(&mut |at, program| {
+                        Some(&mut |at: Stage, program: &mut Program| {
                             if at == stage {
                                 program.clone_from(&mutant);
                             }

@@ -23,7 +23,7 @@ fn planted(name: &str, stage: Stage, least: u32, bug: impl Fn(&mut Program) -> b
         let report = checker.program_or_panic(
             &generated.shader,
             &Env::from_seeds(&env_seeds(seed, 3)),
-            Some(&mut |at, program| {
+            Some(&mut |at: Stage, program: &mut Program| {
                 if at == stage {
                     planted = bug(program);
                 }

@@ -30,11 +30,11 @@ fn first(program: &Program, wanted: impl Fn(&Program, Instr) -> bool) -> Option<
 }
 
 fn plant(stage: Stage, bug: impl Fn(&mut Program) + Send + Sync + 'static) -> SharedPlantedBug {
-    Arc::new(move |at, program| {
+    SharedPlantedBug::Ir3(Arc::new(move |at, program| {
         if at == stage {
             bug(program);
         }
-    })
+    }))
 }
 
 /// The first random program that fails with the bug as it should (a bug may also leave a program that is not valid).

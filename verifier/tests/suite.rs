@@ -44,6 +44,7 @@ mod reduce;
 mod reduce_texts;
 mod registers;
 mod regressions;
+mod scalar;
 mod selected_arithmetic;
 mod selected_intrinsics;
 mod selected_memory;

@@ -5,6 +5,7 @@
 //! and a prover read; a pass has no other access to a rule.
 
 pub mod de_morgan;
+pub mod inline_preamble;
 pub mod split_additions;
 
 use crate::nir::{Alu, AluSrc, BaseType, Block, Def, DefData, Function, Instr, InstrData, Op};

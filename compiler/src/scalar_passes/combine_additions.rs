@@ -107,8 +107,16 @@ impl Block<'_> {
         }
     }
 
+    /// Returns true if two instructions run in different invocations: they share the accumulator, and no registers.
+    fn are_apart(&self, a: &Instr, b: &Instr) -> bool {
+        a.exec_size < self.width && b.exec_size < self.width && a.group != b.group
+    }
+
     /// Returns true if an instruction writes a register that another one reads.
     fn writes_any(&self, writer: usize, reader: &Instr) -> bool {
+        if self.are_apart(&self.instrs[writer], reader) {
+            return false;
+        }
         let written = self.instrs[writer].registers_written();
         reader.srcs.iter().any(|src| matches!(src.file, SrcFile::Vgrf(number) if written.contains(&number)))
     }
@@ -123,7 +131,7 @@ impl Block<'_> {
         let moves = |from: usize, to: usize| match self.instrs[from].dst.file {
             DstFile::Vgrf(number) => {
                 is_null(to)
-                    && between().all(|instr| {
+                    && between().filter(|instr| !self.are_apart(instr, &self.instrs[from])).all(|instr| {
                         let reads = instr.srcs.iter().any(|src| src.file == SrcFile::Vgrf(number));
                         !reads && !instr.registers_written().contains(&number)
                     })

@@ -177,8 +177,8 @@ impl Selector<'_> {
             }
             Op::ImadshMix16 => {
                 let [high, low, product, shifted] = [0; 4].map(|_| self.new_register());
-                self.emit(Opcode::Shr, destination(high, Ud), &[word(self, 0), Src::immediate(16, Ud)]);
-                self.emit(Opcode::And, destination(low, Ud), &[word(self, 1), Src::immediate(0xffff, Ud)]);
+                self.emit(Opcode::Shr, destination(high, Ud), &[word(self, 1), Src::immediate(16, Ud)]);
+                self.emit(Opcode::And, destination(low, Ud), &[word(self, 0), Src::immediate(0xffff, Ud)]);
                 self.emit(Opcode::Mul, destination(product, Ud), &[register(high, Ud), register(low, Ud)]);
                 self.emit(Opcode::Shl, destination(shifted, Ud), &[register(product, Ud), Src::immediate(16, Ud)]);
                 self.emit(Opcode::Add, destination(dst, Ud), &[register(shifted, Ud), last(self, 2)]);

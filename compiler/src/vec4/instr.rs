@@ -154,7 +154,7 @@ impl Opcode {
 
     /// Returns true if only scalar programs have it.
     pub fn is_scalar(self) -> bool {
-        matches!(self, Self::Addc | Self::Add64Lo | Self::Add64Hi | Self::Send)
+        matches!(self, Self::Addc | Self::Add64Lo | Self::Add64Hi)
     }
 }
 
@@ -506,16 +506,17 @@ impl Instr {
         match self.opcode.kind() {
             OpcodeKind::Dot(count) => src.swizzle.reads(Mask::first(count)),
             OpcodeKind::PerChannel => src.swizzle.reads(self.dst.mask),
-            OpcodeKind::Message => src.swizzle.reads(Mask(1)),
+            OpcodeKind::Message => src.swizzle.reads(Mask::ALL),
             OpcodeKind::Control => Mask::NONE,
         }
     }
 
-    /// The registers that it writes: one, or those of the words of a message's result.
+    /// The registers that it writes: one, or in a scalar program those of the words of a message's result.
     pub fn registers_written(&self) -> std::ops::Range<u32> {
         match self.dst.file {
             DstFile::Vgrf(first) => {
-                let words = self.message.as_ref().map_or(1, |message| message.result_words());
+                let is_scalar = self.dst.mask == Mask(1);
+                let words = self.message.as_ref().filter(|_| is_scalar).map_or(1, |message| message.result_words());
                 first..first.saturating_add(words)
             }
             DstFile::Null | DstFile::Output(_) => 0..0,

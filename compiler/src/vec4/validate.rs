@@ -1,7 +1,7 @@
 //! The rules of the language: what the hardware, the readers and the passes rely on.
 
 use super::{
-    Cmod, DstFile, Instr, Mask, Mode, Opcode, OpcodeKind, Predicate, Program, RegType, SrcFile, Structure,
+    Cmod, DstFile, Instr, Mask, Message, Mode, Opcode, OpcodeKind, Predicate, Program, RegType, SrcFile, Structure,
     StructureError, Swizzle,
 };
 use crate::nir;
@@ -51,7 +51,11 @@ fn check(instr: &Instr, mode: Mode) -> Result<(), String> {
         (Some(_), _) => return Err("has a message, expected none".to_owned()),
         (None, _) => None,
     };
-    let sources = message.map_or(opcode.sources(), |message| message.operand_words() as usize);
+    let sources = match message {
+        Some(message) if mode.is_scalar() => message.operand_words() as usize,
+        Some(message) => message.operands.len(),
+        None => opcode.sources(),
+    };
     if instr.srcs.len() != sources {
         return Err(format!("has {} sources, expected {sources}", instr.srcs.len()));
     }
@@ -67,6 +71,9 @@ fn check(instr: &Instr, mode: Mode) -> Result<(), String> {
     }
     if opcode.kind() == OpcodeKind::Control {
         return check_control(instr, mode);
+    }
+    if let Some(message) = message {
+        check_message(instr, message, mode)?;
     }
     if mode.is_scalar() {
         check_scalar(instr)?;
@@ -130,6 +137,31 @@ fn check(instr: &Instr, mode: Mode) -> Result<(), String> {
     Ok(())
 }
 
+/// A message: the types of its operands, and nothing but them.
+fn check_message(instr: &Instr, message: &Message, mode: Mode) -> Result<(), String> {
+    if instr.exec_size != mode.width() || instr.predicate.is_some() || instr.cmod.is_some() || instr.saturate {
+        return Err("is predicated, modified or of some channels only, expected a message of all".to_owned());
+    }
+    let is_plain = |src: &super::Src| !src.abs && !src.negate && src.file != SrcFile::Acc;
+    if instr.dst.ty != RegType::Ud || !instr.srcs.iter().all(|src| src.ty == RegType::Ud && is_plain(src)) {
+        return Err("has an operand that is no plain one of type UD".to_owned());
+    }
+    let types = || message.operands.iter().copied().chain(message.result);
+    match types().find(|ty| !matches!(ty.bits, 1 | 32) && !(mode.is_scalar() && ty.bits == 64)) {
+        Some(ty) => return Err(format!("has an operand of {} bits", ty.bits)),
+        None if !mode.is_scalar() && types().any(|ty| ty.components > 4) => {
+            return Err("has an operand of more than 4 components".to_owned());
+        }
+        None => {}
+    }
+    let mask = message.result.map(|result| if mode.is_scalar() { Mask(1) } else { Mask::first(result.components) });
+    match (mask, instr.dst.file) {
+        (None, DstFile::Null) => Ok(()),
+        (Some(mask), DstFile::Vgrf(_)) if instr.dst.mask == mask => Ok(()),
+        _ => Err("has a result that is not that of its message".to_owned()),
+    }
+}
+
 /// What only scalar programs have, and what they do not have.
 fn check_scalar(instr: &Instr) -> Result<(), String> {
     let opcode = instr.opcode;
@@ -162,7 +194,7 @@ fn check_scalar(instr: &Instr) -> Result<(), String> {
         };
     }
     let is_word = |ty: RegType| ty == RegType::Ud;
-    if opcode != Opcode::Send && !(is_word(instr.dst.ty) && instr.srcs.iter().all(|src| is_word(src.ty))) {
+    if !(is_word(instr.dst.ty) && instr.srcs.iter().all(|src| is_word(src.ty))) {
         return Err("has an operand of another type than UD".to_owned());
     }
     if instr.predicate.is_some() || instr.cmod.is_some() || instr.saturate {
@@ -173,18 +205,6 @@ fn check_scalar(instr: &Instr) -> Result<(), String> {
     }
     match opcode {
         Opcode::Addc if instr.exec_size != 8 => Err("writes the accumulator in 16 channels, expected 8".to_owned()),
-        Opcode::Send
-            if (instr.dst.file == DstFile::Null) != (instr.message.as_ref().is_none_or(|m| m.result.is_none())) =>
-        {
-            Err("has a result that is not that of its message".to_owned())
-        }
-        Opcode::Send => {
-            let types = instr.message.iter().flat_map(|message| message.operands.iter().copied().chain(message.result));
-            match types.map(|ty| ty.bits).find(|bits| !matches!(bits, 1 | 32 | 64)) {
-                Some(bits) => Err(format!("has operands of {bits} bits, expected 1, 32 or 64")),
-                None => Ok(()),
-            }
-        }
         Opcode::Add64Lo | Opcode::Add64Hi if instr.dst.file == DstFile::Null => {
             Err("has no result, expected one".to_owned())
         }

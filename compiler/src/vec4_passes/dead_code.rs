@@ -25,7 +25,8 @@ pub fn run(program: &mut Program, rules: Rules) -> bool {
     for (range, mut live) in blocks.ranges.into_iter().zip(out) {
         for at in range.rev() {
             let instr = &mut program.instrs[at];
-            if instr.opcode.kind() != OpcodeKind::Control {
+            // A message has no writemask, and perhaps an effect.
+            if !matches!(instr.opcode.kind(), OpcodeKind::Control | OpcodeKind::Message) {
                 let values = live.of_dst(&instr.dst);
                 let before = instr.dst;
                 let is_live = narrow(instr, values, live.flag, rules);

@@ -5,14 +5,17 @@
 //! the last source. Each phi has two registers: predecessors write one at their end, the block of the phi copies it to the other, so that phis of
 //! a block cannot overwrite each other's sources.
 //!
-//! Arithmetic on 32 bits, comparisons, selections, control flow, inputs, uniforms and outputs are supported; everything else is refused by name.
+//! Arithmetic on 32 bits, comparisons, selections, control flow, inputs, uniforms and outputs are supported. Loads from uniform buffers (i965's pull
+//! constants) and system values are messages. Everything else is refused by name.
 
 pub(crate) mod alu;
 pub(crate) mod operands;
 
 use crate::nir::{self, Block, CfNode, Def, If, InstrData, Intrinsic, IntrinsicOp, JumpKind, Loop};
 use crate::select::SelectError;
-use crate::vec4::{Cmod, Dst, DstFile, Instr, Mask, Mode, Opcode, Predicate, Program, RegType, Src, SrcFile, Swizzle};
+use crate::vec4::{
+    Cmod, Dst, DstFile, Instr, Mask, Message, Mode, Opcode, Predicate, Program, RegType, Src, SrcFile, Swizzle,
+};
 use cranelift_entity::SecondaryMap;
 use rustc_hash::FxHashMap;
 
@@ -318,8 +321,48 @@ impl Selector<'_> {
                 let dst = Dst { file: DstFile::Output(number), mask: Mask(mask << first), ty: RegType::F };
                 self.emit(Opcode::Mov, dst, &[Src::new(file, Swizzle(swizzle), RegType::F)]);
             }
+            (op, _, Some(def)) if is_message(op) => self.message(intrinsic, def)?,
             _ => return Err(self.unsupported("not supported in vec4")),
         }
         Ok(())
     }
+
+    /// A value that is neither an attribute nor a uniform: a system value, or a pull constant.
+    fn message(&mut self, intrinsic: &Intrinsic, def: Def) -> Result<(), SelectError> {
+        for &src in &intrinsic.srcs {
+            let bits = self.function.defs[src].bit_size;
+            if bits != 32 {
+                return Err(self.unsupported(format!("a source of {bits} bits")));
+            }
+        }
+        let message = Message::of(self.function, intrinsic);
+        let srcs: Vec<Src> = intrinsic.srcs.iter().map(|&src| self.whole(src, RegType::Ud)).collect();
+        let mask = Mask::first(self.components(def));
+        let dst = Dst { file: DstFile::Vgrf(self.define(def)), mask, ty: RegType::Ud };
+        self.emit(Opcode::Send, dst, &srcs).message = Some(Box::new(message));
+        Ok(())
+    }
+}
+
+/// The intrinsics that are messages: loads from uniform buffers, and the system values of vertex shaders.
+fn is_message(op: IntrinsicOp) -> bool {
+    use IntrinsicOp::{
+        BindlessResourceIr3, LoadBaseInstance, LoadBaseVertex, LoadDrawId, LoadFirstVertex, LoadInstanceId,
+        LoadIsIndexedDraw, LoadUbo, LoadUboVec4, LoadVertexId, LoadVertexIdZeroBase, LoadViewIndex,
+    };
+    matches!(
+        op,
+        BindlessResourceIr3
+            | LoadBaseInstance
+            | LoadBaseVertex
+            | LoadDrawId
+            | LoadFirstVertex
+            | LoadInstanceId
+            | LoadIsIndexedDraw
+            | LoadUbo
+            | LoadUboVec4
+            | LoadVertexId
+            | LoadVertexIdZeroBase
+            | LoadViewIndex
+    )
 }

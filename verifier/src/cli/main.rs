@@ -38,7 +38,7 @@ mod words;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use exit::{Exit, Failure};
 use ir3_compiler::pipeline::{Allocator, Feature, Options, RegisterLimit, Rotation};
-use ir3_compiler::target::{Backend, Target};
+use ir3_compiler::target::Target;
 use ir3_verifier::programs::planted_bugs::PlantedBug;
 use ir3_verifier::semantics::environment::env::Env;
 use std::process::ExitCode;
@@ -265,9 +265,9 @@ impl Planted {
     /// If its programs have no stage of the bug.
     fn on(&self, target: &Target) -> Result<Option<&'static PlantedBug>, String> {
         match self.plant {
-            Some(plant) if target.backend != Backend::Ir3 => Err(format!(
-                "`--plant {}`: the bug is one of ir3 programs, and {target} has vec4 ones; their bugs are those of `self-test vec4 --plant`",
-                plant.name
+            Some(plant) if !plant.stage.is_of(target.backend) => Err(format!(
+                "`--plant {}`: it changes the programs after {}, which is no stage for {target}",
+                plant.name, plant.stage
             )),
             plant => Ok(plant),
         }

@@ -26,7 +26,7 @@ const LEFT: (usize, usize) = (10, 20);
 #[derive(Args)]
 pub struct PlantedBugs {
     /// Only these bugs; all of them unless given.
-    #[arg(value_name = "BUG", value_parser = crate::values::plants())]
+    #[arg(value_name = "BUG", value_parser = crate::values::ir3_plants())]
     bugs: Vec<&'static PlantedBug>,
     /// Seed of the campaigns, which take all profiles in turn.
     #[arg(long, value_name = "SEED", default_value_t = 1)]

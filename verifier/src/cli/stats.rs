@@ -228,7 +228,12 @@ impl StatsCommand {
                     &serde_json::json!({ "program": named.name, "instructions": inst, "loops": loops }),
                 );
                 if format == Format::Human {
-                    output::line(&format!("{} - VERT vec4 shader: {inst} inst, {loops} loops", named.name));
+                    let mode = program.mode;
+                    let stage = match (mode.is_scalar(), program.stage) {
+                        (false, _) => "VERT",
+                        (true, stage) => stage.name().trim_start_matches("MESA_SHADER_"),
+                    };
+                    output::line(&format!("{} - {stage} {mode} shader: {inst} inst, {loops} loops", named.name));
                 }
                 Exit::Passed
             }

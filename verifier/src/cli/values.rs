@@ -86,7 +86,16 @@ pub fn profile() -> impl TypedValueParser<Value = Profile> {
 
 /// The planted bugs by their names, which the help lists.
 pub fn plants() -> impl TypedValueParser<Value = &'static PlantedBug> {
-    let names = planted_bugs::ALL.iter().map(|plant| PossibleValue::new(plant.name).help(plant.description));
+    bugs(planted_bugs::every())
+}
+
+/// The planted bugs of ir3 programs.
+pub fn ir3_plants() -> impl TypedValueParser<Value = &'static PlantedBug> {
+    bugs(planted_bugs::ALL.iter())
+}
+
+fn bugs(all: impl Iterator<Item = &'static PlantedBug>) -> impl TypedValueParser<Value = &'static PlantedBug> {
+    let names = all.map(|plant| PossibleValue::new(plant.name).help(plant.description));
     PossibleValuesParser::new(names).try_map(|name| planted_bugs::by_name(&name).ok_or("found no such bug"))
 }
 

@@ -8,7 +8,8 @@ use clap::builder::TypedValueParser;
 use ir3_compiler::vec4::text;
 use ir3_verifier::harness::campaigns::vec4::Vec4Campaign;
 use ir3_verifier::harness::check::EngineKind;
-use ir3_verifier::programs::planted_bugs::vec4::{ALL, Vec4Bug, by_name};
+use ir3_verifier::programs::planted_bugs::vec4::ALL;
+use ir3_verifier::programs::planted_bugs::{PlantedBug, by_name};
 use std::path::PathBuf;
 
 /// Options of `vec4`.
@@ -28,7 +29,7 @@ pub struct Vec4 {
     findings: usize,
     /// A bug that is planted.
     #[arg(long, value_name = "NAME", value_parser = bugs())]
-    plant: Option<&'static Vec4Bug>,
+    plant: Option<&'static PlantedBug>,
     /// Write the smallest refuted program to this file.
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
@@ -41,7 +42,7 @@ pub struct Vec4 {
     compiler: Compiler,
 }
 
-fn bugs() -> impl TypedValueParser<Value = &'static Vec4Bug> {
+fn bugs() -> impl TypedValueParser<Value = &'static PlantedBug> {
     PossibleValuesParser::new(ALL.iter().map(|bug| bug.name)).try_map(|name| by_name(&name).ok_or("no such bug"))
 }
 

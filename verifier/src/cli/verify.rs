@@ -212,7 +212,7 @@ impl Verify {
         let plant = plant_of(&mut change);
         let more: Option<&dyn Fn(usize) -> Env> = if job.envs.is_some() { None } else { Some(&more) };
         let verification = match &job.vec4 {
-            Some(program) => engines.verify_vec4(program, &job.options, None, envs),
+            Some(program) => engines.verify_vec4(program, &job.options, job.plant, envs),
             None => engines.verify(&mut checker, &job.shader, plant, envs, more),
         };
         let sites = verification.sensitivity.map(|sensitivity| sensitivity.sites()).unwrap_or_default();

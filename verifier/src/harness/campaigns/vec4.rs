@@ -2,7 +2,7 @@
 
 use crate::harness::check::{Engines, Summary, Verdict, Verification};
 use crate::harness::reduce::minimal_vec4;
-use crate::programs::planted_bugs::vec4::Vec4Bug;
+use crate::programs::planted_bugs::PlantedBug;
 use crate::programs::seeds::{env_seeds, program_seed};
 use crate::programs::vec4_code;
 use crate::semantics::environment::env::Env;
@@ -23,7 +23,7 @@ pub struct Vec4Campaign {
     /// The forms of the passes.
     pub options: Options,
     /// A planted bug.
-    pub bug: Option<&'static Vec4Bug>,
+    pub bug: Option<&'static PlantedBug>,
     /// The engines.
     pub engines: Engines,
     /// Threads.
@@ -117,7 +117,7 @@ mod tests {
     use ir3_compiler::pipeline::Feature;
     use ir3_compiler::target::GEN7;
 
-    fn campaign(options: Options, bug: Option<&'static Vec4Bug>) -> Vec4Campaign {
+    fn campaign(options: Options, bug: Option<&'static PlantedBug>) -> Vec4Campaign {
         let engines = Engines { kinds: vec![EngineKind::Interpreter], smt: Smt::default() };
         Vec4Campaign { seed: 1, programs: 4000, size: 40, options, bug, engines, jobs: 1, findings: 1 }
     }
@@ -140,7 +140,7 @@ mod tests {
                 let shader = generator::from_seed(seed, Profile::Mixed, features).shader;
                 let mut program = compile_vec4(&shader, &GEN7, &options).expect("it compiles");
                 let right = program.clone();
-                if !bug.apply(Stage::Vec4Select, &mut program) {
+                if !bug.apply_gen7(Stage::Vec4Select, &mut program) {
                     return false;
                 }
                 let envs = Env::from_seeds(&env_seeds(seed, 4));

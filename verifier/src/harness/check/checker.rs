@@ -8,6 +8,7 @@ use super::interpreter::{Refutation, SourceRuns, beside_driver, compare_runs, so
 use crate::harness::check::{
     Executable, Execution, StageSnapshots, Unknown, Unsupported, Verdict, hook_of, postconditions,
 };
+use crate::programs::planted_bugs::PlantedChange;
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::{DEFAULT_FUEL, Env};
 use crate::semantics::header::{Header, HeaderDifference};
@@ -142,10 +143,10 @@ pub(super) enum Next {
 pub(super) type Decide<'a> = &'a mut dyn FnMut(&StageSnapshots) -> Next;
 
 /// A hook of tests that changes a program after a stage, to plant a bug.
-pub type Plant<'a> = &'a mut dyn FnMut(Stage, &mut ir3::Program);
+pub type Plant<'a> = &'a mut dyn PlantedChange;
 
 /// The change of a planted bug, if there is one, as a hook.
-pub fn plant_of<F: FnMut(Stage, &mut ir3::Program)>(change: &mut Option<F>) -> Option<Plant<'_>> {
+pub fn plant_of<F: PlantedChange>(change: &mut Option<F>) -> Option<Plant<'_>> {
     change.as_mut().map(|change| change as Plant<'_>)
 }
 

@@ -64,7 +64,11 @@ pub(crate) fn hook_of(
         let changes = match (program, &mut plant, nir_plant) {
             (ProgramMut::Nir(shader), _, Some(plant)) => plant(stage, shader.to_mut()),
             (ProgramMut::Ir3(program), Some(plant), _) => {
-                plant(stage, program);
+                plant.ir3(stage, program);
+                true
+            }
+            (ProgramMut::Vec4(program), Some(plant), _) => {
+                plant.gen7(stage, program);
                 true
             }
             _ => false,

@@ -3,7 +3,7 @@
 use super::verification::combined;
 use super::{Answer, BoundaryVerdict, EngineKind, Engines, Sensitivity, Verdict, Verification, contradiction};
 use crate::programs::Question;
-use crate::programs::planted_bugs::vec4::Vec4Bug;
+use crate::programs::planted_bugs::PlantedBug;
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use ir3_compiler::pipeline::{Change, Options, Stage, run_vec4_stage};
@@ -17,7 +17,7 @@ impl Engines {
         &self,
         program: &Program,
         options: &Options,
-        bug: Option<&Vec4Bug>,
+        bug: Option<&PlantedBug>,
         envs: Vec<Env>,
     ) -> Verification {
         let mut verification = Verification { envs, ..Verification::default() };
@@ -27,7 +27,7 @@ impl Engines {
         for stage in stages {
             let mut after = before.clone();
             let changed = run_vec4_stage(stage, &mut after, options) == Change::Something;
-            let planted = bug.is_some_and(|bug| bug.apply(stage, &mut after));
+            let planted = bug.is_some_and(|bug| bug.apply_gen7(stage, &mut after));
             if !changed && !planted {
                 verification.unchanged += 1;
                 continue;

@@ -420,7 +420,7 @@ mod tests {
         };
         assert!(matches!(verdict(None), Some(Verdict::Proved { .. })));
         let mut dropped = 0;
-        let lost = verdict(Some(&mut |stage, program| {
+        let lost = verdict(Some(&mut |stage: Stage, program: &mut ir3_compiler::ir3::Program| {
             if stage == Stage::Legalize {
                 for data in program.instrs.values_mut() {
                     dropped += u32::from(data.flags.intersects(InstrFlags::SS | InstrFlags::SY));

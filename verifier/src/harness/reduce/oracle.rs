@@ -9,9 +9,9 @@ use std::fmt;
 
 use ir3_compiler::pipeline::{ErrorKind, Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_compiler::{ir3, nir, words};
+use ir3_compiler::{nir, words};
 
-use crate::harness::check::{Checker, DEFAULT_FUEL, ProgramReport, Unknown, Verdict};
+use crate::harness::check::{Checker, DEFAULT_FUEL, ProgramReport, Unknown, Verdict, plant_of};
 use crate::programs::planted_bugs::SharedPlantedBug;
 use crate::semantics::environment::env::Env;
 use crate::semantics::interp;
@@ -261,11 +261,10 @@ impl Oracle {
         }
         let Failure::Refuted { stage, difference } = self.failure else { return true };
         let like = |found: &Difference| DifferenceKind::of(found) == difference;
-        let plant = self.plant.clone();
-        let mut plant = plant.map(|plant| move |stage: Stage, program: &mut ir3::Program| plant(stage, program));
+        let mut plant = self.plant.clone();
         let (checker, envs) = (&mut self.checker, &self.envs);
         let may_differ = catch(|| {
-            let plant = plant.as_mut().map(|plant| plant as &mut dyn FnMut(Stage, &mut ir3::Program));
+            let plant = plant_of(&mut plant);
             checker.may_differ_at(shader, envs, stage, &like, plant)
         });
         may_differ.unwrap_or_else(|_| {
@@ -319,11 +318,10 @@ impl Oracle {
     }
 
     fn report(&mut self, shader: &nir::Shader) -> Result<ProgramReport, Panicked> {
-        let plant = self.plant.clone();
-        let mut plant = plant.map(|plant| move |stage: Stage, program: &mut ir3::Program| plant(stage, program));
+        let mut plant = self.plant.clone();
         let (checker, envs) = (&mut self.checker, &self.envs);
         catch(|| {
-            let plant = plant.as_mut().map(|plant| plant as &mut dyn FnMut(Stage, &mut ir3::Program));
+            let plant = plant_of(&mut plant);
             checker.program_or_panic(shader, envs, plant)
         })
     }

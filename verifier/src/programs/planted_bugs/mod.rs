@@ -4,12 +4,13 @@
 //! bug. `--plant NAME` adds one to the backend of `fuzz`, `verify`, `reduce` and `compile`. The compiler does not
 //! depend on it, and nothing else changes: a planted bug is found in the same way as any other.
 //!
-//! There are twelve, of different kinds: in the instructions (`ssa`) of a program in SSA form, in its registers and
-//! copies (`registers`). `ci/planted-bugs` prints how soon each is found, and how large the reduced program is.
+//! Twelve are of ir3 programs, of different kinds: in the instructions (`ssa`) of a program in SSA form, in its registers and
+//! copies (`registers`). Others are of the programs for Gen7, vec4 ([`vec4`]) and scalar ([`scalar`]). `ci/planted-bugs` prints how soon each is found, and how large the reduced program is.
 
 mod liveness;
 mod registers;
 pub mod rules;
+pub mod scalar;
 mod ssa;
 #[cfg(test)]
 mod tests;
@@ -21,10 +22,55 @@ use std::sync::Arc;
 use ir3_compiler::compilation::{Compilation, ProgramMut};
 use ir3_compiler::pipeline::{Change, CompileError, Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_compiler::{ir3, nir};
+use ir3_compiler::{ir3, nir, vec4 as gen7};
 
-/// A planted bug as a function of the stage and the program after it.
-pub type SharedPlantedBug = Arc<dyn Fn(Stage, &mut ir3::Program) + Send + Sync>;
+/// A planted change of the program after a stage. A function of the stage and an ir3 program is one, which leaves programs for Gen7 as they are.
+pub trait PlantedChange {
+    /// Changes an ir3 program.
+    fn ir3(&mut self, stage: Stage, program: &mut ir3::Program);
+
+    /// Changes a program for Gen7.
+    fn gen7(&mut self, stage: Stage, program: &mut gen7::Program) {
+        let _ = (stage, program);
+    }
+}
+
+impl<F: FnMut(Stage, &mut ir3::Program)> PlantedChange for F {
+    fn ir3(&mut self, stage: Stage, program: &mut ir3::Program) {
+        self(stage, program);
+    }
+}
+
+/// A planted bug that threads can share.
+#[derive(Clone)]
+pub enum SharedPlantedBug {
+    /// One by its name.
+    Named(&'static PlantedBug),
+    /// A change of ir3 programs.
+    Ir3(Arc<dyn Fn(Stage, &mut ir3::Program) + Send + Sync>),
+}
+
+impl PlantedChange for SharedPlantedBug {
+    fn ir3(&mut self, stage: Stage, program: &mut ir3::Program) {
+        match self {
+            Self::Named(bug) => bug.apply(stage, program),
+            Self::Ir3(change) => change(stage, program),
+        }
+    }
+
+    fn gen7(&mut self, stage: Stage, program: &mut gen7::Program) {
+        if let Self::Named(bug) = self {
+            bug.apply_gen7(stage, program);
+        }
+    }
+}
+
+/// The change of a bug, by the language of its programs.
+#[derive(Clone, Copy)]
+enum BugChange {
+    Ir3(fn(&mut ir3::Program)),
+    Gen7(fn(&mut gen7::Program)),
+}
 
 /// A planted bug.
 #[derive(Clone, Copy)]
@@ -36,25 +82,38 @@ pub struct PlantedBug {
     /// The rule: what it changes in which programs.
     pub description: &'static str,
     /// Changes a program as the stage returned it.
-    change: fn(&mut ir3::Program),
+    change: BugChange,
 }
 
 impl PlantedBug {
     /// Changes the program, if `stage` is the stage of the bug.
     pub fn apply(&self, stage: Stage, program: &mut ir3::Program) {
-        if stage == self.stage {
-            (self.change)(program);
+        if let BugChange::Ir3(change) = self.change
+            && stage == self.stage
+        {
+            change(program);
         }
     }
 
-    /// The bug as a function, for a [`Checker`](crate::harness::check::Checker).
-    pub fn change(&'static self) -> impl FnMut(Stage, &mut ir3::Program) {
-        |stage, program| self.apply(stage, program)
+    /// Changes a program for Gen7, if `stage` is the stage of the bug. Returns true if it has changed something.
+    pub fn apply_gen7(&self, stage: Stage, program: &mut gen7::Program) -> bool {
+        let BugChange::Gen7(change) = self.change else { return false };
+        if stage != self.stage {
+            return false;
+        }
+        let before = program.clone();
+        change(program);
+        *program != before
     }
 
-    /// The bug as a function that threads can share.
+    /// The bug as a change, for a [`Checker`](crate::harness::check::Checker).
+    pub fn change(&'static self) -> SharedPlantedBug {
+        SharedPlantedBug::Named(self)
+    }
+
+    /// The bug for several threads.
     pub fn shared(&'static self) -> SharedPlantedBug {
-        Arc::new(|stage, program| self.apply(stage, program))
+        SharedPlantedBug::Named(self)
     }
 }
 
@@ -72,87 +131,92 @@ impl PartialEq for PlantedBug {
 
 impl Eq for PlantedBug {}
 
-/// All planted bugs.
+/// All planted bugs, of all languages.
+pub fn every() -> impl Iterator<Item = &'static PlantedBug> {
+    ALL.iter().chain(&vec4::ALL).chain(&vec4::SELECTION).chain(&scalar::ALL)
+}
+
+/// All planted bugs of ir3 programs.
 pub static ALL: [PlantedBug; 12] = [
     PlantedBug {
         name: "wrong-condition",
         stage: Stage::Select,
         description: "every `lt` is selected as `le`",
-        change: ssa::wrong_condition,
+        change: BugChange::Ir3(ssa::wrong_condition),
     },
     PlantedBug {
         name: "dropped-copy",
         stage: Stage::LowerCopies,
         description: "the last copy from register to register in each block is lost",
-        change: registers::dropped_copy,
+        change: BugChange::Ir3(registers::dropped_copy),
     },
     PlantedBug {
         name: "copy-cycle",
         stage: Stage::LowerCopies,
         description: "two registers that change places are copied one after the other: the second copy reads what the \
                       first has written",
-        change: registers::copy_cycle,
+        change: BugChange::Ir3(registers::copy_cycle),
     },
     PlantedBug {
         name: "wrong-component",
         stage: Stage::Select,
         description: "what takes a component out of a vector takes the one before it",
-        change: ssa::wrong_component,
+        change: BugChange::Ir3(ssa::wrong_component),
     },
     PlantedBug {
         name: "live-range",
         stage: Stage::RegisterAllocation,
         description: "a live range ends with its block: a later block puts a value into a register that still holds \
                       another one",
-        change: registers::live_range,
+        change: BugChange::Ir3(registers::live_range),
     },
     PlantedBug {
         name: "wrong-phi",
         stage: Stage::Select,
         description: "the phis after an if take their operands from the wrong predecessors",
-        change: ssa::wrong_phi,
+        change: BugChange::Ir3(ssa::wrong_phi),
     },
     PlantedBug {
         name: "half-overlap",
         stage: Stage::RegisterAllocation,
         description: "a half register is one half of a full register that still holds a value",
-        change: registers::half_overlap,
+        change: BugChange::Ir3(registers::half_overlap),
     },
     PlantedBug {
         name: "wrong-constant",
         stage: Stage::Select,
         description: "constants of more than 16 bits lose their upper half",
-        change: ssa::wrong_constant,
+        change: BugChange::Ir3(ssa::wrong_constant),
     },
     PlantedBug {
         name: "inverted-branch",
         stage: Stage::CopyPropagation,
         description: "branches are taken where they should not be",
-        change: ssa::inverted_branch,
+        change: BugChange::Ir3(ssa::inverted_branch),
     },
     PlantedBug {
         name: "lost-store",
         stage: Stage::DeadCode,
         description: "of the stores of one kind in a block only the last is left, as if they all had one address",
-        change: ssa::lost_store,
+        change: BugChange::Ir3(ssa::lost_store),
     },
     PlantedBug {
         name: "store-over-load",
         stage: Stage::DeadCode,
         description: "a store is moved after the next load from the same kind of memory",
-        change: ssa::store_over_load,
+        change: BugChange::Ir3(ssa::store_over_load),
     },
     PlantedBug {
         name: "crash",
         stage: Stage::CopyPropagation,
         description: "a vector of four components panics: there is room for three",
-        change: ssa::crash,
+        change: BugChange::Ir3(ssa::crash),
     },
 ];
 
 /// Returns the bug of a name.
 pub fn by_name(name: &str) -> Option<&'static PlantedBug> {
-    ALL.iter().find(|plant| plant.name == name)
+    every().find(|plant| plant.name == name)
 }
 
 /// Compiles a shader, with a planted bug after one of the stages.

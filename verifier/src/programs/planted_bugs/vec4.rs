@@ -1,78 +1,50 @@
 //! Planted bugs of the vec4 backend: changes of the program after a stage.
 
+use super::{BugChange, PlantedBug};
 use ir3_compiler::pipeline::Stage;
 use ir3_compiler::vec4::{DstFile, Instr, Mask, Opcode, Predicate, Program};
 
-/// A bug in a stage on vec4.
-#[derive(Debug)]
-pub struct Vec4Bug {
-    /// Its name.
-    pub name: &'static str,
-    /// The stage.
-    pub stage: Stage,
-    /// What goes wrong.
-    pub description: &'static str,
-    change: fn(&mut Program),
-}
-
-impl Vec4Bug {
-    /// Changes the program after a stage, if it is the stage of the bug.
-    pub fn apply(&self, stage: Stage, program: &mut Program) -> bool {
-        if stage != self.stage {
-            return false;
-        }
-        let before = program.clone();
-        (self.change)(program);
-        *program != before
-    }
-}
-
 /// Those in the passes.
-pub const ALL: [Vec4Bug; 5] = [
-    Vec4Bug {
+pub static ALL: [PlantedBug; 5] = [
+    PlantedBug {
         name: "one-flag-bit",
         stage: Stage::Vec4DeadCode,
         description: "liveness has one bit for the flag: a comparison before another one is dead, whatever channels that writes",
-        change: one_flag_bit,
+        change: BugChange::Gen7(one_flag_bit),
     },
-    Vec4Bug {
+    PlantedBug {
         name: "any4h-reads-x",
         stage: Stage::Vec4DeadCode,
         description: "a comparison whose flag `.any4h` or `.all4h` reads keeps only the channel x",
-        change: any4h_reads_x,
+        change: BugChange::Gen7(any4h_reads_x),
     },
-    Vec4Bug {
+    PlantedBug {
         name: "cmod-over-writer",
         stage: Stage::CmodPropagation,
         description: "a comparison moves in front of another instruction that writes the flag",
-        change: cmod_over_writer,
+        change: BugChange::Gen7(cmod_over_writer),
     },
-    Vec4Bug {
+    PlantedBug {
         name: "lost-inverse",
         stage: Stage::Vec4DeadCode,
         description: "inverted predicates are not inverted",
-        change: lost_inverse,
+        change: BugChange::Gen7(lost_inverse),
     },
-    Vec4Bug {
+    PlantedBug {
         name: "cmod-other-writemask",
         stage: Stage::CmodPropagation,
         description: "a conditional modifier goes to a producer that writes only x",
-        change: cmod_other_writemask,
+        change: BugChange::Gen7(cmod_other_writemask),
     },
 ];
 
 /// That in selection, which is compared with nir.
-pub const SELECTION: [Vec4Bug; 1] = [Vec4Bug {
+pub static SELECTION: [PlantedBug; 1] = [PlantedBug {
     name: "inverted-if",
     stage: Stage::Vec4Select,
     description: "the condition of a branch is inverted",
-    change: inverted_if,
+    change: BugChange::Gen7(inverted_if),
 }];
-
-/// The bug of a name, in the passes.
-pub fn by_name(name: &str) -> Option<&'static Vec4Bug> {
-    ALL.iter().find(|bug| bug.name == name)
-}
 
 fn only_flag(instr: &Instr) -> bool {
     instr.dst.file == DstFile::Null && instr.writes_flag()

@@ -107,6 +107,10 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
     state.is_selection = !source.prints_shapes() && target.prints_shapes();
     // The other text is nir.
     state.printed_formats = !source.prints_shapes() && !target.prints_shapes();
+    // Both are nir, one of them perhaps lifted.
+    if state.printed_formats {
+        state.headers.iter_mut().for_each(HeaderRelation::with_bools);
+    }
     let mut last = loops == 0;
     for iteration in 1..=MAX_ITERATIONS {
         state.partners.begin();

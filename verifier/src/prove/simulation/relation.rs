@@ -8,7 +8,8 @@
 //!
 //! A class may hold 16 bits of which an atom is the extension ([`AtomForm`]): one program may keep a half register over the
 //! loop, and the other its conversion to a word. An atom has the first form that its terms on all paths have, and never
-//! goes back to an earlier one.
+//! goes back to an earlier one. Between two programs of nir, a class may hold one bit: a bool of one program, and in the
+//! other (a lifted vec4 program) the word that is all ones where the bool is true.
 //!
 //! Atoms are found as segments query locations: a location that is never read is in no class.
 
@@ -42,6 +43,10 @@ pub type Atom = (Side, Slot, AtomPart);
 /// The value of an atom, relative to the value of its class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum AtomForm {
+    /// The class holds one bit, and the atom is its zero extension: a bool.
+    Bit,
+    /// The class holds one bit, and the atom is its sign extension: all ones or zero.
+    Truth,
     /// The class holds 16 bits, and the atom is their zero extension.
     #[default]
     Unsigned,
@@ -52,9 +57,30 @@ enum AtomForm {
 }
 
 impl AtomForm {
+    /// The width of the value of the class.
+    fn width(self) -> u32 {
+        match self {
+            Self::Bit | Self::Truth => 1,
+            Self::Unsigned | Self::Signed => 16,
+            Self::Whole => 32,
+        }
+    }
+
+    /// The form that is tried after this one.
+    fn next(self) -> Self {
+        match self {
+            Self::Bit => Self::Truth,
+            Self::Truth => Self::Unsigned,
+            Self::Unsigned => Self::Signed,
+            Self::Signed | Self::Whole => Self::Whole,
+        }
+    }
+
     /// The value of an atom, given the value of its class.
     fn of(self, terms: &mut Terms, class_value: Term) -> Term {
         match self {
+            Self::Bit => terms.zext(1, 32, class_value),
+            Self::Truth => terms.sext(1, 32, class_value),
             Self::Unsigned => terms.zext(16, 32, class_value),
             Self::Signed => terms.sext(16, 32, class_value),
             Self::Whole => class_value,
@@ -76,7 +102,7 @@ impl AtomForm {
             if !seen.insert(term) {
                 continue;
             }
-            let low = terms.extract(32, term, 0, 16);
+            let low = terms.extract(32, term, 0, self.width());
             if self.of(terms, low) == term {
                 found.insert(term, low);
                 continue;
@@ -91,7 +117,7 @@ impl AtomForm {
         choices.sort_unstable();
         for term in choices {
             let [condition, yes, no] = terms.node(term).args[..] else { return None };
-            let chosen = terms.ite(16, condition, found[&yes], found[&no]);
+            let chosen = terms.ite(self.width(), condition, found[&yes], found[&no]);
             found.insert(term, chosen);
         }
         Some(found[&word])
@@ -120,6 +146,8 @@ enum ClassValue {
 pub struct HeaderRelation {
     atoms: IndexMap<Atom, AtomState, FxBuildHasher>,
     classes: Vec<ClassValue>,
+    /// The first form of an atom.
+    first: AtomForm,
 }
 
 /// A path to a header: the terms of the atoms there, in their order.
@@ -134,6 +162,11 @@ pub struct Arrival {
 }
 
 impl HeaderRelation {
+    /// Takes words as bools where they have that form.
+    pub fn with_bools(&mut self) {
+        self.first = AtomForm::Bit;
+    }
+
     /// The atoms, in their order.
     pub fn atoms(&self) -> impl Iterator<Item = Atom> {
         self.atoms.keys().copied()
@@ -162,12 +195,13 @@ impl HeaderRelation {
     /// Forgets the classes: with more atoms there may be a larger relation.
     pub fn forget(&mut self) {
         self.classes.clear();
-        self.atoms.values_mut().for_each(|known| *known = AtomState::default());
+        let first = AtomState { class: None, form: self.first };
+        self.atoms.values_mut().for_each(|known| *known = first);
     }
 
     /// The value of an atom. An atom that was not queried before gets a value of its own.
     pub fn term(&mut self, terms: &mut Terms, header: u32, atom: Atom) -> Term {
-        let AtomState { class, form } = *self.atoms.entry(atom).or_default();
+        let AtomState { class, form } = *self.atoms.entry(atom).or_insert(AtomState { class: None, form: self.first });
         match class {
             Some(class) => {
                 let class_value = match self.classes[class as usize] {
@@ -224,8 +258,7 @@ impl HeaderRelation {
                 let class_value: Option<SmallVec<[Term; 3]>> = words.clone().map(class_value).collect();
                 match (class_value, *form) {
                     (Some(class_value), _) => break class_value,
-                    (None, AtomForm::Unsigned) => *form = AtomForm::Signed,
-                    (None, AtomForm::Signed | AtomForm::Whole) => *form = AtomForm::Whole,
+                    (None, before) => *form = before.next(),
                 }
             };
             changed |= *form != before;

@@ -270,7 +270,7 @@ impl Lifter<'_> {
         let end = self.structure.partner(at).expect("a loop ends");
         let mut written: Vec<usize> = Vec::new();
         for instr in &self.program.instrs[at..end] {
-            if instr.message.is_some() {
+            if instr.message.is_some() && self.program.mode.is_scalar() {
                 written.extend(instr.registers_written().map(|register| 4 * register as usize));
             } else if let Some(first) = self.variable(instr.dst.file) {
                 written.extend(instr.dst.mask.channels().map(|channel| first + channel));
@@ -348,7 +348,16 @@ impl Lifter<'_> {
 
     /// A message: its intrinsic on words.
     fn message(&mut self, instr: &Instr, message: &Message) {
-        let mut words = instr.srcs.iter().map(|src| self.source(src, 0)).collect::<Vec<Def>>().into_iter();
+        let is_scalar = self.program.mode.is_scalar();
+        // A source for each word, or for each operand.
+        let words: Vec<Def> = match is_scalar {
+            true => instr.srcs.iter().map(|src| self.source(src, 0)).collect(),
+            false => (instr.srcs.iter().zip(&message.operands))
+                .flat_map(|(src, ty)| (0..usize::from(ty.components)).map(move |channel| (src, channel)))
+                .map(|(src, channel)| self.source(src, channel))
+                .collect(),
+        };
+        let mut words = words.into_iter();
         let mut operands = Vec::with_capacity(message.operands.len());
         for ty in &message.operands {
             let components: Vec<Def> = (0..ty.components)
@@ -380,8 +389,10 @@ impl Lifter<'_> {
                 _ => words.push(value),
             }
         }
+        let first = self.variable(instr.dst.file).expect("validated: it has a result");
         let state = self.state.as_mut().expect("control flow arrives");
-        instr.registers_written().zip(words).for_each(|(register, word)| state[4 * register as usize] = word);
+        let step = if is_scalar { 4 } else { 1 };
+        words.into_iter().enumerate().for_each(|(at, word)| state[first + step * at] = word);
     }
 
     fn store_outputs(&mut self, zero: Def) {

@@ -329,7 +329,7 @@ impl Fields<'_> {
     }
 
     fn plant(&self, name: &str) -> Result<&'static PlantedBug, ReadError> {
-        let known = || planted_bugs::ALL.iter().map(|plant| plant.name).collect::<Vec<_>>().join(", ");
+        let known = || planted_bugs::every().map(|plant| plant.name).collect::<Vec<_>>().join(", ");
         planted_bugs::by_name(name).ok_or_else(|| self.bad("plant", name, &format!("one of {}", known())))
     }
 

@@ -4,7 +4,7 @@
 //! bug. `--plant NAME` adds one to the backend of `fuzz`, `verify`, `reduce` and `compile`. The compiler does not
 //! depend on it, and nothing else changes: a planted bug is found in the same way as any other.
 //!
-//! There are twelve, of different kinds: in the instructions (`ssa`) of a program in SSA form, in its registers and
+//! There are thirteen, of different kinds: in the instructions (`ssa`) of a program in SSA form, in its registers and
 //! copies (`registers`). `ci/planted-bugs` prints how soon each is found, and how large the reduced program is.
 
 mod liveness;
@@ -73,7 +73,7 @@ impl PartialEq for PlantedBug {
 impl Eq for PlantedBug {}
 
 /// All planted bugs.
-pub static ALL: [PlantedBug; 12] = [
+pub static ALL: [PlantedBug; 13] = [
     PlantedBug {
         name: "wrong-condition",
         stage: Stage::Select,
@@ -105,6 +105,12 @@ pub static ALL: [PlantedBug; 12] = [
         description: "a live range ends with its block: a later block puts a value into a register that still holds \
                       another one",
         change: registers::live_range,
+    },
+    PlantedBug {
+        name: "shared-array",
+        stage: Stage::RegisterAllocation,
+        description: "a value is put into a register of an array whose elements are read later",
+        change: registers::shared_array,
     },
     PlantedBug {
         name: "wrong-phi",

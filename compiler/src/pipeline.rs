@@ -461,6 +461,17 @@ stages! {
                 Ok(regalloc::shared::run(program, context.target, files)?)
             },
         };
+        /// Arrays for which registers do not suffice are kept in scratch memory.
+        SpillArrays = "spill-arrays", Always, Moves, [], Functions::Ir3 {
+            is_needed: |program, context| {
+                let Options { registers, allocator, .. } = *context.options;
+                Ok(regalloc::spill_arrays::is_needed(program, context.target, registers, allocator)?)
+            },
+            run: |program, context| {
+                let Options { registers, allocator, .. } = *context.options;
+                Ok(regalloc::spill_arrays::run(program, context.target, registers, allocator)?)
+            },
+        };
         /// Values that find no register are spilled and reloaded.
         Spill = "spill", Always, Moves, [], Functions::Ir3 {
             is_needed: |program, context| {

@@ -184,7 +184,7 @@ fn is_second_address(data: &InstrData, k: usize) -> bool {
 
 /// Removes definitions whose register is not read before it is written again or the block ends, replaces places by
 /// registers, and marks last reads.
-fn drop_unread(program: &mut Program, block: Block) {
+pub(super) fn drop_unread(program: &mut Program, block: Block) {
     let mut live = [false; SLOTS];
     let slot_of = |place: Option<&Place>| {
         let reg = place?.reg()?;

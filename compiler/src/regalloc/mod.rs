@@ -11,6 +11,8 @@
 //! 6. `assign`: general and shared registers in one pass over the blocks, which never needs more than that. With another
 //!    [`Allocator`], [`graph_colouring`] chooses the registers, and the pass assigns them.
 //!
+//! [`spill_arrays`] and [`spill`] run before 3, where registers do not suffice.
+//!
 //! [`lower_copies`] is a separate stage: it turns the parallel copies, collects and splits into machine instructions
 //! with `parallel_copy`.
 
@@ -47,6 +49,7 @@ pub mod pressure;
 mod rematerialize;
 pub mod shared;
 pub mod spill;
+pub mod spill_arrays;
 pub mod step;
 
 /// A reason why registers cannot be assigned.

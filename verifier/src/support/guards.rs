@@ -98,6 +98,8 @@ guards! {
     RegistersApart "registers-apart" Registers "Parallel copies have different destinations.";
     RegistersEdgeShared "registers-edge-shared" Registers "No shared register is written on an edge that divergent lanes take.";
     RegistersSlotBase "registers-slot-base" Registers "The base register of a spill or reload holds a known constant.";
+    RegistersElementIndex "registers-element-index" Registers "The address of an element in scratch memory is computed from the index that the source moves to `a0.x`.";
+    RegistersElementAddress "registers-element-address" Registers "That index is multiplied by the size of an element.";
     RegistersOwnScratch "registers-own-scratch" Registers "No spill slot is in the scratch memory of the shader itself.";
     OrderCounts "order-counts" Order "In another order, each instruction has the same writes before it.";
     OrderMemory "order-memory" Order "Accesses keep their order with writes of the same memory.";

@@ -33,6 +33,7 @@ use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::loops::Loops;
 use crate::target::{RegisterFiles, Target};
 use room::{Fixed, Room};
+pub(super) use slots::own_scratch_bytes;
 
 /// The number of plans, each for less room, before all values are spilled.
 const ATTEMPTS: u32 = 4;

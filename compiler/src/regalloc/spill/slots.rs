@@ -25,7 +25,7 @@ use rustc_hash::FxHashMap;
 const UNKNOWN_BYTES: u32 = 4096;
 
 /// Bytes of scratch memory that the shader itself uses.
-fn own_bytes(program: &Program) -> u32 {
+pub fn own_scratch_bytes(program: &Program) -> u32 {
     let is_scratch = |opcode| matches!(opcode, Opcode::Stp | Opcode::Ldp);
     let accesses = || program.iter_instrs().any(|(_, instr)| is_scratch(program.instrs[instr].opcode));
     if program.scratch_size == 0 && accesses() { UNKNOWN_BYTES } else { program.scratch_size }
@@ -51,7 +51,7 @@ impl SpillSlots {
             parent: (0..count as u32).collect(),
             there: SecondaryMap::new(),
             address: map_of(count),
-            end: own_bytes(program).next_multiple_of(4),
+            end: own_scratch_bytes(program).next_multiple_of(4),
         };
         let in_memory = || program.values.keys().filter(|&value| plan.memory[value]);
         for phi in in_memory().filter(|&value| plan.memory_phis[value]) {

@@ -221,16 +221,24 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// A local array: stores and a load, some of them indirect.
+    /// A local array: stores and loads, some of them indirect. Half of the time it is one that is there already, so that arrays are live
+    /// over branches and loops, and several of them at once; some of these are written anew.
     pub(super) fn array(&mut self) {
-        let length = [2, 4, 8][self.c.below(3)];
-        let indices =
-            [Index::NumComponents(1), Index::NumArrayElems(length), Index::BitSize(32), Index::Divergent(true)];
-        let Some(reg) = self.b.intrinsic(IntrinsicOp::DeclReg, 1, 32, &[], indices) else { return };
-        for element in 0..length {
-            let value = self.value(32);
-            let indices = [Index::Base(element as i32), Index::WriteMask(1)];
-            self.b.intrinsic(IntrinsicOp::StoreReg, 1, 32, &[value, reg], indices);
+        let arrays = self.pool.arrays();
+        let known = if !self.pool.only_uniform && !arrays.is_empty() && self.c.chance(128) {
+            let arrays = self.pool.arrays();
+            Some(arrays[self.c.below(arrays.len())])
+        } else {
+            None
+        };
+        let is_new = known.is_none();
+        let Some((reg, length)) = known.or_else(|| self.new_array()) else { return };
+        if is_new || self.c.chance(60) {
+            for element in 0..length {
+                let value = self.value(32);
+                let indices = [Index::Base(element.into()), Index::WriteMask(1)];
+                self.b.intrinsic(IntrinsicOp::StoreReg, 1, 32, &[value, reg], indices);
+            }
         }
         for _ in 0..1 + self.c.below(3) {
             if self.c.chance(100) {
@@ -242,6 +250,15 @@ impl<C: Choices> Generator<'_, C> {
             let def = self.b.intrinsic(IntrinsicOp::LoadRegIndirect, 1, 32, &[reg, at], []);
             self.result(def);
         }
+    }
+
+    fn new_array(&mut self) -> Option<(Def, u16)> {
+        let length: u16 = [2, 4, 8][self.c.below(3)];
+        let indices =
+            [Index::NumComponents(1), Index::NumArrayElems(length.into()), Index::BitSize(32), Index::Divergent(true)];
+        let reg = self.b.intrinsic(IntrinsicOp::DeclReg, 1, 32, &[], indices)?;
+        self.pool.add_array(reg, length);
+        Some((reg, length))
     }
 
     pub(super) fn image(&mut self) {

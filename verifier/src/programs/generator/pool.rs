@@ -26,6 +26,8 @@ pub(super) struct Pool {
     pub only_uniform: bool,
     /// Conditions with several readers.
     kept: Vec<Def>,
+    /// Local arrays, with their lengths.
+    arrays: Vec<(Def, u16)>,
     /// By value: true if it has a reader.
     used: Vec<bool>,
     /// The sum of the observed values of this scope and those around it.
@@ -39,6 +41,7 @@ pub(super) struct Mark {
     uniform: [usize; 5],
     vectors: usize,
     kept: usize,
+    arrays: usize,
     witness: Option<Def>,
 }
 
@@ -76,6 +79,7 @@ impl Pool {
             uniform: std::array::from_fn(|i| self.uniform[i].len()),
             vectors: self.vectors.len(),
             kept: self.kept.len(),
+            arrays: self.arrays.len(),
             witness: self.witness,
         }
     }
@@ -90,7 +94,18 @@ impl Pool {
         }
         self.vectors.truncate(mark.vectors);
         self.kept.truncate(mark.kept);
+        self.arrays.truncate(mark.arrays);
         self.witness = mark.witness;
+    }
+
+    /// The arrays in scope.
+    pub fn arrays(&self) -> &[(Def, u16)] {
+        &self.arrays
+    }
+
+    /// Adds an array.
+    pub fn add_array(&mut self, array: Def, length: u16) {
+        self.arrays.push((array, length));
     }
 
     /// The kept conditions.

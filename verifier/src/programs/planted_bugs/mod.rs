@@ -4,7 +4,7 @@
 //! bug. `--plant NAME` adds one to the backend of `fuzz`, `verify`, `reduce` and `compile`. The compiler does not
 //! depend on it, and nothing else changes: a planted bug is found in the same way as any other.
 //!
-//! Twelve are of ir3 programs, of different kinds: in the instructions (`ssa`) of a program in SSA form, in its registers and
+//! Thirteen are of ir3 programs, of different kinds: in the instructions (`ssa`) of a program in SSA form, in its registers and
 //! copies (`registers`). Others are of the programs for Gen7, vec4 ([`vec4`]) and scalar ([`scalar`]). `ci/planted-bugs` prints how soon each is found, and how large the reduced program is.
 
 mod liveness;
@@ -137,7 +137,7 @@ pub fn every() -> impl Iterator<Item = &'static PlantedBug> {
 }
 
 /// All planted bugs of ir3 programs.
-pub static ALL: [PlantedBug; 12] = [
+pub static ALL: [PlantedBug; 13] = [
     PlantedBug {
         name: "wrong-condition",
         stage: Stage::Select,
@@ -169,6 +169,12 @@ pub static ALL: [PlantedBug; 12] = [
         description: "a live range ends with its block: a later block puts a value into a register that still holds \
                       another one",
         change: BugChange::Ir3(registers::live_range),
+    },
+    PlantedBug {
+        name: "shared-array",
+        stage: Stage::RegisterAllocation,
+        description: "a value is put into a register of an array whose elements are read later",
+        change: BugChange::Ir3(registers::shared_array),
     },
     PlantedBug {
         name: "wrong-phi",

@@ -73,6 +73,37 @@ pub(super) fn live_range(program: &mut Program) {
     }
 }
 
+/// At the first opportunity, assigns a value to a register of an array that was written at an index and is read later.
+pub(super) fn shared_array(program: &mut Program) {
+    let liveness = RegisterLiveness::new(program);
+    let arrays: Vec<PhysReg> = (program.arrays.values())
+        .filter(|array| array.class == RegClass::FULL)
+        .flat_map(|array| array.base.into_iter().flat_map(|base| (0..array.length).map(move |k| base.offset(k))))
+        .collect();
+    let mut written = UnitSet::default();
+    for &block in &program.layout {
+        for (at, &instr) in program.blocks[block].instrs.iter().enumerate() {
+            let live = liveness.live_after(program, block, at);
+            if let Some(value) = Assigned::at(program, block, at, RegClass::FULL) {
+                let taken = arrays.iter().copied().find(|&reg| {
+                    let mut units = units_of(RegClass::FULL, reg, 1);
+                    reg != value.reg && units.all(|unit| written.contains(unit) && live.contains(unit))
+                });
+                if let (Some(reg), Some(readers)) = (taken, value.readers(program, &liveness)) {
+                    return value.put(program, reg, &readers);
+                }
+            }
+            let relative = |dst: &&Dst| matches!(dst.place, Place::Relative { .. });
+            program.instrs[instr]
+                .dsts
+                .iter()
+                .filter(relative)
+                .flat_map(units_of_dst)
+                .for_each(|unit| written.insert(unit));
+        }
+    }
+}
+
 /// At the first opportunity, assigns a half value to one half of a full register that is read later.
 pub(super) fn half_overlap(program: &mut Program) {
     let liveness = RegisterLiveness::new(program);

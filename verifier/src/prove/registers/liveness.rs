@@ -3,7 +3,7 @@
 //! An *entity* is an SSA value, or a piece of scratch memory if there are spill slots; registers are few and are not
 //! tracked. Liveness flows backwards from each use to the definitions, over the edges of lanes and of the wave.
 //! Forgetting is always sound: it only removes facts. So an approximation suffices for the addresses of slots: their
-//! base is 0, or the immediate that is moved to it immediately before.
+//! base is 0, or the immediate that is moved to it immediately before. A computed address may be any.
 //!
 //! The compiler has the same algorithm (`ir3_compiler::ir3::liveness`). It is not used here: the register checker shares
 //! no analysis of liveness with the allocator that it checks, so that a fault of one cannot hide a fault of the other.
@@ -111,10 +111,13 @@ impl DefUseLists {
                 self.uses.push(LiveEntity::new(value.index()), LiveUse::AtEnd(pred));
             }
         }
-        if let Some(access) = SlotAccess::new(data) {
+        let slots = program.scratch_size / 2;
+        if is_indexed(program, data) {
+            let pieces = program.values.len()..program.values.len() + slots as usize;
+            pieces.map(LiveEntity::new).for_each(|entity| self.read(entity, block));
+        } else if let Some(access) = SlotAccess::new(data) {
             let number = self.moved.filter(|(place, _)| access.base.place() == Some(place));
             let base = number.map_or(0, |(_, number)| number);
-            let slots = program.scratch_size / 2;
             let entities =
                 access.units(base).filter(|&unit| unit < slots).map(|unit| program.values.len() + unit as usize);
             for entity in entities.map(LiveEntity::new) {
@@ -147,6 +150,15 @@ impl DefUseLists {
             self.definitions.push(entity, block);
         }
     }
+}
+
+/// Returns true if an instruction accesses scratch memory at an address that is computed.
+fn is_indexed(program: &Program, data: &InstrData) -> bool {
+    let base = SlotAccess::new(data).and_then(|access| match access.base.place() {
+        Some(Place::Value(value)) => Some(*value),
+        _ => None,
+    });
+    base.is_some_and(|value| program.instrs[program.values[value].instr].opcode == Opcode::ShlB)
 }
 
 /// Many short linked lists, in one array.

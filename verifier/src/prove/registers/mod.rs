@@ -20,6 +20,7 @@
 //! paths. Nothing is taken from the pass but the pairing of instructions, and if that is wrong, the shapes or the
 //! operands differ. Liveness is used only to forget facts.
 
+mod arrays;
 mod copies;
 mod effects;
 mod facts;

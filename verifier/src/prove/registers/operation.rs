@@ -39,13 +39,16 @@ const fn is_matrix(opcode: Opcode) -> bool {
 
 /// The registers or elements that an indirect operand may refer to: those of the source, with their counterparts in the
 /// target.
-type IndirectRegion = Vec<(Piece, Piece)>;
+pub(super) type IndirectRegion = Vec<(Piece, Piece)>;
 
 impl LockstepWalk<'_> {
     /// Steps over an instruction of both programs. A pure one may have other operands; then its results are unknown,
     /// and their uses fail.
-    pub(super) fn operation(&mut self, source: Instr, target: Instr) -> Result<(), RegisterFailure> {
+    pub(super) fn operation(&mut self, block: Block, source: Instr, target: Instr) -> Result<(), RegisterFailure> {
         let (s, t) = (&self.source.program.instrs[source], &self.target.program.instrs[target]);
+        if let Some(result) = self.element_in_scratch(block, s, t) {
+            return result;
+        }
         self.same_shape(s, t)?;
         if is_matrix(s.opcode) {
             return Err(self.unsupported(&format!("registers of `{}` that its operands do not name", s.opcode.name())));
@@ -96,7 +99,18 @@ impl LockstepWalk<'_> {
     }
 
     fn same_source(&mut self, s: &InstrData, t: &InstrData, slot: usize) -> Result<(), RegisterFailure> {
-        let (a, b) = (&s.srcs[slot], &t.srcs[slot]);
+        self.same_operand(s, t, &s.srcs[slot], &t.srcs[slot], slot)
+    }
+
+    /// Checks that an operand in the target holds an operand in the source.
+    pub(super) fn same_operand(
+        &mut self,
+        s: &InstrData,
+        t: &InstrData,
+        a: &Src,
+        b: &Src,
+        slot: usize,
+    ) -> Result<(), RegisterFailure> {
         if a.operand == SrcOperand::Undef {
             return Ok(());
         }
@@ -146,7 +160,7 @@ impl LockstepWalk<'_> {
         }
     }
 
-    fn holds(&mut self, l: Piece, x: Piece, slot: usize) -> Result<(), RegisterFailure> {
+    pub(super) fn holds(&mut self, l: Piece, x: Piece, slot: usize) -> Result<(), RegisterFailure> {
         self.operands += 1;
         if self.here.holds(l, x) || left_out(Guard::RegistersHolds) {
             return Ok(());
@@ -242,7 +256,7 @@ impl LockstepWalk<'_> {
         Ok(registers)
     }
 
-    fn same_region(&mut self, region: &IndirectRegion, slot: usize) -> Result<(), RegisterFailure> {
+    pub(super) fn same_region(&mut self, region: &IndirectRegion, slot: usize) -> Result<(), RegisterFailure> {
         for &(x, l) in region {
             self.holds(l, x, slot)?;
         }
@@ -250,7 +264,7 @@ impl LockstepWalk<'_> {
     }
 
     /// Records the results: the same in both programs if the operands were.
-    fn results(&mut self, s: &InstrData, t: &InstrData, same: bool) -> Result<(), RegisterFailure> {
+    pub(super) fn results(&mut self, s: &InstrData, t: &InstrData, same: bool) -> Result<(), RegisterFailure> {
         let mut written = SmallVec::<[(Piece, Piece); 8]>::new();
         for (a, b) in s.dsts.iter().zip(&t.dsts) {
             if let (Opcode::Input, Place::Assigned(_, given)) = (s.opcode, &a.place)
@@ -285,7 +299,7 @@ impl LockstepWalk<'_> {
 
     /// Records a write to one of several elements, or to one of all registers: a pair that was equal before is equal
     /// after if the results are, and a source piece that was undefined stays so; nothing else is known.
-    fn write_region(&mut self, region: &IndirectRegion, same: bool) {
+    pub(super) fn write_region(&mut self, region: &IndirectRegion, same: bool) {
         let equal: SmallVec<[bool; 16]> =
             region.iter().map(|&(x, l)| same && (self.here.holds(l, x) || left_out(Guard::RegistersRegion))).collect();
         for &(x, l) in region {

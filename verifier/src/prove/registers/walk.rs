@@ -396,7 +396,7 @@ impl<'a> LockstepWalk<'a> {
                         self.at[1] += count;
                         self.at[0] += self.moves(FactSide::Source, s)?.unwrap_or(0);
                     } else {
-                        self.operation(first, its)?;
+                        self.operation(block, first, its)?;
                         self.at[0] += 1;
                         self.at[1] += 1;
                     }

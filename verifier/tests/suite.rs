@@ -7,6 +7,7 @@ mod common;
 mod allocation_property;
 mod bundle;
 mod counterexamples;
+mod documents;
 mod equivalence;
 mod examples;
 mod exit_codes;

@@ -1,0 +1,92 @@
+//! One stage on one program.
+
+use super::*;
+
+/// Runs one of the stages on nir.
+pub fn run_nir_stage(stage: Stage, shader: &mut Cow<'_, nir::Shader>, target: &Target) -> Change {
+    match stage.row().functions {
+        Functions::Nir { is_needed, run } if is_needed(shader, target) => {
+            run(shader.to_mut());
+            Change::Something
+        }
+        _ => Change::Nothing,
+    }
+}
+
+/// Runs the stage from nir to a vec4 or scalar program.
+///
+/// # Errors
+/// If the shader has something that the language does not support.
+pub fn select_vec4(stage: Stage, shader: &nir::Shader, options: &Options) -> Result<vec4::Program, CompileError> {
+    let uses = |feature| options.features.contains(feature);
+    if stage == Stage::ScalarSelect {
+        let mode = if uses(Feature::Simd16) { vec4::Mode::Simd16 } else { vec4::Mode::Simd8 };
+        return scalar_select::run(shader, mode).map_err(|error| CompileError::new(stage, error.into()));
+    }
+    let rules =
+        vec4_select::Rules { replicate_sel: uses(Feature::ReplicateSel), replicate_if: uses(Feature::ReplicateIf) };
+    vec4_select::run(shader, rules).map_err(|error| CompileError::new(Stage::Vec4Select, error.into()))
+}
+
+/// Runs one stage on a vec4 or scalar program. Other stages do nothing here.
+pub fn run_vec4_stage(stage: Stage, program: &mut vec4::Program, options: &Options) -> Change {
+    match stage.row().functions {
+        Functions::Vec4 { is_needed, run } if is_needed(options.features) && run(program, options.features) => {
+            Change::Something
+        }
+        _ => Change::Nothing,
+    }
+}
+
+/// Runs the stage from nir to ir3.
+///
+/// # Errors
+/// If the shader has something that the backend does not support.
+pub fn select(shader: &nir::Shader, target: &Target) -> Result<ir3::Program, CompileError> {
+    if target.backend != Backend::Ir3 {
+        let (operation, reason) = ("shader".to_owned(), format!("{target} has no ir3"));
+        let error = SelectError { operation, reason, line: None, instr: None };
+        return Err(CompileError::new(Stage::Select, error.into()));
+    }
+    let mut program =
+        crate::select::run(shader, target).map_err(|error| CompileError::new(Stage::Select, error.into()))?;
+    opt::constants::declare(&mut program, target, array_words(&shader.info));
+    Ok(program)
+}
+
+/// The words of the constant file that the uniforms and the constants of a shader may have, with room for their alignment to four vec4.
+fn array_words(info: &nir::Info) -> u32 {
+    let constants = info.get("constants").and_then(|bytes| bytes.trim().parse::<u32>().ok()).unwrap_or(0);
+    let words = |vec4: u32| vec4.next_multiple_of(4).saturating_mul(4);
+    words(info.uniforms).saturating_add(words(constants.div_ceil(16)))
+}
+
+/// The change that a stage made to the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// None: it had only a shared reference to the program.
+    Nothing,
+    /// Possibly some.
+    Something,
+}
+
+/// Runs one stage on a program. [`Stage::Select`] and the stages on nir do nothing here.
+///
+/// # Errors
+/// If the stage refuses the program.
+pub fn run_stage(
+    stage: Stage,
+    program: &mut ir3::Program,
+    target: &Target,
+    options: &Options,
+) -> Result<Change, CompileError> {
+    let refused = |reason| CompileError::new(stage, reason);
+    let context = Context { target, options };
+    match stage.row().functions {
+        Functions::Ir3 { is_needed, run } if is_needed(program, &context).map_err(refused)? => {
+            run(program, &context).map_err(refused)?;
+            Ok(Change::Something)
+        }
+        _ => Ok(Change::Nothing),
+    }
+}

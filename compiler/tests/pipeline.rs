@@ -66,8 +66,8 @@ struct Tally {
     compiled: usize,
     accesses: usize,
     /// By the stage.
-    instructions: [usize; Stage::LAST as usize + 1],
-    times: [Duration; Stage::LAST as usize + 1],
+    instructions: BTreeMap<Stage, usize>,
+    times: BTreeMap<Stage, Duration>,
     refused: BTreeMap<String, Vec<String>>,
     internal: usize,
     /// Programs that fail a check after a stage.
@@ -78,8 +78,8 @@ impl Tally {
     fn add(&mut self, name: &str, shader: &nir::Shader, target: &Target) {
         let mut start = Instant::now();
         let result = compile(shader, target, &Options::default(), &mut |stage, program| {
-            self.times[stage as usize] += start.elapsed();
-            self.instructions[stage as usize] += program.instruction_count();
+            *self.times.entry(stage).or_default() += start.elapsed();
+            *self.instructions.entry(stage).or_default() += program.instruction_count();
             let mut fail = |what| self.broken.push(format!("{name}: {}: {stage}: {what}", target.name));
             self.accesses += check(stage, program, target, &mut fail);
             start = Instant::now();
@@ -98,7 +98,8 @@ impl Tally {
         let refused: usize = self.refused.values().map(Vec::len).sum();
         println!("{what}: {} compiled, {refused} refused, {} accesses seen", self.compiled, self.accesses);
         for stage in Stage::ALL {
-            let (time, count) = (self.times[stage as usize], self.instructions[stage as usize]);
+            let time = self.times.get(&stage).copied().unwrap_or_default();
+            let count = self.instructions.get(&stage).copied().unwrap_or_default();
             let each = time.as_nanos() / count.max(1) as u128;
             println!("  {stage:20} {count:8} instructions, {time:10.2?}, {each} ns each");
         }

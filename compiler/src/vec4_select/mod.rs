@@ -268,9 +268,10 @@ impl Selector<'_> {
     }
 
     fn intrinsic(&mut self, intrinsic: &Intrinsic) -> Result<(), SelectError> {
-        let constant = |def: Def| self.function.as_const_scalar(def).map(|value| value as u32);
+        // An offset may be negative.
+        let constant = |def: Def| self.function.as_const_scalar(def).map(|value| value as i32);
         let base = i64::from(intrinsic.indices.base());
-        let slot = |offset: Option<u32>, error: &str| {
+        let slot = |offset: Option<i32>, error: &str| {
             let at = offset.and_then(|offset| u32::try_from(base + i64::from(offset)).ok());
             at.filter(|&at| at < 4096).ok_or_else(|| self.unsupported(error))
         };
@@ -282,6 +283,10 @@ impl Selector<'_> {
                     return Err(self.unsupported("an attribute of two slots"));
                 }
                 self.locations[def] = Some(Location { file: SrcFile::Attr(number), first });
+            }
+            (IntrinsicOp::LoadConstIr3, &[offset], Some(def)) if constant(offset).is_none() => {
+                // i965 moves uniforms that are indexed to the pull constants.
+                self.message(intrinsic, def)?;
             }
             (IntrinsicOp::LoadConstIr3, &[offset], Some(def)) => {
                 let word = slot(constant(offset), "a uniform whose number is no constant")?;

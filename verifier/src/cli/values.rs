@@ -57,7 +57,7 @@ impl TypedValueParser for Gpus {
 }
 
 fn names() -> impl Iterator<Item = &'static str> {
-    target::ALL.iter().chain([&target::GEN7]).map(|target| target.name)
+    target::ALL.iter().chain([&target::GEN7, &target::GEN7_SCALAR]).map(|target| target.name)
 }
 
 /// The features by their names.

@@ -154,7 +154,7 @@ impl<C: Choices> Generator<'_, C> {
             instr.predicate = Some(self.predicate());
         }
         if self.c.chance(40) {
-            instr.cmod = Some(self.c.pick(&Cmod::ALL));
+            instr.cmod = Some(self.c.pick(&Cmod::COMPARISONS));
         }
         instr.saturate = ty == RegType::F && self.c.chance(30);
         self.limits(&mut instr);
@@ -169,7 +169,7 @@ impl<C: Choices> Generator<'_, C> {
             true => Dst { mask, ..Dst::null(ty) },
             false => dst(self.c.below(REGISTERS as usize) as u32, mask, ty),
         };
-        let mut instr = Instr { cmod: Some(self.c.pick(&Cmod::ALL)), ..Instr::new(Opcode::Cmp, to, &srcs) };
+        let mut instr = Instr { cmod: Some(self.c.pick(&Cmod::COMPARISONS)), ..Instr::new(Opcode::Cmp, to, &srcs) };
         if self.c.chance(50) {
             instr.predicate = Some(self.predicate());
         }
@@ -186,7 +186,7 @@ impl<C: Choices> Generator<'_, C> {
         let instr = match self.c.chance(100) {
             true => Instr { cmod: Some(Cmod::Nz), ..Instr::new(Opcode::Mov, to, &[src]) },
             false => {
-                let cmod = if self.c.chance(140) { Cmod::Nz } else { self.c.pick(&Cmod::ALL) };
+                let cmod = if self.c.chance(140) { Cmod::Nz } else { self.c.pick(&Cmod::COMPARISONS) };
                 Instr { cmod: Some(cmod), ..Instr::new(Opcode::Cmp, to, &[src, Src::immediate(0, ty)]) }
             }
         };

@@ -43,7 +43,7 @@ impl CasePass {
     /// The language that it reads, as the extension of files.
     pub fn reads(self) -> &'static str {
         match self {
-            Self::Stage(stage) if stage <= Stage::Vec4Select || stage == Stage::Select => "nir",
+            Self::Stage(stage) if stage < Stage::Vec4Select || stage.is_selection() => "nir",
             Self::Stage(stage) if stage < Stage::Select => "vec4",
             _ => "ir3",
         }

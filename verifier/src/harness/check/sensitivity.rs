@@ -13,7 +13,9 @@ use crate::semantics::environment::env::Env;
 use crate::semantics::environment::memory::StoredWord;
 use crate::semantics::interp::ir3::{FlipBits, FlipKind, Flippable};
 use crate::semantics::interp::{End, Outcome, Scratch, Unsupported};
+use crate::semantics::{Snapshot, vec4};
 use ir3_compiler::ir3::Program;
+use ir3_compiler::pipeline::select;
 use ir3_compiler::target::Target;
 use serde::Serialize;
 use std::fmt;
@@ -115,6 +117,20 @@ impl SensitivityProbe {
         let program = Flippable::new(program, target)?;
         let seen = vec![false; program.sites().len()];
         Ok(Self { program, seen, runs: 0, work: MOST_WORK, scratch: Scratch::default() })
+    }
+
+    /// A probe of a program of some language. One for Gen7 is measured as the ir3 program that is selected from what it [means](vec4::lift): the
+    /// same values, one instruction each. There is none of nir, or if a language does not support the program.
+    pub fn of(program: &Snapshot, target: &Target) -> Option<Self> {
+        match program {
+            Snapshot::Ir3(program) => Self::new(program, target).ok(),
+            Snapshot::Vec4(program) => {
+                let target = Target::default();
+                let selected = select(&vec4::lift(program).ok()?, &target).ok()?;
+                Self::new(&selected, &target).ok()
+            }
+            Snapshot::Nir(_) => None,
+        }
     }
 
     /// Runs the program in an environment, with the sites flipped that have not been seen yet.

@@ -1,7 +1,9 @@
 //! Verification of the passes on a vec4 program that was given as text or generated: every boundary from the program itself on.
 
 use super::verification::combined;
-use super::{Answer, BoundaryVerdict, EngineKind, Engines, Sensitivity, Verdict, Verification, contradiction};
+use super::{
+    Answer, BoundaryVerdict, EngineKind, Engines, Sensitivity, SensitivityProbe, Verdict, Verification, contradiction,
+};
 use crate::programs::Question;
 use crate::programs::planted_bugs::PlantedBug;
 use crate::semantics::Snapshot;
@@ -10,9 +12,21 @@ use ir3_compiler::pipeline::{Change, Options, Stage, run_vec4_stage};
 use ir3_compiler::target::{GEN7, GEN7_SCALAR};
 use ir3_compiler::vec4::Program;
 
+/// The share of a program's values on which its runs depend.
+fn sensitivity(program: &Snapshot, envs: &[Env]) -> Sensitivity {
+    match SensitivityProbe::of(program, &GEN7) {
+        Some(mut probe) => {
+            envs.iter().for_each(|env| probe.run(env, env.fuel()));
+            probe.sensitivity()
+        }
+        // What could not be measured is no pass.
+        None => Sensitivity::NONE,
+    }
+}
+
 impl Engines {
-    /// Verifies the passes on a vec4 program with all selected engines. A program that runs are not proved to agree on has no measured sensitivity,
-    /// so that runs alone are no pass.
+    /// Verifies the passes on a vec4 program with all selected engines. Where runs alone
+    /// decide, they are a pass if they depend on enough of the program.
     pub fn verify_vec4(
         &self,
         program: &Program,
@@ -43,7 +57,10 @@ impl Engines {
             let time = answers.iter().map(|answer: &Answer| answer.time).sum();
             let proofs = answers.iter().filter(|answer| answer.engine != EngineKind::Interpreter);
             verification.proving += proofs.map(|answer| answer.time).sum::<std::time::Duration>();
-            let Some((verdict, engine)) = combined(answers, Some(&Sensitivity::NONE)) else { continue };
+            // Only runs need to know what they depend on.
+            let is_proved = answers.iter().any(|answer| matches!(answer.verdict, Verdict::Proved { .. }));
+            let sensitivity = if is_proved { Sensitivity::NONE } else { sensitivity(&sides[1], envs) };
+            let Some((verdict, engine)) = combined(answers, Some(&sensitivity)) else { continue };
             let is_refuted = matches!(verdict, Verdict::Refuted(_));
             verification.boundaries.push(BoundaryVerdict { stage, verdict, engine: engine.name(), time });
             if is_refuted {

@@ -167,10 +167,8 @@ impl Engines {
                 // Other environments may make a run defined, or loops shorter.
                 added.extend((MOST_RUNS..MOST_RUNS + RETRIES).map(more));
             }
-            let mut probe = proofs.last.as_ref().and_then(Snapshot::as_ir3).and_then(|program| {
-                let probe = catch(|| SensitivityProbe::new(program, &target));
-                probe.ok()?.ok()
-            });
+            let mut probe =
+                proofs.last.as_ref().and_then(|program| catch(|| SensitivityProbe::of(program, &target)).ok()?);
             let (mut last, mut idle) = (0.0, 0);
             let mut measured: Vec<Env> = envs.iter().chain(&added).cloned().collect();
             while let Some(probe) = &mut probe {

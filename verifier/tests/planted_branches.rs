@@ -5,7 +5,7 @@ use super::common::planted as programs;
 use ir3_verifier::semantics::environment::env::Env;
 
 use ir3_compiler::compilation;
-use ir3_compiler::ir3::{Instr, InstrData, Mods, Opcode, Program, RegFile};
+use ir3_compiler::ir3::{Attrs, Condition, Instr, InstrData, Mods, Opcode, Program, RegFile, SrcOperand};
 use ir3_compiler::nir::{self, Alu, AluSrc, Op, Shader};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
@@ -17,7 +17,12 @@ use ir3_verifier::semantics::Snapshot;
 use programs::Programs;
 
 fn planted(stage: Stage, profile: Profile, bug: impl Fn(&mut Program, u64) -> bool) {
-    Programs { seed: 0xb4a9c4, count: 160, profiles: &[profile], runs: 1, one_in: 4, options: Options::default() }
+    planted_in(160, stage, profile, bug);
+}
+
+/// Likewise, in so many programs.
+fn planted_in(count: u64, stage: Stage, profile: Profile, bug: impl Fn(&mut Program, u64) -> bool) {
+    Programs { seed: 0xb4a9c4, count, profiles: &[profile], runs: 1, one_in: 4, options: Options::default() }
         .planted(stage, bug);
 }
 
@@ -65,6 +70,86 @@ fn a_predicate_with_the_flag_of_half_registers() {
         });
         let Some(bitop) = bitop else { return false };
         program.instrs[bitop].dsts[0].class.half = true;
+        true
+    });
+}
+
+/// One of several branches on one condition is inverted. Few generated programs have several.
+#[test]
+fn one_of_several_branches() {
+    planted_in(4000, Stage::Fold, Profile::Predicates, |program, n| {
+        let branches: Vec<Instr> = program.iter_instrs().map(|(_, instr)| instr).collect();
+        let is_same = |a: &InstrData, b: &InstrData| {
+            reads_two(a) && reads_two(b) && (0..2).all(|k| a.srcs[k].operand == b.srcs[k].operand)
+        };
+        let again: Vec<Instr> = (1..branches.len())
+            .filter(|&k| {
+                let later = &program.instrs[branches[k]];
+                reads_two(later) && branches[..k].iter().any(|&first| is_same(&program.instrs[first], later))
+            })
+            .map(|k| branches[k])
+            .collect();
+        let Some(&branch) = again.get((n % again.len().max(1) as u64) as usize) else { return false };
+        let data = &mut program.instrs[branch];
+        data.opcode = if data.opcode == Opcode::Braa { Opcode::Brao } else { Opcode::Braa };
+        data.srcs.iter_mut().for_each(|src| src.mods ^= Mods::NOT);
+        true
+    });
+}
+
+/// `getbit.b` takes the next bit.
+#[test]
+fn the_next_bit() {
+    planted(Stage::Fold, Profile::Predicates, |program, n| {
+        let Some(test) = nth(program, n, |data| data.opcode == Opcode::GetbitB) else { return false };
+        let SrcOperand::Immediate(bit) = program.instrs[test].srcs[1].operand else { return false };
+        program.instrs[test].srcs[1].operand = SrcOperand::Immediate(bit ^ 1);
+        true
+    });
+}
+
+/// The copy of a comparison that writes a predicate has another condition than the one that is read as a number.
+#[test]
+fn a_copy_with_another_condition() {
+    planted(Stage::Fold, Profile::Predicates, |program, n| {
+        let all: Vec<InstrData> = program.iter_instrs().map(|(_, instr)| program.instrs[instr].clone()).collect();
+        let copy = nth(program, n, |data| {
+            let is_number = |other: &InstrData| {
+                other.dsts[0].class.file == RegFile::General
+                    && other.opcode == data.opcode
+                    && other.attrs == data.attrs
+                    && (0..2).all(|k| other.srcs[k].operand == data.srcs[k].operand)
+            };
+            writes_comparison(data) && all.iter().any(|other| other.opcode.is_comparison() && is_number(other))
+        });
+        let Some(copy) = copy else { return false };
+        let attrs = &mut program.instrs[copy].attrs;
+        *attrs = match *attrs {
+            Attrs::Compare(Condition::Eq) => Attrs::Compare(Condition::Ne),
+            Attrs::Compare(_) => Attrs::Compare(Condition::Eq),
+            _ => return false,
+        };
+        true
+    });
+}
+
+fn writes_comparison(data: &InstrData) -> bool {
+    data.opcode.is_comparison() && data.dsts[0].class.file == RegFile::Predicate
+}
+
+/// The test of a phi is moved up to its block, and tests what comes from the first predecessor.
+#[test]
+fn a_test_of_the_first_operand() {
+    planted(Stage::Fold, Profile::Predicates, |program, n| {
+        let phi_of = |program: &Program, data: &InstrData| {
+            let value = data.srcs.first()?.value()?;
+            let phi = &program.instrs[program.values[value].instr];
+            (writes_comparison(data) && phi.opcode == Opcode::Phi).then(|| phi.srcs[0])
+        };
+        let test = nth(program, n, |data| phi_of(program, data).is_some());
+        let Some(test) = test else { return false };
+        let Some(first) = phi_of(program, &program.instrs[test]) else { return false };
+        program.instrs[test].srcs[0].operand = first.operand;
         true
     });
 }

@@ -17,12 +17,7 @@ use ir3_verifier::semantics::Snapshot;
 use programs::Programs;
 
 fn planted(stage: Stage, profile: Profile, bug: impl Fn(&mut Program, u64) -> bool) {
-    planted_in(160, stage, profile, bug);
-}
-
-/// Likewise, in so many programs.
-fn planted_in(count: u64, stage: Stage, profile: Profile, bug: impl Fn(&mut Program, u64) -> bool) {
-    Programs { seed: 0xb4a9c4, count, profiles: &[profile], runs: 1, one_in: 4, options: Options::default() }
+    Programs { seed: 0xb4a9c4, count: 160, profiles: &[profile], runs: 1, one_in: 4, options: Options::default() }
         .planted(stage, bug);
 }
 
@@ -74,27 +69,32 @@ fn a_predicate_with_the_flag_of_half_registers() {
     });
 }
 
-/// One of several branches on one condition is inverted. Few generated programs have several.
+/// The second of two branches on one condition is inverted. Few generated programs have several.
 #[test]
 fn one_of_several_branches() {
-    planted_in(4000, Stage::Fold, Profile::Predicates, |program, n| {
-        let branches: Vec<Instr> = program.iter_instrs().map(|(_, instr)| instr).collect();
-        let is_same = |a: &InstrData, b: &InstrData| {
-            reads_two(a) && reads_two(b) && (0..2).all(|k| a.srcs[k].operand == b.srcs[k].operand)
-        };
-        let again: Vec<Instr> = (1..branches.len())
-            .filter(|&k| {
-                let later = &program.instrs[branches[k]];
-                reads_two(later) && branches[..k].iter().any(|&first| is_same(&program.instrs[first], later))
-            })
-            .map(|k| branches[k])
-            .collect();
-        let Some(&branch) = again.get((n % again.len().max(1) as u64) as usize) else { return false };
-        let data = &mut program.instrs[branch];
-        data.opcode = if data.opcode == Opcode::Braa { Opcode::Brao } else { Opcode::Braa };
-        data.srcs.iter_mut().for_each(|src| src.mods ^= Mods::NOT);
-        true
-    });
+    let text = include_str!("../../corpus/booleans/conjunction-of-two-ifs.nir");
+    let shader = nir::text::read(text).expect("a program");
+    let mut planted = false;
+    let mut plant = |stage: Stage, program: &mut Program| {
+        let branches: Vec<Instr> =
+            program.iter_instrs().map(|(_, i)| i).filter(|&i| reads_two(&program.instrs[i])).collect();
+        if let (Stage::Fold, [_, second]) = (stage, &branches[..]) {
+            let data = &mut program.instrs[*second];
+            data.opcode = if data.opcode == Opcode::Braa { Opcode::Brao } else { Opcode::Braa };
+            data.srcs.iter_mut().for_each(|src| src.mods ^= Mods::NOT);
+            planted = true;
+        }
+    };
+    let mut checker = Checker::new(Target::default(), Options::default());
+    let report = checker.program_or_panic(&shader, &Env::from_seeds(&env_seeds(7, 4)), Some(&mut plant));
+    assert!(planted, "no two branches on two predicates");
+    let refuted: Vec<Stage> = report
+        .boundaries
+        .iter()
+        .filter(|(_, verdict, _)| matches!(verdict, Verdict::Refuted(_)))
+        .map(|(stage, ..)| *stage)
+        .collect();
+    assert_eq!(refuted, [Stage::Fold]);
 }
 
 /// `getbit.b` takes the next bit.

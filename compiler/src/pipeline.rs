@@ -383,6 +383,8 @@ stages! {
             Negations = "negations",
             /// Branches read two predicates.
             BranchAndOr = "branch-and-or",
+            /// Also where several branches read one condition, or branches of other blocks.
+            SeveralBranches = "several-branches",
             /// Subgroup votes become vote branches.
             VoteBranches = "vote-branches",
             /// Comparisons write predicates.
@@ -391,6 +393,8 @@ stages! {
             PredicateBitops = "predicate-bitops",
             /// Comparisons and bitwise operations whose results are also read as numbers write a predicate besides.
             PredicateCopies = "predicate-copies",
+            /// Tests of single bits are `getbit.b`.
+            PredicateBits = "predicate-bits",
             /// Other values are tested where they are defined.
             EarlyTests = "early-tests",
             /// Operations convert their own results.
@@ -401,10 +405,12 @@ stages! {
                 let rules = opt::fold::FoldRules {
                     negations: context.uses(Feature::Negations),
                     branch_and_or: context.uses(Feature::BranchAndOr),
+                    several_branches: context.uses(Feature::SeveralBranches),
                     votes: context.uses(Feature::VoteBranches),
                     comparisons: context.uses(Feature::PredicateComparisons),
                     bitops: context.uses(Feature::PredicateBitops),
                     number_predicates: context.uses(Feature::PredicateCopies),
+                    bits: context.uses(Feature::PredicateBits),
                     early_tests: context.uses(Feature::EarlyTests),
                     conversions: context.uses(Feature::Conversions),
                 };

@@ -5,7 +5,7 @@ use super::common::planted as programs;
 use ir3_verifier::semantics::environment::env::Env;
 
 use ir3_compiler::compilation;
-use ir3_compiler::ir3::{Instr, InstrData, Mods, Opcode, Program, RegFile};
+use ir3_compiler::ir3::{Attrs, Condition, Instr, InstrData, Mods, Opcode, Program, RegFile, SrcOperand};
 use ir3_compiler::nir::{self, Alu, AluSrc, Op, Shader};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
@@ -65,6 +65,91 @@ fn a_predicate_with_the_flag_of_half_registers() {
         });
         let Some(bitop) = bitop else { return false };
         program.instrs[bitop].dsts[0].class.half = true;
+        true
+    });
+}
+
+/// The second of two branches on one condition is inverted. Few generated programs have several.
+#[test]
+fn one_of_several_branches() {
+    let text = include_str!("../../corpus/booleans/conjunction-of-two-ifs.nir");
+    let shader = nir::text::read(text).expect("a program");
+    let mut planted = false;
+    let mut plant = |stage: Stage, program: &mut Program| {
+        let branches: Vec<Instr> =
+            program.iter_instrs().map(|(_, i)| i).filter(|&i| reads_two(&program.instrs[i])).collect();
+        if let (Stage::Fold, [_, second]) = (stage, &branches[..]) {
+            let data = &mut program.instrs[*second];
+            data.opcode = if data.opcode == Opcode::Braa { Opcode::Brao } else { Opcode::Braa };
+            data.srcs.iter_mut().for_each(|src| src.mods ^= Mods::NOT);
+            planted = true;
+        }
+    };
+    let mut checker = Checker::new(Target::default(), Options::default());
+    let report = checker.program_or_panic(&shader, &Env::from_seeds(&env_seeds(7, 4)), Some(&mut plant));
+    assert!(planted, "no two branches on two predicates");
+    let refuted: Vec<Stage> = report
+        .boundaries
+        .iter()
+        .filter(|(_, verdict, _)| matches!(verdict, Verdict::Refuted(_)))
+        .map(|(stage, ..)| *stage)
+        .collect();
+    assert_eq!(refuted, [Stage::Fold]);
+}
+
+/// `getbit.b` takes the next bit.
+#[test]
+fn the_next_bit() {
+    planted(Stage::Fold, Profile::Predicates, |program, n| {
+        let Some(test) = nth(program, n, |data| data.opcode == Opcode::GetbitB) else { return false };
+        let SrcOperand::Immediate(bit) = program.instrs[test].srcs[1].operand else { return false };
+        program.instrs[test].srcs[1].operand = SrcOperand::Immediate(bit ^ 1);
+        true
+    });
+}
+
+/// The copy of a comparison that writes a predicate has another condition than the one that is read as a number.
+#[test]
+fn a_copy_with_another_condition() {
+    planted(Stage::Fold, Profile::Predicates, |program, n| {
+        let all: Vec<InstrData> = program.iter_instrs().map(|(_, instr)| program.instrs[instr].clone()).collect();
+        let copy = nth(program, n, |data| {
+            let is_number = |other: &InstrData| {
+                other.dsts[0].class.file == RegFile::General
+                    && other.opcode == data.opcode
+                    && other.attrs == data.attrs
+                    && (0..2).all(|k| other.srcs[k].operand == data.srcs[k].operand)
+            };
+            writes_comparison(data) && all.iter().any(|other| other.opcode.is_comparison() && is_number(other))
+        });
+        let Some(copy) = copy else { return false };
+        let attrs = &mut program.instrs[copy].attrs;
+        *attrs = match *attrs {
+            Attrs::Compare(Condition::Eq) => Attrs::Compare(Condition::Ne),
+            Attrs::Compare(_) => Attrs::Compare(Condition::Eq),
+            _ => return false,
+        };
+        true
+    });
+}
+
+fn writes_comparison(data: &InstrData) -> bool {
+    data.opcode.is_comparison() && data.dsts[0].class.file == RegFile::Predicate
+}
+
+/// The test of a phi is moved up to its block, and tests what comes from the first predecessor.
+#[test]
+fn a_test_of_the_first_operand() {
+    planted(Stage::Fold, Profile::Predicates, |program, n| {
+        let phi_of = |program: &Program, data: &InstrData| {
+            let value = data.srcs.first()?.value()?;
+            let phi = &program.instrs[program.values[value].instr];
+            (writes_comparison(data) && phi.opcode == Opcode::Phi).then(|| phi.srcs[0])
+        };
+        let test = nth(program, n, |data| phi_of(program, data).is_some());
+        let Some(test) = test else { return false };
+        let Some(first) = phi_of(program, &program.instrs[test]) else { return false };
+        program.instrs[test].srcs[0].operand = first.operand;
         true
     });
 }

@@ -149,6 +149,33 @@ fn the_source_of_a_clone_has_lost_its_register() {
     });
 }
 
+/// What is computed before the branch of a block, for the blocks after it, is computed into the register that the branch
+/// reads.
+#[test]
+fn what_is_computed_early_takes_the_register_of_the_branch() {
+    planted(Stage::Predicates, 240, |program, n| {
+        let mut early = Vec::new();
+        for &block in &program.layout {
+            let list = &program.blocks[block].instrs;
+            let Some((&last, rest)) = list.split_last() else { continue };
+            let Some(&before) = rest.last() else { continue };
+            let branch = &program.instrs[last];
+            let read = branch.srcs.first().filter(|src| src.class.file == RegFile::Predicate);
+            let Some(read) = read.and_then(|src| src.place()?.reg()) else { continue };
+            let is_free = !branch
+                .srcs
+                .iter()
+                .any(|src| src.place().and_then(|place| place.reg()) == written(&program.instrs[before]));
+            if written(&program.instrs[before]).is_some() && is_free {
+                early.push((before, read));
+            }
+        }
+        let Some((instr, reg)) = nth(&early, n) else { return false };
+        program.instrs[instr].dsts[0].place = Place::Reg(reg);
+        true
+    });
+}
+
 /// A read reads the register that the value had before it was evicted.
 #[test]
 fn a_read_of_another_register() {

@@ -4,13 +4,13 @@
 //! inverts each for free, they are better inside: the negation of a conjunction is the disjunction of two negations,
 //! and all three are one branch.
 //!
-//! A negation is rewritten only if its only use is the if after its block, its operand has no other use, and the branch
-//! itself can test one operand of that. Otherwise two negations would replace one.
+//! A negation is rewritten only if it is read by ifs alone, its operand has no other use, and a branch can test one operand
+//! of that as it is computed: a comparison, or a conjunction or disjunction itself, that only ifs read besides. Otherwise two
+//! negations would replace one.
 
 use super::{Rewriter, Rule, Table, Term};
-use crate::nir::{Block, CfNode, Def, Function, Instr, InstrData, Op};
+use crate::nir::{CfNode, Def, Function, Instr, InstrData, Op};
 use cranelift_entity::SecondaryMap;
-use cranelift_entity::packed_option::PackedOption;
 use smallvec::SmallVec;
 
 const A: Term = Term::Variable(0);
@@ -39,14 +39,14 @@ pub fn is_needed(function: &Function) -> bool {
     let has = |instr: Instr| Table::DeMorgan.rules().iter().any(|rule| applies(function, rule, instr));
     function.instrs_in_order().any(|(_, instr)| has(instr)) && {
         let reads = Reads::of(function);
-        function.instrs_in_order().any(|(block, instr)| has(instr) && reads.pays(function, block, instr))
+        function.instrs_in_order().any(|(_, instr)| has(instr) && reads.pays(function, instr))
     }
 }
 
 /// Rewrites all of them.
 pub fn run(function: &mut Function) {
     let reads = Reads::of(function);
-    let all: Vec<_> = function.instrs_in_order().filter(|&(block, instr)| reads.pays(function, block, instr)).collect();
+    let all: Vec<_> = function.instrs_in_order().filter(|&(_, instr)| reads.pays(function, instr)).collect();
     let mut next_index = function.defs.values().map(|data| data.index + 1).max().unwrap_or(0);
     for (block, instr) in all {
         for rule in Table::DeMorgan.rules() {
@@ -71,35 +71,28 @@ fn applies(function: &Function, rule: &Rule, instr: Instr) -> bool {
 
 /// The uses of each value.
 struct Reads {
-    /// The block of its definition.
-    blocks: SecondaryMap<Def, PackedOption<Block>>,
     /// The number of instructions that read it.
     instrs: SecondaryMap<Def, u32>,
-    /// The blocks that end with an if on it.
-    ifs: SecondaryMap<Def, SmallVec<[Block; 1]>>,
+    /// True if an if reads it.
+    ifs: SecondaryMap<Def, bool>,
 }
 
 impl Reads {
     fn of(function: &Function) -> Self {
-        let mut this = Self { blocks: SecondaryMap::new(), instrs: SecondaryMap::new(), ifs: SecondaryMap::new() };
-        for (block, instr) in function.instrs_in_order() {
-            let data = &function.instrs[instr];
-            data.for_each_src(|def| this.instrs[def] += 1);
-            if let Some(def) = data.def() {
-                this.blocks[def] = block.into();
-            }
+        let mut this = Self { instrs: SecondaryMap::new(), ifs: SecondaryMap::new() };
+        for (_, instr) in function.instrs_in_order() {
+            function.instrs[instr].for_each_src(|def| this.instrs[def] += 1);
         }
         this.conditions(&function.body);
         this
     }
 
     fn conditions(&mut self, list: &[CfNode]) {
-        let mut before = None;
         for node in list {
             match node {
-                CfNode::Block(block) => before = Some(*block),
+                CfNode::Block(_) => {}
                 CfNode::If(node) => {
-                    self.ifs[node.condition].extend(before);
+                    self.ifs[node.condition] = true;
                     self.conditions(&node.then);
                     self.conditions(&node.otherwise);
                 }
@@ -111,29 +104,30 @@ impl Reads {
         }
     }
 
-    /// Returns true if a result in `block` can be folded into the branch at its end.
-    fn pays(&self, function: &Function, block: Block, instr: Instr) -> bool {
+    /// Returns true if a result can be folded into all branches that read it.
+    fn pays(&self, function: &Function, instr: Instr) -> bool {
         let Some((def, [inner])) = scalar(function, instr, |op| op == Op::Inot) else { return false };
-        let of_branch = self.instrs[def] == 0 && self.ifs[def][..] == [block];
+        let of_branches = self.instrs[def] == 0 && self.ifs[def];
         let join = |op| matches!(op, Op::Iand | Op::Ior);
         let inner_instr = function.defs[inner].instr;
         let Some((_, operands)) = scalar::<2>(function, inner_instr, join) else { return false };
-        of_branch && self.is_sole(inner) && operands.into_iter().any(|operand| self.is_test(function, block, operand))
+        of_branches && self.is_sole(inner) && operands.into_iter().any(|operand| self.is_test(function, operand))
     }
 
     /// Returns true if one instruction reads a value, and there is no other use.
     fn is_sole(&self, def: Def) -> bool {
-        self.instrs[def] == 1 && self.ifs[def].is_empty()
+        self.instrs[def] == 1 && !self.ifs[def]
     }
 
-    /// Returns true if an operand is computed in `block` for one user only, so that it can be computed as a predicate.
-    fn is_test(&self, function: &Function, block: Block, mut operand: Def) -> bool {
+    /// Returns true if an operand can be computed as a predicate: one instruction reads it, and ifs besides.
+    fn is_test(&self, function: &Function, mut operand: Def) -> bool {
         while let Some((_, [inner])) = scalar(function, function.defs[operand].instr, |op| op == Op::Inot)
             && self.is_sole(operand)
         {
             operand = inner;
         }
-        self.is_sole(operand) && self.blocks[operand].expand() == Some(block)
+        let is_alu = matches!(function.instrs[function.defs[operand].instr], InstrData::Alu(_));
+        self.instrs[operand] == 1 && is_alu
     }
 }
 

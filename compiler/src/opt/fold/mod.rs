@@ -48,6 +48,8 @@ pub struct FoldRules {
     pub negations: bool,
     /// Conjunctions and disjunctions, into branches if the target supports those.
     pub branch_and_or: bool,
+    /// Likewise where several branches read them, or branches of other blocks.
+    pub several_branches: bool,
     /// Subgroup votes, into branches.
     pub votes: bool,
     /// Tests of comparisons, into the comparisons.
@@ -56,6 +58,8 @@ pub struct FoldRules {
     pub bitops: bool,
     /// Tests of comparisons and bitwise operations whose results are also read as numbers, into copies of these.
     pub number_predicates: bool,
+    /// Tests of single bits, into `getbit.b` if the target supports it.
+    pub bits: bool,
     /// Other tests, to the definitions of what they test.
     pub early_tests: bool,
     /// Conversions, into the operations that compute their sources.
@@ -76,6 +80,9 @@ pub fn run(program: &mut Program, target: &Target, rules: FoldRules) {
     }
     if rules.comparisons || rules.bitops {
         pass.each(Pass::predicate);
+    }
+    if rules.bits && target.bitops_can_write_predicates {
+        pass.each(Pass::single_bit);
     }
     if rules.early_tests {
         pass.each(Pass::early_test);
@@ -142,27 +149,34 @@ impl<'a> Pass<'a> {
     fn each(&mut self, rule: fn(&mut Self, Instr)) {
         for position in 0..self.program.layout.len() {
             let block = self.program.layout[position];
-            let mut list = std::mem::take(&mut self.program.blocks[block].instrs);
+            let list = std::mem::take(&mut self.program.blocks[block].instrs);
             for &instr in &list {
                 if self.blocks[instr].is_some() {
                     rule(self, instr);
                 }
             }
-            for (new, position) in self.added.drain(..) {
-                let find = |wanted: Instr| list.iter().position(|&instr| instr == wanted).unwrap_or(list.len());
-                let at = match position {
-                    Position::Before(instr) => find(instr),
-                    Position::After(instr) => {
-                        let is_first =
-                            |&&instr: &&Instr| matches!(self.program.instrs[instr].opcode, Opcode::Phi | Opcode::Input);
-                        let after = (find(instr) + 1).min(list.len());
-                        after + list[after..].iter().take_while(is_first).count()
-                    }
-                };
-                list.insert(at, new);
-            }
             self.program.blocks[block].instrs = list;
+            for (new, position) in std::mem::take(&mut self.added) {
+                self.insert(new, position);
+            }
         }
+    }
+
+    /// Inserts an instruction into the block of its position.
+    fn insert(&mut self, new: Instr, position: Position) {
+        let Some(block) = self.blocks[new].expand() else { return };
+        let list = &mut self.program.blocks[block].instrs;
+        let find = |wanted: Instr| list.iter().position(|&instr| instr == wanted).unwrap_or(list.len());
+        let at = match position {
+            Position::Before(instr) => find(instr),
+            Position::After(instr) => {
+                let is_first =
+                    |&&instr: &&Instr| matches!(self.program.instrs[instr].opcode, Opcode::Phi | Opcode::Input);
+                let after = (find(instr) + 1).min(list.len());
+                after + list[after..].iter().take_while(is_first).count()
+            }
+        };
+        list.insert(at, new);
     }
 
     /// Deletes the removed instructions from the blocks.

@@ -1,7 +1,9 @@
 //! Folds tests into the comparisons and bitwise operations that compute what is tested, which then write predicates.
 
 use super::{DEPTH, Pass, Position, is_legal, predicate_src};
-use crate::ir3::{Dst, Instr, Opcode, OperandFlags, RegClass, RegFile, Src, SrcOperand, Value, WriteMask};
+use crate::ir3::{
+    Attrs, Dst, Instr, InstrData, Opcode, OperandFlags, RegClass, RegFile, Src, SrcOperand, Value, WriteMask,
+};
 use smallvec::SmallVec;
 
 impl Pass<'_> {
@@ -73,8 +75,30 @@ impl Pass<'_> {
         }
     }
 
+    /// Turns a comparison of a masked bit with 0 that writes a predicate into `getbit.b`.
+    pub(super) fn single_bit(&mut self, instr: Instr) {
+        let Some(value) = self.result(instr) else { return };
+        let Some((_, masked)) = self.test(&predicate_src(value)) else { return };
+        let Some((_, def)) = self.sole_producer(&masked) else { return };
+        let data = self.data(def);
+        let [x, mask] = data.srcs[..] else { return };
+        let SrcOperand::Immediate(bits) = mask.operand else { return };
+        let plain = x.mods.is_empty() && mask.mods.is_empty() && data.flags.is_empty();
+        let same_width = data.dsts[0].class == x.class && x.class.file == RegFile::General;
+        if data.opcode != Opcode::AndB || !plain || !same_width || !bits.is_power_of_two() {
+            return;
+        }
+        let mut new = InstrData { opcode: Opcode::GetbitB, attrs: Attrs::None, ..self.data(instr).clone() };
+        new.srcs[0] = Src { flags: OperandFlags::empty(), ..x };
+        new.srcs[1] = Src::immediate(bits.trailing_zeros(), x.class.half);
+        if x.value().is_some() && is_legal(self.target, &new) {
+            self.rewrite(instr, new);
+            self.remove_unread(def);
+        }
+    }
+
     /// The tests of a value against 0 that write predicates, with these.
-    fn tests_of(&self, value: Value) -> SmallVec<[(Instr, Value); 2]> {
+    pub(super) fn tests_of(&self, value: Value) -> SmallVec<[(Instr, Value); 2]> {
         let test = |&(user, slot): &(Instr, u8)| {
             let predicate = self.result(user).filter(|_| slot == 0)?;
             let (_, tested) = self.test(&predicate_src(predicate))?;

@@ -79,6 +79,7 @@ fn element_move(data: &InstrData) -> Result<Option<ElementMove>, ()> {
         && data.srcs[0].mods.is_empty()
         && data.srcs[1..].iter().all(|src| src.class.file == RegFile::Address);
     let is_value = is_store || data.dsts[0].value().is_some();
+    let is_value = is_value && (is_store || data.dsts[0].class.file == RegFile::General);
     if all.next().is_none() && is_plain && is_move && is_value && access.value.is_none() {
         Ok(Some(ElementMove { access, is_store }))
     } else {
@@ -135,12 +136,7 @@ fn addresses(program: &Program, arrays: &[Array]) -> (Vec<(Array, u32)>, u32) {
 }
 
 /// The arrays to spill.
-fn choose(
-    program: &Program,
-    target: &Target,
-    limit: RegisterLimit,
-    allocator: Allocator,
-) -> Result<Vec<Array>, Error> {
+fn choose(program: &Program, target: &Target, limit: RegisterLimit, allocator: Allocator) -> Result<Vec<Array>, Error> {
     if program.arrays.is_empty() || !target.pvtmem {
         return Ok(Vec::new());
     }
@@ -321,7 +317,8 @@ impl BlockRewriter<'_> {
         let old = self.program.instrs[instr].clone();
         let data = if found.is_store {
             let mut value = old.srcs[0];
-            if value.value().is_none() {
+            // Stores read general registers only.
+            if value.value().is_none() || value.class != class {
                 value = self.mov(value, [ty; 2], class);
             }
             build::local_store(AddressSpace::Scratch, base, offset, value, elements)

@@ -94,7 +94,12 @@ pub(super) fn shared_array(program: &mut Program) {
                 }
             }
             let relative = |dst: &&Dst| matches!(dst.place, Place::Relative { .. });
-            program.instrs[instr].dsts.iter().filter(relative).flat_map(units_of_dst).for_each(|unit| written.insert(unit));
+            program.instrs[instr]
+                .dsts
+                .iter()
+                .filter(relative)
+                .flat_map(units_of_dst)
+                .for_each(|unit| written.insert(unit));
         }
     }
 }

@@ -321,7 +321,7 @@ impl ArrayRanges {
     pub fn at(&self, point: u32) -> &LiveArrays {
         match self.steps.partition_point(|step| step.from <= point) {
             0 => &self.none,
-            behind => &self.steps[behind - 1],
+            count => &self.steps[count - 1],
         }
     }
 

@@ -3,7 +3,7 @@
 //! An access becomes a load or a store of one element. If the index is known, so is the address: a base that is 0 and an offset. Otherwise
 //! the address is computed from the value that is moved to `a0.x`: its 16 bits, as a signed number, times the size of an element; the
 //! offset adds the start of the array. What is in scratch memory then is the shader's own: [`spill`](super::spill), which runs afterwards,
-//! puts its slots behind it.
+//! puts its slots after it.
 //!
 //! [`choose`] decides which: of the arrays that are live where most registers are needed, the one with the fewest accesses for each
 //! register, then the next one. Of all these plans, that with the fewest accesses to scratch memory is taken, those of spilled scalars
@@ -79,6 +79,7 @@ fn element_move(data: &InstrData) -> Result<Option<ElementMove>, ()> {
         && data.srcs[0].mods.is_empty()
         && data.srcs[1..].iter().all(|src| src.class.file == RegFile::Address);
     let is_value = is_store || data.dsts[0].value().is_some();
+    let is_value = is_value && (is_store || data.dsts[0].class.file == RegFile::General);
     if all.next().is_none() && is_plain && is_move && is_value && access.value.is_none() {
         Ok(Some(ElementMove { access, is_store }))
     } else {
@@ -316,7 +317,8 @@ impl BlockRewriter<'_> {
         let old = self.program.instrs[instr].clone();
         let data = if found.is_store {
             let mut value = old.srcs[0];
-            if value.value().is_none() {
+            // Stores read general registers only.
+            if value.value().is_none() || value.class != class {
                 value = self.mov(value, [ty; 2], class);
             }
             build::local_store(AddressSpace::Scratch, base, offset, value, elements)

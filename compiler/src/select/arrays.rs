@@ -1,6 +1,6 @@
 //! Local arrays: nir's indexed registers.
 //!
-//! An array has the same registers for the whole program, so an access names the array and no version of it. The
+//! An array has the same registers wherever it is live, so an access names the array and no version of it. The
 //! elements of an array of vectors are consecutive, component by component.
 
 use super::SelectError;

@@ -4,15 +4,18 @@
 //! which must be that of `a0.x`: it is extended with its sign, and shifted by the size of an element. Nothing else is taken for such an
 //! address. The whole array is compared, as for arrays in registers.
 
+use super::facts::Literal;
 use super::failure::RegisterFailure;
+use super::location::Piece;
 use super::operation::IndirectRegion;
 use super::slots::SlotAccess;
 use super::walk::LockstepWalk;
 use crate::support::guards::{Guard, left_out};
 use ir3_compiler::ir3::{
-    ArrayAccess, Attrs, Block, Instr, InstrData, Opcode, Place, RegClass, RegFile, Round, SrcOperand, Type, Value,
+    ArrayAccess, Attrs, Block, Instr, InstrData, Opcode, Place, RegClass, RegFile, Round, Src, SrcOperand, Type, Value,
     WriteMask,
 };
+use smallvec::SmallVec;
 
 /// The access of a plain move to or from an element relative to `a0.x`, and true for a store.
 fn relative_move(data: &InstrData) -> Option<(&ArrayAccess, RegClass, bool)> {
@@ -23,7 +26,7 @@ fn relative_move(data: &InstrData) -> Option<(&ArrayAccess, RegClass, bool)> {
     );
     let ([dst], [src, address]) = (&data.dsts[..], &data.srcs[..]) else { return None };
     let is_move = data.opcode == Opcode::Mov && data.flags.is_empty() && data.repeat == 0 && is_plain;
-    if !is_move || !src.mods.is_empty() || address.class.file != RegFile::Address || dst.class != src.class {
+    if !is_move || !src.mods.is_empty() || address.class.file != RegFile::Address || dst.class.half != src.class.half {
         return None;
     }
     match (&dst.place, src.place()) {
@@ -110,6 +113,31 @@ impl LockstepWalk<'_> {
         (writer(index, list.len()).is_none_or(|at| at < extension_at)).then_some(index)
     }
 
+    /// Checks that the stored register holds what the source moves.
+    fn same_value(&mut self, from: &Src, to: &SlotAccess<'_>, class: RegClass) -> Result<(), RegisterFailure> {
+        let to = self.piece(self.target.component(to.place, class, 0, true))?;
+        let from: SmallVec<[Piece; 2]> = match from.operand {
+            SrcOperand::Undef => return Ok(()),
+            SrcOperand::Place(ref place) => self.piece(self.source.component(place, from.class, 0, false))?.collect(),
+            SrcOperand::Immediate(bits) => {
+                (0..to.len()).map(|at| self.here.literal(Literal::Bits((bits >> (16 * at)) as u16))).collect()
+            }
+            SrcOperand::Const(word) => {
+                (0..to.len()).map(|at| self.here.literal(Literal::Const(word, at == 1))).collect()
+            }
+            SrcOperand::ConstRelative(_) => {
+                return Err(self.unsupported("an element that is a word of the constant file at an address"));
+            }
+        };
+        if from.len() != to.len() {
+            return Err(self.place("an element of another width"));
+        }
+        for (x, l) in from.into_iter().zip(to) {
+            self.holds(l, x, 0)?;
+        }
+        Ok(())
+    }
+
     fn same_element(
         &mut self,
         s: &InstrData,
@@ -138,7 +166,7 @@ impl LockstepWalk<'_> {
         let slots = self.piece(self.target.scratch(start, 2 * (array.end - array.start)))?;
         let region: IndirectRegion = array.zip(slots).collect();
         if access.is_store {
-            self.same_operand(s, t, &s.srcs[0], &t.srcs[1], 0)?;
+            self.same_value(&s.srcs[0], access, class)?;
             self.write_region(&region, true);
         } else {
             self.same_region(&region, 0)?;

@@ -99,18 +99,7 @@ impl LockstepWalk<'_> {
     }
 
     fn same_source(&mut self, s: &InstrData, t: &InstrData, slot: usize) -> Result<(), RegisterFailure> {
-        self.same_operand(s, t, &s.srcs[slot], &t.srcs[slot], slot)
-    }
-
-    /// Checks that an operand in the target holds an operand in the source.
-    pub(super) fn same_operand(
-        &mut self,
-        s: &InstrData,
-        t: &InstrData,
-        a: &Src,
-        b: &Src,
-        slot: usize,
-    ) -> Result<(), RegisterFailure> {
+        let (a, b) = (&s.srcs[slot], &t.srcs[slot]);
         if a.operand == SrcOperand::Undef {
             return Ok(());
         }

@@ -129,7 +129,7 @@ fn what_is_no_bundle_is_refused_with_the_file_and_what_it_should_be() {
         (with("\"lost-store\"", "\"lost-sheep\""), "found plant `lost-sheep`, expected one of wrong-condition, "),
         (
             with("\"stage\": \"dead-code\"", "\"stage\": \"dead\""),
-            "found stage `dead`, expected one of split-additions, de-morgan, vec4-select, ",
+            "found stage `dead`, expected one of split-additions, de-morgan, inline-preamble, vec4-select, ",
         ),
         (with("\"memory\"", "\"colour\""), "found difference `colour`, expected one of output, memory, "),
         (with("\"minimal\": false,", ""), "missing field `minimal`"),

@@ -1,6 +1,6 @@
 //! File tests: one program in, one program out, in the project's text.
 //!
-//! A case is `corpus/file/<pass>/<case>.ir3` or `.nir`:
+//! A case is `corpus/file/<pass>/<case>.ir3`, `.nir` or `.vec4`:
 //!
 //! ```text
 //! // test saturation gpu=a660
@@ -50,10 +50,12 @@ fn files(folder: &Path) -> (Vec<PathBuf>, Vec<String>) {
     };
     let (mut cases, mut problems) = (Vec::new(), Vec::new());
     for path in list(folder).into_iter().flat_map(|pass| if pass.is_dir() { list(&pass) } else { vec![pass] }) {
-        let is_case = path.extension().is_some_and(|end| end == "ir3" || end == "nir");
+        let is_case = path.extension().is_some_and(|end| ["ir3", "nir", "vec4"].iter().any(|&known| end == known));
         match is_case && path.parent() != Some(folder) {
             true => cases.push(path),
-            false => problems.push(format!("{}: found no case, expected <pass>/<case>.ir3 or .nir", path.display())),
+            false => {
+                problems.push(format!("{}: found no case, expected <pass>/<case>.ir3, .nir or .vec4", path.display()))
+            }
         }
     }
     (cases, problems)
@@ -149,7 +151,7 @@ fn a_wrong_header_is_an_error_with_file_and_line() {
         (first("// test"), ":1: found no pass, expected"),
         (
             first("// test saturate"),
-            ":1: found the pass `saturate`, expected one of split-additions, de-morgan, vec4-select,",
+            ":1: found the pass `saturate`, expected one of split-additions, de-morgan, inline-preamble, vec4-select,",
         ),
         (first("// test fold"), ":1: found the pass `fold` in the folder of saturation"),
         (first("// test saturation a660"), ":1: found `a660`, expected an option as key=value"),

@@ -142,6 +142,11 @@ impl Selector<'_> {
         use RegType::Ud;
         let word = |selector: &Self, at: usize| register(selector.word(&alu.srcs[at], component, 0), Ud);
         let last = |selector: &Self, at: usize| selector.last_operand(&alu.srcs[at], component, 0, Ud);
+        // Both halves of a pair have a constant in the same place.
+        let low_words = |selector: &Self| {
+            let [a, b] = [0, 1].map(|at| selector.function.as_const(alu.srcs[at].def).is_some());
+            if a && !b { [1, 0] } else { [0, 1] }
+        };
         match alu.op {
             Op::Bcsel => self.select(alu, component, &[dst]),
             Op::B2f32 | Op::B2i32 => {
@@ -149,10 +154,12 @@ impl Selector<'_> {
                 self.emit(Opcode::And, destination(dst, Ud), &[word(self, 0), Src::immediate(one, Ud)]);
             }
             Op::Iadd64Split2Lo | Op::Iadd64Split3Lo | Op::Iadd64Split4Lo => {
-                self.emit(Opcode::Add64Lo, destination(dst, Ud), &[word(self, 0), last(self, 1)]);
+                let [a, b] = low_words(self);
+                self.emit(Opcode::Add64Lo, destination(dst, Ud), &[word(self, a), last(self, b)]);
             }
             Op::Iadd64Split2Hi | Op::Iadd64Split3Hi | Op::Iadd64Split4Hi => {
-                let mut srcs = vec![word(self, 0), last(self, 1)];
+                let [a, b] = low_words(self);
+                let mut srcs = vec![word(self, a), last(self, b)];
                 srcs.extend((2..alu.srcs.len()).map(|at| word(self, at)));
                 srcs.resize(4, Src::immediate(0, Ud));
                 self.emit(Opcode::Add64Hi, destination(dst, Ud), &srcs);

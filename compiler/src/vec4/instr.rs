@@ -191,9 +191,6 @@ words! {
 }
 
 impl Cmod {
-    /// Those that compare with zero, or two values; vec4 programs have no other.
-    pub const COMPARISONS: [Self; 6] = [Self::Z, Self::Nz, Self::G, Self::Ge, Self::L, Self::Le];
-
     /// The condition with its operands swapped; also that of a negated value compared with zero.
     #[must_use]
     pub fn swapped(self) -> Self {

@@ -7,6 +7,9 @@ use ir3_compiler::vec4::{
     Cmod, Dst, DstFile, Instr, Mask, Mode, Opcode, Predicate, Program, RegType, Src, SrcFile, Swizzle, validate,
 };
 
+/// The conditional modifiers of vec4 programs: all but overflow.
+const CMODS: [Cmod; 6] = [Cmod::Z, Cmod::Nz, Cmod::G, Cmod::Ge, Cmod::L, Cmod::Le];
+
 /// The registers that instructions work on; one more counts iterations.
 const REGISTERS: u32 = 5;
 
@@ -154,7 +157,7 @@ impl<C: Choices> Generator<'_, C> {
             instr.predicate = Some(self.predicate());
         }
         if self.c.chance(40) {
-            instr.cmod = Some(self.c.pick(&Cmod::COMPARISONS));
+            instr.cmod = Some(self.c.pick(&CMODS));
         }
         instr.saturate = ty == RegType::F && self.c.chance(30);
         self.limits(&mut instr);
@@ -169,7 +172,7 @@ impl<C: Choices> Generator<'_, C> {
             true => Dst { mask, ..Dst::null(ty) },
             false => dst(self.c.below(REGISTERS as usize) as u32, mask, ty),
         };
-        let mut instr = Instr { cmod: Some(self.c.pick(&Cmod::COMPARISONS)), ..Instr::new(Opcode::Cmp, to, &srcs) };
+        let mut instr = Instr { cmod: Some(self.c.pick(&CMODS)), ..Instr::new(Opcode::Cmp, to, &srcs) };
         if self.c.chance(50) {
             instr.predicate = Some(self.predicate());
         }
@@ -186,7 +189,7 @@ impl<C: Choices> Generator<'_, C> {
         let instr = match self.c.chance(100) {
             true => Instr { cmod: Some(Cmod::Nz), ..Instr::new(Opcode::Mov, to, &[src]) },
             false => {
-                let cmod = if self.c.chance(140) { Cmod::Nz } else { self.c.pick(&Cmod::COMPARISONS) };
+                let cmod = if self.c.chance(140) { Cmod::Nz } else { self.c.pick(&CMODS) };
                 Instr { cmod: Some(cmod), ..Instr::new(Opcode::Cmp, to, &[src, Src::immediate(0, ty)]) }
             }
         };

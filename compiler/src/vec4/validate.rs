@@ -147,7 +147,7 @@ fn check_message(instr: &Instr, message: &Message, mode: Mode) -> Result<(), Str
         return Err("has an operand that is no plain one of type UD".to_owned());
     }
     let types = || message.operands.iter().copied().chain(message.result);
-    match types().find(|ty| !matches!(ty.bits, 1 | 32) && !(mode.is_scalar() && ty.bits == 64)) {
+    match types().find(|ty| !(matches!(ty.bits, 1 | 32) || mode.is_scalar() && ty.bits == 64)) {
         Some(ty) => return Err(format!("has an operand of {} bits", ty.bits)),
         None if !mode.is_scalar() && types().any(|ty| ty.components > 4) => {
             return Err("has an operand of more than 4 components".to_owned());

@@ -266,7 +266,9 @@ impl ArrayRanges {
         for (k, &array) in list.iter().enumerate() {
             let kind = forest::kind(program.arrays[array].class);
             let mut taken: Vec<(u32, u32)> = (list[..k].iter())
-                .filter(|&&other| forest::kind(program.arrays[other].class) == kind && self.are_live_at_once(array, other))
+                .filter(|&&other| {
+                    forest::kind(program.arrays[other].class) == kind && self.are_live_at_once(array, other)
+                })
                 .map(|&other| (u32::from(self.offset[other]), u32::from(self.offset[other]) + units(program, other)))
                 .collect();
             taken.sort_unstable();

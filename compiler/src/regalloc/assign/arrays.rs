@@ -70,7 +70,8 @@ impl Assigner<'_> {
             if begun == UnitSet::default() || self.fixed.is_some() {
                 continue;
             }
-            let overlaps = |&root: &Value| self.place[root] != NOWHERE && !begun.is_free(self.place[root], self.units(root));
+            let overlaps =
+                |&root: &Value| self.place[root] != NOWHERE && !begun.is_free(self.place[root], self.units(root));
             let mut roots: ValueList = self.roots(file).into_iter().filter(overlaps).collect();
             // Wide values first: they have fewer choices.
             roots.sort_by_key(|&root| std::cmp::Reverse(self.units(root)));

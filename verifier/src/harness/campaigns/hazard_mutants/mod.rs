@@ -20,7 +20,9 @@ use crate::semantics::interp::ir3::machine::{Completion, Machine, Start};
 use crate::semantics::interp::{End, Scratch, Unsupported};
 use crate::support::random::hash;
 use cranelift_entity::{EntityRef, PrimaryMap};
-use ir3_compiler::ir3::{Attrs, Category, Condition, InstrData, InstrFlags, Opcode, WriteMask, reconvergence};
+use ir3_compiler::ir3::{
+    Attrs, Category, Condition, Dst, InstrData, InstrFlags, Opcode, RegFile, SrcOperand, WriteMask, reconvergence,
+};
 use ir3_compiler::machine::{Code, Ip};
 use ir3_compiler::target::Target;
 use meaning::Meaning;
@@ -232,7 +234,8 @@ pub enum Runs {
     Same,
     /// They differ.
     Differ,
-    /// They differ if some comparisons of both are inverted: the change is on a path that none of the starts takes.
+    /// They differ if some comparisons of both are inverted, or have other immediates beside: the change is on a path that none of the
+    /// starts takes, or where values of the program hide it.
     DifferInverted,
     /// They differ if the branches of both go as a seed says: likewise.
     DifferChosen,
@@ -368,6 +371,13 @@ fn differs(code: &Code, mutation: &Mutation, target: &Target) -> Result<Runs, St
             Err(_) => {}
         }
     }
+    for variant in 0..VARIANTS {
+        match compare(&with_other_numbers(with_inverted(code, variant + 1), variant), variant..variant + 2) {
+            Ok(true) => return Ok(Runs::DifferInverted),
+            Ok(false) => result = Ok(false),
+            Err(_) => {}
+        }
+    }
     // Nothing is to be chosen where nothing branches.
     if code.instrs.values().any(|instr| instr.target.is_some()) {
         for seed in 0..CHOICES {
@@ -396,6 +406,28 @@ fn with_inverted(code: &Code, variant: u64) -> Code {
                 Condition::Eq => Condition::Ne,
                 Condition::Ne => Condition::Eq,
             };
+        }
+    }
+    code
+}
+
+/// The code with other immediates in half of the operations that compute: what is 0 or the greatest number there absorbs what a change
+/// does to another operand. Addresses, numbers of varyings and operands of other units stay.
+fn with_other_numbers(mut code: Code, variant: u64) -> Code {
+    for (ip, instr) in &mut code.instrs {
+        let data = &mut instr.data;
+        let computes = matches!(data.opcode.category(), Category::Move | Category::Alu2 | Category::Alu3);
+        let is_value = |dst: &Dst| matches!(dst.class.file, RegFile::General | RegFile::Shared);
+        if !computes || data.opcode.reads_varying() || !data.dsts.iter().all(is_value) {
+            continue;
+        }
+        for (number, src) in (0..).zip(&mut data.srcs) {
+            let random = hash(&[variant, u64::from(ip.as_u32()), number]);
+            if let SrcOperand::Immediate(value) = &mut src.operand
+                && random & 1 != 0
+            {
+                *value = if src.class.half { random as u32 >> 16 } else { (random >> 8) as u32 };
+            }
         }
     }
     code

@@ -282,9 +282,6 @@ impl<'a> Paths<'a> {
 
     /// Walks on until enough slots have passed for every user of a register.
     fn too_early(&self, from: usize, own: &Span, class: RegClass, behind: i64) -> bool {
-        // Times are kept in the merged layout.
-        let alias = |span: &Span| (if span.0 == 1 { 0 } else { span.0 }, span.1, span.2);
-        let own = alias(own);
         let mut seen = FxHashSet::default();
         let mut todo: Vec<(usize, i64)> = self.next[from].iter().map(|&to| (to, behind)).collect();
         while let Some((at, slots)) = todo.pop() {
@@ -296,7 +293,7 @@ impl<'a> Paths<'a> {
             let ends = matches!(data.opcode, Opcode::End | Opcode::Chmask);
             for (n, its, spans, relative) in self.reads(at) {
                 for (k, other) in spans.iter().enumerate() {
-                    if ends || !overlap(&own, &alias(other)) {
+                    if ends || !overlap(own, other) {
                         continue;
                     }
                     let near = alu && its.half == class.half && class.file == RegFile::General;
@@ -319,7 +316,7 @@ impl<'a> Paths<'a> {
             }
             // What another unit writes comes after all that the ALU wrote before.
             let writes: Vec<Span> = self.writes(at).into_iter().flat_map(|(.., spans, _)| spans).collect();
-            if !alu && writes.iter().any(|other| overlap(&own, &alias(other))) {
+            if !alu && writes.iter().any(|other| overlap(own, other)) {
                 continue;
             }
             let slots = slots + i64::from(self.issue(data)) + i64::from(data.nop);

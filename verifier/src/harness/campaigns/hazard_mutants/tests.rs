@@ -103,6 +103,26 @@ fn inverted_comparisons_lead_to_other_paths() {
 }
 
 #[test]
+fn other_immediates_show_what_a_number_absorbs() {
+    // The second element is 0 before and after.
+    let lines: [(&[&str], &str); 1] = [(
+        &[
+            "mov.u32u32 r1.y, imm[0.000000,0,0x0]",
+            "(rpt2)nop",
+            "(rpt1)mul.u24 r1.x (wrmask=0x3), r0.x, imm[0.000000,0,0x0]",
+            "(rpt2)nop",
+            "end r1.x, r1.y",
+        ],
+        "",
+    )];
+    let program = FinalProgram::new(String::new(), program_of_blocks(&lines), Target::default()).unwrap();
+    let mutation = Mutation { class: MutantClass::RepeatAlu, at: Ip::new(2), further: true };
+    let mutant = mutation.apply(&program.code).unwrap();
+    assert_eq!(compare_runs(&program.code, &mutant, &program.target, 0..RUNS, None), Ok(false));
+    assert_eq!(differs(&program.code, &mutation, &program.target), Ok(Runs::DifferInverted));
+}
+
+#[test]
 fn chosen_branches_lead_around_a_loop_twice() {
     // No lane enters the loop again, whatever the inputs are: only a choice does.
     let lines: [(&[&str], &str); 3] = [

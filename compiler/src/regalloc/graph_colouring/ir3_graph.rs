@@ -8,6 +8,7 @@
 
 use super::classes::{Class, Classes, ClassesBuilder, Part, Register};
 use super::graph::{Graph, GraphBuilder, Node};
+use super::select::has_given_conflict;
 use super::{Fault, Settings};
 use crate::ir3::{Array, Program, RegClass, Value};
 use crate::regalloc::Error;
@@ -128,6 +129,14 @@ impl Problem {
             graph.lose_edges(|a, b| (a.as_u32() + b.as_u32()).is_multiple_of(3));
         }
         this.graph = graph.finish();
+        // Arrays stand at the end of the file, given values may stand anywhere; a larger file takes the arrays elsewhere.
+        for (array, node) in arrays {
+            if has_given_conflict(&this.graph, &this.classes, node) {
+                let class = program.arrays[array].class;
+                let reach = reach[kind(class)];
+                return Err(Error::spilling(u32::from(reach) + array_ranges::units(program, array), reach, class.half));
+            }
+        }
         Ok(this)
     }
 

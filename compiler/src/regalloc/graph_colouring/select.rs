@@ -106,6 +106,17 @@ pub fn select(graph: &Graph, classes: &Classes, stack: &Stack, search: Search) -
     Ok(registers)
 }
 
+/// Returns true if a node with a given register has a neighbour whose given register overlaps it.
+pub fn has_given_conflict(graph: &Graph, classes: &Classes, node: Node) -> bool {
+    let mut blocked = Bits::new(classes.units());
+    for next in graph.neighbours(node) {
+        if let Some(other) = graph.given(next.node) {
+            classes.block(&mut blocked, graph.class(node), next.own, graph.class(next.node), next.other, other);
+        }
+    }
+    graph.given(node).is_some_and(|own| blocked.contains(u32::from(own.0)))
+}
+
 /// Finds two neighbours whose registers conflict where both are live, or a register outside of its class.
 pub fn wrong_node(graph: &Graph, classes: &Classes, registers: &Colouring) -> Option<Node> {
     let mut blocked = Bits::new(classes.units());

@@ -41,13 +41,16 @@ impl<F: FnMut(Stage, &mut ir3::Program)> PlantedChange for F {
     }
 }
 
+/// A change of an ir3 program after a stage.
+type Ir3Change = dyn Fn(Stage, &mut ir3::Program) + Send + Sync;
+
 /// A planted bug that threads can share.
 #[derive(Clone)]
 pub enum SharedPlantedBug {
     /// One by its name.
     Named(&'static PlantedBug),
     /// A change of ir3 programs.
-    Ir3(Arc<dyn Fn(Stage, &mut ir3::Program) + Send + Sync>),
+    Ir3(Arc<Ir3Change>),
 }
 
 impl PlantedChange for SharedPlantedBug {

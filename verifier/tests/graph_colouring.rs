@@ -33,7 +33,7 @@ fn programs_are_right() {
             if stage == Stage::Select && seed % 3 == 0 {
                 assign_fixed_registers(&mut Seeded::new(seed), program, target.merged_regs, limit);
             }
-            if matches!(stage, Stage::Spill | Stage::RegisterAllocation) {
+            if matches!(stage, Stage::SpillArrays | Stage::Spill | Stage::RegisterAllocation) {
                 if let Some(source) = &before {
                     registers::prove(source, program, &target)
                         .unwrap_or_else(|failure| panic!("{place}, {stage}: {failure}"));
@@ -42,7 +42,8 @@ fn programs_are_right() {
                 let is_spilled = program.iter_instrs().any(|(_, i)| program.instrs[i].opcode == Opcode::ReloadMacro);
                 spilled += u32::from(is_spilled && stage == Stage::Spill);
             }
-            before = matches!(stage, Stage::SharedRegisters | Stage::Spill).then(|| program.clone());
+            let is_followed = matches!(stage, Stage::SharedRegisters | Stage::SpillArrays | Stage::Spill);
+            before = is_followed.then(|| program.clone());
         };
         let mut checker = Checker::new(target, options(rotation, registers));
         let report = checker.program(&shader, &Env::from_seeds(&[seed]), Some(&mut plant));
@@ -53,7 +54,7 @@ fn programs_are_right() {
         tested += u32::from(report.boundaries.last().is_some_and(|(.., v, _)| matches!(v, Verdict::Tested { .. })));
     }
     println!("{tested} tested, {proved} proved, {refused} refused, {spilled} spilled");
-    assert!(tested > 250 && proved > 500 && spilled > 30 && refused < 100, "{tested} {proved} {refused} {spilled}");
+    assert!(tested > 250 && proved > 500 && spilled > 20 && refused < 100, "{tested} {proved} {refused} {spilled}");
 }
 
 /// What became of programs with a planted bug.

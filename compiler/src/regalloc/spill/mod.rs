@@ -1,7 +1,7 @@
 //! Spilling: values that get no register are stored to memory and reloaded.
 //!
 //! 1. `scalars`: vectors are split at their definitions and collected at their uses;
-//! 2. [`next_use`](super::next_use): the distance of the next use of each value;
+//! 2. `next_use`: the distance of the next use of each value;
 //! 3. `limit`: which values are in registers at each point (`room`: how they are counted);
 //! 4. `rewrite` with `slots`: stores, reloads, and phis where several names of one value join; `unused` removes dead
 //!    code, and `together` merges reloads.

@@ -84,12 +84,12 @@ pub(crate) fn translation(op: Op) -> Option<Translation> {
 impl Selector<'_> {
     pub(super) fn alu(&mut self, alu: &Alu) -> Result<(), SelectError> {
         for src in &alu.srcs {
-            let bits = self.function.defs[src.def].bit_size;
-            if !matches!(bits, 1 | 32) || self.components(src.def) > 4 {
-                return Err(self.unsupported(format!("a source of {bits} bits or of more than 4 components")));
+            let bits = self.code.function.defs[src.def].bit_size;
+            if !matches!(bits, 1 | 32) || self.code.components(src.def) > 4 {
+                return Err(self.code.unsupported(format!("a source of {bits} bits or of more than 4 components")));
             }
         }
-        let components = self.components(alu.def);
+        let components = self.code.components(alu.def);
         let mask = Mask::first(components);
         match alu.op {
             op if op.is_vec() => {
@@ -105,18 +105,18 @@ impl Selector<'_> {
                 let src = self.swizzled(&alu.srcs[0], components, RegType::Ud);
                 let file = DstFile::Vgrf(self.define(alu.def));
                 let one = Src::immediate(one, RegType::Ud);
-                self.emit(Opcode::And, Dst { file, mask, ty: RegType::Ud }, &[src, one]);
+                self.code.emit(Opcode::And, Dst { file, mask, ty: RegType::Ud }, &[src, one]);
                 return Ok(());
             }
             _ => {}
         }
         let Some(Translation { opcode, ty, dst, cmod }) = translation(alu.op) else {
-            return Err(self.unsupported("not supported in vec4"));
+            return Err(self.code.unsupported("not supported in vec4"));
         };
         let info = alu.op.info();
-        let is_bool = self.function.defs[alu.srcs[0].def].bit_size == 1;
+        let is_bool = self.code.function.defs[alu.srcs[0].def].bit_size == 1;
         if is_bool && info.inputs[0].ty.base == BaseType::Int && !matches!(alu.op, Op::Ieq | Op::Ine | Op::Inot) {
-            return Err(self.unsupported("arithmetic on bools"));
+            return Err(self.code.unsupported("arithmetic on bools"));
         }
         let read = |at: usize| match opcode.kind() {
             OpcodeKind::Dot(count) => count,
@@ -144,7 +144,7 @@ impl Selector<'_> {
             _ => {}
         }
         let file = DstFile::Vgrf(self.define(alu.def));
-        let instr = self.emit(opcode, Dst { file, mask, ty: dst }, &srcs);
+        let instr = self.code.emit(opcode, Dst { file, mask, ty: dst }, &srcs);
         instr.cmod = cmod;
         instr.saturate = alu.op == Op::Fsat;
         Ok(())
@@ -170,13 +170,13 @@ impl Selector<'_> {
             }
             left = left.without(mask);
             let dst = Dst { file: DstFile::Vgrf(register), mask, ty: RegType::Ud };
-            self.emit(Opcode::Mov, dst, &[Src::new(from.file, crate::vec4::Swizzle(swizzle), RegType::Ud)]);
+            self.code.emit(Opcode::Mov, dst, &[Src::new(from.file, crate::vec4::Swizzle(swizzle), RegType::Ud)]);
         }
     }
 
     fn bcsel(&mut self, alu: &Alu, components: u8) {
         let condition = self.swizzled(&alu.srcs[0], components, RegType::D);
-        let set = self.emit(Opcode::Cmp, Dst::null(RegType::D), &[condition, Src::immediate(0, RegType::D)]);
+        let set = self.code.emit(Opcode::Cmp, Dst::null(RegType::D), &[condition, Src::immediate(0, RegType::D)]);
         set.cmod = Some(Cmod::Nz);
         let a = self.swizzled(&alu.srcs[1], components, RegType::Ud);
         let b = self.operand(&alu.srcs[2], components);
@@ -186,7 +186,7 @@ impl Selector<'_> {
             _ => Predicate::Normal,
         };
         let dst = Dst { file: DstFile::Vgrf(self.define(alu.def)), mask, ty: RegType::Ud };
-        let sel: &mut Instr = self.emit(Opcode::Sel, dst, &[a, b]);
+        let sel: &mut Instr = self.code.emit(Opcode::Sel, dst, &[a, b]);
         sel.predicate = Some((predicate, false));
     }
 

@@ -17,7 +17,7 @@ impl Selector<'_> {
 
     /// A value with its components in order.
     pub(super) fn whole(&mut self, def: Def, ty: RegType) -> Src {
-        let components = self.components(def);
+        let components = self.code.components(def);
         self.swizzled(&AluSrc::identity(def), components, ty)
     }
 
@@ -32,7 +32,7 @@ impl Selector<'_> {
     pub(super) fn float(&mut self, src: &AluSrc, components: u8) -> Src {
         let mut at = *src;
         let (mut abs, mut negate) = (false, false);
-        while let InstrData::Alu(alu) = &self.function.instrs[self.function.defs[at.def].instr] {
+        while let InstrData::Alu(alu) = &self.code.function.instrs[self.code.function.defs[at.def].instr] {
             match alu.op {
                 Op::Fneg => negate ^= !abs,
                 Op::Fabs => abs = true,
@@ -50,10 +50,10 @@ impl Selector<'_> {
 
     /// The immediate that all used components of a constant are.
     pub(super) fn immediate(&self, src: &AluSrc, components: u8, ty: RegType) -> Option<Src> {
-        let values = self.function.as_const(src.def)?;
+        let values = self.code.function.as_const(src.def)?;
         let first = values[usize::from(src.swizzle[0])];
         let used = &src.swizzle[..usize::from(components)];
-        let is_bool = self.function.defs[src.def].bit_size == 1;
+        let is_bool = self.code.function.defs[src.def].bit_size == 1;
         let bits = if is_bool { bool_bits(first) } else { first as u32 };
         used.iter().all(|&i| values[usize::from(i)] == first).then(|| Src::immediate(bits, ty))
     }

@@ -60,11 +60,7 @@ pub fn run(program: &mut Program) -> bool {
             Block { instrs: &mut program.instrs[range], dead: &mut dead, start, width, is_last: successors.is_empty() };
         (0..block.instrs.len()).for_each(|second| block.combine(second));
     }
-    let mut at = 0;
-    program.instrs.retain(|_| {
-        at += 1;
-        !dead[at - 1]
-    });
+    program.remove(&dead);
     dead.contains(&true)
 }
 

@@ -99,11 +99,7 @@ pub fn run(program: &mut Program) -> bool {
             }
         }
     }
-    let mut at = 0;
-    program.instrs.retain(|_| {
-        at += 1;
-        !dead[at - 1]
-    });
+    program.remove(&dead);
     changed | widen(program)
 }
 

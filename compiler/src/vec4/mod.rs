@@ -66,6 +66,12 @@ pub struct Program {
 }
 
 impl Program {
+    /// Removes the instructions that are marked as dead, by their number.
+    pub fn remove(&mut self, dead: &[bool]) {
+        let mut marks = dead.iter();
+        self.instrs.retain(|_| !marks.next().copied().unwrap_or(false));
+    }
+
     /// The number of virtual registers: one more than the last that is named.
     pub fn registers(&self) -> u32 {
         let dsts = self.instrs.iter().map(|instr| instr.registers_written().end);

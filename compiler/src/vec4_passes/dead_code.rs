@@ -40,11 +40,7 @@ pub fn run(program: &mut Program, rules: Rules) -> bool {
             live.flag_before(instr, rules.flag);
         }
     }
-    let mut at = 0;
-    program.instrs.retain(|_| {
-        at += 1;
-        !dead[at - 1]
-    });
+    program.remove(&dead);
     changed
 }
 

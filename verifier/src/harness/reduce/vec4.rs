@@ -48,11 +48,7 @@ impl Vec4Subject {
     /// The program without what was removed.
     pub fn program(&self) -> Program {
         let mut program = self.program.clone();
-        let mut at = 0;
-        program.instrs.retain(|_| {
-            at += 1;
-            !self.removed[at - 1]
-        });
+        program.remove(&self.removed);
         program
     }
 

@@ -1,8 +1,9 @@
 //! Programs of 64-bit sums: native ones, pairs of halves, sums that were written out with a comparison, and addresses of memory among them; with the
 //! words that they are made of in branches and loops. It is what the scalar backend for Gen7 supports, and nothing else.
 
+use super::scopes::Scopes;
 use super::{Choices, Features, Generated, MAX_INSTRUCTIONS};
-use ir3_compiler::nir::{AluType, Builder, Def, Index, IntrinsicOp, JumpKind, Op, Stage};
+use ir3_compiler::nir::{AluType, Builder, Def, Index, IntrinsicOp, Op, Stage};
 
 /// The kinds of values.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -147,39 +148,6 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    fn statement(&mut self, depth: u32) {
-        match self.c.below(32) {
-            0..=6 => {
-                let (a, b) = (self.value(Kind::Wide), self.value(Kind::Wide));
-                self.alu(Kind::Wide, Op::Iadd, &[a, b]);
-            }
-            7..=11 => self.halves(),
-            12..=15 => self.written_out(),
-            16..=18 => {
-                let (a, b, op) = (self.word(), self.word(), self.c.pick(&INTS));
-                self.alu(Kind::Word, op, &[a, b]);
-            }
-            19 => drop(self.compare()),
-            20 | 21 => {
-                let kind = self.c.pick(&[Kind::Word, Kind::Wide]);
-                let (condition, a, b) = (self.value(Kind::Bool), self.value(kind), self.value(kind));
-                self.alu(kind, Op::Bcsel, &[condition, a, b]);
-            }
-            22 | 23 => {
-                let value = self.value(Kind::Wide);
-                let op = self.c.pick(&[Op::Unpack64_2x32SplitX, Op::Unpack64_2x32SplitY, Op::U2u32]);
-                self.alu(Kind::Word, op, &[value]);
-            }
-            24..=27 if self.features.global => self.access(),
-            28 | 29 if depth < 3 => self.branch(depth),
-            30 if depth < 2 => self.repeat(depth),
-            _ => {
-                let (a, b) = (self.value(Kind::Wide), self.wide());
-                self.alu(Kind::Wide, Op::Iadd, &[a, b]);
-            }
-        }
-    }
-
     /// Both halves of a sum, in either order, or one of them.
     fn halves(&mut self) {
         let pair = self.c.pick(&HALVES);
@@ -251,75 +219,6 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    fn wanted(&mut self) -> Vec<Kind> {
-        (0..1 + self.c.below(2)).map(|_| self.c.pick(&[Kind::Word, Kind::Wide, Kind::Wide, Kind::Bool])).collect()
-    }
-
-    /// A few statements in a scope; returns values of these kinds from it.
-    fn scope(&mut self, depth: u32, wanted: &[Kind]) -> Vec<Def> {
-        for _ in 0..self.c.below(4) {
-            self.statement(depth + 1);
-        }
-        wanted.iter().map(|&kind| self.value(kind)).collect()
-    }
-
-    fn branch(&mut self, depth: u32) {
-        let condition = self.value(Kind::Bool);
-        let wanted = self.wanted();
-        let kept = self.values.len();
-        self.b.begin_if(condition);
-        let then = self.scope(depth, &wanted);
-        let then_block = self.b.current_block();
-        self.values.truncate(kept);
-        self.b.begin_else();
-        let otherwise = self.scope(depth, &wanted);
-        let else_block = self.b.current_block();
-        self.values.truncate(kept);
-        self.b.end_if();
-        for (i, &kind) in wanted.iter().enumerate() {
-            let phi = self.b.phi(1, kind.bits());
-            self.b.set_phi_src(phi, then_block, then[i]);
-            self.b.set_phi_src(phi, else_block, otherwise[i]);
-            self.add(kind, phi);
-        }
-    }
-
-    /// A loop of at most four iterations, as that over an array whose address is counted up.
-    fn repeat(&mut self, depth: u32) {
-        let wanted = self.wanted();
-        let initial: Vec<Def> = wanted.iter().map(|&kind| self.value(kind)).collect();
-        let (zero, one) = (self.b.constant(32, 0), self.b.constant(32, 1));
-        let most = 1 + self.c.below(4) as u64;
-        let most = self.b.constant(32, most);
-        let before = self.b.current_block();
-        let kept = self.values.len();
-        self.b.begin_loop();
-        let counter = self.b.phi(1, 32);
-        self.b.set_phi_src(counter, before, zero);
-        let mut phis = Vec::new();
-        for (&kind, &value) in wanted.iter().zip(&initial) {
-            let phi = self.b.phi(1, kind.bits());
-            self.b.set_phi_src(phi, before, value);
-            phis.push(phi);
-            self.add(kind, phi);
-        }
-        self.add(Kind::Word, counter);
-        let done = self.b.alu(Op::Ige, &[counter, most]);
-        self.b.begin_if(done);
-        self.b.jump(JumpKind::Break);
-        self.b.end_if();
-        let next = self.scope(depth, &wanted);
-        let counted = self.b.alu(Op::Iadd, &[counter, one]);
-        let end = self.b.current_block();
-        self.b.set_phi_src(counter, end, counted);
-        for (&phi, &value) in phis.iter().zip(&next) {
-            self.b.set_phi_src(phi, end, value);
-        }
-        self.b.end_loop();
-        self.values.truncate(kept);
-        self.values.extend(wanted.into_iter().zip(phis));
-    }
-
     /// The last values: nearly all of a program affects one of them.
     fn outputs(&mut self, lane: Option<Def>) {
         let last: Vec<(Kind, Def)> = self.values.iter().rev().take(8).copied().collect();
@@ -353,5 +252,77 @@ impl<C: Choices> Generator<'_, C> {
                 }
             }
         }
+    }
+}
+
+impl<C: Choices> Scopes for Generator<'_, C> {
+    type Kind = Kind;
+    type Wanted = Kind;
+
+    const COUNTER: Kind = Kind::Word;
+
+    fn builder(&mut self) -> &mut Builder {
+        &mut self.b
+    }
+
+    fn values(&mut self) -> &mut Vec<(Kind, Def)> {
+        &mut self.values
+    }
+
+    fn below(&mut self, count: usize) -> usize {
+        self.c.below(count)
+    }
+
+    fn statement(&mut self, depth: u32) {
+        match self.c.below(32) {
+            0..=6 => {
+                let (a, b) = (self.value(Kind::Wide), self.value(Kind::Wide));
+                self.alu(Kind::Wide, Op::Iadd, &[a, b]);
+            }
+            7..=11 => self.halves(),
+            12..=15 => self.written_out(),
+            16..=18 => {
+                let (a, b, op) = (self.word(), self.word(), self.c.pick(&INTS));
+                self.alu(Kind::Word, op, &[a, b]);
+            }
+            19 => drop(self.compare()),
+            20 | 21 => {
+                let kind = self.c.pick(&[Kind::Word, Kind::Wide]);
+                let (condition, a, b) = (self.value(Kind::Bool), self.value(kind), self.value(kind));
+                self.alu(kind, Op::Bcsel, &[condition, a, b]);
+            }
+            22 | 23 => {
+                let value = self.value(Kind::Wide);
+                let op = self.c.pick(&[Op::Unpack64_2x32SplitX, Op::Unpack64_2x32SplitY, Op::U2u32]);
+                self.alu(Kind::Word, op, &[value]);
+            }
+            24..=27 if self.features.global => self.access(),
+            28 | 29 if depth < 3 => self.branch(depth),
+            30 if depth < 2 => self.repeat(depth),
+            _ => {
+                let (a, b) = (self.value(Kind::Wide), self.wide());
+                self.alu(Kind::Wide, Op::Iadd, &[a, b]);
+            }
+        }
+    }
+
+    fn condition(&mut self) -> Def {
+        self.value(Kind::Bool)
+    }
+
+    fn wanted(&mut self) -> Vec<Kind> {
+        (0..1 + self.c.below(2)).map(|_| self.c.pick(&[Kind::Word, Kind::Wide, Kind::Wide, Kind::Bool])).collect()
+    }
+
+    fn kind(wanted: Kind) -> Kind {
+        wanted
+    }
+
+    fn source(&mut self, wanted: Kind) -> Def {
+        self.value(wanted)
+    }
+
+    fn phi(&mut self, wanted: Kind) -> Def {
+        self.b.phi(1, wanted.bits())
     }
 }

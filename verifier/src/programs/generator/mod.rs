@@ -20,6 +20,7 @@ mod fixed_registers;
 mod kept;
 mod pool;
 mod profile;
+mod scopes;
 mod undefined;
 mod uniform;
 mod vec4;

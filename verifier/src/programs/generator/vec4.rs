@@ -1,8 +1,9 @@
 //! Programs for the vec4 backend: vertex shaders of 32-bit arithmetic on vectors, comparisons of vectors and scalars, selections by them, and
 //! branches; what selection to vec4 supports, and nothing else.
 
+use super::scopes::Scopes;
 use super::{Choices, Generated, MAX_INSTRUCTIONS};
-use ir3_compiler::nir::{AluSrc, AluType, Builder, Def, Index, IntrinsicOp, JumpKind, Op, Stage};
+use ir3_compiler::nir::{AluSrc, AluType, Builder, Def, Index, IntrinsicOp, Op, Stage};
 
 /// The kinds of values.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -73,7 +74,7 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     /// A source of so many components.
-    fn source(&mut self, kind: Kind, components: u8) -> AluSrc {
+    fn operand(&mut self, kind: Kind, components: u8) -> AluSrc {
         let of_kind: Vec<Def> = self.values.iter().filter(|value| value.0 == kind).map(|value| value.1).collect();
         // Recent values more often, so that chains come about.
         let recent = of_kind.len().saturating_sub(4);
@@ -101,7 +102,7 @@ impl<C: Choices> Generator<'_, C> {
     fn alu(&mut self, op: Op, kind: Kind, components: u8, sources: &[Kind]) {
         let info = op.info();
         let srcs: Vec<AluSrc> = (sources.iter().enumerate())
-            .map(|(i, &kind)| self.source(kind, info.source_components(i, components)))
+            .map(|(i, &kind)| self.operand(kind, info.source_components(i, components)))
             .collect();
         let def = self.b.alu_swizzled(op, components, &srcs);
         self.values.push((kind, def));
@@ -109,6 +110,55 @@ impl<C: Choices> Generator<'_, C> {
 
     fn components(&mut self) -> u8 {
         self.c.pick(&[1, 1, 1, 2, 3, 4, 4])
+    }
+
+    fn compare(&mut self, n: u8) {
+        match self.c.chance(150) {
+            true => {
+                let op = self.c.pick(&FLOAT_COMPARES);
+                self.alu(op, Kind::Bool, n, &[Kind::Float, Kind::Float]);
+            }
+            false => {
+                let op = self.c.pick(&INT_COMPARES);
+                self.alu(op, Kind::Bool, n, &[Kind::Int, Kind::Int]);
+            }
+        }
+    }
+
+    /// Outputs of the last values: nearly all of a program affects one of them.
+    fn outputs(&mut self) {
+        let zero = self.b.constant(32, 0);
+        let last: Vec<(Kind, Def)> = self.values.iter().rev().take(8).copied().collect();
+        for (base, (kind, def)) in last.into_iter().enumerate() {
+            let def = if kind == Kind::Bool { self.b.alu(Op::B2f32, &[def]) } else { def };
+            let components = self.b.function().defs[def].num_components;
+            let indices = [
+                Index::Base(base as i32),
+                Index::Range(1),
+                Index::WriteMask((1 << components) - 1),
+                Index::SrcType(AluType::FLOAT32),
+            ];
+            self.b.intrinsic(IntrinsicOp::StoreOutput, components, 32, &[def, zero], indices);
+        }
+    }
+}
+
+impl<C: Choices> Scopes for Generator<'_, C> {
+    type Kind = Kind;
+    type Wanted = (Kind, u8);
+
+    const COUNTER: Kind = Kind::Int;
+
+    fn builder(&mut self) -> &mut Builder {
+        &mut self.b
+    }
+
+    fn values(&mut self) -> &mut Vec<(Kind, Def)> {
+        &mut self.values
+    }
+
+    fn below(&mut self, count: usize) -> usize {
+        self.c.below(count)
     }
 
     fn statement(&mut self, depth: u32) {
@@ -156,7 +206,7 @@ impl<C: Choices> Generator<'_, C> {
                 let kind = self.c.pick(&[Float, Bool, Int]);
                 let op = Op::vec(n).expect("up to four components");
                 let sources = vec![kind; usize::from(n)];
-                let srcs: Vec<AluSrc> = sources.iter().map(|&kind| self.source(kind, 1)).collect();
+                let srcs: Vec<AluSrc> = sources.iter().map(|&kind| self.operand(kind, 1)).collect();
                 let def = self.b.alu_swizzled(op, n, &srcs);
                 self.values.push((kind, def));
             }
@@ -166,39 +216,13 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    fn compare(&mut self, n: u8) {
-        match self.c.chance(150) {
-            true => {
-                let op = self.c.pick(&FLOAT_COMPARES);
-                self.alu(op, Kind::Bool, n, &[Kind::Float, Kind::Float]);
-            }
-            false => {
-                let op = self.c.pick(&INT_COMPARES);
-                self.alu(op, Kind::Bool, n, &[Kind::Int, Kind::Int]);
-            }
-        }
-    }
-
     /// A scalar condition: of a value, or new.
     fn condition(&mut self) -> Def {
         if self.c.chance(170) {
             self.compare(1);
         }
-        let src = self.source(Kind::Bool, 1);
+        let src = self.operand(Kind::Bool, 1);
         self.b.channel(src.def, src.swizzle[0])
-    }
-
-    /// A few statements in a scope; returns values of these kinds and sizes from it.
-    fn scope(&mut self, depth: u32, wanted: &[(Kind, u8)]) -> Vec<Def> {
-        for _ in 0..self.c.below(4) {
-            self.statement(depth + 1);
-        }
-        wanted.iter().map(|&(kind, components)| self.value(kind, components)).collect()
-    }
-
-    fn value(&mut self, kind: Kind, components: u8) -> Def {
-        let src = self.source(kind, components);
-        self.b.alu_swizzled(Op::Mov, components, &[src])
     }
 
     fn wanted(&mut self) -> Vec<(Kind, u8)> {
@@ -210,88 +234,27 @@ impl<C: Choices> Generator<'_, C> {
             .collect()
     }
 
-    fn phi(&mut self, kind: Kind, components: u8) -> Def {
+    fn kind((kind, _): (Kind, u8)) -> Kind {
+        kind
+    }
+
+    fn source(&mut self, (kind, components): (Kind, u8)) -> Def {
+        let src = self.operand(kind, components);
+        self.b.alu_swizzled(Op::Mov, components, &[src])
+    }
+
+    fn phi(&mut self, (kind, components): (Kind, u8)) -> Def {
         self.b.phi(components, if kind == Kind::Bool { 1 } else { 32 })
     }
 
-    fn branch(&mut self, depth: u32) {
-        let condition = self.condition();
-        let wanted = self.wanted();
-        let kept = self.values.len();
-        self.b.begin_if(condition);
-        let then = self.scope(depth, &wanted);
-        let then_block = self.b.current_block();
-        self.values.truncate(kept);
-        self.b.begin_else();
-        let otherwise = self.scope(depth, &wanted);
-        let else_block = self.b.current_block();
-        self.values.truncate(kept);
-        self.b.end_if();
-        for (i, &(kind, components)) in wanted.iter().enumerate() {
-            let phi = self.phi(kind, components);
-            self.b.set_phi_src(phi, then_block, then[i]);
-            self.b.set_phi_src(phi, else_block, otherwise[i]);
-            self.values.push((kind, phi));
-        }
-    }
-
-    /// A loop of at most four iterations, with another exit.
-    fn repeat(&mut self, depth: u32) {
-        let wanted = self.wanted();
-        let initial: Vec<Def> = wanted.iter().map(|&(kind, components)| self.value(kind, components)).collect();
-        let (zero, one) = (self.b.constant(32, 0), self.b.constant(32, 1));
-        let most = 1 + self.c.below(4) as u64;
-        let most = self.b.constant(32, most);
-        let before = self.b.current_block();
-        let kept = self.values.len();
-        self.b.begin_loop();
-        let counter = self.b.phi(1, 32);
-        self.b.set_phi_src(counter, before, zero);
-        let mut phis = Vec::new();
-        for (&(kind, components), &value) in wanted.iter().zip(&initial) {
-            let phi = self.phi(kind, components);
-            self.b.set_phi_src(phi, before, value);
-            phis.push(phi);
-            self.values.push((kind, phi));
-        }
-        self.values.push((Kind::Int, counter));
-        let done = self.b.alu(Op::Ige, &[counter, most]);
-        let leave = match self.c.chance(100) {
+    /// There is another exit.
+    fn leaves(&mut self, done: Def) -> Def {
+        match self.c.chance(100) {
             true => {
                 let condition = self.condition();
                 self.b.alu(Op::Ior, &[done, condition])
             }
             false => done,
-        };
-        self.b.begin_if(leave);
-        self.b.jump(JumpKind::Break);
-        self.b.end_if();
-        let next = self.scope(depth, &wanted);
-        let counted = self.b.alu(Op::Iadd, &[counter, one]);
-        let end = self.b.current_block();
-        self.b.set_phi_src(counter, end, counted);
-        for (&phi, &value) in phis.iter().zip(&next) {
-            self.b.set_phi_src(phi, end, value);
-        }
-        self.b.end_loop();
-        self.values.truncate(kept);
-        self.values.extend(wanted.iter().map(|&(kind, _)| kind).zip(phis));
-    }
-
-    /// Outputs of the last values: nearly all of a program affects one of them.
-    fn outputs(&mut self) {
-        let zero = self.b.constant(32, 0);
-        let last: Vec<(Kind, Def)> = self.values.iter().rev().take(8).copied().collect();
-        for (base, (kind, def)) in last.into_iter().enumerate() {
-            let def = if kind == Kind::Bool { self.b.alu(Op::B2f32, &[def]) } else { def };
-            let components = self.b.function().defs[def].num_components;
-            let indices = [
-                Index::Base(base as i32),
-                Index::Range(1),
-                Index::WriteMask((1 << components) - 1),
-                Index::SrcType(AluType::FLOAT32),
-            ];
-            self.b.intrinsic(IntrinsicOp::StoreOutput, components, 32, &[def, zero], indices);
         }
     }
 }

@@ -14,6 +14,8 @@
 use super::Error;
 use super::forest::{self, Sums};
 use super::liveness::Segment;
+use crate::ir3::dataflow::{Analysis, Direction, Edge, solve};
+use crate::ir3::dominance::{Cfg, EdgeKind};
 use crate::ir3::{Array, ArrayAccess, Block, Instr, InstrData, Opcode, Place, Program, RegFile, Src};
 use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
@@ -100,6 +102,13 @@ impl Elements {
         all.collect()
     }
 
+    /// A set with a bit for each element; that of a block without neighbours has none.
+    fn sized(&self, set: &FixedBitSet) -> FixedBitSet {
+        let mut sized = set.clone();
+        sized.grow(self.count);
+        sized
+    }
+
     /// The effect of an instruction on the elements that are live, backwards.
     fn backwards(&self, program: &Program, accesses: &[ElementAccess], live: &mut FixedBitSet) {
         for access in accesses.iter().filter(|access| access.is_write) {
@@ -126,6 +135,50 @@ impl Elements {
     }
 }
 
+/// The elements that are live.
+struct LiveElements<'a>(&'a Program, &'a Elements);
+
+impl Analysis<Block> for LiveElements<'_> {
+    type Fact = FixedBitSet;
+
+    const DIRECTION: Direction = Direction::Backward;
+
+    fn join(&mut self, input: &mut FixedBitSet, output: &FixedBitSet, _: Edge<Block>) {
+        input.union_with(output);
+    }
+
+    fn transfer(&mut self, block: Block, input: &FixedBitSet) -> FixedBitSet {
+        let Self(program, elements) = *self;
+        let mut live = elements.sized(input);
+        for &instr in program.blocks[block].instrs.iter().rev() {
+            elements.backwards(program, &elements.accesses(program, instr), &mut live);
+        }
+        live
+    }
+}
+
+/// The elements that may have been written.
+struct WrittenElements<'a>(&'a Program, &'a Elements);
+
+impl Analysis<Block> for WrittenElements<'_> {
+    type Fact = FixedBitSet;
+
+    const DIRECTION: Direction = Direction::Forward;
+
+    fn join(&mut self, input: &mut FixedBitSet, output: &FixedBitSet, _: Edge<Block>) {
+        input.union_with(output);
+    }
+
+    fn transfer(&mut self, block: Block, input: &FixedBitSet) -> FixedBitSet {
+        let Self(program, elements) = *self;
+        let mut written = elements.sized(input);
+        for &instr in &program.blocks[block].instrs {
+            elements.forwards(program, &elements.accesses(program, instr), &mut written);
+        }
+        written
+    }
+}
+
 /// The elements that are live at the ends of blocks, and those that may have been written at their starts.
 struct Flow {
     live_out: SecondaryMap<Block, FixedBitSet>,
@@ -134,41 +187,10 @@ struct Flow {
 
 impl Flow {
     fn new(program: &Program, order: &[Block], elements: &Elements) -> Self {
-        let empty = FixedBitSet::with_capacity(elements.count);
-        let all = || {
-            let mut map = SecondaryMap::with_default(empty.clone());
-            map.resize(program.blocks.len());
-            map
-        };
-        let mut this = Self { live_out: all(), written_in: all() };
-        let instrs = |block: Block| program.blocks[block].instrs.iter().copied();
-        let mut is_changed = true;
-        while std::mem::take(&mut is_changed) {
-            for &block in order.iter().rev() {
-                let mut live = this.live_out[block].clone();
-                for instr in instrs(block).rev() {
-                    elements.backwards(program, &elements.accesses(program, instr), &mut live);
-                }
-                for &pred in &program.blocks[block].predecessors {
-                    is_changed |= !live.is_subset(&this.live_out[pred]);
-                    this.live_out[pred].union_with(&live);
-                }
-            }
-        }
-        is_changed = true;
-        while std::mem::take(&mut is_changed) {
-            for &block in order {
-                let mut written = this.written_in[block].clone();
-                for instr in instrs(block) {
-                    elements.forwards(program, &elements.accesses(program, instr), &mut written);
-                }
-                for next in program.blocks[block].successors() {
-                    is_changed |= !written.is_subset(&this.written_in[next]);
-                    this.written_in[next].union_with(&written);
-                }
-            }
-        }
-        this
+        let cfg = Cfg::new(program, EdgeKind::Logical);
+        let live_out = solve(&cfg, order, &mut LiveElements(program, elements)).end;
+        let written_in = solve(&cfg, order, &mut WrittenElements(program, elements)).start;
+        Self { live_out, written_in }
     }
 }
 
@@ -214,13 +236,13 @@ impl ArrayRanges {
         let last = *index + 1;
         *index += 2;
         // The live elements before each access, the last one first, after that at the end of the block.
-        let mut live = vec![flow.live_out[block].clone()];
+        let mut live = vec![elements.sized(&flow.live_out[block])];
         for (_, accesses) in list.iter().rev() {
             let mut before = live[live.len() - 1].clone();
             elements.backwards(program, accesses, &mut before);
             live.push(before);
         }
-        let mut written = flow.written_in[block].clone();
+        let mut written = elements.sized(&flow.written_in[block]);
         let mut start = 2 * first;
         for k in 0..=list.len() {
             // From the start, or the access before, to this one, or the end.

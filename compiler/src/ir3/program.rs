@@ -171,6 +171,17 @@ impl Program {
         self.layout.iter().flat_map(|&b| self.blocks[b].instrs.iter().map(move |&i| (b, i)))
     }
 
+    /// The number of instructions of a list before the terminators at its end.
+    pub fn body_len(&self, list: &[Instr]) -> usize {
+        list.iter().rposition(|&instr| !self.instrs[instr].opcode.is_terminator()).map_or(0, |last| last + 1)
+    }
+
+    /// Inserts an instruction before the terminators of a block.
+    pub fn insert_before_terminators(&mut self, block: Block, instr: Instr) {
+        let at = self.body_len(&self.blocks[block].instrs);
+        self.blocks[block].instrs.insert(at, instr);
+    }
+
     /// Number of instructions that are in a block.
     pub fn instruction_count(&self) -> usize {
         self.layout.iter().map(|&b| self.blocks[b].instrs.len()).sum()

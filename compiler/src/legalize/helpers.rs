@@ -69,8 +69,7 @@ fn end_helpers(program: &mut Program, block: Block) {
     }
     let last = program.layout.last().copied();
     if is_worth_it || program.blocks[block].successors[0] != last {
-        let is_terminator = |&&instr: &&Instr| program.instrs[instr].opcode.is_terminator();
-        let body = list.len() - list.iter().rev().take_while(is_terminator).count();
+        let body = program.body_len(list);
         let is_start = |&&instr: &&Instr| program.instrs[instr].opcode.is_meta();
         let first = if first == 0 { list.iter().take_while(is_start).count() } else { first };
         let at = first.min(body.max(first.min(list.len())));

@@ -36,10 +36,8 @@ pub fn run(program: &mut Program, target: &Target, preamble: &Preamble) {
         Some(last) => program.instrs[list[last]].flags |= InstrFlags::EI,
         None if target.generation < Generation::A5xx => {
             let end = program.layout[program.layout.len() - 1];
-            let list = &program.blocks[end].instrs;
-            let body = list.iter().rposition(|&instr| !program.instrs[instr].opcode.is_terminator());
             let dummy = program.instrs.push(dummy());
-            program.blocks[end].instrs.insert(body.map_or(0, |last| last + 1), dummy);
+            program.insert_before_terminators(end, dummy);
         }
         None => {}
     }

@@ -4,7 +4,7 @@
 //! ends with the opposite, and the lanes of the second arm. `prede` ends the second arm; without one, it ends the first.
 
 use super::layout;
-use crate::ir3::{Block, Instr, InstrData, Opcode, Program};
+use crate::ir3::{Block, InstrData, Opcode, Program};
 
 /// Inserts `prede` in all predicated ifs; branches are explicit.
 pub fn run(program: &mut Program) {
@@ -23,7 +23,7 @@ fn end_predication(program: &mut Program, block: Block) {
     }
     let prede = program.instrs.push(InstrData::new(Opcode::Prede));
     if !program.blocks[second].instrs.is_empty() {
-        before_terminator(program, second, prede);
+        program.insert_before_terminators(second, prede);
         return;
     }
     // The lanes of the second arm have nothing to do.
@@ -35,12 +35,4 @@ fn end_predication(program: &mut Program, block: Block) {
     layout::remove(program, second);
     program.blocks[block].successors[1] = Some(next);
     program.blocks[next].predecessors.push(block);
-}
-
-/// Inserts an instruction before the jump at the end of a block, if there is one.
-fn before_terminator(program: &mut Program, block: Block, instr: Instr) {
-    let list = &program.blocks[block].instrs;
-    let terminators = list.iter().rev().take_while(|&&other| program.instrs[other].opcode.is_terminator()).count();
-    let at = list.len() - terminators;
-    program.blocks[block].instrs.insert(at, instr);
 }

@@ -166,8 +166,7 @@ fn is_placed(dst: &Dst) -> bool {
 fn copy_edge(program: &mut Program, block: Block, k: usize, readers: &SecondaryMap<Value, u32>) -> Result<(), Error> {
     let pred = program.blocks[block].predecessors[k];
     let list = &program.blocks[pred].instrs;
-    let terminators = list.iter().rev().take_while(|&&i| program.instrs[i].opcode.is_terminator()).count();
-    let at = list.len() - terminators;
+    let at = program.body_len(list);
     let last = list[..at].last().copied().filter(|&i| program.instrs[i].opcode == Opcode::ParallelCopy);
     let phis = program.blocks[block].instrs.iter().copied();
     let phis = || phis.clone().take_while(|&i| program.instrs[i].opcode == Opcode::Phi);

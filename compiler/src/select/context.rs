@@ -471,11 +471,8 @@ impl<'a> Context<'a> {
         let ty = if class.half { Type::U16 } else { Type::U32 };
         let bits = if class.half { bits & 0xffff } else { bits };
         let value = Builder::new(&mut self.program, block).convert(ty, ty, class, Src::immediate(bits, class.half));
-        let instrs = &mut self.program.blocks[block].instrs;
-        if let Some(moved) = instrs.pop() {
-            let terminators =
-                (instrs.iter().rev()).take_while(|&&instr| self.program.instrs[instr].opcode.is_terminator()).count();
-            instrs.insert(instrs.len() - terminators, moved);
+        if let Some(moved) = self.program.blocks[block].instrs.pop() {
+            self.program.insert_before_terminators(block, moved);
         }
         self.src(value)
     }

@@ -28,7 +28,7 @@ pub fn run(program: &mut Program, target: &Target) -> Result<(), SelectError> {
     let start = first_block(program);
     let list = &program.blocks[start].instrs;
     let kill = list.iter().position(|&instr| program.instrs[instr].opcode.ends_lanes());
-    let place = kill.unwrap_or_else(|| body(program, start));
+    let place = kill.unwrap_or_else(|| program.body_len(&program.blocks[start].instrs));
     let mut mover = Mover::default();
     list[..place].iter().for_each(|&instr| _ = mover.here.insert(instr));
     let is_late =
@@ -62,12 +62,6 @@ fn first_block(program: &Program) -> Block {
     let ends = |&block: &Block| program.blocks[block].instrs.iter().any(|&i| program.instrs[i].opcode == Opcode::Shpe);
     let preamble = program.layout.iter().position(ends).map_or(0, |last| last + 1);
     program.layout.get(preamble).copied().unwrap_or_else(|| program.entry())
-}
-
-/// The number of instructions of a block before its branches.
-fn body(program: &Program, block: Block) -> usize {
-    let instrs = &program.blocks[block].instrs;
-    instrs.iter().rposition(|&instr| !program.instrs[instr].opcode.is_terminator()).map_or(0, |last| last + 1)
 }
 
 /// Collects what moves, in an order in which it can be computed.

@@ -274,10 +274,7 @@ impl Assigner<'_> {
             let block = self.analysis.liveness.order[position];
             let moves = std::mem::take(&mut self.last[block]);
             if let Some(copy) = self.parallel_copy(&moves) {
-                let program = &mut *self.program;
-                let list = &mut program.blocks[block].instrs;
-                let terminators = list.iter().rev().take_while(|&&i| program.instrs[i].opcode.is_terminator()).count();
-                list.insert(list.len() - terminators, copy);
+                self.program.insert_before_terminators(block, copy);
             }
         }
     }

@@ -347,8 +347,7 @@ impl<'a> Assigner<'a> {
         let is_start = |instr: &&Instr| self.program.instrs[**instr].opcode.is_block_start();
         let (start, rest) = list.split_at(list.iter().take_while(is_start).count());
         self.start_block(block, start, step)?;
-        let terminators = rest.iter().rev().take_while(|&&i| self.program.instrs[i].opcode.is_terminator()).count();
-        let end = rest.len() - terminators;
+        let end = self.program.body_len(rest);
         for (i, &instr) in rest.iter().enumerate() {
             let analysis = self.analysis;
             step.read(self.program, &analysis.liveness, &analysis.sets, &self.forest, instr);

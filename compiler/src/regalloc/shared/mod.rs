@@ -177,7 +177,7 @@ fn copy_phis(program: &mut Program, block: Block, phis: &[Instr]) {
         if !copy.dsts.is_empty() {
             let pred = program.blocks[block].predecessors[k];
             let copy = program.instrs.push(copy);
-            insert_at_end(program, pred, copy);
+            program.insert_before_terminators(pred, copy);
         }
     }
 }
@@ -196,12 +196,4 @@ fn loop_depths(program: &Program) -> SecondaryMap<Block, u32> {
         depths[block] = depth as u32;
     }
     depths
-}
-
-/// Inserts an instruction before the terminators of a block.
-fn insert_at_end(program: &mut Program, block: Block, instr: Instr) {
-    let list = &program.blocks[block].instrs;
-    let behind = list.iter().rev().take_while(|&&i| program.instrs[i].opcode.is_terminator()).count();
-    let at = list.len() - behind;
-    program.blocks[block].instrs.insert(at, instr);
 }

@@ -15,7 +15,6 @@
 
 use super::assign::Kept;
 use super::elements::split_of;
-use super::insert_at_end;
 use crate::ir3::legality::valid_source;
 use crate::ir3::{
     Attrs, Block, Dst, Instr, InstrData, Opcode, Place, Program, RegClass, RegFile, Round, Src, SrcOperand, Type,
@@ -197,7 +196,7 @@ impl Spill<'_> {
                     // A phi that has become one of general registers.
                     let (copy, lane) = self.copy_of(value, src.class);
                     let pred = self.program.blocks[block].predecessors[k];
-                    insert_at_end(self.program, pred, copy);
+                    self.program.insert_before_terminators(pred, copy);
                     self.set(instr, k, lane);
                 }
                 continue;
@@ -221,7 +220,7 @@ impl Spill<'_> {
             if phi {
                 self.kept[again] = Some(self.program.instrs[instr].dsts[0].value());
                 let pred = self.program.blocks[block].predecessors[k];
-                list.into_iter().for_each(|instr| insert_at_end(self.program, pred, instr));
+                list.into_iter().for_each(|instr| self.program.insert_before_terminators(pred, instr));
             } else {
                 self.before[instr].extend(list);
                 reloaded.push((value, again));

@@ -96,9 +96,7 @@ pub fn run(program: &Program, merged: bool) -> Option<(u32, u32)> {
 
 /// The position of the first terminator of a block.
 fn terminators(program: &Program, block: Block, first: &SecondaryMap<Block, u32>) -> u32 {
-    let list = &program.blocks[block].instrs;
-    let behind = list.iter().rev().take_while(|&&instr| program.instrs[instr].opcode.is_terminator()).count();
-    first[block] + (list.len() - behind).saturating_sub(1) as u32
+    first[block] + program.body_len(&program.blocks[block].instrs).saturating_sub(1) as u32
 }
 
 fn greatest(program: &Program, lives: &[(u32, u32)], count: u32, merged: bool) -> (u32, u32) {

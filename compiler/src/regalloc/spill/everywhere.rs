@@ -141,9 +141,7 @@ impl Spiller {
         }
         for &block in &self.order {
             let list = &program.blocks[block].instrs;
-            let terminators =
-                list.iter().rev().take_while(|&&instr| program.instrs[instr].opcode.is_terminator()).count();
-            let last = (list.len() - terminators) as u32;
+            let last = program.body_len(list) as u32;
             let of_block = &mut plan.blocks[block];
             for (position, &instr) in list.iter().enumerate() {
                 let data = &program.instrs[instr];

@@ -167,8 +167,7 @@ impl Rewriter<'_> {
         }
         // Terminators define nothing, so stores are delayed only to the end of a block without terminators.
         self.store(program, slots, &mut waiting);
-        let count = self.out.iter().rev().take_while(|&&i| program.instrs[i].opcode.is_terminator()).count();
-        let terminators = self.out.split_off(self.out.len() - count);
+        let terminators = self.out.split_off(program.body_len(&self.out));
         for &value in &plan.last {
             self.reload(program, slots, value);
         }

@@ -437,8 +437,6 @@ fn sequence(program: &mut Program, copies: &mut [EdgeCopy]) -> Vec<Instr> {
 
 /// Inserts instructions before the terminators of a block.
 fn insert_before_terminators(program: &mut Program, block: Block, instrs: &[Instr]) {
-    let list = &mut program.blocks[block].instrs;
-    let terminators = list.iter().rev().take_while(|&&i| program.instrs[i].opcode.is_terminator()).count();
-    let at = list.len() - terminators;
-    list.splice(at..at, instrs.iter().copied());
+    let at = program.body_len(&program.blocks[block].instrs);
+    program.blocks[block].instrs.splice(at..at, instrs.iter().copied());
 }

@@ -85,9 +85,7 @@ impl PredicateAssigner<'_> {
 
     /// The position of the first terminator of a block.
     pub(super) fn terminators(&self, block: Block) -> usize {
-        let list = &self.program.blocks[block].instrs;
-        let is_terminator = |&&instr: &&Instr| self.program.instrs[instr].opcode.is_terminator();
-        list.len() - list.iter().rev().take_while(is_terminator).count()
+        self.program.body_len(&self.program.blocks[block].instrs)
     }
 
     /// The distance of the next use of a value from the start of the current block.

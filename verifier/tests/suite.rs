@@ -52,6 +52,7 @@ mod selected_memory;
 #[path = "simulation/main.rs"]
 mod simulation;
 mod spills;
+mod spirv;
 mod targets;
 mod tight_registers;
 mod triage;

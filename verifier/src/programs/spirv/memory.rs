@@ -202,7 +202,7 @@ impl Emitter<'_> {
         let index = self.index(intrinsic.srcs[0], intrinsic.indices.base() as u32);
         let file = self.uniform(None);
         let zero = self.number(0);
-        if index.value.is_none() && index.plus % 4 == 0 && ty.components == 4 {
+        if index.value.is_none() && index.plus.is_multiple_of(4) && ty.components == 4 {
             let vector = self.number(index.plus / 4);
             let pointer = self.element(StorageClass::Uniform, Ty::U32.of(4), file, &[zero, vector]);
             let type_id = self.type_id(Ty::U32.of(4));

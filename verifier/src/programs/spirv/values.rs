@@ -128,13 +128,12 @@ pub(super) fn kinds(function: &Function) -> SecondaryMap<Def, Kind> {
                         }
                     }
                 }
-                InstrData::Phi { def, srcs } => {
+                InstrData::Phi { def, srcs }
                     if kinds[*def] == Kind::Float
-                        || srcs.iter().any(|&(_, src)| kinds[src] == Kind::Float && !is_const(function, src))
-                    {
-                        float(*def, &mut kinds);
-                        srcs.iter().for_each(|&(_, src)| float(src, &mut kinds));
-                    }
+                        || srcs.iter().any(|&(_, src)| kinds[src] == Kind::Float && !is_const(function, src)) =>
+                {
+                    float(*def, &mut kinds);
+                    srcs.iter().for_each(|&(_, src)| float(src, &mut kinds));
                 }
                 InstrData::Intrinsic(intrinsic) if is_derivative(intrinsic.op) => float(intrinsic.srcs[0], &mut kinds),
                 InstrData::Tex(tex) => {

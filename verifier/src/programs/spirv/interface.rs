@@ -131,10 +131,18 @@ impl Emitter<'_> {
         if first + wanted.components > ty.components {
             return no_form("an access beyond a vector");
         }
+        let is_whole = first == 0 && wanted.components == ty.components;
         let is_cast = wanted.kind != ty.kind;
-        let id = if is_cast { self.b.id() } else { self.ids[def] };
+        let id = if is_whole && is_cast {
+            whole
+        } else if is_cast {
+            self.b.id()
+        } else {
+            self.ids[def]
+        };
         let part = self.type_id(ty.of(wanted.components));
         match wanted.components {
+            _ if is_whole && is_cast => {}
             1 => {
                 let operands = vec![Operand::IdRef(whole), Operand::LiteralBit32(first.into())];
                 self.emit_as(id, spirv::Op::CompositeExtract, part, operands);

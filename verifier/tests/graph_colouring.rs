@@ -1,6 +1,8 @@
 //! Graph colouring: its results are right with every rule of rotation, and each of its planted bugs is refuted after the stage that has it.
 
+use ir3_compiler::compilation::compile;
 use ir3_compiler::ir3::{Attrs, Opcode, Program, SrcOperand};
+use ir3_compiler::nir;
 use ir3_compiler::pipeline::{Allocator, Options, RegisterLimit, Rotation, Stage};
 use ir3_compiler::regalloc::Error;
 use ir3_compiler::regalloc::graph_colouring::{self, Fault, Settings};
@@ -55,6 +57,21 @@ fn programs_are_right() {
     }
     println!("{tested} tested, {proved} proved, {refused} refused, {spilled} spilled");
     assert!(tested > 250 && proved > 500 && spilled > 20 && refused < 100, "{tested} {proved} {refused} {spilled}");
+}
+
+/// The program of docs/findings.md that only the old rule colours has five instructions.
+#[test]
+fn five_instructions_are_lost_by_dense_packing() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/vectors/lost-by-dense-packing.nir");
+    let shader = nir::read(&std::fs::read_to_string(path).expect("the file")).expect("nir");
+    assert_eq!(shader.entry.instrs.len(), 5);
+    let target = Target::by_name("a660").expect("a known GPU");
+    for rotation in Rotation::ALL {
+        let options = Options { last: Stage::Spill, ..options(rotation, RegisterLimit::Registers(3)) };
+        let program = compile(&shader, &target, &options, &mut |_, _| {}).expect("it compiles");
+        let is_spilled = program.iter_instrs().any(|(_, i)| program.instrs[i].opcode == Opcode::SpillMacro);
+        assert_eq!(is_spilled, rotation != Rotation::Old, "{rotation}");
+    }
 }
 
 /// What became of programs with a planted bug.

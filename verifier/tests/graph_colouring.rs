@@ -1,7 +1,8 @@
 //! Graph colouring: its results are right with every rule of rotation, and each of its planted bugs is refuted after the stage that has it.
 
+use crate::common::reloads::misplace_reload;
 use ir3_compiler::compilation::compile;
-use ir3_compiler::ir3::{Attrs, Opcode, Program, SrcOperand};
+use ir3_compiler::ir3::{Opcode, Program};
 use ir3_compiler::nir;
 use ir3_compiler::pipeline::{Allocator, Options, RegisterLimit, Rotation, Stage};
 use ir3_compiler::regalloc::Error;
@@ -159,34 +160,6 @@ fn given_registers_that_were_recoloured_are_noticed() {
 fn wrong_q_is_noticed() {
     let outcome = planted(Fault::WrongQ);
     assert!(outcome.noticed > 5, "{outcome:?}");
-}
-
-/// Moves the first reload of a block that follows the store to its slot to before that store.
-fn misplace_reload(program: &mut Program) -> bool {
-    for position in 0..program.layout.len() {
-        let block = program.layout[position];
-        let mut stores: Vec<(u32, usize)> = Vec::new();
-        let list = &program.blocks[block].instrs;
-        for (at, &instr) in list.iter().enumerate() {
-            let data = &program.instrs[instr];
-            match (data.opcode, &data.attrs) {
-                (Opcode::SpillMacro, Attrs::Memory(memory)) => stores.push((memory.offset as u32, at)),
-                (Opcode::ReloadMacro, _) => {
-                    let Some(SrcOperand::Immediate(address)) = data.srcs.get(1).map(|src| src.operand) else {
-                        continue;
-                    };
-                    if let Some(&(_, store)) = stores.iter().find(|&&(slot, _)| slot == address) {
-                        let list = &mut program.blocks[block].instrs;
-                        let reload = list.remove(at);
-                        list.insert(store, reload);
-                        return true;
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-    false
 }
 
 #[test]

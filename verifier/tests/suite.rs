@@ -5,6 +5,7 @@
 mod common;
 
 mod allocation_property;
+mod allocation_rules;
 mod bundle;
 mod counterexamples;
 mod documents;

@@ -15,7 +15,8 @@
 //! that exceed the six sevenths, the one whose result is used first is next. That order is taken if its
 //! nops are worth the waves. A program of more waves that waits for textures, memory and special functions at least half of
 //! the time is scheduled once more, for the registers that leave half of the waves. That order is taken if the waves are not
-//! worth the time that it saves.
+//! worth the time that it saves. Without [occupancy](ScheduleRules::occupancy) the limit is the need of the original order, in
+//! whole vec4, and no other one is tried.
 //!
 //! Only the first 48 ready instructions in code order are compared, so the cost per instruction is independent of the
 //! block's length, and distant instructions stay distant.
@@ -71,7 +72,8 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
         most[2].min(files.shared),
     ];
     let work = workload(program);
-    let limits = limits(&work, target, need, files);
+    let limits =
+        if rules.occupancy { limits(&work, target, need, files) } else { SmallVec::from_iter([(false, need)]) };
     let mut scheduler = Scheduler {
         predicates: rules.registers,
         limit: need,
@@ -93,7 +95,8 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
         out: Vec::new(),
     };
     let mut best: Option<Schedule> = None;
-    let looser = looser(&work, target, limits.last().map_or(need, |last| last.1), files);
+    let most = limits.last().map_or(need, |last| last.1);
+    let looser = looser(&work, target, most, files).filter(|_| rules.occupancy);
     for (is_tight, limit) in limits {
         (scheduler.is_tight, scheduler.limit) = (is_tight, limit);
         let Some((slots, time)) = scheduler.program(program, &live, &peaks) else { continue };

@@ -43,11 +43,6 @@ impl<'a> Emitter<'a> {
         }
         self.split_headers(&function.body);
         self.plan_phi_casts();
-        let entry = self.b.id();
-        self.open(entry);
-        self.local_arrays()?;
-        let first = first_block(&function.body);
-        self.end(spirv::Op::Branch, refs(&[self.begins[first]]));
         self.nodes(&function.body, Exits::default())
     }
 
@@ -112,6 +107,9 @@ impl<'a> Emitter<'a> {
                         self.end(spirv::Op::Unreachable, Vec::new());
                         return Ok(());
                     }
+                    if self.is_entry(block) {
+                        self.local_arrays()?;
+                    }
                     self.phis(block);
                     self.rest(block, &nodes[i + 1..], exits)?;
                 }
@@ -131,9 +129,14 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
+    /// Returns true for the first block of the function.
+    fn is_entry(&self, block: Block) -> bool {
+        self.function.blocks_in_order().next() == Some(block)
+    }
+
     /// Returns true if lanes can come to a block.
     fn reached(&self, block: Block) -> bool {
-        self.function.blocks_in_order().next() == Some(block) || !self.cfg.preds[block].is_empty()
+        self.is_entry(block) || !self.cfg.preds[block].is_empty()
     }
 
     fn repetition(&mut self, node: &'a Loop, before: Block, after: Word) -> Result<(), NoForm> {

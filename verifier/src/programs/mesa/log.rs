@@ -34,6 +34,8 @@ pub enum SectionKind {
 pub struct Section {
     /// Its kind.
     pub kind: SectionKind,
+    /// Its headline; empty if it has none.
+    pub headline: String,
     /// The line in the file, counted from 1, on which `text` begins (the one after the headline, if there is one).
     pub first_line: u32,
     /// The lines without log prefixes and colours, as many as in the file.
@@ -51,7 +53,7 @@ pub struct Log {
 
 impl Section {
     fn new(kind: SectionKind, first_line: u32) -> Self {
-        Self { kind, first_line, text: String::new(), prefixes: Vec::new() }
+        Self { kind, headline: String::new(), first_line, text: String::new(), prefixes: Vec::new() }
     }
 
     /// Maps a line and a column of the text to the file, all counted from 1; line 0 is the headline.
@@ -200,6 +202,8 @@ impl LogReader {
         let ended = std::mem::replace(&mut self.current, Section::new(kind, first_line));
         if is_body {
             self.current.push(&line);
+        } else {
+            self.current.headline = line.text.into_owned();
         }
         self.close(ended)
     }

@@ -13,7 +13,7 @@ use crate::harness::report::programs::read_nir;
 use crate::programs::mesa::native::{Native, listed_words};
 use crate::programs::mesa::SectionKind;
 use crate::programs::mesa::shader::LogShader;
-use ir3_compiler::ir3::{self, Program};
+use ir3_compiler::ir3::{self, Opcode, Program};
 use ir3_compiler::machine::{Code, listing};
 use ir3_compiler::nir::Shader;
 use ir3_compiler::target::{Generation, Target};
@@ -91,6 +91,9 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
                     program.instrs.values_mut().for_each(|data| varyings.unpack(data));
                 }
                 interface.complete(program);
+                if let Some(split) = split_blocks(program) {
+                    *program = split;
+                }
             }
             let all = passes.iter().flatten().chain(&code).map(scratch::accessed).max().unwrap_or(0);
             for program in passes.iter_mut().flatten().chain(&mut code) {
@@ -120,4 +123,35 @@ fn native(shader: &LogShader, target: &Target) -> Result<Native, String> {
     };
     let native = Native::read(Some(assembly), shader.statistics.as_ref(), words);
     native.map_err(|line| format!("a line of another form: `{line}`"))
+}
+
+/// The program with a block after each branch, if legalization has put a branch into the middle of one (behind `kill`, to the
+/// end). `None` if it has not, or the program is not final.
+fn split_blocks(program: &Program) -> Option<Program> {
+    let has_middle = program.layout.iter().any(|&block| {
+        let list = &program.blocks[block].instrs;
+        let body = list.iter().rposition(|&instr| {
+            let opcode = program.instrs[instr].opcode;
+            !opcode.is_terminator() && opcode != Opcode::Nop
+        });
+        body.is_some_and(|last| list[..last].iter().any(|&instr| program.instrs[instr].opcode.is_terminator()))
+    });
+    if !has_middle {
+        return None;
+    }
+    let mut split = Code::from_program(program).ok()?.into_program().ok()?;
+    // The code has the instructions in order.
+    let is_code = |program: &Program, instr: ir3::Instr| !program.instrs[instr].opcode.is_meta();
+    let numbers: Vec<u32> = program
+        .iter_instrs()
+        .filter(|&(_, instr)| is_code(program, instr))
+        .map(|(_, instr)| program.serials[instr])
+        .collect();
+    let instrs: Vec<ir3::Instr> =
+        split.iter_instrs().map(|(_, instr)| instr).filter(|&instr| is_code(&split, instr)).collect();
+    let same = numbers.len() >= instrs.len();
+    for (instr, number) in instrs.into_iter().zip(numbers).filter(|_| same) {
+        split.serials[instr] = number;
+    }
+    Some(split)
 }

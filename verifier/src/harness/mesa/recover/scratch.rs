@@ -12,7 +12,8 @@ pub(super) fn accessed(program: &Program) -> u32 {
             return None;
         }
         let access = MemoryAccess::of(data).ok().filter(|access| access.space == AddressSpace::Scratch)?;
-        let Address::Linear { index: None, index2: None, scale, offset, .. } = access.address else { return None };
+        // The base register of spill slots holds 0.
+        let Address::Linear { index2: None, scale, offset, .. } = access.address else { return None };
         let size = u32::from(access.ty.bits() / 8) * u32::from(access.components);
         Some(u32::try_from(offset).ok()? * u32::from(scale) + size)
     });

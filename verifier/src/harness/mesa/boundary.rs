@@ -2,17 +2,25 @@
 
 use super::Side;
 use crate::harness::check::{
-    Answer, EngineKind, Engines, LEAST_SENSITIVITY, Sensitivity, SensitivityProbe, Unknown, Verdict, combined,
-    contradiction,
+    Answer, EngineKind, Engines, LEAST_SENSITIVITY, NotShown, Sensitivity, SensitivityProbe, Unknown, Verdict,
+    combined, compare_on_machine, compare_snapshots, contradiction,
 };
 use crate::programs::Question;
 use crate::programs::mesa::Section;
 use crate::programs::seeds::ProgramEnvs;
+use crate::prove::hazards::{self, Basis, Facts};
+use crate::prove::registers::RegisterFailure;
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use crate::semantics::environment::hints::Hints;
+use crate::semantics::environment::sync::Sync;
+use crate::semantics::interp::Difference;
+use crate::semantics::interp::ir3::machine::Completion;
 use crate::support::panics::catch;
 use crate::support::random::hash;
+use cpu_time::ThreadTime;
+use ir3_compiler::ir3::{Opcode, Program};
+use ir3_compiler::machine::Code;
 use ir3_compiler::nir::Shader;
 use ir3_compiler::target::Target;
 use std::collections::BTreeSet;
@@ -31,6 +39,8 @@ pub struct Settings<'a> {
     pub seed: u64,
     /// The fuel of a run.
     pub fuel: u64,
+    /// CPU time after which no environments are added.
+    pub limit: Duration,
 }
 
 /// The verdict on a boundary.
@@ -79,7 +89,10 @@ impl Environments {
     /// The environment of a number. Each word that nir reads as a boolean of 32 bits has no bit or all of them: Mesa's `b2b1`
     /// looks at the low 16 only (docs/semantics.md, boolean words).
     fn env(&self, number: usize) -> Env {
-        let mut env = self.envs.env(number);
+        self.with_booleans(self.envs.env(number))
+    }
+
+    fn with_booleans(&self, mut env: Env) -> Env {
         for &word in &self.booleans {
             let holds = hash(&[env.seed, 0x626f_6f6c, word.into()]) & 1 != 0;
             env.consts.insert(word, if holds { u32::MAX } else { 0 });
@@ -120,16 +133,35 @@ pub(super) fn check<'a>(
         None => Env::from_seed(number as u64),
     };
     let env = |at: usize| Env { fuel: Some(settings.fuel), ..number(at) };
-    let ask = |engines: &Engines, envs: &[Env]| engines.ask(&Question { stage: None, before, after, machine: target, envs });
-    let mut answers = settings.engines.ask_until_known(&Question { stage: None, before, after, machine: target, envs: &[] });
-    // Of other passes, it may prove what they have done to a program; if it does not, that says nothing.
-    if !MOVING.contains(&&*checked.name) {
-        answers.retain(|answer| {
-            answer.engine != EngineKind::Registers || !matches!(answer.verdict, Verdict::Unknown(Unknown::NotShown(_)))
-        });
+    let ask =
+        |engines: &Engines, envs: &[Env]| engines.ask(&Question { stage: None, before, after, machine: target, envs });
+    let mut answers =
+        settings.engines.ask_until_known(&Question { stage: None, before, after, machine: target, envs: &[] });
+    // An input that a prover found may have other bits in such a word than the driver writes.
+    if let (Some(environments), Some(Answer { verdict: Verdict::Refuted(refutation), .. })) =
+        (environments.filter(|it| !it.booleans.is_empty()), answers.last())
+    {
+        let found = environments.with_booleans(refutation.env.clone());
+        let again = compare_snapshots(before, after, target, &[found]).0;
+        if let (Verdict::Refuted(_), Some(last)) = (&again, answers.last_mut()) {
+            last.verdict = again;
+        } else {
+            answers.pop();
+        }
     }
+    let is_moving = MOVING.contains(&&*checked.name);
+    answers.retain(|answer| {
+        let failure = match &answer.verdict {
+            Verdict::Unknown(Unknown::NotShown(NotShown::Registers(failure))) => failure,
+            _ => return true,
+        };
+        // Of other passes, it may prove what they have done to a program; if it does not, that says nothing. Nor does an operand
+        // that it has no place for.
+        is_moving && !matches!(failure, RegisterFailure::Place { .. })
+    });
     let proved = matches!(answers.last(), Some(Answer { verdict: Verdict::Proved { .. }, .. }));
     if settings.engines.has(EngineKind::Interpreter) && !proved {
+        let start = ThreadTime::now();
         let runs = Engines { kinds: vec![EngineKind::Interpreter], ..Engines::default() };
         let mut envs: Vec<Env> = (0..settings.runs).map(env).collect();
         let mut run = ask(&runs, &envs);
@@ -137,7 +169,10 @@ pub(super) fn check<'a>(
         let mut measured = envs.clone();
         let (mut last, mut idle) = (0.0, 0);
         while let (Some(answer), Some(its)) = (run.first_mut(), &mut probe) {
-            if matches!(answer.verdict, Verdict::Refuted(_) | Verdict::Unknown(Unknown::Crashed(_) | Unknown::Unsupported(_))) {
+            if matches!(
+                answer.verdict,
+                Verdict::Refuted(_) | Verdict::Unknown(Unknown::Crashed(_) | Unknown::Unsupported(_))
+            ) {
                 break;
             }
             if catch(|| measured.iter().for_each(|env| its.run(env, settings.fuel))).is_err() {
@@ -146,7 +181,8 @@ pub(super) fn check<'a>(
             }
             let share = its.sensitivity().share();
             idle = if share < last + 0.01 { idle + 1 } else { 0 };
-            if envs.len() >= settings.most_runs || share == 1.0 || idle > 2 && share >= LEAST_SENSITIVITY {
+            let too_long = start.elapsed() >= settings.limit;
+            if too_long || envs.len() >= settings.most_runs || share == 1.0 || idle > 2 && share >= LEAST_SENSITIVITY {
                 break;
             }
             last = share.max(last);
@@ -161,13 +197,70 @@ pub(super) fn check<'a>(
         checked.sensitivity = Some(probe.map_or(Sensitivity::NONE, |probe| probe.sensitivity()));
         answers.extend(run);
     }
+    if let (true, Some(program)) = (is_final(&checked.name), after.as_ir3())
+        && answers.last().is_some_and(|answer| is_pass(&answer.verdict))
+        && let Some(hazard) = hazard(&checked.name, program, target)
+    {
+        let start = ThreadTime::now();
+        let envs: Vec<Env> = (0..settings.runs).map(env).collect();
+        let verdict = match compare_on_machine(before, after, target, &envs, Completion::Latest).0 {
+            refuted @ Verdict::Refuted(_) => refuted,
+            _ => Verdict::Unknown(Unknown::NotShown(NotShown::Hazard(hazard))),
+        };
+        // What was shown holds of a machine that has all results at once.
+        answers = vec![Answer { engine: EngineKind::Interpreter, verdict, time: start.elapsed() }];
+    }
     checked.time = answers.iter().map(|answer| answer.time).sum();
     checked.wrong_proof = contradiction(&answers).map(|(_, why)| why);
     if let Some((verdict, engine)) = combined(answers, checked.sensitivity.as_ref()) {
         checked.verdict = verdict;
         checked.engine = engine.name();
     }
+    // The text of a fence says nothing of the memories that it orders, and the words only part of it.
+    if let Verdict::Refuted(refutation) = &checked.verdict
+        && let Difference::Synchronization { expected: Some(expected), .. } = refutation.difference
+        && matches!(expected.sync, Sync::Fence(_))
+        && fences(before).is_some()
+        && fences(before) == fences(after)
+    {
+        let what = "the order of a fence and an access: which memories a fence orders is not printed".to_owned();
+        checked.verdict = Verdict::Unknown(Unknown::Unsupported(what.into()));
+    }
     checked
+}
+
+/// The number of fences, and the number of barriers.
+fn fences(program: &Snapshot) -> Option<[usize; 2]> {
+    let program = program.as_ir3()?;
+    let count = |opcodes: &[Opcode]| {
+        program.iter_instrs().filter(|&(_, instr)| opcodes.contains(&program.instrs[instr].opcode)).count()
+    };
+    Some([count(&[Opcode::Fence, Opcode::Ccinv]), count(&[Opcode::Bar])])
+}
+
+fn is_pass(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Proved { .. } | Verdict::Tested { .. })
+}
+
+/// Returns true for boundaries after which a program has to wait for its results.
+fn is_final(name: &str) -> bool {
+    name == "ir3_legalize" || name == super::CODE
+}
+
+/// The reason why a final program is not proved free of hazards: the engines leave time out.
+fn hazard(name: &str, program: &Program, target: &Target) -> Option<String> {
+    let code = match Code::from_program(program) {
+        Ok(code) => code,
+        Err(error) => return Some(error.to_string()),
+    };
+    // The text after the pass has no releases; the code has.
+    let facts = Facts { releases_unknown: name != super::CODE, ..Facts::of_program(program) };
+    match hazards::check(&code, &facts, target) {
+        Ok(report) => {
+            report.hazards.iter().find(|hazard| hazard.kind.basis() == Basis::Machine).map(ToString::to_string)
+        }
+        Err(error) => Some(error.to_string()),
+    }
 }
 
 /// Returns true if two programs have the same text.

@@ -13,9 +13,11 @@
 //! The function works on one shader at a time, so that a stream of them needs the memory of one.
 
 mod boundary;
+mod bundle;
 pub mod recover;
 
 pub use boundary::{Checked, Settings};
+pub use bundle::write as write_bundle;
 
 use crate::programs::mesa::Section;
 use crate::programs::mesa::shader::LogShader;

@@ -5,11 +5,12 @@
 //! variants: its headline repeats the hash of the code that it belongs to. So a shader is complete when the next one
 //! begins that is not its binning variant; no more than these two are kept.
 
-use super::input::InputError;
+use super::input::{InputError, Lines};
 use super::log::{LogReader, generation};
 use super::{Section, SectionKind};
 use ir3_compiler::target::Generation;
-use std::path::Path;
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
 
 /// A shader of a log: one variant.
 #[derive(Debug, Default)]
@@ -81,7 +82,7 @@ impl ShaderReader {
     pub fn line(&mut self, raw: &str) {
         match self.reader.line(raw) {
             Ok(section) => section.into_iter().for_each(|section| self.section(section)),
-            Err(error) => self.broken(error),
+            Err(error) => self.broken(error, true),
         }
     }
 
@@ -96,7 +97,7 @@ impl ShaderReader {
         let reader = std::mem::replace(&mut self.reader, LogReader::new(Path::new("")));
         match reader.end() {
             Ok(section) => section.into_iter().for_each(|section| self.section(section)),
-            Err(error) => self.broken(error),
+            Err(error) => self.broken(error, false),
         }
         self.flush();
         self.complete
@@ -129,7 +130,8 @@ impl ShaderReader {
         &mut self.pending[self.current]
     }
 
-    fn broken(&mut self, error: InputError) {
+    /// A section that is not whole: another headline stands in it if it is `interrupted`, otherwise the log ends.
+    fn broken(&mut self, error: InputError, interrupted: bool) {
         let line = match &error {
             InputError::CutOff { place, .. } => place.line,
             _ => 1,
@@ -141,6 +143,15 @@ impl ShaderReader {
             let stage = rest.split(' ').next().unwrap_or_default().to_owned();
             self.begin(&stage, line);
         }
+        let error = match error {
+            InputError::CutOff { place, section, expected, .. } if interrupted => InputError::Invalid {
+                problem: format!(
+                    "lines of two shaders are mixed at line {line}, or the section `{section}` is cut off: found the next headline, expected {expected}"
+                ),
+                place,
+            },
+            other => other,
+        };
         let shader = self.current(line);
         let at = shader.passes.len();
         shader.broken.push((at, error));
@@ -183,5 +194,84 @@ impl ShaderReader {
             SectionKind::Listing => self.current(line).listing = Some(section),
             SectionKind::Other => {}
         }
+    }
+}
+
+/// A shader of a file.
+#[derive(Debug)]
+pub struct FileShader {
+    /// The file.
+    pub path: PathBuf,
+    /// The shader.
+    pub shader: LogShader,
+}
+
+/// The shaders of files, one after the other, as they are read: not more than two are in memory.
+///
+/// An error is that of a file that cannot be read, or has no section; the next one follows.
+pub fn shaders(paths: Vec<PathBuf>) -> impl Iterator<Item = Result<FileShader, InputError>> + Send {
+    let mut files = paths.into_iter();
+    let mut current: Option<OpenLog> = None;
+    let mut ready: VecDeque<Result<FileShader, InputError>> = VecDeque::new();
+    std::iter::from_fn(move || {
+        loop {
+            if let Some(next) = ready.pop_front() {
+                return Some(next);
+            }
+            let Some(log) = &mut current else {
+                match OpenLog::new(&files.next()?) {
+                    Ok(log) => current = Some(log),
+                    Err(error) => return Some(Err(error)),
+                }
+                continue;
+            };
+            if !log.advance(&mut ready) {
+                current = None;
+            }
+        }
+    })
+}
+
+/// A log that is being read.
+struct OpenLog {
+    lines: Lines,
+    reader: ShaderReader,
+    /// The number of shaders so far.
+    found: usize,
+}
+
+impl OpenLog {
+    fn new(path: &Path) -> Result<Self, InputError> {
+        let lines = Lines::open(path)?;
+        let reader = ShaderReader::new(&lines.path);
+        Ok(Self { lines, reader, found: 0 })
+    }
+
+    /// Reads on until a shader is complete; returns false at the end of the file.
+    fn advance(&mut self, ready: &mut VecDeque<Result<FileShader, InputError>>) -> bool {
+        let path = self.lines.path.clone();
+        let mut put = |shader| ready.push_back(Ok(FileShader { path: path.clone(), shader }));
+        let mut failure = None;
+        for line in &mut self.lines {
+            match line {
+                Ok(line) => self.reader.line(line.trim_end_matches('\n')),
+                Err(error) => {
+                    failure = Some(error);
+                    break;
+                }
+            }
+            if let Some(shader) = self.reader.next_complete() {
+                put(shader);
+                self.found += 1;
+                return true;
+            }
+        }
+        for shader in std::mem::replace(&mut self.reader, ShaderReader::new(&path)).end() {
+            put(shader);
+            self.found += 1;
+        }
+        let nothing = (self.found == 0).then(|| InputError::NoNir { path: path.clone() });
+        ready.extend(failure.or(nothing).map(Err));
+        false
     }
 }

@@ -2,9 +2,13 @@
 //!
 //! The words of the final code have all of them, and the text after the last pass has the serial number of each word.
 
-use ir3_compiler::ir3::{Attrs, InstrData, InstrFlags, MemoryAttrs, Opcode, Program, TextureAttrs};
+use ir3_compiler::ir3::{
+    AddressSpace, Attrs, Instr, InstrData, InstrFlags, MemoryAttrs, Opcode, Place, Program, SrcOperand, TextureAttrs,
+    Type, Value,
+};
 use ir3_compiler::machine::Code;
-use ir3_compiler::target::Target;
+use ir3_compiler::nir::Shader;
+use ir3_compiler::target::{Generation, Target};
 use rustc_hash::FxHashMap;
 
 /// The accesses of the final code by their serial numbers.
@@ -37,13 +41,55 @@ impl Accesses {
     }
 
     /// Fills in the attributes of the accesses of a section.
-    pub fn complete(&self, program: &mut Program, _target: &Target) {
+    pub fn complete(&self, program: &mut Program, nir: &Shader, target: &Target) {
         for (instr, data) in &mut program.instrs {
             let serial = program.serials[instr];
             if let Some(said) = self.by_serial.get(&serial).filter(|said| said.opcode == data.opcode) {
                 complete(data, said);
             }
+            // A half register is spilled as 16 bits.
+            if let Attrs::Memory(memory) = &mut data.attrs
+                && let Opcode::SpillMacro | Opcode::ReloadMacro | Opcode::Stp | Opcode::Ldp = data.opcode
+                && memory.ty.is_none()
+            {
+                let place = data.dsts.first().map(|dst| dst.class).or_else(|| data.srcs.get(1).map(|src| src.class));
+                memory.ty = place.filter(|class| class.half).map(|_| Type::U16);
+            }
         }
+        if target.generation < Generation::A6xx && nir.info.num_ssbos > 0 {
+            number_images(program, nir.info.num_ssbos);
+        }
+    }
+}
+
+/// Subtracts the number of buffers from the numbers of images: before a6xx their resources have one numbering, the buffers first.
+fn number_images(program: &mut Program, buffers: u32) {
+    let images: Vec<Instr> = program
+        .instrs
+        .iter()
+        .filter(|(_, data)| data.memory().is_some_and(|memory| memory.space == Some(AddressSpace::Image)))
+        .map(|(instr, _)| instr)
+        .collect();
+    for instr in images {
+        let Some(operand) = program.instrs[instr].srcs.first().map(|src| src.operand) else { continue };
+        let number = match operand {
+            SrcOperand::Immediate(number) => Some(number),
+            // A constant that copy propagation has not put into the instruction yet.
+            SrcOperand::Place(Place::Value(value)) => constant(program, value),
+            _ => None,
+        };
+        if let Some(number) = number.and_then(|number| number.checked_sub(buffers)) {
+            program.instrs[instr].srcs[0].operand = SrcOperand::Immediate(number);
+        }
+    }
+}
+
+/// The bits of a value that is moved from an immediate.
+fn constant(program: &Program, value: Value) -> Option<u32> {
+    let data = &program.instrs[program.values[value].instr];
+    match (data.opcode, data.srcs.first().map(|src| src.operand)) {
+        (Opcode::Mov, Some(SrcOperand::Immediate(bits))) if data.dsts.len() == 1 => Some(bits),
+        _ => None,
     }
 }
 

@@ -4,16 +4,17 @@
 //! for all sections, so both sides of a boundary have it, whatever it is.
 
 mod accesses;
+mod arrays;
 mod interface;
 mod scratch;
 mod varyings;
 
 use crate::harness::report::natives;
 use crate::harness::report::programs::read_nir;
-use crate::programs::mesa::native::{Native, listed_words};
 use crate::programs::mesa::SectionKind;
+use crate::programs::mesa::native::{Native, listed_words};
 use crate::programs::mesa::shader::LogShader;
-use ir3_compiler::ir3::{self, Opcode, Program};
+use ir3_compiler::ir3::{self, Attrs, Opcode, Program};
 use ir3_compiler::machine::{Code, listing};
 use ir3_compiler::nir::Shader;
 use ir3_compiler::target::{Generation, Target};
@@ -39,9 +40,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
     let mut inferred = Vec::new();
     let mut problems: Vec<String> = shader.broken.iter().map(|(_, error)| error.to_string()).collect();
     let mut nir = match &shader.nir {
-        Some(section) => {
-            read_nir(path, &section.text, section.first_line - 1).map_err(|error| error.to_string())
-        }
+        Some(section) => read_nir(path, &section.text, section.first_line - 1).map_err(|error| error.to_string()),
         None => Err("the log has no final-form nir".to_owned()),
     };
     let mut passes: Vec<Result<Program, String>> = shader
@@ -50,10 +49,23 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
         .map(|section| {
             ir3::text::read(&section.text).map_err(|error| {
                 let (line, column) = section.place(error.line as u32, error.column as u32);
-                format!("{}:{line}:{column}: found {}, expected {}", path.display(), error.found, error.expected)
+                // No program has a number twice.
+                let mixed = if error.expected.starts_with("the number of no other") {
+                    format!("lines of two shaders are mixed at line {line}: ")
+                } else {
+                    String::new()
+                };
+                let (found, expected) = (error.found, error.expected);
+                format!("{}:{line}:{column}: {mixed}found {found}, expected {expected}", path.display())
             })
         })
         .collect();
+    let without_versions = arrays::without_versions(&shader.passes);
+    for (number, program) in passes.iter_mut().enumerate() {
+        if let Ok(program) = program {
+            arrays::complete(program, number < without_versions);
+        }
+    }
     let native = native(shader, target);
     let mut code = Err("the log has no final assembly that can be read".to_owned());
     match (&mut nir, &native) {
@@ -76,7 +88,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
                 Ok(words) => {
                     let accesses = accesses::Accesses::of(last.as_ref(), words);
                     for program in passes.iter_mut().flatten() {
-                        accesses.complete(program, target);
+                        accesses.complete(program, nir, target);
                     }
                     let mut words = words.clone();
                     words.instrs.values_mut().for_each(|instr| varyings.unpack(&mut instr.data));
@@ -87,7 +99,8 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
             }
             for (section, program) in shader.passes.iter().zip(&mut passes) {
                 let Ok(program) = program else { continue };
-                if matches!(&section.kind, SectionKind::Ir3After { pass } if varyings::Varyings::are_packed_after(pass)) {
+                if matches!(&section.kind, SectionKind::Ir3After { pass } if varyings::Varyings::are_packed_after(pass))
+                {
                     program.instrs.values_mut().for_each(|data| varyings.unpack(data));
                 }
                 interface.complete(program);
@@ -111,22 +124,25 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
 /// The final program: the words of the listing, or else those of the assembly.
 fn native(shader: &LogShader, target: &Target) -> Result<Native, String> {
     let assembly = shader.assembly.as_ref().ok_or("the log has no final assembly")?;
+    // The last lines of the lists.
+    if !shader.statistics.as_ref().is_some_and(|statistics| statistics.text.contains(" prog ")) {
+        return Err("the log ends before the lists of inputs and outputs".to_owned());
+    }
     let words = match &shader.listing {
         Some(listing) => listed_words(listing),
         None => {
             let lines: String =
                 assembly.text.lines().filter(|line| !line.starts_with('@')).flat_map(|line| [line, "\n"]).collect();
-            listing::assemble(target.generation, &lines).map_err(|error| {
-                format!("the final assembly, line {}: expected {}", error.line, error.expected)
-            })?
+            listing::assemble(target.generation, &lines)
+                .map_err(|error| format!("the final assembly, line {}: expected {}", error.line, error.expected))?
         }
     };
     let native = Native::read(Some(assembly), shader.statistics.as_ref(), words);
     native.map_err(|line| format!("a line of another form: `{line}`"))
 }
 
-/// The program with a block after each branch, if legalization has put a branch into the middle of one (behind `kill`, to the
-/// end). `None` if it has not, or the program is not final.
+/// The program with a block after each branch, if legalization has put a branch into the middle or at the end of one that leads to
+/// none of its successors (behind `kill`, to the end). `None` if it has not, or the program is not final.
 fn split_blocks(program: &Program) -> Option<Program> {
     let has_middle = program.layout.iter().any(|&block| {
         let list = &program.blocks[block].instrs;
@@ -134,7 +150,12 @@ fn split_blocks(program: &Program) -> Option<Program> {
             let opcode = program.instrs[instr].opcode;
             !opcode.is_terminator() && opcode != Opcode::Nop
         });
-        body.is_some_and(|last| list[..last].iter().any(|&instr| program.instrs[instr].opcode.is_terminator()))
+        let leads_elsewhere = list.iter().any(|&instr| match program.instrs[instr].attrs {
+            Attrs::Branch { target: Some(to) } => !program.blocks[block].successors().any(|successor| successor == to),
+            _ => false,
+        });
+        leads_elsewhere
+            || body.is_some_and(|last| list[..last].iter().any(|&instr| program.instrs[instr].opcode.is_terminator()))
     });
     if !has_middle {
         return None;

@@ -43,7 +43,9 @@ impl Varyings {
     pub fn inferred(&self) -> Vec<String> {
         let mut all: Vec<_> = self.before_packing.iter().filter(|(to, from)| to != from).collect();
         all.sort_unstable();
-        all.into_iter().map(|(to, from)| format!("varying {from} of nir has the number {to} from {PACKED_BEFORE} on")).collect()
+        all.into_iter()
+            .map(|(to, from)| format!("varying {from} of nir has the number {to} from {PACKED_BEFORE} on"))
+            .collect()
     }
 
     /// Gives the varyings of an instruction after packing the numbers of nir.

@@ -13,7 +13,7 @@ mod run;
 mod stage;
 
 pub use crate::regalloc::graph_colouring::Rotation;
-pub use crate::regalloc::{Allocator, RegisterLimit};
+pub use crate::regalloc::{AllocationRules, Allocator, Coalescing, RegisterLimit};
 use crate::scalar_passes::{combine_additions, lower_additions};
 use crate::select::SelectError;
 use crate::target::{Backend, Target};
@@ -443,6 +443,8 @@ stages! {
             Schedule = "schedule",
             /// In that order, predicates do not wait for each other.
             PredicateScheduling = "predicate-scheduling",
+            /// That order may need as many registers as the waves allow, and has others where that is worth more.
+            ScheduleOccupancy = "schedule-occupancy",
         ], Functions::Ir3 {
             is_needed: |program, context| {
                 Ok(context.uses(Feature::Schedule) && schedule::before::is_needed(program))
@@ -450,7 +452,7 @@ stages! {
             run: |program, context| {
                 let predicates = context.uses(Feature::PredicateScheduling);
                 let registers = context.predicate_registers();
-                let rules = schedule::dependencies::ScheduleRules { predicates, registers };
+                let rules = schedule::dependencies::ScheduleRules { predicates, registers, occupancy: context.uses(Feature::ScheduleOccupancy) };
                 let files = context.options.registers.files(context.target);
                 schedule::before::run(program, context.target, files, rules);
                 Ok(())
@@ -478,30 +480,44 @@ stages! {
         SpillArrays = "spill-arrays", Always, Moves, [], Functions::Ir3 {
             is_needed: |program, context| {
                 let Options { registers, allocator, .. } = *context.options;
-                Ok(regalloc::spill_arrays::is_needed(program, context.target, registers, allocator)?)
+                let rules = context.options.allocation_rules();
+                Ok(regalloc::spill_arrays::is_needed(program, context.target, registers, allocator, rules)?)
             },
             run: |program, context| {
                 let Options { registers, allocator, .. } = *context.options;
-                Ok(regalloc::spill_arrays::run(program, context.target, registers, allocator)?)
+                let rules = context.options.allocation_rules();
+                Ok(regalloc::spill_arrays::run(program, context.target, registers, allocator, rules)?)
             },
         };
         /// Values that find no register are spilled and reloaded.
-        Spill = "spill", Always, Moves, [], Functions::Ir3 {
+        Spill = "spill", Always, Moves, [
+            /// Parts of live ranges and single components are spilled.
+            PartialSpilling = "partial-spilling",
+        ], Functions::Ir3 {
             is_needed: |program, context| {
-                let options = context.options;
-                Ok(options.allocator.is_spilling_needed(program, context.target, options.registers)?)
+                let Options { registers, allocator, .. } = *context.options;
+                Ok(allocator.is_spilling_needed(program, context.target, registers, context.options.allocation_rules())?)
             },
             run: |program, context| {
-                let options = context.options;
-                Ok(options.allocator.spill(program, context.target, options.registers)?)
+                let Options { registers, allocator, .. } = *context.options;
+                Ok(allocator.spill(program, context.target, registers, context.options.allocation_rules())?)
             },
         };
         /// Physical registers; phis become parallel copies.
-        RegisterAllocation = "register-allocation", Always, Moves, [], Functions::Ir3 {
+        RegisterAllocation = "register-allocation", Always, Moves, [
+            /// Values that can be one variable are merged.
+            MergeSets = "merge-sets",
+            /// Vectors are merged with their parts, too.
+            VectorCoalescing = "vector-coalescing",
+            /// Values are moved to make room for others.
+            LiveRangeSplitting = "live-range-splitting",
+            /// More registers than needed are taken where that costs no waves.
+            Occupancy = "occupancy",
+        ], Functions::Ir3 {
             is_needed: |_, _| Ok(true),
             run: |program, context| {
-                let options = context.options;
-                Ok(options.allocator.run(program, context.target, options.registers)?)
+                let Options { registers, allocator, .. } = *context.options;
+                Ok(allocator.run(program, context.target, registers, context.options.allocation_rules())?)
             },
         };
         /// Spills and reloads become accesses to scratch memory.

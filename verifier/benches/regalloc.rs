@@ -47,7 +47,7 @@ fn time_schedule(program: &Program, target: &Target, runs: usize) -> f64 {
     let run = |_| {
         let mut program = program.clone();
         let start = ThreadTime::now();
-        let rules = ScheduleRules { predicates: true, registers: target.num_predicates };
+        let rules = ScheduleRules { predicates: true, registers: target.num_predicates, occupancy: true };
         before::run(&mut program, target, target.register_files(), rules);
         start.elapsed().as_nanos() as f64
     };

@@ -1,6 +1,9 @@
 //! Graph colouring: its results are right with every rule of rotation, and each of its planted bugs is refuted after the stage that has it.
 
-use ir3_compiler::ir3::{Attrs, Opcode, Program, SrcOperand};
+use crate::common::reloads::misplace_reload;
+use ir3_compiler::compilation::compile;
+use ir3_compiler::ir3::{Opcode, Program};
+use ir3_compiler::nir;
 use ir3_compiler::pipeline::{Allocator, Options, RegisterLimit, Rotation, Stage};
 use ir3_compiler::regalloc::Error;
 use ir3_compiler::regalloc::graph_colouring::{self, Fault, Settings};
@@ -55,6 +58,21 @@ fn programs_are_right() {
     }
     println!("{tested} tested, {proved} proved, {refused} refused, {spilled} spilled");
     assert!(tested > 250 && proved > 500 && spilled > 20 && refused < 100, "{tested} {proved} {refused} {spilled}");
+}
+
+/// The program of docs/findings.md that only the old rule colours has five instructions.
+#[test]
+fn five_instructions_are_lost_by_dense_packing() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/vectors/lost-by-dense-packing.nir");
+    let shader = nir::read(&std::fs::read_to_string(path).expect("the file")).expect("nir");
+    assert_eq!(shader.entry.instrs.len(), 5);
+    let target = Target::by_name("a660").expect("a known GPU");
+    for rotation in Rotation::ALL {
+        let options = Options { last: Stage::Spill, ..options(rotation, RegisterLimit::Registers(3)) };
+        let program = compile(&shader, &target, &options, &mut |_, _| {}).expect("it compiles");
+        let is_spilled = program.iter_instrs().any(|(_, i)| program.instrs[i].opcode == Opcode::SpillMacro);
+        assert_eq!(is_spilled, rotation != Rotation::Old, "{rotation}");
+    }
 }
 
 /// What became of programs with a planted bug.
@@ -142,34 +160,6 @@ fn given_registers_that_were_recoloured_are_noticed() {
 fn wrong_q_is_noticed() {
     let outcome = planted(Fault::WrongQ);
     assert!(outcome.noticed > 5, "{outcome:?}");
-}
-
-/// Moves the first reload of a block that follows the store to its slot to before that store.
-fn misplace_reload(program: &mut Program) -> bool {
-    for position in 0..program.layout.len() {
-        let block = program.layout[position];
-        let mut stores: Vec<(u32, usize)> = Vec::new();
-        let list = &program.blocks[block].instrs;
-        for (at, &instr) in list.iter().enumerate() {
-            let data = &program.instrs[instr];
-            match (data.opcode, &data.attrs) {
-                (Opcode::SpillMacro, Attrs::Memory(memory)) => stores.push((memory.offset as u32, at)),
-                (Opcode::ReloadMacro, _) => {
-                    let Some(SrcOperand::Immediate(address)) = data.srcs.get(1).map(|src| src.operand) else {
-                        continue;
-                    };
-                    if let Some(&(_, store)) = stores.iter().find(|&&(slot, _)| slot == address) {
-                        let list = &mut program.blocks[block].instrs;
-                        let reload = list.remove(at);
-                        list.insert(store, reload);
-                        return true;
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-    false
 }
 
 #[test]

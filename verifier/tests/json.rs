@@ -126,6 +126,8 @@ fn every_line_is_as_the_schema_says() {
         "self-test words --random 100",
         "disassemble code.txt",
         "assemble code.txt",
+        "spirv x.nir",
+        "spirv x.nir -o x.spv",
         "verify x.nir --runs 0",
         "nonsense",
         "pairs",

@@ -5,6 +5,7 @@
 mod common;
 
 mod allocation_property;
+mod allocation_rules;
 mod bundle;
 mod counterexamples;
 mod documents;
@@ -53,6 +54,7 @@ mod selected_memory;
 #[path = "simulation/main.rs"]
 mod simulation;
 mod spills;
+mod spirv;
 mod targets;
 mod tight_registers;
 mod triage;

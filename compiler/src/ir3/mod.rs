@@ -12,6 +12,7 @@ pub mod access;
 mod builder;
 mod canonical;
 mod code_order;
+pub mod const_words;
 pub mod dataflow;
 pub mod dominance;
 pub(crate) mod helper_lanes;

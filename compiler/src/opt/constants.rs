@@ -9,17 +9,15 @@
 //! system values are: selection declares them (`declare`) at the end of the file, below the system values, and a load of nir's
 //! that gets there reads what the driver has put there. This pass then uses these words, and no others.
 //!
-//! The pass does nothing if the program writes to the constant file at unknown addresses. Half registers keep their moves: a half
-//! operand converts the word that it reads, by the type of its reader.
+//! The pass does nothing if the program writes to the constant file at unknown addresses. A half operand converts the word that it
+//! reads, by the type of its reader: a float operation reads the float of 32 bits with the same value.
 
 use super::operands::place;
-use crate::ir3::{
-    Category, Instr, InstrData, Opcode, OperandFlags, Place, Program, RegClass, RegFile, ShaderStage, Src, SrcOperand,
-    Type,
-};
+use crate::ir3::const_words::{NamedConstWords, const_limit};
+use crate::ir3::opcode::Numeric;
+use crate::ir3::{Category, Instr, Opcode, OperandFlags, Place, Program, RegClass, RegFile, Src, SrcOperand, Type};
 use crate::target::Target;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::ops::Range;
 
 /// Returns true if an operation reads an immediate from a register.
 pub fn is_needed(program: &Program) -> bool {
@@ -30,7 +28,8 @@ pub fn is_needed(program: &Program) -> bool {
 
 /// Makes operations read immediates that they cannot encode from the constant file.
 pub fn run(program: &mut Program, target: &Target) {
-    let mut free = if reads_relative(program) { NONE } else { free_words(program, target) };
+    let mut free = free_words(program, target).peekable();
+    let has_free = !reads_relative(program);
     let mut words: FxHashMap<u32, u16> = program.consts.immediates.iter().map(|&(word, bits)| (bits, word)).collect();
     for position in 0..program.layout.len() {
         let block = program.layout[position];
@@ -39,21 +38,18 @@ pub fn run(program: &mut Program, target: &Target) {
             for slot in 0..program.instrs[instr].srcs.len() {
                 let Some(bits) = immediate(program, instr, slot) else { continue };
                 let known = words.get(&bits).copied();
-                let Some(word) = known.or_else(|| (!free.is_empty()).then_some(free.start)) else { continue };
+                let Some(word) = known.or_else(|| free.peek().copied().filter(|_| has_free)) else { continue };
                 let old = program.instrs[instr].srcs[slot];
-                let new = Src { operand: SrcOperand::Const(word), class: RegClass::FULL, ..old };
+                let new = Src { operand: SrcOperand::Const(word), class: RegClass::general(old.class.half), ..old };
                 if place(program, target, instr, slot, new) && known.is_none() {
                     words.insert(bits, word);
                     program.consts.immediates.push((word, bits));
-                    free.start += 1;
+                    free.next();
                 }
             }
         }
     }
 }
-
-/// No words.
-const NONE: Range<u16> = 0..0;
 
 /// Returns true if some word of the constant file is read relative to an address.
 fn reads_relative(program: &Program) -> bool {
@@ -67,19 +63,19 @@ pub(crate) fn declare(program: &mut Program, target: &Target, arrays: u32) {
     if !reads_relative(program) {
         return;
     }
-    let Range { start, end } = free_words(program, target);
-    let start = u32::from(start) + arrays;
+    let mut free = free_words(program, target).peekable();
+    let start = free.peek().map_or(0, |&word| u32::from(word)) + arrays;
     let mut known = FxHashSet::default();
     let mut immediates = Vec::new();
     for (_, instr) in program.iter_instrs() {
         let found = (0..program.instrs[instr].srcs.len()).filter_map(|slot| immediate(program, instr, slot));
         immediates.extend(found.filter(|&bits| known.insert(bits)));
     }
-    let words = (0..end).rev().take_while(|&word| u32::from(word) >= start);
+    let words = free.rev().take_while(|&word| u32::from(word) >= start);
     program.consts.immediates.extend(words.zip(immediates));
 }
 
-/// The 32-bit immediate that source `slot` of an operation reads from a register.
+/// The word of the constant file that an operation may read instead of the immediate that its source `slot` has in a register.
 fn immediate(program: &Program, instr: Instr, slot: usize) -> Option<u32> {
     let data = &program.instrs[instr];
     // Phis and copies become moves, which can encode any immediate.
@@ -90,72 +86,71 @@ fn immediate(program: &Program, instr: Instr, slot: usize) -> Option<u32> {
     let SrcOperand::Place(Place::Value(value)) = src.operand else { return None };
     let info = &program.values[value];
     let def = &program.instrs[info.instr];
-    let moved = match def.srcs[..] {
-        [Src { operand: SrcOperand::Immediate(bits), mods, .. }] if mods.is_empty() => Some(bits),
-        _ => None,
-    };
-    let fits = matches!(info.class, RegClass::FULL | RegClass::SHARED)
+    let [Src { operand: SrcOperand::Immediate(bits), mods, .. }] = def.srcs[..] else { return None };
+    let fits = matches!(info.class.file, RegFile::General | RegFile::Shared)
         && info.components == 1
+        && mods.is_empty()
         && def.opcode == Opcode::Mov
         && def.flags.is_empty()
-        && matches!(def.move_types(), Some((Type::U32, Type::U32) | (Type::F32, Type::F32) | (Type::S32, Type::S32)))
         && !src.flags.contains(OperandFlags::TIED);
-    moved.filter(|_| fits)
-}
-
-/// Words of the constant file after all that the program reads or writes, up to the first driver parameter.
-fn free_words(program: &Program, target: &Target) -> Range<u16> {
-    let limits = &target.const_limits;
-    let vec4 = match program.stage {
-        Some(ShaderStage::Compute) => limits.compute,
-        Some(ShaderStage::Fragment) => limits.fragment,
-        _ => limits.geometry,
-    };
-    let params = program.consts.driver_params.iter().map(|param| u32::from(param.word) & !3);
-    let end = params.min().unwrap_or(u32::MAX).min(4 * vec4);
-    let mut start = program.consts.immediates.iter().map(|&(word, _)| u32::from(word) + 1).max().unwrap_or(0);
-    for (_, instr) in program.iter_instrs() {
-        let data = &program.instrs[instr];
-        for src in &data.srcs {
-            match src.operand {
-                // The driver's words are at the end and do not matter.
-                SrcOperand::Const(word) if u32::from(word) < end => start = start.max(u32::from(word) + 1),
-                SrcOperand::ConstRelative(word) => start = start.max((i32::from(word) + 1).max(0).cast_unsigned()),
-                _ => {}
-            }
-        }
-        if data.opcode.writes_consts() {
-            let Some(stored) = stored_words(program, data) else { return NONE };
-            start = start.max(stored.end);
-        }
+    if !fits {
+        return None;
     }
-    let start = start.next_multiple_of(4);
-    if start < end { start as u16..end as u16 } else { NONE }
-}
-
-/// The words of the constant file that an instruction writes, if they are known.
-fn stored_words(program: &Program, data: &InstrData) -> Option<Range<u32>> {
-    let a1 = match data.srcs.iter().find(|src| src.class.file == RegFile::Address) {
-        Some(src) => Some(constant_address(program, src)?),
-        None => None,
-    };
-    let (base, count) = match (data.opcode, &data.srcs[..]) {
-        (Opcode::Stc, [Src { operand: SrcOperand::Immediate(base), .. }, stored, ..]) => {
-            (base.checked_add(a1.unwrap_or(0))?, stored.mask.span())
-        }
-        (Opcode::LdcK, _) => (a1?, 4 * u32::from(data.memory()?.components?)),
-        _ => return None,
-    };
-    Some(base..base.checked_add(count)?)
-}
-
-/// The constant in an address register, if it is moved there.
-fn constant_address(program: &Program, src: &Src) -> Option<u32> {
-    let def = &program.instrs[program.values[src.value()?].instr];
-    match def.srcs[..] {
-        [Src { operand: SrcOperand::Immediate(bits), mods, .. }] if def.opcode == Opcode::Mov && mods.is_empty() => {
-            Some(bits & 0xffff)
-        }
+    use Type::{F16, F32, S16, S32, U16, U32};
+    match (info.class.half, def.move_types()?, data.opcode.info().numeric) {
+        (false, (U32, U32) | (F32, F32) | (S32, S32), _) => Some(bits),
+        (true, (U16, U16) | (F16, F16) | (S16, S16), Numeric::Float) => float_of_half(bits),
+        (true, (U16, U16) | (F16, F16) | (S16, S16), Numeric::Int | Numeric::Bits) => Some(bits & 0xffff),
         _ => None,
+    }
+}
+
+/// The float of 32 bits with the value of one of 16 bits. A NaN has none: a conversion may change its bits.
+fn float_of_half(bits: u32) -> Option<u32> {
+    let (sign, exponent, fraction) = (bits >> 15 & 1, bits >> 10 & 0x1f, bits & 0x3ff);
+    let float = |fraction: u32, exponent: i32| fraction as f32 * 2f32.powi(exponent);
+    let magnitude = match exponent {
+        0 => float(fraction, -24),
+        0x1f if fraction == 0 => f32::INFINITY,
+        0x1f => return None,
+        _ => float(fraction | 0x400, exponent as i32 - 25),
+    };
+    Some(magnitude.to_bits() | sign << 31)
+}
+
+/// Words of the constant file after all that the program names, but for the vec4s of the driver parameters.
+fn free_words(program: &Program, target: &Target) -> impl DoubleEndedIterator<Item = u16> + use<> {
+    let params: FxHashSet<u16> = program.consts.driver_params.iter().map(|param| param.word / 4).collect();
+    // What the driver fills may come after words that are free.
+    let named = NamedConstWords::of(program, |word| params.contains(&(word / 4)));
+    let declared = program.consts.immediates.iter().map(|&(word, _)| u32::from(word) + 1).max().unwrap_or(0);
+    let start = named.end.max(declared).next_multiple_of(4);
+    let end = if named.has_unknown_stores { 0 } else { const_limit(program, target) };
+    (start..end).map(|word| word as u16).filter(move |word| !params.contains(&(word / 4)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::float_of_half;
+
+    #[test]
+    fn halves_have_their_floats() {
+        let known = [
+            (0x0000, 0.0f32),
+            (0x3c00, 1.0),
+            (0xc000, -2.0),
+            (0x3555, 0.333_251_95),
+            (0x0001, 5.960_464_5e-8),
+            (0x83ff, -6.097_555e-5),
+            (0x7bff, 65504.0),
+            (0x7c00, f32::INFINITY),
+            (0xfc00, f32::NEG_INFINITY),
+        ];
+        for (half, float) in known {
+            assert_eq!(float_of_half(half), Some(float.to_bits()), "{half:#x}");
+        }
+        assert_eq!(float_of_half(0x8000), Some(0x8000_0000));
+        assert_eq!(float_of_half(0x7c01), None);
+        assert_eq!(float_of_half(0xfe00), None);
     }
 }

@@ -6,15 +6,16 @@
 //! whole expressions become one; phis may read later values and are processed at the end.
 //!
 //! The pass skips
-//! - results in registers with restrictions on when they may be read: shared ones and addresses; predicates unless a
-//!   comparison writes them;
+//! - results in registers with restrictions on when they may be read: shared ones; predicates unless a comparison writes them;
+//!   addresses unless the same number is moved to the same register that was moved there last in the block, as no two addresses
+//!   of one register are alive at once;
 //! - reads of the constant file before an instruction that writes to it (a preamble does so), and relative reads;
 //! - vectors, immediates and words of the constant file of other blocks: keeping them costs more registers than it
 //!   saves instructions.
 
 use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::{
-    Attrs, Block, Condition, Dst, Instr, InstrData, Opcode, OperandFlags, Place, Program, RegFile, RepeatLink,
+    Attrs, Block, Condition, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegFile, RepeatLink,
     SrcOperand, Value,
 };
 use crate::maps::map_of;
@@ -48,11 +49,26 @@ pub fn run(program: &mut Program, rules: NumberingRules) {
     for position in 0..program.layout.len() {
         let block = program.layout[position];
         let mut list = std::mem::take(&mut program.blocks[block].instrs);
+        let mut addresses = Vec::<(PhysReg, Instr)>::new();
         list.retain(|&instr| {
             if any {
                 replace_sources(program, instr, &same);
             }
             let data = &program.instrs[instr];
+            if let Some((reg, value)) = address(data).filter(|_| rules.others) {
+                let last = addresses.iter().position(|&(other, _)| other == reg).map(|at| addresses.swap_remove(at).1);
+                let found = last.filter(|&last| is_same(data, &program.instrs[last]));
+                addresses.push((reg, found.unwrap_or(instr)));
+                if let Some(first) = found.and_then(|last| program.instrs[last].dsts[0].value()) {
+                    same[value] = first.into();
+                    any = true;
+                    return false;
+                }
+                return true;
+            }
+            if data.dsts.iter().any(|dst| dst.class.file == RegFile::Address) {
+                addresses.clear();
+            }
             writers -= usize::from(data.opcode.writes_consts());
             let Some(value) = numbered(data, rules, writers > 0) else { return true };
             let candidates = known.entry(hash(data)).or_default();
@@ -161,6 +177,17 @@ fn test_of(data: &InstrData) -> Option<(Value, Value)> {
         SrcOperand::Place(Place::Value(value)) if is_test => Some((value, predicate)),
         _ => None,
     }
+}
+
+/// The address register that an instruction moves a value or an immediate to, and the address.
+fn address(data: &InstrData) -> Option<(PhysReg, Value)> {
+    let ([Dst { place: Place::Assigned(value, reg), .. }], [src]) = (&data.dsts[..], &data.srcs[..]) else {
+        return None;
+    };
+    let is_known = matches!(src.operand, SrcOperand::Place(Place::Value(_)) | SrcOperand::Immediate(_));
+    let is_move = data.opcode == Opcode::Mov && matches!(*reg, PhysReg::A0_X | PhysReg::A1_X);
+    // Shared registers may change between two moves.
+    (is_move && is_known && src.class.file == RegFile::General).then_some((*reg, *value))
 }
 
 /// The result of an instruction that computes only that value, from its sources only.

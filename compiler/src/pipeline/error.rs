@@ -63,7 +63,10 @@ impl CompileError {
                 }
                 // What the stage before has coloured.
                 regalloc::Error::Uncoloured { .. } if stage == Stage::RegisterAllocation => ErrorKind::Internal,
+                // `spill` tries it.
+                regalloc::Error::Fragmented { .. } if stage == Stage::RegisterAllocation => ErrorKind::Internal,
                 regalloc::Error::NeedsSpilling { .. }
+                | regalloc::Error::Fragmented { .. }
                 | regalloc::Error::Uncoloured { .. }
                 | regalloc::Error::NoPrivateMemory { .. }
                 | regalloc::Error::Instruction { .. } => ErrorKind::NeedsSpilling,

@@ -1,6 +1,6 @@
 //! The options of a compilation.
 
-use super::{Allocator, Feature, Features, Need, OwnPass, RegisterLimit, Stage};
+use super::{AllocationRules, Allocator, Coalescing, Feature, Features, Need, OwnPass, RegisterLimit, Stage};
 
 /// The options of a compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,21 @@ impl Options {
             Need::Given => self.own_pass.is_some(),
         };
         stage <= self.last && is_wanted
+    }
+
+    /// The rules of the SSA allocator, for all stages that depend on them.
+    pub fn allocation_rules(&self) -> AllocationRules {
+        let uses = |feature| self.features.contains(feature);
+        AllocationRules {
+            coalescing: match (uses(Feature::MergeSets), uses(Feature::VectorCoalescing)) {
+                (false, _) => Coalescing::Nothing,
+                (true, false) => Coalescing::Variables,
+                (true, true) => Coalescing::Vectors,
+            },
+            splitting: uses(Feature::LiveRangeSplitting),
+            partial_spilling: uses(Feature::PartialSpilling),
+            occupancy: uses(Feature::Occupancy),
+        }
     }
 
     /// The same options without a feature.

@@ -1,13 +1,13 @@
 //! The choice between the two allocators.
 
 use super::graph_colouring::{self, Rotation};
-use super::{Error, RegisterLimit, run_limited, spill};
+use super::{AllocationRules, Error, RegisterLimit, run_limited, spill};
 use crate::ir3::Program;
 use crate::target::Target;
 use std::fmt;
 use std::str::FromStr;
 
-/// An allocator of general registers.
+/// An allocator of general registers. The rules are those of the SSA allocator; graph colouring has no use for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Allocator {
     /// Register assignment in SSA form.
@@ -29,9 +29,15 @@ impl Allocator {
     ///
     /// # Errors
     /// If the program cannot be analysed.
-    pub fn is_spilling_needed(self, program: &Program, target: &Target, limit: RegisterLimit) -> Result<bool, Error> {
+    pub fn is_spilling_needed(
+        self,
+        program: &Program,
+        target: &Target,
+        limit: RegisterLimit,
+        rules: AllocationRules,
+    ) -> Result<bool, Error> {
         match self {
-            Self::Ssa => spill::is_needed(program, target, limit),
+            Self::Ssa => spill::is_needed(program, target, limit, rules),
             Self::GraphColouring(rotation) => {
                 graph_colouring::is_spilling_needed(program, target, limit, Self::settings(rotation))
             }
@@ -42,9 +48,15 @@ impl Allocator {
     ///
     /// # Errors
     /// If the program does not fit with all values spilled, or the target has no memory for spills.
-    pub fn spill(self, program: &mut Program, target: &Target, limit: RegisterLimit) -> Result<(), Error> {
+    pub fn spill(
+        self,
+        program: &mut Program,
+        target: &Target,
+        limit: RegisterLimit,
+        rules: AllocationRules,
+    ) -> Result<(), Error> {
         match self {
-            Self::Ssa => spill::run(program, target, limit),
+            Self::Ssa => spill::run(program, target, limit, rules),
             Self::GraphColouring(rotation) => graph_colouring::spill(program, target, limit, Self::settings(rotation)),
         }
     }
@@ -53,9 +65,15 @@ impl Allocator {
     ///
     /// # Errors
     /// If the program needs more registers than the limit allows, or is not supported.
-    pub fn run(self, program: &mut Program, target: &Target, limit: RegisterLimit) -> Result<(), Error> {
+    pub fn run(
+        self,
+        program: &mut Program,
+        target: &Target,
+        limit: RegisterLimit,
+        rules: AllocationRules,
+    ) -> Result<(), Error> {
         match self {
-            Self::Ssa => run_limited(program, target, limit),
+            Self::Ssa => run_limited(program, target, limit, rules),
             Self::GraphColouring(rotation) => graph_colouring::run(program, target, limit, Self::settings(rotation)),
         }
     }

@@ -21,6 +21,7 @@
 //! In the end every set takes a range of one global numbering of units, and each value an interval of it. Then "is a
 //! piece of" is containment of intervals.
 
+use super::Coalescing;
 use super::liveness::{Liveness, Segment};
 use crate::ir3::{Attrs, InstrData, Opcode, OperandFlags, Program, RegFile, RepeatLink, Value};
 use crate::maps::map_of;
@@ -79,8 +80,8 @@ pub struct MergeSets {
 
 impl MergeSets {
     /// Computes the merge sets of a program in conventional SSA. Each value of `apart` is alone in its set; no other set is merged to more than
-    /// `widest` units.
-    pub fn new(program: &Program, liveness: &Liveness, apart: &[Value], widest: u16) -> Self {
+    /// `widest` units, and none has values that are not to be merged.
+    pub fn new(program: &Program, liveness: &Liveness, apart: &[Value], widest: u16, coalescing: Coalescing) -> Self {
         let mut this = Self {
             placed: map_of(program.values.len()),
             sets: Vec::with_capacity(program.values.len()),
@@ -92,6 +93,7 @@ impl MergeSets {
             program,
             liveness,
             values: &this,
+            coalescing,
             set: vec![NONE; program.values.len()],
             at: vec![0; program.values.len()],
             apart: SecondaryMap::new(),
@@ -249,6 +251,7 @@ struct Merging<'a> {
     program: &'a Program,
     liveness: &'a Liveness,
     values: &'a MergeSets,
+    coalescing: Coalescing,
     set: Vec<u32>,
     /// Offset in the set.
     at: Vec<i32>,
@@ -259,6 +262,9 @@ struct Merging<'a> {
 
 impl Merging<'_> {
     fn run(&mut self) {
+        if self.coalescing == Coalescing::Nothing {
+            return;
+        }
         let program = self.program;
         for &block in &self.liveness.order {
             for &instr in &program.blocks[block].instrs {
@@ -284,6 +290,7 @@ impl Merging<'_> {
         let Some(value) = dst.value().filter(|_| dst.class.file == RegFile::General) else { return };
         let unit = i32::from(dst.class.component_units());
         match (data.opcode, &data.attrs) {
+            (Opcode::Split | Opcode::Collect, _) if self.coalescing < Coalescing::Vectors => {}
             (Opcode::Split, Attrs::Split { offset }) => {
                 if let Some(vector) = data.srcs.first().and_then(|src| src.value()) {
                     self.merge(vector, value, i32::from(*offset) * unit);

@@ -13,6 +13,8 @@
 //!
 //! [`spill_arrays`] and [`spill`] run before 3, where registers do not suffice.
 //!
+//! [`AllocationRules`] say what it does without; without splitting of live ranges, `unsplit` runs 6.
+//!
 //! [`lower_copies`] is a separate stage: it turns the parallel copies, collects and splits into machine instructions
 //! with `parallel_copy`.
 
@@ -24,6 +26,7 @@ use crate::target::{RegisterFiles, Target};
 pub use allocator::Allocator;
 pub use limit::RegisterLimit;
 use pressure::{Analysis, Pressure};
+pub use rules::{AllocationRules, Coalescing};
 
 mod addresses;
 mod allocator;
@@ -47,10 +50,12 @@ mod predicates;
 mod prepare;
 pub mod pressure;
 mod rematerialize;
+mod rules;
 pub mod shared;
 pub mod spill;
 pub mod spill_arrays;
 pub mod step;
+mod unsplit;
 
 /// A reason why registers cannot be assigned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -96,6 +101,14 @@ pub enum Error {
     Uncoloured {
         /// The value, or one of those that are coalesced with it.
         value: Value,
+        /// Available registers.
+        available: u32,
+        /// The register file.
+        file: &'static str,
+    },
+    /// No gap is long enough, though registers are free, and live ranges are not split.
+    #[error("no gap is left in {available} {file} registers, and live ranges are not split")]
+    Fragmented {
         /// Available registers.
         available: u32,
         /// The register file.
@@ -167,18 +180,37 @@ pub fn has_predicates(program: &Program) -> bool {
 pub fn run_within(program: &mut Program, target: &Target, limits: RegisterFiles) -> Result<(), Error> {
     let analysis = Analysis::new(program, target)?;
     let pressure = analysis.max_pressure(program);
-    assign(program, target, &analysis, &pressure, limits)
+    if let Some(error) = pressure.excess(&limits) {
+        return Err(error);
+    }
+    let files = target_size(program, &pressure, target, limits);
+    let settings = assign::Settings { files, preferred: None, splitting: true };
+    assign::run(program, &analysis, target.merged_regs, settings, &pressure)
 }
 
-/// Like [`run_within`], with a register limit. For the least limit, exactly the registers that the program needs are
-/// available.
+/// Like [`run_within`], with a register limit and rules. For the least limit, exactly the registers that the program needs are
+/// available; without splitting of live ranges more are, and as few as possible are taken.
 ///
 /// # Errors
-/// Those of [`run_within`].
-pub fn run_limited(program: &mut Program, target: &Target, limit: RegisterLimit) -> Result<(), Error> {
-    let analysis = Analysis::new(program, target)?;
+/// Those of [`run_within`], and if live ranges are not split and no gap is left for some value.
+pub fn run_limited(
+    program: &mut Program,
+    target: &Target,
+    limit: RegisterLimit,
+    rules: AllocationRules,
+) -> Result<(), Error> {
+    let analysis = Analysis::coalesced(program, target, rules.coalescing)?;
     let pressure = analysis.max_pressure(program);
-    assign(program, target, &analysis, &pressure, files(&pressure, target, limit))
+    let limits = files(&pressure, target, limit);
+    if let Some(error) = pressure.excess(&limits) {
+        return Err(error);
+    }
+    if !rules.splitting {
+        return unsplit::run(program, target, &analysis, &pressure, limit, rules);
+    }
+    let files = first_size(program, &pressure, target, limit, rules);
+    let settings = assign::Settings { files, preferred: None, splitting: true };
+    assign::run(program, &analysis, target.merged_regs, settings, &pressure)
 }
 
 /// The registers that a limit allows for a program of this pressure.
@@ -191,7 +223,8 @@ fn files(pressure: &Pressure, target: &Target, limit: RegisterLimit) -> Register
     files
 }
 
-/// The registers that a limit allows for a program before register assignment by an allocator. Colouring takes more than the minimum, as many as it needs.
+/// The registers that a limit allows for a program before register assignment by an allocator. Colouring takes more than the minimum, as many as it needs; so does
+/// the SSA allocator without splitting of live ranges.
 ///
 /// # Errors
 /// If the program cannot be analysed.
@@ -200,25 +233,29 @@ pub fn files_within(
     target: &Target,
     limit: RegisterLimit,
     allocator: Allocator,
+    rules: AllocationRules,
 ) -> Result<RegisterFiles, Error> {
-    if !matches!(limit, RegisterLimit::Minimum(_)) || allocator != Allocator::Ssa {
+    if !matches!(limit, RegisterLimit::Minimum(_)) || allocator != Allocator::Ssa || !rules.splitting {
         return Ok(limit.files(target));
     }
-    Ok(files(&spill::pressure(program, target)?, target, limit))
+    Ok(files(&spill::pressure(program, target, rules.coalescing)?, target, limit))
 }
 
-fn assign(
-    program: &mut Program,
-    target: &Target,
-    analysis: &Analysis,
+/// The registers that a program of this pressure may use within a limit, before more are tried.
+fn first_size(
+    program: &Program,
     pressure: &Pressure,
-    limits: RegisterFiles,
-) -> Result<(), Error> {
-    if let Some(error) = pressure.excess(&limits) {
-        return Err(error);
+    target: &Target,
+    limit: RegisterLimit,
+    rules: AllocationRules,
+) -> RegisterFiles {
+    let limits = files(pressure, target, limit);
+    if rules.occupancy {
+        return target_size(program, pressure, target, limits);
     }
-    let size = target_size(program, pressure, target, limits);
-    assign::run(program, analysis, target.merged_regs, size, pressure)
+    let full = pressure.full.next_multiple_of(8).min(limits.full);
+    let half = if target.merged_regs { full } else { pressure.half.next_multiple_of(4) };
+    RegisterFiles { full, half: half.min(limits.half), ..limits }
 }
 
 /// The registers that a program of this pressure may use within `limits`: as many as reduce no occupancy, in whole

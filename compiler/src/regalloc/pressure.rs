@@ -17,7 +17,7 @@ use super::liveness::Liveness;
 use super::merge_sets::{MergeSets, WIDEST};
 use super::outputs::{self, GivenOutputs};
 use super::step::{Manner, Step};
-use super::{Error, cssa};
+use super::{Coalescing, Error, cssa};
 use crate::ir3::{Block, Instr, Opcode, Program, Value};
 use crate::target::{RegisterFiles, Target};
 
@@ -92,6 +92,7 @@ pub struct Analysis {
     pub liveness: Liveness,
     /// The merge sets.
     pub sets: MergeSets,
+    coalescing: Coalescing,
     merged: bool,
     /// The live ranges of arrays.
     pub(super) arrays: ArrayRanges,
@@ -110,6 +111,14 @@ impl Analysis {
     /// # Errors
     /// If the program is malformed, or given registers conflict.
     pub fn new(program: &mut Program, target: &Target) -> Result<Self, Error> {
+        Self::coalesced(program, target, Coalescing::default())
+    }
+
+    /// Like [`Analysis::new`], with these values merged only.
+    ///
+    /// # Errors
+    /// Those of [`Analysis::new`].
+    pub fn coalesced(program: &mut Program, target: &Target, coalescing: Coalescing) -> Result<Self, Error> {
         cssa::run(program)?;
         let order = super::order(program);
         let liveness = Liveness::new(program, order)?;
@@ -120,15 +129,15 @@ impl Analysis {
         let extents = |instr| arrays.at(2 * indices.instr[instr]).extents;
         let outputs = outputs::run(program, target.merged_regs, &extents)?;
         let apart = given_outputs(&outputs);
-        let sets = MergeSets::new(program, &liveness, &apart, WIDEST);
-        Ok(Self { liveness, sets, merged: target.merged_regs, arrays, indices, inputs, outputs })
+        let sets = MergeSets::new(program, &liveness, &apart, WIDEST, coalescing);
+        Ok(Self { liveness, sets, coalescing, merged: target.merged_regs, arrays, indices, inputs, outputs })
     }
 
     /// Computes the merge sets again, with these values, too, alone in theirs, and no set wider than `widest` units.
     pub(super) fn separate(&mut self, program: &Program, apart: &[Value], widest: u16) {
         let mut all = given_outputs(&self.outputs);
         all.extend_from_slice(apart);
-        self.sets = MergeSets::new(program, &self.liveness, &all, widest);
+        self.sets = MergeSets::new(program, &self.liveness, &all, widest, self.coalescing);
     }
 
     /// The maximum need of the program over all points.

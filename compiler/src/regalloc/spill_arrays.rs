@@ -12,7 +12,7 @@
 use super::array_ranges::{self, ArrayRanges, Indices};
 use super::pressure::{Analysis, Point, Pressure};
 use super::spill::own_scratch_bytes;
-use super::{Allocator, Error, RegisterLimit};
+use super::{AllocationRules, Allocator, Coalescing, Error, RegisterLimit};
 use crate::ir3::access::build::{self, MemoryElements};
 use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::loops::Loops;
@@ -42,16 +42,23 @@ pub fn is_needed(
     target: &Target,
     limit: RegisterLimit,
     allocator: Allocator,
+    rules: AllocationRules,
 ) -> Result<bool, Error> {
-    Ok(!choose(program, target, limit, allocator)?.is_empty())
+    Ok(!choose(program, target, limit, allocator, rules)?.is_empty())
 }
 
 /// Spills arrays.
 ///
 /// # Errors
 /// If the program cannot be analysed.
-pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit, allocator: Allocator) -> Result<(), Error> {
-    let arrays = choose(program, target, limit, allocator)?;
+pub fn run(
+    program: &mut Program,
+    target: &Target,
+    limit: RegisterLimit,
+    allocator: Allocator,
+    rules: AllocationRules,
+) -> Result<(), Error> {
+    let arrays = choose(program, target, limit, allocator, rules)?;
     rewrite(program, &arrays);
     Ok(())
 }
@@ -136,7 +143,13 @@ fn addresses(program: &Program, arrays: &[Array]) -> (Vec<(Array, u32)>, u32) {
 }
 
 /// The arrays to spill.
-fn choose(program: &Program, target: &Target, limit: RegisterLimit, allocator: Allocator) -> Result<Vec<Array>, Error> {
+fn choose(
+    program: &Program,
+    target: &Target,
+    limit: RegisterLimit,
+    allocator: Allocator,
+    rules: AllocationRules,
+) -> Result<Vec<Array>, Error> {
     if program.arrays.is_empty() || !target.pvtmem {
         return Ok(Vec::new());
     }
@@ -146,7 +159,7 @@ fn choose(program: &Program, target: &Target, limit: RegisterLimit, allocator: A
         let all: Vec<Array> = left.into_iter().map(|(array, _)| array).collect();
         return Ok(in_memory(&all));
     }
-    if left.is_empty() || !allocator.is_spilling_needed(program, target, limit)? {
+    if left.is_empty() || !allocator.is_spilling_needed(program, target, limit, rules)? {
         return Ok(Vec::new());
     }
     let mut chosen: Vec<Array> = Vec::new();
@@ -155,13 +168,13 @@ fn choose(program: &Program, target: &Target, limit: RegisterLimit, allocator: A
         let mut plan = program.clone();
         rewrite(&mut plan, &chosen);
         let mut spilled = plan.clone();
-        if allocator.spill(&mut spilled, target, limit).is_ok() {
+        if allocator.spill(&mut spilled, target, limit, rules).is_ok() {
             let cost = accesses_to_scratch(&spilled);
             if best.as_ref().is_none_or(|&(least, _)| cost < least) {
                 best = Some((cost, chosen.clone()));
             }
         }
-        let live = live_at_peak(&plan, target)?;
+        let live = live_at_peak(&plan, target, rules.coalescing)?;
         let per_unit = |&(array, cost): &(Array, f32)| cost / array_ranges::units(program, array) as f32;
         let next = (left.iter().copied())
             .filter(|(array, _)| live.contains(array))
@@ -188,9 +201,9 @@ fn accesses_to_scratch(program: &Program) -> f32 {
 }
 
 /// The arrays that are live at the point with the highest pressure.
-fn live_at_peak(program: &Program, target: &Target) -> Result<SmallVec<[Array; 4]>, Error> {
+fn live_at_peak(program: &Program, target: &Target, coalescing: Coalescing) -> Result<SmallVec<[Array; 4]>, Error> {
     let mut program = program.clone();
-    let analysis = Analysis::new(&mut program, target)?;
+    let analysis = Analysis::coalesced(&mut program, target, coalescing)?;
     let order = &analysis.liveness.order;
     let (ranges, indices) = (ArrayRanges::new(&program, order)?, Indices::new(&program, order));
     let mut peak: (u32, u32) = (0, 0);

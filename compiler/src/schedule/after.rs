@@ -10,8 +10,8 @@
 //! wait; a special function, texture or load that need not wait; then the one that waits the least, up to three slots; else the
 //! one with the longest latency after it. Waits are nops, and the expected time until `(ss)` or `(sy)` ends.
 //!
-//! A block whose original order waits no longer than the new one is not changed. Only the first 48 ready instructions in code
-//! order are compared.
+//! A block whose original order waits no longer than the new one is not changed, unless it reads its last varying later. Only the
+//! first 48 ready instructions in code order are compared.
 
 use super::conflicts::Conflicts;
 use crate::delays::latency::{Latency, Sync, sync};
@@ -166,8 +166,8 @@ impl Scheduler<'_> {
         is_better.then(|| out.iter().map(|&at| list[at]).collect())
     }
 
-    /// The slots and waits of a block in some order.
-    fn cost(&mut self, order: &[usize]) -> u32 {
+    /// The slots and waits of a block in some order, and where the last varying is read.
+    fn cost(&mut self, order: &[usize]) -> (u32, Option<usize>) {
         self.board.restart();
         let mut expected = Expected::default();
         for &at in order {
@@ -177,7 +177,8 @@ impl Scheduler<'_> {
                 issue(self.program, &mut self.board, &mut expected, node, kinds);
             }
         }
-        expected.time
+        let reads_varying = |&at: &usize| self.program.instrs[self.nodes[at].instr].opcode.reads_varying();
+        (expected.time, order.iter().rposition(reads_varying))
     }
 
     fn node(&self, instr: Instr) -> Node {
@@ -252,7 +253,7 @@ fn key(opcode: Opcode, node: &Node, board: &Scoreboard<'_>, wait: u32) -> (u8, u
     let nops = board.delay(&node.on_board);
     let wait = nops.max(wait);
     let (class, wait) = match opcode {
-        Opcode::BaryF | Opcode::FlatB | Opcode::Ldlv => (0, 0),
+        _ if opcode.reads_varying() => (0, 0),
         Opcode::Kill | Opcode::Demote if nops == 0 => (1, 0),
         _ if node.kind != Sync::Distance && wait == 0 => (2, 0),
         _ if wait <= SHORT => (3, wait),

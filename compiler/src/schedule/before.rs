@@ -1,12 +1,13 @@
 //! List scheduling before register allocation, block by block.
 //!
-//! The next instruction is one that does not have to wait, if there is one; among these, one that ends more live ranges
+//! The next instruction is one that reads a varying, as long as registers are left for it: the last such read releases the memory of
+//! all varyings. Else it is one that does not have to wait, if there is one; among these, one that ends more live ranges
 //! than it begins; among these, the one with clearly the longest latency after it, else the first in the code. So loads
 //! are issued early, as long as registers are left for their results, and no more than 8 at a time; comparisons are
 //! separated from their branches; and if no instruction is ready, the one with the fewest nops is next. Pieces of a
 //! vector are extracted as soon as it is available.
 //!
-//! A block whose original order needs no more nops is not changed.
+//! A block whose original order needs no more nops is not changed, unless it reads its last varying later, and waits as long.
 //!
 //! The limit is the number of registers with which the program has the same waves as with the need of its original order,
 //! both measured alike (`registers`). Instructions that would exceed six sevenths of it are delayed while
@@ -15,7 +16,8 @@
 //! that exceed the six sevenths, the one whose result is used first is next. That order is taken if its
 //! nops are worth the waves. A program of more waves that waits for textures, memory and special functions at least half of
 //! the time is scheduled once more, for the registers that leave half of the waves. That order is taken if the waves are not
-//! worth the time that it saves.
+//! worth the time that it saves. Without [occupancy](ScheduleRules::occupancy) the limit is the need of the original order, in
+//! whole vec4, and no other one is tried.
 //!
 //! Only the first 48 ready instructions in code order are compared, so the cost per instruction is independent of the
 //! block's length, and distant instructions stay distant.
@@ -30,7 +32,7 @@ use crate::target::occupancy::Workload;
 use crate::target::{RegisterFiles, Target};
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 /// The maximum number of ready instructions that are compared.
@@ -71,7 +73,8 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
         most[2].min(files.shared),
     ];
     let work = workload(program);
-    let limits = limits(&work, target, need, files);
+    let limits =
+        if rules.occupancy { limits(&work, target, need, files) } else { SmallVec::from_iter([(false, need)]) };
     let mut scheduler = Scheduler {
         predicates: rules.registers,
         limit: need,
@@ -93,7 +96,8 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
         out: Vec::new(),
     };
     let mut best: Option<Schedule> = None;
-    let looser = looser(&work, target, limits.last().map_or(need, |last| last.1), files);
+    let most = limits.last().map_or(need, |last| last.1);
+    let looser = looser(&work, target, most, files).filter(|_| rules.occupancy);
     for (is_tight, limit) in limits {
         (scheduler.is_tight, scheduler.limit) = (is_tight, limit);
         let Some((slots, time)) = scheduler.program(program, &live, &peaks) else { continue };
@@ -236,11 +240,19 @@ struct Facts {
     /// True if it is next as soon as it is ready.
     is_first: bool,
     writes_predicate: bool,
+    reads_varying: bool,
 }
 
 impl Facts {
     fn of_all(program: &Program, target: &Target) -> SecondaryMap<Instr, Facts> {
-        let nothing = Self { sync: Sync::Distance, slots: 0, is_meta: false, is_first: false, writes_predicate: false };
+        let nothing = Self {
+            sync: Sync::Distance,
+            slots: 0,
+            is_meta: false,
+            is_first: false,
+            writes_predicate: false,
+            reads_varying: false,
+        };
         let mut facts = SecondaryMap::with_default(nothing);
         facts.resize(program.instrs.len());
         for (_, instr) in program.iter_instrs() {
@@ -252,6 +264,7 @@ impl Facts {
                 // A prefetch has written its register when the first instruction is issued, so that nothing goes before it.
                 is_first: data.opcode == Opcode::Split || data.opcode.is_prefetched(),
                 writes_predicate: data.dsts.iter().any(|dst| dst.class.file == RegFile::Predicate),
+                reads_varying: data.opcode.reads_varying(),
             };
         }
         facts
@@ -348,7 +361,11 @@ impl Scheduler<'_> {
             rest = &rest[fences..];
         }
         let fits = |need: Units| (0..3).all(|i| need[i] <= self.limit[i]);
-        let is_better = self.nops[0] < self.nops[1];
+        let last_varying = |order: &[Instr]| order.iter().rposition(|&instr| self.facts[instr].reads_varying);
+        let is_better = match self.nops[0].cmp(&self.nops[1]) {
+            Ordering::Equal => self.times[0] <= self.times[1] && last_varying(&self.out) < last_varying(list),
+            order => order.is_lt(),
+        };
         match (fits(self.registers.peak), fits(before)) {
             (true, true) if !is_better || self.out == *list => Verdict::Keep,
             (true, _) => Verdict::Replace,
@@ -469,6 +486,7 @@ impl Scheduler<'_> {
             grows,
             first_use,
             crowded: crowded || waited >= OUTSTANDING,
+            no_varying: !facts.reads_varying,
             wait,
             effect: sum.signum(),
             height: Reverse(self.graph.height[node as usize] / PATIENCE),
@@ -546,6 +564,8 @@ struct Key {
     first_use: u32,
     /// True if it needs a predicate register that is not free, or would have too many outstanding results.
     crowded: bool,
+    /// False if it reads a varying: the last of these reads releases the memory of all varyings.
+    no_varying: bool,
     /// The time that it would wait.
     wait: u32,
     /// The change in register use.
@@ -562,6 +582,7 @@ impl Default for Key {
             grows: false,
             first_use: 0,
             crowded: false,
+            no_varying: false,
             wait: 0,
             effect: 0,
             height: Reverse(0),

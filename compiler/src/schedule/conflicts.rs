@@ -80,7 +80,7 @@ impl Conflicts {
         for unit in writes.units() {
             self.write(unit, node);
         }
-        let rules = ScheduleRules { predicates: true, registers: target.num_predicates };
+        let rules = ScheduleRules { predicates: true, registers: target.num_predicates, occupancy: true };
         let mut effects = Effects::of(data, target, rules);
         // They are registers here.
         let addresses = Resources::A0 | Resources::A1;

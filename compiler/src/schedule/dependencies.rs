@@ -61,6 +61,8 @@ pub struct ScheduleRules {
     pub predicates: bool,
     /// The number of predicates that have a register at a time.
     pub registers: u32,
+    /// An order may need as many registers as the waves allow, and has more or fewer waves where that is worth it.
+    pub occupancy: bool,
 }
 
 /// The resources that an instruction reads and writes.

@@ -7,8 +7,8 @@ use crate::ir3::text::{read, write};
 use crate::ir3::{Instr, Program, workload};
 use crate::target::Target;
 
-const FREE: ScheduleRules = ScheduleRules { predicates: true, registers: 4 };
-const ONE_PREDICATE: ScheduleRules = ScheduleRules { predicates: false, registers: 4 };
+const FREE: ScheduleRules = ScheduleRules { predicates: true, registers: 4, occupancy: true };
+const ONE_PREDICATE: ScheduleRules = ScheduleRules { predicates: false, registers: 4, occupancy: true };
 
 fn a660() -> Target {
     Target::by_name("a660").unwrap()

@@ -3,8 +3,8 @@
 use super::SelectError;
 use super::context::{Context, words_per_component};
 use crate::ir3::{
-    AddressSpace, Attrs, DriverParam, InstrData, InstrFlags, MemoryAttrs, Opcode, PhysReg, Place, RegClass, Round, Src,
-    SrcOperand, SystemValue, Type, WriteMask,
+    AddressSpace, Attrs, InstrData, InstrFlags, MemoryAttrs, Opcode, PhysReg, Place, RegClass, Round, Src, SrcOperand,
+    Type, WriteMask,
 };
 use crate::nir::{Intrinsic, IntrinsicOp};
 use crate::target::Generation;
@@ -101,23 +101,5 @@ impl Context<'_> {
         let place = Place::Assigned(value, PhysReg::A1_X);
         self.program.instrs[instr].dsts[0].place = place;
         Src::reg(place, RegClass::ADDRESS, WriteMask::SCALAR)
-    }
-
-    /// A system value that the driver passes at the end of the constant file; all components of a value are in one
-    /// vec4.
-    pub(super) fn driver_param(&mut self, value: SystemValue, component: u8) -> Src {
-        let params = &mut self.program.consts.driver_params;
-        let word = match params.iter().find(|param| param.value == value) {
-            Some(param) => param.word - u16::from(param.component) + u16::from(component),
-            None => {
-                let lowest = params.iter().map(|param| param.word & !3).min().unwrap_or(WORDS);
-                lowest - 4 + u16::from(component)
-            }
-        };
-        if !params.iter().any(|param| param.word == word) {
-            params.push(DriverParam { word, value, component });
-        }
-        let ty = Type::U32;
-        self.convert_src(ty, ty, Src::constant(word, false))
     }
 }

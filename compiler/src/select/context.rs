@@ -1,6 +1,7 @@
 //! The state of selection: the program under construction, and the ir3 value of each nir component.
 
 use super::SelectError;
+use super::driver_params::DriverParams;
 use super::outputs::StoredOutputs;
 use crate::ir3::legality::valid_source;
 use crate::ir3::{
@@ -53,6 +54,8 @@ pub(super) struct Context<'a> {
     pub controls: nir::FloatControls,
     /// The number of ifs and loops around the current block.
     pub depth: u32,
+    /// System values in the constant file.
+    pub driver_params: DriverParams,
     words: Vec<Word>,
     first_word: SecondaryMap<nir::Def, u32>,
     /// Immediates that are in registers in the current block.
@@ -101,6 +104,7 @@ impl<'a> Context<'a> {
             arrays: FxHashMap::default(),
             controls: nir::FloatControls::OPEN,
             depth: 0,
+            driver_params: DriverParams::default(),
             words: vec![Word::Undef; count as usize],
             first_word,
             materialised: FxHashMap::default(),
@@ -112,11 +116,18 @@ impl<'a> Context<'a> {
     }
 
     /// Returns the finished program, with the inputs first.
-    pub fn finish(mut self) -> Program {
+    ///
+    /// # Errors
+    /// If the constant file has no room for what the driver passes in it.
+    pub fn finish(mut self) -> Result<Program, SelectError> {
+        if !self.driver_params.place(&mut self.program, self.target) {
+            self.instr = None;
+            return Err(self.unsupported("the words that it names leave no room for those that the driver fills"));
+        }
         let entry = self.program.entry();
         let inputs = self.input_instrs.into_iter().chain(self.input_splits);
         self.program.blocks[entry].instrs.splice(0..0, inputs);
-        self.program
+        Ok(self.program)
     }
 
     // Errors.

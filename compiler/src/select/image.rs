@@ -51,7 +51,7 @@ pub(super) fn location(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Location
 
 /// The constant with an image's texel size (0), row pitch (1) or slice pitch (2) on a5xx. On a4xx they are in the order
 /// of an SSBO's address and sizes: address (0), row pitch (1), slice pitch (2), texel size (3).
-fn stride(ctx: &Context<'_>, intrinsic: &Intrinsic, word: u32) -> Result<Src, SelectError> {
+fn stride(ctx: &mut Context<'_>, intrinsic: &Intrinsic, word: u32) -> Result<Src, SelectError> {
     let buffers = if ctx.target.generation == Generation::A4xx { ctx.shader.info.num_ssbos } else { 0 };
     memory::old_constant(ctx, intrinsic.srcs[0], buffers, word)
 }

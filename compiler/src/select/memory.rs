@@ -20,9 +20,6 @@ const MAX_ELEMENTS: u8 = 4;
 /// The limit of the offsets of `ldl`, `stl`, `ldp` and `stp`: they are signed and have 13 bits.
 const LOCAL_OFFSET_LIMIT: i32 = 1 << 12;
 
-/// The first word of the constant file of the driver's four words for each SSBO and image of a4xx and a5xx.
-const OLD_RESOURCE_CONSTANTS: u32 = 0x700;
-
 /// Translates one intrinsic of this module.
 pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Result<(), SelectError> {
     use IntrinsicOp as I;
@@ -297,10 +294,10 @@ fn old_address(ctx: &mut Context<'_>, buffer: nir::Def, bytes: Src) -> Result<Sr
 }
 
 /// The constant with the address of a buffer (word 0, a4xx) or an attribute of the image after `first` buffers.
-pub(super) fn old_constant(ctx: &Context<'_>, buffer: nir::Def, first: u32, word: u32) -> Result<Src, SelectError> {
+pub(super) fn old_constant(ctx: &mut Context<'_>, buffer: nir::Def, first: u32, word: u32) -> Result<Src, SelectError> {
     let index = ctx.constant(buffer, 0).map(|index| (index as u32).saturating_add(first)).filter(|&index| index < 64);
     let index = index.ok_or_else(|| ctx.unsupported(format!("{} needs to know the buffer's number", ctx.target)))?;
-    Ok(Src::constant((OLD_RESOURCE_CONSTANTS + 4 * index + word) as u16, false))
+    Ok(ctx.resource_param(index as u16, word as u16))
 }
 
 fn load_ssbo(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {

@@ -20,6 +20,7 @@ mod atomic;
 mod consts;
 mod context;
 mod control_flow;
+mod driver_params;
 mod early_inputs;
 mod image;
 mod inputs;
@@ -73,7 +74,7 @@ pub fn run(shader: &nir::Shader, target: &Target) -> Result<Program, SelectError
     let mut ctx = Context::new(shader, target);
     ctx.controls = nir::FloatControls::of(&shader.info).map_err(|error| ctx.unsupported(error.to_string()))?;
     control_flow::emit(&mut ctx)?;
-    let mut program = ctx.finish();
+    let mut program = ctx.finish()?;
     early_inputs::run(&mut program, target)?;
     Ok(program)
 }

@@ -28,6 +28,7 @@ mod reduce_texts;
 mod rules;
 mod run;
 mod show;
+mod spirv;
 mod stats;
 mod triage;
 mod unknown_programs;
@@ -94,6 +95,8 @@ enum Command {
     Disassemble(disassemble::Disassemble),
     /// Prints the words of machine code.
     Assemble(assemble::Assemble),
+    /// Writes a nir program as SPIR-V, for compilers that read that.
+    Spirv(spirv::Spirv),
     /// Campaigns that test ir3-equiv itself, for its developers.
     #[command(subcommand)]
     SelfTest(SelfTest),
@@ -288,6 +291,7 @@ impl Command {
                 | Self::Generate(_)
                 | Self::Disassemble(_)
                 | Self::Assemble(_)
+                | Self::Spirv(_)
                 | Self::Completions(_)
                 | Self::Man
         )
@@ -320,6 +324,7 @@ impl Cli {
             Command::Show(command) => command.run(),
             Command::Disassemble(command) => command.run(),
             Command::Assemble(command) => command.run(),
+            Command::Spirv(command) => command.run(),
             Command::Completions(command) => command.run(),
             Command::Man => manual::page(),
             Command::SelfTest(SelfTest::PlantedBugs(command)) => command.run(self.format),

@@ -4,7 +4,8 @@
 //! of programs: [`mutations`] random single changes, [`equivalent_pairs`] pairs that are equivalent by construction,
 //! [`divergence`] and [`adversarial`] pairs against the soundness of proofs, [`planted_bugs`] compilers with a bug.
 //! [`foreign`] is the way in for the programs of other compilers. [`vec4_code`] generates programs of the vec4 backend's
-//! language. [`seeds`] derives the seeds of a campaign.
+//! language. [`spirv`] writes a nir program
+//! for compilers that read SPIR-V. [`seeds`] derives the seeds of a campaign.
 
 pub mod adversarial;
 pub mod divergence;
@@ -16,6 +17,7 @@ pub mod mutations;
 mod pair;
 pub mod planted_bugs;
 pub mod seeds;
+pub mod spirv;
 pub mod vec4_code;
 
 pub use pair::{Case, Pair, Question};

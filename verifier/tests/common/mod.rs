@@ -3,6 +3,7 @@
 pub mod effort;
 pub mod folder;
 pub mod planted;
+pub mod reloads;
 pub mod vertex;
 
 use std::path::{Path, PathBuf};

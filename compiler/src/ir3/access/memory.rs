@@ -1,6 +1,6 @@
 //! Memory accesses: action, memory, address, type and data.
 
-use super::super::{AddressSpace, InstrData, InstrFlags, MemoryAttrs, Opcode, RegFile, SrcOperand, Type};
+use super::super::{AddressSpace, InstrData, InstrFlags, MemoryAttrs, Opcode, PhysReg, RegFile, SrcOperand, Type};
 use super::{Binding, Number, Slice, UnknownAttribute, width};
 use smallvec::SmallVec;
 
@@ -509,7 +509,8 @@ impl<'a> MemoryDecoder<'a> {
 
     fn resinfo(&self) -> Result<MemoryAccess, UnknownAttribute> {
         let binding = Some(self.binding(0)?);
-        if self.instr.dsts.is_empty() {
+        // In final code `r63.x` stands for no result.
+        if self.instr.dsts.iter().all(|dst| dst.place.reg() == Some(PhysReg::INVALID)) {
             let space = self.attrs.space.unwrap_or(AddressSpace::Image);
             let access = self.access(MemoryAction::Prefetch, space, Address::None, Type::U32);
             return Ok(MemoryAccess { binding, ..access });

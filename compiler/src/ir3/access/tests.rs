@@ -166,6 +166,9 @@ fn sizes() {
     assert_eq!((size.action, size.space), (MemoryAction::Size, AddressSpace::Image));
     let prefetch = memory(&build::resinfo(BUFFER, AddressSpace::Image, 2, false));
     assert_eq!(prefetch.action, MemoryAction::Prefetch);
+    let mut prefetch = build::resinfo(BUFFER, AddressSpace::Image, 2, false);
+    prefetch.dsts.push(Dst::new(Place::Reg(PhysReg::INVALID), RegClass::FULL, WriteMask::SCALAR));
+    assert_eq!(memory(&prefetch).action, MemoryAction::Prefetch);
 }
 
 #[test]

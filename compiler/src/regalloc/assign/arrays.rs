@@ -76,7 +76,7 @@ impl Assigner<'_> {
             // Wide values first: they have fewer choices.
             roots.sort_by_key(|&root| std::cmp::Reverse(self.units(root)));
             for root in roots {
-                match self.place_beside_arrays(root, file) {
+                match self.place_beside_arrays(root, file).filter(|_| self.splitting) {
                     Some(at) => {
                         self.vacate(root);
                         // What it leaves belongs to an array.

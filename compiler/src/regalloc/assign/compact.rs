@@ -34,6 +34,12 @@ impl Assigner<'_> {
             let available = u32::from(self.reach[SHARED]) / 2;
             return Err(Error::NeedsSpilling { needed: available + 1, available, file: "shared" });
         }
+        if !self.splitting {
+            let half = file == 1;
+            let (reach, unit) = if half { (self.reach[HALF], 1) } else { (self.reach[FULL], 2) };
+            let file = if half { "half" } else { "full" };
+            return Err(Error::Fragmented { available: u32::from(reach) / unit, file });
+        }
         let roots = self.roots(file);
         let is_half = |value: Value| self.class(value).half;
         let dies = |value: Value| step.dying.contains(&value);

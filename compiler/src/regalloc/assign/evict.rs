@@ -18,6 +18,9 @@ impl Assigner<'_> {
     /// Moves values out of the way of a result; returns its place.
     pub(super) fn evict(&mut self, value: Value, early: bool, step: &Step) -> Option<u16> {
         let class = self.class(value);
+        if !self.splitting {
+            return None;
+        }
         if kind(class) >= SHARED {
             // Lanes that wait elsewhere would not find a shared value that was moved.
             return None;

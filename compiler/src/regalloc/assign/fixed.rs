@@ -3,7 +3,7 @@
 //! The pass is the same: it rewrites operands, makes copies and moves values on edges. But each value has one place for its whole life, so nothing is moved
 //! to make room.
 
-use super::{Assigner, Error};
+use super::{Assigner, Error, Settings};
 use crate::ir3::{Program, Value};
 use crate::regalloc::pressure::{Analysis, Pressure};
 use crate::regalloc::step::Step;
@@ -30,7 +30,8 @@ pub fn run_fixed(
     pressure: &Pressure,
 ) -> Result<(), Error> {
     let mut step = Step::new(program);
-    let mut assigner = Assigner::new(program, analysis, merged, fixed.files, pressure, Some(fixed))?;
+    let settings = Settings { files: fixed.files, preferred: None, splitting: false };
+    let mut assigner = Assigner::new(program, analysis, merged, settings, pressure, Some(fixed))?;
     for &block in &analysis.liveness.order {
         assigner.run_block(block, &mut step)?;
     }

@@ -130,23 +130,36 @@ pub struct Assigner<'a> {
     index: SecondaryMap<Value, (u32, u32)>,
     indexed: Option<Block>,
     out: Vec<Instr>,
+    /// Live values may be moved to make room.
+    splitting: bool,
     /// The places of all values, if they are chosen before the pass. Then nothing is ever moved to make room.
     fixed: Option<&'a SecondaryMap<Value, u16>>,
 }
 
-/// Chooses the registers of a program that needs no more than `limits`.
+/// The registers that a program may use, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// The size of the files.
+    pub files: RegisterFiles,
+    /// The units of the full file that are taken before registers are reused; a few more than the program needs unless given.
+    pub preferred: Option<u32>,
+    /// Live values may be moved to make room.
+    pub splitting: bool,
+}
+
+/// Chooses the registers of a program that needs no more than the files have.
 ///
 /// # Errors
-/// If it needs more than `limits`.
+/// If it needs more. If values may not be moved, and no gap is left for one.
 pub fn run(
     program: &mut Program,
     analysis: &Analysis,
     merged: bool,
-    limits: RegisterFiles,
+    settings: Settings,
     pressure: &Pressure,
 ) -> Result<(), Error> {
     let mut step = Step::new(program);
-    let mut assigner = Assigner::new(program, analysis, merged, limits, pressure, None)?;
+    let mut assigner = Assigner::new(program, analysis, merged, settings, pressure, None)?;
     for &block in &analysis.liveness.order {
         assigner.run_block(block, &mut step)?;
     }
@@ -159,13 +172,14 @@ impl<'a> Assigner<'a> {
         program: &'a mut Program,
         analysis: &'a Analysis,
         merged: bool,
-        limits: RegisterFiles,
+        settings: Settings,
         pressure: &Pressure,
         fixed: Option<&'a FixedPlaces>,
     ) -> Result<Self, Error> {
+        let Settings { files: limits, preferred, splitting } = settings;
         let full = limits.full & !1;
         let half = if merged { limits.half.min(full) } else { limits.half };
-        let size = (pressure.full.next_multiple_of(8) + REUSED_LATE).min(full);
+        let size = preferred.unwrap_or(pressure.full.next_multiple_of(8) + REUSED_LATE).min(full);
         let enough = [size, pressure.half.next_multiple_of(4).min(half), limits.shared];
         let enough = if fixed.is_some() { [full, half, limits.shared] } else { enough };
         let enough = enough.map(|units| units.min(UNITS as u32) as u16);
@@ -205,6 +219,7 @@ impl<'a> Assigner<'a> {
             index: map_of(values),
             indexed: None,
             out: Vec::new(),
+            splitting,
             fixed: fixed.map(|fixed| &fixed.places),
             program,
             analysis,

@@ -39,6 +39,21 @@ struct Edge {
     parts: (Part, Part),
 }
 
+/// Writes edges in the order of one of their nodes; those with the same one keep their order. `starts` has room for a number for each node.
+fn sort_by_node(edges: &[Edge], sorted: &mut [Edge], starts: &mut [u32], node: impl Fn(&Edge) -> Node) {
+    starts.fill(0);
+    edges.iter().for_each(|edge| starts[node(edge).index()] += 1);
+    let mut total = 0;
+    for start in starts.iter_mut() {
+        total += std::mem::replace(start, total);
+    }
+    for edge in edges {
+        let next = &mut starts[node(edge).index()];
+        sorted[*next as usize] = *edge;
+        *next += 1;
+    }
+}
+
 /// Edges that are collected before they are sorted for the first time.
 const FIRST_SORT: usize = 1 << 16;
 
@@ -99,7 +114,13 @@ impl GraphBuilder {
 
     /// Sorts the edges, and merges those between the same nodes.
     fn merge_edges(&mut self) {
-        self.edges.sort_unstable_by_key(|edge| edge.nodes);
+        // By counting: the second pass keeps the order of the first among edges of the same first node.
+        if !self.edges.is_sorted_by_key(|edge| edge.nodes) {
+            let mut scratch = self.edges.clone();
+            let mut starts = vec![0u32; self.nodes.len()];
+            sort_by_node(&self.edges, &mut scratch, &mut starts, |edge| edge.nodes.1);
+            sort_by_node(&scratch, &mut self.edges, &mut starts, |edge| edge.nodes.0);
+        }
         self.edges.dedup_by(|next, edge| {
             let is_same = next.nodes == edge.nodes;
             if is_same {

@@ -11,8 +11,6 @@ use super::bits::Bits;
 use super::classes::Classes;
 use super::graph::{Graph, Node};
 use cranelift_entity::{EntityRef, SecondaryMap};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// An entry of the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +38,7 @@ pub fn simplify(graph: &Graph, classes: &Classes) -> Stack {
         q_total: SecondaryMap::with_capacity(graph.len()),
         left: Bits::new(graph.len() as u32),
         ready: Bits::new(graph.len() as u32),
-        heap: None,
+        least: None,
         entries: Vec::with_capacity(graph.len()),
     };
     for node in graph.nodes() {
@@ -69,8 +67,55 @@ pub fn simplify(graph: &Graph, classes: &Classes) -> Stack {
     Stack { entries: state.entries, optimistic_start }
 }
 
-/// A node with a `q_total` that it has or had; the largest is the one with the least `q_total`, and of those the highest node.
-type ByTotal = Reverse<(u32, Reverse<Node>)>;
+/// The nodes that are left, by `q_total`: a tree of minima. Most changes of a node do not change the least of its neighbourhood, and end there.
+struct ByTotal {
+    /// The number of leaves, a power of two.
+    leaves: usize,
+    /// The key of node `i` at `leaves + i`, and at `k` the least of those at `2 k` and `2 k + 1`.
+    keys: Vec<u64>,
+}
+
+impl ByTotal {
+    /// Greater than all keys of nodes.
+    const NONE: u64 = u64::MAX;
+
+    /// The key of a node: the least is the one with the least `q_total`, and of those the highest node.
+    fn key(node: Node, q_total: u32) -> u64 {
+        u64::from(q_total) << 32 | u64::from(u32::MAX - 1 - node.as_u32())
+    }
+
+    /// The tree of these nodes, of `count`.
+    fn new(count: usize, nodes: impl Iterator<Item = (Node, u32)>) -> Self {
+        let leaves = count.next_power_of_two();
+        let mut keys = vec![Self::NONE; 2 * leaves];
+        for (node, q_total) in nodes {
+            keys[leaves + node.index()] = Self::key(node, q_total);
+        }
+        for at in (1..leaves).rev() {
+            keys[at] = keys[2 * at].min(keys[2 * at + 1]);
+        }
+        Self { leaves, keys }
+    }
+
+    /// Gives a node another key.
+    fn set(&mut self, node: Node, key: u64) {
+        let mut at = self.leaves + node.index();
+        self.keys[at] = key;
+        while at > 1 {
+            let least = self.keys[at].min(self.keys[at ^ 1]);
+            at /= 2;
+            if std::mem::replace(&mut self.keys[at], least) == least {
+                return;
+            }
+        }
+    }
+
+    /// The first node, if one is left.
+    fn first(&self) -> Option<Node> {
+        let key = self.keys[1];
+        (key != Self::NONE).then(|| Node::from_u32(u32::MAX - 1 - key as u32))
+    }
+}
 
 struct Simplifier<'a> {
     graph: &'a Graph,
@@ -81,8 +126,8 @@ struct Simplifier<'a> {
     left: Bits,
     /// Those of them that get a register in any case.
     ready: Bits,
-    /// The nodes that are left, by `q_total`, the highest one first; also with values that they had before. Made when it is first needed.
-    heap: Option<BinaryHeap<ByTotal>>,
+    /// The nodes that are left, by `q_total`. Made when it is first needed.
+    least: Option<ByTotal>,
     entries: Vec<Pushed>,
 }
 
@@ -97,6 +142,9 @@ impl Simplifier<'_> {
         self.entries.push(Pushed { node, is_optimistic });
         self.left.remove(node.index() as u32);
         self.ready.remove(node.index() as u32);
+        if let Some(least) = &mut self.least {
+            least.set(node, ByTotal::NONE);
+        }
         let class = self.graph.class(node);
         for next in self.graph.neighbours(node) {
             let other = next.node;
@@ -105,25 +153,19 @@ impl Simplifier<'_> {
             }
             self.q_total[other] -= self.classes.q(self.graph.class(other), class);
             self.note(other);
-            if let Some(heap) = &mut self.heap {
-                heap.push(Reverse((self.q_total[other], Reverse(other))));
+            if let Some(least) = &mut self.least {
+                least.set(other, ByTotal::key(other, self.q_total[other]));
             }
         }
     }
 
-    /// The node with the least `q_total` of those that are left.
+    /// The node with the least `q_total` of those that are left, of those the highest one.
     fn least(&mut self) -> Option<Node> {
         let (left, q_total) = (&self.left, &self.q_total);
         let all = || {
             let nodes = left.iter().map(|at| Node::new(at as usize));
-            nodes.map(|node| Reverse((q_total[node], Reverse(node)))).collect()
+            ByTotal::new(self.graph.len(), nodes.map(|node| (node, q_total[node])))
         };
-        let heap = self.heap.get_or_insert_with(all);
-        while let Some(Reverse((q, Reverse(node)))) = heap.pop() {
-            if left.contains(node.index() as u32) && q_total[node] == q {
-                return Some(node);
-            }
-        }
-        None
+        self.least.get_or_insert_with(all).first()
     }
 }

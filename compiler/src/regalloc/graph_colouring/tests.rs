@@ -5,6 +5,7 @@ use super::graph::{Graph, GraphBuilder, Node};
 use super::select::{Colouring, Rotation, Search, Uncoloured, select, wrong_node};
 use super::simplify::{Stack, simplify};
 use super::spill_choice::{benefit, best_spill_nodes};
+use std::collections::BTreeMap;
 
 /// A linear congruential generator.
 struct Random(u32);
@@ -148,6 +149,80 @@ fn colourings_of_random_graphs_are_right() {
         }
     }
     assert!(outcomes.iter().all(|&n| n > 1000), "{outcomes:?}");
+}
+
+/// The stack by its definition: sweeps from the highest node down, and the node with the least sum of `q` over those that are left, the highest of these, where a sweep
+/// finds none.
+fn stack_by_definition(graph: &Graph, classes: &Classes) -> Vec<(Node, bool)> {
+    let mut left: Vec<bool> = graph.nodes().map(|node| graph.given(node).is_none()).collect();
+    let is_left = |left: &[bool], node: Node| left[node.as_u32() as usize] || graph.given(node).is_some();
+    let total = |left: &[bool], node: Node| -> u32 {
+        let next = graph.neighbours(node).iter().map(|next| next.node).filter(|&next| is_left(left, next));
+        next.map(|next| classes.q(graph.class(node), graph.class(next))).sum()
+    };
+    let mut stack = Vec::new();
+    while left.contains(&true) {
+        let height = stack.len();
+        for node in graph.nodes().rev() {
+            if left[node.as_u32() as usize] && total(&left, node) < classes.p(graph.class(node)) {
+                stack.push((node, false));
+                left[node.as_u32() as usize] = false;
+            }
+        }
+        if stack.len() == height
+            && let Some(node) =
+                graph.nodes().rev().filter(|&node| left[node.as_u32() as usize]).min_by_key(|&node| total(&left, node))
+        {
+            stack.push((node, true));
+            left[node.as_u32() as usize] = false;
+        }
+    }
+    stack
+}
+
+#[test]
+fn stacks_are_those_of_the_definition() {
+    let mut random = Random(5);
+    let mut optimistic = 0;
+    for round in 0..400 {
+        let (classes, list) = vectors([8, 12, 24][round % 3]);
+        let count = random.below(48);
+        let percent = 10 + random.below(80);
+        let graph = random_graph(&mut random, &list, count, percent);
+        let stack = simplify(&graph, &classes);
+        let found: Vec<(Node, bool)> = stack.entries.iter().map(|entry| (entry.node, entry.is_optimistic)).collect();
+        optimistic += found.iter().filter(|entry| entry.1).count();
+        assert_eq!(found, stack_by_definition(&graph, &classes));
+        assert_eq!(stack.optimistic_start, found.iter().position(|entry| entry.1));
+    }
+    assert!(optimistic > 1000, "{optimistic}");
+}
+
+#[test]
+fn edges_are_sorted_and_merged() {
+    let mut random = Random(7);
+    for _ in 0..50 {
+        let (_, list) = vectors(16);
+        let mut builder = GraphBuilder::default();
+        let nodes: Vec<Node> = (0..2 + random.below(12)).map(|_| builder.add_node(list[0])).collect();
+        let mut expected: BTreeMap<(Node, Node), (Part, Part)> = BTreeMap::new();
+        for _ in 0..random.below(200) {
+            let [a, b] = [(); 2].map(|()| nodes[random.below(nodes.len() as u32) as usize]);
+            let [own, other] = [(); 2].map(|()| random.below(6) as u16).map(|low| Part { low, high: low + 1 });
+            builder.add_overlap(a, own, b, other);
+            if a != b {
+                for (ends, parts) in [((a, b), (own, other)), ((b, a), (other, own))] {
+                    let all = expected.entry(ends).or_insert(parts);
+                    *all = (all.0.hull(parts.0), all.1.hull(parts.1));
+                }
+            }
+        }
+        let graph = builder.finish();
+        let found = graph.nodes().flat_map(|node| {
+            graph.neighbours(node).iter().map(move |next| ((node, next.node), (next.own, next.other)))
+        });
+        assert!(found.eq(expected), "other edges than were added, or in another order");
+    }
 }
 
 #[test]

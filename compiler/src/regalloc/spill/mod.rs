@@ -24,10 +24,11 @@ mod scalars;
 mod slots;
 mod together;
 mod unused;
+mod whole;
 
 use super::liveness::Liveness;
 use super::pressure::{Analysis, Point, Pressure};
-use super::{Error, RegisterLimit, next_use, order};
+use super::{AllocationRules, Coalescing, Error, RegisterLimit, next_use, order, run_limited, unsplit};
 use crate::ir3::Program;
 use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::loops::Loops;
@@ -38,19 +39,29 @@ pub(super) use slots::own_scratch_bytes;
 /// The number of plans, each for less room, before all values are spilled.
 const ATTEMPTS: u32 = 4;
 
+/// The same where live ranges are not split: the whole file, a vec4 at a time.
+const UNSPLIT_ATTEMPTS: u32 = 48;
+
 /// Returns true if a program does not fit within the limit without spilling.
 ///
 /// # Errors
 /// If the program cannot be analysed.
-pub fn is_needed(program: &Program, target: &Target, limit: RegisterLimit) -> Result<bool, Error> {
+pub fn is_needed(
+    program: &Program,
+    target: &Target,
+    limit: RegisterLimit,
+    rules: AllocationRules,
+) -> Result<bool, Error> {
     let files = limit.files(target);
     if matches!(limit, RegisterLimit::Minimum(_)) && target.pvtmem {
         return Ok(true);
     }
-    if quick_bound(program, target).is_some_and(|(full, half)| full <= files.full && half <= files.half) {
+    if rules.splitting
+        && quick_bound(program, target).is_some_and(|(full, half)| full <= files.full && half <= files.half)
+    {
         return Ok(false);
     }
-    Ok(!fits(&pressure(program, target)?, &files))
+    Ok(!fits(&pressure(program, target, rules.coalescing)?, &files) || !is_assignable(program, target, limit, rules)?)
 }
 
 /// An upper bound on the need, if it can be computed quickly: units of the full file, and of half registers.
@@ -60,13 +71,13 @@ pub(super) fn quick_bound(program: &Program, target: &Target) -> Option<(u32, u3
 }
 
 /// The need of the program without spilling.
-pub(super) fn pressure(program: &Program, target: &Target) -> Result<Pressure, Error> {
-    analyse(&mut program.clone(), target)
+pub(super) fn pressure(program: &Program, target: &Target, coalescing: Coalescing) -> Result<Pressure, Error> {
+    analyse(&mut program.clone(), target, coalescing)
 }
 
 /// Like [`pressure`], but may convert the program to conventional SSA.
-fn analyse(program: &mut Program, target: &Target) -> Result<Pressure, Error> {
-    let analysis = Analysis::new(program, target)?;
+fn analyse(program: &mut Program, target: &Target, coalescing: Coalescing) -> Result<Pressure, Error> {
+    let analysis = Analysis::coalesced(program, target, coalescing)?;
     Ok(analysis.max_pressure(program))
 }
 
@@ -75,18 +86,59 @@ fn fits(pressure: &Pressure, files: &RegisterFiles) -> bool {
     pressure.full <= files.full && pressure.half <= files.half
 }
 
+/// Returns true if registers can be assigned to a program whose pressure fits. Always, if live ranges are split.
+fn is_assignable(
+    program: &Program,
+    target: &Target,
+    limit: RegisterLimit,
+    rules: AllocationRules,
+) -> Result<bool, Error> {
+    Ok(rules.splitting || unsplit::fits(program, target, limit, rules)?)
+}
+
+/// The error of register assignment for a program with all values in memory, if it fails because live ranges are not split.
+fn unsplit_or_error(
+    program: &Program,
+    target: &Target,
+    limit: RegisterLimit,
+    rules: AllocationRules,
+) -> Result<(), Error> {
+    if rules.splitting { Ok(()) } else { run_limited(&mut program.clone(), target, limit, rules) }
+}
+
+/// The files of a limit relative to the minimum, which is the need of `least`, with all values spilled.
+fn least_files(
+    least: &mut Program,
+    target: &Target,
+    limit: RegisterLimit,
+    rules: AllocationRules,
+) -> Result<RegisterFiles, Error> {
+    let mut files = limit.files(target);
+    if let RegisterLimit::Minimum(more) = limit {
+        let (more, least) = (u32::from(more), analyse(least, target, rules.coalescing)?);
+        files.full = files.full.min(least.full.next_multiple_of(2) + 2 * more);
+        files.half = files.half.min(least.half + if target.merged_regs { 2 * more } else { more });
+    }
+    Ok(files)
+}
+
 /// Spills until the program fits within the limit. A program that fits is not changed.
 ///
 /// # Errors
 /// If the program does not fit even with all values spilled, or the target has no memory for spills.
-pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit) -> Result<(), Error> {
+pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit, rules: AllocationRules) -> Result<(), Error> {
     let mut files = limit.files(target);
-    let now = pressure(program, target)?;
-    if fits(&now, &files) && !matches!(limit, RegisterLimit::Minimum(_)) {
+    let now = pressure(program, target, rules.coalescing)?;
+    let is_minimum = matches!(limit, RegisterLimit::Minimum(_));
+    if fits(&now, &files) && !is_minimum && is_assignable(program, target, limit, rules)? {
         return Ok(());
     }
     if !target.pvtmem {
-        return no_private_memory(&now, target, &files);
+        no_private_memory(&now, target, &files)?;
+        return unsplit_or_error(program, target, limit, rules);
+    }
+    if !rules.partial_spilling {
+        return whole::run(program, target, limit, rules, &|files| fits(&now, files));
     }
     let mut scalars = program.clone();
     scalars::run(&mut scalars);
@@ -105,35 +157,36 @@ pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit) -> Resu
         program
     };
     let mut least = None;
-    if let RegisterLimit::Minimum(more) = limit {
-        let spilled = least.insert(within(none));
-        let (more, least) = (u32::from(more), analyse(spilled, target)?);
-        files.full = files.full.min(least.full.next_multiple_of(2) + 2 * more);
-        files.half = files.half.min(least.half + if target.merged_regs { 2 * more } else { more });
-        if fits(&now, &files) {
+    if is_minimum {
+        files = least_files(least.insert(within(none)), target, limit, rules)?;
+        if fits(&now, &files) && is_assignable(program, target, limit, rules)? {
             return Ok(());
         }
     }
     let mut room = Room::new(files, target.merged_regs);
-    for _ in 0..ATTEMPTS {
+    let attempts = if rules.splitting { ATTEMPTS } else { UNSPLIT_ATTEMPTS };
+    for _ in 0..attempts {
         let mut spilled = within(room);
-        let now = analyse(&mut spilled, target)?;
-        if fits(&now, &files) {
+        let now = analyse(&mut spilled, target, rules.coalescing)?;
+        let has_room = fits(&now, &files);
+        if has_room && is_assignable(&spilled, target, limit, rules)? {
             *program = spilled;
             return Ok(());
         }
         if least.is_none()
-            && let Some(error) = neediest(least.insert(within(none)), target, &files)?
+            && let Some(error) = neediest(least.insert(within(none)), target, &files, rules.coalescing)?
         {
             return Err(error);
         }
-        room.full = (room.full + files.full).saturating_sub(now.full.max(files.full));
-        room.half = (room.half + files.half).saturating_sub(now.half.max(files.half));
+        // A vec4 less, where only gaps are missing.
+        let gap = if has_room { 8 } else { 0 };
+        room.full = (room.full + files.full).saturating_sub(now.full.max(files.full) + gap);
+        room.half = (room.half + files.half).saturating_sub(now.half.max(files.half) + gap);
     }
     *program = least.unwrap_or_else(|| within(none));
-    match neediest(program, target, &files)? {
+    match neediest(program, target, &files, rules.coalescing)? {
         Some(error) => Err(error),
-        None => Ok(()),
+        None => unsplit_or_error(program, target, limit, rules),
     }
 }
 
@@ -149,8 +202,13 @@ pub(super) fn no_private_memory(now: &Pressure, target: &Target, files: &Registe
 }
 
 /// The error for the point with the highest need, if that exceeds the limit.
-fn neediest(program: &mut Program, target: &Target, files: &RegisterFiles) -> Result<Option<Error>, Error> {
-    let analysis = Analysis::new(program, target)?;
+fn neediest(
+    program: &mut Program,
+    target: &Target,
+    files: &RegisterFiles,
+    coalescing: Coalescing,
+) -> Result<Option<Error>, Error> {
+    let analysis = Analysis::coalesced(program, target, coalescing)?;
     let mut worst: Option<(u32, Point, Pressure)> = None;
     analysis.walk(program, |point, _, now| {
         let excess = now.full.saturating_sub(files.full).max(now.half.saturating_sub(files.half));

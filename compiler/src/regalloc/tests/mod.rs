@@ -5,6 +5,7 @@ mod given;
 mod machine;
 mod merging;
 mod random;
+mod rules;
 mod spill;
 
 use super::parallel_copy::unit_of;
@@ -13,6 +14,10 @@ use crate::ir3::{Attrs, BlockData, Builder, Opcode, Place, RegClass, RegFile, Sr
 use crate::pipeline::{Options, Stage, run_stage};
 use machine::run_program;
 use random::{Profile, random_program};
+
+/// All rules of the allocator.
+const RULES: AllocationRules =
+    AllocationRules { coalescing: Coalescing::Vectors, splitting: true, partial_spilling: true, occupancy: true };
 
 /// Assigns registers to a program in SSA form, within the target's files.
 fn run(program: &mut Program, target: &Target) -> Result<(), Error> {

@@ -30,7 +30,10 @@ struct Given {
 /// Computes the postconditions of `stage`.
 pub fn terms(stage: Stage, program: &Program, target: &Target, options: &Options) -> Terms {
     let files = match stage {
-        Stage::RegisterAllocation => regalloc::files_within(program, target, options.registers, options.allocator).ok(),
+        Stage::RegisterAllocation => {
+            let Options { registers, allocator, .. } = *options;
+            regalloc::files_within(program, target, registers, allocator, options.allocation_rules()).ok()
+        }
         _ => None,
     };
     // Earlier stages may remove inputs without readers.

@@ -10,11 +10,13 @@ use crate::programs::mesa::input::{FilePosition, InputError, InputKind, Source};
 use crate::programs::mesa::log::{Log, Section, SectionKind};
 use crate::prove::hazards::{Facts, ScratchAccesses};
 use crate::semantics::machine::arrays::{ArrayBases, Side};
+use cranelift_entity::EntityRef;
 use ir3_compiler::compilation::compile;
 use ir3_compiler::ir3::{
     BlockData, Category, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, Program, text,
 };
-use ir3_compiler::machine::{Code, Ip, encoding, listing};
+use ir3_compiler::machine::encoding::{self, Decoded};
+use ir3_compiler::machine::{Code, Ip, listing};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
 use rustc_hash::FxHashMap;
@@ -215,27 +217,51 @@ fn take_releases(code: &mut Code, typed: &Code) {
     }
 }
 
+/// The positions of the instructions of a program in its words. The words of compute shaders of a7xx have `lock` and `unlock` before the end, which the text of the program
+/// does not have.
+fn positions(code: &Code, decoded: &[Decoded]) -> Option<Vec<usize>> {
+    let mut next = 0;
+    let positions = code.instrs.values().map(|instr| {
+        let is_lock = |decoded: &Decoded| matches!(decoded.data.opcode, Opcode::Lock | Opcode::Unlock);
+        let is_added = |decoded: &Decoded| is_lock(decoded) && decoded.data.opcode != instr.data.opcode;
+        while decoded.get(next).is_some_and(is_added) {
+            next += 1;
+        }
+        next += 1;
+        (next <= decoded.len()).then_some(next - 1)
+    });
+    positions.collect()
+}
+
 /// The code with the memory accesses of its assembly; `None` if that is not the same code, or ir3 has not all of it.
 /// What is fetched before the start has no type anywhere: its registers are arbitrary ones.
 fn typed(code: &Code, assembly: &str, target: &Target) -> Option<Code> {
     let lines: String = assembly.lines().filter(|line| !line.starts_with('@')).flat_map(|line| [line, "\n"]).collect();
     let words = listing::assemble(target.generation, &lines).ok()?;
+    // What stands behind the program is not always code.
+    let decoded: Vec<Decoded> =
+        words.iter().map_while(|&word| encoding::decode(target.generation, word).ok()).collect();
+    let positions = positions(code, &decoded)?;
     let mut typed = code.clone();
     typed.interface.prefetches.clear();
-    if words.len() < code.instrs.len() {
-        return None;
-    }
-    for ((ip, instr), &word) in typed.instrs.iter_mut().zip(&words) {
-        let decoded = encoding::decode(target.generation, word).ok()?;
-        let target = decoded.distance.map(|distance| i64::from(ip.as_u32()) + i64::from(distance));
-        if decoded.data.opcode != instr.data.opcode || target != instr.target.map(|to| i64::from(to.as_u32())) {
+    for ((_, instr), &at) in typed.instrs.iter_mut().zip(&positions) {
+        let Decoded { data, distance } = &decoded[at];
+        let target = match *distance {
+            // A branch to what the text does not have leads to the next instruction that it has.
+            Some(distance) => {
+                let to = usize::try_from(at as i64 + i64::from(distance)).ok()?;
+                Some(Ip::new(positions.partition_point(|&at| at < to)))
+            }
+            None => None,
+        };
+        if data.opcode != instr.data.opcode || target != instr.target {
             return None;
         }
         // The text does not have them.
         let released = if instr.data.opcode.reads_varying() { RELEASES } else { InstrFlags::EQ };
-        instr.data.flags |= decoded.data.flags & released;
+        instr.data.flags |= data.flags & released;
         match instr.data.opcode.category() {
-            Category::Memory | Category::Texture | Category::Barrier => instr.data = decoded.data,
+            Category::Memory | Category::Texture | Category::Barrier => instr.data = data.clone(),
             // It computes nothing, and takes a slot.
             _ if instr.data.dsts.first().is_some_and(|dst| dst.place.reg() == Some(PhysReg::INVALID)) => {
                 let flags = instr.data.flags;

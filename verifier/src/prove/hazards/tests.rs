@@ -116,6 +116,7 @@ fn no_lane_ends_before_varyings_are_released() {
     let read = "bary.f r2.x, imm[0.000000,1,0x1], r0.x (wrmask=0x3)";
     let last = "bary.f r2.x, imm[0.000000,1,0x1], r0.x (wrmask=0x3) // {flags=ei}";
     pair("a660", HazardKind::KillBeforeRelease, &["kill pp0.x", last], &[last, "kill pp0.x"]);
+    pair("a660", HazardKind::KillBeforeRelease, &["demote pp0.x", last], &[last, "demote pp0.x"]);
     // From a5xx on the end of the program releases what nothing has released, kills or none.
     assert_eq!(kinds(&["kill pp0.x", read], "a540"), []);
     // In another branch: the wave may have ended its lanes there before.

@@ -333,7 +333,8 @@ impl Walk<'_> {
             state.wave.remove(WaveFacts::INPUTS_HELD);
         }
         if state.wave.has(WaveFacts::INPUTS_HELD) {
-            if self.release.before_kill && step.opcode == Opcode::Kill {
+            // `demote` is a name for `kill` with what it means to other lanes: the word is the same.
+            if self.release.before_kill && matches!(step.opcode, Opcode::Kill | Opcode::Demote) {
                 self.report(Hazard::new(at, HazardKind::KillBeforeRelease));
             }
             if self.release.before_end && step.opcode == Opcode::End {

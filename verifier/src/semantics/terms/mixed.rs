@@ -59,7 +59,7 @@ struct TruthTable<'a> {
 }
 
 impl Terms {
-    /// Returns true if two terms are equal for all bits of their atoms. `false` means unknown.
+    /// Returns true if two terms are equal for all bits of their atoms, or by their [carries](super::carries). `false` means unknown.
     pub fn are_same_by_table(&mut self, a: Term, b: Term) -> bool {
         self.are_same_in_pieces(a, b) || self.are_same_by_tables(a, b)
     }
@@ -68,6 +68,7 @@ impl Terms {
         // A subterm that is not expanded is one atom instead of several.
         let settings = [(false, false), (true, false), (false, true), (true, true)];
         settings.into_iter().any(|(choices, known)| self.are_same_by_one_table(a, b, choices, known))
+            || self.are_same_by_carries(a, b)
     }
 
     /// Like [`are_same_by_table`](Self::are_same_by_table), piece by piece for concatenations.

@@ -17,6 +17,7 @@
 
 mod bits;
 mod build;
+mod carries;
 mod choices;
 mod compare;
 mod conditions;

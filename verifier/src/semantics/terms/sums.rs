@@ -238,7 +238,7 @@ impl Terms {
     }
 
     /// Normalises a sum. Factors that have become larger may shift out more bits.
-    fn settle(&mut self, sum: &mut Sum) {
+    pub(super) fn settle(&mut self, sum: &mut Sum) {
         let w = sum.width;
         for _ in 0..4 {
             sum.sort();

@@ -7,6 +7,7 @@
 
 use super::needed::{Paths, Span};
 use ir3_compiler::ir3::{Attrs, Category, Dst, InstrData, InstrFlags, Opcode, OperandFlags, Place, Src, SrcOperand};
+use std::ops::Range;
 
 /// Words of a set of half registers of all files.
 const WORDS: usize = 11;
@@ -124,9 +125,20 @@ impl<'a> Meaning<'a> {
 
     /// Returns true if it matters that a branch executes the instruction before its target, too.
     pub fn extra_matters(&self, branch: usize, at: usize) -> bool {
+        if let Some(skipped) = self.skipped_by_jump(at) {
+            return skipped.into_iter().any(|at| self.skip_matters(branch, at));
+        }
         let live = self.live.get(at + 1).copied().unwrap_or_default();
         let needed = self.effects[at] || meets(&live, &self.changed(at));
         needed && !self.computes_again(branch, at)
+    }
+
+    /// The instructions that a jump forwards leaves out, if they are straight code.
+    fn skipped_by_jump(&self, at: usize) -> Option<Range<usize>> {
+        let &[to] = &self.paths.next[at][..] else { return None };
+        let skipped = at + 1..to;
+        let is_straight = |at: usize| self.paths.next[at] == [at + 1];
+        (self.paths.data(at).opcode == Opcode::Jump && to > at && skipped.clone().all(is_straight)).then_some(skipped)
     }
 
     /// Returns true if it matters that the last repetition of an instruction is lost.
@@ -158,7 +170,7 @@ impl<'a> Meaning<'a> {
         !data.flags.contains(InstrFlags::SAT) && chosen.iter().all(|&n| data.srcs.get(n).is_some_and(is_own))
     }
 
-    /// Returns true if an instruction always runs before a branch, and computes the same again after it: nothing in
+    /// Returns true if an instruction computes after a branch what it, or another one that is the same, always has computed before it: nothing in
     /// between writes its registers.
     fn computes_again(&self, branch: usize, at: usize) -> bool {
         let data = self.paths.data(at);
@@ -167,33 +179,64 @@ impl<'a> Meaning<'a> {
         let mut own = [0; WORDS];
         let writes = self.paths.written(at);
         self.paths.reads(at).iter().for_each(|(_, _, spans, _)| add(&mut own, spans));
-        if !computes || self.effects[at] || meets(&own, &writes) || self.reaches(0, branch, at, None) {
+        if !computes || self.effects[at] || meets(&own, &writes) {
             return false;
         }
         add(&mut own, &writes);
-        let next = &self.paths.next[at];
-        !next.iter().any(|&from| self.reaches(from, branch, at, Some(&own)))
+        let is_same = |other: usize| {
+            let other = self.paths.data(other);
+            (other.opcode, other.repeat) == (data.opcode, data.repeat)
+                && other.attrs == data.attrs
+                && other.flags - WAITS == data.flags - WAITS
+                && other.dsts == data.dsts
+                && other.srcs == data.srcs
+        };
+        let predicated = self.predicated();
+        (0..self.paths.next.len())
+            .filter(|&other| other == at || is_same(other) && !predicated[other])
+            .any(|other| self.always_before(branch, other) && !self.written_between(other, branch, &own))
     }
 
-    /// Returns true if a path leads from a position to a branch around an instruction; with registers, if one of them may
-    /// be written on the way.
-    fn reaches(&self, from: usize, branch: usize, around: usize, writes: Option<&Registers>) -> bool {
+    /// Returns true if every path from the start to a branch has an instruction on it.
+    fn always_before(&self, branch: usize, at: usize) -> bool {
+        branch != at && !self.forward(0, at)[branch]
+    }
+
+    /// Returns true if one of some registers may be written on a path from an instruction to a branch that does not come back to the instruction.
+    fn written_between(&self, from: usize, branch: usize, registers: &Registers) -> bool {
+        let mut before = vec![false; self.paths.next.len()];
+        before[branch] = true;
+        // The positions from which the branch is reached around the instruction.
+        loop {
+            let reaches = |at: usize| at != from && self.paths.next[at].iter().any(|&next| before[next]);
+            let new: Vec<usize> = (0..before.len()).filter(|&at| !before[at] && reaches(at)).collect();
+            if new.is_empty() {
+                break;
+            }
+            new.into_iter().for_each(|at| before[at] = true);
+        }
+        let starts = &self.paths.next[from];
+        starts.iter().any(|&start| {
+            let after = self.forward(start, from);
+            (0..before.len()).any(|at| before[at] && after[at] && meets(registers, &self.paths.written(at)))
+        })
+    }
+
+    /// The positions that are reached from one, itself included, around another.
+    fn forward(&self, from: usize, around: usize) -> Vec<bool> {
         let mut seen = vec![false; self.paths.next.len()];
         let mut todo = vec![from];
         while let Some(at) = todo.pop() {
-            if at == around || std::mem::replace(&mut seen[at], true) {
-                continue;
-            }
-            match writes {
-                Some(registers) if meets(registers, &self.paths.written(at)) => return true,
-                None if at == branch => return true,
-                _ if at == branch => {}
-                _ => todo.extend(&self.paths.next[at]),
+            if at != around && !std::mem::replace(&mut seen[at], true) {
+                todo.extend(&self.paths.next[at]);
             }
         }
-        false
+        seen
     }
 }
+
+/// Flags that say nothing of what is computed.
+const WAITS: InstrFlags = InstrFlags::SS.union(InstrFlags::SY).union(InstrFlags::JP).union(InstrFlags::UL);
 
 fn is_relative(place: &Place) -> bool {
     matches!(place, Place::Relative { .. })
@@ -201,9 +244,11 @@ fn is_relative(place: &Place) -> bool {
 
 /// Returns true if an instruction does more than to write registers.
 fn has_effect(paths: &Paths<'_>, at: usize) -> bool {
-    use Opcode::{LdcK, LdgK, Nop, Stc, Stsc};
+    use Opcode::{Br, Jump, LdcK, LdgK, Nop, Stc, Stsc};
     let data = paths.data(at);
     match data.opcode.category() {
+        // A branch to the next instruction goes nowhere else.
+        Category::Flow if matches!(data.opcode, Br | Jump) => paths.next[at].iter().any(|&next| next != at + 1),
         Category::Flow => data.opcode != Nop,
         Category::Barrier => true,
         Category::Memory if data.opcode == Stc => is_read(paths, data),

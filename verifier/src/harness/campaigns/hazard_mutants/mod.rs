@@ -21,7 +21,8 @@ use crate::semantics::interp::{End, Scratch, Unsupported};
 use crate::support::random::hash;
 use cranelift_entity::{EntityRef, PrimaryMap};
 use ir3_compiler::ir3::{
-    Attrs, Category, Condition, Dst, InstrData, InstrFlags, Opcode, RegFile, SrcOperand, WriteMask, reconvergence,
+    AddressSpace, Attrs, Category, Condition, Dst, InstrData, InstrFlags, Opcode, RegFile, SrcOperand, WriteMask,
+    reconvergence,
 };
 use ir3_compiler::machine::{Code, Ip};
 use ir3_compiler::target::Target;
@@ -234,8 +235,8 @@ pub enum Runs {
     Same,
     /// They differ.
     Differ,
-    /// They differ if some comparisons of both are inverted, or have other immediates beside: the change is on a path that none of the
-    /// starts takes, or where values of the program hide it.
+    /// They differ if some comparisons of both are inverted, or other immediates and operations stand beside: the change is on a path that none of
+    /// the starts takes, or where values of the program hide it.
     DifferInverted,
     /// They differ if the branches of both go as a seed says: likewise.
     DifferChosen,
@@ -266,7 +267,7 @@ impl Trial {
 const RUNS: u64 = 12;
 /// Programs with other comparisons inverted that it tries, if it cannot tell by these.
 const VARIANTS: u64 = 16;
-/// Choices of branches that it tries after these.
+/// Choices of branches that it tries after these, and then as many with other comparisons, immediates and operations.
 const CHOICES: u64 = 96;
 /// Instructions after which a run of the program without a change is given up.
 const FUEL: u64 = 60_000;
@@ -295,7 +296,7 @@ pub fn trial(program: &FinalProgram, seed: u64) -> Option<Trial> {
         mutation,
         needed: is_needed(code, &mutant, &mutation, &changed, target),
         checker: !clean(&mutant, &changed),
-        machine: differs(program.runnable(), &mutation, target),
+        machine: differs(&with_known_memory(program.runnable().clone()), &mutation, target),
     })
 }
 
@@ -378,10 +379,19 @@ fn differs(code: &Code, mutation: &Mutation, target: &Target) -> Result<Runs, St
             Err(_) => {}
         }
     }
+    for variant in 0..VARIANTS {
+        match compare(&transparent(code, variant), variant..variant + 2) {
+            Ok(true) => return Ok(Runs::DifferInverted),
+            Ok(false) => result = Ok(false),
+            Err(_) => {}
+        }
+    }
     // Nothing is to be chosen where nothing branches.
     if code.instrs.values().any(|instr| instr.target.is_some()) {
-        for seed in 0..CHOICES {
-            match compare_with(code, seed..seed + 1, Some(seed)) {
+        for seed in 0..2 * CHOICES {
+            let choose = |code: &Code| compare_with(code, seed..seed + 1, Some(seed));
+            let found = if seed < CHOICES { choose(code) } else { choose(&transparent(code, seed)) };
+            match found {
                 Ok(true) => return Ok(Runs::DifferChosen),
                 Ok(false) => result = Ok(false),
                 Err(_) => {}
@@ -389,6 +399,23 @@ fn differs(code: &Code, mutation: &Mutation, target: &Target) -> Result<Runs, St
         }
     }
     result.map(|_| Runs::Same)
+}
+
+/// The code with other comparisons, other immediates and [other operations](with_other_operations).
+fn transparent(code: &Code, variant: u64) -> Code {
+    with_other_operations(with_other_numbers(with_inverted(code, variant + 1), variant), variant)
+}
+
+/// The code with an image where words do not say which memory is read through the texture unit. It is the same one in both programs.
+fn with_known_memory(mut code: Code) -> Code {
+    for instr in code.instrs.values_mut().filter(|instr| instr.data.opcode == Opcode::Isam) {
+        if let Attrs::Texture(attrs) = &mut instr.data.attrs
+            && !instr.data.flags.contains(InstrFlags::VECTOR)
+        {
+            attrs.space.get_or_insert(AddressSpace::Image);
+        }
+    }
+    code
 }
 
 /// The code with some of its comparisons inverted; all of them in the first variant.
@@ -426,9 +453,37 @@ fn with_other_numbers(mut code: Code, variant: u64) -> Code {
             if let SrcOperand::Immediate(value) = &mut src.operand
                 && random & 1 != 0
             {
-                *value = if src.class.half { random as u32 >> 16 } else { (random >> 8) as u32 };
+                // Small ones let loops end after some turns.
+                *value = match random & 2 {
+                    0 => (random >> 8) as u32 & 7,
+                    _ if src.class.half => random as u32 >> 16,
+                    _ => (random >> 8) as u32,
+                };
             }
         }
+    }
+    code
+}
+
+/// The code with sums and exclusive ors in the place of half of the operations that absorb an operand: what is greater than a minimum, shifted out,
+/// masked or multiplied by 0 does not show. The others are of the same unit and take the same time.
+fn with_other_operations(mut code: Code, variant: u64) -> Code {
+    use Opcode::{
+        AddF, AddS, AddU, AndB, AshrB, MaxF, MaxS, MaxU, MinF, MinS, MinU, MulF, MulS24, MulU24, MullU, OrB, ShlB,
+        ShrB, XorB,
+    };
+    for (ip, instr) in &mut code.instrs {
+        let opcode = &mut instr.data.opcode;
+        if hash(&[variant, u64::from(ip.as_u32()), 3]) & 1 == 0 {
+            continue;
+        }
+        *opcode = match *opcode {
+            AndB | OrB | ShlB | ShrB | AshrB => XorB,
+            MaxU | MinU | MulU24 | MullU => AddU,
+            MaxS | MinS | MulS24 => AddS,
+            MaxF | MinF | MulF => AddF,
+            other => other,
+        };
     }
     code
 }

@@ -91,6 +91,25 @@ fn what_is_skipped_or_added_matters_if_it_is_read() {
 }
 
 #[test]
+fn what_comes_to_the_same_does_not_matter() {
+    let lines: [(&[&str], &str); 4] = [
+        (
+            &["mov.u32u32 r1.x, c0.x", "cmps.s.lt pp0.x, c0.z, c0.w", "(rpt5)nop", "br !pp0.x target=block2"],
+            "block1, block2 (con)",
+        ),
+        (&["add.u r2.x, c0.x, c0.y", "mov.u32u32 r3.x, c0.x", "jump target=block3"], "block3"),
+        (&["mov.u32u32 r3.x, c0.y", "add.u r2.x, c0.x, c0.y"], "block3"),
+        (&["(rpt2)nop", "end r1.x, r2.x, r3.x"], ""),
+    ];
+    let program = FinalProgram::new(String::new(), program_of_blocks(&lines), Target::default()).unwrap();
+    let paths = Paths::new(&program.code, &program.target);
+    let meaning = Meaning::new(&paths);
+    // The jump behind the first arm: the sum of the other arm is the same, what is moved there is not.
+    assert!(!meaning.extra_matters(6, 8));
+    assert!(meaning.extra_matters(6, 7));
+}
+
+#[test]
 fn inverted_comparisons_lead_to_other_paths() {
     let lines: [(&[&str], &str); 3] = [
         (&["cmps.s.lt pp0.x, c0.x, c0.x", "(rpt5)nop", "br pp0.x target=block2"], "block1, block2"),
@@ -120,6 +139,37 @@ fn other_immediates_show_what_a_number_absorbs() {
     let mutant = mutation.apply(&program.code).unwrap();
     assert_eq!(compare_runs(&program.code, &mutant, &program.target, 0..RUNS, None), Ok(false));
     assert_eq!(differs(&program.code, &mutation, &program.target), Ok(Runs::DifferInverted));
+}
+
+#[test]
+fn other_operations_show_what_one_absorbs() {
+    // Both elements have one bit, and it is shifted out.
+    let lines: [(&[&str], &str); 1] = [(
+        &[
+            "mov.u32u32 r1.y, imm[0.000000,0,0x0]",
+            "(rpt2)nop",
+            "(rpt1)cmps.u.lt r1.x (wrmask=0x3), (r)r0.x (wrmask=0x3), c0.x",
+            "(rpt2)nop",
+            "(rpt1)shr.b r1.x (wrmask=0x3), (r)r1.x (wrmask=0x3), imm[0.000000,1,0x1]",
+            "(rpt2)nop",
+            "end r1.x, r1.y",
+        ],
+        "",
+    )];
+    let program = FinalProgram::new(String::new(), program_of_blocks(&lines), Target::default()).unwrap();
+    let FinalProgram { code, target, .. } = &program;
+    let mutation = Mutation { class: MutantClass::RepeatAlu, at: Ip::new(2), further: true };
+    assert_eq!(compare_runs(code, &mutation.apply(code).unwrap(), target, 0..RUNS, None), Ok(false));
+    let shows = |variant: u64| {
+        let code = with_other_operations(code.clone(), variant);
+        compare_runs(&code, &mutation.apply(&code).unwrap(), target, 0..RUNS, None) == Ok(true)
+    };
+    assert!((0..VARIANTS).any(shows));
+    // The same code is the same, whatever its operations are.
+    for variant in 0..VARIANTS {
+        let code = transparent(code, variant);
+        assert_eq!(compare_runs(&code, &code, target, 0..4, None), Ok(false));
+    }
 }
 
 #[test]

@@ -1,0 +1,256 @@
+//! Intrinsics: which part has which, and those about lanes: subgroups, derivatives, barriers, lanes that end.
+
+use ir3_compiler::nir::{Def, InstrData, Intrinsic, IntrinsicOp, MemorySemantics, Op, Scope};
+use rspirv::dr::Operand;
+use rspirv::spirv::{self, Capability, Word};
+
+use super::values::{Kind, Ty};
+use super::{Emitter, NoForm, no_form, refs};
+
+/// Intrinsics that end some lanes of a block.
+pub(super) fn is_conditional_kill(op: IntrinsicOp) -> bool {
+    matches!(op, IntrinsicOp::TerminateIf | IntrinsicOp::DemoteIf)
+}
+
+impl Emitter<'_> {
+    /// Emits an intrinsic.
+    pub fn intrinsic(&mut self, intrinsic: &Intrinsic) -> Result<(), NoForm> {
+        use IntrinsicOp as I;
+        match intrinsic.op {
+            // Inputs ask for their barycentrics; local arrays are declared where the function begins.
+            I::LoadBarycentricPixel | I::LoadBarycentricCentroid | I::LoadBarycentricSample | I::DeclReg | I::Nop => {
+                return Ok(());
+            }
+            I::LoadInput | I::LoadInterpolatedInput => return self.load_input(intrinsic),
+            I::StoreOutput => return self.store_output(intrinsic),
+            I::Barrier => return self.barrier(intrinsic),
+            I::Demote => {
+                self.demotes();
+                self.act(spirv::Op::DemoteToHelperInvocation, Vec::new());
+                return Ok(());
+            }
+            I::ImageLoad | I::ImageStore | I::ImageAtomic | I::ImageAtomicSwap | I::ImageSize => {
+                return self.image(intrinsic);
+            }
+            _ => {}
+        }
+        if let Some(done) = self.system_value(intrinsic) {
+            return done;
+        }
+        if let Some(done) = self.memory(intrinsic) {
+            return done;
+        }
+        match intrinsic.op {
+            op if super::values::is_derivative(op) => self.derivative(intrinsic),
+            _ => self.subgroup(intrinsic),
+        }
+    }
+
+    fn demotes(&mut self) {
+        self.capability(Capability::DemoteToHelperInvocation);
+        self.extensions.insert("SPV_EXT_demote_to_helper_invocation");
+    }
+
+    /// Ends the lanes in which a condition holds; the others go on in the block `next`.
+    pub fn kill_if(&mut self, intrinsic: &Intrinsic, next: Word) {
+        let condition = self.read(intrinsic.srcs[0], Kind::Bool);
+        let ended = self.b.id();
+        let control = Operand::SelectionControl(spirv::SelectionControl::NONE);
+        self.act(spirv::Op::SelectionMerge, vec![Operand::IdRef(next), control]);
+        self.end(spirv::Op::BranchConditional, refs(&[condition, ended, next]));
+        self.open(ended);
+        if intrinsic.op == IntrinsicOp::DemoteIf {
+            self.demotes();
+            self.act(spirv::Op::DemoteToHelperInvocation, Vec::new());
+            self.end(spirv::Op::Branch, refs(&[next]));
+        } else {
+            self.end(spirv::Op::Kill, Vec::new());
+        }
+        self.open(next);
+    }
+
+    fn barrier(&mut self, intrinsic: &Intrinsic) -> Result<(), NoForm> {
+        let scope = |scope: Scope| {
+            Some(match scope {
+                Scope::None => return None,
+                Scope::Invocation => spirv::Scope::Invocation,
+                Scope::Subgroup => spirv::Scope::Subgroup,
+                Scope::ShaderCall => spirv::Scope::ShaderCallKHR,
+                Scope::Workgroup => spirv::Scope::Workgroup,
+                Scope::QueueFamily => spirv::Scope::QueueFamily,
+                Scope::Device => spirv::Scope::Device,
+            })
+        };
+        let indices = &intrinsic.indices;
+        let order = indices.memory_semantics();
+        let mut semantics = match (order.contains(MemorySemantics::ACQUIRE), order.contains(MemorySemantics::RELEASE)) {
+            (true, true) => spirv::MemorySemantics::ACQUIRE_RELEASE,
+            (true, false) => spirv::MemorySemantics::ACQUIRE,
+            (false, true) => spirv::MemorySemantics::RELEASE,
+            (false, false) => spirv::MemorySemantics::empty(),
+        };
+        if !semantics.is_empty() {
+            semantics |= spirv::MemorySemantics::UNIFORM_MEMORY
+                | spirv::MemorySemantics::WORKGROUP_MEMORY
+                | spirv::MemorySemantics::IMAGE_MEMORY;
+        }
+        let memory = scope(indices.memory_scope()).unwrap_or(spirv::Scope::Invocation) as u32;
+        let (memory, semantics) = (self.number(memory), self.number(semantics.bits()));
+        let operands = vec![Operand::IdScope(memory), Operand::IdMemorySemantics(semantics)];
+        match scope(indices.execution_scope()) {
+            None => self.act(spirv::Op::MemoryBarrier, operands),
+            Some(execution) => {
+                let execution = self.number(execution as u32);
+                let operands = [Operand::IdScope(execution)].into_iter().chain(operands).collect();
+                self.act(spirv::Op::ControlBarrier, operands);
+            }
+        }
+        Ok(())
+    }
+
+    fn derivative(&mut self, intrinsic: &Intrinsic) -> Result<(), NoForm> {
+        use IntrinsicOp as I;
+        let Some(def) = intrinsic.def else { return Ok(()) };
+        let (op, needs_control) = match intrinsic.op {
+            I::Ddx => (spirv::Op::DPdx, false),
+            I::Ddy => (spirv::Op::DPdy, false),
+            I::DdxFine => (spirv::Op::DPdxFine, true),
+            I::DdyFine => (spirv::Op::DPdyFine, true),
+            I::DdxCoarse => (spirv::Op::DPdxCoarse, true),
+            _ => (spirv::Op::DPdyCoarse, true),
+        };
+        let ty = self.ty(def);
+        if ty.bits != 32 {
+            return no_form(format_args!("`{}` of {} bits", intrinsic.op, ty.bits));
+        }
+        if needs_control {
+            self.capability(Capability::DerivativeControl);
+        }
+        let value = self.read(intrinsic.srcs[0], Kind::Float);
+        let type_id = self.type_id(ty);
+        self.emit_as(self.ids[def], op, type_id, refs(&[value]));
+        Ok(())
+    }
+
+    fn subgroup(&mut self, intrinsic: &Intrinsic) -> Result<(), NoForm> {
+        use IntrinsicOp as I;
+        use spirv::Op as S;
+        let Some(def) = intrinsic.def else { return no_form(format_args!("`{}`", intrinsic.op)) };
+        let ty = self.ty(def);
+        let whole = |this: &mut Self| this.read(intrinsic.srcs[0], ty.kind);
+        let lane = |this: &mut Self| this.component(intrinsic.srcs[1], 0, Kind::Uint);
+        let (op, capability, operands) = match intrinsic.op {
+            I::VoteAll => (S::GroupNonUniformAll, Capability::GroupNonUniformVote, vec![whole(self)]),
+            I::VoteAny => (S::GroupNonUniformAny, Capability::GroupNonUniformVote, vec![whole(self)]),
+            I::VoteIeq | I::VoteFeq => {
+                let kind = match intrinsic.op {
+                    _ if self.function.defs[intrinsic.srcs[0]].bit_size == 1 => Kind::Bool,
+                    I::VoteFeq => Kind::Float,
+                    _ => Kind::Uint,
+                };
+                let value = self.read(intrinsic.srcs[0], kind);
+                (S::GroupNonUniformAllEqual, Capability::GroupNonUniformVote, vec![value])
+            }
+            // Any lane may be elected, so the first may.
+            I::Elect | I::ElectAnyIr3 => (S::GroupNonUniformElect, Capability::GroupNonUniform, vec![]),
+            I::Ballot if ty == Ty::U32.of(4) => {
+                let condition = self.read(intrinsic.srcs[0], Kind::Bool);
+                (S::GroupNonUniformBallot, Capability::GroupNonUniformBallot, vec![condition])
+            }
+            I::InverseBallot => {
+                let mask = self.read(intrinsic.srcs[0], Kind::Uint);
+                (S::GroupNonUniformInverseBallot, Capability::GroupNonUniformBallot, vec![mask])
+            }
+            I::ReadInvocationCondIr3 if !self.is_elected(intrinsic.srcs[1]) => {
+                return no_form("a read from a lane by its condition");
+            }
+            I::ReadFirstInvocation | I::ReadInvocationCondIr3 => {
+                (S::GroupNonUniformBroadcastFirst, Capability::GroupNonUniformBallot, vec![whole(self)])
+            }
+            I::ReadInvocation | I::Shuffle => {
+                (S::GroupNonUniformShuffle, Capability::GroupNonUniformShuffle, vec![whole(self), lane(self)])
+            }
+            I::ShuffleXor => {
+                (S::GroupNonUniformShuffleXor, Capability::GroupNonUniformShuffle, vec![whole(self), lane(self)])
+            }
+            I::ShuffleUp => {
+                (S::GroupNonUniformShuffleUp, Capability::GroupNonUniformShuffleRelative, vec![whole(self), lane(self)])
+            }
+            I::ShuffleDown => {
+                let operands = vec![whole(self), lane(self)];
+                (S::GroupNonUniformShuffleDown, Capability::GroupNonUniformShuffleRelative, operands)
+            }
+            I::QuadBroadcast => {
+                (S::GroupNonUniformQuadBroadcast, Capability::GroupNonUniformQuad, vec![whole(self), lane(self)])
+            }
+            I::QuadSwapHorizontal | I::QuadSwapVertical | I::QuadSwapDiagonal => {
+                let direction = match intrinsic.op {
+                    I::QuadSwapHorizontal => 0,
+                    I::QuadSwapVertical => 1,
+                    _ => 2,
+                };
+                let operands = vec![whole(self), self.number(direction)];
+                (S::GroupNonUniformQuadSwap, Capability::GroupNonUniformQuad, operands)
+            }
+            I::Reduce | I::InclusiveScan | I::ExclusiveScan => return self.reduction(intrinsic),
+            op => return no_form(format_args!("`{op}`")),
+        };
+        self.capability(capability);
+        let scope = self.number(spirv::Scope::Subgroup as u32);
+        let mut list = vec![Operand::IdScope(scope)];
+        list.extend(refs(&operands));
+        let type_id = self.type_id(ty);
+        self.emit_as(self.ids[def], op, type_id, list);
+        Ok(())
+    }
+
+    /// Returns true if a condition holds in the first lane only.
+    fn is_elected(&self, condition: Def) -> bool {
+        let instr = self.function.defs[self.original(condition)].instr;
+        matches!(&self.function.instrs[instr], InstrData::Intrinsic(of) if matches!(of.op, IntrinsicOp::Elect | IntrinsicOp::ElectAnyIr3))
+    }
+
+    fn reduction(&mut self, intrinsic: &Intrinsic) -> Result<(), NoForm> {
+        use spirv::Op as S;
+        let Some(def) = intrinsic.def else { return Ok(()) };
+        let ty = self.ty(def);
+        let reduction = intrinsic.indices.reduction_op();
+        let op = match reduction {
+            Op::Iand if ty.bits == 1 => S::GroupNonUniformLogicalAnd,
+            Op::Ior if ty.bits == 1 => S::GroupNonUniformLogicalOr,
+            Op::Ixor if ty.bits == 1 => S::GroupNonUniformLogicalXor,
+            Op::Iadd => S::GroupNonUniformIAdd,
+            Op::Imul => S::GroupNonUniformIMul,
+            Op::Imin => S::GroupNonUniformSMin,
+            Op::Imax => S::GroupNonUniformSMax,
+            Op::Umin => S::GroupNonUniformUMin,
+            Op::Umax => S::GroupNonUniformUMax,
+            Op::Iand => S::GroupNonUniformBitwiseAnd,
+            Op::Ior => S::GroupNonUniformBitwiseOr,
+            Op::Ixor => S::GroupNonUniformBitwiseXor,
+            Op::Fadd => S::GroupNonUniformFAdd,
+            Op::Fmul => S::GroupNonUniformFMul,
+            Op::Fmin => S::GroupNonUniformFMin,
+            Op::Fmax => S::GroupNonUniformFMax,
+            op => return no_form(format_args!("a reduction by `{op}`")),
+        };
+        self.capability(Capability::GroupNonUniformArithmetic);
+        let value = self.read(intrinsic.srcs[0], ty.kind);
+        let cluster = intrinsic.indices.cluster_size();
+        let (group, size) = match intrinsic.op {
+            IntrinsicOp::InclusiveScan => (spirv::GroupOperation::InclusiveScan, None),
+            IntrinsicOp::ExclusiveScan => (spirv::GroupOperation::ExclusiveScan, None),
+            _ if cluster == 0 => (spirv::GroupOperation::Reduce, None),
+            _ => {
+                self.capability(Capability::GroupNonUniformClustered);
+                (spirv::GroupOperation::ClusteredReduce, Some(self.number(cluster)))
+            }
+        };
+        let scope = self.number(spirv::Scope::Subgroup as u32);
+        let mut list = vec![Operand::IdScope(scope), Operand::GroupOperation(group), Operand::IdRef(value)];
+        list.extend(size.map(Operand::IdRef));
+        let type_id = self.type_id(ty);
+        self.emit_as(self.ids[def], op, type_id, list);
+        Ok(())
+    }
+}

@@ -1,0 +1,63 @@
+//! Generated programs as SPIR-V: each is translated or refused by name; what is translated can be read back, and `spirv-val` accepts it
+//! where it is installed.
+
+use super::{Module, NoForm};
+use crate::programs::generator::{self, Features, Profile};
+use ir3_compiler::nir::{self, Stage};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+fn translated(text: &str) -> Result<Module, NoForm> {
+    Module::of(&nir::read(text).expect("a program"))
+}
+
+/// What `spirv-val` says against a module; `None` if it accepts it or is not installed.
+fn refused(module: &Module) -> Option<String> {
+    let mut child = Command::new("spirv-val")
+        .args(["--target-env", "vulkan1.2", "--scalar-block-layout", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .ok()?;
+    child.stdin.take().expect("a pipe").write_all(&module.bytes()).expect("it reads its input");
+    let output = child.wait_with_output().expect("it ends");
+    (!output.status.success()).then(|| String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+}
+
+#[test]
+fn generated_programs_are_translated() {
+    let (mut refusals, mut done) = (BTreeMap::<NoForm, u32>::new(), BTreeMap::<Stage, u32>::new());
+    for (seed, profile) in (0..420).zip(Profile::ALL.into_iter().cycle()) {
+        let shader = generator::from_seed(seed, profile, Features::ALL).shader;
+        let module = match Module::of(&shader) {
+            Ok(module) => module,
+            Err(refusal) => {
+                *refusals.entry(refusal).or_default() += 1;
+                continue;
+            }
+        };
+        let words = module.words();
+        let read = rspirv::dr::load_words(&words).unwrap_or_else(|error| panic!("{profile} {seed}: {error}"));
+        assert_eq!(read.functions.len(), 1);
+        if let Some(message) = refused(&module) {
+            panic!("{profile} {seed}: {message}\n{}\n{module}", nir::write(&shader));
+        }
+        *done.entry(shader.stage).or_default() += 1;
+    }
+    assert_eq!(done.len(), 3, "{done:?}, refused: {refusals:?}");
+    assert!(done.values().sum::<u32>() >= 410, "{done:?}, refused: {refusals:?}");
+}
+
+#[test]
+fn what_has_no_form_is_named() {
+    let text = |line: &str| {
+        format!(
+            "shader: MESA_SHADER_COMPUTE\nworkgroup_size: 64, 1, 1\nsubgroup_size: 1\ndecl_function main () (entrypoint)\n\nimpl main {{\n    block b0:   // preds:\n    32   %0 = load_const (0x00000000)\n{line}\n                // succs: b1\n    block b1:\n}}\n"
+        )
+    };
+    let refusal = translated(&text("    32   %1 = @load_tcs_header_ir3")).err().expect("a refusal");
+    assert_eq!(refusal.to_string(), "`load_tcs_header_ir3` has no form in SPIR-V");
+    assert!(translated(&text("    32   %1 = @load_subgroup_size")).is_ok());
+}

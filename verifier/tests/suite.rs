@@ -26,6 +26,7 @@ mod lowered_arithmetic;
 mod machine_programs;
 mod machine_words;
 mod mesa_logs;
+mod mesa_passes;
 mod mesa_statistics;
 mod mutations;
 mod nir_interpreter;

@@ -17,6 +17,7 @@ mod junit;
 mod kill_matrix;
 mod machine;
 mod manual;
+mod mesa;
 mod missed_bugs;
 mod output;
 mod pairs;
@@ -70,6 +71,8 @@ enum Command {
     Fuzz(fuzz::Fuzz),
     /// Compares two texts, of the same language or of different ones.
     Check(check::Check),
+    /// Checks the passes of Mesa's ir3 by the log that it prints.
+    Mesa(mesa::Mesa),
     /// Prints a program after a stage.
     Compile(compile::Compile),
     /// Runs a program and prints what can be observed.
@@ -310,6 +313,7 @@ impl Cli {
             Command::Fuzz(command) => command.run(self.format),
             Command::Check(command) => command.run(),
             Command::Compile(command) => command.run(),
+            Command::Mesa(command) => command.run(self.format),
             Command::Run(command) => command.run(self.format),
             Command::Generate(command) => command.run(),
             Command::Reduce(command) => command.run(self.format),

@@ -7,6 +7,7 @@
 pub mod campaigns;
 pub mod check;
 pub mod fuzz_targets;
+pub mod mesa;
 pub mod reduce;
 pub mod report;
 pub mod triage;

@@ -283,6 +283,17 @@ impl RawInstr {
                 }
             }
         }
+        // Mesa prints no number of an array for the results of parallel copies: they are of the array that is copied.
+        if opcode == Opcode::ParallelCopy {
+            let (results, copied) = operands.split_at_mut(dsts);
+            for (result, copied) in results.iter_mut().zip(copied) {
+                if let (What::Array(_, own), What::Array(_, other)) = (&mut result.what, &copied.what)
+                    && own.id == 0
+                {
+                    own.id = other.id;
+                }
+            }
+        }
         for (i, operand) in operands.into_iter().enumerate() {
             if i >= dsts {
                 self.srcs.push(operand);

@@ -187,7 +187,7 @@ impl Engines {
     }
 
     /// Returns the answers of the provers, the cheaper first, up to the first that is not *unknown*.
-    pub(super) fn ask_until_known(&self, question: &Question<'_>) -> Vec<Answer> {
+    pub(crate) fn ask_until_known(&self, question: &Question<'_>) -> Vec<Answer> {
         let mut answers = Vec::new();
         for kind in EngineKind::ALL.into_iter().filter(|kind| kind.proves() && self.has(*kind)) {
             let Some(answer) = self.engine(kind).answer(question) else { continue };

@@ -29,4 +29,5 @@ pub(crate) use snapshots::hook_of;
 pub use snapshots::{Snapshots, StageSnapshots};
 pub use tally::Tally;
 pub use verdict::{Check, NotShown, Summary, Unknown, Unsupported, Verdict};
+pub(crate) use verification::combined;
 pub use verification::{BoundaryVerdict, LEAST_SENSITIVITY, Verification};

@@ -60,7 +60,7 @@ pub struct Sensitivity {
 
 impl Sensitivity {
     /// That of a program whose runs show nothing.
-    pub(super) const NONE: Self = {
+    pub(crate) const NONE: Self = {
         let none = SiteCount { seen: 0, all: 0 };
         Self { results: SiteCount { seen: 0, all: 1 }, operands: none, conditions: none }
     };

@@ -143,7 +143,7 @@ impl Verdict {
     }
 
     /// Adds the verdict of the interpreter on the same boundary in other environments.
-    pub(super) fn add_runs(&mut self, other: Self) {
+    pub(crate) fn add_runs(&mut self, other: Self) {
         let is_failure = |verdict: &Self| matches!(verdict, Self::Refuted(_) | Self::Unknown(Unknown::Crashed(_)));
         match (&mut *self, other) {
             (Self::Tested { lanes }, Self::Tested { lanes: more }) => *lanes += more,

@@ -302,7 +302,7 @@ fn rank(answer: &Answer) -> u8 {
 }
 
 /// The verdict that follows from the answers of all engines. `None` if no engine applied.
-pub(super) fn combined(answers: Vec<Answer>, sensitivity: Option<&Sensitivity>) -> Option<(Verdict, EngineKind)> {
+pub(crate) fn combined(answers: Vec<Answer>, sensitivity: Option<&Sensitivity>) -> Option<(Verdict, EngineKind)> {
     // Of equal ranks the last counts: the stronger prover.
     let answer = answers.into_iter().max_by_key(rank)?;
     let verdict = match (answer.verdict, sensitivity) {

@@ -6,9 +6,9 @@ pub mod beside_mesa;
 pub mod bundle;
 pub mod difference;
 mod finals;
-mod natives;
+pub(crate) mod natives;
 pub mod page;
-mod programs;
+pub(crate) mod programs;
 pub mod shader_db;
 
 pub use finals::{FinalProgram, finals, generated_final, instruction_text};

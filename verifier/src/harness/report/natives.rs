@@ -74,7 +74,7 @@ pub fn native(path: &Path, gpu: Option<Target>) -> Result<NativeProgram, NativeE
 
 /// Returns true if a program has no other barycentric coordinates than those of pixels: before a6xx a variant for one sample
 /// takes these for all (`emit_intrinsic_barycentric`).
-fn interpolates_at_pixels(native: &Native) -> bool {
+pub(crate) fn interpolates_at_pixels(native: &Native) -> bool {
     let names = ["CENTROID", "SAMPLE"];
     !native.inputs.iter().any(|input| {
         input.location.starts_with("BARYCENTRIC") && names.iter().any(|name| input.location.ends_with(name))
@@ -83,7 +83,7 @@ fn interpolates_at_pixels(native: &Native) -> bool {
 
 /// Replaces the centroid and the sample by the pixel, which are the same where a pixel has one sample. Returns true if there
 /// were any.
-fn to_pixels(shader: &mut Shader) -> bool {
+pub(crate) fn to_pixels(shader: &mut Shader) -> bool {
     let mut any = false;
     for instr in shader.entry.instrs.values_mut() {
         if let InstrData::Intrinsic(intrinsic) = instr
@@ -163,7 +163,7 @@ fn complete_register(place: &mut Place, mask: &mut WriteMask, said: (&Place, Wri
     }
 }
 
-fn code(native: &Native, shader: &Shader, text: Option<&Code>, target: &Target) -> Result<Code, String> {
+pub(crate) fn code(native: &Native, shader: &Shader, text: Option<&Code>, target: &Target) -> Result<Code, String> {
     let mut interface = Interface {
         stage: stage(shader.stage),
         workgroup_size: shader.info.workgroup_size.map(|size| size.map(|n| n.min(0xffff) as u16)),
@@ -308,7 +308,7 @@ struct Prefetched {
 
 /// Adds the type and the descriptor sets of a sample that is issued before the program starts, which its text does not
 /// have: those of nir's texture instruction of this texture.
-fn complete_prefetch(prefetch: &mut ir3::InstrData, shader: &Shader) -> Result<(), String> {
+pub(crate) fn complete_prefetch(prefetch: &mut ir3::InstrData, shader: &Shader) -> Result<(), String> {
     let half = prefetch.dsts.first().is_some_and(|dst| dst.class.half);
     let Attrs::Texture(attrs) = &mut prefetch.attrs else { return Ok(()) };
     let (texture, sampler) = (attrs.texture.map(u64::from), attrs.sampler.map(u64::from));
@@ -350,7 +350,7 @@ fn complete_prefetch(prefetch: &mut ir3::InstrData, shader: &Shader) -> Result<(
     Ok(())
 }
 
-const fn stage(stage: Stage) -> Option<ShaderStage> {
+pub(crate) const fn stage(stage: Stage) -> Option<ShaderStage> {
     Some(match stage {
         Stage::Vertex => ShaderStage::Vertex,
         Stage::TessCtrl => ShaderStage::TessControl,
@@ -363,7 +363,7 @@ const fn stage(stage: Stage) -> Option<ShaderStage> {
 }
 
 /// The words that the driver fills.
-fn consts(native: &Native, stage: Stage) -> ConstLayout {
+pub(crate) fn consts(native: &Native, stage: Stage) -> ConstLayout {
     let mut layout = ConstLayout { immediates: native.immediates.clone(), ..ConstLayout::default() };
     if let Some(first) = native.group("driver_params") {
         layout.driver_params = driver_params(stage)
@@ -401,7 +401,7 @@ const fn driver_params(stage: Stage) -> &'static [(u16, SystemValue, u16)] {
 
 /// Gives the varyings of the nir the numbers that the log says: four times their base, plus their component. Before a6xx they
 /// are packed.
-fn number_varyings(shader: &mut Shader, inputs: &[NativeInput]) {
+pub(crate) fn number_varyings(shader: &mut Shader, inputs: &[NativeInput]) {
     if shader.stage != Stage::Fragment {
         return;
     }
@@ -453,7 +453,7 @@ fn entry(register: PhysReg, class: ir3::RegClass, components: u32, input: InputK
 }
 
 /// A system value by Mesa's name.
-fn system_value(name: &str) -> Option<SystemValue> {
+pub(crate) fn system_value(name: &str) -> Option<SystemValue> {
     use SystemValue::*;
     Some(match name {
         "WORKGROUP_ID" => WorkgroupId,
@@ -481,14 +481,14 @@ fn system_value(name: &str) -> Option<SystemValue> {
 }
 
 /// The number of the input at a location.
-fn loaded(shader: &Shader, location: &str) -> Option<u16> {
+pub(crate) fn loaded(shader: &Shader, location: &str) -> Option<u16> {
     use IntrinsicOp::{LoadInput, LoadInterpolatedInput};
     let is_load = |op: IntrinsicOp| matches!(op, LoadInput | LoadInterpolatedInput);
     at_location(shader, location, is_load).next().map(|(base, _)| base)
 }
 
 /// The number of the output at a location, and its components that are stored.
-fn stored(shader: &Shader, location: &str) -> Option<(u16, WriteMask)> {
+pub(crate) fn stored(shader: &Shader, location: &str) -> Option<(u16, WriteMask)> {
     let mut found = None;
     for (base, store) in at_location(shader, location, |op| op == IntrinsicOp::StoreOutput) {
         let (_, mask) = found.get_or_insert((base, WriteMask(0)));

@@ -252,7 +252,7 @@ pub fn parse(text: &str, target: &Target) -> Result<Snapshot, InputError> {
 }
 
 /// Parses and validates nir. The text begins after `skipped` lines of the file.
-pub(super) fn read_nir(path: &Path, text: &str, skipped: u32) -> Result<nir::Shader, InputError> {
+pub(crate) fn read_nir(path: &Path, text: &str, skipped: u32) -> Result<nir::Shader, InputError> {
     let shader = nir::text::read(text).map_err(|error| InputError::Syntax {
         place: FilePosition { path: path.to_owned(), line: error.line + skipped, column: error.column },
         found: error.found.clone(),

@@ -1,5 +1,6 @@
 //! Parser for logs of Mesa's ir3 compiler: splits them into sections.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use super::input::{FilePosition, InputError};
@@ -34,6 +35,8 @@ pub enum SectionKind {
 pub struct Section {
     /// Its kind.
     pub kind: SectionKind,
+    /// Its headline; empty if it has none.
+    pub headline: String,
     /// The line in the file, counted from 1, on which `text` begins (the one after the headline, if there is one).
     pub first_line: u32,
     /// The lines without log prefixes and colours, as many as in the file.
@@ -51,7 +54,7 @@ pub struct Log {
 
 impl Section {
     fn new(kind: SectionKind, first_line: u32) -> Self {
-        Self { kind, first_line, text: String::new(), prefixes: Vec::new() }
+        Self { kind, headline: String::new(), first_line, text: String::new(), prefixes: Vec::new() }
     }
 
     /// Maps a line and a column of the text to the file, all counted from 1; line 0 is the headline.
@@ -170,6 +173,8 @@ impl Log {
 pub struct LogReader {
     path: PathBuf,
     current: Section,
+    /// True if the current section's headline has a log prefix.
+    is_prefixed: bool,
     /// The lines so far.
     lines: u32,
 }
@@ -177,7 +182,7 @@ pub struct LogReader {
 impl LogReader {
     /// A reader of a log that has not begun.
     pub fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), current: Section::new(SectionKind::Other, 1), lines: 0 }
+        Self { path: path.to_owned(), current: Section::new(SectionKind::Other, 1), is_prefixed: false, lines: 0 }
     }
 
     /// Returns true while it reads nir.
@@ -193,13 +198,20 @@ impl LogReader {
         self.lines += 1;
         let line = LogLine::of(raw);
         let Some((kind, is_body)) = headline(&line.text, &self.current.kind) else {
-            self.current.push(&line);
+            // Where Mesa's lines have a prefix, one without is another program's.
+            let is_program = matches!(self.current.kind, SectionKind::NirFinal { .. } | SectionKind::Ir3After { .. });
+            let is_foreign = is_program && self.is_prefixed && line.prefix == 0;
+            let empty = LogLine { text: Cow::Borrowed(""), prefix: 0 };
+            self.current.push(if is_foreign { &empty } else { &line });
             return Ok(None);
         };
+        self.is_prefixed = line.prefix > 0;
         let first_line = if is_body { self.lines } else { self.lines + 1 };
         let ended = std::mem::replace(&mut self.current, Section::new(kind, first_line));
         if is_body {
             self.current.push(&line);
+        } else {
+            self.current.headline = line.text.into_owned();
         }
         self.close(ended)
     }

@@ -10,6 +10,7 @@
 pub mod input;
 pub mod log;
 pub mod native;
+pub mod shader;
 pub mod statistics;
 
 pub use input::{FilePosition, InputError, InputKind, Source};

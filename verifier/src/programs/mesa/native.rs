@@ -3,7 +3,7 @@
 //! Before the words stands what the driver puts into the constant file (`@const(c8.x)`, and under `offsets:` where
 //! groups of words begin); after the code, the registers of inputs and outputs by their locations.
 
-use super::{Log, SectionKind};
+use super::{Log, Section, SectionKind};
 use ir3_compiler::ir3::{PhysReg, RegClass};
 use ir3_compiler::machine::listing;
 
@@ -58,21 +58,38 @@ impl Log {
     pub fn native(&self) -> Result<Option<Native>, String> {
         let last = |kind: &SectionKind| self.sections.iter().rposition(|section| section.kind == *kind);
         let Some(listing) = last(&SectionKind::Listing) else { return Ok(None) };
-        let Some(code) = listing::listings(&self.sections[listing].text).into_iter().next() else { return Ok(None) };
-        let mut native = Native { words: code.lines.iter().map(|line| line.word).collect(), ..Native::default() };
+        let words = listed_words(&self.sections[listing]);
+        if words.is_empty() {
+            return Ok(None);
+        }
         let before =
             |kind: SectionKind| self.sections[..listing].iter().rev().find(move |section| section.kind == kind);
-        for line in before(SectionKind::NativeCode).into_iter().flat_map(|section| section.text.lines()) {
-            native.head(line).ok_or_else(|| line.to_owned())?;
-        }
-        for line in before(SectionKind::Statistics).into_iter().flat_map(|section| section.text.lines()) {
-            native.registers(line).ok_or_else(|| line.to_owned())?;
-        }
-        Ok(Some(native))
+        Native::read(before(SectionKind::NativeCode), before(SectionKind::Statistics), words).map(Some)
     }
 }
 
+/// The words of the first program in a listing.
+pub fn listed_words(listing: &Section) -> Vec<u64> {
+    let code = listing::listings(&listing.text).into_iter().next();
+    code.map(|code| code.lines.iter().map(|line| line.word).collect()).unwrap_or_default()
+}
+
 impl Native {
+    /// Reads a program from the sections of its assembly and its statistics, and its words.
+    ///
+    /// # Errors
+    /// The line that says a register in no known way.
+    pub fn read(assembly: Option<&Section>, statistics: Option<&Section>, words: Vec<u64>) -> Result<Self, String> {
+        let mut native = Self { words, ..Self::default() };
+        for line in assembly.into_iter().flat_map(|section| section.text.lines()) {
+            native.head(line).ok_or_else(|| line.to_owned())?;
+        }
+        for line in statistics.into_iter().flat_map(|section| section.text.lines()) {
+            native.registers(line).ok_or_else(|| line.to_owned())?;
+        }
+        Ok(native)
+    }
+
     /// The first word of a group of the constant file.
     pub fn group(&self, name: &str) -> Option<u16> {
         self.groups.iter().find(|(its, _)| its == name).map(|&(_, word)| word)

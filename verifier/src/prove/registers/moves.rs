@@ -44,7 +44,11 @@ impl<'a> LockstepWalk<'a> {
             let data = &walk.locations(side).program.instrs[instr];
             let is_slot = match (data.opcode, side) {
                 (Opcode::SpillMacro | Opcode::ReloadMacro, _) => true,
-                (Opcode::Stp | Opcode::Ldp, FactSide::Target) => walk.in_source(instr).is_none(),
+                // Mesa keeps the number of a macro that it replaces.
+                (Opcode::Stp | Opcode::Ldp, FactSide::Target) => walk.in_source(instr).is_none_or(|_| {
+                    let source = &walk.source.program.instrs[instr];
+                    matches!(source.opcode, Opcode::SpillMacro | Opcode::ReloadMacro)
+                }),
                 _ => false,
             };
             if is_slot {

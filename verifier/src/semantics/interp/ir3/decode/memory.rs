@@ -21,6 +21,10 @@ impl Decoder<'_> {
 
     /// An instruction of category 5.
     pub(super) fn texture(&mut self, data: &InstrData) -> Result {
+        // Without a result it prefetches descriptors, whatever its coordinates are.
+        if data.opcode == Opcode::Sam && data.dsts.is_empty() {
+            return Ok(());
+        }
         self.access(data)
     }
 

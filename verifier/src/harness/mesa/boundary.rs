@@ -1,0 +1,269 @@
+//! One boundary: all engines together.
+
+use super::Side;
+use crate::harness::check::{
+    Answer, EngineKind, Engines, LEAST_SENSITIVITY, NotShown, Sensitivity, SensitivityProbe, Unknown, Verdict,
+    combined, compare_on_machine, compare_snapshots, contradiction,
+};
+use crate::programs::Question;
+use crate::programs::mesa::Section;
+use crate::programs::seeds::ProgramEnvs;
+use crate::prove::hazards::{self, Basis, Facts};
+use crate::prove::registers::RegisterFailure;
+use crate::semantics::Snapshot;
+use crate::semantics::environment::env::Env;
+use crate::semantics::environment::hints::Hints;
+use crate::semantics::environment::sync::Sync;
+use crate::semantics::interp::Difference;
+use crate::semantics::interp::ir3::machine::Completion;
+use crate::support::panics::catch;
+use crate::support::random::hash;
+use cpu_time::ThreadTime;
+use ir3_compiler::ir3::{Opcode, Program};
+use ir3_compiler::machine::Code;
+use ir3_compiler::nir::Shader;
+use ir3_compiler::target::Target;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// How boundaries are checked.
+#[derive(Clone, Copy)]
+pub struct Settings<'a> {
+    /// The engines.
+    pub engines: &'a Engines,
+    /// The environments of a boundary that is not proved, at first.
+    pub runs: usize,
+    /// The most environments.
+    pub most_runs: usize,
+    /// The seed of the environments.
+    pub seed: u64,
+    /// The fuel of a run.
+    pub fuel: u64,
+    /// CPU time after which no environments are added.
+    pub limit: Duration,
+}
+
+/// The verdict on a boundary.
+#[derive(Debug)]
+pub struct Checked<'a> {
+    /// The pass, or the name of the comparison.
+    pub name: String,
+    /// The sections that were compared.
+    pub sections: [Option<&'a Section>; 2],
+    /// The verdict of all engines together.
+    pub verdict: Verdict,
+    /// The name of the engine that decided.
+    pub engine: &'static str,
+    /// The share of the program after on which the runs depend, if it was only run.
+    pub sensitivity: Option<Sensitivity>,
+    /// CPU time of all engines.
+    pub time: Duration,
+    /// An engine that proved what another one refuted, and the reason of the refutation.
+    pub wrong_proof: Option<String>,
+}
+
+/// The passes that only move values.
+const MOVING: [&str; 6] = [
+    "create_parallel_copies",
+    "shared register allocation",
+    "ir3_spill",
+    "register allocation",
+    "ir3_lower_spill",
+    "ir3_lower_copies",
+];
+
+/// The engine of a side that could not be read.
+const READER: &str = "reader";
+
+/// The environments of a shader.
+pub(super) struct Environments {
+    envs: ProgramEnvs,
+    booleans: BTreeSet<u32>,
+}
+
+impl Environments {
+    pub fn of(shader: &Shader, seed: u64) -> Self {
+        Self { envs: ProgramEnvs::new(shader, seed), booleans: Hints::boolean_words(shader) }
+    }
+
+    /// The environment of a number. Each word that nir reads as a boolean of 32 bits has no bit or all of them: Mesa's `b2b1`
+    /// looks at the low 16 only (docs/semantics.md, boolean words).
+    fn env(&self, number: usize) -> Env {
+        self.with_booleans(self.envs.env(number))
+    }
+
+    fn with_booleans(&self, mut env: Env) -> Env {
+        for &word in &self.booleans {
+            let holds = hash(&[env.seed, 0x626f_6f6c, word.into()]) & 1 != 0;
+            env.consts.insert(word, if holds { u32::MAX } else { 0 });
+        }
+        env
+    }
+}
+
+pub(super) fn check<'a>(
+    before: &Side<'a>,
+    after: &Side<'a>,
+    target: &Target,
+    settings: &Settings<'_>,
+    environments: Option<&Environments>,
+) -> Checked<'a> {
+    let mut checked = Checked {
+        name: after.name.clone(),
+        sections: [before.section, after.section],
+        verdict: Verdict::Unknown(Unknown::OutOfFuel),
+        engine: READER,
+        sensitivity: None,
+        time: Duration::ZERO,
+        wrong_proof: None,
+    };
+    let unread = |name: &str, why: &String| Verdict::Unknown(Unknown::Unsupported(format!("{name}: {why}").into()));
+    let (before, after) = match (&before.program, &after.program) {
+        (Err(why), _) => return Checked { verdict: unread(&before.name, why), ..checked },
+        (_, Err(why)) => return Checked { verdict: unread(&after.name, why), ..checked },
+        (Ok(before), Ok(after)) => (before, after),
+    };
+    if are_same(before, after) {
+        checked.verdict = Verdict::Proved { assumptions: Vec::new() };
+        checked.engine = "same program";
+        return checked;
+    }
+    let number = |number: usize| match environments {
+        Some(environments) => environments.env(number),
+        None => Env::from_seed(number as u64),
+    };
+    let env = |at: usize| Env { fuel: Some(settings.fuel), ..number(at) };
+    let ask =
+        |engines: &Engines, envs: &[Env]| engines.ask(&Question { stage: None, before, after, machine: target, envs });
+    let mut answers =
+        settings.engines.ask_until_known(&Question { stage: None, before, after, machine: target, envs: &[] });
+    // An input that a prover found may have other bits in such a word than the driver writes.
+    if let (Some(environments), Some(Answer { verdict: Verdict::Refuted(refutation), .. })) =
+        (environments.filter(|it| !it.booleans.is_empty()), answers.last())
+    {
+        let found = environments.with_booleans(refutation.env.clone());
+        let again = compare_snapshots(before, after, target, &[found]).0;
+        if let (Verdict::Refuted(_), Some(last)) = (&again, answers.last_mut()) {
+            last.verdict = again;
+        } else {
+            answers.pop();
+        }
+    }
+    let is_moving = MOVING.contains(&&*checked.name);
+    answers.retain(|answer| {
+        let failure = match &answer.verdict {
+            Verdict::Unknown(Unknown::NotShown(NotShown::Registers(failure))) => failure,
+            _ => return true,
+        };
+        // Of other passes, it may prove what they have done to a program; if it does not, that says nothing. Nor does an operand
+        // that it has no place for.
+        is_moving && !matches!(failure, RegisterFailure::Place { .. })
+    });
+    let proved = matches!(answers.last(), Some(Answer { verdict: Verdict::Proved { .. }, .. }));
+    if settings.engines.has(EngineKind::Interpreter) && !proved {
+        let start = ThreadTime::now();
+        let runs = Engines { kinds: vec![EngineKind::Interpreter], ..Engines::default() };
+        let mut envs: Vec<Env> = (0..settings.runs).map(env).collect();
+        let mut run = ask(&runs, &envs);
+        let mut probe = catch(|| SensitivityProbe::of(after, target)).ok().flatten();
+        let mut measured = envs.clone();
+        let (mut last, mut idle) = (0.0, 0);
+        while let (Some(answer), Some(its)) = (run.first_mut(), &mut probe) {
+            if matches!(
+                answer.verdict,
+                Verdict::Refuted(_) | Verdict::Unknown(Unknown::Crashed(_) | Unknown::Unsupported(_))
+            ) {
+                break;
+            }
+            if catch(|| measured.iter().for_each(|env| its.run(env, settings.fuel))).is_err() {
+                probe = None;
+                break;
+            }
+            let share = its.sensitivity().share();
+            idle = if share < last + 0.01 { idle + 1 } else { 0 };
+            let too_long = start.elapsed() >= settings.limit;
+            if too_long || envs.len() >= settings.most_runs || share == 1.0 || idle > 2 && share >= LEAST_SENSITIVITY {
+                break;
+            }
+            last = share.max(last);
+            measured = (envs.len()..envs.len() + settings.runs.max(1)).map(env).collect();
+            let more = ask(&runs, &measured);
+            if let Some(more) = more.into_iter().next() {
+                answer.time += more.time;
+                answer.verdict.add_runs(more.verdict);
+            }
+            envs.extend_from_slice(&measured);
+        }
+        checked.sensitivity = Some(probe.map_or(Sensitivity::NONE, |probe| probe.sensitivity()));
+        answers.extend(run);
+    }
+    if let (true, Some(program)) = (is_final(&checked.name), after.as_ir3())
+        && answers.last().is_some_and(|answer| is_pass(&answer.verdict))
+        && let Some(hazard) = hazard(&checked.name, program, target)
+    {
+        let start = ThreadTime::now();
+        let envs: Vec<Env> = (0..settings.runs).map(env).collect();
+        let verdict = match compare_on_machine(before, after, target, &envs, Completion::Latest).0 {
+            refuted @ Verdict::Refuted(_) => refuted,
+            _ => Verdict::Unknown(Unknown::NotShown(NotShown::Hazard(hazard))),
+        };
+        // What was shown holds of a machine that has all results at once.
+        answers = vec![Answer { engine: EngineKind::Interpreter, verdict, time: start.elapsed() }];
+    }
+    checked.time = answers.iter().map(|answer| answer.time).sum();
+    checked.wrong_proof = contradiction(&answers).map(|(_, why)| why);
+    if let Some((verdict, engine)) = combined(answers, checked.sensitivity.as_ref()) {
+        checked.verdict = verdict;
+        checked.engine = engine.name();
+    }
+    // The text of a fence says nothing of the memories that it orders, and the words only part of it.
+    if let Verdict::Refuted(refutation) = &checked.verdict
+        && let Difference::Synchronization { expected: Some(expected), .. } = refutation.difference
+        && matches!(expected.sync, Sync::Fence(_))
+        && fences(before).is_some()
+        && fences(before) == fences(after)
+    {
+        let what = "the order of a fence and an access: which memories a fence orders is not printed".to_owned();
+        checked.verdict = Verdict::Unknown(Unknown::Unsupported(what.into()));
+    }
+    checked
+}
+
+/// The number of fences, and the number of barriers.
+fn fences(program: &Snapshot) -> Option<[usize; 2]> {
+    let program = program.as_ir3()?;
+    let count = |opcodes: &[Opcode]| {
+        program.iter_instrs().filter(|&(_, instr)| opcodes.contains(&program.instrs[instr].opcode)).count()
+    };
+    Some([count(&[Opcode::Fence, Opcode::Ccinv]), count(&[Opcode::Bar])])
+}
+
+fn is_pass(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Proved { .. } | Verdict::Tested { .. })
+}
+
+/// Returns true for boundaries after which a program has to wait for its results.
+fn is_final(name: &str) -> bool {
+    name == "ir3_legalize" || name == super::CODE
+}
+
+/// The reason why a final program is not proved free of hazards: the engines leave time out.
+fn hazard(name: &str, program: &Program, target: &Target) -> Option<String> {
+    let code = match Code::from_program(program) {
+        Ok(code) => code,
+        Err(error) => return Some(error.to_string()),
+    };
+    // The text after the pass has no releases; the code has.
+    let facts = Facts { releases_unknown: name != super::CODE, ..Facts::of_program(program) };
+    match hazards::check(&code, &facts, target) {
+        Ok(report) => {
+            report.hazards.iter().find(|hazard| hazard.kind.basis() == Basis::Machine).map(ToString::to_string)
+        }
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+/// Returns true if two programs have the same text.
+fn are_same(before: &Snapshot, after: &Snapshot) -> bool {
+    matches!((before, after), (Snapshot::Ir3(before), Snapshot::Ir3(after)) if before == after)
+}

@@ -1,0 +1,77 @@
+//! The folder of a refuted pass: what a bug report of Mesa needs.
+//!
+//! - `README.md`: the pass, the difference, and the command that shows it again;
+//! - `before.txt`, `after.txt`: both sections as the log has them;
+//! - `before.ir3` or `before.nir`, and `after.ir3`: the same programs with what was recovered;
+//! - `env.json`: the input;
+//! - `difference.txt`: the traces of both sides up to their first difference.
+
+use super::Checked;
+use crate::harness::check::{Refutation, Verdict};
+use crate::harness::report::bundle::folder;
+use crate::harness::report::difference::FirstDifference;
+use crate::programs::mesa::Section;
+use crate::support::panics::catch;
+use crate::support::random::text_hash;
+use ir3_compiler::target::Target;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Writes the folder of a refuted boundary below `root`. `None` if it is not refuted.
+///
+/// # Errors
+/// If the file system refuses.
+pub fn write(root: &Path, shader: &str, checked: &Checked<'_>, target: &Target) -> io::Result<Option<PathBuf>> {
+    let Verdict::Refuted(refutation) = &checked.verdict else { return Ok(None) };
+    let path = root.join(folder_name(shader, checked));
+    let [before, after] = [&refutation.before, &refutation.after];
+    let names: [&'static str; 2] = [before, after].map(|side| side.language()).map(|language| match language {
+        "nir" => "nir",
+        _ => "ir3",
+    });
+    let before_name = if names[0] == "nir" { "before.nir" } else { "before.ir3" };
+    let mut files = vec![
+        ("README.md", readme(shader, checked, refutation, target, before_name)),
+        (before_name, before.text()),
+        ("after.ir3", after.text()),
+        ("env.json", refutation.env.to_json() + "\n"),
+    ];
+    for (name, section) in ["before.txt", "after.txt"].into_iter().zip(checked.sections) {
+        if let Some(Section { headline, text, .. }) = section {
+            files.push((name, format!("{headline}\n{text}")));
+        }
+    }
+    let Refutation { env, difference, .. } = &**refutation;
+    let first = catch(|| FirstDifference::find(before, after, target, env, difference));
+    if let Ok(Ok(first)) = first {
+        files.push(("difference.txt", first.to_string()));
+    }
+    folder::write(&path, &files)?;
+    Ok(Some(path))
+}
+
+fn folder_name(shader: &str, checked: &Checked<'_>) -> String {
+    let file = shader.rsplit(['/', '\\']).next().unwrap_or_default();
+    let line = checked.sections[1].map_or(0, |section| section.first_line);
+    let hash = text_hash(&format!("{shader} {line}")) as u32;
+    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
+    format!("mesa-{}-{file}-{hash:08x}", checked.name).chars().map(plain).collect()
+}
+
+fn readme(shader: &str, checked: &Checked<'_>, refutation: &Refutation, target: &Target, before_name: &str) -> String {
+    let at = |side: usize| checked.sections[side].map_or(0, |section| section.first_line.saturating_sub(1));
+    format!(
+        "# {pass} changes what the shader does\n\n\
+         `{shader}`, GPU {gpu}: the program after `{pass}` (line {after} of the log) is not that before it (line {before}).\n\n\
+         {difference}\n\n\
+         Both sections are in `before.txt` and `after.txt` as the log has them. `{before_name}` and `after.ir3` are the same programs with \
+         the types, inputs and outputs that the text leaves out, `env.json` is the input, and `difference.txt` has the runs up \
+         to the first difference. To see it again:\n\n    \
+         ir3-equiv check --gpu {gpu} --env env.json {before_name} after.ir3\n",
+        pass = checked.name,
+        gpu = target.name,
+        before = at(0),
+        after = at(1),
+        difference = refutation.difference,
+    )
+}

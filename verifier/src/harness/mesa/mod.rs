@@ -1,0 +1,89 @@
+//! The passes of the real compiler: each section of a log compared with the one before it.
+//!
+//! A [`LogShader`] is one variant of a shader: nir, the programs after each pass, the final assembly, its words. Mesa's text
+//! leaves out what engines need; [`recover`] takes it from the other sections of the same shader, the same for all of
+//! them. Then each boundary is a question to the engines:
+//!
+//! - nir and the first ir3;
+//! - each section and the next one;
+//! - the last section and the code of the final assembly;
+//! - the code of the assembly and that of the words, if the log has them: the same words;
+//! - nir and the final code.
+//!
+//! The function works on one shader at a time, so that a stream of them needs the memory of one.
+
+mod boundary;
+mod bundle;
+pub mod recover;
+
+pub use boundary::{Checked, Settings};
+pub use bundle::write as write_bundle;
+
+use crate::programs::mesa::Section;
+use crate::programs::mesa::shader::LogShader;
+use crate::semantics::Snapshot;
+use boundary::Environments;
+use ir3_compiler::target::Target;
+use recover::Recovered;
+use std::path::Path;
+
+/// The name of the boundary from nir to the final code.
+pub const WHOLE: &str = "nir → final code";
+/// The name of the boundary from the last pass to the final code.
+pub const CODE: &str = "final code";
+/// The name of the boundary from the assembly to the words of the listing.
+pub const WORDS: &str = "words";
+
+/// A side of a boundary.
+struct Side<'a> {
+    /// Its name in messages.
+    name: String,
+    section: Option<&'a Section>,
+    program: Result<Snapshot, String>,
+}
+
+/// Checks the boundaries of a shader, in order. `each` receives each verdict as soon as it is there.
+pub fn check_shader<'a>(
+    path: &Path,
+    shader: &'a LogShader,
+    target: &Target,
+    settings: &Settings<'_>,
+    each: &mut dyn FnMut(Checked<'a>),
+) -> Recovered {
+    let recovered = recover::recover(path, shader, target);
+    let environments = recovered.nir.as_ref().ok().map(|nir| Environments::of(nir, settings.seed));
+    let mut before: Option<Side<'_>> = None;
+    let nir = shader.nir.as_ref().map(|section| Side {
+        name: "nir".to_owned(),
+        section: Some(section),
+        program: recovered.nir.clone().map(|nir| Snapshot::Nir(Box::new(nir))),
+    });
+    let passes = shader.passes.iter().zip(&recovered.passes).map(|(section, program)| Side {
+        name: section.title().trim_start_matches("AFTER: ").to_owned(),
+        section: Some(section),
+        program: program.clone().map(|program| Snapshot::Ir3(Box::new(program))),
+    });
+    let code = shader.assembly.as_ref().map(|section| Side {
+        name: CODE.to_owned(),
+        section: Some(section),
+        program: recovered.code.clone().map(|program| Snapshot::Ir3(Box::new(program))),
+    });
+    let has_passes = !shader.passes.is_empty();
+    for after in nir.into_iter().chain(passes).chain(code) {
+        if let Some(before) = &before {
+            let checked = boundary::check(before, &after, target, settings, environments.as_ref());
+            each(checked);
+        }
+        before = Some(after);
+    }
+    if let (Some(code), true) = (before.filter(|side| side.name == CODE), has_passes)
+        && let Some(section) = &shader.nir
+    {
+        let program = recovered.nir.clone().map(|nir| Snapshot::Nir(Box::new(nir)));
+        let nir = Side { name: "nir".to_owned(), section: Some(section), program };
+        let mut checked = boundary::check(&nir, &code, target, settings, environments.as_ref());
+        checked.name = WHOLE.to_owned();
+        each(checked);
+    }
+    recovered
+}

@@ -1,0 +1,131 @@
+//! Attributes of memory and texture accesses.
+//!
+//! The words of the final code have all of them, and the text after the last pass has the serial number of each word.
+
+use ir3_compiler::ir3::{
+    AddressSpace, Attrs, Instr, InstrData, InstrFlags, MemoryAttrs, Opcode, Place, Program, SrcOperand, TextureAttrs,
+    Type, Value,
+};
+use ir3_compiler::machine::Code;
+use ir3_compiler::nir::Shader;
+use ir3_compiler::target::{Generation, Target};
+use rustc_hash::FxHashMap;
+
+/// The accesses of the final code by their serial numbers.
+#[derive(Default)]
+pub(super) struct Accesses {
+    by_serial: FxHashMap<u32, InstrData>,
+}
+
+impl Accesses {
+    /// Pairs the instructions of the last text with those of the code.
+    pub fn of(last: Option<&Program>, code: &Code) -> Self {
+        let mut own = Self::default();
+        let Some(last) = last else { return own };
+        for (instr, prefetch) in last
+            .iter_instrs()
+            .filter(|&(_, instr)| last.instrs[instr].opcode == Opcode::TexPrefetch)
+            .zip(&code.interface.prefetches)
+        {
+            own.by_serial.insert(last.serials[instr.1], prefetch.clone());
+        }
+        let texts = last.iter_instrs().filter(|&(_, instr)| !last.instrs[instr].opcode.is_meta());
+        for ((_, instr), word) in texts.zip(code.instrs.values()) {
+            if last.instrs[instr].opcode != word.data.opcode {
+                // The code is not that of the text; what follows would be paired wrongly.
+                break;
+            }
+            own.by_serial.insert(last.serials[instr], word.data.clone());
+        }
+        own
+    }
+
+    /// Fills in the attributes of the accesses of a section.
+    pub fn complete(&self, program: &mut Program, nir: &Shader, target: &Target) {
+        for (instr, data) in &mut program.instrs {
+            let serial = program.serials[instr];
+            if let Some(said) = self.by_serial.get(&serial).filter(|said| said.opcode == data.opcode) {
+                complete(data, said);
+            }
+            // A half register is spilled as 16 bits.
+            if let Attrs::Memory(memory) = &mut data.attrs
+                && let Opcode::SpillMacro | Opcode::ReloadMacro | Opcode::Stp | Opcode::Ldp = data.opcode
+                && memory.ty.is_none()
+            {
+                let place = data.dsts.first().map(|dst| dst.class).or_else(|| data.srcs.get(1).map(|src| src.class));
+                memory.ty = place.filter(|class| class.half).map(|_| Type::U16);
+            }
+        }
+        if target.generation < Generation::A6xx && nir.info.num_ssbos > 0 {
+            number_images(program, nir.info.num_ssbos);
+        }
+    }
+}
+
+/// Subtracts the number of buffers from the numbers of images: before a6xx their resources have one numbering, the buffers first.
+fn number_images(program: &mut Program, buffers: u32) {
+    let images: Vec<Instr> = program
+        .instrs
+        .iter()
+        .filter(|(_, data)| data.memory().is_some_and(|memory| memory.space == Some(AddressSpace::Image)))
+        .map(|(instr, _)| instr)
+        .collect();
+    for instr in images {
+        let Some(operand) = program.instrs[instr].srcs.first().map(|src| src.operand) else { continue };
+        let number = match operand {
+            SrcOperand::Immediate(number) => Some(number),
+            // A constant that copy propagation has not put into the instruction yet.
+            SrcOperand::Place(Place::Value(value)) => constant(program, value),
+            _ => None,
+        };
+        if let Some(number) = number.and_then(|number| number.checked_sub(buffers)) {
+            program.instrs[instr].srcs[0].operand = SrcOperand::Immediate(number);
+        }
+    }
+}
+
+/// The bits of a value that is moved from an immediate.
+fn constant(program: &Program, value: Value) -> Option<u32> {
+    let data = &program.instrs[program.values[value].instr];
+    match (data.opcode, data.srcs.first().map(|src| src.operand)) {
+        (Opcode::Mov, Some(SrcOperand::Immediate(bits))) if data.dsts.len() == 1 => Some(bits),
+        _ => None,
+    }
+}
+
+/// Flags of accesses that the text does not print.
+const FLAGS: InstrFlags = InstrFlags::GLOBAL.union(InstrFlags::NONUNIFORM).union(InstrFlags::IMM_OFFSET);
+
+fn complete(data: &mut InstrData, said: &InstrData) {
+    match (&mut data.attrs, &said.attrs) {
+        (Attrs::Memory(own), Attrs::Memory(said)) => complete_memory(own, said),
+        (Attrs::Texture(own), Attrs::Texture(said)) => complete_texture(own, said),
+        (own @ Attrs::None, said @ Attrs::Fence { .. }) => *own = said.clone(),
+        _ => return,
+    }
+    data.flags |= said.flags & FLAGS;
+}
+
+fn complete_memory(own: &mut MemoryAttrs, said: &MemoryAttrs) {
+    own.ty = own.ty.or(said.ty);
+    own.components = own.components.or(said.components);
+    own.space = own.space.or(said.space);
+    own.coords = own.coords.or(said.coords);
+    own.base = own.base.or(said.base);
+    own.index_unit = own.index_unit.or(said.index_unit);
+    own.old_layout |= said.old_layout;
+    if own.offset == 0 {
+        own.offset = said.offset;
+    }
+}
+
+fn complete_texture(own: &mut TextureAttrs, said: &TextureAttrs) {
+    own.ty = own.ty.or(said.ty);
+    own.sampler = own.sampler.or(said.sampler);
+    own.texture = own.texture.or(said.texture);
+    own.base = own.base.or(said.base);
+    own.space = own.space.or(said.space);
+    own.sampler_base = own.sampler_base.or(said.sampler_base);
+    own.is_1d |= said.is_1d;
+    own.is_cube |= said.is_cube;
+}

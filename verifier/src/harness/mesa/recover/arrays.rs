@@ -1,0 +1,68 @@
+//! Arrays of registers, and phis after allocation.
+//!
+//! Mesa prints a first register of an array wherever it prints no offset from `a0.x`. Before allocation it means nothing where the
+//! access names a version of the array. Before `ir3_array_to_ssa` there are no versions: the number that is printed is that of the
+//! last write in the same block. After allocation all operands of a phi are in one register; one that is undefined has whatever
+//! register number its text says.
+
+use crate::programs::mesa::{Section, SectionKind};
+use ir3_compiler::ir3::{Opcode, OperandFlags, Place, Program, SrcOperand};
+
+/// The pass that makes versions of arrays.
+const MAKES_VERSIONS: &str = "ir3_array_to_ssa";
+
+/// The number of programs before the pass that makes versions of arrays.
+pub(super) fn without_versions(passes: &[Section]) -> usize {
+    let is_it = |section: &Section| matches!(&section.kind, SectionKind::Ir3After { pass } if pass == MAKES_VERSIONS);
+    passes.iter().position(is_it).unwrap_or(0)
+}
+
+/// Removes from a program what its text says of arrays and phis without meaning.
+pub(super) fn complete(program: &mut Program, before_versions: bool) {
+    let has_values = program.iter_instrs().any(|(_, instr)| {
+        let data = &program.instrs[instr];
+        data.opcode != Opcode::Input && data.dsts.iter().any(|dst| dst.value().is_some())
+    });
+    for data in program.instrs.values_mut() {
+        if before_versions && data.dsts.iter().any(|dst| matches!(dst.place, Place::Array(_))) {
+            // The version that the same block wrote before: there are none.
+            data.srcs.retain(|src| {
+                !(src.flags.contains(OperandFlags::TIED) && matches!(src.place(), Some(Place::Array(_))))
+            });
+            data.dsts.iter_mut().for_each(|dst| dst.flags -= OperandFlags::TIED);
+        }
+        let places = data.dsts.iter_mut().map(|dst| &mut dst.place).chain(data.srcs.iter_mut().filter_map(|src| {
+            match &mut src.operand {
+                SrcOperand::Place(place) => Some(place),
+                _ => None,
+            }
+        }));
+        for place in places {
+            let Place::Array(access) = place else { continue };
+            if has_values {
+                access.base = None;
+            }
+            if before_versions {
+                access.value = None;
+            }
+        }
+        if data.opcode != Opcode::Phi {
+            continue;
+        }
+        let Some(register) = data.dsts.first().and_then(|dst| register_of(&dst.place)) else { continue };
+        for src in &mut data.srcs {
+            if src.place().and_then(register_of).is_some_and(|other| other != register) {
+                src.operand = SrcOperand::Undef;
+            }
+        }
+    }
+}
+
+/// The register of an operand that has no value.
+fn register_of(place: &Place) -> Option<ir3_compiler::ir3::PhysReg> {
+    match place {
+        Place::Reg(register) => Some(*register),
+        Place::Array(access) if access.value.is_none() => access.base,
+        _ => None,
+    }
+}

@@ -1,0 +1,190 @@
+//! Stage, sizes, constants, inputs and outputs.
+//!
+//! `_meta:in` names no input. The list of inputs after the code has them in the order in which the compiler made them, with
+//! their final registers; after register allocation `_meta:in` has these registers, and its serial number is the same in
+//! all sections. A source of `end` is printed with its number in the list of outputs.
+
+use crate::harness::report::natives;
+use crate::programs::mesa::native::{Native, NativeInput};
+use ir3_compiler::ir3::{
+    Attrs, ConstLayout, InputKind, InstrData, Opcode, Output, PhysReg, Place, Program, RegClass, ShaderStage, WriteMask,
+};
+use ir3_compiler::nir::{Shader, Stage};
+use rustc_hash::FxHashMap;
+
+/// The interface of a shader.
+pub(super) struct Recovered {
+    stage: Option<ShaderStage>,
+    workgroup_size: Option<[u16; 3]>,
+    shared_size: u32,
+    scratch_size: u32,
+    consts: ConstLayout,
+    /// The inputs by the serial number of `_meta:in`.
+    inputs: FxHashMap<u32, InputKind>,
+    /// The last `_meta:in` of each serial number that has a register.
+    entry: Vec<(u32, InstrData)>,
+    /// The outputs by their numbers in the list, with the components that nir stores; `None` for those that it does not.
+    outputs: Vec<Option<(Output, WriteMask)>>,
+    pub inferred: Vec<String>,
+    pub problems: Vec<String>,
+}
+
+impl Recovered {
+    pub fn of(native: &Native, nir: &Shader, passes: &[Result<Program, String>]) -> Self {
+        let mut own = Self {
+            stage: natives::stage(nir.stage),
+            workgroup_size: nir.info.workgroup_size.map(|size| size.map(|n| n.min(0xffff) as u16)),
+            shared_size: nir.info.shared_size,
+            scratch_size: nir.info.scratch_size,
+            consts: natives::consts(native, nir.stage),
+            inputs: FxHashMap::default(),
+            entry: Vec::new(),
+            outputs: Vec::new(),
+            inferred: Vec::new(),
+            problems: Vec::new(),
+        };
+        own.inputs(native, nir, passes);
+        for output in &native.outputs {
+            let at = natives::stored(nir, &output.location).map(|(base, mask)| (Output { base, component: 0 }, mask));
+            own.outputs.push(at);
+        }
+        own
+    }
+
+    fn inputs(&mut self, native: &Native, nir: &Shader, passes: &[Result<Program, String>]) {
+        // Varyings have no `_meta:in`.
+        let listed: Vec<&NativeInput> = native.inputs.iter().filter(|input| input.varying.is_none()).collect();
+        let Some(first) = passes.iter().flatten().next() else { return };
+        let serials: Vec<u32> = first.inputs().map(|(instr, _)| first.serials[instr]).collect();
+        let mut registers: FxHashMap<u32, (PhysReg, RegClass)> = FxHashMap::default();
+        for program in passes.iter().flatten() {
+            for (instr, _) in program.inputs() {
+                let Some(dst) = program.instrs[instr].dsts.first() else { continue };
+                if let Some(register) = dst.place.reg() {
+                    registers.insert(program.serials[instr], (register, dst.class));
+                }
+            }
+        }
+        let last = passes.iter().rev().flatten().find(|program| program.inputs().next().is_some());
+        if let Some(last) = last {
+            let entry = last.inputs().map(|(instr, _)| (last.serials[instr], last.instrs[instr].clone()));
+            self.entry = entry.filter(|(_, data)| data.dsts.iter().all(|dst| dst.place.reg().is_some())).collect();
+        }
+        for (number, &serial) in serials.iter().enumerate() {
+            // The same register if it has one; two inputs that are not used have none.
+            let by_register = registers.get(&serial).and_then(|&(register, class)| {
+                let mut found =
+                    listed.iter().filter(|input| input.register == register && input.class.half == class.half);
+                let one = found.next()?;
+                found.next().is_none().then_some(*one)
+            });
+            let by_order = listed.get(number).copied().filter(|_| serials.len() == listed.len());
+            let input = match (by_register, by_order) {
+                (Some(one), Some(other)) if one.location != other.location => {
+                    // Registers are what the driver fills.
+                    Some(one)
+                }
+                (one, other) => one.or(other),
+            };
+            let Some(input) = input else {
+                if registers.contains_key(&serial) {
+                    self.problems.push(format!("no input is known for ssa_{serial}"));
+                }
+                continue;
+            };
+            match kind(input, nir) {
+                Some(kind) => {
+                    self.inferred.push(format!("ssa_{serial} is the input {}", input.location));
+                    self.inputs.insert(serial, kind);
+                }
+                None => self.problems.push(format!("ssa_{serial}: the input {}", input.location)),
+            }
+        }
+    }
+
+    /// Fills in the interface of a section.
+    pub fn complete(&self, program: &mut Program) {
+        program.stage = self.stage;
+        program.workgroup_size = self.workgroup_size;
+        program.shared_size = self.shared_size;
+        program.scratch_size = self.scratch_size;
+        program.consts = self.consts.clone();
+        self.enter(program);
+        for (instr, data) in &mut program.instrs {
+            if let Attrs::Input(kind) = &mut data.attrs {
+                *kind = kind.or(self.inputs.get(&program.serials[instr]).copied());
+            }
+        }
+        self.end(program);
+    }
+
+    /// Adds the inputs of a program of which legalization has removed them.
+    fn enter(&self, program: &mut Program) {
+        if program.inputs().next().is_some() || self.entry.is_empty() || !is_final(program) {
+            return;
+        }
+        let block = program.entry();
+        let mut added = Vec::new();
+        for (serial, data) in &self.entry {
+            let instr = program.instrs.push(data.clone());
+            // Whatever reads it after allocation reads the register.
+            for dst in &mut program.instrs[instr].dsts {
+                if let Some(register) = dst.place.reg() {
+                    dst.place = Place::Reg(register);
+                }
+            }
+            program.serials[instr] = *serial;
+            added.push(instr);
+        }
+        program.blocks[block].instrs.splice(0..0, added);
+    }
+
+    /// The sources of `end`, by their numbers in the list. A component that nir does not store is undefined: it is none of the
+    /// output.
+    fn end(&self, program: &mut Program) {
+        let mut used: Vec<u16> = Vec::new();
+        for data in program.instrs.values_mut() {
+            if !matches!(data.opcode, Opcode::End | Opcode::Chmask) {
+                continue;
+            }
+            let Attrs::Outputs(numbers) = &mut data.attrs else { continue };
+            for (number, src) in numbers.iter_mut().zip(&mut data.srcs) {
+                if let Some((_, stored)) = self.outputs.get(usize::from(*number)).copied().flatten() {
+                    src.mask.0 &= stored.0;
+                }
+                let at = used.iter().position(|known| known == number).unwrap_or_else(|| {
+                    used.push(*number);
+                    used.len() - 1
+                });
+                *number = at as u16;
+            }
+        }
+        let output = |number: &u16| {
+            let known = self.outputs.get(usize::from(*number)).copied().flatten();
+            // One that nir does not store: the same unknown one in all sections.
+            known.map_or(Output { base: 0x4000 + number, component: 0 }, |(output, _)| output)
+        };
+        program.outputs = used.iter().map(output).collect();
+    }
+}
+
+/// Returns true for a program whose branches name their targets, or which has no branches: one after legalization.
+fn is_final(program: &Program) -> bool {
+    program.iter_instrs().all(|(_, instr)| {
+        let data = &program.instrs[instr];
+        data.dsts.iter().all(|dst| dst.value().is_none()) && data.srcs.iter().all(|src| src.value().is_none())
+    })
+}
+
+/// The input that a line of the list is.
+fn kind(input: &NativeInput, nir: &Shader) -> Option<InputKind> {
+    match input.location.strip_prefix("SYSTEM_VALUE_") {
+        Some(name) => natives::system_value(name).map(InputKind::System),
+        None if nir.stage == Stage::Fragment => None,
+        None => {
+            // One that nir does not load is never read.
+            let base = natives::loaded(nir, &input.location).unwrap_or(0x4000);
+            Some(InputKind::Attribute { base, component: 0 })
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Recovers what Mesa's text leaves out, from the other sections of the same shader.
+//!
+//! Everything that is recovered is a property of an instruction by its serial number, or of the whole shader. It is the same
+//! for all sections, so both sides of a boundary have it, whatever it is.
+
+mod accesses;
+mod arrays;
+mod interface;
+mod scratch;
+mod varyings;
+
+use crate::harness::report::natives;
+use crate::harness::report::programs::read_nir;
+use crate::programs::mesa::SectionKind;
+use crate::programs::mesa::native::{Native, listed_words};
+use crate::programs::mesa::shader::LogShader;
+use ir3_compiler::ir3::{self, Attrs, Opcode, Program};
+use ir3_compiler::machine::{Code, listing};
+use ir3_compiler::nir::Shader;
+use ir3_compiler::target::{Generation, Target};
+use std::path::Path;
+
+/// A shader with what was recovered.
+#[derive(Clone, Debug)]
+pub struct Recovered {
+    /// The nir, or why it cannot be read.
+    pub nir: Result<Shader, String>,
+    /// The programs after passes, or why they cannot be read.
+    pub passes: Vec<Result<Program, String>>,
+    /// The final code.
+    pub code: Result<Program, String>,
+    /// What was inferred, one line each.
+    pub inferred: Vec<String>,
+    /// What could not be, and inferences that two sections contradict.
+    pub problems: Vec<String>,
+}
+
+/// Reads the sections of a shader, and fills in what they leave out.
+pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
+    let mut inferred = Vec::new();
+    let mut problems: Vec<String> = shader.broken.iter().map(|(_, error)| error.to_string()).collect();
+    let mut nir = match &shader.nir {
+        Some(section) => read_nir(path, &section.text, section.first_line - 1).map_err(|error| error.to_string()),
+        None => Err("the log has no final-form nir".to_owned()),
+    };
+    let mut passes: Vec<Result<Program, String>> = shader
+        .passes
+        .iter()
+        .map(|section| {
+            ir3::text::read(&section.text).map_err(|error| {
+                let (line, column) = section.place(error.line as u32, error.column as u32);
+                // No program has a number twice.
+                let mixed = if error.expected.starts_with("the number of no other") {
+                    format!("lines of two shaders are mixed at line {line}: ")
+                } else {
+                    String::new()
+                };
+                let (found, expected) = (error.found, error.expected);
+                format!("{}:{line}:{column}: {mixed}found {found}, expected {expected}", path.display())
+            })
+        })
+        .collect();
+    let without_versions = arrays::without_versions(&shader.passes);
+    for (number, program) in passes.iter_mut().enumerate() {
+        if let Ok(program) = program {
+            arrays::complete(program, number < without_versions);
+        }
+    }
+    let native = native(shader, target);
+    let mut code = Err("the log has no final assembly that can be read".to_owned());
+    match (&mut nir, &native) {
+        (Ok(nir), Ok(native)) => {
+            if target.generation < Generation::A6xx
+                && natives::interpolates_at_pixels(native)
+                && natives::to_pixels(nir)
+            {
+                inferred.push("a pixel has one sample: centroid and sample are the pixel".to_owned());
+            }
+            let varyings = varyings::Varyings::of(native, nir);
+            inferred.extend(varyings.inferred());
+            let mut interface = interface::Recovered::of(native, nir, &passes);
+            inferred.append(&mut interface.inferred);
+            problems.append(&mut interface.problems);
+            let text = passes.last().and_then(|last| Code::from_program(last.as_ref().ok()?).ok());
+            let last = passes.last().and_then(|last| last.as_ref().ok()).cloned();
+            let of_words = natives::code(native, nir, text.as_ref(), target);
+            match &of_words {
+                Ok(words) => {
+                    let accesses = accesses::Accesses::of(last.as_ref(), words);
+                    for program in passes.iter_mut().flatten() {
+                        accesses.complete(program, nir, target);
+                    }
+                    let mut words = words.clone();
+                    words.instrs.values_mut().for_each(|instr| varyings.unpack(&mut instr.data));
+                    words.interface.prefetches.iter_mut().for_each(|prefetch| varyings.unpack(prefetch));
+                    code = words.into_program().map_err(|error| error.to_string());
+                }
+                Err(error) => code = Err(error.clone()),
+            }
+            for (section, program) in shader.passes.iter().zip(&mut passes) {
+                let Ok(program) = program else { continue };
+                if matches!(&section.kind, SectionKind::Ir3After { pass } if varyings::Varyings::are_packed_after(pass))
+                {
+                    program.instrs.values_mut().for_each(|data| varyings.unpack(data));
+                }
+                interface.complete(program);
+                if let Some(split) = split_blocks(program) {
+                    *program = split;
+                }
+            }
+            let all = passes.iter().flatten().chain(&code).map(scratch::accessed).max().unwrap_or(0);
+            for program in passes.iter_mut().flatten().chain(&mut code) {
+                if scratch::accessed(program) > program.scratch_size {
+                    program.scratch_size = program.scratch_size.max(all);
+                }
+            }
+        }
+        (_, Err(error)) => problems.push(error.clone()),
+        (Err(_), _) => {}
+    }
+    Recovered { nir, passes, code, inferred, problems }
+}
+
+/// The final program: the words of the listing, or else those of the assembly.
+fn native(shader: &LogShader, target: &Target) -> Result<Native, String> {
+    let assembly = shader.assembly.as_ref().ok_or("the log has no final assembly")?;
+    // The last lines of the lists.
+    if !shader.statistics.as_ref().is_some_and(|statistics| statistics.text.contains(" prog ")) {
+        return Err("the log ends before the lists of inputs and outputs".to_owned());
+    }
+    let words = match &shader.listing {
+        Some(listing) => listed_words(listing),
+        None => {
+            let lines: String =
+                assembly.text.lines().filter(|line| !line.starts_with('@')).flat_map(|line| [line, "\n"]).collect();
+            listing::assemble(target.generation, &lines)
+                .map_err(|error| format!("the final assembly, line {}: expected {}", error.line, error.expected))?
+        }
+    };
+    let native = Native::read(Some(assembly), shader.statistics.as_ref(), words);
+    native.map_err(|line| format!("a line of another form: `{line}`"))
+}
+
+/// The program with a block after each branch, if legalization has put a branch into the middle or at the end of one that leads to
+/// none of its successors (behind `kill`, to the end). `None` if it has not, or the program is not final.
+fn split_blocks(program: &Program) -> Option<Program> {
+    let has_middle = program.layout.iter().any(|&block| {
+        let list = &program.blocks[block].instrs;
+        let body = list.iter().rposition(|&instr| {
+            let opcode = program.instrs[instr].opcode;
+            !opcode.is_terminator() && opcode != Opcode::Nop
+        });
+        let leads_elsewhere = list.iter().any(|&instr| match program.instrs[instr].attrs {
+            Attrs::Branch { target: Some(to) } => !program.blocks[block].successors().any(|successor| successor == to),
+            _ => false,
+        });
+        leads_elsewhere
+            || body.is_some_and(|last| list[..last].iter().any(|&instr| program.instrs[instr].opcode.is_terminator()))
+    });
+    if !has_middle {
+        return None;
+    }
+    let mut split = Code::from_program(program).ok()?.into_program().ok()?;
+    // The code has the instructions in order.
+    let is_code = |program: &Program, instr: ir3::Instr| !program.instrs[instr].opcode.is_meta();
+    let numbers: Vec<u32> = program
+        .iter_instrs()
+        .filter(|&(_, instr)| is_code(program, instr))
+        .map(|(_, instr)| program.serials[instr])
+        .collect();
+    let instrs: Vec<ir3::Instr> =
+        split.iter_instrs().map(|(_, instr)| instr).filter(|&instr| is_code(&split, instr)).collect();
+    let same = numbers.len() >= instrs.len();
+    for (instr, number) in instrs.into_iter().zip(numbers).filter(|_| same) {
+        split.serials[instr] = number;
+    }
+    Some(split)
+}

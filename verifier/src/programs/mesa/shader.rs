@@ -1,0 +1,277 @@
+//! Shaders of a log: sections put together, as they come.
+//!
+//! A shader begins with its final-form nir, and has the program after each pass, the final assembly, and the statistics. The
+//! binning variant of a vertex shader is a shader of its own. The listing with the words is printed later, after the
+//! variants: its headline repeats the hash of the code that it belongs to. So a shader is complete when the next one
+//! begins that is not its binning variant; no more than these two are kept.
+
+use super::input::{InputError, Lines};
+use super::log::{LogReader, generation};
+use super::{Section, SectionKind};
+use ir3_compiler::target::Generation;
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+/// A shader of a log: one variant.
+#[derive(Debug, Default)]
+pub struct LogShader {
+    /// The stage as the log has it: `VERT`, `BVERT`, `FRAG`, `CL` …
+    pub stage: String,
+    /// Its number in the log, from 0.
+    pub number: u32,
+    /// The line of its first headline.
+    pub line: u32,
+    /// The final-form nir, if the log has it whole.
+    pub nir: Option<Section>,
+    /// The programs after passes, in order. One that is cut off is not among them.
+    pub passes: Vec<Section>,
+    /// The final assembly.
+    pub assembly: Option<Section>,
+    /// The statistics of the final program.
+    pub statistics: Option<Section>,
+    /// The words of the final program.
+    pub listing: Option<Section>,
+    /// The generation of the GPU, if the log names it.
+    pub generation: Option<Generation>,
+    /// What is wrong with sections that are not here, with the number of passes before it.
+    pub broken: Vec<(usize, InputError)>,
+}
+
+impl LogShader {
+    /// The hash of the code in the headline of the assembly.
+    fn hash(&self) -> Option<&str> {
+        hash_of(self.assembly.as_ref()?)
+    }
+}
+
+/// `… with sha1 6b91…:`
+fn hash_of(section: &Section) -> Option<&str> {
+    let (_, hash) = section.headline.split_once(" with sha1 ")?;
+    Some(hash.trim_end_matches(':'))
+}
+
+/// Puts sections together to shaders.
+#[derive(Debug)]
+pub struct ShaderReader {
+    reader: LogReader,
+    /// The shaders that may get more sections.
+    pending: Vec<LogShader>,
+    /// Those that are complete.
+    complete: Vec<LogShader>,
+    /// The number of shaders so far.
+    count: u32,
+    /// The pending shader that the sections after the last headline of assembly belong to.
+    current: usize,
+    generation: Option<Generation>,
+}
+
+impl ShaderReader {
+    /// A reader of a log that has not begun.
+    pub fn new(path: &Path) -> Self {
+        Self {
+            reader: LogReader::new(path),
+            pending: Vec::new(),
+            complete: Vec::new(),
+            count: 0,
+            current: 0,
+            generation: None,
+        }
+    }
+
+    /// Reads a line.
+    pub fn line(&mut self, raw: &str) {
+        match self.reader.line(raw) {
+            Ok(section) => section.into_iter().for_each(|section| self.section(section)),
+            Err(error) => self.broken(error, true),
+        }
+    }
+
+    /// Takes the next shader that is complete.
+    pub fn next_complete(&mut self) -> Option<LogShader> {
+        (!self.complete.is_empty()).then(|| self.complete.remove(0))
+    }
+
+    /// Returns the shaders that are left at the end.
+    #[must_use]
+    pub fn end(mut self) -> Vec<LogShader> {
+        let reader = std::mem::replace(&mut self.reader, LogReader::new(Path::new("")));
+        match reader.end() {
+            Ok(section) => section.into_iter().for_each(|section| self.section(section)),
+            Err(error) => self.broken(error, false),
+        }
+        self.flush();
+        self.complete
+    }
+
+    fn flush(&mut self) {
+        for mut shader in self.pending.drain(..) {
+            shader.generation = shader.generation.or(self.generation);
+            self.complete.push(shader);
+        }
+        self.current = 0;
+    }
+
+    fn begin(&mut self, stage: &str, line: u32) -> &mut LogShader {
+        let is_binning = stage.strip_prefix('B').is_some_and(|of| self.pending.iter().any(|it| it.stage == of));
+        if !is_binning || self.pending.len() > 1 {
+            self.flush();
+        }
+        self.current = self.pending.len();
+        self.pending.push(LogShader { stage: stage.to_owned(), number: self.count, line, ..LogShader::default() });
+        self.count += 1;
+        &mut self.pending[self.current]
+    }
+
+    /// The shader that a section belongs to that is not the first one.
+    fn current(&mut self, line: u32) -> &mut LogShader {
+        if self.pending.is_empty() {
+            self.begin("", line);
+        }
+        &mut self.pending[self.current]
+    }
+
+    /// A section that is not whole: another headline stands in it if it is `interrupted`, otherwise the log ends.
+    fn broken(&mut self, error: InputError, interrupted: bool) {
+        let line = match &error {
+            InputError::CutOff { place, .. } => place.line,
+            _ => 1,
+        };
+        // Cut-off nir begins a shader, too: what follows is not that of the one before.
+        if let InputError::CutOff { section, .. } = &error
+            && let Some(rest) = section.strip_prefix("NIR (final form) for ")
+        {
+            let stage = rest.split(' ').next().unwrap_or_default().to_owned();
+            self.begin(&stage, line);
+        }
+        let error = match error {
+            InputError::CutOff { place, section, expected, .. } if interrupted => InputError::Invalid {
+                problem: format!(
+                    "lines of two shaders are mixed at line {line}, or the section `{section}` is cut off: found the next headline, expected {expected}"
+                ),
+                place,
+            },
+            other => other,
+        };
+        let shader = self.current(line);
+        let at = shader.passes.len();
+        shader.broken.push((at, error));
+    }
+
+    fn section(&mut self, section: Section) {
+        let line = section.first_line.saturating_sub(1);
+        if let Some(found) = section.text.lines().find_map(generation) {
+            self.generation = Some(found);
+            self.current(line).generation = Some(found);
+        }
+        match section.kind.clone() {
+            SectionKind::NirFinal { stage } => self.begin(&stage, line).nir = Some(section),
+            SectionKind::Ir3After { pass } => {
+                // A log that begins in the middle, or without nir.
+                let follows = self.pending.get(self.current).is_some_and(|shader| {
+                    shader.assembly.is_none() && (pass != "nir->ir3" || shader.passes.is_empty())
+                });
+                if !follows {
+                    self.begin("", line);
+                }
+                self.current(line).passes.push(section);
+            }
+            SectionKind::NativeCode => {
+                // Both variants may have the same code: it is that of the shader that has none yet.
+                let is_open = self.pending.get(self.current).is_some_and(|shader| shader.assembly.is_none());
+                let known = self.pending.iter().position(|it| it.hash().is_some() && it.hash() == hash_of(&section));
+                match known.filter(|_| !is_open) {
+                    Some(known) => self.current = known,
+                    None if is_open => self.current(line).assembly = Some(section),
+                    None => self.begin("", line).assembly = Some(section),
+                }
+            }
+            SectionKind::Statistics => {
+                let shader = self.current(line);
+                if shader.statistics.is_none() {
+                    shader.statistics = Some(section);
+                }
+            }
+            SectionKind::Listing => self.current(line).listing = Some(section),
+            SectionKind::Other => {}
+        }
+    }
+}
+
+/// A shader of a file.
+#[derive(Debug)]
+pub struct FileShader {
+    /// The file.
+    pub path: PathBuf,
+    /// The shader.
+    pub shader: LogShader,
+}
+
+/// The shaders of files, one after the other, as they are read: not more than two are in memory.
+///
+/// An error is that of a file that cannot be read, or has no section; the next one follows.
+pub fn shaders(paths: Vec<PathBuf>) -> impl Iterator<Item = Result<FileShader, InputError>> + Send {
+    let mut files = paths.into_iter();
+    let mut current: Option<OpenLog> = None;
+    let mut ready: VecDeque<Result<FileShader, InputError>> = VecDeque::new();
+    std::iter::from_fn(move || {
+        loop {
+            if let Some(next) = ready.pop_front() {
+                return Some(next);
+            }
+            let Some(log) = &mut current else {
+                match OpenLog::new(&files.next()?) {
+                    Ok(log) => current = Some(log),
+                    Err(error) => return Some(Err(error)),
+                }
+                continue;
+            };
+            if !log.advance(&mut ready) {
+                current = None;
+            }
+        }
+    })
+}
+
+/// A log that is being read.
+struct OpenLog {
+    lines: Lines,
+    reader: ShaderReader,
+    /// The number of shaders so far.
+    found: usize,
+}
+
+impl OpenLog {
+    fn new(path: &Path) -> Result<Self, InputError> {
+        let lines = Lines::open(path)?;
+        let reader = ShaderReader::new(&lines.path);
+        Ok(Self { lines, reader, found: 0 })
+    }
+
+    /// Reads on until a shader is complete; returns false at the end of the file.
+    fn advance(&mut self, ready: &mut VecDeque<Result<FileShader, InputError>>) -> bool {
+        let path = self.lines.path.clone();
+        let mut put = |shader| ready.push_back(Ok(FileShader { path: path.clone(), shader }));
+        let mut failure = None;
+        for line in &mut self.lines {
+            match line {
+                Ok(line) => self.reader.line(line.trim_end_matches('\n')),
+                Err(error) => {
+                    failure = Some(error);
+                    break;
+                }
+            }
+            if let Some(shader) = self.reader.next_complete() {
+                put(shader);
+                self.found += 1;
+                return true;
+            }
+        }
+        for shader in std::mem::replace(&mut self.reader, ShaderReader::new(&path)).end() {
+            put(shader);
+            self.found += 1;
+        }
+        let nothing = (self.found == 0).then(|| InputError::NoNir { path: path.clone() });
+        ready.extend(failure.or(nothing).map(Err));
+        false
+    }
+}

@@ -1,0 +1,178 @@
+//! The passes of the real compiler: logs are checked section by section, and a changed section is found at its pass.
+
+use crate::common::folder::Folder;
+use ir3_compiler::target::Target;
+use ir3_verifier::harness::check::{Engines, Smt, Verdict};
+use ir3_verifier::harness::mesa::{CODE, Settings, WHOLE, check_shader};
+use ir3_verifier::programs::mesa::shader::{LogShader, ShaderReader};
+use proptest::prelude::*;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Two results of one pair of inputs, which a parallel copy moves into the registers of the output.
+const LOG: &str = include_str!("../../corpus/mesa/copies.log");
+
+fn shaders(text: &str) -> Vec<LogShader> {
+    let mut reader = ShaderReader::new(Path::new("x.log"));
+    let mut all = Vec::new();
+    for line in text.lines() {
+        reader.line(line);
+        all.extend(std::iter::from_fn(|| reader.next_complete()));
+    }
+    all.extend(reader.end());
+    all
+}
+
+/// The boundaries of all shaders of a log, with their verdicts.
+fn check(text: &str) -> Vec<(String, Verdict)> {
+    let engines = Engines::all(Smt::default());
+    let settings =
+        Settings { engines: &engines, runs: 2, most_runs: 8, seed: 1, fuel: 10_000, limit: Duration::from_secs(1) };
+    let mut rows = Vec::new();
+    for shader in shaders(text) {
+        check_shader(Path::new("x.log"), &shader, &Target::default(), &settings, &mut |checked| {
+            assert_eq!(checked.wrong_proof, None, "{}", checked.name);
+            rows.push((checked.name, checked.verdict));
+        });
+    }
+    rows
+}
+
+fn is_pass(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Proved { .. } | Verdict::Tested { .. })
+}
+
+#[test]
+fn every_boundary_of_a_log_is_proved() {
+    let rows = check(LOG);
+    let names: Vec<&str> = rows.iter().map(|(name, _)| &**name).collect();
+    let passes =
+        ["nir->ir3", "ir3_cp", "create_parallel_copies", "register allocation", "ir3_lower_copies", "ir3_legalize"];
+    assert_eq!(names, [&passes[..], &[CODE, WHOLE]].concat());
+    for (name, verdict) in rows {
+        assert!(matches!(verdict, Verdict::Proved { .. }), "{name}: {verdict} {:?}", verdict.reason());
+    }
+}
+
+/// Replaces a text in one section.
+fn changed(section: &str, from: &str, to: &str) -> String {
+    let start = LOG.find(section).unwrap_or_else(|| panic!("{section}"));
+    let (before, rest) = LOG.split_at(start);
+    assert!(rest.contains(from), "{section} has {from}");
+    format!("{before}{}", rest.replacen(from, to, 1))
+}
+
+#[test]
+fn a_changed_section_is_refuted_at_its_pass() {
+    for (pass, from, to) in [
+        ("nir->ir3", "add.f ssa_5, ssa_2, ssa_4", "add.f ssa_5, ssa_3, ssa_4"),
+        ("nir->ir3", "off=1", "off=0"),
+        ("ir3_cp", "(neg)ssa_3", "ssa_3"),
+        ("ir3_cp", "mul.f ssa_6, ssa_2, ssa_3", "mul.f ssa_6, ssa_2, ssa_2"),
+        ("create_parallel_copies", "(kill)ssa_5:5, (kill)ssa_6:6", "(kill)ssa_6:6, (kill)ssa_5:5"),
+        ("register allocation", "r0.x, (neg)r0.y", "r0.y, (neg)r0.x"),
+        ("register allocation", "parallel_copy r0.x, r0.y,", "parallel_copy r0.y, r0.x,"),
+        ("ir3_lower_copies", "mov.u32u32 r0.y, r0.w", "mov.u32u32 r0.y, r0.z"),
+        ("ir3_lower_copies", "mov.u32u32 r0.x, r0.z", "mov.u32u32 r1.x, r0.z"),
+        ("ir3_legalize", "mul.f r0.w, (kill)r0.x", "mul.f r0.w, (kill)r0.z"),
+        ("ir3_legalize", "end (kill)r0.x", "end (kill)r0.y"),
+    ] {
+        let rows = check(&changed(&format!("AFTER: {pass}:"), from, to));
+        let first = rows.iter().find(|(_, verdict)| !is_pass(verdict)).expect("one that is no pass");
+        assert!(first.0 == pass && matches!(first.1, Verdict::Refuted(_)), "{pass} {from}: {} {}", first.0, first.1);
+    }
+    let rows = check(&changed("Native code", "mul.f r0.w, r0.x, r0.y", "mul.f r0.w, r0.x, r0.x"));
+    let failures: Vec<&str> = rows.iter().filter(|row| !is_pass(&row.1)).map(|(name, _)| &**name).collect();
+    assert_eq!(failures, [CODE, WHOLE]);
+}
+
+/// The engines leave time out; a lost wait is found all the same.
+#[test]
+fn a_lost_nop_is_refuted() {
+    let without = LOG.replace("MESA: info: \t0012:0003:000: \t(rpt1)nop\n", "");
+    assert_ne!(without, LOG);
+    let rows = check(&without);
+    let first = rows.iter().find(|(_, verdict)| !is_pass(verdict)).expect("one that is no pass");
+    assert!(first.0 == "ir3_legalize" && matches!(first.1, Verdict::Refuted(_)), "{} {:?}", first.0, first.1.reason());
+}
+
+#[test]
+fn other_text_between_sections_does_not_matter() {
+    let noisy = LOG.replace("MESA: info: AFTER: ir3_cp:", "fps: 60\nMESA: warning: slow\nMESA: info: AFTER: ir3_cp:");
+    // A line of another program that stands in a section is none of it.
+    let noisy = noisy.replace("MESA: info: \t0006:0005:001:", "fps: 61\nMESA: info: \t0006:0005:001:");
+    let rows = check(&noisy);
+    assert_eq!(rows.len(), 8);
+    assert!(rows.iter().all(|(_, verdict)| is_pass(verdict)), "{rows:?}");
+}
+
+/// Lines of two shaders that were printed by two threads: a message with the line, and what is whole is checked.
+#[test]
+fn mixed_lines_are_named() {
+    let at = LOG.find("MESA: info: \t0005:0000:000: \tadd.f ssa_5, ssa_2, (neg)ssa_3").expect("a line");
+    let (before, rest) = LOG.split_at(at);
+    let mixed = format!("{LOG}{before}{LOG}{rest}");
+    let all = shaders(&mixed);
+    let problems: Vec<String> =
+        all.iter().flat_map(|shader| &shader.broken).map(|(_, error)| error.to_string()).collect();
+    assert!(problems.iter().any(|problem| problem.contains("lines of two shaders are mixed at line")), "{problems:?}");
+    let rows = check(&mixed);
+    assert!(rows.iter().filter(|(_, verdict)| is_pass(verdict)).count() >= 16, "{rows:?}");
+    assert!(!rows.iter().any(|(_, verdict)| matches!(verdict, Verdict::Refuted(_))), "{rows:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// A log that ends anywhere: no panic, no refutation, and what is whole passes.
+    #[test]
+    fn a_cut_log_is_checked_as_far_as_it_is_whole(at in 0..LOG.len()) {
+        let cut = &LOG[..at];
+        let whole = cut.matches("\nMESA: info: AFTER: ").count();
+        let rows = check(cut);
+        prop_assert!(rows.len() + 3 >= whole, "{whole} sections, {} rows", rows.len());
+        for (name, verdict) in rows {
+            prop_assert!(!matches!(verdict, Verdict::Refuted(_)), "{name}: {:?}", verdict.reason());
+        }
+    }
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ir3-equiv"));
+    let output = command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().expect("our own program");
+    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    (output.status.code(), text)
+}
+
+#[test]
+fn the_command_names_the_pass_and_writes_both_sections() {
+    let folder = Folder::new("mesa-passes");
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("a file");
+    write("good.log", LOG);
+    write("bad.log", &changed("AFTER: ir3_cp:", "(neg)ssa_3", "ssa_3"));
+    write("cut.log", &LOG[..LOG.find("AFTER: ir3_legalize").expect("a section") + 60]);
+    write("none.log", "nothing\n");
+    let (code, text) = run(folder.path(), &["mesa", "good.log", "--explain"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("ssa_1 is the input VERT_ATTRIB_POS") && text.contains("8 proved"), "{text}");
+    let (code, text) = run(folder.path(), &["mesa", "bad.log", "--quiet"]);
+    assert_eq!(code, Some(1), "{text}");
+    let bundle = text.lines().find_map(|line| line.trim().strip_prefix("written to ")).expect("a folder");
+    assert!(bundle.contains("mesa-ir3_cp-bad.log"), "{bundle}");
+    let read = |name: &str| fs::read_to_string(folder.path().join(bundle).join(name)).expect("a file");
+    assert!(
+        read("before.txt").starts_with("AFTER: nir->ir3:\n") && read("after.txt").contains("add.f ssa_5, ssa_2, ssa_3")
+    );
+    assert!(read("README.md").contains("ir3_cp") && read("difference.txt").contains("add.f"));
+    // The command in README shows it again.
+    let (code, text) =
+        run(&folder.path().join(bundle), &["check", "--gpu", "a660", "--env", "env.json", "before.ir3", "after.ir3"]);
+    assert_eq!(code, Some(1), "{text}");
+    let (code, text) = run(folder.path(), &["mesa", "cut.log"]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("`AFTER: ir3_legalize` is cut off") && text.contains("register allocation"), "{text}");
+    let (code, text) = run(folder.path(), &["mesa", "none.log"]);
+    assert_eq!(code, Some(2), "{text}");
+}

@@ -6,8 +6,8 @@ use super::mnemonic::{ROUNDS, prints_texture, write_mnemonic};
 use super::operand::{immediate_bits, immediate_is_ambiguous, write_immediate, write_prefix, write_reg};
 use crate::ir3::canonical::{Numbering, is_first_kill};
 use crate::ir3::{
-    ArrayAccess, Attrs, Block, Dst, Instr, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, Program,
-    RegClass, RegFile, RepeatLink, Src, SrcOperand, Value, WriteMask,
+    ArrayAccess, Attrs, Block, Instr, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, Program, RegClass,
+    RegFile, RepeatLink, Src, SrcOperand, Value, WriteMask,
 };
 use cranelift_entity::SecondaryMap;
 use std::fmt::Write;
@@ -151,10 +151,20 @@ impl Writer<'_> {
             let _ = write!(self.out, " {name}");
             separator = "";
         }
-        for dst in &data.dsts {
+        for (i, dst) in data.dsts.iter().enumerate() {
             self.out.push_str(separator);
             separator = ", ";
-            self.dst(data.opcode, dst);
+            write_prefix(&mut self.out, data.opcode, Default::default(), dst.flags, dst.class);
+            match (&dst.place, data.srcs.get(i).and_then(Src::place)) {
+                // Mesa prints no number for the copy of an array.
+                (Place::Array(copy), Some(Place::Array(copied)))
+                    if data.opcode == Opcode::ParallelCopy && copy.array == copied.array =>
+                {
+                    self.array(copy, dst.class, 0);
+                }
+                (place, _) => self.place(place, dst.class, false),
+            }
+            self.mask(dst.mask);
         }
         for (i, src) in data.srcs.iter().enumerate() {
             self.out.push_str(separator);
@@ -168,12 +178,6 @@ impl Writer<'_> {
                 let _ = write!(self.out, " ({output})");
             }
         }
-    }
-
-    fn dst(&mut self, opcode: Opcode, dst: &Dst) {
-        write_prefix(&mut self.out, opcode, Default::default(), dst.flags, dst.class);
-        self.place(&dst.place, dst.class, false);
-        self.mask(dst.mask);
     }
 
     fn src(&mut self, opcode: Opcode, src: &Src, flags: OperandFlags, remarks: &Remarks) {
@@ -215,25 +219,27 @@ impl Writer<'_> {
                 self.parenthesised(class, reg);
             }
             Place::Reg(reg) => write_reg(&mut self.out, class, reg),
-            Place::Array(access) => {
-                match access.value {
-                    Some(value) => {
-                        self.value(value);
-                        self.out.push(':');
-                    }
-                    None if undefined => self.out.push_str("undef:"),
-                    None => {}
+            Place::Array(ref access) => {
+                if undefined && access.value.is_none() {
+                    self.out.push_str("undef:");
                 }
-                let data = &self.program.arrays[access.array];
-                let id = self.numbers.array(access.array);
-                let _ = write!(self.out, "arr[id={id}, offset={}, size={}]", access.offset, data.length);
-                if let Some(base) = access.base {
-                    self.parenthesised(class, base);
-                }
+                self.array(access, class, self.numbers.array(access.array));
             }
             Place::Relative { offset, size } => {
                 let _ = write!(self.out, "r<a0.x + {offset}> ({size})");
             }
+        }
+    }
+
+    fn array(&mut self, access: &ArrayAccess, class: RegClass, id: u32) {
+        if let Some(value) = access.value {
+            self.value(value);
+            self.out.push(':');
+        }
+        let length = self.program.arrays[access.array].length;
+        let _ = write!(self.out, "arr[id={id}, offset={}, size={length}]", access.offset);
+        if let Some(base) = access.base {
+            self.parenthesised(class, base);
         }
     }
 

@@ -28,6 +28,7 @@ mod machine_words;
 mod mesa_logs;
 mod mesa_passes;
 mod mesa_statistics;
+mod mesa_watch;
 mod mutations;
 mod nir_interpreter;
 mod page;

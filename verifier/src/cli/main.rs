@@ -21,6 +21,7 @@ mod mesa;
 mod missed_bugs;
 mod output;
 mod pairs;
+mod paths;
 mod planted_bugs;
 mod prover_mutants;
 mod reduce;
@@ -51,7 +52,7 @@ use std::process::ExitCode;
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// The output: text for people, one JSON object a line (docs/json.md), or JUnit's XML, of `verify`, `check` and `rules`.
+    /// The output: text for people, one JSON object a line (docs/json.md), or JUnit's XML, of `verify`, `check`, `mesa` and `rules`.
     #[arg(long, value_enum, default_value = "human", global = true)]
     format: Format,
 }
@@ -254,6 +255,13 @@ impl Compiler {
     fn options(&self) -> Options {
         Options { registers: self.max_registers, ..self.stages.options() }
     }
+
+    /// Returns true if it is not the default.
+    fn is_given(&self) -> bool {
+        let Stages { disable, allocator, round_robin } = &self.stages;
+        let stages = !disable.is_empty() || *allocator != AllocatorName::Ssa || round_robin.is_some();
+        stages || self.max_registers != RegisterLimit::Target
+    }
 }
 
 /// A planted bug, for every subcommand that compiles.
@@ -304,9 +312,10 @@ impl Cli {
         if self.command.compiles() {
             rules::check_enabled()?;
         }
-        let reports_boundaries = matches!(self.command, Command::Verify(_) | Command::Check(_) | Command::Rules(_));
+        let reports_boundaries =
+            matches!(self.command, Command::Verify(_) | Command::Check(_) | Command::Mesa(_) | Command::Rules(_));
         if self.format == Format::Junit && !reports_boundaries {
-            return Err("`--format junit` is for verify, check and rules".into());
+            return Err("`--format junit` is for verify, check, mesa and rules".into());
         }
         match &self.command {
             Command::Verify(command) => command.run(self.format),

@@ -73,7 +73,9 @@ const MOVING: [&str; 6] = [
 ];
 
 /// The engine of a side that could not be read.
-const READER: &str = "reader";
+pub const READER: &str = "reader";
+/// The engine of two sides that have the same text.
+pub const SAME_PROGRAM: &str = "same program";
 
 /// The environments of a shader.
 pub(super) struct Environments {
@@ -125,7 +127,7 @@ pub(super) fn check<'a>(
     };
     if are_same(before, after) {
         checked.verdict = Verdict::Proved { assumptions: Vec::new() };
-        checked.engine = "same program";
+        checked.engine = SAME_PROGRAM;
         return checked;
     }
     let number = |number: usize| match environments {

@@ -16,7 +16,7 @@ mod boundary;
 mod bundle;
 pub mod recover;
 
-pub use boundary::{Checked, Settings};
+pub use boundary::{Checked, READER, SAME_PROGRAM, Settings};
 pub use bundle::write as write_bundle;
 
 use crate::programs::mesa::Section;

@@ -186,6 +186,7 @@ pub(crate) fn code(native: &Native, shader: &Shader, text: Option<&Code>, target
         interface.outputs.push(OutputRegister { index, src });
     }
     let mut code = Code::decode(target.generation, &native.words, interface).map_err(|error| error.to_string())?;
+    without_chsh(&mut code)?;
     if let Some(text) = text {
         code.interface.prefetches.clone_from(&text.interface.prefetches);
         complete_registers(&mut code, text);
@@ -199,6 +200,18 @@ pub(crate) fn code(native: &Native, shader: &Shader, text: Option<&Code>, target
         complete_prefetch(prefetch, shader)?;
     }
     Ok(code)
+}
+
+/// Takes out `chsh`, which stands after `chmask` and goes on with the next stage, with what pads the code: `chmask` is the end.
+fn without_chsh(code: &mut Code) -> Result<(), String> {
+    let Some(at) = code.instrs.values().position(|instr| instr.data.opcode == Opcode::Chsh) else { return Ok(()) };
+    let opcodes: Vec<Opcode> = code.instrs.values().map(|instr| instr.data.opcode).collect();
+    let is_after_mask = at > 0 && opcodes[at - 1] == Opcode::Chmask;
+    if !is_after_mask || opcodes[at + 1..].iter().any(|&opcode| opcode != Opcode::Nop) {
+        return Err("found `chsh` elsewhere than at the end, after `chmask`".to_owned());
+    }
+    code.instrs = code.instrs.values().take(at).cloned().collect();
+    Ok(())
 }
 
 /// A descriptor of nir: set and index.
@@ -377,6 +390,30 @@ pub(crate) fn consts(native: &Native, stage: Stage) -> ConstLayout {
             })
             .collect();
     }
+    // Strides and addresses of tessellation and geometry, and where the stage before has put its varyings.
+    if let Some(first) = native.group("primitive_param") {
+        use SystemValue::*;
+        let words = [
+            (VsPrimitiveStride, 0),
+            (VsVertexStride, 0),
+            (HsPatchStride, 0),
+            (PatchVerticesIn, 0),
+            (TessParamBase, 0),
+            (TessParamBase, 1),
+            (TessFactorBase, 0),
+            (TessFactorBase, 1),
+        ];
+        let param = |(word, (value, component))| DriverParam { word, value, component };
+        layout.driver_params.extend((first..).zip(words).map(param));
+    }
+    if let Some((first, count)) = native.group("primitive_map").zip(native.vec4s("primitive_map")) {
+        let param = |index: u8| DriverParam {
+            word: first + u16::from(index),
+            value: SystemValue::PrimitiveLocation(index),
+            component: 0,
+        };
+        layout.driver_params.extend((0..count.saturating_mul(4).min(255) as u8).map(param));
+    }
     layout
 }
 
@@ -469,6 +506,10 @@ pub(crate) fn system_value(name: &str) -> Option<SystemValue> {
         "FRAG_SHADING_RATE" => FragShadingRate,
         "SAMPLE_ID" => SampleId,
         "SAMPLE_MASK_IN" => SampleMaskIn,
+        "TCS_HEADER_IR3" => TcsHeader,
+        "GS_HEADER_IR3" => GsHeader,
+        "REL_PATCH_ID_IR3" => RelPatchId,
+        "TESS_COORD" => TessCoord,
         "BARYCENTRIC_PERSP_PIXEL" => BarycentricPixel,
         "BARYCENTRIC_PERSP_CENTROID" => BarycentricCentroid,
         "BARYCENTRIC_PERSP_SAMPLE" => BarycentricSample,

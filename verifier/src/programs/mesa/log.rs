@@ -168,6 +168,9 @@ impl Log {
     }
 }
 
+/// The bytes after which no more lines of a section are kept: it is cut off there.
+const MOST_SECTION: usize = 16 << 20;
+
 /// Splits a log into its sections line by line, as the log comes.
 #[derive(Debug)]
 pub struct LogReader {
@@ -177,12 +180,20 @@ pub struct LogReader {
     is_prefixed: bool,
     /// The lines so far.
     lines: u32,
+    /// True if lines of the current section were not kept.
+    is_cut: bool,
 }
 
 impl LogReader {
     /// A reader of a log that has not begun.
     pub fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), current: Section::new(SectionKind::Other, 1), is_prefixed: false, lines: 0 }
+        Self {
+            path: path.to_owned(),
+            current: Section::new(SectionKind::Other, 1),
+            is_prefixed: false,
+            lines: 0,
+            is_cut: false,
+        }
     }
 
     /// Returns true while it reads nir.
@@ -202,6 +213,10 @@ impl LogReader {
             let is_program = matches!(self.current.kind, SectionKind::NirFinal { .. } | SectionKind::Ir3After { .. });
             let is_foreign = is_program && self.is_prefixed && line.prefix == 0;
             let empty = LogLine { text: Cow::Borrowed(""), prefix: 0 };
+            if self.is_full() {
+                self.is_cut = true;
+                return Ok(None);
+            }
             self.current.push(if is_foreign { &empty } else { &line });
             return Ok(None);
         };
@@ -214,6 +229,26 @@ impl LogReader {
             self.current.headline = line.text.into_owned();
         }
         self.close(ended)
+    }
+
+    /// Returns true if the current section has as many lines as are kept.
+    fn is_full(&self) -> bool {
+        // Each line has its prefix, too.
+        self.current.text.len() + 4 * self.current.prefixes.len() > MOST_SECTION
+    }
+
+    /// Returns true in what stands after the code of a program.
+    pub fn is_after_code(&self) -> bool {
+        matches!(self.current.kind, SectionKind::Statistics | SectionKind::Listing)
+    }
+
+    /// Ends the current section before the next headline, if it may be complete.
+    pub fn between(&mut self) -> Option<Section> {
+        if !self.is_after_code() {
+            return None;
+        }
+        self.is_cut = false;
+        Some(std::mem::replace(&mut self.current, Section::new(SectionKind::Other, self.lines + 1)))
     }
 
     /// Returns the last section.
@@ -237,7 +272,15 @@ impl LogReader {
     }
 
     /// A finished section, unless it is empty.
-    fn close(&self, section: Section) -> Result<Option<Section>, InputError> {
+    fn close(&mut self, section: Section) -> Result<Option<Section>, InputError> {
+        // What stands after the statistics or a listing is the application's, however long it is.
+        let is_open = matches!(section.kind, SectionKind::Other | SectionKind::Statistics | SectionKind::Listing);
+        if std::mem::take(&mut self.is_cut) && !is_open {
+            let (line, column) = section.place(section.prefixes.len() as u32, 1);
+            let (found, expected) = (format!("more than {} MiB", MOST_SECTION >> 20), "the next headline".to_owned());
+            let place = FilePosition { path: self.path.clone(), line, column };
+            return Err(InputError::CutOff { place, section: section.title(), found, expected });
+        }
         if let Some((line, column, found, expected)) = section.flaw() {
             let (line, column) = section.place(line, column);
             let place = FilePosition { path: self.path.clone(), line, column };

@@ -12,6 +12,7 @@ pub mod log;
 pub mod native;
 pub mod shader;
 pub mod statistics;
+pub mod stream;
 
 pub use input::{FilePosition, InputError, InputKind, Source};
 pub use log::{Log, Section, SectionKind};

@@ -5,6 +5,7 @@
 
 mod accesses;
 mod arrays;
+mod chain;
 mod interface;
 mod scratch;
 mod varyings;
@@ -16,7 +17,7 @@ use crate::programs::mesa::native::{Native, listed_words};
 use crate::programs::mesa::shader::LogShader;
 use ir3_compiler::ir3::{self, Attrs, Opcode, Program};
 use ir3_compiler::machine::{Code, listing};
-use ir3_compiler::nir::Shader;
+use ir3_compiler::nir::{Shader, Stage};
 use ir3_compiler::target::{Generation, Target};
 use std::path::Path;
 
@@ -65,7 +66,11 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
         if let Ok(program) = program {
             arrays::complete(program, number < without_versions);
         }
+        if let Ok(Err(why)) = program.as_mut().map(chain::without_chsh) {
+            *program = Err(why);
+        }
     }
+    chained(&mut nir, &mut passes);
     let native = native(shader, target);
     let mut code = Err("the log has no final assembly that can be read".to_owned());
     match (&mut nir, &native) {
@@ -75,6 +80,10 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
                 && natives::to_pixels(nir)
             {
                 inferred.push("a pixel has one sample: centroid and sample are the pixel".to_owned());
+            }
+            match chain::complete(nir, native) {
+                Ok(mut outputs) => inferred.append(&mut outputs),
+                Err(problem) => problems.push(problem),
             }
             let varyings = varyings::Varyings::of(native, nir);
             inferred.extend(varyings.inferred());
@@ -86,6 +95,11 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
             let of_words = natives::code(native, nir, text.as_ref(), target);
             match &of_words {
                 Ok(words) => {
+                    let mut words = words.clone();
+                    if nir.stage == Stage::TessCtrl {
+                        chain::without_bars(words.instrs.values_mut().map(|instr| &mut instr.data));
+                    }
+                    let words = &words;
                     let accesses = accesses::Accesses::of(last.as_ref(), words);
                     for program in passes.iter_mut().flatten() {
                         accesses.complete(program, nir, target);
@@ -119,6 +133,23 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
         (Err(_), _) => {}
     }
     Recovered { nir, passes, code, inferred, problems }
+}
+
+/// Takes the barriers of a tessellation control shader out of nir and all programs: those must have the same number.
+fn chained(nir: &mut Result<Shader, String>, passes: &mut [Result<Program, String>]) {
+    let Ok(nir) = nir else { return };
+    if nir.stage != Stage::TessCtrl {
+        return;
+    }
+    chain::without_barriers(nir);
+    let mut first = None;
+    for program in passes {
+        let Ok(own) = program else { continue };
+        let bars = chain::without_bars(own.instrs.values_mut());
+        if bars != *first.get_or_insert(bars) {
+            *program = Err(format!("found {bars} `bar`, expected as many as in the first ir3"));
+        }
+    }
 }
 
 /// The final program: the words of the listing, or else those of the assembly.

@@ -27,6 +27,7 @@ mod machine_programs;
 mod machine_words;
 mod mesa_logs;
 mod mesa_passes;
+mod mesa_stages;
 mod mesa_statistics;
 mod mesa_watch;
 mod mutations;

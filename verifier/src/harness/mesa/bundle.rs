@@ -52,8 +52,10 @@ pub fn write(root: &Path, shader: &str, checked: &Checked<'_>, target: &Target) 
 
 fn folder_name(shader: &str, checked: &Checked<'_>) -> String {
     let file = shader.rsplit(['/', '\\']).next().unwrap_or_default();
+    // Shaders of different streams have the same name.
+    let texts: Vec<&str> = checked.sections.iter().flatten().map(|section| &*section.text).collect();
     let line = checked.sections[1].map_or(0, |section| section.first_line);
-    let hash = text_hash(&format!("{shader} {line}")) as u32;
+    let hash = text_hash(&format!("{shader} {line} {}", texts.concat())) as u32;
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
     format!("mesa-{}-{file}-{hash:08x}", checked.name).chars().map(plain).collect()
 }

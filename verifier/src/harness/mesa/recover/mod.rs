@@ -70,7 +70,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
             *program = Err(why);
         }
     }
-    chained(&mut nir, &mut passes);
+    let bars = chained(&mut nir, &mut passes);
     let native = native(shader, target);
     let mut code = Err("the log has no final assembly that can be read".to_owned());
     match (&mut nir, &native) {
@@ -96,8 +96,10 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
             match &of_words {
                 Ok(words) => {
                     let mut words = words.clone();
+                    let mut lost = None;
                     if nir.stage == Stage::TessCtrl {
-                        chain::without_bars(words.instrs.values_mut().map(|instr| &mut instr.data));
+                        let own = chain::without_bars(words.instrs.values_mut().map(|instr| &mut instr.data));
+                        lost = bars.filter(|&bars| bars != own).map(|_| other_bars(own));
                     }
                     let words = &words;
                     let accesses = accesses::Accesses::of(last.as_ref(), words);
@@ -107,7 +109,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
                     let mut words = words.clone();
                     words.instrs.values_mut().for_each(|instr| varyings.unpack(&mut instr.data));
                     words.interface.prefetches.iter_mut().for_each(|prefetch| varyings.unpack(prefetch));
-                    code = words.into_program().map_err(|error| error.to_string());
+                    code = lost.map_or_else(|| words.into_program().map_err(|error| error.to_string()), Err);
                 }
                 Err(error) => code = Err(error.clone()),
             }
@@ -135,11 +137,11 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
     Recovered { nir, passes, code, inferred, problems }
 }
 
-/// Takes the barriers of a tessellation control shader out of nir and all programs: those must have the same number.
-fn chained(nir: &mut Result<Shader, String>, passes: &mut [Result<Program, String>]) {
-    let Ok(nir) = nir else { return };
+/// Takes the barriers of a tessellation control shader out of nir and all programs: those must have the same number, which is returned.
+fn chained(nir: &mut Result<Shader, String>, passes: &mut [Result<Program, String>]) -> Option<usize> {
+    let Ok(nir) = nir else { return None };
     if nir.stage != Stage::TessCtrl {
-        return;
+        return None;
     }
     chain::without_barriers(nir);
     let mut first = None;
@@ -147,9 +149,14 @@ fn chained(nir: &mut Result<Shader, String>, passes: &mut [Result<Program, Strin
         let Ok(own) = program else { continue };
         let bars = chain::without_bars(own.instrs.values_mut());
         if bars != *first.get_or_insert(bars) {
-            *program = Err(format!("found {bars} `bar`, expected as many as in the first ir3"));
+            *program = Err(other_bars(bars));
         }
     }
+    first
+}
+
+fn other_bars(found: usize) -> String {
+    format!("found {found} `bar`, expected as many as in the first ir3")
 }
 
 /// The final program: the words of the listing, or else those of the assembly.

@@ -12,6 +12,7 @@ mod documents;
 mod equivalence;
 mod examples;
 mod exit_codes;
+mod external_compiler;
 mod file_tests;
 mod final_programs;
 mod fuzz_targets;

@@ -2,12 +2,14 @@
 
 use crate::engines::{self, EngineArgs, TIMEOUT};
 use crate::exit::{self, Exit, Failure};
+use crate::fuzz_compiler;
 use crate::triage::{self, Reducing};
 use crate::unknown_programs::UnknownPrograms;
 use crate::values;
-use crate::{Format, Fuel, Gpu, Planted, Stages, interrupt, output};
+use crate::{Format, Fuel, Gpu, Planted, Stages, interrupt, output, verify};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
+use ir3_verifier::harness::campaigns::external::CompilerCommand;
 use ir3_verifier::harness::campaigns::fuzzing::{Campaign, Counts, Finding, Limits};
 use ir3_verifier::harness::check::{EngineKind, Summary};
 use ir3_verifier::harness::report::bundle;
@@ -70,6 +72,8 @@ pub struct Fuzz {
     failures: PathBuf,
     #[command(flatten)]
     planted: Planted,
+    #[command(flatten)]
+    external: fuzz_compiler::External,
 }
 
 fn parse_registers(text: &str) -> Result<Limits, String> {
@@ -167,6 +171,9 @@ struct Findings {
 impl Fuzz {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
+        if let Some(compiler) = self.external.command() {
+            return self.compiler(&compiler, format);
+        }
         let interrupted = interrupt::flag();
         let jobs = triage::jobs(self.jobs);
         exit::try_folder(&self.failures)?;
@@ -213,6 +220,29 @@ impl Fuzz {
             Exit::Refuted.when(failed),
             Exit::Unsound.when(!counts.wrong_proofs.is_empty()),
         ]))
+    }
+
+    /// The campaign against a compiler that is another program.
+    fn compiler(&self, compiler: &CompilerCommand, format: Format) -> Result<Exit, Failure> {
+        let engines = self.engines.engines(&EngineKind::ALL, verify::PROOF_TIME)?;
+        let request = fuzz_compiler::Request {
+            compiler,
+            target: self.gpu.target(),
+            seed: self.seed.unwrap_or_else(random_seed),
+            profiles: if self.profile.is_empty() { Profile::ALL.to_vec() } else { self.profile.clone() },
+            first: self.from,
+            programs: self.programs,
+            time: self.time,
+            jobs: triage::jobs(self.jobs),
+            runs: self.runs as usize,
+            fuel: self.fuel.given(),
+            engines: &engines,
+            keep_going: self.keep_going,
+            refusals: self.refusals,
+            reduce: self.reducing.wanted(),
+            failures: &self.failures,
+        };
+        fuzz_compiler::run(&request, format)
     }
 
     /// Runs the campaign. A finding is printed only after its bundle has been written.

@@ -9,6 +9,7 @@ mod disassemble;
 mod engines;
 mod exit;
 mod fuzz;
+mod fuzz_compiler;
 mod generate;
 mod hazard_mutants;
 mod hazards;

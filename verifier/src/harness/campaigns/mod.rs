@@ -4,10 +4,11 @@
 //! the other. [`cases`] runs engines on many cases. [`kill_matrix`] counts the engines that refute random mutations,
 //! [`hazard_mutants`] the changes of waits that the hazard checker and the machine refute,
 //! [`prover_mutants`] the wrong proofs of provers without one of their side conditions, [`planted_trial`] measures how
-//! soon a planted bug is found. [`machine`] runs Mesa's final programs. [`words`] takes machine code from words to text and back.
+//! soon a planted bug is found. [`external`] fuzzes a compiler that is another program. [`machine`] runs Mesa's final programs. [`words`] takes machine code from words to text and back.
 
 pub mod boundaries;
 pub mod cases;
+pub mod external;
 pub mod fuzzing;
 pub mod hazard_mutants;
 pub mod kill_matrix;

@@ -2,8 +2,8 @@
 
 use super::Side;
 use crate::harness::check::{
-    Answer, EngineKind, Engines, LEAST_SENSITIVITY, NotShown, Sensitivity, SensitivityProbe, Unknown, Verdict,
-    combined, compare_on_machine, compare_snapshots, contradiction,
+    Answer, EngineKind, Engines, LEAST_SENSITIVITY, NotShown, Refutation, Sensitivity, SensitivityProbe, Unknown,
+    Verdict, combined, compare_on_machine, compare_snapshots, contradiction,
 };
 use crate::programs::Question;
 use crate::programs::mesa::Section;
@@ -90,11 +90,11 @@ impl Environments {
 
     /// The environment of a number. Each word that nir reads as a boolean of 32 bits has no bit or all of them: Mesa's `b2b1`
     /// looks at the low 16 only (docs/semantics.md, boolean words).
-    fn env(&self, number: usize) -> Env {
+    pub fn env(&self, number: usize) -> Env {
         self.with_booleans(self.envs.env(number))
     }
 
-    fn with_booleans(&self, mut env: Env) -> Env {
+    pub fn with_booleans(&self, mut env: Env) -> Env {
         for &word in &self.booleans {
             let holds = hash(&[env.seed, 0x626f_6f6c, word.into()]) & 1 != 0;
             env.consts.insert(word, if holds { u32::MAX } else { 0 });
@@ -218,17 +218,41 @@ pub(super) fn check<'a>(
         checked.verdict = verdict;
         checked.engine = engine.name();
     }
-    // The text of a fence says nothing of the memories that it orders, and the words only part of it.
     if let Verdict::Refuted(refutation) = &checked.verdict
-        && let Difference::Synchronization { expected: Some(expected), .. } = refutation.difference
-        && matches!(expected.sync, Sync::Fence(_))
-        && fences(before).is_some()
-        && fences(before) == fences(after)
+        && is_of_fence(before, after, &refutation.difference)
     {
         let what = "the order of a fence and an access: which memories a fence orders is not printed".to_owned();
         checked.verdict = Verdict::Unknown(Unknown::Unsupported(what.into()));
     }
     checked
+}
+
+/// Returns true if a difference says nothing: the text of a fence says nothing of the memories that it orders, and the words only part of it.
+fn is_of_fence(before: &Snapshot, after: &Snapshot, difference: &Difference) -> bool {
+    matches!(difference, Difference::Synchronization { expected: Some(expected), .. } if matches!(expected.sync, Sync::Fence(_)))
+        && fences(before).is_some()
+        && fences(before) == fences(after)
+}
+
+/// Runs both sides of a boundary; on the machine, too, if the program after is final and not free of hazards.
+pub(super) fn rerun(before: &Side<'_>, after: &Side<'_>, target: &Target, envs: &[Env]) -> Option<Box<Refutation>> {
+    let (Ok(first), Ok(second)) = (&before.program, &after.program) else { return None };
+    if are_same(first, second) {
+        return None;
+    }
+    let verdict = match compare_snapshots(first, second, target, envs).0 {
+        refuted @ Verdict::Refuted(_) => refuted,
+        other => match second.as_ir3().filter(|_| is_final(&after.name)) {
+            Some(program) if hazard(&after.name, program, target).is_some() => {
+                compare_on_machine(first, second, target, envs, Completion::Latest).0
+            }
+            _ => other,
+        },
+    };
+    match verdict {
+        Verdict::Refuted(refutation) if !is_of_fence(first, second, &refutation.difference) => Some(refutation),
+        _ => None,
+    }
 }
 
 /// The number of fences, and the number of barriers.

@@ -418,7 +418,7 @@ pub(crate) fn consts(native: &Native, stage: Stage) -> ConstLayout {
 }
 
 /// Driver parameters by their first word, with the number of components (`ir3_shader.h`).
-const fn driver_params(stage: Stage) -> &'static [(u16, SystemValue, u16)] {
+pub(crate) const fn driver_params(stage: Stage) -> &'static [(u16, SystemValue, u16)] {
     use SystemValue::*;
     match stage {
         Stage::Compute | Stage::Kernel => &[
@@ -489,36 +489,40 @@ fn entry(register: PhysReg, class: ir3::RegClass, components: u32, input: InputK
     EntryRegister { input: Some(input), dst: Dst::new(Place::Reg(register), class, mask) }
 }
 
+/// The system values that registers hold, by Mesa's names.
+pub(crate) const SYSTEM_VALUES: [(&str, SystemValue); 24] = {
+    use SystemValue::*;
+    [
+        ("WORKGROUP_ID", WorkgroupId),
+        ("LOCAL_INVOCATION_ID", LocalInvocationId),
+        ("VERTEX_ID", VertexId),
+        ("VERTEX_ID_ZERO_BASE", VertexIdZeroBase),
+        ("INSTANCE_ID", InstanceId),
+        ("VIEW_INDEX", ViewIndex),
+        ("PRIMITIVE_ID", PrimitiveId),
+        ("FRAG_COORD", FragCoord),
+        ("FRONT_FACE", FrontFace),
+        ("POINT_COORD", PointCoord),
+        ("FRAG_SHADING_RATE", FragShadingRate),
+        ("SAMPLE_ID", SampleId),
+        ("SAMPLE_MASK_IN", SampleMaskIn),
+        ("TCS_HEADER_IR3", TcsHeader),
+        ("GS_HEADER_IR3", GsHeader),
+        ("REL_PATCH_ID_IR3", RelPatchId),
+        ("TESS_COORD", TessCoord),
+        ("BARYCENTRIC_PERSP_PIXEL", BarycentricPixel),
+        ("BARYCENTRIC_PERSP_CENTROID", BarycentricCentroid),
+        ("BARYCENTRIC_PERSP_SAMPLE", BarycentricSample),
+        ("BARYCENTRIC_LINEAR_PIXEL", BarycentricPixelLinear),
+        ("BARYCENTRIC_LINEAR_CENTROID", BarycentricCentroidLinear),
+        ("BARYCENTRIC_LINEAR_SAMPLE", BarycentricSampleLinear),
+        ("BARYCENTRIC_PERSP_CENTER_RHW", BarycentricCenterRhw),
+    ]
+};
+
 /// A system value by Mesa's name.
 pub(crate) fn system_value(name: &str) -> Option<SystemValue> {
-    use SystemValue::*;
-    Some(match name {
-        "WORKGROUP_ID" => WorkgroupId,
-        "LOCAL_INVOCATION_ID" => LocalInvocationId,
-        "VERTEX_ID" => VertexId,
-        "VERTEX_ID_ZERO_BASE" => VertexIdZeroBase,
-        "INSTANCE_ID" => InstanceId,
-        "VIEW_INDEX" => ViewIndex,
-        "PRIMITIVE_ID" => PrimitiveId,
-        "FRAG_COORD" => FragCoord,
-        "FRONT_FACE" => FrontFace,
-        "POINT_COORD" => PointCoord,
-        "FRAG_SHADING_RATE" => FragShadingRate,
-        "SAMPLE_ID" => SampleId,
-        "SAMPLE_MASK_IN" => SampleMaskIn,
-        "TCS_HEADER_IR3" => TcsHeader,
-        "GS_HEADER_IR3" => GsHeader,
-        "REL_PATCH_ID_IR3" => RelPatchId,
-        "TESS_COORD" => TessCoord,
-        "BARYCENTRIC_PERSP_PIXEL" => BarycentricPixel,
-        "BARYCENTRIC_PERSP_CENTROID" => BarycentricCentroid,
-        "BARYCENTRIC_PERSP_SAMPLE" => BarycentricSample,
-        "BARYCENTRIC_LINEAR_PIXEL" => BarycentricPixelLinear,
-        "BARYCENTRIC_LINEAR_CENTROID" => BarycentricCentroidLinear,
-        "BARYCENTRIC_LINEAR_SAMPLE" => BarycentricSampleLinear,
-        "BARYCENTRIC_PERSP_CENTER_RHW" => BarycentricCenterRhw,
-        _ => return None,
-    })
+    SYSTEM_VALUES.iter().find(|(its, _)| *its == name).map(|&(_, value)| value)
 }
 
 /// The number of the input at a location.

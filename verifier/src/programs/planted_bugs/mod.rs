@@ -5,16 +5,19 @@
 //! depend on it, and nothing else changes: a planted bug is found in the same way as any other.
 //!
 //! Thirteen are of ir3 programs, of different kinds: in the instructions (`ssa`) of a program in SSA form, in its registers and
-//! copies (`registers`). Others are of the programs for Gen7, vec4 ([`vec4`]) and scalar ([`scalar`]). `ci/planted-bugs` prints how soon each is found, and how large the reduced program is.
+//! copies (`registers`). Eight more are of the stages between selection and words ([`STAGES`]). Others are of the programs for Gen7, vec4 ([`vec4`]) and scalar ([`scalar`]). `ci/planted-bugs` prints how soon each is found, and how large the reduced program is.
 
 mod liveness;
 mod registers;
 pub mod rules;
 pub mod scalar;
 mod ssa;
+mod stages;
 #[cfg(test)]
 mod tests;
 pub mod vec4;
+
+pub use stages::STAGES;
 
 use std::fmt;
 use std::sync::Arc;
@@ -136,7 +139,7 @@ impl Eq for PlantedBug {}
 
 /// All planted bugs, of all languages.
 pub fn every() -> impl Iterator<Item = &'static PlantedBug> {
-    ALL.iter().chain(&vec4::ALL).chain(&vec4::SELECTION).chain(&scalar::ALL)
+    ALL.iter().chain(&STAGES).chain(&vec4::ALL).chain(&vec4::SELECTION).chain(&scalar::ALL)
 }
 
 /// All planted bugs of ir3 programs.

@@ -114,7 +114,7 @@ fn a_lost_chain_or_barrier_is_named() {
             "\tnop\nMESA: info: \t0012",
             "`chsh` without `chmask`",
         ),
-        (VERTEX, "Native code", "chsh\n", "nop\n", ""),
+        (VERTEX, "Native code", "chsh\n", "nop\n", "`chmask` without `chsh`"),
         (CONTROL, "AFTER: ir3_lower_copies:", "(sy)(ss)bar", "(sy)(ss)nop", "found 0 `bar`"),
         (CONTROL, "Native code", "(sy)(ss)bar", "(sy)(ss)nop", "found 0 `bar`"),
     ] {

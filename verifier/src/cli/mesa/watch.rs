@@ -145,11 +145,15 @@ impl Follower<'_> {
         self.count(|counts| counts.shaders += 1);
         let target = self.mesa.target_of(&shader);
         let key = self.kept.key(&shader, &target);
-        // What is broken has another reason each time.
+        // What is broken is neither kept nor known again: the same sections may be all that another log has.
         if shader.broken.is_empty() && self.seen.contains(&key) {
             return self.count(|counts| counts.repeated += 1);
         }
-        match self.kept.get(self.mesa, key, self.path, &shader, &target) {
+        let kept = match shader.broken.is_empty() {
+            true => self.kept.get(self.mesa, key, self.path, &shader, &target),
+            false => Ok(None),
+        };
+        match kept {
             Ok(Some(report)) => {
                 self.see(key);
                 return self.printer.result(Ok(report));

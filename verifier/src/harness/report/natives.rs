@@ -204,11 +204,17 @@ pub(crate) fn code(native: &Native, shader: &Shader, text: Option<&Code>, target
 
 /// Takes out `chsh`, which stands after `chmask` and goes on with the next stage, with what pads the code: `chmask` is the end.
 fn without_chsh(code: &mut Code) -> Result<(), String> {
-    let Some(at) = code.instrs.values().position(|instr| instr.data.opcode == Opcode::Chsh) else { return Ok(()) };
     let opcodes: Vec<Opcode> = code.instrs.values().map(|instr| instr.data.opcode).collect();
-    let is_after_mask = at > 0 && opcodes[at - 1] == Opcode::Chmask;
-    if !is_after_mask || opcodes[at + 1..].iter().any(|&opcode| opcode != Opcode::Nop) {
-        return Err("found `chsh` elsewhere than at the end, after `chmask`".to_owned());
+    let [mask, chain] =
+        [Opcode::Chmask, Opcode::Chsh].map(|wanted| opcodes.iter().position(|&opcode| opcode == wanted));
+    let at = match (mask, chain) {
+        (None, None) => return Ok(()),
+        (Some(mask), Some(chain)) if chain == mask + 1 => chain,
+        (Some(_), _) => return Err("`chmask` without `chsh` after it".to_owned()),
+        (None, Some(_)) => return Err("`chsh` without `chmask` before it".to_owned()),
+    };
+    if opcodes[at + 1..].iter().any(|&opcode| opcode != Opcode::Nop) {
+        return Err("found instructions after `chsh`, expected the end".to_owned());
     }
     code.instrs = code.instrs.values().take(at).cloned().collect();
     Ok(())

@@ -44,7 +44,7 @@ pub struct Native {
     pub outputs: Vec<NativeOutput>,
     /// Words of the constant file that the driver fills with these bits.
     pub immediates: Vec<(u16, u32)>,
-    /// The first words of groups in the constant file, by name, and their lengths in vec4, if they are said.
+    /// The first words of groups in the constant file, by name, and their lengths in vec4, if they are printed.
     pub groups: Vec<(String, u16, Option<u16>)>,
     /// The code.
     pub words: Vec<u64>,

@@ -4,8 +4,9 @@
 //! stages. The text is Mesa's: what it leaves out (types of spilled values, inputs, outputs, memories) is left out here, too, and
 //! has to be recovered from the lists after the code and from the words. An instruction has one serial number in all sections.
 //!
-//! Mesa's lists have one register for all components of an input or an output, and the first word of the driver parameters; a
-//! program of ours that has them elsewhere is refused ([`PrintError`]).
+//! Mesa's lists have one register for all components of an output; where ours are in registers that do not follow each other, the
+//! location has the component behind it (`FRAG_RESULT_DATA0.y`). A program whose inputs or driver parameters Mesa's lists cannot say
+//! is refused ([`PrintError`]).
 
 use crate::harness::report::natives;
 use crate::programs::planted_bugs::PlantedBug;
@@ -213,13 +214,13 @@ fn lists(out: &mut String, name: &str, of: &Final<'_>) -> Result<(), PrintError>
         let location = location.ok_or_else(|| PrintError::NotSaid(place.clone()))?;
         let is_whole =
             output.component == 0 && interface.outputs_at.iter().filter(|other| other.base == output.base).count() == 1;
-        if !is_whole {
-            return Err(PrintError::NotSaid(format!("the parts of {place}")));
-        }
+        // Mesa has all components of an output in registers that follow each other.
+        let first = ["", ".x", ".y", ".z", ".w"].get(if is_whole { 0 } else { usize::from(output.component) + 1 });
+        let first = first.ok_or_else(|| PrintError::NotSaid(place))?;
         let found = interface.outputs.iter().find(|it| it.index.map(usize::from) == Some(index));
         let register = found.and_then(|it| Some((it.src.place()?.reg()?, it.src.class)));
         let (register, class) = register.unwrap_or((PhysReg::INVALID, RegClass::general(false)));
-        let _ = write!(out, " {} ({location})", register_name(register, class));
+        let _ = write!(out, " {} ({location}{first})", register_name(register, class));
     }
     let _ = write!(out, "\n; {name}: inputs:");
     for (kind, class, mask) in &of.inputs {

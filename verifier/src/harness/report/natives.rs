@@ -176,11 +176,11 @@ pub(crate) fn code(native: &Native, shader: &Shader, text: Option<&Code>, target
         self::input(input, shader, &mut interface)?;
     }
     for output in &native.outputs {
-        let Some((base, mask)) = stored(shader, &output.location) else { continue };
+        let Some((at, mask)) = self::output(shader, &output.location) else { continue };
         if output.register == PhysReg::INVALID {
             continue;
         }
-        interface.outputs_at.push(Output { base, component: 0 });
+        interface.outputs_at.push(at);
         let src = Src::reg(Place::Reg(output.register), output.class, mask);
         let index = Some(interface.outputs_at.len() as u16 - 1);
         interface.outputs.push(OutputRegister { index, src });
@@ -305,6 +305,18 @@ impl UsedMemory {
             _ => {}
         }
     }
+}
+
+/// Returns true if a shader accesses buffers, none of them by elements of 8 bits, and no images.
+pub(crate) fn has_only_buffers(shader: &Shader) -> bool {
+    let used = UsedMemory::of(shader);
+    used.buffers && !used.bytes && !used.images && !accesses_images(shader)
+}
+
+/// Returns true if a shader has atomic operations on images.
+fn accesses_images(shader: &Shader) -> bool {
+    let is_image = |op: IntrinsicOp| op.to_string().contains("image");
+    shader.entry.instrs.values().any(|data| matches!(data, InstrData::Intrinsic(intrinsic) if is_image(intrinsic.op)))
 }
 
 /// The descriptor that a value names, if it is a constant.
@@ -496,11 +508,14 @@ fn entry(register: PhysReg, class: ir3::RegClass, components: u32, input: InputK
 }
 
 /// The system values that registers hold, by Mesa's names.
-pub(crate) const SYSTEM_VALUES: [(&str, SystemValue); 24] = {
+pub(crate) const SYSTEM_VALUES: &[(&str, SystemValue)] = {
     use SystemValue::*;
-    [
+    &[
         ("WORKGROUP_ID", WorkgroupId),
         ("LOCAL_INVOCATION_ID", LocalInvocationId),
+        ("LOCAL_INVOCATION_INDEX", LocalInvocationIndex),
+        ("SUBGROUP_ID", SubgroupId),
+        ("SUBGROUP_INVOCATION", SubgroupInvocation),
         ("VERTEX_ID", VertexId),
         ("VERTEX_ID_ZERO_BASE", VertexIdZeroBase),
         ("INSTANCE_ID", InstanceId),
@@ -538,8 +553,18 @@ pub(crate) fn loaded(shader: &Shader, location: &str) -> Option<u16> {
     at_location(shader, location, is_load).next().map(|(base, _)| base)
 }
 
+/// The output at a location, and its components that are stored. A location may have the first of these components behind it, as
+/// `FRAG_RESULT_DATA0.y`: our own programs have the components of an output in registers that do not follow each other.
+pub(crate) fn output(shader: &Shader, location: &str) -> Option<(Output, WriteMask)> {
+    let (location, component) = match location.split_once('.') {
+        Some((location, name)) => (location, ["x", "y", "z", "w"].iter().position(|its| *its == name)? as u8),
+        None => (location, 0),
+    };
+    stored(shader, location).map(|(base, mask)| (Output { base, component }, WriteMask(mask.0 >> component)))
+}
+
 /// The number of the output at a location, and its components that are stored.
-pub(crate) fn stored(shader: &Shader, location: &str) -> Option<(u16, WriteMask)> {
+fn stored(shader: &Shader, location: &str) -> Option<(u16, WriteMask)> {
     let mut found = None;
     for (base, store) in at_location(shader, location, |op| op == IntrinsicOp::StoreOutput) {
         let (_, mask) = found.get_or_insert((base, WriteMask(0)));

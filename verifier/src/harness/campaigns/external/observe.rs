@@ -97,7 +97,7 @@ pub fn observe(
     {
         return Ok(Observation::failed(Failure::Invalid(without_numbers(&why)), why, String::new()));
     }
-    Ok(match outcome(ran) {
+    Ok(match outcome(ran, folder) {
         Outcome::NoForm(no_form) => Observation { no_form: Some(no_form), ..Observation::default() },
         Outcome::Stopped => Observation { stopped: true, ..Observation::default() },
         Outcome::Refused(why, log) if rules.refusals => {
@@ -123,7 +123,7 @@ pub fn fails_so(
         let own = rules.validator.and_then(|validator| invalid(validator, folder));
         return Ok(!matches!(ran, Ran::NoForm(_)) && own.is_some_and(|own| without_numbers(&own) == *why));
     }
-    Ok(match outcome(ran) {
+    Ok(match outcome(ran, folder) {
         Outcome::NoForm(_) | Outcome::Stopped => false,
         Outcome::Refused(why, _) => wanted.failure == Failure::Refused(without_numbers(&why)),
         Outcome::Failed(failure, _) => failure == wanted.failure,
@@ -167,7 +167,7 @@ enum Outcome {
     Log(String),
 }
 
-fn outcome(ran: Ran) -> Outcome {
+fn outcome(ran: Ran, folder: &Path) -> Outcome {
     let crashed = |end: String, log: String| {
         let assertion = assertion(&log);
         Outcome::Failed(Failure::Crashed { end, assertion }, log)
@@ -181,6 +181,8 @@ fn outcome(ran: Ran) -> Outcome {
         Ran::Code(0, log) => Outcome::Log(log),
         Ran::Code(code @ 1..100, log) => {
             let last = LogLine::of(command::last_line(&log)).text.into_owned();
+            // The folder has the number of this process.
+            let last = last.replace(&format!("{}/", folder.display()), "");
             let why = if last.is_empty() { format!("exit code {code}") } else { last };
             Outcome::Refused(why, log)
         }

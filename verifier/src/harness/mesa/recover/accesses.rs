@@ -1,7 +1,9 @@
 //! Attributes of memory and texture accesses.
 //!
-//! The words of the final code have all of them, and the text after the last pass has the serial number of each word.
+//! The words of the final code have all of them, and the text after the last pass has the serial number of each word. An access that is in
+//! no word has what its operands say.
 
+use crate::harness::report::natives;
 use ir3_compiler::ir3::{
     AddressSpace, Attrs, Instr, InstrData, InstrFlags, MemoryAttrs, Opcode, Place, Program, SrcOperand, TextureAttrs,
     Type, Value,
@@ -56,9 +58,30 @@ impl Accesses {
                 memory.ty = place.filter(|class| class.half).map(|_| Type::U16);
             }
         }
+        if target.generation >= Generation::A6xx && natives::has_only_buffers(nir) {
+            program.instrs.values_mut().for_each(complete_by_operands);
+        }
         if target.generation < Generation::A6xx && nir.info.num_ssbos > 0 {
             number_images(program, nir.info.num_ssbos);
         }
+    }
+}
+
+/// Completes an access that is in no word, since a pass has removed it: where nir accesses no images and no bytes, it is one of a buffer, of as
+/// many elements as its value has components.
+fn complete_by_operands(data: &mut InstrData) {
+    let value = match data.opcode {
+        Opcode::Stib => data.srcs.last().map(|src| (src.class, src.mask)),
+        Opcode::Ldib => data.dsts.first().map(|dst| (dst.class, dst.mask)),
+        _ => None,
+    };
+    if let (Some((class, mask)), Attrs::Memory(memory)) = (value, &mut data.attrs)
+        && memory.space.is_none()
+    {
+        memory.space = Some(AddressSpace::Ssbo);
+        memory.ty = memory.ty.or(Some(if class.half { Type::U16 } else { Type::U32 }));
+        memory.components = memory.components.or(Some(mask.0.count_ones() as u16));
+        memory.coords = memory.coords.or(Some(1));
     }
 }
 

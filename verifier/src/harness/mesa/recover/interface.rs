@@ -45,8 +45,7 @@ impl Recovered {
         };
         own.inputs(native, nir, passes);
         for output in &native.outputs {
-            let at = natives::stored(nir, &output.location).map(|(base, mask)| (Output { base, component: 0 }, mask));
-            own.outputs.push(at);
+            own.outputs.push(natives::output(nir, &output.location));
         }
         own
     }

@@ -124,9 +124,11 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
                     *program = split;
                 }
             }
-            let all = passes.iter().flatten().chain(&code).map(scratch::accessed).max().unwrap_or(0);
+            let statistics = shader.statistics.as_ref().filter(|_| nir.info.scratch_size == 0);
+            let said = statistics.map_or(0, |statistics| scratch::said(&statistics.text));
+            let all = passes.iter().flatten().chain(&code).map(scratch::accessed).max().unwrap_or(0).max(said);
             for program in passes.iter_mut().flatten().chain(&mut code) {
-                if scratch::accessed(program) > program.scratch_size {
+                if scratch::accessed(program) > program.scratch_size || said > 0 && scratch::is_computed(program) {
                     program.scratch_size = program.scratch_size.max(all);
                 }
             }

@@ -66,6 +66,7 @@ struct Report {
     title: String,
     explained: Vec<String>,
     problems: Vec<String>,
+    contradictions: Vec<String>,
     is_broken: bool,
     rows: Vec<Row>,
 }
@@ -140,7 +141,15 @@ impl Mesa {
         });
         let title = format!("{name}: {} (line {}), {}", shader.stage, shader.line, target.name);
         let explained = if self.explain { recovered.inferred } else { Vec::new() };
-        Report { name, title, explained, problems: recovered.problems, is_broken: !shader.broken.is_empty(), rows }
+        Report {
+            name,
+            title,
+            explained,
+            problems: recovered.problems,
+            contradictions: recovered.contradictions,
+            is_broken: !shader.broken.is_empty(),
+            rows,
+        }
     }
 
     fn print(&self, result: Result<Report, InputError>, whole: &mut Whole, format: Format) {
@@ -152,7 +161,7 @@ impl Mesa {
                 return fail(Exit::Bad);
             }
         };
-        let Report { name, title, explained, problems, is_broken, rows } = report;
+        let Report { name, title, explained, problems, contradictions, is_broken, rows } = report;
         whole.summary.programs += 1;
         if is_broken {
             fail(Exit::Bad);
@@ -177,6 +186,10 @@ impl Mesa {
         }
         for problem in &problems {
             output::problem(&format!("{name}: {problem}"));
+        }
+        for contradiction in &contradictions {
+            output::problem(&format!("{name}: two sections contradict: {contradiction}"));
+            fail(Exit::Bad);
         }
         for row in &rows {
             whole.summary.count(&row.verdict);

@@ -14,6 +14,7 @@
 
 mod boundary;
 mod bundle;
+mod kills;
 pub mod recover;
 
 pub use boundary::{Checked, Settings};

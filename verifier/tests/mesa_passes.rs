@@ -15,6 +15,8 @@ use std::time::Duration;
 const LOG: &str = include_str!("../../corpus/mesa/copies.log");
 /// An array of four elements, one of which is read by a computed index.
 const ARRAY: &str = include_str!("../../corpus/mesa/array.log");
+/// `ir3_sched` moves a sample from before a `kill` to after it.
+const KILL: &str = include_str!("../../corpus/mesa/kill.log");
 
 fn shaders(text: &str) -> Vec<LogShader> {
     let mut reader = ShaderReader::new(Path::new("x.log"));
@@ -135,6 +137,29 @@ fn an_access_outside_of_its_array_may_read_anything() {
     let rows = check(&swapped);
     let first = rows.iter().find(|(_, verdict)| !is_pass(verdict)).expect("one that is no pass");
     assert!(first.0 == "ir3_legalize" && matches!(first.1, Verdict::Refuted(_)), "{} {}", first.0, first.1);
+}
+
+/// A killed lane still gives its coordinates to the samples of its quad; which lanes are killed, and where, is compared all the same.
+#[test]
+fn samples_move_over_kills() {
+    for (name, verdict) in check(KILL) {
+        assert!(is_pass(&verdict), "{name}: {verdict} {:?}", verdict.reason());
+    }
+    for (pass, from, to) in [
+        ("ir3_sched", "\t0007:0005:000: \tkill pssa_6\n", "\t0007:0005:000: \tnop\n"),
+        ("ir3_sched", "cmps.f.lt pssa_6, ssa_2", "cmps.f.ge pssa_6, ssa_2"),
+        ("ir3_sched", "cmps.f.lt pssa_6, ssa_2", "cmps.f.lt pssa_6, ssa_3"),
+        (
+            "ir3_sched",
+            "_meta:collect ssa_4 (wrmask=0x3), ssa_2, ssa_3",
+            "_meta:collect ssa_4 (wrmask=0x3), ssa_3, ssa_2",
+        ),
+        ("register allocation", "kill (kill)pp0.x", "nop"),
+    ] {
+        let rows = check(&changed_in(KILL, &format!("AFTER: {pass}:"), from, to));
+        let first = rows.iter().find(|(_, verdict)| !is_pass(verdict)).expect("one that is no pass");
+        assert!(first.0 == pass && matches!(first.1, Verdict::Refuted(_)), "{pass} {from}: {} {}", first.0, first.1);
+    }
 }
 
 /// The engines leave time out; a lost wait is found all the same.

@@ -39,6 +39,7 @@ struct Entry {
 struct KeptReport {
     explained: Vec<String>,
     problems: Vec<String>,
+    contradictions: Vec<String>,
     rows: Vec<KeptRow>,
     own: Option<KeptOwn>,
 }
@@ -189,6 +190,7 @@ impl KeptShaders {
             title: title_of(path, shader, target),
             explained: kept.explained,
             problems: kept.problems,
+            contradictions: kept.contradictions,
             is_broken: false,
             rows: rows(kept.rows, &name)?,
             own,
@@ -215,8 +217,9 @@ impl KeptShaders {
         };
         let Some(rows) = rows_of(&report.rows) else { return };
         let (explained, problems) = (report.explained.clone(), report.problems.clone());
+        let contradictions = report.contradictions.clone();
         // A report of strings and numbers has a text.
-        if let Ok(report) = serde_json::to_string(&KeptReport { explained, problems, rows, own }) {
+        if let Ok(report) = serde_json::to_string(&KeptReport { explained, problems, contradictions, rows, own }) {
             cache.put(key, &Entry { hash: hash_of(key, &report), report });
         }
     }

@@ -204,6 +204,14 @@ impl<'a> Printer<'a> {
                 junit::problem(&report.name, problem);
             }
         }
+        for contradiction in &report.contradictions {
+            let problem = format!("two sections contradict: {contradiction}");
+            output::problem(&format!("{}{kept}: {problem}", report.name));
+            if self.format == Format::Junit {
+                junit::problem(&report.name, &problem);
+            }
+            whole.fail(Exit::Bad);
+        }
         if let Some(own) = &report.own {
             self.own(own, report, kept, whole);
         }

@@ -43,6 +43,8 @@ pub struct Report {
     pub title: String,
     pub explained: Vec<String>,
     pub problems: Vec<String>,
+    /// Statements of two sections that exclude each other.
+    pub contradictions: Vec<String>,
     /// A part of it could not be read.
     pub is_broken: bool,
     pub rows: Vec<Row>,
@@ -93,6 +95,7 @@ impl Mesa {
             title: title_of(path, shader, &target),
             explained: if self.explain { recovered.inferred } else { Vec::new() },
             problems: recovered.problems,
+            contradictions: recovered.contradictions,
             is_broken: !shader.broken.is_empty(),
             rows,
             own,

@@ -1,8 +1,9 @@
 //! One boundary: all engines together.
 
-use super::Side;
+use super::recover::array_starts::final_code;
+use super::{Side, kills};
 use crate::harness::check::{
-    Answer, EngineKind, Engines, LEAST_SENSITIVITY, NotShown, Refutation, Sensitivity, SensitivityProbe, Unknown,
+    Answer, EngineKind, Engines, LEAST_SENSITIVITY, NotShown, Refutation, Sensitivity, SensitivityProbe, Smt, Unknown,
     Verdict, combined, compare_on_machine, compare_snapshots, contradiction,
 };
 use crate::programs::Question;
@@ -10,6 +11,7 @@ use crate::programs::mesa::Section;
 use crate::programs::seeds::ProgramEnvs;
 use crate::prove::hazards::{self, Basis, Facts};
 use crate::prove::registers::RegisterFailure;
+use crate::prove::simulation::Limits;
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use crate::semantics::environment::hints::Hints;
@@ -20,7 +22,6 @@ use crate::support::panics::catch;
 use crate::support::random::hash;
 use cpu_time::ThreadTime;
 use ir3_compiler::ir3::{Opcode, Program};
-use ir3_compiler::machine::Code;
 use ir3_compiler::nir::Shader;
 use ir3_compiler::target::Target;
 use std::collections::BTreeSet;
@@ -71,6 +72,11 @@ const MOVING: [&str; 6] = [
     "ir3_lower_spill",
     "ir3_lower_copies",
 ];
+
+/// CPU time of a proof for each instruction.
+const PROOF_TIME_PER_INSTR: Duration = Duration::from_micros(1_500);
+/// The most CPU time of a proof, unless more is asked for.
+const MOST_PROOF_TIME: Duration = Duration::from_secs(4);
 
 /// The engine of a side that could not be read.
 pub const READER: &str = "reader";
@@ -137,8 +143,8 @@ pub(super) fn check<'a>(
     let env = |at: usize| Env { fuel: Some(settings.fuel), ..number(at) };
     let ask =
         |engines: &Engines, envs: &[Env]| engines.ask(&Question { stage: None, before, after, machine: target, envs });
-    let mut answers =
-        settings.engines.ask_until_known(&Question { stage: None, before, after, machine: target, envs: &[] });
+    let provers = provers(settings.engines, before, after);
+    let mut answers = provers.ask_until_known(&Question { stage: None, before, after, machine: target, envs: &[] });
     // An input that a prover found may have other bits in such a word than the driver writes.
     if let (Some(environments), Some(Answer { verdict: Verdict::Refuted(refutation), .. })) =
         (environments.filter(|it| !it.booleans.is_empty()), answers.last())
@@ -205,7 +211,8 @@ pub(super) fn check<'a>(
     {
         let start = ThreadTime::now();
         let envs: Vec<Env> = (0..settings.runs).map(env).collect();
-        let verdict = match compare_on_machine(before, after, target, &envs, Completion::Latest).0 {
+        let plain = final_code(program).map_or_else(|_| after.clone(), |(plain, ..)| Snapshot::Ir3(Box::new(plain)));
+        let verdict = match compare_on_machine(before, &plain, target, &envs, Completion::Latest).0 {
             refuted @ Verdict::Refuted(_) => refuted,
             _ => Verdict::Unknown(Unknown::NotShown(NotShown::Hazard(hazard))),
         };
@@ -223,6 +230,18 @@ pub(super) fn check<'a>(
     {
         let what = "the order of a fence and an access: which memories a fence orders is not printed".to_owned();
         checked.verdict = Verdict::Unknown(Unknown::Unsupported(what.into()));
+    }
+    if let Verdict::Refuted(_) = &checked.verdict
+        && let Some((before, after)) = kills::as_helpers(before, after, target)
+    {
+        let side = |name: &str, program| Side { name: name.to_owned(), section: None, program: Ok(program) };
+        let sides = [side(&checked.name, before), side(&checked.name, after)];
+        let again = check(&sides[0], &sides[1], target, settings, environments);
+        checked.time += again.time;
+        if !matches!(again.verdict, Verdict::Refuted(_)) {
+            let (time, sections) = (checked.time, checked.sections);
+            return Checked { name: checked.name, time, sections, ..again };
+        }
     }
     checked
 }
@@ -250,9 +269,32 @@ pub(super) fn rerun(before: &Side<'_>, after: &Side<'_>, target: &Target, envs: 
         },
     };
     match verdict {
-        Verdict::Refuted(refutation) if !is_of_fence(first, second, &refutation.difference) => Some(refutation),
+        Verdict::Refuted(refutation) if !is_of_fence(first, second, &refutation.difference) => {
+            match kills::as_helpers(first, second, target) {
+                // It counts only if it does not need that killed lanes end; see `check`.
+                Some((first, second)) => {
+                    let side = |side: &Side<'_>, program| Side {
+                        name: side.name.clone(),
+                        section: None,
+                        program: Ok(program),
+                    };
+                    rerun(&side(before, first), &side(after, second), target, envs)
+                }
+                None => Some(refutation),
+            }
+        }
         _ => None,
     }
+}
+
+/// The engines with more CPU time for proofs about large programs, whose symbolic execution alone takes longer than the proof of a
+/// small one.
+fn provers(engines: &Engines, before: &Snapshot, after: &Snapshot) -> Engines {
+    let size = |side: &Snapshot| side.as_ir3().map_or(0, |program| program.instrs.len());
+    let instrs = u32::try_from(size(before).max(size(after))).unwrap_or(u32::MAX);
+    let time = PROOF_TIME_PER_INSTR.saturating_mul(instrs).min(MOST_PROOF_TIME).max(engines.smt.limits.time);
+    let limits = Limits { inputs: engines.smt.limits.inputs, ..Limits::within(time) };
+    Engines { kinds: engines.kinds.clone(), smt: Smt { limits, ..engines.smt.clone() } }
 }
 
 /// The number of fences, and the number of barriers.
@@ -275,12 +317,12 @@ fn is_final(name: &str) -> bool {
 
 /// The reason why a final program is not proved free of hazards: the engines leave time out.
 fn hazard(name: &str, program: &Program, target: &Target) -> Option<String> {
-    let code = match Code::from_program(program) {
-        Ok(code) => code,
-        Err(error) => return Some(error.to_string()),
+    let (_, code, arrays) = match final_code(program) {
+        Ok(parts) => parts,
+        Err(error) => return Some(error),
     };
     // The text after the pass has no releases; the code has.
-    let facts = Facts { releases_unknown: name != super::CODE, ..Facts::of_program(program) };
+    let facts = Facts { releases_unknown: name != super::CODE, arrays, ..Facts::of_program(program) };
     match hazards::check(&code, &facts, target) {
         Ok(report) => {
             report.hazards.iter().find(|hazard| hazard.kind.basis() == Basis::Machine).map(ToString::to_string)

@@ -14,6 +14,7 @@
 
 mod boundary;
 mod bundle;
+mod kills;
 pub mod print;
 pub mod recover;
 mod rerun;

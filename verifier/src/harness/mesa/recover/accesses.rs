@@ -42,6 +42,14 @@ impl Accesses {
         own
     }
 
+    /// Returns a line about each access of which the words have what the text leaves out.
+    pub fn inferred(&self) -> Vec<String> {
+        let mut all: Vec<(u32, String)> =
+            self.by_serial.iter().filter_map(|(&serial, data)| Some((serial, said(data)?))).collect();
+        all.sort_unstable();
+        all.into_iter().map(|(serial, said)| format!("ssa_{serial} is {said}")).collect()
+    }
+
     /// Fills in the attributes of the accesses of a section.
     pub fn complete(&self, program: &mut Program, nir: &Shader, target: &Target) {
         for (instr, data) in &mut program.instrs {
@@ -116,6 +124,29 @@ fn constant(program: &Program, value: Value) -> Option<u32> {
     }
 }
 
+/// The attributes of an access in words, if it is one.
+fn said(data: &InstrData) -> Option<String> {
+    let name = data.opcode.name();
+    let mut parts: Vec<String> = Vec::new();
+    match &data.attrs {
+        Attrs::Memory(memory) => {
+            parts.extend(memory.ty.map(|ty| format!("type {}", ty.name())));
+            parts.extend(memory.components.map(|count| format!("components {count}")));
+            parts.extend(memory.space.map(|space| format!("space {}", space.name())));
+            parts.extend(memory.coords.map(|count| format!("coordinates {count}")));
+            parts.extend(memory.base.map(|base| format!("descriptor set {base}")));
+        }
+        Attrs::Texture(texture) => {
+            parts.extend(texture.ty.map(|ty| format!("type {}", ty.name())));
+            parts.extend(texture.texture.map(|number| format!("texture {number}")));
+            parts.extend(texture.sampler.map(|number| format!("sampler {number}")));
+            parts.extend(texture.base.map(|base| format!("descriptor set {base}")));
+        }
+        _ => {}
+    }
+    (!parts.is_empty()).then(|| format!("{name}: {}", parts.join(", ")))
+}
+
 /// Flags of accesses that the text does not print.
 const FLAGS: InstrFlags = InstrFlags::GLOBAL.union(InstrFlags::NONUNIFORM).union(InstrFlags::IMM_OFFSET);
 
@@ -127,6 +158,10 @@ fn complete(data: &mut InstrData, said: &InstrData) {
         _ => return,
     }
     data.flags |= said.flags & FLAGS;
+    // Of a sample before the program starts, no section prints that its texture is bindless; nir says it.
+    if data.opcode == Opcode::TexPrefetch {
+        data.flags |= said.flags & InstrFlags::BINDLESS;
+    }
 }
 
 fn complete_memory(own: &mut MemoryAttrs, said: &MemoryAttrs) {

@@ -4,6 +4,8 @@
 //! for all sections, so both sides of a boundary have it, whatever it is.
 
 mod accesses;
+pub(super) mod array_starts;
+mod array_versions;
 mod arrays;
 mod chain;
 mod interface;
@@ -32,13 +34,15 @@ pub struct Recovered {
     pub code: Result<Program, String>,
     /// What was inferred, one line each.
     pub inferred: Vec<String>,
-    /// What could not be, and inferences that two sections contradict.
+    /// What could not be.
     pub problems: Vec<String>,
+    /// Inferences that two sections contradict; each names both.
+    pub contradictions: Vec<String>,
 }
 
 /// Reads the sections of a shader, and fills in what they leave out.
 pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
-    let mut inferred = Vec::new();
+    let (mut inferred, mut contradictions) = (Vec::new(), Vec::new());
     let mut problems: Vec<String> = shader.broken.iter().map(|(_, error)| error.to_string()).collect();
     let mut nir = match &shader.nir {
         Some(section) => read_nir(path, &section.text, section.first_line - 1).map_err(|error| error.to_string()),
@@ -87,9 +91,10 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
             }
             let varyings = varyings::Varyings::of(native, nir);
             inferred.extend(varyings.inferred());
-            let mut interface = interface::Recovered::of(native, nir, &passes);
+            let mut interface = interface::Recovered::of(native, nir, &shader.passes, &passes);
             inferred.append(&mut interface.inferred);
             problems.append(&mut interface.problems);
+            contradictions.append(&mut interface.contradictions);
             let text = passes.last().and_then(|last| Code::from_program(last.as_ref().ok()?).ok());
             let last = passes.last().and_then(|last| last.as_ref().ok()).cloned();
             let of_words = natives::code(native, nir, text.as_ref(), target);
@@ -106,6 +111,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
                     for program in passes.iter_mut().flatten() {
                         accesses.complete(program, nir, target);
                     }
+                    inferred.extend(accesses.inferred());
                     let mut words = words.clone();
                     words.instrs.values_mut().for_each(|instr| varyings.unpack(&mut instr.data));
                     words.interface.prefetches.iter_mut().for_each(|prefetch| varyings.unpack(prefetch));
@@ -113,6 +119,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
                 }
                 Err(error) => code = Err(error.clone()),
             }
+            let mut starts = array_starts::Starts::default();
             for (section, program) in shader.passes.iter().zip(&mut passes) {
                 let Ok(program) = program else { continue };
                 if matches!(&section.kind, SectionKind::Ir3After { pass } if varyings::Varyings::are_packed_after(pass))
@@ -123,6 +130,14 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
                 if let Some(split) = split_blocks(program) {
                     *program = split;
                 }
+                array_versions::remove(program);
+                starts.section(section, program);
+            }
+            contradictions.append(&mut starts.contradictions);
+            if let Ok(code) = &mut code
+                && let Some(Ok(last)) = passes.last()
+            {
+                array_starts::Starts::code(last, code);
             }
             let statistics = shader.statistics.as_ref().filter(|_| nir.info.scratch_size == 0);
             let said = statistics.map_or(0, |statistics| scratch::said(&statistics.text));
@@ -136,7 +151,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
         (_, Err(error)) => problems.push(error.clone()),
         (Err(_), _) => {}
     }
-    Recovered { nir, passes, code, inferred, problems }
+    Recovered { nir, passes, code, inferred, problems, contradictions }
 }
 
 /// Takes the barriers of a tessellation control shader out of nir and all programs: those must have the same number, which is returned.

@@ -87,7 +87,7 @@ fn stand_in(folder: &Path, plant: Option<&str>, arguments: &[&str]) -> (Output, 
     let mut all = vec!["--compiler", compiler];
     let of_plant = plant.map(|plant| ["--plant", plant]);
     for argument in ["compile", "--as-mesa-log", "--beside"].iter().chain(of_plant.iter().flatten()) {
-        all.extend(["--compiler-arg", argument]);
+        all.extend(["--compiler-arg", *argument]);
     }
     all.extend(arguments);
     fuzz(folder, &all)

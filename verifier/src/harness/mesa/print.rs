@@ -4,8 +4,8 @@
 //! stages. The text is Mesa's: what it leaves out (types of spilled values, inputs, outputs, memories) is left out here, too, and
 //! has to be recovered from the lists after the code and from the words. An instruction has one serial number in all sections.
 //!
-//! Mesa's lists have one register for all components of an output; where ours are in registers that do not follow each other, the
-//! location has the component behind it (`FRAG_RESULT_DATA0.y`). A program whose inputs or driver parameters Mesa's lists cannot say
+//! Mesa's lists have one register for all components of an input or an output; where ours are in registers that do not follow each other,
+//! the location has the component behind it (`FRAG_RESULT_DATA0.y`). A program whose inputs or driver parameters Mesa's lists cannot say
 //! is refused ([`PrintError`]).
 
 use crate::harness::report::natives;
@@ -246,10 +246,11 @@ fn input(
     let register = found.and_then(|entry| entry.dst.place.reg()).unwrap_or(PhysReg::INVALID);
     let location = match kind {
         InputKind::System(value) => system_location(value).map(|name| format!("SYSTEM_VALUE_{name}")),
-        InputKind::Attribute { base, component: 0 } => {
-            location(of.source, IntrinsicOp::LoadInput, base).or_else(|| Some(format!("VERT_ATTRIB_UNKNOWN{base}")))
+        InputKind::Attribute { base, component } => {
+            let location = location(of.source, IntrinsicOp::LoadInput, base);
+            let location = location.unwrap_or_else(|| format!("VERT_ATTRIB_UNKNOWN{base}"));
+            ["", ".y", ".z", ".w"].get(usize::from(component)).map(|first| location + first)
         }
-        InputKind::Attribute { .. } => None,
     };
     let location = location.ok_or_else(|| PrintError::NotSaid(format!("the input {kind:?}")))?;
     let mask = found.map_or(mask, |entry| entry.dst.mask);

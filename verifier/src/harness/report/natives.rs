@@ -141,7 +141,12 @@ fn legalized(log: &Log, stage: &str) -> Result<Option<Code>, String> {
 /// dimensions and of components that are loaded, and 4 dimensions for every buffer (`ir3_a4xx.c`).
 fn complete_registers(code: &mut Code, text: &Code) {
     for (ip, instr) in &mut code.instrs {
-        let Some(said) = text.instrs.get(ip).filter(|said| said.data.opcode == instr.data.opcode) else { continue };
+        let said = text.instrs.get(ip);
+        // One word for both.
+        if instr.data.opcode == Opcode::Kill && said.is_some_and(|said| said.data.opcode == Opcode::Demote) {
+            instr.data.opcode = Opcode::Demote;
+        }
+        let Some(said) = said.filter(|said| said.data.opcode == instr.data.opcode) else { continue };
         let data = &mut instr.data;
         let counts = data.memory().is_some_and(|memory| memory.old_layout);
         for (dst, said) in data.dsts.iter_mut().zip(&said.data.dsts) {
@@ -486,12 +491,13 @@ fn input(input: &NativeInput, shader: &Shader, interface: &mut Interface) -> Res
         interface.inputs.push(entry(*register, *class, *components, InputKind::System(value)));
         return Ok(());
     } else {
+        let (location, first) = first_component(location);
         let Some(base) = loaded(shader, location) else { return Ok(()) };
         if shader.stage == Stage::Fragment {
             // It has no register, and a number of its own.
             return Ok(());
         }
-        Box::new(move |component| InputKind::Attribute { base, component: component as u8 })
+        Box::new(move |component| InputKind::Attribute { base, component: first + component as u8 })
     };
     if *register != PhysReg::INVALID {
         for component in (0..4).filter(|component| components >> component & 1 != 0) {
@@ -556,11 +562,15 @@ pub(crate) fn loaded(shader: &Shader, location: &str) -> Option<u16> {
 /// The output at a location, and its components that are stored. A location may have the first of these components behind it, as
 /// `FRAG_RESULT_DATA0.y`: our own programs have the components of an output in registers that do not follow each other.
 pub(crate) fn output(shader: &Shader, location: &str) -> Option<(Output, WriteMask)> {
-    let (location, component) = match location.split_once('.') {
-        Some((location, name)) => (location, ["x", "y", "z", "w"].iter().position(|its| *its == name)? as u8),
-        None => (location, 0),
-    };
+    let (location, component) = first_component(location);
     stored(shader, location).map(|(base, mask)| (Output { base, component }, WriteMask(mask.0 >> component)))
+}
+
+/// A location, and the component behind it.
+pub(crate) fn first_component(location: &str) -> (&str, u8) {
+    let component = |name: &str| ["x", "y", "z", "w"].iter().position(|its| *its == name);
+    let split = location.split_once('.').and_then(|(location, name)| Some((location, component(name)? as u8)));
+    split.unwrap_or((location, 0))
 }
 
 /// The number of the output at a location, and its components that are stored.

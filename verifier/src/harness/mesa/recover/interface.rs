@@ -233,8 +233,9 @@ fn kind(input: &NativeInput, nir: &Shader) -> Option<InputKind> {
         None if nir.stage == Stage::Fragment => None,
         None => {
             // One that nir does not load is never read.
-            let base = natives::loaded(nir, &input.location).unwrap_or(0x4000);
-            Some(InputKind::Attribute { base, component: 0 })
+            let (location, component) = natives::first_component(&input.location);
+            let base = natives::loaded(nir, location).unwrap_or(0x4000);
+            Some(InputKind::Attribute { base, component })
         }
     }
 }

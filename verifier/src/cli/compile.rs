@@ -82,13 +82,9 @@ impl Compile {
                 }
                 Emit::Stage(last) if last >= Stage::Vec4Select && named.target.backend != Backend::Ir3 => {
                     let options = Options { last, ..self.compiler.options() };
-                    if let Some(plant) = self.planted.on(&named.target)? {
-                        return Err(
-                            format!("`--plant {}`: `compile` plants bugs in ir3 programs only", plant.name).into()
-                        );
-                    }
-                    let program = compilation::compile_vec4(shader, &named.target, &options)
-                        .map_err(|error| format!("{}: {error}", named.name))?;
+                    let program =
+                        planted_bugs::compile_gen7(shader, &named.target, &options, self.planted.on(&named.target)?)
+                            .map_err(|error| format!("{}: {error}", named.name))?;
                     Snapshot::Vec4(Box::new(program)).text()
                 }
                 Emit::Stage(last) if last < Stage::Vec4Select => {

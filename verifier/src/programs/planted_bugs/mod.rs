@@ -22,7 +22,7 @@ pub use stages::STAGES;
 use std::fmt;
 use std::sync::Arc;
 
-use ir3_compiler::compilation::{Compilation, ProgramMut};
+use ir3_compiler::compilation::{Compilation, ProgramMut, compile_vec4_with};
 use ir3_compiler::pipeline::{Change, CompileError, Options, Stage};
 use ir3_compiler::target::Target;
 use ir3_compiler::{ir3, nir, vec4 as gen7};
@@ -251,4 +251,27 @@ pub fn compile(
     let options = Options { last: options.last.max(Stage::Select), ..*options };
     let program = Compilation::new(shader, target, &options).with_hook(Some(&mut hook)).finish()?;
     Ok(program.unwrap_or_else(|| unreachable!("selection is among the stages")))
+}
+
+/// The same for Gen7.
+///
+/// # Errors
+/// If the compiler refuses the program.
+pub fn compile_gen7(
+    shader: &nir::Shader,
+    target: &Target,
+    options: &Options,
+    plant: Option<&PlantedBug>,
+) -> Result<gen7::Program, CompileError> {
+    let mut hook = |stage, program: ProgramMut<'_, '_>| match (plant, program) {
+        (Some(plant), ProgramMut::Vec4(program)) => {
+            if plant.apply_gen7(stage, program) {
+                Change::Something
+            } else {
+                Change::Nothing
+            }
+        }
+        _ => Change::Nothing,
+    };
+    compile_vec4_with(shader, target, options, Some(&mut hook))
 }

@@ -23,6 +23,7 @@ fn fault(root: &Value, schema: &Value, value: &Value) -> Option<String> {
             "const" => value == wanted,
             "enum" => wanted.as_array()?.contains(value),
             "minimum" => value.as_f64() >= wanted.as_f64(),
+            "maximum" => value.as_f64() <= wanted.as_f64(),
             "type" => {
                 let is = |name: &Value| match name.as_str().expect("a name") {
                     "object" => value.is_object(),

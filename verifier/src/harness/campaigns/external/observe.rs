@@ -190,9 +190,12 @@ fn outcome(ran: Ran, folder: &Path) -> Outcome {
     }
 }
 
-/// The assertion that failed, as the C library prints it, or the place of a panic.
+/// The assertion that failed, as the C library prints it, what Mesa's validator of ir3 found, or the place of a panic.
 fn assertion(log: &str) -> Option<String> {
     log.lines().rev().find_map(|line| {
+        if let Some(at) = line.find("validation fail at ") {
+            return Some(line[at..].trim().to_owned());
+        }
         if line.contains(": Assertion `") {
             // The name of the program stands before it.
             return Some(line.split_once(": ").map_or(line, |(_, rest)| rest).trim().to_owned());

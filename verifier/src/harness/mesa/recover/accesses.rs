@@ -54,6 +54,7 @@ impl Accesses {
     pub fn complete(&self, program: &mut Program, nir: &Shader, target: &Target) {
         for (instr, data) in &mut program.instrs {
             let serial = program.serials[instr];
+            complete_move(data);
             if let Some(said) = self.by_serial.get(&serial).filter(|said| said.opcode == data.opcode) {
                 complete(data, said);
             }
@@ -72,6 +73,19 @@ impl Accesses {
         if target.generation < Generation::A6xx && nir.info.num_ssbos > 0 {
             number_images(program, nir.info.num_ssbos);
         }
+    }
+}
+
+/// Sets the types of a macro that takes a value of one lane. Mesa prints `f16f16` for all of them, and lowers them to moves of integers: a half
+/// constant is the low half of its word, and not converted.
+fn complete_move(data: &mut InstrData) {
+    let integer = |half: bool| if half { Type::U16 } else { Type::U32 };
+    if let (Opcode::ReadFirstMacro | Opcode::ReadCondMacro, Attrs::Move { src, dst, .. }) =
+        (data.opcode, &mut data.attrs)
+        && (*src, *dst) == (Type::F16, Type::F16)
+        && let (Some(from), Some(to)) = (data.srcs.last(), data.dsts.first())
+    {
+        (*src, *dst) = (integer(from.class.half), integer(to.class.half));
     }
 }
 

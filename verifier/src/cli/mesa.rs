@@ -48,9 +48,9 @@ pub struct Mesa {
 }
 
 /// The fuel of a run.
-const FUEL: u64 = 100_000;
+pub const FUEL: u64 = 100_000;
 /// CPU time of the runs of a boundary after which no more environments are added.
-const RUN_TIME: Duration = Duration::from_secs(1);
+pub const RUN_TIME: Duration = Duration::from_secs(1);
 
 /// A row of the table of a shader.
 struct Row {
@@ -140,7 +140,7 @@ impl Mesa {
         });
         let title = format!("{name}: {} (line {}), {}", shader.stage, shader.line, target.name);
         let explained = if self.explain { recovered.inferred } else { Vec::new() };
-        Report { name, title, explained, problems: recovered.problems, is_broken: !shader.broken.is_empty(), rows }
+        Report { name, title, explained, problems: recovered.problems, is_broken: recovered.unread > 0, rows }
     }
 
     fn print(&self, result: Result<Report, InputError>, whole: &mut Whole, format: Format) {

@@ -15,9 +15,11 @@
 mod boundary;
 mod bundle;
 pub mod recover;
+mod single;
 
 pub use boundary::{Checked, Settings};
 pub use bundle::write as write_bundle;
+pub use single::Boundaries;
 
 use crate::programs::mesa::Section;
 use crate::programs::mesa::shader::LogShader;
@@ -53,23 +55,8 @@ pub fn check_shader<'a>(
     let recovered = recover::recover(path, shader, target);
     let environments = recovered.nir.as_ref().ok().map(|nir| Environments::of(nir, settings.seed));
     let mut before: Option<Side<'_>> = None;
-    let nir = shader.nir.as_ref().map(|section| Side {
-        name: "nir".to_owned(),
-        section: Some(section),
-        program: recovered.nir.clone().map(|nir| Snapshot::Nir(Box::new(nir))),
-    });
-    let passes = shader.passes.iter().zip(&recovered.passes).map(|(section, program)| Side {
-        name: section.title().trim_start_matches("AFTER: ").to_owned(),
-        section: Some(section),
-        program: program.clone().map(|program| Snapshot::Ir3(Box::new(program))),
-    });
-    let code = shader.assembly.as_ref().map(|section| Side {
-        name: CODE.to_owned(),
-        section: Some(section),
-        program: recovered.code.clone().map(|program| Snapshot::Ir3(Box::new(program))),
-    });
     let has_passes = !shader.passes.is_empty();
-    for after in nir.into_iter().chain(passes).chain(code) {
+    for after in sides(shader, &recovered) {
         if let Some(before) = &before {
             let checked = boundary::check(before, &after, target, settings, environments.as_ref());
             each(checked);
@@ -86,4 +73,24 @@ pub fn check_shader<'a>(
         each(checked);
     }
     recovered
+}
+
+/// The sides of the boundaries, in order: nir, the programs after passes, the final code.
+fn sides<'a>(shader: &'a LogShader, recovered: &Recovered) -> impl Iterator<Item = Side<'a>> {
+    let nir = shader.nir.as_ref().map(|section| Side {
+        name: "nir".to_owned(),
+        section: Some(section),
+        program: recovered.nir.clone().map(|nir| Snapshot::Nir(Box::new(nir))),
+    });
+    let passes = shader.passes.iter().zip(&recovered.passes).map(|(section, program)| Side {
+        name: section.title().trim_start_matches("AFTER: ").to_owned(),
+        section: Some(section),
+        program: program.clone().map(|program| Snapshot::Ir3(Box::new(program))),
+    });
+    let code = shader.assembly.as_ref().map(|section| Side {
+        name: CODE.to_owned(),
+        section: Some(section),
+        program: recovered.code.clone().map(|program| Snapshot::Ir3(Box::new(program))),
+    });
+    nir.into_iter().chain(passes).chain(code)
 }

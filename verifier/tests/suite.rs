@@ -26,6 +26,7 @@ mod layers;
 mod lowered_arithmetic;
 mod machine_programs;
 mod machine_words;
+mod mesa_broken;
 mod mesa_logs;
 mod mesa_passes;
 mod mesa_stages;

@@ -3,6 +3,7 @@
 mod agreement;
 mod asking;
 mod assemble;
+mod broken_logs;
 mod check;
 mod compile;
 mod disassemble;
@@ -16,6 +17,7 @@ mod hazards;
 mod interrupt;
 mod junit;
 mod kill_matrix;
+mod log_mutants;
 mod machine;
 mod manual;
 mod mesa;
@@ -128,6 +130,10 @@ enum SelfTest {
     MissedBugs(missed_bugs::MissedBugs),
     /// Changes waits of final programs, and prints which changes the hazard checker and the machine refute.
     HazardMutants(hazard_mutants::HazardMutants),
+    /// Breaks real logs (cut, noisy, mixed), and prints what `mesa` says of them.
+    BrokenLogs(broken_logs::BrokenLogs),
+    /// Changes one thing in one section of real logs, and prints which changes `mesa` refutes, and at which pass.
+    LogMutants(log_mutants::LogMutants),
     /// Check the passes of vec4 on generated vec4 programs
     Vec4(vec4::Vec4),
     /// Runs the final programs of Mesa's logs on the machine, from their words, and compares them with their nir.
@@ -341,6 +347,8 @@ impl Cli {
             Command::SelfTest(SelfTest::MissedBugs(command)) => command.run(),
             Command::SelfTest(SelfTest::KillMatrix(command)) => command.run(self.format),
             Command::SelfTest(SelfTest::HazardMutants(command)) => command.run(self.format),
+            Command::SelfTest(SelfTest::BrokenLogs(command)) => command.run(self.format),
+            Command::SelfTest(SelfTest::LogMutants(command)) => command.run(self.format),
             Command::SelfTest(SelfTest::Vec4(command)) => command.run(self.format),
             Command::SelfTest(SelfTest::Machine(command)) => command.run(self.format),
             Command::SelfTest(SelfTest::Pairs(command)) => command.run(self.format),

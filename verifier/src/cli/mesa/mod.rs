@@ -76,9 +76,9 @@ pub struct Mesa {
 }
 
 /// The fuel of a run.
-const FUEL: u64 = 100_000;
+pub const FUEL: u64 = 100_000;
 /// CPU time of the runs of a boundary after which no more environments are added.
-const RUN_TIME: Duration = Duration::from_secs(1);
+pub const RUN_TIME: Duration = Duration::from_secs(1);
 
 impl Mesa {
     /// Runs the subcommand.

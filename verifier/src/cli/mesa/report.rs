@@ -96,7 +96,7 @@ impl Mesa {
             explained: if self.explain { recovered.inferred } else { Vec::new() },
             problems: recovered.problems,
             contradictions: recovered.contradictions,
-            is_broken: !shader.broken.is_empty(),
+            is_broken: recovered.unread > 0,
             rows,
             own,
             is_kept: false,

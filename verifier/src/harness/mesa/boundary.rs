@@ -63,6 +63,13 @@ pub struct Checked<'a> {
     pub wrong_proof: Option<String>,
 }
 
+impl Checked<'_> {
+    /// Returns true if both sides could be read.
+    pub fn is_read(&self) -> bool {
+        self.engine != READER
+    }
+}
+
 /// The passes that only move values.
 const MOVING: [&str; 6] = [
     "create_parallel_copies",
@@ -78,10 +85,15 @@ const PROOF_TIME_PER_INSTR: Duration = Duration::from_micros(1_500);
 /// The most CPU time of a proof, unless more is asked for.
 const MOST_PROOF_TIME: Duration = Duration::from_secs(4);
 
+/// The factor of the fuel of a run where others end without it.
+const LONG: u64 = 10;
+
 /// The engine of a side that could not be read.
 pub const READER: &str = "reader";
 /// The engine of two sides that have the same text.
 pub const SAME_PROGRAM: &str = "same program";
+/// That of a boundary of which no engine says anything.
+const NO_ENGINE: &str = "-";
 
 /// The environments of a shader.
 pub(super) struct Environments {
@@ -131,6 +143,9 @@ pub(super) fn check<'a>(
         (_, Err(why)) => return Checked { verdict: unread(&after.name, why), ..checked },
         (Ok(before), Ok(after)) => (before, after),
     };
+    checked.engine = NO_ENGINE;
+    checked.verdict =
+        Verdict::Unknown(Unknown::Unsupported("no engine that was asked compares them".to_owned().into()));
     if are_same(before, after) {
         checked.verdict = Verdict::Proved { assumptions: Vec::new() };
         checked.engine = SAME_PROGRAM;
@@ -173,6 +188,16 @@ pub(super) fn check<'a>(
         let runs = Engines { kinds: vec![EngineKind::Interpreter], ..Engines::default() };
         let mut envs: Vec<Env> = (0..settings.runs).map(env).collect();
         let mut run = ask(&runs, &envs);
+        let mut fuel = settings.fuel;
+        if matches!(run.first(), Some(Answer { verdict: Verdict::Unknown(Unknown::OutOfFuel), .. })) {
+            // One long run says more than none.
+            let long = [Env { fuel: Some(settings.fuel * LONG), ..env(0) }];
+            let answers = ask(&runs, &long);
+            if !matches!(answers.first(), Some(Answer { verdict: Verdict::Unknown(Unknown::OutOfFuel), .. }) | None) {
+                (run, envs, fuel) = (answers, long.to_vec(), settings.fuel * LONG);
+            }
+        }
+        let env = |at: usize| Env { fuel: Some(fuel), ..env(at) };
         let mut probe = catch(|| SensitivityProbe::of(after, target)).ok().flatten();
         let mut measured = envs.clone();
         let (mut last, mut idle) = (0.0, 0);
@@ -183,7 +208,7 @@ pub(super) fn check<'a>(
             ) {
                 break;
             }
-            if catch(|| measured.iter().for_each(|env| its.run(env, settings.fuel))).is_err() {
+            if catch(|| measured.iter().for_each(|env| its.run(env, fuel))).is_err() {
                 probe = None;
                 break;
             }

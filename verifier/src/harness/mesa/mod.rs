@@ -18,10 +18,12 @@ mod kills;
 pub mod print;
 pub mod recover;
 mod rerun;
+mod single;
 
 pub use boundary::{Checked, READER, SAME_PROGRAM, Settings};
 pub use bundle::{files as bundle_files, write as write_bundle};
 pub use rerun::{Refuted, first_refutation};
+pub use single::Boundaries;
 
 use crate::programs::mesa::Section;
 use crate::programs::mesa::shader::LogShader;
@@ -94,7 +96,20 @@ pub fn check_shader_until<'a>(
     recovered
 }
 
-/// The programs of a shader, in order: each boundary is between two that follow each other.
+fn nir_side<'a>(shader: &'a LogShader, recovered: &Recovered) -> Option<Side<'a>> {
+    shader.nir.as_ref().map(|section| Side {
+        name: "nir".to_owned(),
+        section: Some(section),
+        program: recovered.nir.clone().map(|nir| Snapshot::Nir(Box::new(nir))),
+    })
+}
+
+/// The nir to compare with the final code, if there is a pass between them.
+fn whole<'a>(shader: &'a LogShader, recovered: &Recovered) -> Option<Side<'a>> {
+    if shader.passes.is_empty() { None } else { nir_side(shader, recovered) }
+}
+
+/// The sides of the boundaries, in order: nir, the programs after passes, the final code.
 fn sides<'a>(shader: &'a LogShader, recovered: &Recovered) -> impl Iterator<Item = Side<'a>> {
     let nir = nir_side(shader, recovered);
     let passes = shader.passes.iter().zip(&recovered.passes).map(|(section, program)| Side {
@@ -108,17 +123,4 @@ fn sides<'a>(shader: &'a LogShader, recovered: &Recovered) -> impl Iterator<Item
         program: recovered.code.clone().map(|program| Snapshot::Ir3(Box::new(program))),
     });
     nir.into_iter().chain(passes).chain(code)
-}
-
-fn nir_side<'a>(shader: &'a LogShader, recovered: &Recovered) -> Option<Side<'a>> {
-    shader.nir.as_ref().map(|section| Side {
-        name: "nir".to_owned(),
-        section: Some(section),
-        program: recovered.nir.clone().map(|nir| Snapshot::Nir(Box::new(nir))),
-    })
-}
-
-/// The nir to compare with the final code, if there is a pass between them.
-fn whole<'a>(shader: &'a LogShader, recovered: &Recovered) -> Option<Side<'a>> {
-    if shader.passes.is_empty() { None } else { nir_side(shader, recovered) }
 }

@@ -106,6 +106,41 @@ pub enum InputError {
         /// The text that was expected.
         expected: String,
     },
+    /// A section in which another headline stands before its end.
+    #[error(
+        "{place}: lines of two shaders are mixed at line {line}, or the section `{section}` is cut off: found the next headline, expected {expected}",
+        line = place.line
+    )]
+    Interrupted {
+        /// The position before the headline.
+        place: FilePosition,
+        /// The section's title.
+        section: String,
+        /// The text that was expected.
+        expected: String,
+    },
+    /// A section of a Mesa that was built without `MESA_DEBUG`: its instructions have no serial numbers.
+    #[error(
+        "{place}: found `{found}`, an instruction without a serial number, expected a log of a Mesa that is built with `-Dbuildtype=debug` (MESA_DEBUG)"
+    )]
+    NoSerials {
+        /// The position of the first instruction.
+        place: FilePosition,
+        /// Its position and uses.
+        found: String,
+    },
+    /// A section that has lines of two programs.
+    #[error("{place}: lines of two shaders are mixed at line {line}: found {found} in the section `{section}`, expected {expected}", line = place.line)]
+    Mixed {
+        /// The first line that cannot be of the same program as those before it, or that where reading failed.
+        place: FilePosition,
+        /// The section's title.
+        section: String,
+        /// The text that was found.
+        found: String,
+        /// The text that was expected.
+        expected: String,
+    },
     /// A program that parses and breaks a rule of its language.
     #[error("{place}: {problem}")]
     Invalid {

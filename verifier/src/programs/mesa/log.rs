@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use super::input::{FilePosition, InputError};
+use super::mixed::mixed_at;
 use ir3_compiler::log_line::LogLine;
 use ir3_compiler::target::Generation;
 
@@ -62,6 +63,19 @@ impl Section {
     pub fn place(&self, line: u32, column: u32) -> (u32, u32) {
         let prefix = line.checked_sub(1).and_then(|i| self.prefixes.get(i as usize));
         ((self.first_line + line).saturating_sub(1), column + prefix.copied().unwrap_or(0))
+    }
+
+    /// The error of a section that has lines of two programs, from this line of its text on.
+    pub fn mixed(&self, path: &Path, line: u32) -> InputError {
+        let found = self.text.lines().nth(line.saturating_sub(1) as usize).unwrap_or_default().trim();
+        let found = format!("`{}`", found.chars().take(60).collect::<String>());
+        let (line, column) = self.place(line, 1);
+        InputError::Mixed {
+            place: FilePosition { path: path.to_owned(), line, column },
+            section: self.title(),
+            found,
+            expected: "the next line of the same program".to_owned(),
+        }
     }
 
     /// The name of the section in messages.
@@ -171,6 +185,9 @@ impl Log {
 /// The bytes after which no more lines of a section are kept: it is cut off there.
 const MOST_SECTION: usize = 16 << 20;
 
+/// The prefix of lines that Mesa logs.
+const PREFIX: &str = "MESA: info: ";
+
 /// Splits a log into its sections line by line, as the log comes.
 #[derive(Debug)]
 pub struct LogReader {
@@ -207,10 +224,13 @@ impl LogReader {
     /// If that section is cut off.
     pub fn line(&mut self, raw: &str) -> Result<Option<Section>, InputError> {
         self.lines += 1;
-        let line = LogLine::of(raw);
+        let line = without_foreign_start(raw);
         let Some((kind, is_body)) = headline(&line.text, &self.current.kind) else {
             // Where Mesa's lines have a prefix, one without is another program's.
-            let is_program = matches!(self.current.kind, SectionKind::NirFinal { .. } | SectionKind::Ir3After { .. });
+            let is_program = matches!(
+                self.current.kind,
+                SectionKind::NirFinal { .. } | SectionKind::Ir3After { .. } | SectionKind::NativeCode
+            );
             let is_foreign = is_program && self.is_prefixed && line.prefix == 0;
             let empty = LogLine { text: Cow::Borrowed(""), prefix: 0 };
             if self.is_full() {
@@ -282,6 +302,9 @@ impl LogReader {
             return Err(InputError::CutOff { place, section: section.title(), found, expected });
         }
         if let Some((line, column, found, expected)) = section.flaw() {
+            if let Some(line) = mixed_at(&section) {
+                return Err(section.mixed(&self.path, line));
+            }
             let (line, column) = section.place(line, column);
             let place = FilePosition { path: self.path.clone(), line, column };
             return Err(InputError::CutOff { place, section: section.title(), found, expected });
@@ -289,6 +312,16 @@ impl LogReader {
         let is_empty = section.kind == SectionKind::Other && section.text.trim().is_empty();
         Ok((!is_empty).then_some(section))
     }
+}
+
+/// A line without prefix and colours. An application may have printed the start of a line of its own before Mesa printed.
+fn without_foreign_start(raw: &str) -> LogLine<'_> {
+    let line = LogLine::of(raw);
+    let Some(at) = raw.find(PREFIX).filter(|_| line.prefix == 0) else { return line };
+    let LogLine { text, prefix } = LogLine::of(&raw[at..]);
+    let skipped = LogLine::of(&raw[..at]).text.chars().count() as u32;
+    // A message of Mesa has no text.
+    LogLine { text, prefix: if prefix == 0 { 0 } else { prefix + skipped } }
 }
 
 /// The generation that a line about the code names.

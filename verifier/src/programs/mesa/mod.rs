@@ -9,6 +9,7 @@
 
 pub mod input;
 pub mod log;
+pub mod mixed;
 pub mod native;
 pub mod shader;
 pub mod statistics;

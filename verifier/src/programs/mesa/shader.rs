@@ -171,24 +171,21 @@ impl ShaderReader {
 
     /// A section that is not whole: another headline stands in it if it is `interrupted`, otherwise the log ends.
     fn broken(&mut self, error: InputError, interrupted: bool) {
-        let line = match &error {
-            InputError::CutOff { place, .. } => place.line,
-            _ => 1,
+        let (line, section) = match &error {
+            InputError::CutOff { place, section, .. } | InputError::Mixed { place, section, .. } => {
+                (place.line, &**section)
+            }
+            _ => (1, ""),
         };
         // Cut-off nir begins a shader, too: what follows is not that of the one before.
-        if let InputError::CutOff { section, .. } = &error
-            && let Some(rest) = section.strip_prefix("NIR (final form) for ")
-        {
+        if let Some(rest) = section.strip_prefix("NIR (final form) for ") {
             let stage = rest.split(' ').next().unwrap_or_default().to_owned();
             self.begin(&stage, line);
         }
         let error = match error {
-            InputError::CutOff { place, section, expected, .. } if interrupted => InputError::Invalid {
-                problem: format!(
-                    "lines of two shaders are mixed at line {line}, or the section `{section}` is cut off: found the next headline, expected {expected}"
-                ),
-                place,
-            },
+            InputError::CutOff { place, section, expected, .. } if interrupted => {
+                InputError::Interrupted { place, section, expected }
+            }
             other => other,
         };
         let shader = self.current(line);
@@ -276,6 +273,20 @@ pub fn shaders(paths: Vec<PathBuf>) -> impl Iterator<Item = Result<FileShader, I
     })
 }
 
+/// The shaders of one log, as its lines come.
+pub fn shaders_in(lines: Lines) -> impl Iterator<Item = Result<FileShader, InputError>> + Send {
+    let mut log = Some(OpenLog::of(lines));
+    let mut ready = VecDeque::new();
+    std::iter::from_fn(move || {
+        while ready.is_empty() {
+            if !log.as_mut()?.advance(&mut ready) {
+                log = None;
+            }
+        }
+        ready.pop_front()
+    })
+}
+
 /// A log that is being read.
 struct OpenLog {
     lines: Lines,
@@ -286,9 +297,12 @@ struct OpenLog {
 
 impl OpenLog {
     fn new(path: &Path) -> Result<Self, InputError> {
-        let lines = Lines::open(path)?;
+        Ok(Self::of(Lines::open(path)?))
+    }
+
+    fn of(lines: Lines) -> Self {
         let reader = ShaderReader::new(&lines.path);
-        Ok(Self { lines, reader, found: 0 })
+        Self { lines, reader, found: 0 }
     }
 
     /// Reads on until a shader is complete; returns false at the end of the file.

@@ -14,9 +14,10 @@ mod varyings;
 
 use crate::harness::report::natives;
 use crate::harness::report::programs::read_nir;
-use crate::programs::mesa::SectionKind;
+use crate::programs::mesa::mixed::{mixed_at, without_serials};
 use crate::programs::mesa::native::{Native, listed_words};
 use crate::programs::mesa::shader::LogShader;
+use crate::programs::mesa::{FilePosition, InputError, Section, SectionKind};
 use ir3_compiler::ir3::{self, Attrs, Opcode, Program};
 use ir3_compiler::machine::{Code, listing};
 use ir3_compiler::nir::{Shader, Stage};
@@ -38,6 +39,8 @@ pub struct Recovered {
     pub problems: Vec<String>,
     /// Inferences that two sections contradict; each names both.
     pub contradictions: Vec<String>,
+    /// The number of sections that are cut off, mixed, or not of the language.
+    pub unread: usize,
 }
 
 /// Reads the sections of a shader, and fills in what they leave out.
@@ -45,7 +48,8 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
     let (mut inferred, mut contradictions) = (Vec::new(), Vec::new());
     let mut problems: Vec<String> = shader.broken.iter().map(|(_, error)| error.to_string()).collect();
     let mut nir = match &shader.nir {
-        Some(section) => read_nir(path, &section.text, section.first_line - 1).map_err(|error| error.to_string()),
+        Some(section) => read_nir(path, &section.text, section.first_line - 1)
+            .map_err(|error| unread(path, section, error).to_string()),
         None => Err("the log has no final-form nir".to_owned()),
     };
     let mut passes: Vec<Result<Program, String>> = shader
@@ -54,17 +58,15 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
         .map(|section| {
             ir3::text::read(&section.text).map_err(|error| {
                 let (line, column) = section.place(error.line as u32, error.column as u32);
-                // No program has a number twice.
-                let mixed = if error.expected.starts_with("the number of no other") {
-                    format!("lines of two shaders are mixed at line {line}: ")
-                } else {
-                    String::new()
-                };
+                let place = FilePosition { path: path.to_owned(), line, column };
                 let (found, expected) = (error.found, error.expected);
-                format!("{}:{line}:{column}: {mixed}found {found}, expected {expected}", path.display())
+                unread(path, section, InputError::Syntax { place, found, expected }).to_string()
             })
         })
         .collect();
+    let unread = shader.broken.len()
+        + usize::from(shader.nir.is_some() && nir.is_err())
+        + passes.iter().filter(|pass| pass.is_err()).count();
     let without_versions = arrays::without_versions(&shader.passes);
     for (number, program) in passes.iter_mut().enumerate() {
         if let Ok(program) = program {
@@ -151,7 +153,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
         (_, Err(error)) => problems.push(error.clone()),
         (Err(_), _) => {}
     }
-    Recovered { nir, passes, code, inferred, problems, contradictions }
+    Recovered { nir, passes, code, inferred, problems, contradictions, unread }
 }
 
 /// Takes the barriers of a tessellation control shader out of nir and all programs: those must have the same number, which is returned.
@@ -174,6 +176,18 @@ fn chained(nir: &mut Result<Shader, String>, passes: &mut [Result<Program, Strin
 
 fn other_bars(found: usize) -> String {
     format!("found {found} `bar`, expected as many as in the first ir3")
+}
+
+/// The error of a section that cannot be read: that lines of two programs are mixed in it, if there is a sign of that.
+fn unread(path: &Path, section: &Section, error: InputError) -> InputError {
+    if let Some((line, found)) = without_serials(section) {
+        let (line, column) = section.place(line, 2);
+        return InputError::NoSerials { place: FilePosition { path: path.to_owned(), line, column }, found };
+    }
+    match (mixed_at(section), error) {
+        (Some(line), _) => section.mixed(path, line),
+        (None, error) => error,
+    }
 }
 
 /// The final program: the words of the listing, or else those of the assembly.

@@ -7,10 +7,10 @@ use ir3_verifier::programs::mesa::shader::ShaderReader;
 use std::path::Path;
 use std::time::Duration;
 
-const VERTEX: &str = include_str!("../../corpus/mesa/vertex-before-geometry.log");
-const GEOMETRY: &str = include_str!("../../corpus/mesa/geometry.log");
-const CONTROL: &str = include_str!("../../corpus/mesa/tess-control.log");
-const EVALUATION: &str = include_str!("../../corpus/mesa/tess-evaluation.log");
+const VERTEX: &str = include_str!("logs/vertex-before-geometry.log");
+const GEOMETRY: &str = include_str!("logs/geometry.log");
+const CONTROL: &str = include_str!("logs/tess-control.log");
+const EVALUATION: &str = include_str!("logs/tess-evaluation.log");
 
 /// The boundaries of the one shader of a log with their verdicts, and the problems of its recovery.
 fn check(text: &str) -> (Vec<(String, Verdict)>, Vec<String>) {

@@ -329,6 +329,10 @@ fn check(path: &Path, bytes: Vec<u8>, gpu: Option<Target>, settings: &Settings<'
             let recovered = check_shader(path, shader, &target, settings, &mut |checked| {
                 *outcome.verdicts.entry(checked.verdict.name()).or_default() += 1;
                 outcome.checked += usize::from(checked.is_read());
+                if !checked.is_read() {
+                    // The row says why.
+                    outcome.messages.extend(checked.verdict.reason());
+                }
                 if matches!(checked.verdict, Verdict::Refuted(_)) {
                     outcome.refuted.push(checked.name);
                 }

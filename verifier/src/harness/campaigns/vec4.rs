@@ -173,7 +173,7 @@ mod tests {
                 let profile = [Profile::Branchy, Profile::Mixed, Profile::Vectors][seed as usize % 3];
                 let shader = generator::from_seed(seed, profile, features).shader;
                 let report = checker.program(&shader, &Env::from_seeds(&env_seeds(seed, 1)), Some(&mut bug.change()));
-                report.refutation().is_some_and(|refutation| refutation.stage == bug.stage)
+                report.refutation().is_some_and(|refutation| refutation.stage == bug.stage.name())
             };
             assert!((0..600).any(is_refuted), "{}", bug.name);
         }

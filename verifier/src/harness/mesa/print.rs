@@ -216,7 +216,7 @@ fn lists(out: &mut String, name: &str, of: &Final<'_>) -> Result<(), PrintError>
             output.component == 0 && interface.outputs_at.iter().filter(|other| other.base == output.base).count() == 1;
         // Mesa has all components of an output in registers that follow each other.
         let first = ["", ".x", ".y", ".z", ".w"].get(if is_whole { 0 } else { usize::from(output.component) + 1 });
-        let first = first.ok_or_else(|| PrintError::NotSaid(place))?;
+        let first = first.ok_or(PrintError::NotSaid(place))?;
         let found = interface.outputs.iter().find(|it| it.index.map(usize::from) == Some(index));
         let register = found.and_then(|it| Some((it.src.place()?.reg()?, it.src.class)));
         let (register, class) = register.unwrap_or((PhysReg::INVALID, RegClass::general(false)));

@@ -98,7 +98,7 @@ impl Mesa {
 
 impl Follower<'_> {
     /// Reads the stream to its end, or until a signal comes.
-    fn follow(&mut self, chunks: &Receiver<io::Result<Vec<u8>>>) -> io::Result<()> {
+    fn follow(&mut self, chunks: &Receiver<Chunk>) -> io::Result<()> {
         let mut stream = ShaderStream::new(self.path);
         let mut last = Instant::now();
         let mut result = Ok(());
@@ -190,8 +190,11 @@ fn is_shader(shader: &LogShader) -> bool {
     shader.nir.is_some() || !shader.passes.is_empty() || !shader.broken.is_empty()
 }
 
+/// A piece of a stream, as it was read.
+type Chunk = io::Result<Vec<u8>>;
+
 /// Opens a stream, and reads it on a thread of its own: that may wait for a long time.
-fn open(path: &Path) -> Result<(PathBuf, Receiver<io::Result<Vec<u8>>>), Failure> {
+fn open(path: &Path) -> Result<(PathBuf, Receiver<Chunk>), Failure> {
     let is_standard_input = path.as_os_str() == "-";
     let (name, mut reader): (PathBuf, Box<dyn Read + Send>) = match is_standard_input {
         true => (PathBuf::from("<stdin>"), Box::new(io::stdin())),

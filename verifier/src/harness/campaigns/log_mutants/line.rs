@@ -52,7 +52,7 @@ impl Line {
             flags.push(format!("({flag})"));
             rest = after;
         }
-        if !rest.starts_with(is_name) || rest.ends_with(':') {
+        if !rest.starts_with(is_name) || rest.ends_with([':', '{']) {
             return None;
         }
         let tails = [

@@ -195,10 +195,9 @@ fn each_end_of_a_compiler_is_what_the_contract_says() {
             continue;
         }
         let start = Instant::now();
-        let (output, values) = fuzz(
-            path,
-            &["--compiler", &compiler, "--compiler-time", time, "--programs", "5", "--no-reduce", "--failures", name],
-        );
+        let failures = format!("{name}-failures");
+        let limits = ["--compiler-time", time, "--programs", "5", "--no-reduce", "--failures", &failures];
+        let (output, values) = fuzz(path, &[&["--compiler", &*compiler][..], &limits].concat());
         let text = String::from_utf8_lossy(&output.stdout);
         assert_eq!(output.status.code(), Some(1), "{name}: {text}");
         assert!(start.elapsed() < Duration::from_secs(90), "{name}");

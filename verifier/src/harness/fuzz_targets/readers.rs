@@ -154,7 +154,12 @@ fn log(path: &Path, text: &str) -> Result<bool, TargetFailure> {
     const READER: &str = "log";
     let log = match Log::read(path, text) {
         Ok(log) => log,
-        Err(InputError::CutOff { place, .. }) => {
+        Err(
+            InputError::CutOff { place, .. }
+            | InputError::Mixed { place, .. }
+            | InputError::Interrupted { place, .. }
+            | InputError::NoSerials { place, .. },
+        ) => {
             check_place(READER, &place)?;
             return Ok(true);
         }

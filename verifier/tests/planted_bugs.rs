@@ -93,7 +93,7 @@ fn clobbered_live_register() {
 
 #[test]
 fn a_crash_is_a_verdict_and_not_the_end() {
-    let shader = generator::from_seed(1, Profile::Mixed, Features::ALL).shader;
+    let shader = generator::from_seed(12, Profile::Mixed, Features::ALL).shader;
     let mut checker = Checker::new(Target::default(), Options::default());
     let mut crash = |stage: Stage, _: &mut Program| assert!(stage != Stage::RegisterAllocation, "planted");
     let report = checker.program(&shader, &Env::from_seeds(&[1]), Some(&mut crash));

@@ -9,7 +9,7 @@ use super::report::{Report, Row, name_of, title_of};
 use super::{FUEL, Mesa, RUN_TIME};
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::check::{COMPILER, Check, EngineKind, Engines, Summary};
-use ir3_verifier::harness::mesa::{READER, SAME_PROGRAM};
+use ir3_verifier::harness::mesa::{NO_ENGINE, READER, SAME_PROGRAM};
 use ir3_verifier::programs::mesa::SectionKind;
 use ir3_verifier::programs::mesa::native::listed_words;
 use ir3_verifier::programs::mesa::shader::LogShader;
@@ -89,7 +89,8 @@ impl KeptRow {
 
     fn row(self, program: &str, target: &Target) -> Result<Row, String> {
         let engines = EngineKind::ALL.map(EngineKind::name);
-        let engine = engines.into_iter().chain([COMPILER, READER, SAME_PROGRAM]).find(|name| *name == self.engine);
+        let engine =
+            engines.into_iter().chain([COMPILER, READER, SAME_PROGRAM, NO_ENGINE]).find(|name| *name == self.engine);
         let engine = engine.ok_or_else(|| format!("found the engine `{}`", self.engine))?;
         let Summary { checks, proved, tested, refuted, unknown, crashed, .. } = self.counts;
         let (verdict, is_counted) = match &*self.verdict {

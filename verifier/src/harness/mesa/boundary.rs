@@ -93,7 +93,7 @@ pub const READER: &str = "reader";
 /// The engine of two sides that have the same text.
 pub const SAME_PROGRAM: &str = "same program";
 /// That of a boundary of which no engine says anything.
-const NO_ENGINE: &str = "-";
+pub const NO_ENGINE: &str = "-";
 
 /// The environments of a shader.
 pub(super) struct Environments {

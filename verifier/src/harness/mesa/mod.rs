@@ -20,7 +20,7 @@ pub mod recover;
 mod rerun;
 mod single;
 
-pub use boundary::{Checked, READER, SAME_PROGRAM, Settings};
+pub use boundary::{Checked, NO_ENGINE, READER, SAME_PROGRAM, Settings};
 pub use bundle::{files as bundle_files, write as write_bundle};
 pub use rerun::{Refuted, first_refutation};
 pub use single::Boundaries;

@@ -97,6 +97,16 @@ impl Section {
         self.prefixes.push(line.prefix);
     }
 
+    /// Leaves out a last line that is the start of a headline: the log ends there, and the program before it may be whole.
+    fn drop_cut_headline(&mut self) {
+        let is_program = matches!(self.kind, SectionKind::NirFinal { .. } | SectionKind::Ir3After { .. });
+        let Some(last) = self.text.lines().last().filter(|last| is_program && !last.is_empty()) else { return };
+        if [NIR, AFTER, NATIVE].iter().any(|headline| headline.starts_with(last)) {
+            self.text.truncate(self.text.len() - last.len() - 1);
+            self.prefixes.pop();
+        }
+    }
+
     /// Finds the place where the text is cut off, or has an unmatched brace: its line and column in the text, what was
     /// found there, and what was expected.
     fn flaw(&self) -> Option<(u32, u32, String, String)> {
@@ -181,6 +191,13 @@ impl Log {
         Ok(sections)
     }
 }
+
+/// The start of the headline of nir.
+const NIR: &str = "NIR (final form) for ";
+/// That of the program after a pass.
+const AFTER: &str = "AFTER: ";
+/// That of the final assembly.
+const NATIVE: &str = "Native code for ";
 
 /// The bytes after which no more lines of a section are kept: it is cut off there.
 const MOST_SECTION: usize = 16 << 20;
@@ -276,7 +293,8 @@ impl LogReader {
     /// # Errors
     /// If it is cut off.
     pub fn end(mut self) -> Result<Option<Section>, InputError> {
-        let last = std::mem::replace(&mut self.current, Section::new(SectionKind::Other, 0));
+        let mut last = std::mem::replace(&mut self.current, Section::new(SectionKind::Other, 0));
+        last.drop_cut_headline();
         let cut_native = last.kind == SectionKind::NativeCode;
         let (line, column) = last.place(last.prefixes.len() as u32, 1);
         let last = self.close(last)?;
@@ -333,15 +351,15 @@ pub fn generation(line: &str) -> Option<Generation> {
 
 /// The kind of section that a line begins, and whether the line is part of that section.
 fn headline(line: &str, current: &SectionKind) -> Option<(SectionKind, bool)> {
-    if let Some(rest) = line.strip_prefix("NIR (final form) for ") {
+    if let Some(rest) = line.strip_prefix(NIR) {
         let stage = rest.split(' ').next().unwrap_or_default().to_owned();
         return Some((SectionKind::NirFinal { stage }, false));
     }
-    if let Some(rest) = line.strip_prefix("AFTER: ") {
+    if let Some(rest) = line.strip_prefix(AFTER) {
         let pass = rest.strip_suffix(':').unwrap_or(rest).to_owned();
         return Some((SectionKind::Ir3After { pass }, false));
     }
-    if line.starts_with("Native code for ") {
+    if line.starts_with(NATIVE) {
         return Some((SectionKind::NativeCode, false));
     }
     if line.starts_with("; hex listing") {

@@ -79,6 +79,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
     let bars = chained(&mut nir, &mut passes);
     let native = native(shader, target);
     let mut code = Err("the log has no final assembly that can be read".to_owned());
+    let mut unsaid = None;
     match (&mut nir, &native) {
         (Ok(nir), Ok(native)) => {
             if target.generation < Generation::A6xx
@@ -119,7 +120,13 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
                     words.interface.prefetches.iter_mut().for_each(|prefetch| varyings.unpack(prefetch));
                     code = lost.map_or_else(|| words.into_program().map_err(|error| error.to_string()), Err);
                 }
-                Err(error) => code = Err(error.clone()),
+                Err(error) => {
+                    // Programs after passes agree on what their texts leave out; nir has it.
+                    if passes.first().and_then(|first| first.as_ref().ok()).is_some_and(accesses_memory) {
+                        unsaid = Some(format!("its accesses cannot be compared without the final code: {error}"));
+                    }
+                    code = Err(error.clone());
+                }
             }
             let mut starts = array_starts::Starts::default();
             for (section, program) in shader.passes.iter().zip(&mut passes) {
@@ -153,7 +160,15 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
         (_, Err(error)) => problems.push(error.clone()),
         (Err(_), _) => {}
     }
+    if let Some(why) = unsaid {
+        nir = Err(why);
+    }
     Recovered { nir, passes, code, inferred, problems, contradictions, unread }
+}
+
+/// Returns true if the program has accesses of memory, of whose offsets and types the text has only a part.
+fn accesses_memory(program: &Program) -> bool {
+    program.iter_instrs().any(|(_, instr)| matches!(program.instrs[instr].attrs, Attrs::Memory(_)))
 }
 
 /// Takes the barriers of a tessellation control shader out of nir and all programs: those must have the same number, which is returned.

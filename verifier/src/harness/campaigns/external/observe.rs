@@ -142,7 +142,7 @@ pub fn fails_so(
                     }),
                 (Failure::Unreadable(why), _) => {
                     let of_shader = |shader: &LogShader| {
-                        unread(&mesa::recover::recover(&path, shader, &target(rules, shader)), &path)
+                        unread(shader, &mesa::recover::recover(&path, shader, &target(rules, shader)), &path)
                     };
                     let own = match &shaders[..] {
                         [] => Some(NO_SHADER.to_owned()),
@@ -237,11 +237,12 @@ fn target(rules: &LogRules<'_>, shader: &LogShader) -> Target {
     }
 }
 
-/// The first part of a shader that cannot be read, without the path of the log.
-fn unread(recovered: &mesa::recover::Recovered, path: &Path) -> Option<String> {
+/// The first part of a shader that cannot be read, without the path of the log: one that is cut off is not there for what follows.
+fn unread(shader: &LogShader, recovered: &mesa::recover::Recovered, path: &Path) -> Option<String> {
     let parts = recovered.passes.iter().map(|program| program.as_ref().err()).chain([recovered.code.as_ref().err()]);
     let first = recovered.nir.as_ref().err().into_iter().chain(parts.flatten()).next();
-    let why = first.or(recovered.problems.first())?;
+    let broken = shader.broken.first().map(|(_, error)| error.to_string());
+    let why = broken.as_ref().or(first).or(recovered.problems.first())?;
     let path = format!("{}:", path.display());
     // Line and column stand after the path.
     let why = why
@@ -293,7 +294,7 @@ fn check(log: String, rules: &LogRules<'_>, folder: &Path) -> Observation {
             break;
         }
         if unreadable.is_none() {
-            unreadable = unread(&recovered, &path).or((boundaries == 0).then(|| NO_SHADER.to_owned()));
+            unreadable = unread(shader, &recovered, &path).or((boundaries == 0).then(|| NO_SHADER.to_owned()));
         }
     }
     if shaders.is_empty() {

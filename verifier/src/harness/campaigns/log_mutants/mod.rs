@@ -1,6 +1,6 @@
 //! Changed logs of the real compiler: does `mesa` refute the pass whose section was changed?
 //!
-//! One thing in the text of one section is changed, after a pass or in the words of the final code ([`changes`]). The whole log is
+//! One thing in the text of one section is changed, after a pass or in the words of the final code (`changes`). The whole log is
 //! recovered again from the changed text, so that what the change does to the recovery is a part of the trial. A change of which
 //! the provers show that the section means what it meant is *equivalent*; the others have to be refuted, at the boundary before the
 //! section.

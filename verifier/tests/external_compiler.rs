@@ -6,7 +6,7 @@ use ir3_compiler::target::Target;
 use ir3_verifier::harness::check::{Engines, Smt, Verdict};
 use ir3_verifier::harness::mesa::{CODE, Settings, WHOLE, check_shader, print};
 use ir3_verifier::programs::generator::{self, Features, Profile};
-use ir3_verifier::programs::mesa::shader::{LogShader, ShaderReader};
+use ir3_verifier::programs::mesa::shader::shaders_of;
 use ir3_verifier::programs::seeds::program_seed;
 use serde_json::Value;
 use std::fs;
@@ -14,17 +14,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
-
-fn shaders(text: &str) -> Vec<LogShader> {
-    let mut reader = ShaderReader::new(Path::new("x.log"));
-    let mut all = Vec::new();
-    for line in text.lines() {
-        reader.line(line);
-        all.extend(std::iter::from_fn(|| reader.next_complete()));
-    }
-    all.extend(reader.end());
-    all
-}
 
 /// Every section of our own logs is read, every boundary is compared, and none is refuted.
 #[test]
@@ -45,7 +34,7 @@ fn our_own_logs_are_read_completely() {
                 refused += 1;
                 continue;
             };
-            let all = shaders(&log);
+            let all = shaders_of(Path::new("x.log"), &log);
             assert_eq!(all.len(), 1, "{name} {number}");
             let mut names = Vec::new();
             let recovered = check_shader(Path::new("x.log"), &all[0], &target, &settings, &mut |checked| {

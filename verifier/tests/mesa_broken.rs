@@ -1,14 +1,13 @@
 //! Broken and changed logs of the real compiler: what is cut or mixed is named, and what is changed is refuted at its pass.
 
 use super::common;
-use crate::common::folder::Folder;
+use crate::common::folder::{Folder, run};
 use ir3_verifier::harness::campaigns::broken_logs::{Breakage, BrokenOutcome, broken, outcome, whole};
 use ir3_verifier::harness::check::{EngineKind, Engines};
 use ir3_verifier::harness::mesa::Settings;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Two results of one pair of inputs, which a parallel copy moves into the registers of the output.
@@ -88,13 +87,6 @@ fn faults_are_seen() {
     let silent =
         BrokenOutcome { unread: 1, messages: vec!["bad".to_owned()], ..outcome(path, last_cut, None, &settings) };
     assert!(silent.fault(last_cut, &unbroken).is_some_and(|fault| fault.contains("no message with a line")));
-}
-
-fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ir3-equiv"));
-    let output = command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().expect("our own program");
-    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    (output.status.code(), text)
 }
 
 /// A section with lines of two shaders: exit code 2, and the line.

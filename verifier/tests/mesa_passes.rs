@@ -1,14 +1,13 @@
 //! The passes of the real compiler: logs are checked section by section, and a changed section is found at its pass.
 
-use crate::common::folder::Folder;
+use crate::common::folder::{Folder, run};
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::check::{Engines, Smt, Verdict};
 use ir3_verifier::harness::mesa::{CODE, Settings, WHOLE, check_shader};
-use ir3_verifier::programs::mesa::shader::{LogShader, ShaderReader};
+use ir3_verifier::programs::mesa::shader::shaders_of;
 use proptest::prelude::*;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Two results of one pair of inputs, which a parallel copy moves into the registers of the output.
@@ -18,24 +17,13 @@ const ARRAY: &str = include_str!("../../corpus/mesa/array.log");
 /// `ir3_sched` moves a sample from before a `kill` to after it.
 const KILL: &str = include_str!("../../corpus/mesa/kill.log");
 
-fn shaders(text: &str) -> Vec<LogShader> {
-    let mut reader = ShaderReader::new(Path::new("x.log"));
-    let mut all = Vec::new();
-    for line in text.lines() {
-        reader.line(line);
-        all.extend(std::iter::from_fn(|| reader.next_complete()));
-    }
-    all.extend(reader.end());
-    all
-}
-
 /// The boundaries of all shaders of a log, with their verdicts.
 fn check(text: &str) -> Vec<(String, Verdict)> {
     let engines = Engines::all(Smt::default());
     let settings =
         Settings { engines: &engines, runs: 2, most_runs: 8, seed: 1, fuel: 10_000, limit: Duration::from_secs(1) };
     let mut rows = Vec::new();
-    for shader in shaders(text) {
+    for shader in shaders_of(Path::new("x.log"), text) {
         check_shader(Path::new("x.log"), &shader, &Target::default(), &settings, &mut |checked| {
             assert_eq!(checked.wrong_proof, None, "{}", checked.name);
             rows.push((checked.name, checked.verdict));
@@ -188,7 +176,7 @@ fn mixed_lines_are_named() {
     let at = LOG.find("MESA: info: \t0005:0000:000: \tadd.f ssa_5, ssa_2, (neg)ssa_3").expect("a line");
     let (before, rest) = LOG.split_at(at);
     let mixed = format!("{LOG}{before}{LOG}{rest}");
-    let all = shaders(&mixed);
+    let all = shaders_of(Path::new("x.log"), &mixed);
     let problems: Vec<String> =
         all.iter().flat_map(|shader| &shader.broken).map(|(_, error)| error.to_string()).collect();
     assert!(problems.iter().any(|problem| problem.contains("lines of two shaders are mixed at line")), "{problems:?}");
@@ -211,13 +199,6 @@ proptest! {
             prop_assert!(!matches!(verdict, Verdict::Refuted(_)), "{name}: {:?}", verdict.reason());
         }
     }
-}
-
-fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ir3-equiv"));
-    let output = command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().expect("our own program");
-    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    (output.status.code(), text)
 }
 
 #[test]

@@ -1,19 +1,10 @@
 //! `reduce --test CMD` and `reduce BEFORE AFTER`.
 
-use crate::common::folder::Folder;
+use crate::common::folder::{Folder, run};
 use ir3_verifier::harness::report;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
-
-/// The exit code, and both outputs.
-fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ir3-equiv"));
-    let output = command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().expect("our own program");
-    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    (output.status.code(), text)
-}
 
 fn reduce(folder: &Folder, arguments: &str, code: i32) -> String {
     let arguments: Vec<&str> = ["reduce"].into_iter().chain(arguments.split_whitespace()).collect();

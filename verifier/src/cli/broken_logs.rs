@@ -103,14 +103,7 @@ impl BrokenLogs {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
         let engines = self.engines.engines(&[EngineKind::Registers], verify::PROOF_TIME)?;
-        let settings = Settings {
-            engines: &engines,
-            runs: 2,
-            most_runs: 2,
-            seed: 1,
-            fuel: crate::mesa::FUEL,
-            limit: crate::mesa::RUN_TIME,
-        };
+        let settings = Settings { most_runs: 2, ..Settings::new(&engines, 2, 1) };
         let mut paths = input::collect_paths(&self.paths)?;
         let count = self.logs.unwrap_or(paths.len()).min(paths.len());
         paths = (0..count).map(|number| paths[paths.len() * number / count].clone()).collect();

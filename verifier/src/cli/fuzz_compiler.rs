@@ -1,6 +1,7 @@
 //! `fuzz --compiler CMD`: generated programs for a compiler that is another program, whose log is checked pass by pass.
 
 use crate::exit::{self, Exit, Failure, Unwritten};
+use crate::temporary::Temporary;
 use crate::values;
 use crate::{Format, engines, interrupt, output};
 use clap::Args;
@@ -17,7 +18,6 @@ use ir3_verifier::programs::generator::Profile;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -96,10 +96,6 @@ pub struct Request<'a> {
     pub failures: &'a Path,
 }
 
-/// The fuel of a run.
-const FUEL: u64 = 100_000;
-/// CPU time of the runs of a boundary after which no more environments are added.
-const RUN_TIME: Duration = Duration::from_secs(1);
 /// Candidates of a reduction.
 const CANDIDATES: u64 = 6000;
 
@@ -158,24 +154,6 @@ impl Written {
     }
 }
 
-/// A folder for the files that the compiler reads, which is removed at the end.
-struct Temporary(PathBuf);
-
-impl Temporary {
-    fn new() -> Result<Self, Unwritten> {
-        let folder = std::env::temp_dir().join(format!("ir3-equiv-compiler-{}", std::process::id()));
-        fs::create_dir_all(&folder).map_err(|cause| Unwritten::new(&folder, cause))?;
-        Ok(Self(folder))
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // A folder in the system's folder for temporary files that remains does no harm.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// `spirv-val`, if it is installed.
 fn validator() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
@@ -190,18 +168,12 @@ pub fn run(request: &Request<'_>, format: Format) -> Result<Exit, Failure> {
     let interrupted = interrupt::flag();
     exit::try_folder(request.failures)?;
     bundle::clean(request.failures).map_err(|error| format!("{}: {error}", request.failures.display()))?;
-    let temporary = Temporary::new()?;
+    let temporary = Temporary::new("compiler")?;
     let validator = validator();
     output::json("campaign", &serde_json::json!({ "seed": request.seed, "first": request.first }));
     output::line(&format!("seed {}", request.seed));
-    let settings = Settings {
-        engines: request.engines,
-        runs: request.runs,
-        most_runs: request.runs * 8,
-        seed: 1,
-        fuel: request.fuel.unwrap_or(FUEL),
-        limit: RUN_TIME,
-    };
+    let settings = Settings::new(request.engines, request.runs, 1);
+    let settings = Settings { fuel: request.fuel.unwrap_or(settings.fuel), ..settings };
     let rules =
         LogRules { target: request.target, settings, refusals: request.refusals, validator: validator.as_deref() };
     let campaign = Campaign {
@@ -214,7 +186,7 @@ pub fn run(request: &Request<'_>, format: Format) -> Result<Exit, Failure> {
         time: request.time,
         jobs: request.jobs,
         keep_going: request.keep_going,
-        folder: temporary.0.clone(),
+        folder: temporary.path().to_owned(),
     };
     let (counts, mut all, mut lost) = campaign_of(request, &campaign, format)?;
     print(&counts, validator.is_some());
@@ -225,7 +197,7 @@ pub fn run(request: &Request<'_>, format: Format) -> Result<Exit, Failure> {
             jobs: request.jobs,
             candidates: CANDIDATES,
             time: None,
-            folder: &temporary.0,
+            folder: temporary.path(),
             stop: interrupted,
         };
         lost = reduce(request, reduction, &mut all, time, limit)?;

@@ -122,14 +122,7 @@ impl LogMutants {
         };
         threads::for_each(triage::jobs(self.jobs), numbers, interrupt::flag(), |_, number| {
             let seed = hash(&[self.seed, number]);
-            let settings = Settings {
-                engines: &engines,
-                runs,
-                most_runs: runs * 8,
-                seed: 1,
-                fuel: crate::mesa::FUEL,
-                limit: crate::mesa::RUN_TIME,
-            };
+            let settings = Settings::new(&engines, runs, 1);
             // Some logs have nothing to change.
             for again in 0..20 {
                 let seed = hash(&[seed, again]);

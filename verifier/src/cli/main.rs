@@ -34,6 +34,7 @@ mod run;
 mod show;
 mod spirv;
 mod stats;
+mod temporary;
 mod triage;
 mod unknown_programs;
 mod values;

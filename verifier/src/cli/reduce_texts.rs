@@ -7,6 +7,7 @@ use crate::engines::TIMEOUT;
 use crate::exit::{self, Unwritten};
 use crate::reduce::{Reduce, Report, bar, print, show};
 use crate::run::read_env;
+use crate::temporary::Temporary;
 use crate::{Exit, Failure, Format, interrupt, output, triage};
 use indicatif::ProgressBar;
 use ir3_compiler::target::{GEN7, GEN7_SCALAR, Target};
@@ -57,24 +58,6 @@ fn write(path: &Path, text: &str) -> Result<(), Unwritten> {
         let _ = fs::remove_file(&beside);
         Unwritten::new(path, cause)
     })
-}
-
-/// A folder for the files that the command gets, which is removed at the end.
-struct Temporary(PathBuf);
-
-impl Temporary {
-    fn new() -> Result<Self, Unwritten> {
-        let folder = std::env::temp_dir().join(format!("ir3-equiv-reduce-{}", std::process::id()));
-        fs::create_dir_all(&folder).map_err(|cause| Unwritten::new(&folder, cause))?;
-        Ok(Self(folder))
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // A folder in the system's folder for temporary files that remains does no harm.
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 /// Runs of the command that do not say what a program is.
@@ -129,8 +112,8 @@ pub fn test(options: &Reduce, program: &Path, format: Format) -> Result<Exit, Fa
     let target = options.output.clone().unwrap_or_else(|| default_output(path, &format!(".{}", side.extension())));
     exit::try_file(&target)?;
     let stop = interrupt::flag();
-    let folder = Temporary::new()?;
-    let file = |name: &str| folder.0.join(format!("{name}.{}", side.extension()));
+    let folder = Temporary::new("reduce")?;
+    let file = |name: &str| folder.path().join(format!("{name}.{}", side.extension()));
     let first = command.run_on(&side.text(), &file("program"), stop)?;
     if first == Tested::Stopped {
         return Ok(Exit::Interrupted);

@@ -11,6 +11,15 @@ use ir3_verifier::programs::seeds::{env_seeds, program_seed};
 use ir3_verifier::semantics::environment::env::Env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Runs our own program in a folder: the exit code, and both outputs.
+pub fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ir3-equiv"));
+    let output = command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().expect("our own program");
+    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    (output.status.code(), text)
+}
 
 /// A folder that is removed at the end of its test.
 pub struct Folder(PathBuf);

@@ -4,12 +4,12 @@
 //! An entry has the verdicts as they were: one that was no pass is none when it is read. What does not show that it is whole, and of this
 //! key, is ignored, and the shader is checked again.
 
+use super::Mesa;
 use super::own::Own;
 use super::report::{Report, Row, name_of, title_of};
-use super::{FUEL, Mesa, RUN_TIME};
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::check::{COMPILER, Check, EngineKind, Engines, Summary};
-use ir3_verifier::harness::mesa::{NO_ENGINE, READER, SAME_PROGRAM};
+use ir3_verifier::harness::mesa::{NO_ENGINE, READER, SAME_PROGRAM, Settings};
 use ir3_verifier::programs::mesa::SectionKind;
 use ir3_verifier::programs::mesa::native::listed_words;
 use ir3_verifier::programs::mesa::shader::LogShader;
@@ -134,7 +134,8 @@ impl KeptShaders {
         let cache = folder.as_deref().map(Cache::new).transpose()?;
         let Engines { kinds, smt } = engines;
         let own = mesa.compile.then(|| (mesa.compiler.options(), mesa.planted.plant.map(|plant| plant.name)));
-        let runs = (mesa.runs, mesa.seed, FUEL, RUN_TIME);
+        let Settings { engines: _, runs, most_runs, seed, fuel, limit } = mesa.settings(engines);
+        let runs = (runs, most_runs, seed, fuel, limit);
         let options = format!("{kinds:?} {:?} {:?} {runs:?} {own:?} {}", smt.limits, smt.floats, mesa.explain);
         Ok(Self { cache, options })
     }

@@ -20,7 +20,6 @@ use print::Printer;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::time::Duration;
 
 /// Options of `mesa`.
 #[derive(Args)]
@@ -75,11 +74,6 @@ pub struct Mesa {
     verbose: bool,
 }
 
-/// The fuel of a run.
-pub const FUEL: u64 = 100_000;
-/// CPU time of the runs of a boundary after which no more environments are added.
-pub const RUN_TIME: Duration = Duration::from_secs(1);
-
 impl Mesa {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
@@ -112,7 +106,6 @@ impl Mesa {
     }
 
     fn settings<'a>(&self, engines: &'a Engines) -> Settings<'a> {
-        let runs = self.runs as usize;
-        Settings { engines, runs, most_runs: runs * 8, seed: self.seed, fuel: FUEL, limit: RUN_TIME }
+        Settings::new(engines, self.runs as usize, self.seed)
     }
 }

@@ -44,6 +44,13 @@ pub struct Settings<'a> {
     pub limit: Duration,
 }
 
+impl<'a> Settings<'a> {
+    /// The fuel and the limit of the command line, and up to eight times as many environments.
+    pub const fn new(engines: &'a Engines, runs: usize, seed: u64) -> Self {
+        Self { engines, runs, most_runs: runs * 8, seed, fuel: 100_000, limit: Duration::from_secs(1) }
+    }
+}
+
 /// The verdict on a boundary.
 #[derive(Debug)]
 pub struct Checked<'a> {

@@ -247,6 +247,18 @@ pub struct FileShader {
     pub shader: LogShader,
 }
 
+/// The shaders of the text of a log.
+pub fn shaders_of(path: &Path, text: &str) -> Vec<LogShader> {
+    let mut reader = ShaderReader::new(path);
+    let mut all = Vec::new();
+    for line in text.lines() {
+        reader.line(line);
+        all.extend(std::iter::from_fn(|| reader.next_complete()));
+    }
+    all.extend(reader.end());
+    all
+}
+
 /// The shaders of files, one after the other, as they are read: not more than two are in memory.
 ///
 /// An error is that of a file that cannot be read, or has no section; the next one follows.

@@ -5,7 +5,7 @@ use super::failure::Failure;
 use crate::harness::check::{Unknown, Verdict};
 use crate::harness::mesa::{self, Checked, Settings, check_shader_until, first_refutation};
 use crate::harness::reduce::oracle::{DifferenceKind, without_numbers};
-use crate::programs::mesa::shader::{LogShader, ShaderReader};
+use crate::programs::mesa::shader::{LogShader, shaders_of};
 use crate::programs::spirv::NoForm;
 use crate::semantics::environment::env::Env;
 use crate::support::panics::Panicked;
@@ -129,7 +129,7 @@ pub fn fails_so(
         Outcome::Failed(failure, _) => failure == wanted.failure,
         Outcome::Log(log) => {
             let path = folder.join(LOG);
-            let shaders = shaders(&log, &path);
+            let shaders = shaders_of(&path, &log);
             match (&wanted.failure, &wanted.env) {
                 (Failure::Refuted { pass, difference }, Some(env)) => shaders
                     .iter()
@@ -218,18 +218,6 @@ fn invalid(validator: &Path, folder: &Path) -> Option<String> {
     (!ran.status.success()).then(first)
 }
 
-/// The shaders of a log.
-fn shaders(log: &str, path: &Path) -> Vec<LogShader> {
-    let mut reader = ShaderReader::new(path);
-    let mut all = Vec::new();
-    for line in log.lines() {
-        reader.line(line);
-        all.extend(std::iter::from_fn(|| reader.next_complete()));
-    }
-    all.extend(reader.end());
-    all
-}
-
 fn target(rules: &LogRules<'_>, shader: &LogShader) -> Target {
     match shader.generation {
         Some(generation) if generation != rules.target.generation => Target::of_generation(generation),
@@ -254,7 +242,7 @@ fn unread(shader: &LogShader, recovered: &mesa::recover::Recovered, path: &Path)
 fn check(log: String, rules: &LogRules<'_>, folder: &Path) -> Observation {
     let path = folder.join(LOG);
     let mut own = Observation::default();
-    let shaders = shaders(&log, &path);
+    let shaders = shaders_of(&path, &log);
     let mut refuted: Option<Found> = None;
     let mut unreadable = None;
     for shader in &shaders {

@@ -63,6 +63,34 @@ fn real_logs_are_broken_in_all_ways() {
     }
 }
 
+/// A log that ends in the list of the words has the same code as assembly before it.
+#[test]
+fn a_list_of_words_that_is_cut_leaves_the_assembly() {
+    let Some(paths) = common::logs() else { return };
+    let name = "a540/SPIRV-Cross__shaders-msl-no-opt__comp__return.comp.log";
+    let path = paths.into_iter().find(|path| path.ends_with(name)).expect("the log");
+    let text = fs::read_to_string(&path).expect("a log");
+    let engines = registers();
+    let unbroken = whole(&path, &text, None, &settings(&engines));
+    let cut = whole(&path, &text[..text.len() - 900], None, &settings(&engines));
+    assert_eq!((cut.checked, cut.unread, cut.panic), (unbroken.checked, 1, None), "{:?}", cut.messages);
+    assert!(
+        cut.messages.iter().any(|message| message.contains("the list of words is not whole")),
+        "{:?}",
+        cut.messages
+    );
+}
+
+/// A log that ends in its nir has no boundary that could say so.
+#[test]
+fn nir_that_is_cut_is_named() {
+    let engines = registers();
+    let cut = &LOG[..LOG.find("impl main").expect("nir") + 30];
+    let outcome = whole(Path::new("x.log"), cut, None, &settings(&engines));
+    assert_eq!((outcome.checked, outcome.unread), (0, 1), "{:?}", outcome.messages);
+    assert!(outcome.messages.iter().any(|message| message.starts_with("x.log:")), "{:?}", outcome.messages);
+}
+
 /// The campaign sees what is wrong.
 #[test]
 fn faults_are_seen() {

@@ -2,8 +2,8 @@
 
 use crate::semantics::environment::env::Env;
 use crate::semantics::environment::hints::Hints;
-use crate::support::random::Random;
-use ir3_compiler::nir::Shader;
+use crate::support::random::{Random, hash};
+use ir3_compiler::nir::{Shader, Stage};
 
 /// The seed of program `number` of a campaign: that number of its stream.
 pub fn program_seed(campaign: u64, number: u64) -> u64 {
@@ -24,18 +24,51 @@ fn env_seed(program: u64, number: u64) -> u64 {
 pub struct ProgramEnvs {
     hints: Box<Hints>,
     seed: u64,
+    /// The lanes of the smallest wave: one, or a quad of fragments.
+    smallest: u64,
 }
 
 impl ProgramEnvs {
     /// The environments of a program and a seed.
     pub fn new(shader: &Shader, seed: u64) -> Self {
-        Self { hints: Box::new(Hints::of(shader)), seed }
+        let smallest = if shader.stage == Stage::Fragment { 0xf } else { 1 };
+        Self { hints: Box::new(Hints::of(shader)), seed, smallest }
     }
 
     /// The environment of a number. Each second one fits no program: it has more corner cases.
     pub fn env(&self, number: usize) -> Env {
         let hints = number.is_multiple_of(2).then(|| self.hints.clone());
         Env { hints, ..Env::from_seed(env_seed(self.seed, number as u64)) }
+    }
+
+    /// A candidate for an environment that shows more of the program than those before: in turn one that fits the program, one that
+    /// does not, one of small values, and the best one so far with other words in the constant file.
+    pub fn candidate(&self, number: usize, best: Option<&Env>) -> Env {
+        let seed = env_seed(self.seed, number as u64);
+        match (number % 4, best) {
+            (0 | 1, _) => self.env(number),
+            (3, Some(best)) => self.with_other_consts(best, seed),
+            _ => Env { hints: Some(Box::new(self.hints.calm())), ..Env::from_seed(seed) },
+        }
+    }
+
+    /// An environment for comparing only, by number: as candidates, and now and then the smallest wave.
+    pub fn comparison(&self, number: usize) -> Env {
+        let lanes = (number % 8 == 2).then_some(self.smallest);
+        Env { lanes, ..self.candidate(number, None) }
+    }
+
+    /// The environment with up to three other words in the constant file, of those that the program reads.
+    fn with_other_consts(&self, env: &Env, seed: u64) -> Env {
+        let mut env = env.clone();
+        let words = self.hints.const_words();
+        let mut random = Random::new(seed);
+        for at in 0..1 + random.below(3) as u64 {
+            let Some(word) = random.pick(&words) else { break };
+            let value = self.hints.word(seed, hash(&[seed, at]), self.hints.const_usage(word));
+            env.consts.insert(word, value);
+        }
+        env
     }
 
     /// The first environments.

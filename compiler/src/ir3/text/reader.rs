@@ -9,8 +9,8 @@ use super::line::{Mnemonics, RawInstr, RawLink, serial_of};
 use super::operand::{RawArray, RawOperand, SsaName, What};
 use crate::ir3::canonical::{scan_result, settle_kills};
 use crate::ir3::{
-    Array, ArrayAccess, ArrayData, Attrs, Block, BlockData, Dst, Instr, Mods, Opcode, Place, Program, RepeatLink, Src,
-    SrcOperand, Value, ValueData,
+    Array, ArrayAccess, ArrayData, Attrs, Block, BlockData, Dst, Instr, Mods, Opcode, Place, Program, RegClass,
+    RepeatLink, Src, SrcOperand, Value, ValueData,
 };
 use crate::log_line::LogLine;
 use rustc_hash::FxHashMap;
@@ -81,7 +81,8 @@ struct Reader {
     mnemonics: Mnemonics,
     by_serial: FxHashMap<u32, Instr>,
     by_block_number: FxHashMap<u32, Block>,
-    arrays: FxHashMap<u32, Array>,
+    /// By number. Spilling and copies of Mesa print 0 for every array, so these are told apart by what they are.
+    arrays: FxHashMap<(u32, Option<(RegClass, u16)>), Array>,
     src_names: Vec<SrcName>,
     edges: Vec<(Block, EdgeList, u32, TextPosition)>,
     targets: Vec<(Instr, u32, TextPosition)>,
@@ -306,7 +307,8 @@ impl Reader {
     fn array(&mut self, raw: &RawArray, operand: &RawOperand) -> Parsed<Array> {
         let (program, class) = (&mut self.program, operand.class);
         let new = || program.arrays.push(ArrayData { id: raw.id, class, length: raw.size, base: None });
-        let array = *self.arrays.entry(raw.id).or_insert_with(new);
+        let unnamed = (raw.id == 0).then_some((class, raw.size));
+        let array = *self.arrays.entry((raw.id, unnamed)).or_insert_with(new);
         let data = &self.program.arrays[array];
         if data.length != raw.size {
             return fail(operand.at, format!("an array of {} elements, as elsewhere", data.length));

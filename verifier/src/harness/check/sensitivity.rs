@@ -120,6 +120,12 @@ impl SensitivityProbe {
         Ok(Self { program, seen, runs: 0, work: MOST_WORK, scratch: Scratch::default() })
     }
 
+    /// The same probe with another number of instructions that all runs with flips may execute, in multiples of the usual one.
+    #[must_use]
+    pub fn with_work(self, factor: u64) -> Self {
+        Self { work: MOST_WORK * factor, ..self }
+    }
+
     /// A probe of a program of some language. One for Gen7 is measured as the ir3 program that is selected from what it [means](vec4::lift): the
     /// same values, one instruction each. There is none of nir, or if a language does not support the program.
     pub fn of(program: &Snapshot, target: &Target) -> Option<Self> {
@@ -144,12 +150,14 @@ impl SensitivityProbe {
         if base.end != End::Finished || observed == 0 {
             return;
         }
+        // Half of what is left: the first run of a large program would leave nothing for better ones.
+        let kept = self.work / 2;
         for attempt in 0..TRIES {
             let bits = FlipBits::ALL[(self.runs + attempt) % FlipBits::ALL.len()];
             let run = FlippedRun { env, bits, base: &base, fuel: base.executed * FUEL_FACTOR + FUEL_SLACK };
             let mut waiting: Vec<usize> =
                 (0..self.seen.len()).filter(|&site| !self.seen[site] && reached[site] & observed != 0).collect();
-            while !waiting.is_empty() && self.work > 0 {
+            while !waiting.is_empty() && self.work > kept {
                 let mut free = observed;
                 let mut group = Vec::new();
                 waiting.retain(|&site| {
@@ -167,6 +175,20 @@ impl SensitivityProbe {
                 self.try_group(&group, &run);
             }
         }
+    }
+
+    /// Of some environments, at most `count` whose runs come to most of what no run has depended on yet; none whose run does not end.
+    pub fn choose(&mut self, candidates: Vec<Env>, fuel: u64, count: usize) -> Vec<Env> {
+        let reach = |env: Env| {
+            let (base, reached) = self.program.run(&env, fuel, &mut self.scratch);
+            let observed = if base.end == End::Finished { base.lanes & !base.helpers } else { 0 };
+            let new = self.seen.iter().zip(&reached).filter(|(seen, lanes)| !**seen && **lanes & observed != 0);
+            (new.count(), env)
+        };
+        let mut reached: Vec<(usize, Env)> = candidates.into_iter().map(reach).filter(|(new, _)| *new > 0).collect();
+        reached.sort_by_key(|(new, _)| std::cmp::Reverse(*new));
+        reached.truncate(count);
+        reached.into_iter().map(|(_, env)| env).collect()
     }
 
     fn try_group(&mut self, group: &[(usize, usize)], run: &FlippedRun<'_>) {
@@ -270,6 +292,46 @@ impl main {{
         assert_eq!(masked.results.all, seen.results.all);
         // The product.
         assert!(masked.results.seen < masked.results.all && masked.operands.seen < seen.operands.seen, "{masked}");
+    }
+
+    #[test]
+    fn environments_that_come_to_more_are_chosen() {
+        let source = "shader: MESA_SHADER_COMPUTE
+workgroup_size: 64, 1, 1
+num_ssbos: 1
+subgroup_size: 1
+decl_function main () (entrypoint)
+
+impl main {
+    block b0:
+    32     %0 = load_const (0x00000000)
+    32     %1 = @load_const_ir3 (%0) (base=4)
+    32     %2 = load_const (0x00012345)
+    1      %3 = ieq %1, %2
+    // succs: b1 b2
+    if %3 {
+        block b1:
+        32     %4 = @load_local_invocation_index
+        32     %5 = imul24 %4, %1
+                @store_ssbo_ir3 (%5, %0, %0, %4) (base=0, wrmask=x, access=none, align_mul=4, align_offset=0)
+    } else {
+        block b2:
+    }
+    block b3:
+}
+";
+        let shader = text::read(source).expect("a shader");
+        let target = Target::default();
+        let program = compile(&shader, &target, &Options::default(), &mut |_, _| ()).expect("it compiles");
+        let mut probe = SensitivityProbe::new(&program, &target).expect("it is supported");
+        let with = |word| Env { consts: [(4, word)].into(), ..Env::from_seed(1) };
+        let candidates = vec![with(1), with(0x12345), with(2)];
+        let chosen = probe.choose(candidates.clone(), 10_000, 1);
+        assert_eq!(chosen, [with(0x12345)]);
+        // What has been seen counts no more, and a run that does not end shows nothing.
+        (0..8).for_each(|seed| probe.run(&Env { seed, ..with(0x12345) }, 10_000));
+        assert_ne!(probe.choose(candidates.clone(), 10_000, 1), [with(0x12345)]);
+        assert_eq!(probe.choose(candidates, 1, 3), []);
     }
 
     #[test]

@@ -1,30 +1,25 @@
 //! One boundary: all engines together.
 
 use super::recover::array_starts::final_code;
-use super::{Side, kills};
+use super::runs::Environments;
+use super::{Side, kills, runs};
 use crate::harness::check::{
-    Answer, EngineKind, Engines, LEAST_SENSITIVITY, NotShown, Refutation, Sensitivity, SensitivityProbe, Smt, Unknown,
-    Verdict, combined, compare_on_machine, compare_snapshots, contradiction,
+    Answer, EngineKind, Engines, NotShown, Refutation, Sensitivity, Smt, Unknown, Verdict, combined,
+    compare_on_machine, compare_snapshots, contradiction,
 };
 use crate::programs::Question;
 use crate::programs::mesa::Section;
-use crate::programs::seeds::ProgramEnvs;
 use crate::prove::hazards::{self, Basis, Facts};
 use crate::prove::registers::RegisterFailure;
 use crate::prove::simulation::Limits;
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
-use crate::semantics::environment::hints::Hints;
 use crate::semantics::environment::sync::Sync;
 use crate::semantics::interp::Difference;
 use crate::semantics::interp::ir3::machine::Completion;
-use crate::support::panics::catch;
-use crate::support::random::hash;
 use cpu_time::ThreadTime;
 use ir3_compiler::ir3::{Opcode, Program};
-use ir3_compiler::nir::Shader;
 use ir3_compiler::target::Target;
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// How boundaries are checked.
@@ -92,41 +87,12 @@ const PROOF_TIME_PER_INSTR: Duration = Duration::from_micros(1_500);
 /// The most CPU time of a proof, unless more is asked for.
 const MOST_PROOF_TIME: Duration = Duration::from_secs(4);
 
-/// The factor of the fuel of a run where others end without it.
-const LONG: u64 = 10;
-
 /// The engine of a side that could not be read.
 pub const READER: &str = "reader";
 /// The engine of two sides that have the same text.
 pub const SAME_PROGRAM: &str = "same program";
 /// That of a boundary of which no engine says anything.
 pub const NO_ENGINE: &str = "-";
-
-/// The environments of a shader.
-pub(super) struct Environments {
-    envs: ProgramEnvs,
-    booleans: BTreeSet<u32>,
-}
-
-impl Environments {
-    pub fn of(shader: &Shader, seed: u64) -> Self {
-        Self { envs: ProgramEnvs::new(shader, seed), booleans: Hints::boolean_words(shader) }
-    }
-
-    /// The environment of a number. Each word that nir reads as a boolean of 32 bits has no bit or all of them: Mesa's `b2b1`
-    /// looks at the low 16 only (docs/semantics.md, boolean words).
-    pub fn env(&self, number: usize) -> Env {
-        self.with_booleans(self.envs.env(number))
-    }
-
-    pub fn with_booleans(&self, mut env: Env) -> Env {
-        for &word in &self.booleans {
-            let holds = hash(&[env.seed, 0x626f_6f6c, word.into()]) & 1 != 0;
-            env.consts.insert(word, if holds { u32::MAX } else { 0 });
-        }
-        env
-    }
-}
 
 pub(super) fn check<'a>(
     before: &Side<'a>,
@@ -158,18 +124,12 @@ pub(super) fn check<'a>(
         checked.engine = SAME_PROGRAM;
         return checked;
     }
-    let number = |number: usize| match environments {
-        Some(environments) => environments.env(number),
-        None => Env::from_seed(number as u64),
-    };
-    let env = |at: usize| Env { fuel: Some(settings.fuel), ..number(at) };
-    let ask =
-        |engines: &Engines, envs: &[Env]| engines.ask(&Question { stage: None, before, after, machine: target, envs });
+    let env = |at: usize| Env { fuel: Some(settings.fuel), ..Environments::numbered(environments, at) };
     let provers = provers(settings.engines, before, after);
     let mut answers = provers.ask_until_known(&Question { stage: None, before, after, machine: target, envs: &[] });
     // An input that a prover found may have other bits in such a word than the driver writes.
     if let (Some(environments), Some(Answer { verdict: Verdict::Refuted(refutation), .. })) =
-        (environments.filter(|it| !it.booleans.is_empty()), answers.last())
+        (environments.filter(|it| it.has_booleans()), answers.last())
     {
         let found = environments.with_booleans(refutation.env.clone());
         let again = compare_snapshots(before, after, target, &[found]).0;
@@ -191,50 +151,15 @@ pub(super) fn check<'a>(
     });
     let proved = matches!(answers.last(), Some(Answer { verdict: Verdict::Proved { .. }, .. }));
     if settings.engines.has(EngineKind::Interpreter) && !proved {
-        let start = ThreadTime::now();
         let runs = Engines { kinds: vec![EngineKind::Interpreter], ..Engines::default() };
-        let mut envs: Vec<Env> = (0..settings.runs).map(env).collect();
-        let mut run = ask(&runs, &envs);
-        let mut fuel = settings.fuel;
-        if matches!(run.first(), Some(Answer { verdict: Verdict::Unknown(Unknown::OutOfFuel), .. })) {
-            // One long run says more than none.
-            let long = [Env { fuel: Some(settings.fuel * LONG), ..env(0) }];
-            let answers = ask(&runs, &long);
-            if !matches!(answers.first(), Some(Answer { verdict: Verdict::Unknown(Unknown::OutOfFuel), .. }) | None) {
-                (run, envs, fuel) = (answers, long.to_vec(), settings.fuel * LONG);
-            }
-        }
-        let env = |at: usize| Env { fuel: Some(fuel), ..env(at) };
-        let mut probe = catch(|| SensitivityProbe::of(after, target)).ok().flatten();
-        let mut measured = envs.clone();
-        let (mut last, mut idle) = (0.0, 0);
-        while let (Some(answer), Some(its)) = (run.first_mut(), &mut probe) {
-            if matches!(
-                answer.verdict,
-                Verdict::Refuted(_) | Verdict::Unknown(Unknown::Crashed(_) | Unknown::Unsupported(_))
-            ) {
-                break;
-            }
-            if catch(|| measured.iter().for_each(|env| its.run(env, fuel))).is_err() {
-                probe = None;
-                break;
-            }
-            let share = its.sensitivity().share();
-            idle = if share < last + 0.01 { idle + 1 } else { 0 };
-            let too_long = start.elapsed() >= settings.limit;
-            if too_long || envs.len() >= settings.most_runs || share == 1.0 || idle > 2 && share >= LEAST_SENSITIVITY {
-                break;
-            }
-            last = share.max(last);
-            measured = (envs.len()..envs.len() + settings.runs.max(1)).map(env).collect();
-            let more = ask(&runs, &measured);
-            if let Some(more) = more.into_iter().next() {
-                answer.time += more.time;
-                answer.verdict.add_runs(more.verdict);
-            }
-            envs.extend_from_slice(&measured);
-        }
-        checked.sensitivity = Some(probe.map_or(Sensitivity::NONE, |probe| probe.sensitivity()));
+        let ask =
+            |envs: &[Env]| runs.ask(&Question { stage: None, before, after, machine: target, envs }).into_iter().next();
+        let mut boundary = runs::Runs::new(after, target, settings, environments);
+        boundary.doubted = answers
+            .iter()
+            .any(|answer| matches!(answer.verdict, Verdict::Unknown(Unknown::NotShown(NotShown::Registers(_)))));
+        let run = boundary.ask(&ask);
+        checked.sensitivity = Some(boundary.sensitivity());
         answers.extend(run);
     }
     if let (true, Some(program)) = (is_final(&checked.name), after.as_ir3())

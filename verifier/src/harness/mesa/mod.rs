@@ -18,6 +18,7 @@ mod kills;
 pub mod print;
 pub mod recover;
 mod rerun;
+mod runs;
 mod single;
 
 pub use boundary::{Checked, NO_ENGINE, READER, SAME_PROGRAM, Settings};
@@ -28,9 +29,9 @@ pub use single::Boundaries;
 use crate::programs::mesa::Section;
 use crate::programs::mesa::shader::LogShader;
 use crate::semantics::Snapshot;
-use boundary::Environments;
 use ir3_compiler::target::Target;
 use recover::Recovered;
+use runs::Environments;
 use std::ops::ControlFlow;
 use std::path::Path;
 

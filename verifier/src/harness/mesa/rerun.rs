@@ -2,7 +2,8 @@
 //!
 //! No prover runs, and nothing is said of the other boundaries.
 
-use super::boundary::{self, Environments};
+use super::boundary;
+use super::runs::Environments;
 use super::{Side, boundaries, recover, sides};
 use crate::harness::check::Refutation;
 use crate::programs::mesa::shader::LogShader;

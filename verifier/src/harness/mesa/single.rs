@@ -1,6 +1,7 @@
 //! The boundaries of a shader one at a time, for campaigns that change a section.
 
-use super::boundary::{self, Environments};
+use super::boundary;
+use super::runs::Environments;
 use super::{Checked, Settings, Side, recover, sides};
 use crate::programs::mesa::shader::LogShader;
 use crate::semantics::Snapshot;

@@ -85,10 +85,22 @@ pub struct Pending {
     pub others: u8,
 }
 
+/// What instructions of one lane of each quad have outstanding, by lane: another lane's result is in the same register, and neither of them
+/// disturbs the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QuadLanes {
+    /// Results that come with `(sy)`.
+    pub results: [Mask; 4],
+    /// Sources that may not have been read until an `(ss)` or `(sy)`.
+    pub sources: [Mask; 4],
+}
+
 /// What is outstanding at a point.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     sets: [Mask; SETS],
+    /// Registers of lanes only; none in nearly all programs.
+    pub quads: Option<Box<QuadLanes>>,
     /// Facts about the wave.
     pub wave: WaveFacts,
     /// Times, sorted by entry; the others are past.
@@ -115,6 +127,9 @@ impl State {
         let sy = self[Set::Sy];
         self.sets = [[0; WORDS]; SETS];
         self[Set::Sy] = sy;
+        if let Some(quads) = &mut self.quads {
+            quads.sources = Default::default();
+        }
         self.wave.remove(WaveFacts::CONSTS_SS);
         self.wave.remove(WaveFacts::BARRIER_SS);
         self.wave.remove(WaveFacts::VARYING);
@@ -124,6 +139,7 @@ impl State {
     pub fn wait_sy(&mut self) {
         self[Set::Sy] = [0; WORDS];
         self[Set::SourceSsOrSy] = [0; WORDS];
+        self.quads = None;
         self.wave.remove(WaveFacts::BARRIER_SY);
     }
 
@@ -142,6 +158,11 @@ impl State {
                 unite(&mut set[SHARED_WORD], from[SHARED_WORD]);
                 unite(&mut set[OTHER_WORD], from[OTHER_WORD] & A1_BIT);
             }
+        }
+        if let Some(from) = other.quads.as_ref().filter(|_| lanes) {
+            let own = self.quads.get_or_insert_default();
+            let pairs = own.results.iter_mut().zip(&from.results).chain(own.sources.iter_mut().zip(&from.sources));
+            pairs.for_each(|(set, from)| set.iter_mut().zip(from).for_each(|(word, &bits)| unite(word, bits)));
         }
         let wave = self.wave;
         self.wave.add(other.wave);

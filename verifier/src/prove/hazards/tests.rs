@@ -111,6 +111,41 @@ fn results_of_other_units_are_waited_for() {
     }
 }
 
+/// Samples that are one by lanes of quads, as Mesa has them: the last two wait.
+const BY_LANE: [&str; 4] = ["samgp0", "samgp1", "(sy)samgp2", "(sy)samgp3"];
+
+#[test]
+fn a_lane_of_a_quad_does_not_wait_for_the_others() {
+    use failure::Flag::{Ss, Sy};
+    // The destination is on top of a source: that of the lane alone.
+    let sample = |name: &str| format!("{name} (f32)(x)r1.x, r0.x (wrmask=0xff), s#0, t#0");
+    let lines = BY_LANE.map(sample);
+    let with = |more: &[&str]| {
+        let lines: Vec<&str> = lines.iter().map(String::as_str).chain(more.iter().copied()).collect();
+        kinds(&lines, "a660")
+    };
+    assert_eq!(with(&["(sy)mul.f r4.x, r1.x, c0.x"]), []);
+    // All lanes of others read and write.
+    assert_eq!(with(&["mul.f r4.x, r1.x, c0.x"]), [HazardKind::ReadBeforeResult(Sy)]);
+    assert_eq!(
+        with(&["mov.f32f32 r1.x, c0.x"])[..],
+        [HazardKind::WriteBeforeResult(Sy), HazardKind::WriteBeforeRead(Ss)]
+    );
+    assert_eq!(with(&["mov.f32f32 r0.y, c0.x"]), [HazardKind::WriteBeforeRead(Ss)]);
+    // The same lane again, and a lane after all of them.
+    let twice = |second: &str| kinds(&[&sample("samgp1"), &sample(second)], "a660");
+    assert_eq!(twice("samgp0"), []);
+    assert!(twice("samgp1").contains(&HazardKind::WriteBeforeResult(Sy)));
+    assert_eq!(twice("(sy)samgp1"), []);
+    assert!(twice("samgq").contains(&HazardKind::WriteBeforeResult(Sy)));
+    // The lanes that a sample leaves out still wait for the ALU.
+    let add = "add.f r1.x, r0.x, c0.x";
+    let user = "(sy)mul.f r4.x, r1.x, c0.x";
+    let grad = "samgp0 (f32)(x)r1.x, r2.x (wrmask=0xff), s#0, t#0";
+    assert_eq!(kinds(&[add, grad, user], "a660"), [HazardKind::EarlyRead { missing: 3 }]);
+    assert_eq!(kinds(&[add, "(rpt2)nop", grad, user], "a660"), []);
+}
+
 #[test]
 fn no_lane_ends_before_varyings_are_released() {
     let read = "bary.f r2.x, imm[0.000000,1,0x1], r0.x (wrmask=0x3)";

@@ -213,6 +213,26 @@ fn add(mask: &mut Mask, bits: &[Bits]) {
     bits.iter().for_each(|of| mask[usize::from(of.word)] |= of.bits);
 }
 
+/// The registers that each lane has, and those that the wave has, apart.
+const fn is_of_lanes(of: &Bits) -> bool {
+    (of.word as usize) < SHARED_WORD
+}
+
+fn add_of_lanes(mask: &mut Mask, bits: &[Bits]) {
+    bits.iter().filter(|of| is_of_lanes(of)).for_each(|of| mask[usize::from(of.word)] |= of.bits);
+}
+
+fn add_of_wave(mask: &mut Mask, bits: &[Bits]) {
+    bits.iter().filter(|of| !is_of_lanes(of)).for_each(|of| mask[usize::from(of.word)] |= of.bits);
+}
+
+/// The results and sources of single lanes of quads that an instruction has to wait for.
+fn quad_lanes<'a>(state: &'a State, step: &Step) -> impl Iterator<Item = (&'a Mask, &'a Mask)> {
+    let own = step.quad_lane.map(usize::from);
+    let all = state.quads.iter().flat_map(|quads| quads.results.iter().zip(&quads.sources).enumerate());
+    all.filter(move |(lane, _)| own.is_none_or(|own| own == *lane)).map(|(_, masks)| masks)
+}
+
 impl Walk<'_> {
     #[cold]
     fn report(&mut self, hazard: Hazard) {
@@ -258,6 +278,11 @@ impl Walk<'_> {
         if let Some(met) = meets(&state[Set::Sy], bits) {
             self.report_bits(at, kind(Flag::Sy), met);
         }
+        for lane in quad_lanes(state, step) {
+            if let Some(met) = meets(lane.0, bits) {
+                self.report_bits(at, kind(Flag::Sy), met);
+            }
+        }
         for of in bits.iter().filter(|of| usize::from(of.word) == SHARED_WORD) {
             let own = step.unit == Unit::ScalarAlu;
             let mut outstanding = 0;
@@ -280,6 +305,7 @@ impl Walk<'_> {
             let waits = step.unit != Unit::ScalarAlu;
             if waits { meets(&state[Set::ScalarSource], writes) } else { None }
         });
+        let met = met.or_else(|| quad_lanes(state, step).find_map(|lane| meets(lane.1, writes)));
         if let Some(met) = met {
             self.report_bits(at, HazardKind::WriteBeforeRead(Flag::Ss), met);
         }
@@ -382,7 +408,13 @@ impl Walk<'_> {
         match step.result {
             Wait::None => {}
             Wait::Ss => add(&mut state[Set::Ss], writes),
-            Wait::Sy => add(&mut state[Set::Sy], writes),
+            Wait::Sy => match step.quad_lane {
+                None => add(&mut state[Set::Sy], writes),
+                Some(lane) => {
+                    add_of_lanes(&mut state.quads.get_or_insert_default().results[usize::from(lane)], writes);
+                    add_of_wave(&mut state[Set::Sy], writes);
+                }
+            },
         }
         for of in writes {
             let word = usize::from(of.word);
@@ -401,7 +433,13 @@ impl Walk<'_> {
         match step.source {
             SourceWait::None => {}
             SourceWait::Ss => add(&mut state[Set::SourceSs], reads),
-            SourceWait::SsOrSy => add(&mut state[Set::SourceSsOrSy], reads),
+            SourceWait::SsOrSy => match step.quad_lane {
+                None => add(&mut state[Set::SourceSsOrSy], reads),
+                Some(lane) => {
+                    add_of_lanes(&mut state.quads.get_or_insert_default().sources[usize::from(lane)], reads);
+                    add_of_wave(&mut state[Set::SourceSsOrSy], reads);
+                }
+            },
             SourceWait::Scalar => {
                 // It reads registers of lanes at once.
                 let late = |of: &&Bits| usize::from(of.word) == SHARED_WORD || usize::from(of.word) == OTHER_WORD;
@@ -419,6 +457,8 @@ impl Walk<'_> {
             match step.unit {
                 _ if early_a1 => {}
                 Unit::Alu | Unit::ScalarAlu => self.clock.write(operand, issued),
+                // The lanes that it leaves out may still have to wait for the ALU.
+                _ if step.quad_lane.is_some() => {}
                 _ => self.clock.forget(operand),
             }
         }

@@ -44,6 +44,9 @@ pub struct Hints {
     inputs: [BTreeSet<u32>; 2],
     /// What most loads from memory are read as.
     memory: Usage,
+    /// Values are small: loops end soon, and powers do not overflow.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    calm: bool,
 }
 
 /// The most constants of each type.
@@ -55,6 +58,18 @@ impl Hints {
     /// The hints of a program.
     pub fn of(shader: &Shader) -> Self {
         Reader::new(&shader.entry).hints()
+    }
+
+    /// The same hints for small values: loops over them end soon, and their powers do not overflow.
+    #[must_use]
+    pub fn calm(&self) -> Self {
+        Self { calm: true, ..self.clone() }
+    }
+
+    /// The words of the constant file that are read as a number.
+    pub fn const_words(&self) -> Vec<u32> {
+        let all: BTreeSet<u32> = self.consts.iter().flatten().copied().collect();
+        all.into_iter().collect()
     }
 
     /// The words of the constant file that a program reads as booleans of 32 bits: all bits of such a word are equal
@@ -90,6 +105,7 @@ impl Hints {
         };
         let constants = if is_float { &self.floats } else { &self.ints };
         let base = match choice & 0xff {
+            16.. if self.calm => return calm(drawn, is_float),
             0..=35 => draw(hash(&[seed, choice >> 8 & (SHARED - 1), is_float.into()]), is_float),
             36..=75 if !constants.is_empty() => constants[(choice >> 8) as usize % constants.len()],
             _ => return draw(drawn, is_float),
@@ -138,6 +154,22 @@ fn draw(drawn: u64, is_float: bool) -> u32 {
         (false, 5) => (low % 4).wrapping_neg(),
         (false, 6) => 1 << (low & 31),
         _ => nice(mix(drawn, 1)),
+    }
+}
+
+/// A small value; of neither sign more often than of the other where that matters.
+fn calm(drawn: u64, is_float: bool) -> u32 {
+    let unit = (drawn as u32 >> 8) as f32 / (1 << 24) as f32;
+    match (is_float, drawn >> 60) {
+        (true, 0..=3) => unit.to_bits(),
+        (true, 4..=6) => (-unit).to_bits(),
+        (true, 7..=9) => (unit * 0.0625).to_bits(),
+        (true, 10) => 0,
+        (true, 11 | 12) => 1.0f32.to_bits(),
+        (true, _) => ((drawn as u32 % 9) as f32 * 0.5 - 2.0).to_bits(),
+        (false, 0..=10) => drawn as u32 % 4,
+        (false, 11 | 12) => (drawn as u32 % 2 + 1).wrapping_neg(),
+        (false, _) => drawn as u32 % 16,
     }
 }
 
@@ -370,6 +402,19 @@ impl main {
         assert!(Hints::boolean_words(&shader(SOURCE)).is_empty());
         let source = SOURCE.replace("ilt %6, %3", "b2b1 %3");
         assert_eq!(Hints::boolean_words(&shader(&source)), BTreeSet::from([6]));
+    }
+
+    #[test]
+    fn calm_values_are_small() {
+        let hints = Hints::of(&text::read(SOURCE).expect("a shader")).calm();
+        assert_eq!(hints.const_words(), [4, 5, 6]);
+        let hints = Some(Box::new(hints));
+        let envs: Vec<Env> = (0..300).map(|seed| Env { hints: hints.clone(), ..Env::from_seed(seed) }).collect();
+        let count = |holds: &dyn Fn(&Env) -> bool| envs.iter().filter(|env| holds(env)).count();
+        assert!(count(&|env| f32::from_bits(env.const_word(4)).abs() <= 2.0) > 270);
+        assert!(count(&|env| f32::from_bits(env.const_word(4)) < 0.0) > 50);
+        assert!(count(&|env| env.const_word(5).wrapping_add(2) <= 17) > 270);
+        assert_eq!(Env::from_json(&envs[7].to_json()).expect("JSON"), envs[7]);
     }
 
     #[test]

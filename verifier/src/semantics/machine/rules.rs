@@ -161,6 +161,22 @@ pub const fn can_wait_ss(category: Category) -> bool {
     !matches!(category, Category::Texture | Category::Memory | Category::Barrier)
 }
 
+/// Lane 0 of each quad of a wave.
+pub const FIRST_OF_QUADS: u64 = 0x1111_1111_1111_1111;
+
+/// The lane of each quad that an instruction reads and writes, if it is one only: the other lanes keep what they have, so results of
+/// other lanes may be outstanding in the same register. Mesa puts `samgp0` to `samgp3` with one destination in place of a `samgq`, and
+/// has only the last two wait (`legalize_block`).
+pub const fn quad_lane(opcode: Opcode) -> Option<u8> {
+    match opcode {
+        Opcode::Samgp0 => Some(0),
+        Opcode::Samgp1 => Some(1),
+        Opcode::Samgp2 => Some(2),
+        Opcode::Samgp3 => Some(3),
+        _ => None,
+    }
+}
+
 /// Returns true if the third source is read [`THIRD_LATE`] (`is_mad`, `is_madsh`, ir3.h).
 pub const fn reads_third_late(opcode: Opcode) -> bool {
     use Opcode::{MadF16, MadF32, MadS16, MadS24, MadU16, MadU24, MadshM16, MadshU16};

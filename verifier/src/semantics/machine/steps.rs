@@ -57,6 +57,8 @@ pub struct Step {
     pub result: Wait,
     /// When its sources have been read.
     pub source: SourceWait,
+    /// The one lane of each quad that it reads and writes.
+    pub quad_lane: Option<u8>,
     /// Its write to the constant file.
     pub const_write: ConstWrite,
     /// It reads the constant file.
@@ -216,6 +218,7 @@ impl Steps {
             nop: u32::from(data.nop),
             result: rules::result_wait(data, unit),
             source: rules::source_wait(data, unit),
+            quad_lane: rules::quad_lane(data.opcode),
             const_write: rules::const_write(data.opcode),
             reads_consts,
             reads_written_consts,

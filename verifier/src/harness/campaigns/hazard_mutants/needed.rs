@@ -67,6 +67,12 @@ fn overlap(a: &Span, b: &Span) -> bool {
     a.0 == b.0 && a.1 < b.2 && b.1 < a.2
 }
 
+/// Returns true if two instructions access other lanes of each quad: `samgp0` to `samgp3`.
+fn other_lanes(a: &InstrData, b: &InstrData) -> bool {
+    let lane = |data: &InstrData| data.opcode.name().strip_prefix("samgp");
+    lane(a).is_some() && lane(b).is_some() && lane(a) != lane(b)
+}
+
 /// The paths of lanes through a program.
 pub struct Paths<'a> {
     code: &'a Code,
@@ -385,7 +391,7 @@ impl<'a> Paths<'a> {
             if !(by_ss || by_sy || read) || !seen.insert((to, by_ss, by_sy, read)) {
                 continue;
             }
-            let pair = user.flags.contains(InstrFlags::PAIR) && to == at + 1;
+            let pair = user.flags.contains(InstrFlags::PAIR) && to == at + 1 || other_lanes(data, user);
             let touched = self.reads(to).into_iter().chain(self.writes(to));
             for (_, class, spans, _) in touched.filter(|_| !pair) {
                 let forwarded = scalar && self.is_scalar(user) && class.half == half;

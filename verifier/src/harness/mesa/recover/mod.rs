@@ -4,6 +4,7 @@
 //! for all sections, so both sides of a boundary have it, whatever it is.
 
 mod accesses;
+mod array_names;
 pub(super) mod array_starts;
 mod array_versions;
 mod arrays;
@@ -64,12 +65,13 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
             })
         })
         .collect();
-    let unread = shader.broken.len()
+    let mut unread = shader.broken.len()
         + usize::from(shader.nir.is_some() && nir.is_err())
         + passes.iter().filter(|pass| pass.is_err()).count();
     let without_versions = arrays::without_versions(&shader.passes);
     for (number, program) in passes.iter_mut().enumerate() {
         if let Ok(program) = program {
+            array_names::complete(program);
             arrays::complete(program, number < without_versions);
         }
         if let Ok(Err(why)) = program.as_mut().map(chain::without_chsh) {
@@ -77,7 +79,11 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
         }
     }
     let bars = chained(&mut nir, &mut passes);
-    let native = native(shader, target);
+    let native = native(shader, shader.listing.as_ref(), target);
+    if let (Err(why), true) = (&nir, passes.is_empty()) {
+        // No boundary says why.
+        problems.push(why.clone());
+    }
     let mut code = Err("the log has no final assembly that can be read".to_owned());
     let mut unsaid = None;
     match (&mut nir, &native) {
@@ -100,7 +106,17 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
             contradictions.append(&mut interface.contradictions);
             let text = passes.last().and_then(|last| Code::from_program(last.as_ref().ok()?).ok());
             let last = passes.last().and_then(|last| last.as_ref().ok()).cloned();
-            let of_words = natives::code(native, nir, text.as_ref(), target);
+            let mut of_words = natives::code(native, nir, text.as_ref(), target);
+            if let (Err(why), Some(listing)) = (&of_words, &shader.listing)
+                && let Ok(assembled) = self::native(shader, None, target)
+                && let assembled @ Ok(_) = natives::code(&assembled, nir, text.as_ref(), target)
+            {
+                // A log that ends in the list of the words has the same code as assembly before it.
+                unread += 1;
+                let line = listing.first_line;
+                problems.push(format!("{}:{line}: the list of words is not whole: {why}", path.display()));
+                of_words = assembled;
+            }
             match &of_words {
                 Ok(words) => {
                     let mut words = words.clone();
@@ -206,13 +222,13 @@ fn unread(path: &Path, section: &Section, error: InputError) -> InputError {
 }
 
 /// The final program: the words of the listing, or else those of the assembly.
-fn native(shader: &LogShader, target: &Target) -> Result<Native, String> {
+fn native(shader: &LogShader, listing: Option<&Section>, target: &Target) -> Result<Native, String> {
     let assembly = shader.assembly.as_ref().ok_or("the log has no final assembly")?;
     // The last lines of the lists.
     if !shader.statistics.as_ref().is_some_and(|statistics| statistics.text.contains(" prog ")) {
         return Err("the log ends before the lists of inputs and outputs".to_owned());
     }
-    let words = match &shader.listing {
+    let words = match listing {
         Some(listing) => listed_words(listing),
         None => {
             let lines: String =

@@ -5,6 +5,7 @@ use crate::semantics::environment::env::CONST_WORDS;
 use crate::semantics::interp::ir3::op;
 use crate::semantics::interp::ir3::op::{AccessAddress, DecodedOp};
 use crate::semantics::interp::ir3::storage::{Loc, Read};
+use crate::semantics::machine::rules::quad_lane;
 use ir3_compiler::ir3::access::{Access, Address, Binding, MemoryAccess, MemoryAction, Number, Slice, TextureAccess};
 use ir3_compiler::ir3::{Attrs, InstrData, Opcode, OperandFlags, Type};
 
@@ -203,16 +204,5 @@ impl Decoder<'_> {
     /// A new slot for a value between two operations.
     pub(super) fn scratch_slot(&mut self) -> Loc {
         Loc::whole(self.slots.fresh(1))
-    }
-}
-
-/// The lane of each quad for which an instruction samples, if it does for one only.
-fn quad_lane(opcode: Opcode) -> Option<u8> {
-    match opcode {
-        Opcode::Samgp0 => Some(0),
-        Opcode::Samgp1 => Some(1),
-        Opcode::Samgp2 => Some(2),
-        Opcode::Samgp3 => Some(3),
-        _ => None,
     }
 }

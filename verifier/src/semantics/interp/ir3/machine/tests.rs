@@ -209,3 +209,17 @@ fn code_that_is_left_is_undefined() {
     code.instrs[ir3_compiler::machine::Ip::from_u32(1)].data.attrs = ir3_compiler::ir3::Attrs::None;
     assert!(matches!(run(&code).end, End::Undefined { reason: UndefinedReason::LeavesCode, .. }));
 }
+
+#[test]
+fn lanes_of_quads_do_not_wait_for_each_other() {
+    let sample = |name: &str| format!("{name} (f32)(x)r4.x, r0.x (wrmask=0xff), s#0, t#0");
+    let lines = ["samgp0", "samgp1", "(sy)samgp2", "(sy)samgp3"].map(sample);
+    let with = |last: &str| -> Vec<String> { lines.iter().cloned().chain([last.to_owned()]).collect() };
+    let (waits, reads) = (with("(sy)add.f r4.x, r4.x, c0.x"), with("add.f r4.x, r4.x, c0.x"));
+    let [waits, reads] = [&waits, &reads].map(|lines| lines.iter().map(String::as_str).collect::<Vec<_>>());
+    differs(&waits, &reads);
+    // The same lane twice: the first result may come last.
+    let other = "samgp1 (f32)(x)r4.x, r2.x (wrmask=0xff), s#0, t#0";
+    let first = sample("samgp1");
+    differs(&[&first, &format!("(sy){other}")], &[&first, other]);
+}

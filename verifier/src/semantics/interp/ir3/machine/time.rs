@@ -2,7 +2,7 @@
 
 use super::Completion;
 use crate::semantics::interp::UndefinedReason;
-use crate::semantics::machine::rules::{FAR, NEAR, SourceWait, Unit, Wait};
+use crate::semantics::machine::rules::{FAR, FIRST_OF_QUADS, NEAR, SourceWait, Unit, Wait};
 use crate::semantics::machine::steps::{Operand, Step, Steps};
 use crate::semantics::machine::units::{SHARED_WORD, TIMES, WORDS};
 use crate::support::random::hash;
@@ -87,6 +87,11 @@ fn lanes_of(operand: &Operand, lanes: u64) -> u64 {
     if usize::from(operand.piece.bit) / 64 == SHARED_WORD { !0 } else { lanes }
 }
 
+/// The lanes of a wave in which an instruction reads and writes.
+fn accessed(step: &Step, lanes: u64) -> u64 {
+    step.quad_lane.map_or(lanes, |lane| lanes & FIRST_OF_QUADS << lane)
+}
+
 /// The numbers of the sets in a mask.
 fn sets_in(mask: u8) -> impl Iterator<Item = usize> {
     (0..7).filter(move |set| mask >> set & 1 != 0)
@@ -135,6 +140,7 @@ impl Clock {
         if step.paired {
             return early;
         }
+        let lanes = accessed(step, lanes);
         let ends = matches!(step.opcode, Opcode::End | Opcode::Chmask);
         for operand in steps.operands(&step.reads) {
             let reads = lanes_of(operand, lanes);
@@ -229,6 +235,7 @@ impl Clock {
     /// Adds the results and sources of an instruction.
     pub fn add(&mut self, at: usize, step: &Step, steps: &Steps, lanes: u64) {
         let late = self.is_late();
+        let lanes = accessed(step, lanes);
         let issued = self.now + step.slots.min(1);
         for operand in steps.operands(&step.writes) {
             let lanes = lanes_of(operand, lanes);

@@ -9,11 +9,9 @@ use crate::semantics::environment::texture::{Quads, TextureAnswer};
 use crate::semantics::interp::ir3::op::{AccessAddress, Memory, NumberOperand, ResourceOperand, atomic};
 use crate::semantics::interp::ir3::storage::Active;
 use crate::semantics::interp::{UndefinedReason, groups};
+use crate::semantics::machine::rules::FIRST_OF_QUADS;
 use ir3_compiler::ir3::access::{AtomicOp, MemoryAction, Slot, TextureKind, TextureRequest, linear_address};
 use ir3_compiler::ir3::{AddressSpace, Type};
-
-/// Lane 0 of each quad.
-const FIRST_OF_QUADS: u64 = 0x1111_1111_1111_1111;
 
 /// The resource of each lane.
 type Resources = [Binding; LANES];

@@ -173,7 +173,9 @@ pub fn points(program: &Program) -> Waiting {
 /// Computes the physical edges and reconvergence points of a program, replacing the old ones.
 pub fn run(program: &mut Program) {
     let waiting = Waiting::new(program, |block| may_diverge(program, block));
-    let points = points(program).points;
+    // Where nothing is predicated, both are the same.
+    let is_predicated = program.layout.iter().any(|&block| is_predicated(program, block));
+    let points = if is_predicated { points(program).points } else { waiting.points.clone() };
     for position in 0..program.layout.len() {
         let data = &mut program.blocks[program.layout[position]];
         data.physical_successors.clear();

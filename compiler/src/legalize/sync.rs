@@ -206,6 +206,8 @@ struct Operands<'a> {
     is_early: bool,
     writes: RegisterSet,
     reads: RegisterSet,
+    /// Those that it writes and those that it reads.
+    named: RegisterSet,
 }
 
 impl<'a> Operands<'a> {
@@ -213,7 +215,9 @@ impl<'a> Operands<'a> {
         let (mut writes, mut reads) = (RegisterSet::EMPTY, RegisterSet::EMPTY);
         data.dsts.iter().for_each(|dst| writes.add(&RegisterSet::of_dst(program, target, dst)));
         data.srcs.iter().for_each(|src| reads.add(&RegisterSet::of_src(program, target, src)));
-        Self { program, data, target, is_scalar: is_scalar_alu(data, target), is_early, writes, reads }
+        let mut named = reads;
+        named.add(&writes);
+        Self { program, data, target, is_scalar: is_scalar_alu(data, target), is_early, writes, reads, named }
     }
 
     /// The flags that the instruction needs; they end the waits.
@@ -226,8 +230,7 @@ impl<'a> Operands<'a> {
         if fence || last_input || !is_dummy && self.needs_ss(pending) {
             flags |= InstrFlags::SS;
         }
-        let touches = |set: &RegisterSet| set.meets(&self.reads) || set.meets(&self.writes);
-        if fence || !is_dummy && touches(&pending.sy) {
+        if fence || !is_dummy && self.named.meets(&pending.sy) {
             flags |= InstrFlags::SY;
         }
         if flags.contains(InstrFlags::SY) {
@@ -245,8 +248,7 @@ impl<'a> Operands<'a> {
 
     /// Returns true if it reads or overwrites a result that `(ss)` waits for.
     fn needs_ss(&self, pending: &Pending) -> bool {
-        let touches = |set: &RegisterSet| set.meets(&self.reads) || set.meets(&self.writes);
-        if touches(&pending.ss) {
+        if self.named.meets(&pending.ss) {
             return true;
         }
         let reads_consts = || {
@@ -256,7 +258,7 @@ impl<'a> Operands<'a> {
             return true;
         }
         if !self.is_scalar {
-            return touches(&pending.scalar_full) || touches(&pending.scalar_half);
+            return self.named.meets(&pending.scalar_full) || self.named.meets(&pending.scalar_half);
         }
         // Each operand by its width.
         let other_width = |half: bool| if half { &pending.scalar_full } else { &pending.scalar_half };

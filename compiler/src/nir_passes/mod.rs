@@ -116,7 +116,7 @@ impl Rule {
     /// variables. `bits` is the width of the result.
     fn matches(&self, function: &Function, op: Op, srcs: &[AluSrc], bits: u8) -> Option<Bindings> {
         let Term::Op(wanted, _) = self.from else { return None };
-        if op != wanted || bits != self.result_bits() {
+        if op != wanted || bits != self.result_bits() || !has_operations(function, &self.from, srcs) {
             return None;
         }
         (0..1 << self.from.commuting()).find_map(|orders| {
@@ -187,6 +187,18 @@ impl Matcher<'_> {
             },
         }
     }
+}
+
+/// Returns false only if sources do not match the operands of a pattern in any order: each operation of the pattern computes one of them.
+fn has_operations(function: &Function, pattern: &Term, srcs: &[AluSrc]) -> bool {
+    let Term::Op(_, terms) = *pattern else { return true };
+    terms.iter().all(|term| match term {
+        Term::Op(wanted, _) => srcs.iter().any(|src| match &function.instrs[function.defs[src.def].instr] {
+            InstrData::Alu(alu) => alu.op == *wanted && has_operations(function, term, &alu.srcs),
+            _ => false,
+        }),
+        Term::Variable(_) | Term::Constant(_) => true,
+    })
 }
 
 /// The number that a scalar source reads, if it is a constant.

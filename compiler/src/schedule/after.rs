@@ -40,11 +40,12 @@ const SS: usize = 0;
 /// Schedules each block of a program with registers.
 pub fn run(program: &mut Program, target: &Target) {
     let mut changes = Vec::new();
+    let longest = program.layout.iter().map(|&block| program.blocks[block].instrs.len()).max().unwrap_or(0);
     let mut scheduler = Scheduler {
         program,
         target,
         board: Scoreboard::new(program, target),
-        nodes: Vec::new(),
+        nodes: Vec::with_capacity(longest),
         graph: Conflicts::new(program),
         ready: BinaryHeap::new(),
         window: Vec::new(),
@@ -308,11 +309,13 @@ fn build(program: &Program, target: &Target, nodes: &mut [Node], behind: &[Node]
     }
 }
 
-/// The expected time from an instruction to one that reads its result.
+/// The expected time from an instruction to one that reads its result, which is in `from.writes` and in `to.reads`.
 fn latency(program: &Program, target: &Target, from: &Node, to: &Node) -> u32 {
     let (producer, consumer) = (&program.instrs[from.instr], &program.instrs[to.instr]);
+    // It reads the result, so that of several sources the last one need not be looked at.
+    let last = consumer.srcs.iter().rposition(|src| src.place().is_some()).unwrap_or(0);
     let reads = |&index: &usize| RegisterSet::of_src(program, target, &consumer.srcs[index]).meets(&from.writes);
-    let index = (0..consumer.srcs.len()).find(reads).unwrap_or(0);
+    let index = (0..last).find(reads).unwrap_or(last);
     Latency::between(producer, consumer, index, target).soft
 }
 

@@ -392,8 +392,12 @@ impl Scheduler<'_> {
                 self.window.push(Candidate { node, facts, effect });
             }
             let waited = [0, 1].map(|which| self.waited(which));
-            let keys = self.window.iter().enumerate().map(|(at, candidate)| (self.key(candidate, waited), at));
-            let Some((_, at)) = keys.min() else { break };
+            let room = std::array::from_fn(|i| at_ease(self.limit[i]) - self.registers.used[i] as i32);
+            let keys = self.window.iter().enumerate().map(|(at, candidate)| {
+                let key = self.key(candidate, room, waited);
+                (key.packed(), candidate.node, at)
+            });
+            let Some((.., at)) = keys.min() else { break };
             let Candidate { node, .. } = self.window.swap_remove(at);
             if self.issue(program, stretch, node) {
                 for candidate in &mut self.window {
@@ -460,13 +464,13 @@ impl Scheduler<'_> {
         waits.map(|ready| ready.saturating_sub(self.slot)).max().unwrap_or(0)
     }
 
-    /// The priority, with so many outstanding results; the least is next.
-    fn key(&self, candidate: &Candidate, waited: [usize; 2]) -> Key {
+    /// The priority, with so many registers left and so many outstanding results; the least is next, of equal ones the first in the code.
+    fn key(&self, candidate: &Candidate, room: [i32; 3], waited: [usize; 2]) -> Key {
         let &Candidate { node, facts, effect: Effect { change, most } } = candidate;
         if facts.is_first {
-            return Key { position: node, ..Key::default() };
+            return Key::default();
         }
-        let grows = (0..3).any(|i| most[i] > 0 && self.registers.used[i] as i32 + most[i] > at_ease(self.limit[i]));
+        let grows = (0..3).any(|i| most[i] > 0 && most[i] > room[i]);
         let sum = change[0] + change[1] + change[2];
         let waits = &self.nodes[node as usize];
         let waited = match facts.sync {
@@ -489,8 +493,7 @@ impl Scheduler<'_> {
             no_varying: !facts.reads_varying,
             wait,
             effect: sum.signum(),
-            height: Reverse(self.graph.height[node as usize]),
-            position: node,
+            height: self.graph.height[node as usize],
         }
     }
 
@@ -553,8 +556,8 @@ const fn at_ease(limit: u32) -> i32 {
     (limit * AT_EASE.0 / AT_EASE.1) as i32
 }
 
-/// The priority of an instruction, compared lexicographically.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The priority of an instruction, compared field by field in this order.
+#[derive(Clone, Copy, Debug)]
 struct Key {
     /// Pieces of vectors come first.
     machine: bool,
@@ -568,11 +571,10 @@ struct Key {
     no_varying: bool,
     /// The time that it would wait.
     wait: u32,
-    /// The change in register use.
+    /// The sign of the change in register use.
     effect: i32,
-    /// The approximate latency of the instructions that depend on it.
-    height: Reverse<u32>,
-    position: u32,
+    /// The approximate latency of the instructions that depend on it: the longest first.
+    height: u32,
 }
 
 impl Default for Key {
@@ -585,8 +587,58 @@ impl Default for Key {
             no_varying: false,
             wait: 0,
             effect: 0,
-            height: Reverse(0),
-            position: 0,
+            height: 0,
         }
+    }
+}
+
+impl Key {
+    /// The key as one number of 102 bits, so that one comparison compares all fields.
+    fn packed(&self) -> u128 {
+        let first = u64::from(self.machine) << 35
+            | u64::from(self.grows) << 34
+            | u64::from(self.first_use) << 2
+            | u64::from(self.crowded) << 1
+            | u64::from(self.no_varying);
+        let effect = (self.effect + 1) as u64;
+        u128::from(first) << 66 | u128::from(u64::from(self.wait) << 2 | effect) << 32 | u128::from(!self.height)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packed keys are in the order of the fields, each of which decides over all after it.
+    #[test]
+    fn packed_keys_are_compared_by_field() {
+        let most = Key {
+            machine: true,
+            grows: true,
+            first_use: u32::MAX,
+            crowded: true,
+            no_varying: true,
+            wait: u32::MAX,
+            effect: 1,
+            height: 0,
+        };
+        let least = Key { effect: -1, height: u32::MAX, ..Key::default() };
+        let keys = [
+            least,
+            Key { height: 0, ..least },
+            Key { effect: 0, ..least },
+            Key { effect: 1, height: 0, ..least },
+            Key { wait: 1, ..least },
+            Key { wait: u32::MAX, effect: 1, height: 0, ..least },
+            Key { no_varying: true, ..least },
+            Key { crowded: true, ..least },
+            Key { first_use: 1, ..least },
+            Key { first_use: u32::MAX, crowded: true, no_varying: true, wait: u32::MAX, effect: 1, height: 0, ..least },
+            Key { grows: true, ..least },
+            Key { machine: false, ..most },
+            Key { machine: true, ..least },
+            most,
+        ];
+        assert!(keys.windows(2).all(|pair| pair[0].packed() < pair[1].packed()));
     }
 }

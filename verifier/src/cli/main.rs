@@ -50,6 +50,10 @@ use ir3_verifier::programs::planted_bugs::PlantedBug;
 use ir3_verifier::semantics::environment::env::Env;
 use std::process::ExitCode;
 
+/// Each stage and each decoding allocates small blocks, which this allocator returns in half the time of glibc's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Checks that a shader compiler's passes keep what a program means.
 #[derive(Parser)]
 #[command(version = ir3_verifier::support::version::LINE, about)]

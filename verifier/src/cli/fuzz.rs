@@ -5,10 +5,11 @@ use crate::exit::{self, Exit, Failure};
 use crate::triage::{self, Reducing};
 use crate::unknown_programs::UnknownPrograms;
 use crate::values;
-use crate::{Format, Fuel, Gpu, Planted, Stages, interrupt, output};
+use crate::{Format, Fuel, Gpu, Guarding, Planted, Stages, given, interrupt, output};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use ir3_verifier::harness::campaigns::fuzzing::{Campaign, Counts, Finding, Limits};
+use ir3_verifier::harness::campaigns::fuzzing::{Boundaries, Campaign, Counts, Limits};
+use ir3_verifier::harness::campaigns::workers::{self, WorkerCommand, WorkerFinding};
 use ir3_verifier::harness::check::{EngineKind, Summary};
 use ir3_verifier::harness::report::bundle;
 use ir3_verifier::harness::report::bundle::Case;
@@ -57,6 +58,10 @@ pub struct Fuzz {
     fuel: Fuel,
     #[command(flatten)]
     engines: EngineArgs,
+    /// Compare every boundary of every program. Unless given, and unless a prover is among the engines: of one program in sixteen, and of each
+    /// whose last program does not do what its source does.
+    #[arg(long)]
+    every_boundary: bool,
     /// Go on after a failure, to the end; what is found is reduced then.
     #[arg(long)]
     keep_going: bool,
@@ -69,7 +74,12 @@ pub struct Fuzz {
     #[arg(long, value_name = "DIR", default_value = "ir3-equiv-failures")]
     failures: PathBuf,
     #[command(flatten)]
+    pub guarding: Guarding,
+    #[command(flatten)]
     planted: Planted,
+    /// This process is a worker of a campaign with this seed.
+    #[arg(long, value_name = "SEED", hide = true)]
+    worker: Option<u64>,
 }
 
 fn parse_registers(text: &str) -> Result<Limits, String> {
@@ -108,6 +118,8 @@ struct Rates {
     spilled: f64,
     stp: u64,
     ldp: u64,
+    end_to_end: u64,
+    every_boundary: u64,
 }
 
 impl Rates {
@@ -126,6 +138,8 @@ impl Rates {
             spilled: share(counts.spilled, counts.summary.programs),
             stp: counts.spills.stores,
             ldp: counts.spills.loads,
+            end_to_end: counts.end_to_end,
+            every_boundary: counts.every_boundary,
         }
     }
 }
@@ -148,6 +162,9 @@ enum Lost {
     /// It is not reproducible.
     #[error("{profile}, seed {seed}: it failed, and when it was run again it did not")]
     Passed { profile: Profile, seed: u64 },
+    /// The check of it ended its process, and the compiler alone does not.
+    #[error("{profile}, seed {seed}: its check ended the process, and the compiler alone does not: {why}")]
+    Died { profile: Profile, seed: u64, why: String },
     /// It cannot be written.
     #[error(transparent)]
     Write(#[from] bundle::WriteError),
@@ -168,28 +185,12 @@ impl Fuzz {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
         let interrupted = interrupt::flag();
-        let jobs = triage::jobs(self.jobs);
         exit::try_folder(&self.failures)?;
         let seed = self.seed.unwrap_or_else(random_seed);
         output::json("campaign", &serde_json::json!({ "seed": seed, "first": self.from }));
         output::line(&format!("seed {seed}"));
-        let campaign = Campaign {
-            target: self.gpu.target(),
-            seed,
-            profiles: if self.profile.is_empty() { Profile::ALL.to_vec() } else { self.profile.clone() },
-            registers: self.max_registers.unwrap_or(Limits::ByProfile),
-            first: self.from,
-            programs: self.programs,
-            time: self.time,
-            jobs,
-            runs: self.runs,
-            fuel: self.fuel.given(),
-            options: self.stages.options(),
-            engines: self.engines.engines(&[EngineKind::Interpreter], TIMEOUT)?,
-            keep_going: self.keep_going,
-            refusals: self.refusals,
-            plant: self.planted.on(&self.gpu.target())?,
-        };
+        let campaign = self.of_seed(seed)?;
+        let jobs = campaign.jobs;
         let (counts, findings) = self.campaign(&campaign, format, interrupted)?;
         print(format, &counts, &findings);
         for (number, stage) in &counts.wrong_proofs {
@@ -215,6 +216,40 @@ impl Fuzz {
         ]))
     }
 
+    /// The campaign of a seed.
+    fn of_seed(&self, seed: u64) -> Result<Campaign, Failure> {
+        Ok(Campaign {
+            target: self.gpu.target(),
+            seed,
+            profiles: if self.profile.is_empty() { Profile::ALL.to_vec() } else { self.profile.clone() },
+            registers: self.max_registers.unwrap_or(Limits::ByProfile),
+            first: self.from,
+            programs: self.programs,
+            time: self.time,
+            jobs: triage::jobs(self.jobs),
+            runs: self.runs,
+            fuel: self.fuel.given(),
+            options: self.stages.options(),
+            engines: self.engines.engines(&[EngineKind::Interpreter], TIMEOUT)?,
+            keep_going: self.keep_going,
+            refusals: self.refusals,
+            boundaries: if self.every_boundary { Boundaries::All } else { Boundaries::Sampled },
+            plant: self.planted.on(&self.gpu.target())?,
+        })
+    }
+
+    /// The seed, if this process is a worker.
+    pub fn worker(&self) -> Option<u64> {
+        self.worker
+    }
+
+    /// Works for a campaign in another process.
+    pub fn work(&self, seed: u64) -> Result<Exit, Failure> {
+        let campaign = self.of_seed(seed)?;
+        workers::serve(&campaign, self.guarding.limits())?;
+        Ok(engines::written(&campaign.engines))
+    }
+
     /// Runs the campaign. A finding is printed only after its bundle has been written.
     fn campaign(
         &self,
@@ -232,22 +267,22 @@ impl Fuzz {
             None => "{spinner} {pos} programs, {elapsed}, {msg}",
         })?);
         let mut findings = Findings::default();
-        let mut found = |finding: &Finding<'_>| {
+        let mut found = |finding: &WorkerFinding| {
             if finding.failed {
                 match self.keep(campaign, finding) {
                     Ok((case, folder)) => {
-                        bar.suspend(|| announce(format, finding, &case, &folder));
+                        bar.suspend(|| announce(format, campaign, finding, &case, &folder));
                         findings.bundles.push(folder);
                     }
                     Err(error) => {
                         bar.suspend(|| output::error(&error));
-                        findings.lost.push(error);
                         // The disk may be full: later bundles would fail as well.
-                        interrupted.store(true, Ordering::Relaxed);
+                        interrupted.fetch_or(!matches!(error, Lost::Died { .. }), Ordering::Relaxed);
+                        findings.lost.push(error);
                     }
                 }
             } else {
-                findings.unknown.add(finding);
+                findings.unknown.add(campaign, finding);
             }
         };
         let so_far = Arc::new(Mutex::new(Summary::default()));
@@ -268,23 +303,34 @@ impl Fuzz {
                 rates.instructions_per_second / 1e3
             ));
         };
-        let counts = campaign.run(interrupted, &mut found, &mut progress);
+        let program = std::env::current_exe()?;
+        let mut arguments = given();
+        arguments.push(format!("--worker={}", campaign.seed));
+        let command = WorkerCommand { program: &program, arguments: &arguments };
+        let counts = workers::run(campaign, &command, interrupted, &mut found, &mut progress);
         bar.finish_and_clear();
-        Ok((counts, findings))
+        Ok((counts?, findings))
     }
 
     /// Writes the bundle of a failure.
-    fn keep(&self, campaign: &Campaign, finding: &Finding<'_>) -> Result<(Case, PathBuf), Lost> {
-        let Finding { profile, seed, .. } = *finding;
-        let case = campaign.case(finding).ok_or(Lost::Passed { profile, seed })?;
+    fn keep(&self, campaign: &Campaign, finding: &WorkerFinding) -> Result<(Case, PathBuf), Lost> {
+        let (profile, seed) = finding.origin(campaign);
+        let case = match &finding.died {
+            None => campaign.case_of(finding.number, finding.env.as_ref()).ok_or(Lost::Passed { profile, seed })?,
+            Some(why) => {
+                let died = || Lost::Died { profile, seed, why: why.clone() };
+                campaign.stopped_case(finding.number).ok_or_else(died)?
+            }
+        };
         let folder = bundle::write(&self.failures, &case)?;
         Ok((case, folder))
     }
 }
 
 /// Prints a finding and its folder.
-fn announce(format: Format, finding: &Finding<'_>, case: &Case, folder: &std::path::Path) {
-    let Finding { number, profile, seed, .. } = *finding;
+fn announce(format: Format, campaign: &Campaign, finding: &WorkerFinding, case: &Case, folder: &std::path::Path) {
+    let number = finding.number;
+    let (profile, seed) = finding.origin(campaign);
     let symptom = &case.symptom;
     match format {
         Format::Json => output::json(
@@ -326,6 +372,10 @@ fn print(format: Format, counts: &Counts, findings: &Findings) {
                 rates.generate_instructions_per_second / 1e3,
                 rates.compile_instructions_per_second / 1e3,
                 rates.run_instructions_per_second / 1e3,
+            ));
+            output::line(&format!(
+                "checked end to end: {} programs; at every boundary: {}",
+                counts.end_to_end, counts.every_boundary
             ));
             output::line(&format!(
                 "rejected {:.2} % of programs, vacuous {:.2} % and unfinished {:.2} % of {} runs",

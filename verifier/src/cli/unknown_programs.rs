@@ -2,7 +2,8 @@
 
 use crate::{Format, output};
 use ir3_compiler::pipeline::Stage;
-use ir3_verifier::harness::campaigns::fuzzing::Finding;
+use ir3_verifier::harness::campaigns::fuzzing::Campaign;
+use ir3_verifier::harness::campaigns::workers::WorkerFinding;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -44,13 +45,14 @@ struct Reason<'a> {
 
 impl UnknownPrograms {
     /// Adds the unknown boundaries of a program.
-    pub fn add(&mut self, finding: &Finding<'_>) {
-        let Finding { number, profile, seed, .. } = *finding;
-        for (stage, why) in &finding.unknown {
-            let kind = why.kind().into_owned();
-            let programs = self.reasons.entry((*stage, kind.clone())).or_default();
+    pub fn add(&mut self, campaign: &Campaign, finding: &WorkerFinding) {
+        let number = finding.number;
+        let (profile, seed) = finding.origin(campaign);
+        for unknown in &finding.unknown {
+            let (stage, kind) = (unknown.stage(), unknown.kind.clone());
+            let programs = self.reasons.entry((stage, kind.clone())).or_default();
             programs.count += 1;
-            let (profile, stage, reason) = (profile.to_string(), stage.name(), why.to_string());
+            let (profile, stage, reason) = (profile.to_string(), stage.name(), unknown.reason.clone());
             programs.first.insert(number, Program { number, profile, seed, stage, kind, reason });
             if programs.first.len() > SHOWN {
                 programs.first.pop_last();

@@ -16,6 +16,15 @@ pub fn time(text: &str) -> Result<Duration, String> {
     if time.is_zero() { Err(format!("found no time, {expected}")) } else { Ok(time) }
 }
 
+/// A size in bytes, with its unit.
+pub fn memory(text: &str) -> Result<u64, String> {
+    let wrong = || format!("found `{text}`, expected a size with its unit, such as 512M or 2G");
+    let unit = text.chars().last().ok_or_else(wrong)?;
+    let shift = [('K', 10), ('M', 20), ('G', 30)].into_iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?.1;
+    let number: u64 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
+    number.checked_mul(1 << shift).filter(|&size| size > 0).ok_or_else(wrong)
+}
+
 /// A number of at least 1.
 pub fn count<T: TryFrom<u64> + Clone + Send + Sync + 'static>() -> RangedU64ValueParser<T>
 where

@@ -4,7 +4,7 @@
 
 use crate::engines::{self, EngineArgs};
 use crate::exit::{self, Exit, Failure};
-use crate::{Compiler, Format, Fuel, Gpu, Planted, interrupt, output, triage, values};
+use crate::{Compiler, Format, Fuel, Gpu, Guarding, Planted, interrupt, output, triage, values};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::nir::Shader;
@@ -14,6 +14,7 @@ use ir3_compiler::vec4;
 use ir3_verifier::harness::check::{
     BoundaryVerdict, Check, Checker, DEFAULT_FUEL, EngineKind, Engines, Summary, Verdict, Verification, plant_of,
 };
+use ir3_verifier::harness::guard::{self, Setting, Stopped};
 use ir3_verifier::harness::reduce;
 use ir3_verifier::harness::report;
 use ir3_verifier::harness::report::bundle;
@@ -79,6 +80,8 @@ pub struct Verify {
     /// Write a page for each failure into a folder, and an index.
     #[arg(long, value_name = "DIR")]
     html: Option<PathBuf>,
+    #[command(flatten)]
+    pub guarding: Guarding,
     #[command(flatten)]
     planted: Planted,
 }
@@ -202,6 +205,12 @@ impl Verify {
         Ok(files)
     }
 
+    /// The reason why the compilation of a program has to be stopped, before this process compiles it.
+    fn stopped(&self, job: &Job) -> Option<Stopped> {
+        let plant = job.plant.map(PlantedBug::shared);
+        guard::probe(&job.shader, &Setting::new(job.target, job.options, plant.as_ref(), self.guarding.limits())?)
+    }
+
     /// Checks a program with all engines.
     fn check(&self, job: Job, engines: &Engines) -> Checked {
         let chosen = ProgramEnvs::new(&job.shader, self.seed);
@@ -213,6 +222,9 @@ impl Verify {
         let more: Option<&dyn Fn(usize) -> Env> = if job.envs.is_some() { None } else { Some(&more) };
         let verification = match &job.vec4 {
             Some(program) => engines.verify_vec4(program, &job.options, job.plant, envs),
+            None if let Some(stopped) = self.stopped(&job) => {
+                Verification::stopped(stopped.stage, &stopped.to_string())
+            }
             None => engines.verify(&mut checker, &job.shader, plant, envs, more),
         };
         let sites = verification.sensitivity.map(|sensitivity| sensitivity.sites()).unwrap_or_default();

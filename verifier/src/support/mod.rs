@@ -1,7 +1,8 @@
-//! Used by all layers: random numbers, threads, caught panics, and the side conditions of the provers.
+//! Used by all layers: random numbers, threads, caught panics, a watchdog, and the side conditions of the provers.
 
 pub mod guards;
 pub(crate) mod panics;
 pub mod random;
 pub mod threads;
 pub mod version;
+pub(crate) mod watch;

@@ -1,6 +1,6 @@
 //! Campaigns over many programs: the compiler on generated programs, and the engines on pairs whose verdict is known.
 //!
-//! [`fuzzing`] compiles generated programs and checks each boundary, [`boundaries`] generates the boundaries one after
+//! [`fuzzing`] compiles generated programs and checks each boundary, [`workers`] does so in processes that can be stopped, [`boundaries`] generates the boundaries one after
 //! the other. [`cases`] runs engines on many cases. [`kill_matrix`] counts the engines that refute random mutations,
 //! [`hazard_mutants`] the changes of waits that the hazard checker and the machine refute,
 //! [`prover_mutants`] the wrong proofs of provers without one of their side conditions, [`planted_trial`] measures how
@@ -17,3 +17,4 @@ pub mod planted_trial;
 pub mod prover_mutants;
 pub mod vec4;
 pub mod words;
+pub mod workers;

@@ -4,7 +4,7 @@ use crate::harness::check::{Refutation, Sensitivity};
 use crate::prove::registers::RegisterFailure;
 use crate::prove::simulation::Obstacle;
 use crate::semantics::interp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -207,7 +207,7 @@ pub struct Check {
 }
 
 /// Counts over a complete run.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
     /// Programs.
     pub programs: u64,

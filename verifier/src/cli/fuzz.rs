@@ -2,6 +2,7 @@
 
 use crate::engines::{self, EngineArgs, TIMEOUT};
 use crate::exit::{self, Exit, Failure};
+use crate::results::Results;
 use crate::triage::{self, Reducing};
 use crate::unknown_programs::UnknownPrograms;
 use crate::values;
@@ -9,7 +10,8 @@ use crate::{Format, Fuel, Gpu, Guarding, Planted, Stages, given, interrupt, outp
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_verifier::harness::campaigns::fuzzing::{Boundaries, Campaign, Counts, Limits};
-use ir3_verifier::harness::campaigns::workers::{self, WorkerCommand, WorkerFinding};
+use ir3_verifier::harness::campaigns::shard::Shard;
+use ir3_verifier::harness::campaigns::workers::{self, Ended, WorkerCommand, WorkerFinding};
 use ir3_verifier::harness::check::{EngineKind, Summary};
 use ir3_verifier::harness::report::bundle;
 use ir3_verifier::harness::report::bundle::Case;
@@ -27,6 +29,10 @@ pub struct Fuzz {
     /// Stop after this number of programs. Without `--programs` and `--time`, it runs until it is stopped.
     #[arg(long, value_name = "N", value_parser = values::count::<u64>())]
     programs: Option<u64>,
+    /// Check only one of N equal parts of the programs, the Ith; `--seed` says of which campaign. The results are written beside the bundles,
+    /// for `merge`.
+    #[arg(long, value_name = "I/N", requires = "seed")]
+    shard: Option<Shard>,
     /// The number of the first program: goes on where another run with the same seed has ended.
     #[arg(long, value_name = "N", default_value_t = 0)]
     from: u64,
@@ -96,7 +102,7 @@ fn random_seed() -> u64 {
 
 /// The exit of a campaign without a failure. Programs that do not fit in the registers are counted and shown, and are no fault of the campaign
 /// unless nothing else is left: its limits are tight on purpose.
-fn exit_of(counts: &Counts) -> Exit {
+pub fn exit_of(counts: &Counts) -> Exit {
     let summary = &counts.summary;
     if summary.proved + summary.tested + summary.refuted == 0 || counts.rejected >= summary.programs {
         return Exit::Nothing;
@@ -179,6 +185,8 @@ struct Findings {
     unknown: UnknownPrograms,
     /// Failures without a bundle.
     lost: Vec<Lost>,
+    /// True if a worker could not write what an option demands.
+    is_unwritten: bool,
 }
 
 impl Fuzz {
@@ -192,10 +200,15 @@ impl Fuzz {
         let campaign = self.of_seed(seed)?;
         let jobs = campaign.jobs;
         let (counts, findings) = self.campaign(&campaign, format, interrupted)?;
-        print(format, &counts, &findings);
+        print(format, &counts, &findings.unknown);
+        if let Some(shard) = self.shard {
+            let results = Results::new(shard, counts.summary.clone(), Some(counts.clone()), findings.unknown.saved());
+            results.write(&self.failures)?;
+        }
         for (number, stage) in &counts.wrong_proofs {
             output::problem(&format!("program {number}: {stage} was proved, and a run refutes it"));
         }
+        let is_unwritten = findings.is_unwritten;
         let mut failure = findings.lost.into_iter().next().map(Failure::from);
         if !findings.bundles.is_empty() {
             let triage = self.reducing.run(&findings.bundles, jobs, interrupted)?;
@@ -209,7 +222,7 @@ impl Fuzz {
             return Ok(exit::of_failure(&*failure).max(Exit::Unsound.when(!counts.wrong_proofs.is_empty())));
         }
         Ok(Exit::of_all([
-            engines::written(&campaign.engines),
+            Exit::Unwritten.when(is_unwritten),
             exit_of(&counts),
             Exit::Refuted.when(failed),
             Exit::Unsound.when(!counts.wrong_proofs.is_empty()),
@@ -225,6 +238,7 @@ impl Fuzz {
             registers: self.max_registers.unwrap_or(Limits::ByProfile),
             first: self.from,
             programs: self.programs,
+            shard: self.shard.unwrap_or_default(),
             time: self.time,
             jobs: triage::jobs(self.jobs),
             runs: self.runs,
@@ -307,9 +321,12 @@ impl Fuzz {
         let mut arguments = given();
         arguments.push(format!("--worker={}", campaign.seed));
         let command = WorkerCommand { program: &program, arguments: &arguments };
-        let counts = workers::run(campaign, &command, interrupted, &mut found, &mut progress);
+        let ended = workers::run(campaign, &command, interrupted, &mut found, &mut progress);
         bar.finish_and_clear();
-        Ok((counts?, findings))
+        let Ended { counts, failures } = ended?;
+        failures.iter().for_each(|failure| output::problem(failure));
+        findings.is_unwritten = !failures.is_empty();
+        Ok((counts, findings))
     }
 
     /// Writes the bundle of a failure.
@@ -357,7 +374,7 @@ fn announce(format: Format, campaign: &Campaign, finding: &WorkerFinding, case: 
 }
 
 /// Prints the results of the campaign.
-fn print(format: Format, counts: &Counts, findings: &Findings) {
+pub fn print(format: Format, counts: &Counts, unknown: &UnknownPrograms) {
     let rates = Rates::of(counts);
     match format {
         Format::Json => output::json("rates", &rates),
@@ -394,5 +411,5 @@ fn print(format: Format, counts: &Counts, findings: &Findings) {
             }
         }
     }
-    findings.unknown.print(format);
+    unknown.print(format);
 }

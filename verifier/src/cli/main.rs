@@ -17,6 +17,7 @@ mod junit;
 mod kill_matrix;
 mod machine;
 mod manual;
+mod merge;
 mod mesa;
 mod missed_bugs;
 mod output;
@@ -25,6 +26,7 @@ mod planted_bugs;
 mod prover_mutants;
 mod reduce;
 mod reduce_texts;
+mod results;
 mod rules;
 mod run;
 mod show;
@@ -85,6 +87,8 @@ enum Command {
     Reduce(reduce::Reduce),
     /// Puts failures together that are one bug, and reduces what has not been.
     Triage(triage::Triage),
+    /// Adds up the parts of a campaign on several machines.
+    Merge(merge::Merge),
     /// Writes a bundle as one HTML page: what fails, both programs, control flow, values and registers.
     Show(show::Show),
     /// Proves every rewrite rule of the compiler, for all operands.
@@ -345,7 +349,7 @@ impl Cli {
         match &self.command {
             Command::Fuzz(command) => Some(command.guarding.limits()),
             Command::Verify(command) => Some(command.guarding.limits()),
-            Command::Reduce(_) | Command::Triage(_) | Command::Show(_) => Some(Limits::default()),
+            Command::Reduce(_) | Command::Triage(_) | Command::Merge(_) | Command::Show(_) => Some(Limits::default()),
             _ => None,
         }
     }
@@ -369,6 +373,7 @@ impl Cli {
             Command::Generate(command) => command.run(),
             Command::Reduce(command) => command.run(self.format),
             Command::Triage(command) => command.run(self.format),
+            Command::Merge(command) => command.run(self.format),
             Command::Rules(command) => command.run(self.format),
             Command::Hazards(command) => command.run(self.format),
             Command::Stats(command) => command.run(self.format),

@@ -121,4 +121,14 @@ mod tests {
             assert!(time(bad).is_err_and(|error| error.contains("300ms")), "{bad}");
         }
     }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(memory("512M"), Ok(512 << 20));
+        assert_eq!(memory("2G"), Ok(2 << 30));
+        assert_eq!(memory("4K"), Ok(4096));
+        for bad in ["512", "M", "-1M", "0G", "1T", "", "2 G", "99999999999G"] {
+            assert!(memory(bad).is_err_and(|error| error.contains("512M")), "{bad}");
+        }
+    }
 }

@@ -4,6 +4,7 @@
 
 use crate::engines::{self, EngineArgs};
 use crate::exit::{self, Exit, Failure};
+use crate::results::Results;
 use crate::{Compiler, Format, Fuel, Gpu, Guarding, Planted, interrupt, output, triage, values};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -11,6 +12,7 @@ use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
 use ir3_compiler::vec4;
+use ir3_verifier::harness::campaigns::shard::Shard;
 use ir3_verifier::harness::check::{
     BoundaryVerdict, Check, Checker, DEFAULT_FUEL, EngineKind, Engines, Summary, Verdict, Verification, plant_of,
 };
@@ -45,6 +47,9 @@ pub struct Verify {
     gpu: Gpu,
     #[command(flatten)]
     compiler: Compiler,
+    /// Check only one of N equal parts of the programs, the Ith. The results are written beside the bundles, for `merge`.
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
     /// Environments that each program is run on, 64 lanes each. More are added, up to 16, while something is not proved and the runs come to
     /// depend on more of the program.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
@@ -267,6 +272,9 @@ impl Verify {
             let bar = bar.clone();
             self.inputs(path).inspect(move |_| bar.inc_length(1))
         });
+        // Every machine sees the same inputs in the same order.
+        let shard = self.shard.unwrap_or_default();
+        let inputs = (0..).zip(inputs).filter(move |(number, _)| shard.has(*number)).map(|(_, input)| input);
         let (send, results) = mpsc::channel();
         let printed = std::thread::scope(|scope| {
             let (engines, given) = (&engines, given.as_deref());
@@ -300,6 +308,9 @@ impl Verify {
         interrupt::ends_by_itself();
         summary.interrupted = interrupt::is_set();
         output::summary(&summary);
+        if let Some(shard) = self.shard {
+            Results::new(shard, summary.clone(), None, Vec::new()).write(&self.failures)?;
+        }
         printer.rest.iter().for_each(|line| output::line(line));
         let required = match self.require {
             None | Some(Required::Tested) => summary.unknown > 0,

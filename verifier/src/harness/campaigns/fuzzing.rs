@@ -5,6 +5,7 @@
 //! counts of a campaign do not depend on the distribution of the work. A failure is reported as soon as it is found,
 //! before anything else happens.
 
+use crate::harness::campaigns::shard::Shard;
 use crate::harness::check::{
     Checker, Ends, EngineKind, Engines, ProgramReport, SourceOutcomes, Spills, Summary, Unknown, Verdict, Verification,
     plant_of,
@@ -22,7 +23,7 @@ use crate::support::threads;
 use cpu_time::ThreadTime;
 use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
-use ir3_compiler::target::Target;
+use ir3_compiler::target::{Backend, Target};
 use serde::{Deserialize, Serialize};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -43,8 +44,10 @@ pub struct Campaign {
     pub options: Options,
     /// Number of the first program.
     pub first: u64,
-    /// Stop after this number of programs.
+    /// Stop after this number of programs, those of other shards included.
     pub programs: Option<u64>,
+    /// The part of the campaign that is run.
+    pub shard: Shard,
     /// Stop after this time.
     pub time: Option<Duration>,
     /// The number of threads.
@@ -76,6 +79,7 @@ impl Default for Campaign {
             options: Options::default(),
             first: 0,
             programs: Some(1000),
+            shard: Shard::ALL,
             time: None,
             jobs: threads::default_jobs(),
             runs: 1,
@@ -402,7 +406,9 @@ impl Campaign {
         let all_end = !source.outcomes.is_empty() && source.outcomes.iter().all(|run| run.end == End::Finished);
         let is_sampled = seed.is_multiple_of(SAMPLE) || self.boundaries == Boundaries::All;
         let mut differs = None;
-        if all_end && !is_sampled && self.engines.kinds == [EngineKind::Interpreter] {
+        // Programs of other languages run as nir, and have no registers to look at.
+        let has_ends = self.target.backend == Backend::Ir3 && self.engines.kinds == [EngineKind::Interpreter];
+        if all_end && !is_sampled && has_ends {
             let (ends, times) = checker.ends(shader, &source, plant_of(&mut change));
             counts.compile += times.compile;
             counts.run += times.run;
@@ -478,6 +484,9 @@ impl Campaign {
                 if over {
                     break;
                 }
+                if !self.shard.has(number) {
+                    continue;
+                }
                 let failed = self.check_number(&mut checker, number, &mut local, &mut |finding| (lock().1)(finding));
                 if failed && !self.keep_going {
                     stop.store(true, Ordering::Relaxed);
@@ -515,6 +524,7 @@ mod tests {
             options: Options { last: plant.stage, ..Options::default() },
             first: 0,
             programs: Some(6),
+            shard: Shard::ALL,
             time: None,
             jobs: 1,
             runs: 1,

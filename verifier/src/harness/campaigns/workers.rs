@@ -81,8 +81,9 @@ impl UnknownBoundary {
 enum Event {
     /// A program.
     Found(Box<WorkerFinding>),
-    /// The counts of the programs since the last ones, up to a number that is not among them; and true if it does not go on with its range.
-    Counted { end: u64, counts: Box<Counts>, stops: bool },
+    /// The counts of the programs since the last ones, up to a number that is not among them; true if the range ends with them; and true if
+    /// the campaign does.
+    Counted { end: u64, counts: Box<Counts>, is_last: bool, stops: bool },
 }
 
 /// The time of a range.
@@ -122,24 +123,27 @@ fn ranges(campaign: &Campaign) -> io::Result<()> {
         let &[from, to] = &numbers[..] else { return Err(io::ErrorKind::InvalidData.into()) };
         let mut counts = Counts::default();
         let mut last = Instant::now();
-        for number in from..to {
+        let mut stops = false;
+        for number in (from..to).filter(|&number| campaign.shard.has(number)) {
             writeln!(log, "{number}")?;
             let mut finding = None;
             let mut found = |one: &Finding<'_>| finding = Some(Box::new(WorkerFinding::of(one)));
             let failed = campaign.check_number(&mut checker, number, &mut counts, &mut found);
-            let stops = failed && !campaign.keep_going;
-            let is_due = finding.is_some() || stops || number + 1 == to || last.elapsed() > REPORT;
+            stops = failed && !campaign.keep_going;
+            let is_due = finding.is_some() || last.elapsed() > REPORT;
             if let Some(finding) = finding {
                 write(&Event::Found(finding))?;
-            }
-            if is_due {
-                last = Instant::now();
-                write(&Event::Counted { end: number + 1, counts: Box::new(std::mem::take(&mut counts)), stops })?;
             }
             if stops {
                 break;
             }
+            if is_due {
+                last = Instant::now();
+                let counts = Box::new(std::mem::take(&mut counts));
+                write(&Event::Counted { end: number + 1, counts, is_last: false, stops: false })?;
+            }
         }
+        write(&Event::Counted { end: to, counts: Box::new(counts), is_last: true, stops })?;
     }
     Ok(())
 }
@@ -172,20 +176,21 @@ pub fn run(
     interrupted: &AtomicBool,
     found: &mut (dyn FnMut(&WorkerFinding) + Send),
     progress: &mut (dyn FnMut(&Counts) + Send),
-) -> io::Result<Counts> {
+) -> io::Result<Ended> {
     let next = AtomicU64::new(campaign.first);
     let stop = AtomicBool::new(false);
     let start = Instant::now();
     let last = campaign.programs.map(|programs| campaign.first.saturating_add(programs));
-    let shared = Mutex::new(Shared { counts: Counts::default(), found, progress, error: None });
+    let shared = Mutex::new(Shared { counts: Counts::default(), found, progress, error: None, failures: Vec::new() });
     let is_over = || {
         campaign.time.is_some_and(|time| start.elapsed() >= time)
             || interrupted.load(Ordering::Relaxed)
             || stop.load(Ordering::Relaxed)
     };
     threads::run(campaign.jobs, || {
-        let mut process = None;
-        let mut length = 1;
+        let mut process: Option<Process> = None;
+        // Of one shard, only some of the numbers are programs.
+        let mut length = campaign.shard.count();
         while !is_over() {
             let from = next.fetch_add(length, Ordering::Relaxed);
             let to = last.map_or(from + length, |last| last.min(from + length));
@@ -216,9 +221,12 @@ pub fn run(
             // So many as take the time of a range.
             length = match begin.elapsed() {
                 long if long > RANGE * 2 => (length / 2).max(1),
-                short if short < RANGE / 2 => (length * 2).min(LONGEST),
+                short if short < RANGE / 2 => (length * 2).min(LONGEST.saturating_mul(campaign.shard.count())),
                 _ => length,
             };
+        }
+        if let Some((Some(1..), words)) = process.map(Process::finish) {
+            lock(&shared).failures.push(words);
         }
     });
     let shared = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -227,7 +235,7 @@ pub fn run(
     }
     let mut counts = shared.counts;
     counts.summary.interrupted = interrupted.load(Ordering::Relaxed);
-    Ok(counts)
+    Ok(Ended { counts, failures: shared.failures })
 }
 
 /// What the threads share.
@@ -236,6 +244,16 @@ struct Shared<'a> {
     found: &'a mut (dyn FnMut(&WorkerFinding) + Send),
     progress: &'a mut (dyn FnMut(&Counts) + Send),
     error: Option<String>,
+    failures: Vec<String>,
+}
+
+/// The end of a campaign.
+#[derive(Debug)]
+pub struct Ended {
+    /// Its counts.
+    pub counts: Counts,
+    /// What workers could not write, in their words.
+    pub failures: Vec<String>,
 }
 
 fn lock<'a, 'b>(shared: &'a Mutex<Shared<'b>>) -> std::sync::MutexGuard<'a, Shared<'b>> {
@@ -264,7 +282,7 @@ fn one_range(
     while let Some(line) = worker.line() {
         match serde_json::from_str(&line) {
             Ok(Event::Found(finding)) => (lock(shared).found)(&finding),
-            Ok(Event::Counted { end, counts, stops }) => {
+            Ok(Event::Counted { end, counts, is_last, stops }) => {
                 let mut shared = lock(shared);
                 shared.counts.add(&counts);
                 let Shared { counts, progress, .. } = &mut *shared;
@@ -273,7 +291,7 @@ fn one_range(
                 if stops {
                     stop.store(true, Ordering::Relaxed);
                 }
-                if stops || end == range.end {
+                if is_last {
                     return RangeEnd::Done;
                 }
             }

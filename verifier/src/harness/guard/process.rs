@@ -113,6 +113,15 @@ impl Process {
         (stop, format!("{how}\n{log}"))
     }
 
+    /// Closes its input, waits for its end, and returns its exit code with the end of its log, numbers left out.
+    pub fn finish(mut self) -> (Option<i32>, String) {
+        drop(self.stdin.take());
+        let code = self.child.wait().ok().and_then(|status| status.code());
+        let log = self.log();
+        let words = log.lines().filter(|line| line.parse::<u64>().is_err());
+        (code, words.collect::<Vec<_>>().join("\n"))
+    }
+
     /// The end of what it wrote to its standard error.
     pub fn log(&self) -> String {
         const END: u64 = 4096;

@@ -62,6 +62,8 @@ impl Arguments {
 pub fn limit(memory: u64, time: Duration) -> io::Result<()> {
     let all = Rlimit { current: Some(memory), maximum: Some(memory) };
     setrlimit(Resource::As, all)?;
+    // What ends it here is expected: no file of it.
+    setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
     watch::set_limit(time);
     watch::start(|| process::exit(OUT_OF_TIME));
     Ok(())
@@ -92,7 +94,11 @@ fn programs(arguments: &Arguments) -> io::Result<()> {
         let &[time, length] = &numbers[..] else { return Err(io::ErrorKind::InvalidData.into()) };
         let mut text = String::new();
         (&mut stdin).take(length).read_to_string(&mut text)?;
-        let shader = nir::text::read(&text).map_err(|error| io::Error::other(error.to_string()))?;
+        let Ok(shader) = nir::text::read(&text) else {
+            // It is not the compiler that fails.
+            writeln!(stdout, "unreadable")?;
+            continue;
+        };
         watch::set_limit(Duration::from_millis(time));
         let Arguments { target, options, plant, .. } = arguments;
         // What becomes of it is not the question here.

@@ -166,6 +166,8 @@ pub struct Oracle {
     failure: Failure,
     /// The interpreter supports the program.
     runs: bool,
+    /// Candidates have the limits of the guard, and not [smaller ones](guard::Limits::of_candidate).
+    has_full_limits: bool,
     checker: Checker,
 }
 
@@ -189,6 +191,7 @@ impl Oracle {
             plant,
             failure: nothing,
             runs: false,
+            has_full_limits: false,
             checker,
         };
         // Before this process compiles it, and does not come to an end either.
@@ -249,6 +252,15 @@ impl Oracle {
         self.checker = Checker::new(target, options).with_fuel(self.fuel);
     }
 
+    /// Returns true if a reduced program, whose compilation was stopped at the limits of candidates, has to be stopped at those of the guard
+    /// too. Otherwise candidates have these from now on.
+    pub(crate) fn confirms(&mut self, shader: &nir::Shader) -> bool {
+        self.has_full_limits = true;
+        let is_confirmed = !matches!(self.failure, Failure::Stopped(_)) || self.same(shader);
+        self.has_full_limits = !is_confirmed;
+        is_confirmed
+    }
+
     /// Returns true if a program fails in the same way on another GPU, or with other options.
     pub fn compiles_same(&self, target: Target, options: Options, shader: &nir::Shader) -> bool {
         let mut other = self.fork();
@@ -275,6 +287,7 @@ impl Oracle {
         let full = guard::guard()?.limits;
         let small = full.of_candidate();
         let limits = match self.failure {
+            _ if self.has_full_limits => full,
             Failure::Stopped(Stopped { stop: Stop::Time, .. }) if is_candidate => {
                 guard::Limits { time: small.time, ..full }
             }
@@ -315,6 +328,7 @@ impl Oracle {
             plant: self.plant.clone(),
             failure: self.failure.clone(),
             runs: self.runs,
+            has_full_limits: self.has_full_limits,
             checker: Checker::new(self.target, self.options).with_fuel(self.fuel),
         }
     }

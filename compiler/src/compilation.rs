@@ -205,12 +205,25 @@ pub fn run_nir<'s>(shader: &'s nir::Shader, target: &Target, options: &Options) 
 /// # Errors
 /// If selection refuses the program.
 pub fn compile_vec4(shader: &nir::Shader, target: &Target, options: &Options) -> Result<vec4::Program, CompileError> {
+    compile_vec4_with(shader, target, options, None)
+}
+
+/// Like [`compile_vec4`], with a hook after each stage.
+///
+/// # Errors
+/// If selection refuses the program.
+pub fn compile_vec4_with(
+    shader: &nir::Shader,
+    target: &Target,
+    options: &Options,
+    hook: Option<Hook<'_>>,
+) -> Result<vec4::Program, CompileError> {
     let is_scalar = target.backend == Backend::Scalar;
     let (backend, selection) =
         if is_scalar { (Backend::Scalar, Stage::ScalarSelect) } else { (Backend::Vec4, Stage::Vec4Select) };
     let target = Target { backend, ..*target };
     let options = Options { last: options.last.max(selection), ..*options };
-    let mut compilation = Compilation::new(shader, &target, &options);
+    let mut compilation = Compilation::new(shader, &target, &options).with_hook(hook);
     while let Some(step) = compilation.step() {
         step?;
     }

@@ -17,6 +17,24 @@ fn options(rotation: Rotation, registers: RegisterLimit) -> Options {
     Options { allocator: Allocator::GraphColouring(rotation), registers, ..Options::default() }
 }
 
+/// The least limit is what colouring needs, which may be more than the registers that are live at one point: the SSA allocator compiles these programs with as few, and
+/// this one found no register for some value.
+#[test]
+fn the_least_limit_is_what_colouring_needs() {
+    let target = Target::default();
+    for (seed, limits) in [(10_255_571_510_873_142_071, 0..8), (11_350_867_677_887_278_845, 0..8)] {
+        let shader = from_seed(seed, Profile::Pressure, Features::of(&target)).shader;
+        for more in limits {
+            let registers = RegisterLimit::Minimum(more);
+            for allocator in [Options::default().allocator, Allocator::GraphColouring(Rotation::default())] {
+                let options = Options { allocator, registers, last: Stage::RegisterAllocation, ..Options::default() };
+                let compiled = compile(&shader, &target, &options, &mut |_, _| ());
+                assert!(compiled.is_ok(), "{seed}, {registers}, {allocator:?}: {:?}", compiled.err());
+            }
+        }
+    }
+}
+
 /// Programs of every profile on one GPU of each kind, with few registers and all of them, some with given inputs and outputs: nothing is refuted, by runs or by the
 /// register checker.
 #[test]

@@ -23,6 +23,7 @@ fn fault(root: &Value, schema: &Value, value: &Value) -> Option<String> {
             "const" => value == wanted,
             "enum" => wanted.as_array()?.contains(value),
             "minimum" => value.as_f64() >= wanted.as_f64(),
+            "maximum" => value.as_f64() <= wanted.as_f64(),
             "type" => {
                 let is = |name: &Value| match name.as_str().expect("a name") {
                     "object" => value.is_object(),
@@ -80,6 +81,9 @@ fn folder(name: &str) -> Folder {
     let folder = Folder::new(name);
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
     fs::copy(corpus.join("control-flow/fibonacci.nir"), folder.path().join("x.nir")).expect("a file");
+    let log = fs::read_to_string(corpus.join("mesa/copies.log")).expect("a log");
+    fs::write(folder.path().join("lost.log"), log.replacen("(neg)ssa_3", "ssa_3", 1)).expect("a file");
+    fs::write(folder.path().join("x.log"), log).expect("a file");
     fs::write(folder.path().join("bad.nir"), "shader: what\n").expect("a file");
     fs::write(folder.path().join("code.txt"), "0000[03000000_00000000] end\n").expect("a file");
     let early = "block0 {\n\t0001:0000:000: \trcp r1.x, r0.x\n\t0002:0000:000: \tend r1.x\n}\n";
@@ -110,6 +114,11 @@ fn every_line_is_as_the_schema_says() {
         "reduce x.nir --test false",
         "rules --no-lemmas --timeout 1ms",
         "stats x.nir",
+        "mesa x.log --compile",
+        "mesa lost.log --failures found",
+        "mesa x.log none.log --explain",
+        "mesa --watch x.log --cache kept --compile",
+        "mesa --watch x.log --cache kept --compile",
         "hazards early.ir3",
         "hazards x.nir",
         "self-test hazard-mutants early.ir3 --mutants 1",
@@ -170,6 +179,13 @@ fn junit_has_a_case_for_each_boundary() {
     assert!(text.starts_with("<?xml") && text.trim_end().ends_with("</testsuites>"), "{text}");
     assert_eq!(text.matches("<failure").count(), 1, "{text}");
     assert!(text.matches("<testcase").count() > 2, "{text}");
+    let text = run(folder.path(), "--format junit mesa x.log lost.log --compile");
+    assert!(text.starts_with("<?xml") && text.trim_end().ends_with("</testsuites>"), "{text}");
+    assert_eq!(text.matches("<testsuite ").count(), 4, "{text}");
+    assert!(text.contains("lost.log#0 on a660") && text.contains("name=\"ir3_cp (interpreter)\""), "{text}");
+    assert!(text.matches("<failure").count() >= 1 && !text.contains("<error"), "{text}");
+    let text = run(folder.path(), "--format junit mesa --watch x.log --verbose");
+    assert!(text.matches("<testcase").count() == 8 && text.matches("<failure").count() == 0, "{text}");
     let text = run(folder.path(), "--format junit rules --no-lemmas --timeout 1s");
     assert!(text.contains("<testcase") && text.starts_with("<?xml"), "{text}");
 }

@@ -56,7 +56,8 @@ impl Package {
         let mut faults = Vec::new();
         for file in rust_files(&self.sources) {
             // A program of its own, which uses the library from outside.
-            if file.parent().is_some_and(|folder| folder.join("main.rs").exists()) {
+            let mut folders = file.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.sources));
+            if folders.any(|folder| folder.join("main.rs").exists()) {
                 continue;
             }
             let path = file.strip_prefix(&self.sources).expect("a source of the package").with_extension("");

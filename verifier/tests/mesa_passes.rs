@@ -13,6 +13,10 @@ use std::time::Duration;
 
 /// Two results of one pair of inputs, which a parallel copy moves into the registers of the output.
 const LOG: &str = include_str!("../../corpus/mesa/copies.log");
+/// An array of four elements, one of which is read by a computed index.
+const ARRAY: &str = include_str!("../../corpus/mesa/array.log");
+/// `ir3_sched` moves a sample from before a `kill` to after it.
+const KILL: &str = include_str!("../../corpus/mesa/kill.log");
 
 fn shaders(text: &str) -> Vec<LogShader> {
     let mut reader = ShaderReader::new(Path::new("x.log"));
@@ -58,8 +62,12 @@ fn every_boundary_of_a_log_is_proved() {
 
 /// Replaces a text in one section.
 fn changed(section: &str, from: &str, to: &str) -> String {
-    let start = LOG.find(section).unwrap_or_else(|| panic!("{section}"));
-    let (before, rest) = LOG.split_at(start);
+    changed_in(LOG, section, from, to)
+}
+
+fn changed_in(log: &str, section: &str, from: &str, to: &str) -> String {
+    let start = log.find(section).unwrap_or_else(|| panic!("{section}"));
+    let (before, rest) = log.split_at(start);
     assert!(rest.contains(from), "{section} has {from}");
     format!("{before}{}", rest.replacen(from, to, 1))
 }
@@ -86,6 +94,72 @@ fn a_changed_section_is_refuted_at_its_pass() {
     let rows = check(&changed("Native code", "mul.f r0.w, r0.x, r0.y", "mul.f r0.w, r0.x, r0.x"));
     let failures: Vec<&str> = rows.iter().filter(|row| !is_pass(&row.1)).map(|(name, _)| &**name).collect();
     assert_eq!(failures, [CODE, WHOLE]);
+}
+
+#[test]
+fn arrays_are_followed_through_allocation() {
+    let rows = check(ARRAY);
+    assert_eq!(rows.len(), 8);
+    for (name, verdict) in rows {
+        assert!(matches!(verdict, Verdict::Proved { .. }), "{name}: {verdict} {:?}", verdict.reason());
+    }
+    for (pass, from, to) in [
+        ("create_parallel_copies", "ssa_13:13:arr[id=1, offset=1,", "ssa_13:13:arr[id=1, offset=2,"),
+        ("create_parallel_copies", "(kill)ssa_15:15:arr[id=1, offset=0,", "(kill)ssa_15:15:arr[id=1, offset=1,"),
+        ("register allocation", "r<a0.x + 4>", "r<a0.x + 5>"),
+        ("register allocation", "(tied)r1.z, (kill)r2.z, (kill)(tied)r1.z", "(tied)r1.w, (kill)r2.z, (kill)(tied)r1.w"),
+        ("ir3_lower_copies", "r<a0.x + 4>", "r<a0.x + 3>"),
+        ("ir3_legalize", "r<a0.x + 4>", "r<a0.x + 5>"),
+        ("ir3_legalize", "mov.u32u32 r1.x, (kill)r2.x", "mov.u32u32 r1.x, (kill)r2.y"),
+    ] {
+        let rows = check(&changed_in(ARRAY, &format!("AFTER: {pass}:"), from, to));
+        let first = rows.iter().find(|(_, verdict)| !is_pass(verdict)).expect("one that is no pass");
+        assert!(first.0 == pass && matches!(first.1, Verdict::Refuted(_)), "{pass} {from}: {} {}", first.0, first.1);
+    }
+}
+
+/// An index may be past the end of its array: what another register holds then has no meaning, whichever it is.
+#[test]
+fn an_access_outside_of_its_array_may_read_anything() {
+    let unmasked = ARRAY.replace("imm[0.000000,3,0x3]", "imm[0.000000,7,0x7]");
+    let unmasked = unmasked.replace("(0x00000003)", "(0x00000007)").replace("%4 (0x3)", "%4 (0x7)");
+    let unmasked = unmasked.replace("and.b r0.z, r0.z, 3", "and.b r0.z, r0.z, 7");
+    // From legalization on, the register after the array has something else.
+    let at = unmasked.find("AFTER: ir3_legalize:").expect("a section");
+    let moved = format!("{}{}", &unmasked[..at], unmasked[at..].replace("r2.x", "r3.x"));
+    assert_ne!(moved, unmasked);
+    for (name, verdict) in check(&moved) {
+        assert!(is_pass(&verdict), "{name}: {verdict} {:?}", verdict.reason());
+    }
+    // Inside of it, it has one.
+    let swapped = moved.replace("mov.u32u32 r1.x, (kill)r3.x", "mov.u32u32 r1.x, (kill)r2.y");
+    assert_ne!(swapped, moved);
+    let rows = check(&swapped);
+    let first = rows.iter().find(|(_, verdict)| !is_pass(verdict)).expect("one that is no pass");
+    assert!(first.0 == "ir3_legalize" && matches!(first.1, Verdict::Refuted(_)), "{} {}", first.0, first.1);
+}
+
+/// A killed lane still gives its coordinates to the samples of its quad; which lanes are killed, and where, is compared all the same.
+#[test]
+fn samples_move_over_kills() {
+    for (name, verdict) in check(KILL) {
+        assert!(is_pass(&verdict), "{name}: {verdict} {:?}", verdict.reason());
+    }
+    for (pass, from, to) in [
+        ("ir3_sched", "\t0007:0005:000: \tkill pssa_6\n", "\t0007:0005:000: \tnop\n"),
+        ("ir3_sched", "cmps.f.lt pssa_6, ssa_2", "cmps.f.ge pssa_6, ssa_2"),
+        ("ir3_sched", "cmps.f.lt pssa_6, ssa_2", "cmps.f.lt pssa_6, ssa_3"),
+        (
+            "ir3_sched",
+            "_meta:collect ssa_4 (wrmask=0x3), ssa_2, ssa_3",
+            "_meta:collect ssa_4 (wrmask=0x3), ssa_3, ssa_2",
+        ),
+        ("register allocation", "kill (kill)pp0.x", "nop"),
+    ] {
+        let rows = check(&changed_in(KILL, &format!("AFTER: {pass}:"), from, to));
+        let first = rows.iter().find(|(_, verdict)| !is_pass(verdict)).expect("one that is no pass");
+        assert!(first.0 == pass && matches!(first.1, Verdict::Refuted(_)), "{pass} {from}: {} {}", first.0, first.1);
+    }
 }
 
 /// The engines leave time out; a lost wait is found all the same.
@@ -157,6 +231,13 @@ fn the_command_names_the_pass_and_writes_both_sections() {
     let (code, text) = run(folder.path(), &["mesa", "good.log", "--explain"]);
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("ssa_1 is the input VERT_ATTRIB_POS") && text.contains("8 proved"), "{text}");
+    assert!(text.contains("output 0 of `end` is VARYING_SLOT_VAR0, base 0 of nir, components 0x3"), "{text}");
+    // Two sections that place one input differently: both are named.
+    write("moved.log", &changed("AFTER: ir3_lower_copies:", "_meta:in r0.x", "_meta:in r0.y"));
+    let (code, text) = run(folder.path(), &["mesa", "moved.log"]);
+    assert_ne!(code, Some(0), "{text}");
+    let both = "`AFTER: register allocation` (line 62), and in r0.y in `AFTER: ir3_lower_copies` (line 76)";
+    assert!(text.contains("two sections contradict: the input ssa_1 is in r0.x in") && text.contains(both), "{text}");
     let (code, text) = run(folder.path(), &["mesa", "bad.log", "--quiet"]);
     assert_eq!(code, Some(1), "{text}");
     let bundle = text.lines().find_map(|line| line.trim().strip_prefix("written to ")).expect("a folder");

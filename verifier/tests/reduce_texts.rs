@@ -56,6 +56,37 @@ fn a_nir_program_is_reduced_by_a_command() {
     assert_eq!(read("x.reduced.nir"), read("y.nir"));
 }
 
+/// A vec4 program, with a bug that is planted in a pass.
+#[test]
+fn a_vec4_program_is_reduced_by_its_refuted_stage() {
+    let folder = folder("vec4", "");
+    let (code, text) = run(
+        folder.path(),
+        &["compile", "--gpu", "gen7", "--emit", "vec4-select", &corpus("file/vec4-select/negated-conditions.nir")],
+    );
+    assert_eq!(code, Some(0), "{text}");
+    fs::write(folder.path().join("x.vec4"), &text).expect("a file");
+    let text = reduce(&folder, "x.vec4", 2);
+    assert!(text.contains("found no failure"), "{text}");
+    let text = reduce(&folder, "x.vec4 --plant lost-inverse", 0);
+    assert!(text.contains("stage vec4-dead-code"), "{text}");
+    let result = folder.path().join("x.reduced.vec4");
+    assert!(size(&result) <= 8 && size(&folder.path().join("x.vec4")) > 10, "{text}");
+    for (plant, expected) in [(&["--plant", "lost-inverse"][..], 1), (&[], 0)] {
+        let arguments = [&["verify", "x.reduced.vec4"], plant].concat();
+        let (code, text) = run(folder.path(), &arguments);
+        assert_eq!(code, Some(expected), "{text}");
+    }
+    // `compile` plants it, too.
+    let compile = |plant: &[&str]| {
+        let source = corpus("file/vec4-select/negated-conditions.nir");
+        run(folder.path(), &[&["compile", "--gpu", "gen7", &source], plant].concat())
+    };
+    let [(code, right), (other, wrong)] = [compile(&[]), compile(&["--plant", "lost-inverse"])];
+    assert_eq!((code, other), (Some(0), Some(0)), "{right}{wrong}");
+    assert_ne!(right, wrong);
+}
+
 #[test]
 fn an_ir3_program_is_reduced_by_a_command() {
     let folder = folder("ir3", "grep -q 'mul' \"$1\" && grep -q stib \"$1\"");

@@ -540,3 +540,26 @@ fn another_order() {
     }
     assert_eq!((refused, KINDS.len() * KINDS.len()), (74, 225));
 }
+
+/// Three sums, of three registers or of one.
+const REPEATED: &str = "\
+block1 {
+\t0004:0000:000: \t_meta:in r0.x (wrmask=0x7)
+\t0001:0001:000: \t(rpt2)add.u r4.x (wrmask=0x7), (r)r0.x (wrmask=0x7), c0.x
+\t0002:0002:000: \tstl r0.x, r4.z, imm[0.000000,1,0x1] // {type=u32, components=1, space=shared}
+\t0003:0003:000: \tend
+}
+";
+
+/// Repetitions that all read one register do not stand for those that read the next one each.
+#[test]
+fn a_lost_step_of_repetitions_is_not_proved() {
+    let read = |text: &str| ir3_compiler::ir3::text::read(text).expect("a program");
+    let before = read(REPEATED);
+    let target = Target::default();
+    assert!(registers::prove(&before, &before, &target).is_ok());
+    let after = read(&REPEATED.replace("(r)", ""));
+    assert_ne!(before, after);
+    let failure = registers::prove(&before, &after, &target).expect_err("another sum");
+    assert!(matches!(failure, RegisterFailure::Changed { .. }), "{failure}");
+}

@@ -223,6 +223,28 @@ pub enum SystemValue {
     BarycentricSampleLinear,
     /// The divisor of perspective coordinates at the pixel: 1/w, 1 component.
     BarycentricCenterRhw,
+    /// Which vertex and invocation of which primitive a lane has, in bit fields, for shaders before and of tessellation control.
+    TcsHeader,
+    /// The same for geometry shaders and those before them, with the thread of the primitive.
+    GsHeader,
+    /// Number of the patch in its draw, relative to the first one in memory.
+    RelPatchId,
+    /// Position in the patch, 2 components.
+    TessCoord,
+    /// Bytes of a primitive in local memory (a driver parameter in ir3).
+    VsPrimitiveStride,
+    /// Bytes of a vertex in local memory (a driver parameter in ir3).
+    VsVertexStride,
+    /// Words of a patch in memory (a driver parameter in ir3).
+    HsPatchStride,
+    /// Number of vertices of a patch (a driver parameter in ir3).
+    PatchVerticesIn,
+    /// Address of the values of patches, 2 words (a driver parameter in ir3).
+    TessParamBase,
+    /// Address of the tessellation factors, 2 words (a driver parameter in ir3).
+    TessFactorBase,
+    /// Where the stage before has put a varying, by its index: an entry of the primitive map (a driver parameter in ir3).
+    PrimitiveLocation(u8),
     /// A driver parameter of unknown meaning, by index.
     Opaque(u16),
 }

@@ -184,6 +184,13 @@ impl SystemValue {
                 | FragInvocationCount
                 | FragSize(_)
                 | FragOffset(_)
+                | VsPrimitiveStride
+                | VsVertexStride
+                | HsPatchStride
+                | PatchVerticesIn
+                | TessParamBase
+                | TessFactorBase
+                | PrimitiveLocation(_)
                 | Opaque(_)
         )
     }

@@ -12,6 +12,7 @@ mod function;
 mod index;
 mod intrinsic;
 mod op;
+pub mod preamble;
 mod shader;
 mod tex;
 pub mod text;

@@ -1,83 +1,20 @@
 //! Preambles as code of each invocation.
 //!
 //! On ir3, the preamble computes uniform values once, and stores them in the constant file. Hardware without it computes them in each invocation:
-//! the code of the preamble moves to the start of the program, and what is loaded from the words that it stores are the values.
+//! the code of the preamble moves to the start of the program, and what is loaded from the words that it stores are the values. Words that it copies from
+//! a uniform buffer are loaded from there.
 //!
-//! Only the form that Mesa emits is changed: `if preamble_start { if elect_any { … preamble_end } }` at the start of the program, with its stores in no
-//! other branch or loop, and no load from the constant file at a variable offset.
+//! Not all preambles can be inlined ([`obstacle`]): a word that is loaded at a computed offset may be any, for example.
 
+use crate::nir::preamble::{Preamble, intrinsic, obstacle, words};
 use crate::nir::{
-    AluSrc, Block, CfNode, Def, DefData, Function, If, Index, Indices, Instr, InstrData, Intrinsic, IntrinsicOp, Op,
+    Access, AluSrc, Block, CfNode, Def, DefData, Function, Index, Indices, Instr, InstrData, Intrinsic, IntrinsicOp, Op,
 };
 use rustc_hash::FxHashMap;
 
-/// The parts of a preamble in the tree.
-struct Preamble<'a> {
-    /// The block before it, which ends with `preamble_start`.
-    before: Block,
-    /// The block that tests which lane computes.
-    test: Block,
-    /// Its code.
-    body: &'a [CfNode],
-    /// The block after the test.
-    end: Block,
-    /// The block after it.
-    after: Block,
-}
-
-/// The intrinsic that defines a value, if one does.
-fn intrinsic(function: &Function, instr: Instr) -> Option<&Intrinsic> {
-    match &function.instrs[instr] {
-        InstrData::Intrinsic(intrinsic) => Some(intrinsic),
-        _ => None,
-    }
-}
-
-fn is_test(function: &Function, condition: Def, op: IntrinsicOp) -> bool {
-    intrinsic(function, function.defs[condition].instr).is_some_and(|found| found.op == op)
-}
-
-fn is_empty(function: &Function, list: &[CfNode]) -> bool {
-    matches!(list, [CfNode::Block(block)] if function.blocks[*block].instrs.is_empty())
-}
-
-fn preamble(function: &Function) -> Option<Preamble<'_>> {
-    let [CfNode::Block(before), CfNode::If(start), CfNode::Block(after), ..] = &function.body[..] else { return None };
-    let If { condition, then, otherwise, .. } = &**start;
-    let [CfNode::Block(test), CfNode::If(elected), CfNode::Block(end)] = &then[..] else { return None };
-    let fits = is_test(function, *condition, IntrinsicOp::PreambleStartIr3)
-        && is_test(function, elected.condition, IntrinsicOp::ElectAnyIr3)
-        && is_empty(function, otherwise)
-        && is_empty(function, &elected.otherwise);
-    fits.then_some(Preamble { before: *before, test: *test, body: &elected.then, end: *end, after: *after })
-}
-
-/// The words of the constant file that an access reads or writes, if its offset is constant.
-fn words(function: &Function, access: &Intrinsic) -> Option<std::ops::Range<i64>> {
-    let offset = match (access.op, access.srcs.last()) {
-        (IntrinsicOp::LoadConstIr3, Some(&offset)) => i64::from(function.as_const_scalar(offset)? as i32),
-        _ => 0,
-    };
-    let first = i64::from(access.indices.base()) + offset;
-    let value = access.def.or_else(|| access.srcs.first().copied())?;
-    Some(first..first + i64::from(function.defs[value].num_components))
-}
-
 /// Returns true if the program has a preamble that can be inlined.
 pub fn is_needed(function: &Function) -> bool {
-    let Some(Preamble { body, after, .. }) = preamble(function) else { return false };
-    let top: Vec<Block> =
-        body.iter().filter_map(|node| if let CfNode::Block(block) = node { Some(*block) } else { None }).collect();
-    let has_phi =
-        function.blocks[after].instrs.iter().any(|&instr| matches!(function.instrs[instr], InstrData::Phi { .. }));
-    !has_phi
-        && function.instrs_in_order().all(|(block, instr)| match intrinsic(function, instr) {
-            Some(access) if access.op == IntrinsicOp::StoreConstIr3 => {
-                top.contains(&block) && function.defs[access.srcs[0]].bit_size == 32
-            }
-            Some(access) if access.op == IntrinsicOp::LoadConstIr3 => words(function, access).is_some(),
-            _ => true,
-        })
+    Preamble::of(function).is_some() && obstacle(function).is_none()
 }
 
 /// Inlines it.
@@ -85,7 +22,7 @@ pub fn is_needed(function: &Function) -> bool {
 /// # Panics
 /// If it is not [needed](is_needed).
 pub fn run(function: &mut Function) {
-    let Preamble { before, test, body, end, after } = preamble(function).expect("it is needed");
+    let Preamble { before, test, body, end, after } = Preamble::of(function).expect("it is needed");
     let body = body.to_vec();
     let first_block = |list: &[CfNode]| match list.first() {
         Some(CfNode::Block(block)) => *block,
@@ -111,9 +48,32 @@ pub fn run(function: &mut Function) {
     forward(function);
 }
 
+/// What a word of the constant file holds.
+#[derive(Clone, Copy)]
+enum Word {
+    /// What was there before.
+    Driver,
+    /// A component of a value.
+    Value(Def, u8),
+    /// A word of a uniform buffer: the buffer, the first vec4 that is copied, and the number of the word among those that are copied.
+    Buffer(Def, Def, u32),
+}
+
+impl Word {
+    /// Returns true if one load from a buffer reads this word and another one, so many components after it.
+    fn is_loaded_with(self, other: Self, after: usize) -> bool {
+        match (self, other) {
+            (Self::Buffer(buffer, offset, word), Self::Buffer(other, from, number)) => {
+                (buffer, offset, word / 4) == (other, from, number / 4) && word as usize + after == number as usize
+            }
+            _ => false,
+        }
+    }
+}
+
 /// Removes the instructions of the preamble, and replaces loads by what it stored.
 fn forward(function: &mut Function) {
-    let mut stored: FxHashMap<i64, (Def, u8)> = FxHashMap::default();
+    let mut stored: FxHashMap<i64, Word> = FxHashMap::default();
     let mut removed: Vec<Instr> = Vec::new();
     let all: Vec<(Block, Instr)> = function.instrs_in_order().collect();
     for (block, instr) in all {
@@ -123,18 +83,46 @@ fn forward(function: &mut Function) {
                 removed.push(instr);
             }
             (IntrinsicOp::StoreConstIr3, Some(words)) => {
-                stored.extend(words.zip(0..).map(|(word, component)| (word, (access.srcs[0], component))));
+                stored.extend(words.zip(0..).map(|(word, component)| (word, Word::Value(access.srcs[0], component))));
+                removed.push(instr);
+            }
+            (IntrinsicOp::CopyUboToUniformIr3, Some(words)) => {
+                let [buffer, offset] = [access.srcs[0], access.srcs[1]];
+                stored.extend(words.zip(0..).map(|(word, number)| (word, Word::Buffer(buffer, offset, number))));
                 removed.push(instr);
             }
             (IntrinsicOp::LoadConstIr3, Some(words)) if words.clone().any(|word| stored.contains_key(&word)) => {
                 let def = access.def.expect("a load has a result");
-                let sources: Vec<(Def, u8)> = words
-                    .enumerate()
-                    .map(|(i, word)| match stored.get(&word) {
-                        Some(&source) => source,
-                        None => (load_word(function, block, instr, &access, i as i32), 0),
-                    })
-                    .collect();
+                let words: Vec<Word> = words.map(|word| stored.get(&word).copied().unwrap_or(Word::Driver)).collect();
+                let mut sources: Vec<(Def, u8)> = Vec::with_capacity(words.len());
+                while sources.len() < words.len() {
+                    let at = sources.len();
+                    match words[at] {
+                        Word::Value(def, component) => sources.push((def, component)),
+                        Word::Driver => {
+                            let base = Index::Base(access.indices.base() + at as i32);
+                            let load = Intrinsic { indices: Indices::from([base]), ..access.clone() };
+                            sources.push((load_words(function, (block, instr), load, 1), 0));
+                        }
+                        Word::Buffer(buffer, offset, number) => {
+                            let with = |count: &usize| words[at].is_loaded_with(words[at + count], *count);
+                            let count = (1..words.len() - at).take_while(with).count() as u8 + 1;
+                            let indices = [
+                                Index::Access(Access::empty()),
+                                Index::Base((number / 4) as i32),
+                                Index::Component((number % 4) as u8),
+                            ];
+                            let load = Intrinsic {
+                                op: IntrinsicOp::LoadUboVec4,
+                                srcs: [buffer, offset].into_iter().collect(),
+                                indices: Indices::from(indices),
+                                ..access.clone()
+                            };
+                            let loaded = load_words(function, (block, instr), load, count);
+                            sources.extend((0..count).map(|component| (loaded, component)));
+                        }
+                    }
+                }
                 function.instrs[instr] = gather(def, &sources);
             }
             _ => {}
@@ -145,15 +133,13 @@ fn forward(function: &mut Function) {
     }
 }
 
-/// A load of one word of those of a load, before it.
-fn load_word(function: &mut Function, block: Block, before: Instr, load: &Intrinsic, component: i32) -> Def {
+/// A load of so many words, before another one.
+fn load_words(function: &mut Function, (block, before): (Block, Instr), load: Intrinsic, count: u8) -> Def {
     let index = function.defs.values().map(|data| data.index + 1).max().unwrap_or(0);
     let divergent = load.def.and_then(|def| function.defs[def].divergent);
     let instr = function.instrs.next_key();
-    let def = function.defs.push(DefData { num_components: 1, bit_size: 32, divergent, instr, index });
-    let base = Index::Base(load.indices.base() + component);
-    let word = Intrinsic { def: Some(def), indices: Indices::from([base]), ..load.clone() };
-    function.instrs.push(InstrData::Intrinsic(word));
+    let def = function.defs.push(DefData { num_components: count, bit_size: 32, divergent, instr, index });
+    function.instrs.push(InstrData::Intrinsic(Intrinsic { def: Some(def), ..load }));
     let list = &mut function.blocks[block].instrs;
     let at = list.iter().position(|&other| other == before).unwrap_or(list.len());
     list.insert(at, instr);

@@ -185,7 +185,7 @@ pub fn run_within(program: &mut Program, target: &Target, limits: RegisterFiles)
     }
     let files = target_size(program, &pressure, target, limits);
     let settings = assign::Settings { files, preferred: None, splitting: true };
-    assign::run(program, &analysis, target.merged_regs, settings, &pressure)
+    assign::run(program, &analysis, target, settings, &pressure)
 }
 
 /// Like [`run_within`], with a register limit and rules. For the least limit, exactly the registers that the program needs are
@@ -210,7 +210,7 @@ pub fn run_limited(
     }
     let files = first_size(program, &pressure, target, limit, rules);
     let settings = assign::Settings { files, preferred: None, splitting: true };
-    assign::run(program, &analysis, target.merged_regs, settings, &pressure)
+    assign::run(program, &analysis, target, settings, &pressure)
 }
 
 /// The registers that a limit allows for a program of this pressure.

@@ -26,7 +26,7 @@ pub fn run(
     loop {
         let mut attempt = program.clone();
         let settings = assign::Settings { files: size, preferred, splitting: false };
-        let error = match assign::run(&mut attempt, analysis, target.merged_regs, settings, pressure) {
+        let error = match assign::run(&mut attempt, analysis, target, settings, pressure) {
             Ok(()) => {
                 *program = attempt;
                 return Ok(());

@@ -145,9 +145,9 @@ impl<'a> Selection<'a> for Selector<'a> {
         &mut self.code
     }
 
-    fn test(&mut self, condition: Def) -> Predicate {
+    fn test(&mut self, condition: Def) -> (Predicate, bool) {
         self.set_flag(self.locations[condition][0]);
-        Predicate::Normal
+        (Predicate::Normal, false)
     }
 
     fn copy_to_phi(&mut self, phi: Def, value: Def) {

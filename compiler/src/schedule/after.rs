@@ -8,7 +8,8 @@
 //!
 //! Of the instructions that are ready, the next one is: a varying, since the last one releases memory; a `kill` that need not
 //! wait; a special function, texture or load that need not wait; then the one that waits the least, up to three slots; else the
-//! one with the longest latency after it. Waits are nops, and the expected time until `(ss)` or `(sy)` ends.
+//! one with the longest latency after it. Waits are nops, and the expected time until `(ss)` or `(sy)` ends. To overwrite an operand takes an `(ss)`, which
+//! ends when the operand has been read, long before a result comes.
 //!
 //! A block whose original order waits no longer than the new one is not changed, unless it reads its last varying later. Only the
 //! first 48 ready instructions in code order are compared.
@@ -29,6 +30,12 @@ const WINDOW: usize = 48;
 
 /// A wait of so many slots is accepted now rather than later.
 const SHORT: u32 = 3;
+
+/// The slots after which a texture, load or special function has usually read its operands.
+const READ: u32 = 2;
+
+/// The index of what is waited for with `(ss)`. That of `(sy)` is 1.
+const SS: usize = 0;
 
 /// Schedules each block of a program with registers.
 pub fn run(program: &mut Program, target: &Target) {
@@ -73,8 +80,8 @@ struct Node {
 struct Expected {
     /// Results that are waited for with `(ss)`, and with `(sy)`.
     results: [RegisterSet; 2],
-    /// What may still be read, likewise.
-    reads: [RegisterSet; 2],
+    /// What may still be read. That is waited for with `(ss)`, whatever the result is waited for with.
+    reads: RegisterSet,
     /// When these waits end.
     ends: [u32; 2],
     /// The current time: issued slots and waits.
@@ -88,7 +95,7 @@ impl Expected {
             self.ends[which] > self.time
                 && (node.reads.meets(&self.results[which])
                     || node.writes.meets(&self.results[which])
-                    || node.writes.meets(&self.reads[which]))
+                    || which == SS && node.writes.meets(&self.reads))
         })
     }
 
@@ -103,15 +110,22 @@ impl Expected {
         self.time += wait;
         let which = match node.kind {
             Sync::Distance => None,
-            Sync::Ss => Some(0),
+            Sync::Ss => Some(SS),
             Sync::Sy => Some(1),
         };
         if let Some(which) = which {
-            if self.ends[which] <= self.time {
-                (self.results[which], self.reads[which]) = (RegisterSet::EMPTY, RegisterSet::EMPTY);
+            let ended = |which: usize| self.ends[which] <= self.time;
+            if ended(SS) {
+                self.reads = RegisterSet::EMPTY;
+            }
+            for which in [SS, which] {
+                if ended(which) {
+                    self.results[which] = RegisterSet::EMPTY;
+                }
             }
             self.results[which].add(&node.writes);
-            self.reads[which].add(&node.reads);
+            self.reads.add(&node.reads);
+            self.ends[SS] = self.ends[SS].max(self.time + slots + READ);
             self.ends[which] = self.ends[which].max(self.time + slots + node.latency);
         }
         self.time += slots;

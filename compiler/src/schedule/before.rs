@@ -2,12 +2,12 @@
 //!
 //! The next instruction is one that reads a varying, as long as registers are left for it: the last such read releases the memory of
 //! all varyings. Else it is one that does not have to wait, if there is one; among these, one that ends more live ranges
-//! than it begins; among these, the one with clearly the longest latency after it, else the first in the code. So loads
+//! than it begins; among these, the one with the longest latency after it, else the first in the code. So loads
 //! are issued early, as long as registers are left for their results, and no more than 8 at a time; comparisons are
 //! separated from their branches; and if no instruction is ready, the one with the fewest nops is next. Pieces of a
 //! vector are extracted as soon as it is available.
 //!
-//! A block whose original order needs no more nops is not changed, unless it reads its last varying later, and waits as long.
+//! A block whose original order takes no more time, nops and expected waits together, is not changed, unless it reads its last varying later.
 //!
 //! The limit is the number of registers with which the program has the same waves as with the need of its original order,
 //! both measured alike (`registers`). Instructions that would exceed six sevenths of it are delayed while
@@ -43,9 +43,6 @@ const OUTSTANDING: usize = 8;
 
 /// The fraction of the limit up to which register use is not restricted.
 const AT_EASE: (u32, u32) = (6, 7);
-
-/// Waiting times that differ by less are treated as equal: adjacent instructions should stay adjacent.
-const PATIENCE: u32 = 16;
 
 /// Returns true if there is a block with instructions to order, and no registers have been assigned in it.
 #[must_use]
@@ -362,8 +359,9 @@ impl Scheduler<'_> {
         }
         let fits = |need: Units| (0..3).all(|i| need[i] <= self.limit[i]);
         let last_varying = |order: &[Instr]| order.iter().rposition(|&instr| self.facts[instr].reads_varying);
-        let is_better = match self.nops[0].cmp(&self.nops[1]) {
-            Ordering::Equal => self.times[0] <= self.times[1] && last_varying(&self.out) < last_varying(list),
+        let cost = |which: usize| (self.times[which], self.nops[which]);
+        let is_better = match cost(0).cmp(&cost(1)) {
+            Ordering::Equal => last_varying(&self.out) < last_varying(list),
             order => order.is_lt(),
         };
         match (fits(self.registers.peak), fits(before)) {
@@ -403,8 +401,9 @@ impl Scheduler<'_> {
                 }
             }
         }
-        self.nops[0] += self.nops_behind();
-        self.times[0] += self.time - start;
+        let behind = self.nops_behind();
+        self.nops[0] += behind;
+        self.times[0] += self.time - start + behind;
     }
 
     /// Computes `first_use`.
@@ -449,8 +448,9 @@ impl Scheduler<'_> {
                 to.time = to.time.max(time + edge.latency.soft);
             }
         }
-        self.nops[1] += self.nops_behind();
-        self.times[1] += self.time - begun;
+        let behind = self.nops_behind();
+        self.nops[1] += behind;
+        self.times[1] += self.time - begun + behind;
         (self.slot, self.time) = (start, begun);
     }
 
@@ -489,7 +489,7 @@ impl Scheduler<'_> {
             no_varying: !facts.reads_varying,
             wait,
             effect: sum.signum(),
-            height: Reverse(self.graph.height[node as usize] / PATIENCE),
+            height: Reverse(self.graph.height[node as usize]),
             position: node,
         }
     }

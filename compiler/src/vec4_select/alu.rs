@@ -175,7 +175,8 @@ impl Selector<'_> {
     }
 
     fn bcsel(&mut self, alu: &Alu, components: u8) {
-        let condition = self.swizzled(&alu.srcs[0], components, RegType::D);
+        let (condition, inverse) = self.without_nots(&alu.srcs[0], components);
+        let condition = self.swizzled(&condition, components, RegType::D);
         let set = self.code.emit(Opcode::Cmp, Dst::null(RegType::D), &[condition, Src::immediate(0, RegType::D)]);
         set.cmod = Some(Cmod::Nz);
         let a = self.swizzled(&alu.srcs[1], components, RegType::Ud);
@@ -187,7 +188,7 @@ impl Selector<'_> {
         };
         let dst = Dst { file: DstFile::Vgrf(self.define(alu.def)), mask, ty: RegType::Ud };
         let sel: &mut Instr = self.code.emit(Opcode::Sel, dst, &[a, b]);
-        sel.predicate = Some((predicate, false));
+        sel.predicate = Some((predicate, inverse));
     }
 
     fn operand(&mut self, src: &AluSrc, components: u8) -> Src {

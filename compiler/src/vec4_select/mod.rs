@@ -12,7 +12,7 @@ pub(crate) mod alu;
 pub(crate) mod operands;
 pub(crate) mod walk;
 
-use crate::nir::{self, Def, InstrData, Intrinsic, IntrinsicOp};
+use crate::nir::{self, AluSrc, Def, InstrData, Intrinsic, IntrinsicOp};
 use crate::select::SelectError;
 use crate::vec4::{
     Cmod, Dst, DstFile, Mask, Message, Mode, Opcode, Predicate, Program, RegType, Src, SrcFile, Swizzle,
@@ -170,6 +170,13 @@ impl Selector<'_> {
                 self.code.emit(Opcode::Mov, dst, &[Src::new(file, Swizzle(swizzle), RegType::F)]);
             }
             (op, _, Some(def)) if is_message(op) => self.message(intrinsic, def)?,
+            (IntrinsicOp::PreambleStartIr3, ..) => {
+                let Some((instr, why)) = nir::preamble::obstacle(self.code.function) else {
+                    return Err(self.code.unsupported("a preamble that is not inlined"));
+                };
+                self.code.instr = Some(instr);
+                return Err(self.code.unsupported(format!("a preamble that cannot be inlined: {why}")));
+            }
             _ => return Err(self.code.unsupported("not supported in vec4")),
         }
         Ok(())
@@ -197,10 +204,11 @@ impl<'a> Selection<'a> for Selector<'a> {
         &mut self.code
     }
 
-    fn test(&mut self, condition: Def) -> Predicate {
-        let condition = Src::new(self.location(condition).file, self.scalar(condition), RegType::D);
+    fn test(&mut self, condition: Def) -> (Predicate, bool) {
+        let (condition, inverse) = self.without_nots(&AluSrc::identity(condition), 1);
+        let condition = self.swizzled(&condition, 1, RegType::D);
         self.code.emit(Opcode::Mov, Dst::null(RegType::D), &[condition]).cmod = Some(Cmod::Nz);
-        if self.rules.replicate_if { Predicate::ReplicateX } else { Predicate::Normal }
+        (if self.rules.replicate_if { Predicate::ReplicateX } else { Predicate::Normal }, inverse)
     }
 
     fn copy_to_phi(&mut self, phi: Def, value: Def) {

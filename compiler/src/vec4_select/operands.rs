@@ -9,12 +9,16 @@ pub(crate) fn bool_bits(value: u64) -> u32 {
     if value & 1 != 0 { u32::MAX } else { 0 }
 }
 
-impl Selector<'_> {
-    /// The swizzle that reads a scalar in all channels.
-    pub(super) fn scalar(&mut self, def: Def) -> Swizzle {
-        Swizzle::replicate(self.location(def).first)
+/// The source that an operation on each component reads where its result is read as `outer`.
+fn through(outer: &AluSrc, inner: &AluSrc, components: u8) -> AluSrc {
+    let mut swizzle = outer.swizzle;
+    for channel in &mut swizzle[..usize::from(components)] {
+        *channel = inner.swizzle[usize::from(*channel)];
     }
+    AluSrc { def: inner.def, swizzle }
+}
 
+impl Selector<'_> {
     /// A value with its components in order.
     pub(super) fn whole(&mut self, def: Def, ty: RegType) -> Src {
         let components = self.code.components(def);
@@ -38,14 +42,21 @@ impl Selector<'_> {
                 Op::Fabs => abs = true,
                 _ => break,
             }
-            let inner = &alu.srcs[0];
-            let mut swizzle = at.swizzle;
-            for channel in &mut swizzle[..usize::from(components)] {
-                *channel = inner.swizzle[usize::from(*channel)];
-            }
-            at = AluSrc { def: inner.def, swizzle };
+            at = through(&at, &alu.srcs[0], components);
         }
         Src { abs, negate, ..self.swizzled(&at, components, RegType::F) }
+    }
+
+    /// A condition of so many components without its negations, and true if it is the opposite of that.
+    pub(super) fn without_nots(&self, src: &AluSrc, components: u8) -> (AluSrc, bool) {
+        let (mut at, mut inverse) = (*src, false);
+        while let InstrData::Alu(alu) = &self.code.function.instrs[self.code.function.defs[at.def].instr]
+            && alu.op == Op::Inot
+        {
+            at = through(&at, &alu.srcs[0], components);
+            inverse = !inverse;
+        }
+        (at, inverse)
     }
 
     /// The immediate that all used components of a constant are.

@@ -74,8 +74,8 @@ impl<'a> Code<'a> {
 pub(crate) trait Selection<'a> {
     fn code(&mut self) -> &mut Code<'a>;
 
-    /// Sets the flag where a condition is true; returns the predicate of the `if` that reads it.
-    fn test(&mut self, condition: Def) -> Predicate;
+    /// Sets the flag by a condition; returns the predicate of the `if` that reads it, and true if that is inverted.
+    fn test(&mut self, condition: Def) -> (Predicate, bool);
 
     /// Copies a value to the registers for the sources of a phi.
     fn copy_to_phi(&mut self, phi: Def, value: Def);
@@ -101,20 +101,25 @@ pub(crate) trait Selection<'a> {
         Ok(())
     }
 
-    /// Translates an if. An empty else is left out.
+    /// Translates an if. An empty else is left out; if there is only an else, it is the first branch of an inverted predicate.
     ///
     /// # Errors
     /// As [`instruction`](Self::instruction).
     fn if_node(&mut self, node: &If) -> Result<(), SelectError> {
-        let predicate = self.test(node.condition);
-        self.code().control(Opcode::If).predicate = Some((predicate, false));
+        let (predicate, inverse) = self.test(node.condition);
+        self.code().control(Opcode::If).predicate = Some((predicate, inverse));
         self.code().depth += 1;
+        let first = self.code().instrs.len();
         self.list(&node.then)?;
         let before = self.code().instrs.len();
         self.code().control(Opcode::Else);
         self.list(&node.otherwise)?;
-        if self.code().instrs.len() == before + 1 {
-            self.code().instrs.pop();
+        let is_empty = self.code().instrs.len() == before + 1;
+        if is_empty || before == first {
+            self.code().instrs.remove(before);
+        }
+        if before == first && !is_empty {
+            self.code().instrs[first - 1].predicate = Some((predicate, !inverse));
         }
         self.code().depth -= 1;
         self.code().control(Opcode::Endif);

@@ -6,6 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use ir3_compiler::compilation;
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Backend;
+use ir3_verifier::harness::mesa::print;
 use ir3_verifier::harness::report;
 use ir3_verifier::programs::planted_bugs;
 use ir3_verifier::semantics::Snapshot;
@@ -17,6 +18,14 @@ pub struct Compile {
     /// A nir text, or a Mesa log, whose final-form nir is used.
     #[arg(value_name = "PATH")]
     path: PathBuf,
+    /// Print the whole compilation as Mesa prints its own with `IR3_SHADER_DEBUG`: nir, the program after each pass, the final assembly
+    /// with its words and statistics. `mesa` reads it.
+    #[arg(long, conflicts_with = "emit")]
+    as_mesa_log: bool,
+    /// PATH is a SPIR-V module, `FILE.spv`, and the program is that of the nir beside it, `FILE.nir`: as a compiler under test for
+    /// `fuzz --compiler`.
+    #[arg(long, requires = "as_mesa_log")]
+    beside: bool,
     /// The stage whose result is printed: `nir` (what was read) or one of the compiler's.
     #[arg(long, value_name = "STAGE", default_value = Stage::LAST.name(), value_parser = emit())]
     emit: Emit,
@@ -47,11 +56,19 @@ fn emit() -> impl TypedValueParser<Value = Emit> {
 impl Compile {
     /// Runs the subcommand.
     pub fn run(&self) -> Result<Exit, Failure> {
-        for named in report::load(&self.path, self.gpu.given())? {
+        let path = if self.beside { self.path.with_extension("nir") } else { self.path.clone() };
+        for named in report::load(&path, self.gpu.given())? {
             let Snapshot::Nir(shader) = &named.program else {
                 let found = named.program.language();
                 return Err(format!("{}: found a program in {found}, expected nir", named.name).into());
             };
+            if self.as_mesa_log {
+                let (target, plant) = (&named.target, self.planted.on(&named.target)?);
+                let log = print::log(shader, target, &self.compiler.options(), plant)
+                    .map_err(|error| format!("{}: {error}", named.name))?;
+                output::document(&named.name, "log", &log);
+                continue;
+            }
             let emit = match (self.emit, named.target.backend) {
                 // Unless another one was given.
                 (Emit::Stage(Stage::LAST), Backend::Vec4) => Emit::Stage(Stage::Vec4LateDeadCode),
@@ -65,13 +82,9 @@ impl Compile {
                 }
                 Emit::Stage(last) if last >= Stage::Vec4Select && named.target.backend != Backend::Ir3 => {
                     let options = Options { last, ..self.compiler.options() };
-                    if let Some(plant) = self.planted.on(&named.target)? {
-                        return Err(
-                            format!("`--plant {}`: `compile` plants bugs in ir3 programs only", plant.name).into()
-                        );
-                    }
-                    let program = compilation::compile_vec4(shader, &named.target, &options)
-                        .map_err(|error| format!("{}: {error}", named.name))?;
+                    let program =
+                        planted_bugs::compile_gen7(shader, &named.target, &options, self.planted.on(&named.target)?)
+                            .map_err(|error| format!("{}: {error}", named.name))?;
                     Snapshot::Vec4(Box::new(program)).text()
                 }
                 Emit::Stage(last) if last < Stage::Vec4Select => {

@@ -11,7 +11,7 @@ use ir3_verifier::prove::simulation::Limits;
 use ir3_verifier::prove::solver::Floats;
 use ir3_verifier::prove::solver::cache::Cache;
 use ir3_verifier::prove::solver::smtlib::QueryFolder;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The default CPU time for a proof.
@@ -64,6 +64,11 @@ impl EngineArgs {
         };
         let kinds = if self.kinds.is_empty() { default.to_vec() } else { self.kinds.clone() };
         Ok(Engines { kinds, smt })
+    }
+
+    /// The folder for what is kept from run to run, if it is given.
+    pub fn cache_folder(&self) -> Option<&Path> {
+        self.cache.as_deref()
     }
 
     /// Returns true if engines are named.

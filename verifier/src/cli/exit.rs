@@ -124,6 +124,7 @@ pub fn try_file(file: &Path) -> Result<(), Unwritten> {
 
 /// The exit of an error.
 pub fn of_failure(failure: &(dyn std::error::Error + 'static)) -> Exit {
+    use ir3_verifier::harness::campaigns::external::RunError;
     use ir3_verifier::harness::reduce::CheckpointError;
     use ir3_verifier::harness::reduce::command::CommandError;
     use ir3_verifier::harness::report::bundle::{ReduceError, WriteError};
@@ -134,6 +135,7 @@ pub fn of_failure(failure: &(dyn std::error::Error + 'static)) -> Exit {
         || matches!(failure.downcast_ref(), Some(ReduceError::Checkpoint(error)) if error.is_of_write())
         || failure.downcast_ref().is_some_and(CheckpointError::is_of_write)
         || matches!(failure.downcast_ref(), Some(PageError::Write { .. }))
-        || matches!(failure.downcast_ref(), Some(CommandError::File { .. }));
+        || matches!(failure.downcast_ref(), Some(CommandError::File { .. }))
+        || matches!(failure.downcast_ref(), Some(RunError::File { .. }));
     if unwritten { Exit::Unwritten } else { Exit::Bad }
 }

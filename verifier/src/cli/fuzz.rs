@@ -2,13 +2,15 @@
 
 use crate::engines::{self, EngineArgs, TIMEOUT};
 use crate::exit::{self, Exit, Failure};
+use crate::fuzz_compiler;
 use crate::results::Results;
 use crate::triage::{self, Reducing};
 use crate::unknown_programs::UnknownPrograms;
 use crate::values;
-use crate::{Format, Fuel, Gpu, Guarding, Planted, Stages, given, interrupt, output};
+use crate::{Format, Fuel, Gpu, Guarding, Planted, Stages, given, interrupt, output, verify};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
+use ir3_verifier::harness::campaigns::external::CompilerCommand;
 use ir3_verifier::harness::campaigns::fuzzing::{Boundaries, Campaign, Counts, Limits};
 use ir3_verifier::harness::campaigns::shard::Shard;
 use ir3_verifier::harness::campaigns::workers::{self, Ended, WorkerCommand, WorkerFinding};
@@ -83,6 +85,8 @@ pub struct Fuzz {
     pub guarding: Guarding,
     #[command(flatten)]
     planted: Planted,
+    #[command(flatten)]
+    external: fuzz_compiler::External,
     /// This process is a worker of a campaign with this seed.
     #[arg(long, value_name = "SEED", hide = true)]
     worker: Option<u64>,
@@ -192,6 +196,9 @@ struct Findings {
 impl Fuzz {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
+        if let Some(compiler) = self.external.command() {
+            return self.compiler(&compiler, format);
+        }
         let interrupted = interrupt::flag();
         exit::try_folder(&self.failures)?;
         let seed = self.seed.unwrap_or_else(random_seed);
@@ -262,6 +269,29 @@ impl Fuzz {
         let campaign = self.of_seed(seed)?;
         workers::serve(&campaign, self.guarding.limits())?;
         Ok(engines::written(&campaign.engines))
+    }
+
+    /// The campaign against a compiler that is another program.
+    fn compiler(&self, compiler: &CompilerCommand, format: Format) -> Result<Exit, Failure> {
+        let engines = self.engines.engines(&EngineKind::ALL, verify::PROOF_TIME)?;
+        let request = fuzz_compiler::Request {
+            compiler,
+            target: self.gpu.target(),
+            seed: self.seed.unwrap_or_else(random_seed),
+            profiles: if self.profile.is_empty() { Profile::ALL.to_vec() } else { self.profile.clone() },
+            first: self.from,
+            programs: self.programs,
+            time: self.time,
+            jobs: triage::jobs(self.jobs),
+            runs: self.runs as usize,
+            fuel: self.fuel.given(),
+            engines: &engines,
+            keep_going: self.keep_going,
+            refusals: self.refusals,
+            reduce: self.reducing.wanted(),
+            failures: &self.failures,
+        };
+        fuzz_compiler::run(&request, format)
     }
 
     /// Runs the campaign. A finding is printed only after its bundle has been written.

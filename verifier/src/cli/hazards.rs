@@ -1,10 +1,9 @@
 //! `hazards`: proves that final programs wait for their results.
 
-use crate::{Exit, Failure, Format, Gpu, output};
+use crate::{Exit, Failure, Format, Gpu, output, paths};
 use clap::Args;
 use cpu_time::ThreadTime;
 use ir3_verifier::harness::report::{FinalProgram, finals, instruction_text};
-use ir3_verifier::programs::mesa::input;
 use ir3_verifier::prove::hazards;
 use ir3_verifier::prove::hazards::{Basis, Hazard, HazardReport};
 use serde::Serialize;
@@ -69,8 +68,8 @@ impl Hazards {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
         let mut counts = Counts::default();
-        let mut exit = Exit::Passed;
-        for path in input::collect_paths(&self.paths)? {
+        let (files, mut exit) = paths::files(&self.paths)?;
+        for path in files {
             let programs = match finals(&path, self.gpu.given()) {
                 Ok(programs) => programs,
                 Err(error) => {

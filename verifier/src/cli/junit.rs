@@ -38,6 +38,18 @@ pub fn check(check: &Check) {
     }
 }
 
+/// Adds what is wrong with a program, beside its rows.
+pub fn problem(program: &str, problem: &str) {
+    let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+    status.set_type("input");
+    status.set_message(problem);
+    let mut case = TestCase::new("input", status);
+    case.set_classname(program);
+    let mut suite = TestSuite::new(program);
+    suite.add_test_case(case);
+    suites().push(suite);
+}
+
 /// The document of all rows so far.
 pub fn document() -> String {
     let mut report = Report::new("ir3-equiv");

@@ -3,18 +3,21 @@
 mod agreement;
 mod asking;
 mod assemble;
+mod broken_logs;
 mod check;
 mod compile;
 mod disassemble;
 mod engines;
 mod exit;
 mod fuzz;
+mod fuzz_compiler;
 mod generate;
 mod hazard_mutants;
 mod hazards;
 mod interrupt;
 mod junit;
 mod kill_matrix;
+mod log_mutants;
 mod machine;
 mod manual;
 mod merge;
@@ -22,6 +25,7 @@ mod mesa;
 mod missed_bugs;
 mod output;
 mod pairs;
+mod paths;
 mod planted_bugs;
 mod prover_mutants;
 mod reduce;
@@ -55,7 +59,7 @@ use std::time::Duration;
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// The output: text for people, one JSON object a line (docs/json.md), or JUnit's XML, of `verify`, `check` and `rules`.
+    /// The output: text for people, one JSON object a line (docs/json.md), or JUnit's XML, of `verify`, `check`, `mesa` and `rules`.
     #[arg(long, value_enum, default_value = "human", global = true)]
     format: Format,
 }
@@ -135,6 +139,10 @@ enum SelfTest {
     MissedBugs(missed_bugs::MissedBugs),
     /// Changes waits of final programs, and prints which changes the hazard checker and the machine refute.
     HazardMutants(hazard_mutants::HazardMutants),
+    /// Breaks real logs (cut, noisy, mixed), and prints what `mesa` says of them.
+    BrokenLogs(broken_logs::BrokenLogs),
+    /// Changes one thing in one section of real logs, and prints which changes `mesa` refutes, and at which pass.
+    LogMutants(log_mutants::LogMutants),
     /// Check the passes of vec4 on generated vec4 programs
     Vec4(vec4::Vec4),
     /// Runs the final programs of Mesa's logs on the machine, from their words, and compares them with their nir.
@@ -286,6 +294,13 @@ impl Compiler {
     fn options(&self) -> Options {
         Options { registers: self.max_registers, ..self.stages.options() }
     }
+
+    /// Returns true if it is not the default.
+    fn is_given(&self) -> bool {
+        let Stages { disable, allocator, round_robin } = &self.stages;
+        let stages = !disable.is_empty() || *allocator != AllocatorName::Ssa || round_robin.is_some();
+        stages || self.max_registers != RegisterLimit::Target
+    }
 }
 
 /// A planted bug, for every subcommand that compiles.
@@ -359,9 +374,10 @@ impl Cli {
         if self.command.compiles() {
             rules::check_enabled()?;
         }
-        let reports_boundaries = matches!(self.command, Command::Verify(_) | Command::Check(_) | Command::Rules(_));
+        let reports_boundaries =
+            matches!(self.command, Command::Verify(_) | Command::Check(_) | Command::Mesa(_) | Command::Rules(_));
         if self.format == Format::Junit && !reports_boundaries {
-            return Err("`--format junit` is for verify, check and rules".into());
+            return Err("`--format junit` is for verify, check, mesa and rules".into());
         }
         match &self.command {
             Command::Verify(command) => command.run(self.format),
@@ -388,6 +404,8 @@ impl Cli {
             Command::SelfTest(SelfTest::MissedBugs(command)) => command.run(),
             Command::SelfTest(SelfTest::KillMatrix(command)) => command.run(self.format),
             Command::SelfTest(SelfTest::HazardMutants(command)) => command.run(self.format),
+            Command::SelfTest(SelfTest::BrokenLogs(command)) => command.run(self.format),
+            Command::SelfTest(SelfTest::LogMutants(command)) => command.run(self.format),
             Command::SelfTest(SelfTest::Vec4(command)) => command.run(self.format),
             Command::SelfTest(SelfTest::Machine(command)) => command.run(self.format),
             Command::SelfTest(SelfTest::Pairs(command)) => command.run(self.format),

@@ -32,7 +32,8 @@ use std::time::{Duration, Instant};
 #[derive(Args)]
 pub struct Reduce {
     /// A bundle, which is reduced in its place; or a program (.nir, or a Mesa log with one final-form nir), or the bytes
-    /// that a fuzz target failed on, of which a bundle is made first; or, with `--test`, any nir or ir3 program.
+    /// that a fuzz target failed on, of which a bundle is made first; or a program for Gen7 (.vec4), which is reduced to a file; or, with
+    /// `--test`, any program.
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
     /// Another program, with which the first is compared as `check` does: both are reduced together while the verdicts stay the same.
@@ -48,7 +49,7 @@ pub struct Reduce {
     pub env: Option<PathBuf>,
     /// The seed of the environment in which it fails.
     #[arg(long, value_name = "SEED", conflicts_with_all = ["seed", "runs"])]
-    env_seed: Option<u64>,
+    pub env_seed: Option<u64>,
     /// Environments that are tried where none is given: 4, and 16 for two programs, unless given.
     #[arg(long, value_name = "N", value_parser = values::count::<u32>())]
     pub runs: Option<u32>,
@@ -60,7 +61,7 @@ pub struct Reduce {
     #[command(flatten)]
     pub engines: EngineArgs,
     #[command(flatten)]
-    compiler: Compiler,
+    pub compiler: Compiler,
     /// Threads; one for each processor unless given. The result does not depend on it.
     #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
     pub jobs: Option<usize>,
@@ -69,7 +70,7 @@ pub struct Reduce {
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
     #[command(flatten)]
-    planted: Planted,
+    pub planted: Planted,
 }
 
 /// The options of a test by a command.
@@ -132,6 +133,9 @@ impl Reduce {
         }
         if let Some(program) = &self.test.test {
             return reduce_texts::test(self, program, format);
+        }
+        if InputKind::of_path(&self.path) == Some(InputKind::Vec4) {
+            return reduce_texts::gen7(self, format);
         }
         let interrupted = interrupt::flag();
         let start = Instant::now();

@@ -1,4 +1,5 @@
-//! `reduce --test CMD` and `reduce BEFORE AFTER`: programs of either language, by a test of the user or by the verdicts of engines on two of them.
+//! `reduce --test CMD` and `reduce BEFORE AFTER`: programs of either language, by a test of the user or by the verdicts of engines on two of them; and
+//! `reduce` of a program for Gen7, by the stage that is refuted.
 //!
 //! What was reached is written after each step, so that a reduction that is ended from outside loses nothing.
 
@@ -8,14 +9,17 @@ use crate::reduce::{Reduce, Report, bar, print, show};
 use crate::run::read_env;
 use crate::{Exit, Failure, Format, interrupt, output, triage};
 use indicatif::ProgressBar;
-use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::EngineKind;
+use ir3_compiler::target::{GEN7, GEN7_SCALAR, Target};
+use ir3_compiler::vec4::Program;
+use ir3_verifier::harness::check::{EngineKind, Verdict};
 use ir3_verifier::harness::reduce::command::{CommandError, TestCommand, Tested};
 use ir3_verifier::harness::reduce::pair::{self, PairOracle};
 use ir3_verifier::harness::reduce::{self, Reduced, Side, Subject, Watch};
 use ir3_verifier::harness::report::{self, Named};
-use ir3_verifier::programs::seeds::env_seeds;
+use ir3_verifier::programs::seeds::{ProgramEnvs, env_seeds};
+use ir3_verifier::semantics::Snapshot;
 use ir3_verifier::semantics::environment::env::Env;
+use ir3_verifier::semantics::vec4::lift;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -178,6 +182,70 @@ pub fn test(options: &Reduce, program: &Path, format: Format) -> Result<Exit, Fa
         plant: None,
         see: format!("{} {}", command_line(&command), target.display()),
         go_on: format!("reduce {} --test {}", target.display(), program.display()),
+    };
+    print(format, &report);
+    Ok(Exit::Unmet.when(!report.minimal))
+}
+
+/// Reduces a vec4 or scalar program while the passes on it are refuted at the same stage.
+///
+/// # Errors
+/// If nothing is refuted, or a file cannot be read or written.
+pub fn gen7(options: &Reduce, format: Format) -> Result<Exit, Failure> {
+    let start = Instant::now();
+    let path = &options.path;
+    let named = one(path, options.gpu)?;
+    let Snapshot::Vec4(program) = &named.program else {
+        return Err(format!("{}: found a program in {}, expected vec4", named.name, named.program.language()).into());
+    };
+    let target = if program.mode.is_scalar() { GEN7_SCALAR } else { GEN7 };
+    let plant = options.planted.on(&target)?;
+    let engines = options.engines.engines(&[EngineKind::Interpreter], TIMEOUT)?;
+    let compiler = options.compiler.options();
+    let envs = options.fuel.of(match (&options.env, options.env_seed) {
+        (Some(path), _) => vec![read_env(path)?],
+        (None, Some(seed)) => vec![Env::from_seed(seed)],
+        (None, None) => ProgramEnvs::new(&lift(program)?, options.seed).first(options.runs.unwrap_or(4)),
+    });
+    let refuted = |program: &Program| {
+        let boundaries = engines.verify_vec4(program, &compiler, plant, envs.clone()).boundaries;
+        boundaries.into_iter().find(|row| matches!(row.verdict, Verdict::Refuted(_)))
+    };
+    let Some(row) = refuted(program) else {
+        let tried = envs.len();
+        return Err(format!("{}: found no failure in {tried} environments, expected one", path.display()).into());
+    };
+    let stage = row.stage;
+    let fails = |side: &Side| match side.snapshot() {
+        Snapshot::Vec4(program) => refuted(&program).is_some_and(|row| row.stage == stage),
+        Snapshot::Nir(_) | Snapshot::Ir3(_) => false,
+    };
+    let side = Side::new(named.program, named.target);
+    let output = options.output.clone().unwrap_or_else(|| default_output(path, &format!(".{}", side.extension())));
+    exit::try_file(&output)?;
+    let mut tests = vec![&fails; triage::jobs(options.jobs)];
+    let target = Output { target: &output, bar: bar()?, failure: None };
+    let (reduced, target) = target.reduce(
+        |watch| reduce::run_watched(&side, &mut tests, &reduce::Options::default(), watch),
+        |side: &Side, target: &Path| write(target, &side.text()),
+        || true,
+    )?;
+    target.bar.finish_and_clear();
+    let planted = plant.map_or_else(String::new, |plant| format!(" --plant {}", plant.name));
+    let report = Report {
+        program: path.display().to_string(),
+        gpu: named.target.name,
+        failure: format!("stage {stage}: {}", row.verdict),
+        instructions_before: instructions(&side),
+        instructions: instructions(&reduced.program),
+        candidates: reduced.progress.candidates,
+        steps: reduced.progress.taken,
+        seconds: start.elapsed().as_secs_f64(),
+        minimal: reduced.minimal,
+        output: output.display().to_string(),
+        plant: plant.map(|plant| plant.name),
+        see: format!("ir3-equiv verify {}{planted}", output.display()),
+        go_on: format!("reduce {}{planted}", output.display()),
     };
     print(format, &report);
     Ok(Exit::Unmet.when(!report.minimal))

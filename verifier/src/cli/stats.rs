@@ -1,6 +1,6 @@
 //! `stats`: the costs of programs, alone, beside Mesa's, or before and after.
 
-use crate::{Compiler, Exit, Failure, Format, Gpu, output};
+use crate::{Compiler, Exit, Failure, Format, Gpu, output, paths};
 use clap::{Args, ValueEnum};
 use cpu_time::ThreadTime;
 use ir3_compiler::compilation;
@@ -14,7 +14,6 @@ use ir3_verifier::harness::report::beside_mesa::note::NoteCheck;
 use ir3_verifier::harness::report::beside_mesa::{CostTable, Figures, final_program};
 use ir3_verifier::harness::report::shader_db;
 use ir3_verifier::harness::report::shader_db::Results;
-use ir3_verifier::programs::mesa::input;
 use ir3_verifier::programs::mesa::input::InputError;
 use ir3_verifier::semantics::Snapshot;
 use rustc_hash::FxHashSet;
@@ -89,8 +88,9 @@ impl StatsCommand {
         if !self.measurements.is_empty() || self.summary_only || self.changes_only {
             return Err("--measurements, --summary-only and --changes-only are for two files of statistics".into());
         }
-        let files = input::collect_paths(&self.paths)?;
-        if self.beside_mesa { self.beside_mesa(&files, format) } else { self.alone(&files, format) }
+        let (files, found) = paths::files(&self.paths)?;
+        let exit = if self.beside_mesa { self.beside_mesa(&files, format) } else { self.alone(&files, format) };
+        Ok(exit?.max(found))
     }
 
     /// The two files of statistics, if the paths are such files.

@@ -41,6 +41,11 @@ pub struct Reducing {
 }
 
 impl Reducing {
+    /// The limits of reductions, in time and in failures that look alike; `None` if failures stay as they are.
+    pub fn wanted(&self) -> Option<(Option<Duration>, usize)> {
+        (!self.no_reduce).then_some((self.reduce_time, self.reduce_limit))
+    }
+
     /// Reduces bundles, as far as the options demand, and groups them.
     pub fn run(&self, bundles: &[PathBuf], jobs: usize, interrupted: &AtomicBool) -> Result<triage::Triage, Failure> {
         let (reduce, limit, time) = (!self.no_reduce, self.reduce_limit, self.reduce_time);

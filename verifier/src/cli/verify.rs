@@ -5,7 +5,7 @@
 use crate::engines::{self, EngineArgs};
 use crate::exit::{self, Exit, Failure};
 use crate::results::Results;
-use crate::{Compiler, Format, Fuel, Gpu, Guarding, Planted, interrupt, output, triage, values};
+use crate::{Compiler, Format, Fuel, Gpu, Guarding, Planted, interrupt, output, paths, triage, values};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::nir::Shader;
@@ -23,7 +23,6 @@ use ir3_verifier::harness::report::bundle;
 use ir3_verifier::harness::report::bundle::{Case, ProgramOrigin};
 use ir3_verifier::harness::report::page;
 use ir3_verifier::harness::report::{Named, Unread};
-use ir3_verifier::programs::mesa::input;
 use ir3_verifier::programs::mesa::input::InputError;
 use ir3_verifier::programs::planted_bugs::PlantedBug;
 use ir3_verifier::programs::seeds::ProgramEnvs;
@@ -198,16 +197,27 @@ impl Verify {
         }))
     }
 
-    /// The given files, and those of the given folders. A bundle counts as one file.
-    fn files(&self) -> Result<Vec<PathBuf>, InputError> {
-        let mut files = Vec::new();
+    /// The given files, and those of the given folders. A bundle counts as one file. The exit is that of paths that cannot be read.
+    fn files(&self) -> Result<(Vec<PathBuf>, Exit), Failure> {
+        let (mut files, mut exit) = (Vec::new(), Exit::Passed);
         for path in &self.paths {
-            match bundle::is_bundle(path) {
-                true => files.push(path.clone()),
-                false => files.extend(input::collect_paths(std::slice::from_ref(path))?),
+            if bundle::is_bundle(path) {
+                files.push(path.clone());
+                continue;
+            }
+            match paths::files(std::slice::from_ref(path)) {
+                Ok((found, of_folder)) => {
+                    files.extend(found);
+                    exit = exit.max(of_folder);
+                }
+                Err(error) if self.paths.len() == 1 => return Err(error),
+                Err(error) => {
+                    output::error(&*error);
+                    exit = Exit::Bad;
+                }
             }
         }
-        Ok(files)
+        Ok((files, exit))
     }
 
     /// The reason why the compilation of a program has to be stopped, before this process compiles it.
@@ -258,7 +268,7 @@ impl Verify {
             (None, Some(seed)) => Some(vec![Env::from_seed(seed)]),
             (None, None) => None,
         };
-        let files = self.files()?;
+        let (files, found) = self.files()?;
         let engines = self.engines.engines(&EngineKind::ALL, PROOF_TIME)?;
         exit::try_folder(&self.failures)?;
         let bar = ProgressBar::new(0);
@@ -316,7 +326,7 @@ impl Verify {
             None | Some(Required::Tested) => summary.unknown > 0,
             Some(Required::Proved) => summary.unknown + summary.tested > 0,
         };
-        Ok(Exit::of_all([exit, exit_of(&summary), Exit::Unmet.when(required), engines::written(&engines)]))
+        Ok(Exit::of_all([exit, found, exit_of(&summary), Exit::Unmet.when(required), engines::written(&engines)]))
     }
 }
 

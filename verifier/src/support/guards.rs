@@ -179,6 +179,10 @@ guards! {
     LastingKind "lasting-kind" Lanes "A value of a moment or of a cut point is not the same elsewhere.";
     ConstantStored "constant-stored" Memory "A word of the constant file that the program stores is not the driver's.";
     ConstantNames "constant-names" Memory "A computed word of the constant file may be one that the program stores.";
+    KeptOnce "kept-once" Memory "A word that a preamble stores has that value from then on only if nothing else stores it.";
+    KeptElected "kept-elected" Lanes "A word has a value in all lanes only if the elected lane stores it, whatever else holds.";
+    KeptUniform "kept-uniform" Lanes "A word that the elected lane stores is this lane's value only if the value is the same in all lanes.";
+    KeptBefore "kept-before" Memory "A word has the value of a store only after it.";
     CopiedWords "copied-words" Memory "A copy to the constant file has as many words.";
     CopiedPlace "copied-place" Memory "A copy to the constant file goes to the same word.";
     StoredNumber "stored-number" Memory "An address register has the immediate that was moved to it last, if it was one.";

@@ -2,6 +2,7 @@
 
 pub mod guards;
 pub(crate) mod panics;
+pub mod queue;
 pub mod random;
 pub mod threads;
 pub mod version;

@@ -9,7 +9,7 @@ use crate::ir3::{
 use smallvec::SmallVec;
 use std::fmt::{Display, Write};
 
-const SYSTEM_VALUES: [(SystemValue, &str); 36] = {
+const SYSTEM_VALUES: [(SystemValue, &str); 46] = {
     use SystemValue::*;
     [
         (WorkgroupId, "workgroup_id"),
@@ -48,6 +48,16 @@ const SYSTEM_VALUES: [(SystemValue, &str); 36] = {
         (BarycentricCentroidLinear, "barycentric_centroid_linear"),
         (BarycentricSampleLinear, "barycentric_sample_linear"),
         (BarycentricCenterRhw, "barycentric_center_rhw"),
+        (TcsHeader, "tcs_header"),
+        (GsHeader, "gs_header"),
+        (RelPatchId, "rel_patch_id"),
+        (TessCoord, "tess_coord"),
+        (VsPrimitiveStride, "vs_primitive_stride"),
+        (VsVertexStride, "vs_vertex_stride"),
+        (HsPatchStride, "hs_patch_stride"),
+        (PatchVerticesIn, "patch_vertices_in"),
+        (TessParamBase, "tess_param_base"),
+        (TessFactorBase, "tess_factor_base"),
     ]
 };
 
@@ -133,6 +143,7 @@ fn system_value(name: &str) -> Option<SystemValue> {
             "kernel_input" => SystemValue::KernelInput(number.parse().ok()?),
             "frag_size" => SystemValue::FragSize(number.parse().ok()?),
             "frag_offset" => SystemValue::FragOffset(number.parse().ok()?),
+            "primitive_location" => SystemValue::PrimitiveLocation(number.parse().ok()?),
             "opaque" => SystemValue::Opaque(number.parse().ok()?),
             _ => return None,
         })
@@ -145,6 +156,7 @@ fn write_system_value(out: &mut String, value: SystemValue) {
         SystemValue::KernelInput(vec4) => ("kernel_input", vec4.into()),
         SystemValue::FragSize(view) => ("frag_size", view.into()),
         SystemValue::FragOffset(view) => ("frag_offset", view.into()),
+        SystemValue::PrimitiveLocation(index) => ("primitive_location", index.into()),
         SystemValue::Opaque(number) => ("opaque", number),
         _ => return out.push_str(name_of(&SYSTEM_VALUES, &value)),
     };
@@ -521,6 +533,7 @@ mod tests {
             (SystemValue::KernelInput(255), "kernel_input(255)"),
             (SystemValue::FragSize(0), "frag_size(0)"),
             (SystemValue::FragOffset(5), "frag_offset(5)"),
+            (SystemValue::PrimitiveLocation(13), "primitive_location(13)"),
             (SystemValue::Opaque(7), "opaque(7)"),
         ];
         for (value, name) in SYSTEM_VALUES.iter().copied().chain(numbered) {

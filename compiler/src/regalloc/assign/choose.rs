@@ -26,8 +26,12 @@ impl Assigner<'_> {
         }
         let file = self.file(self.class(value));
         let blocked = self.blocked(file, early);
-        let avoiding = self.avoided(value).map(|units| blocked.with(&units));
-        let choice = avoiding.and_then(|blocked| self.choose_in(value, early, instr, step, &blocked));
+        let avoided = self.avoided(value);
+        let unread = self.unread(value).map(|units| units.with(&blocked).with(&avoided.unwrap_or_default()));
+        let choice = unread.and_then(|blocked| self.choose_in(value, early, instr, step, &blocked));
+        let avoiding = avoided.map(|units| blocked.with(&units));
+        let choice =
+            choice.or_else(|| avoiding.and_then(|blocked| self.choose_in(value, early, instr, step, &blocked)));
         choice.or_else(|| self.choose_in(value, early, instr, step, &blocked))
     }
 

@@ -73,7 +73,7 @@ impl<'a> Assigner<'a> {
         if is_last && self.program.blocks[block].successors[1].is_none() {
             self.last[block].clone_from(&moves);
         } else if let Some(copy) = self.parallel_copy(&moves) {
-            self.out.push(copy);
+            self.emit(copy);
         }
         self.moves = moves;
         Ok(())

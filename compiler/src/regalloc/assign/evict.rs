@@ -1,6 +1,6 @@
 //! Makes room for a result by moving few values.
 //!
-//! Each possible place of a result costs the moves of the values in it. The cheapest place is taken for which each of
+//! Each possible place of a result costs the moves of the values in it, and the time until they have come. The cheapest place is taken for which each of
 //! these values finds a gap elsewhere, or can swap places with a source that dies at the instruction: the source is
 //! read where the result is written later.
 
@@ -68,7 +68,9 @@ impl Assigner<'_> {
         if !self.results[file].is_free(at, len) || !self.reserved[file].is_free(at, len) {
             return None;
         }
-        let mut cost = 0;
+        // A value that has not come is waited for before it is moved, with all others.
+        let wait = |waits: bool| if waits { self.pending.left() } else { 0 };
+        let (mut cost, mut waits) = (0, false);
         let mut in_the_way = ValueList::new();
         let mut unit = at;
         while unit < at + len {
@@ -80,11 +82,13 @@ impl Assigner<'_> {
             if early || !step.dying.contains(&root) {
                 in_the_way.push(root);
                 cost += u32::from(self.program.values[root].components);
-                if cost >= limit {
+                waits |= self.has_not_come(root);
+                if cost + wait(waits) >= limit {
                     return None;
                 }
             }
         }
+        cost += wait(waits);
         // Units that moved values must not take: those of results and of live values.
         let mut blocked = self.taken[file].with(&self.results[file]);
         for &root in &in_the_way {

@@ -7,7 +7,7 @@ use super::{Assigner, Error, Settings};
 use crate::ir3::{Program, Value};
 use crate::regalloc::pressure::{Analysis, Pressure};
 use crate::regalloc::step::Step;
-use crate::target::RegisterFiles;
+use crate::target::{RegisterFiles, Target};
 use cranelift_entity::SecondaryMap;
 
 /// Places that are chosen before the pass: the first unit of each value for its whole life, and the files that they are in.
@@ -25,13 +25,13 @@ pub struct FixedPlaces {
 pub fn run_fixed(
     program: &mut Program,
     analysis: &Analysis,
-    merged: bool,
+    target: &Target,
     fixed: &FixedPlaces,
     pressure: &Pressure,
 ) -> Result<(), Error> {
     let mut step = Step::new(program);
     let settings = Settings { files: fixed.files, preferred: None, splitting: false };
-    let mut assigner = Assigner::new(program, analysis, merged, settings, pressure, Some(fixed))?;
+    let mut assigner = Assigner::new(program, analysis, target, settings, pressure, Some(fixed))?;
     for &block in &analysis.liveness.order {
         assigner.run_block(block, &mut step)?;
     }

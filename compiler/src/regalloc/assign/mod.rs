@@ -25,7 +25,7 @@ use crate::ir3::{
     SrcOperand, Value, WriteMask,
 };
 use crate::maps::map_of;
-use crate::target::RegisterFiles;
+use crate::target::{RegisterFiles, Target};
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
@@ -36,8 +36,10 @@ mod copies;
 mod edges;
 mod evict;
 mod fixed;
+mod pending;
 
 pub use fixed::{FixedPlaces, run_fixed};
+use pending::Pending;
 
 /// Units of the largest file.
 const UNITS: usize = super::file::UNITS as usize;
@@ -85,6 +87,7 @@ struct EntryValue {
 pub struct Assigner<'a> {
     program: &'a mut Program,
     analysis: &'a Analysis,
+    target: &'a Target,
     merged: bool,
     /// The number of units that each kind of register reaches, by [`forest::kind`].
     reach: [u16; 4],
@@ -110,6 +113,8 @@ pub struct Assigner<'a> {
     /// Units of roots that die at this instruction, and of its results, by file.
     dying: [UnitSet; 3],
     results: [UnitSet; 3],
+    /// Results that have not come.
+    pending: Pending,
     /// Values moved for this instruction, with their previous place.
     moved: Vec<(Value, u16)>,
     /// Moves of the current copy.
@@ -154,12 +159,12 @@ pub struct Settings {
 pub fn run(
     program: &mut Program,
     analysis: &Analysis,
-    merged: bool,
+    target: &Target,
     settings: Settings,
     pressure: &Pressure,
 ) -> Result<(), Error> {
     let mut step = Step::new(program);
-    let mut assigner = Assigner::new(program, analysis, merged, settings, pressure, None)?;
+    let mut assigner = Assigner::new(program, analysis, target, settings, pressure, None)?;
     for &block in &analysis.liveness.order {
         assigner.run_block(block, &mut step)?;
     }
@@ -171,15 +176,17 @@ impl<'a> Assigner<'a> {
     fn new(
         program: &'a mut Program,
         analysis: &'a Analysis,
-        merged: bool,
+        target: &'a Target,
         settings: Settings,
         pressure: &Pressure,
         fixed: Option<&'a FixedPlaces>,
     ) -> Result<Self, Error> {
         let Settings { files: limits, preferred, splitting } = settings;
+        let merged = target.merged_regs;
         let full = limits.full & !1;
         let half = if merged { limits.half.min(full) } else { limits.half };
-        let size = preferred.unwrap_or(pressure.full.next_multiple_of(8) + REUSED_LATE).min(full);
+        let reused_late = || REUSED_LATE + pending::unread_results(program, analysis, target);
+        let size = preferred.unwrap_or_else(|| pressure.full.next_multiple_of(8) + reused_late()).min(full);
         let enough = [size, pressure.half.next_multiple_of(4).min(half), limits.shared];
         let enough = if fixed.is_some() { [full, half, limits.shared] } else { enough };
         let enough = enough.map(|units| units.min(UNITS as u32) as u16);
@@ -190,6 +197,7 @@ impl<'a> Assigner<'a> {
             map
         };
         let mut this = Self {
+            target,
             merged,
             reach: [full, half, limits.shared, limits.shared_half].map(|units| units.min(UNITS as u32) as u16),
             bounds: enough.map(|units| (0, units)),
@@ -205,6 +213,7 @@ impl<'a> Assigner<'a> {
             cursor: [0; 3],
             dying: [UnitSet::default(); 3],
             results: [UnitSet::default(); 3],
+            pending: Pending::default(),
             moved: Vec::new(),
             moves: Vec::new(),
             visited: map_of(program.blocks.len()),
@@ -359,6 +368,7 @@ impl<'a> Assigner<'a> {
 
     fn run_block(&mut self, block: Block, step: &mut Step) -> Result<(), Error> {
         let list = std::mem::take(&mut self.program.blocks[block].instrs);
+        self.pending = Pending::default();
         let is_start = |instr: &&Instr| self.program.instrs[**instr].opcode.is_block_start();
         let (start, rest) = list.split_at(list.iter().take_while(is_start).count());
         self.start_block(block, start, step)?;
@@ -395,7 +405,7 @@ impl<'a> Assigner<'a> {
             self.remove_killed(&step.killed);
             self.unmark_kills(instr, step);
             self.rewrite_destinations(instr)?;
-            self.out.push(instr);
+            self.emit(instr);
             return Ok(());
         }
         self.results = [UnitSet::default(); 3];
@@ -404,6 +414,7 @@ impl<'a> Assigner<'a> {
             let (file, at, len) = (self.file(self.class(root)), self.place[root], self.units(root));
             self.dying[file].insert(at, len);
         }
+        self.wait_for_sources(instr);
         let mut failed = crowded;
         // Early results first: they have fewer choices.
         for early in [true, false] {
@@ -443,7 +454,7 @@ impl<'a> Assigner<'a> {
             }
         }
         self.rewrite_destinations(instr)?;
-        self.out.push(instr);
+        self.emit(instr);
         Ok(())
     }
 
@@ -468,7 +479,7 @@ impl<'a> Assigner<'a> {
             }
         }
         if let Some(copy) = self.parallel_copy(&moves) {
-            self.out.push(copy);
+            self.emit(copy);
         }
         self.moves = moves;
     }

@@ -70,5 +70,5 @@ pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit, setting
     let mut analysis = Analysis::new(program, target)?;
     let pressure = analysis.max_pressure(program);
     let fixed = colour::with_few_registers(program, &mut analysis, &pressure, target, limit, settings)?;
-    assign::run_fixed(program, &analysis, target.merged_regs, &fixed, &pressure)
+    assign::run_fixed(program, &analysis, target, &fixed, &pressure)
 }

@@ -17,6 +17,9 @@ use cranelift_entity::{EntityRef, SecondaryMap};
 /// Nodes are spilled one at a time at first; after this many rounds two at a time, and so on.
 const ROUNDS: usize = 8;
 
+/// Half registers by which the least limit grows where the program cannot be coloured within it: one full register.
+const STEP: u32 = 2;
+
 /// Returns true if a program cannot be coloured within the limit without spilling.
 ///
 /// # Errors
@@ -77,12 +80,40 @@ pub fn spill(program: &mut Program, target: &Target, limit: RegisterLimit, setti
         let more = 2 * u32::from(more);
         files.full = files.full.min(least.full.next_multiple_of(2) + more);
         files.half = files.half.min(least.half + if target.merged_regs { more } else { more / 2 });
-        if is_colourable(&mut program.clone(), target, files, settings)? {
-            return Ok(());
-        }
+        return spill_to_least(program, &spiller, target, files, settings);
     }
     *program = coloured(&spiller, target, files, settings)?;
     Ok(())
+}
+
+/// Spills until the program can be coloured with as many registers as must be live at one point, or a few more: what fits there need not have a colour, since a value
+/// never moves.
+fn spill_to_least(
+    program: &mut Program,
+    spiller: &Spiller,
+    target: &Target,
+    mut files: RegisterFiles,
+    settings: Settings,
+) -> Result<(), Error> {
+    let all = target.register_files();
+    loop {
+        if is_colourable(&mut program.clone(), target, files, settings)? {
+            return Ok(());
+        }
+        match coloured(spiller, target, files, settings) {
+            Ok(spilled) => {
+                *program = spilled;
+                return Ok(());
+            }
+            Err(Error::Uncoloured { .. } | Error::NeedsSpilling { .. })
+                if (files.full, files.half) != (all.full, all.half) =>
+            {
+                files.full = (files.full + STEP).min(all.full);
+                files.half = (files.half + if target.merged_regs { STEP } else { STEP / 2 }).min(all.half);
+            }
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// The program with enough values spilled that it can be coloured.

@@ -12,6 +12,9 @@ use ir3_compiler::vec4::Program;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
+/// The environments of a program.
+const ENVS: u32 = 8;
+
 /// The parameters of a campaign.
 pub struct Vec4Campaign {
     /// The seed.
@@ -56,7 +59,7 @@ pub struct Vec4Counts {
 impl Vec4Campaign {
     /// The environments of a program.
     fn envs(&self, number: u64) -> Vec<Env> {
-        Env::from_seeds(&env_seeds(program_seed(self.seed, number), 4))
+        Env::from_seeds(&env_seeds(program_seed(self.seed, number), ENVS))
     }
 
     /// Verifies a program.
@@ -108,7 +111,7 @@ impl Vec4Campaign {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::check::{EngineKind, Smt};
+    use crate::harness::check::{Checker, EngineKind, Smt};
     use crate::programs::Question;
     use crate::programs::generator::{self, Profile};
     use crate::programs::planted_bugs::vec4::{ALL, SELECTION};
@@ -156,6 +159,23 @@ mod tests {
                 wrong
             };
             assert!((0..100).any(is_refuted), "{}", bug.name);
+        }
+    }
+
+    /// Programs from nir reach these planted bugs; selection emits none of the shapes of the others.
+    #[test]
+    fn planted_bugs_are_refuted_in_compiled_programs() {
+        let reached = ["lost-inverse", "cmod-other-writemask"];
+        let features = generator::Features::of(&GEN7);
+        let mut checker = Checker::new(GEN7, Options::default());
+        for bug in ALL.iter().filter(|bug| reached.contains(&bug.name)) {
+            let is_refuted = |seed: u64| {
+                let profile = [Profile::Branchy, Profile::Mixed, Profile::Vectors][seed as usize % 3];
+                let shader = generator::from_seed(seed, profile, features).shader;
+                let report = checker.program(&shader, &Env::from_seeds(&env_seeds(seed, 1)), Some(&mut bug.change()));
+                report.refutation().is_some_and(|refutation| refutation.stage == bug.stage)
+            };
+            assert!((0..600).any(is_refuted), "{}", bug.name);
         }
     }
 

@@ -15,6 +15,7 @@ use crate::semantics::interp::ir3::{FlipBits, FlipKind, Flippable};
 use crate::semantics::interp::{End, Outcome, Scratch, Unsupported};
 use crate::semantics::{Snapshot, vec4};
 use ir3_compiler::ir3::Program;
+use ir3_compiler::opt::dead_code;
 use ir3_compiler::pipeline::select;
 use ir3_compiler::target::Target;
 use serde::Serialize;
@@ -126,7 +127,9 @@ impl SensitivityProbe {
             Snapshot::Ir3(program) => Self::new(program, target).ok(),
             Snapshot::Vec4(program) => {
                 let target = Target::default();
-                let selected = select(&vec4::lift(program).ok()?, &target).ok()?;
+                let mut selected = select(&vec4::lift(program).ok()?, &target).ok()?;
+                // Lifting computes each channel, also where the next instruction overwrites it. What no output depends on has no wrong value.
+                dead_code::run(&mut selected);
                 Self::new(&selected, &target).ok()
             }
             Snapshot::Nir(_) => None,

@@ -207,7 +207,7 @@ pub struct Check {
 }
 
 /// Counts over a complete run.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Programs.
     pub programs: u64,

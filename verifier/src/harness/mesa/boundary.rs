@@ -1,15 +1,17 @@
 //! One boundary: all engines together.
 
-use super::Side;
+use super::recover::array_starts::final_code;
+use super::{Side, kills};
 use crate::harness::check::{
-    Answer, EngineKind, Engines, LEAST_SENSITIVITY, NotShown, Sensitivity, SensitivityProbe, Unknown, Verdict,
-    combined, compare_on_machine, compare_snapshots, contradiction,
+    Answer, EngineKind, Engines, LEAST_SENSITIVITY, NotShown, Refutation, Sensitivity, SensitivityProbe, Smt, Unknown,
+    Verdict, combined, compare_on_machine, compare_snapshots, contradiction,
 };
 use crate::programs::Question;
 use crate::programs::mesa::Section;
 use crate::programs::seeds::ProgramEnvs;
 use crate::prove::hazards::{self, Basis, Facts};
 use crate::prove::registers::RegisterFailure;
+use crate::prove::simulation::Limits;
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use crate::semantics::environment::hints::Hints;
@@ -20,7 +22,6 @@ use crate::support::panics::catch;
 use crate::support::random::hash;
 use cpu_time::ThreadTime;
 use ir3_compiler::ir3::{Opcode, Program};
-use ir3_compiler::machine::Code;
 use ir3_compiler::nir::Shader;
 use ir3_compiler::target::Target;
 use std::collections::BTreeSet;
@@ -62,6 +63,13 @@ pub struct Checked<'a> {
     pub wrong_proof: Option<String>,
 }
 
+impl Checked<'_> {
+    /// Returns true if both sides could be read.
+    pub fn is_read(&self) -> bool {
+        self.engine != READER
+    }
+}
+
 /// The passes that only move values.
 const MOVING: [&str; 6] = [
     "create_parallel_copies",
@@ -72,8 +80,20 @@ const MOVING: [&str; 6] = [
     "ir3_lower_copies",
 ];
 
+/// CPU time of a proof for each instruction.
+const PROOF_TIME_PER_INSTR: Duration = Duration::from_micros(1_500);
+/// The most CPU time of a proof, unless more is asked for.
+const MOST_PROOF_TIME: Duration = Duration::from_secs(4);
+
+/// The factor of the fuel of a run where others end without it.
+const LONG: u64 = 10;
+
 /// The engine of a side that could not be read.
-const READER: &str = "reader";
+pub const READER: &str = "reader";
+/// The engine of two sides that have the same text.
+pub const SAME_PROGRAM: &str = "same program";
+/// That of a boundary of which no engine says anything.
+const NO_ENGINE: &str = "-";
 
 /// The environments of a shader.
 pub(super) struct Environments {
@@ -88,11 +108,11 @@ impl Environments {
 
     /// The environment of a number. Each word that nir reads as a boolean of 32 bits has no bit or all of them: Mesa's `b2b1`
     /// looks at the low 16 only (docs/semantics.md, boolean words).
-    fn env(&self, number: usize) -> Env {
+    pub fn env(&self, number: usize) -> Env {
         self.with_booleans(self.envs.env(number))
     }
 
-    fn with_booleans(&self, mut env: Env) -> Env {
+    pub fn with_booleans(&self, mut env: Env) -> Env {
         for &word in &self.booleans {
             let holds = hash(&[env.seed, 0x626f_6f6c, word.into()]) & 1 != 0;
             env.consts.insert(word, if holds { u32::MAX } else { 0 });
@@ -123,9 +143,12 @@ pub(super) fn check<'a>(
         (_, Err(why)) => return Checked { verdict: unread(&after.name, why), ..checked },
         (Ok(before), Ok(after)) => (before, after),
     };
+    checked.engine = NO_ENGINE;
+    checked.verdict =
+        Verdict::Unknown(Unknown::Unsupported("no engine that was asked compares them".to_owned().into()));
     if are_same(before, after) {
         checked.verdict = Verdict::Proved { assumptions: Vec::new() };
-        checked.engine = "same program";
+        checked.engine = SAME_PROGRAM;
         return checked;
     }
     let number = |number: usize| match environments {
@@ -135,8 +158,8 @@ pub(super) fn check<'a>(
     let env = |at: usize| Env { fuel: Some(settings.fuel), ..number(at) };
     let ask =
         |engines: &Engines, envs: &[Env]| engines.ask(&Question { stage: None, before, after, machine: target, envs });
-    let mut answers =
-        settings.engines.ask_until_known(&Question { stage: None, before, after, machine: target, envs: &[] });
+    let provers = provers(settings.engines, before, after);
+    let mut answers = provers.ask_until_known(&Question { stage: None, before, after, machine: target, envs: &[] });
     // An input that a prover found may have other bits in such a word than the driver writes.
     if let (Some(environments), Some(Answer { verdict: Verdict::Refuted(refutation), .. })) =
         (environments.filter(|it| !it.booleans.is_empty()), answers.last())
@@ -165,6 +188,16 @@ pub(super) fn check<'a>(
         let runs = Engines { kinds: vec![EngineKind::Interpreter], ..Engines::default() };
         let mut envs: Vec<Env> = (0..settings.runs).map(env).collect();
         let mut run = ask(&runs, &envs);
+        let mut fuel = settings.fuel;
+        if matches!(run.first(), Some(Answer { verdict: Verdict::Unknown(Unknown::OutOfFuel), .. })) {
+            // One long run says more than none.
+            let long = [Env { fuel: Some(settings.fuel * LONG), ..env(0) }];
+            let answers = ask(&runs, &long);
+            if !matches!(answers.first(), Some(Answer { verdict: Verdict::Unknown(Unknown::OutOfFuel), .. }) | None) {
+                (run, envs, fuel) = (answers, long.to_vec(), settings.fuel * LONG);
+            }
+        }
+        let env = |at: usize| Env { fuel: Some(fuel), ..env(at) };
         let mut probe = catch(|| SensitivityProbe::of(after, target)).ok().flatten();
         let mut measured = envs.clone();
         let (mut last, mut idle) = (0.0, 0);
@@ -175,7 +208,7 @@ pub(super) fn check<'a>(
             ) {
                 break;
             }
-            if catch(|| measured.iter().for_each(|env| its.run(env, settings.fuel))).is_err() {
+            if catch(|| measured.iter().for_each(|env| its.run(env, fuel))).is_err() {
                 probe = None;
                 break;
             }
@@ -203,7 +236,8 @@ pub(super) fn check<'a>(
     {
         let start = ThreadTime::now();
         let envs: Vec<Env> = (0..settings.runs).map(env).collect();
-        let verdict = match compare_on_machine(before, after, target, &envs, Completion::Latest).0 {
+        let plain = final_code(program).map_or_else(|_| after.clone(), |(plain, ..)| Snapshot::Ir3(Box::new(plain)));
+        let verdict = match compare_on_machine(before, &plain, target, &envs, Completion::Latest).0 {
             refuted @ Verdict::Refuted(_) => refuted,
             _ => Verdict::Unknown(Unknown::NotShown(NotShown::Hazard(hazard))),
         };
@@ -216,17 +250,76 @@ pub(super) fn check<'a>(
         checked.verdict = verdict;
         checked.engine = engine.name();
     }
-    // The text of a fence says nothing of the memories that it orders, and the words only part of it.
     if let Verdict::Refuted(refutation) = &checked.verdict
-        && let Difference::Synchronization { expected: Some(expected), .. } = refutation.difference
-        && matches!(expected.sync, Sync::Fence(_))
-        && fences(before).is_some()
-        && fences(before) == fences(after)
+        && is_of_fence(before, after, &refutation.difference)
     {
         let what = "the order of a fence and an access: which memories a fence orders is not printed".to_owned();
         checked.verdict = Verdict::Unknown(Unknown::Unsupported(what.into()));
     }
+    if let Verdict::Refuted(_) = &checked.verdict
+        && let Some((before, after)) = kills::as_helpers(before, after, target)
+    {
+        let side = |name: &str, program| Side { name: name.to_owned(), section: None, program: Ok(program) };
+        let sides = [side(&checked.name, before), side(&checked.name, after)];
+        let again = check(&sides[0], &sides[1], target, settings, environments);
+        checked.time += again.time;
+        if !matches!(again.verdict, Verdict::Refuted(_)) {
+            let (time, sections) = (checked.time, checked.sections);
+            return Checked { name: checked.name, time, sections, ..again };
+        }
+    }
     checked
+}
+
+/// Returns true if a difference says nothing: the text of a fence says nothing of the memories that it orders, and the words only part of it.
+fn is_of_fence(before: &Snapshot, after: &Snapshot, difference: &Difference) -> bool {
+    matches!(difference, Difference::Synchronization { expected: Some(expected), .. } if matches!(expected.sync, Sync::Fence(_)))
+        && fences(before).is_some()
+        && fences(before) == fences(after)
+}
+
+/// Runs both sides of a boundary; on the machine, too, if the program after is final and not free of hazards.
+pub(super) fn rerun(before: &Side<'_>, after: &Side<'_>, target: &Target, envs: &[Env]) -> Option<Box<Refutation>> {
+    let (Ok(first), Ok(second)) = (&before.program, &after.program) else { return None };
+    if are_same(first, second) {
+        return None;
+    }
+    let verdict = match compare_snapshots(first, second, target, envs).0 {
+        refuted @ Verdict::Refuted(_) => refuted,
+        other => match second.as_ir3().filter(|_| is_final(&after.name)) {
+            Some(program) if hazard(&after.name, program, target).is_some() => {
+                compare_on_machine(first, second, target, envs, Completion::Latest).0
+            }
+            _ => other,
+        },
+    };
+    match verdict {
+        Verdict::Refuted(refutation) if !is_of_fence(first, second, &refutation.difference) => {
+            match kills::as_helpers(first, second, target) {
+                // It counts only if it does not need that killed lanes end; see `check`.
+                Some((first, second)) => {
+                    let side = |side: &Side<'_>, program| Side {
+                        name: side.name.clone(),
+                        section: None,
+                        program: Ok(program),
+                    };
+                    rerun(&side(before, first), &side(after, second), target, envs)
+                }
+                None => Some(refutation),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The engines with more CPU time for proofs about large programs, whose symbolic execution alone takes longer than the proof of a
+/// small one.
+fn provers(engines: &Engines, before: &Snapshot, after: &Snapshot) -> Engines {
+    let size = |side: &Snapshot| side.as_ir3().map_or(0, |program| program.instrs.len());
+    let instrs = u32::try_from(size(before).max(size(after))).unwrap_or(u32::MAX);
+    let time = PROOF_TIME_PER_INSTR.saturating_mul(instrs).min(MOST_PROOF_TIME).max(engines.smt.limits.time);
+    let limits = Limits { inputs: engines.smt.limits.inputs, ..Limits::within(time) };
+    Engines { kinds: engines.kinds.clone(), smt: Smt { limits, ..engines.smt.clone() } }
 }
 
 /// The number of fences, and the number of barriers.
@@ -249,12 +342,12 @@ fn is_final(name: &str) -> bool {
 
 /// The reason why a final program is not proved free of hazards: the engines leave time out.
 fn hazard(name: &str, program: &Program, target: &Target) -> Option<String> {
-    let code = match Code::from_program(program) {
-        Ok(code) => code,
-        Err(error) => return Some(error.to_string()),
+    let (_, code, arrays) = match final_code(program) {
+        Ok(parts) => parts,
+        Err(error) => return Some(error),
     };
     // The text after the pass has no releases; the code has.
-    let facts = Facts { releases_unknown: name != super::CODE, ..Facts::of_program(program) };
+    let facts = Facts { releases_unknown: name != super::CODE, arrays, ..Facts::of_program(program) };
     match hazards::check(&code, &facts, target) {
         Ok(report) => {
             report.hazards.iter().find(|hazard| hazard.kind.basis() == Basis::Machine).map(ToString::to_string)

@@ -22,8 +22,15 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// If the file system refuses.
 pub fn write(root: &Path, shader: &str, checked: &Checked<'_>, target: &Target) -> io::Result<Option<PathBuf>> {
-    let Verdict::Refuted(refutation) = &checked.verdict else { return Ok(None) };
+    let Some(files) = files(shader, checked, target) else { return Ok(None) };
     let path = root.join(folder_name(shader, checked));
+    folder::write(&path, &files)?;
+    Ok(Some(path))
+}
+
+/// The files of such a folder.
+pub fn files(shader: &str, checked: &Checked<'_>, target: &Target) -> Option<Vec<(&'static str, String)>> {
+    let Verdict::Refuted(refutation) = &checked.verdict else { return None };
     let [before, after] = [&refutation.before, &refutation.after];
     let names: [&'static str; 2] = [before, after].map(|side| side.language()).map(|language| match language {
         "nir" => "nir",
@@ -46,14 +53,15 @@ pub fn write(root: &Path, shader: &str, checked: &Checked<'_>, target: &Target) 
     if let Ok(Ok(first)) = first {
         files.push(("difference.txt", first.to_string()));
     }
-    folder::write(&path, &files)?;
-    Ok(Some(path))
+    Some(files)
 }
 
 fn folder_name(shader: &str, checked: &Checked<'_>) -> String {
     let file = shader.rsplit(['/', '\\']).next().unwrap_or_default();
+    // Shaders of different streams have the same name.
+    let texts: Vec<&str> = checked.sections.iter().flatten().map(|section| &*section.text).collect();
     let line = checked.sections[1].map_or(0, |section| section.first_line);
-    let hash = text_hash(&format!("{shader} {line}")) as u32;
+    let hash = text_hash(&format!("{shader} {line} {}", texts.concat())) as u32;
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
     format!("mesa-{}-{file}-{hash:08x}", checked.name).chars().map(plain).collect()
 }

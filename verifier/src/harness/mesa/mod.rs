@@ -14,10 +14,16 @@
 
 mod boundary;
 mod bundle;
+mod kills;
+pub mod print;
 pub mod recover;
+mod rerun;
+mod single;
 
-pub use boundary::{Checked, Settings};
-pub use bundle::write as write_bundle;
+pub use boundary::{Checked, READER, SAME_PROGRAM, Settings};
+pub use bundle::{files as bundle_files, write as write_bundle};
+pub use rerun::{Refuted, first_refutation};
+pub use single::Boundaries;
 
 use crate::programs::mesa::Section;
 use crate::programs::mesa::shader::LogShader;
@@ -25,6 +31,7 @@ use crate::semantics::Snapshot;
 use boundary::Environments;
 use ir3_compiler::target::Target;
 use recover::Recovered;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 /// The name of the boundary from nir to the final code.
@@ -50,14 +57,61 @@ pub fn check_shader<'a>(
     settings: &Settings<'_>,
     each: &mut dyn FnMut(Checked<'a>),
 ) -> Recovered {
+    check_shader_until(path, shader, target, settings, &mut |checked| {
+        each(checked);
+        ControlFlow::Continue(())
+    })
+}
+
+/// Checks the boundaries of a shader, in order, until `each` breaks.
+pub fn check_shader_until<'a>(
+    path: &Path,
+    shader: &'a LogShader,
+    target: &Target,
+    settings: &Settings<'_>,
+    each: &mut dyn FnMut(Checked<'a>) -> ControlFlow<()>,
+) -> Recovered {
     let recovered = recover::recover(path, shader, target);
     let environments = recovered.nir.as_ref().ok().map(|nir| Environments::of(nir, settings.seed));
     let mut before: Option<Side<'_>> = None;
-    let nir = shader.nir.as_ref().map(|section| Side {
+    let mut flow = ControlFlow::Continue(());
+    for after in sides(shader, &recovered) {
+        if let Some(before) = &before {
+            flow = each(boundary::check(before, &after, target, settings, environments.as_ref()));
+            if flow.is_break() {
+                break;
+            }
+        }
+        before = Some(after);
+    }
+    if flow.is_continue()
+        && let Some(code) = before.filter(|side| side.name == CODE)
+        && let Some(nir) = whole(shader, &recovered)
+    {
+        let mut checked = boundary::check(&nir, &code, target, settings, environments.as_ref());
+        checked.name = WHOLE.to_owned();
+        // It is the last one: whether it breaks makes no difference.
+        let _ = each(checked);
+    }
+    recovered
+}
+
+fn nir_side<'a>(shader: &'a LogShader, recovered: &Recovered) -> Option<Side<'a>> {
+    shader.nir.as_ref().map(|section| Side {
         name: "nir".to_owned(),
         section: Some(section),
         program: recovered.nir.clone().map(|nir| Snapshot::Nir(Box::new(nir))),
-    });
+    })
+}
+
+/// The nir to compare with the final code, if there is a pass between them.
+fn whole<'a>(shader: &'a LogShader, recovered: &Recovered) -> Option<Side<'a>> {
+    if shader.passes.is_empty() { None } else { nir_side(shader, recovered) }
+}
+
+/// The sides of the boundaries, in order: nir, the programs after passes, the final code.
+fn sides<'a>(shader: &'a LogShader, recovered: &Recovered) -> impl Iterator<Item = Side<'a>> {
+    let nir = nir_side(shader, recovered);
     let passes = shader.passes.iter().zip(&recovered.passes).map(|(section, program)| Side {
         name: section.title().trim_start_matches("AFTER: ").to_owned(),
         section: Some(section),
@@ -68,22 +122,5 @@ pub fn check_shader<'a>(
         section: Some(section),
         program: recovered.code.clone().map(|program| Snapshot::Ir3(Box::new(program))),
     });
-    let has_passes = !shader.passes.is_empty();
-    for after in nir.into_iter().chain(passes).chain(code) {
-        if let Some(before) = &before {
-            let checked = boundary::check(before, &after, target, settings, environments.as_ref());
-            each(checked);
-        }
-        before = Some(after);
-    }
-    if let (Some(code), true) = (before.filter(|side| side.name == CODE), has_passes)
-        && let Some(section) = &shader.nir
-    {
-        let program = recovered.nir.clone().map(|nir| Snapshot::Nir(Box::new(nir)));
-        let nir = Side { name: "nir".to_owned(), section: Some(section), program };
-        let mut checked = boundary::check(&nir, &code, target, settings, environments.as_ref());
-        checked.name = WHOLE.to_owned();
-        each(checked);
-    }
-    recovered
+    nir.into_iter().chain(passes).chain(code)
 }

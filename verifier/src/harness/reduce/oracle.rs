@@ -134,7 +134,7 @@ impl Failure {
 }
 
 /// Replaces each run of digits (hexadecimal too) by `#`: every step changes the numbers of values and blocks.
-pub(super) fn without_numbers(text: &str) -> String {
+pub(crate) fn without_numbers(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {

@@ -141,7 +141,12 @@ fn legalized(log: &Log, stage: &str) -> Result<Option<Code>, String> {
 /// dimensions and of components that are loaded, and 4 dimensions for every buffer (`ir3_a4xx.c`).
 fn complete_registers(code: &mut Code, text: &Code) {
     for (ip, instr) in &mut code.instrs {
-        let Some(said) = text.instrs.get(ip).filter(|said| said.data.opcode == instr.data.opcode) else { continue };
+        let said = text.instrs.get(ip);
+        // One word for both.
+        if instr.data.opcode == Opcode::Kill && said.is_some_and(|said| said.data.opcode == Opcode::Demote) {
+            instr.data.opcode = Opcode::Demote;
+        }
+        let Some(said) = said.filter(|said| said.data.opcode == instr.data.opcode) else { continue };
         let data = &mut instr.data;
         let counts = data.memory().is_some_and(|memory| memory.old_layout);
         for (dst, said) in data.dsts.iter_mut().zip(&said.data.dsts) {
@@ -176,16 +181,17 @@ pub(crate) fn code(native: &Native, shader: &Shader, text: Option<&Code>, target
         self::input(input, shader, &mut interface)?;
     }
     for output in &native.outputs {
-        let Some((base, mask)) = stored(shader, &output.location) else { continue };
+        let Some((at, mask)) = self::output(shader, &output.location) else { continue };
         if output.register == PhysReg::INVALID {
             continue;
         }
-        interface.outputs_at.push(Output { base, component: 0 });
+        interface.outputs_at.push(at);
         let src = Src::reg(Place::Reg(output.register), output.class, mask);
         let index = Some(interface.outputs_at.len() as u16 - 1);
         interface.outputs.push(OutputRegister { index, src });
     }
     let mut code = Code::decode(target.generation, &native.words, interface).map_err(|error| error.to_string())?;
+    without_chsh(&mut code)?;
     if let Some(text) = text {
         code.interface.prefetches.clone_from(&text.interface.prefetches);
         complete_registers(&mut code, text);
@@ -199,6 +205,24 @@ pub(crate) fn code(native: &Native, shader: &Shader, text: Option<&Code>, target
         complete_prefetch(prefetch, shader)?;
     }
     Ok(code)
+}
+
+/// Takes out `chsh`, which stands after `chmask` and goes on with the next stage, with what pads the code: `chmask` is the end.
+fn without_chsh(code: &mut Code) -> Result<(), String> {
+    let opcodes: Vec<Opcode> = code.instrs.values().map(|instr| instr.data.opcode).collect();
+    let [mask, chain] =
+        [Opcode::Chmask, Opcode::Chsh].map(|wanted| opcodes.iter().position(|&opcode| opcode == wanted));
+    let at = match (mask, chain) {
+        (None, None) => return Ok(()),
+        (Some(mask), Some(chain)) if chain == mask + 1 => chain,
+        (Some(_), _) => return Err("`chmask` without `chsh` after it".to_owned()),
+        (None, Some(_)) => return Err("`chsh` without `chmask` before it".to_owned()),
+    };
+    if opcodes[at + 1..].iter().any(|&opcode| opcode != Opcode::Nop) {
+        return Err("found instructions after `chsh`, expected the end".to_owned());
+    }
+    code.instrs = code.instrs.values().take(at).cloned().collect();
+    Ok(())
 }
 
 /// A descriptor of nir: set and index.
@@ -286,6 +310,18 @@ impl UsedMemory {
             _ => {}
         }
     }
+}
+
+/// Returns true if a shader accesses buffers, none of them by elements of 8 bits, and no images.
+pub(crate) fn has_only_buffers(shader: &Shader) -> bool {
+    let used = UsedMemory::of(shader);
+    used.buffers && !used.bytes && !used.images && !accesses_images(shader)
+}
+
+/// Returns true if a shader has atomic operations on images.
+fn accesses_images(shader: &Shader) -> bool {
+    let is_image = |op: IntrinsicOp| op.to_string().contains("image");
+    shader.entry.instrs.values().any(|data| matches!(data, InstrData::Intrinsic(intrinsic) if is_image(intrinsic.op)))
 }
 
 /// The descriptor that a value names, if it is a constant.
@@ -377,11 +413,35 @@ pub(crate) fn consts(native: &Native, stage: Stage) -> ConstLayout {
             })
             .collect();
     }
+    // Strides and addresses of tessellation and geometry, and where the stage before has put its varyings.
+    if let Some(first) = native.group("primitive_param") {
+        use SystemValue::*;
+        let words = [
+            (VsPrimitiveStride, 0),
+            (VsVertexStride, 0),
+            (HsPatchStride, 0),
+            (PatchVerticesIn, 0),
+            (TessParamBase, 0),
+            (TessParamBase, 1),
+            (TessFactorBase, 0),
+            (TessFactorBase, 1),
+        ];
+        let param = |(word, (value, component))| DriverParam { word, value, component };
+        layout.driver_params.extend((first..).zip(words).map(param));
+    }
+    if let Some((first, count)) = native.group("primitive_map").zip(native.vec4s("primitive_map")) {
+        let param = |index: u8| DriverParam {
+            word: first + u16::from(index),
+            value: SystemValue::PrimitiveLocation(index),
+            component: 0,
+        };
+        layout.driver_params.extend((0..count.saturating_mul(4).min(255) as u8).map(param));
+    }
     layout
 }
 
 /// Driver parameters by their first word, with the number of components (`ir3_shader.h`).
-const fn driver_params(stage: Stage) -> &'static [(u16, SystemValue, u16)] {
+pub(crate) const fn driver_params(stage: Stage) -> &'static [(u16, SystemValue, u16)] {
     use SystemValue::*;
     match stage {
         Stage::Compute | Stage::Kernel => &[
@@ -431,12 +491,13 @@ fn input(input: &NativeInput, shader: &Shader, interface: &mut Interface) -> Res
         interface.inputs.push(entry(*register, *class, *components, InputKind::System(value)));
         return Ok(());
     } else {
+        let (location, first) = first_component(location);
         let Some(base) = loaded(shader, location) else { return Ok(()) };
         if shader.stage == Stage::Fragment {
             // It has no register, and a number of its own.
             return Ok(());
         }
-        Box::new(move |component| InputKind::Attribute { base, component: component as u8 })
+        Box::new(move |component| InputKind::Attribute { base, component: first + component as u8 })
     };
     if *register != PhysReg::INVALID {
         for component in (0..4).filter(|component| components >> component & 1 != 0) {
@@ -452,32 +513,43 @@ fn entry(register: PhysReg, class: ir3::RegClass, components: u32, input: InputK
     EntryRegister { input: Some(input), dst: Dst::new(Place::Reg(register), class, mask) }
 }
 
+/// The system values that registers hold, by Mesa's names.
+pub(crate) const SYSTEM_VALUES: &[(&str, SystemValue)] = {
+    use SystemValue::*;
+    &[
+        ("WORKGROUP_ID", WorkgroupId),
+        ("LOCAL_INVOCATION_ID", LocalInvocationId),
+        ("LOCAL_INVOCATION_INDEX", LocalInvocationIndex),
+        ("SUBGROUP_ID", SubgroupId),
+        ("SUBGROUP_INVOCATION", SubgroupInvocation),
+        ("VERTEX_ID", VertexId),
+        ("VERTEX_ID_ZERO_BASE", VertexIdZeroBase),
+        ("INSTANCE_ID", InstanceId),
+        ("VIEW_INDEX", ViewIndex),
+        ("PRIMITIVE_ID", PrimitiveId),
+        ("FRAG_COORD", FragCoord),
+        ("FRONT_FACE", FrontFace),
+        ("POINT_COORD", PointCoord),
+        ("FRAG_SHADING_RATE", FragShadingRate),
+        ("SAMPLE_ID", SampleId),
+        ("SAMPLE_MASK_IN", SampleMaskIn),
+        ("TCS_HEADER_IR3", TcsHeader),
+        ("GS_HEADER_IR3", GsHeader),
+        ("REL_PATCH_ID_IR3", RelPatchId),
+        ("TESS_COORD", TessCoord),
+        ("BARYCENTRIC_PERSP_PIXEL", BarycentricPixel),
+        ("BARYCENTRIC_PERSP_CENTROID", BarycentricCentroid),
+        ("BARYCENTRIC_PERSP_SAMPLE", BarycentricSample),
+        ("BARYCENTRIC_LINEAR_PIXEL", BarycentricPixelLinear),
+        ("BARYCENTRIC_LINEAR_CENTROID", BarycentricCentroidLinear),
+        ("BARYCENTRIC_LINEAR_SAMPLE", BarycentricSampleLinear),
+        ("BARYCENTRIC_PERSP_CENTER_RHW", BarycentricCenterRhw),
+    ]
+};
+
 /// A system value by Mesa's name.
 pub(crate) fn system_value(name: &str) -> Option<SystemValue> {
-    use SystemValue::*;
-    Some(match name {
-        "WORKGROUP_ID" => WorkgroupId,
-        "LOCAL_INVOCATION_ID" => LocalInvocationId,
-        "VERTEX_ID" => VertexId,
-        "VERTEX_ID_ZERO_BASE" => VertexIdZeroBase,
-        "INSTANCE_ID" => InstanceId,
-        "VIEW_INDEX" => ViewIndex,
-        "PRIMITIVE_ID" => PrimitiveId,
-        "FRAG_COORD" => FragCoord,
-        "FRONT_FACE" => FrontFace,
-        "POINT_COORD" => PointCoord,
-        "FRAG_SHADING_RATE" => FragShadingRate,
-        "SAMPLE_ID" => SampleId,
-        "SAMPLE_MASK_IN" => SampleMaskIn,
-        "BARYCENTRIC_PERSP_PIXEL" => BarycentricPixel,
-        "BARYCENTRIC_PERSP_CENTROID" => BarycentricCentroid,
-        "BARYCENTRIC_PERSP_SAMPLE" => BarycentricSample,
-        "BARYCENTRIC_LINEAR_PIXEL" => BarycentricPixelLinear,
-        "BARYCENTRIC_LINEAR_CENTROID" => BarycentricCentroidLinear,
-        "BARYCENTRIC_LINEAR_SAMPLE" => BarycentricSampleLinear,
-        "BARYCENTRIC_PERSP_CENTER_RHW" => BarycentricCenterRhw,
-        _ => return None,
-    })
+    SYSTEM_VALUES.iter().find(|(its, _)| *its == name).map(|&(_, value)| value)
 }
 
 /// The number of the input at a location.
@@ -487,8 +559,22 @@ pub(crate) fn loaded(shader: &Shader, location: &str) -> Option<u16> {
     at_location(shader, location, is_load).next().map(|(base, _)| base)
 }
 
+/// The output at a location, and its components that are stored. A location may have the first of these components behind it, as
+/// `FRAG_RESULT_DATA0.y`: our own programs have the components of an output in registers that do not follow each other.
+pub(crate) fn output(shader: &Shader, location: &str) -> Option<(Output, WriteMask)> {
+    let (location, component) = first_component(location);
+    stored(shader, location).map(|(base, mask)| (Output { base, component }, WriteMask(mask.0 >> component)))
+}
+
+/// A location, and the component behind it.
+pub(crate) fn first_component(location: &str) -> (&str, u8) {
+    let component = |name: &str| ["x", "y", "z", "w"].iter().position(|its| *its == name);
+    let split = location.split_once('.').and_then(|(location, name)| Some((location, component(name)? as u8)));
+    split.unwrap_or((location, 0))
+}
+
 /// The number of the output at a location, and its components that are stored.
-pub(crate) fn stored(shader: &Shader, location: &str) -> Option<(u16, WriteMask)> {
+fn stored(shader: &Shader, location: &str) -> Option<(u16, WriteMask)> {
     let mut found = None;
     for (base, store) in at_location(shader, location, |op| op == IntrinsicOp::StoreOutput) {
         let (_, mask) = found.get_or_insert((base, WriteMask(0)));

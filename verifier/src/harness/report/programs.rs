@@ -251,6 +251,14 @@ pub fn parse(text: &str, target: &Target) -> Result<Snapshot, InputError> {
     Ok(first.ok_or_else(|| InputError::NoNir { path: path.to_owned() })?.read()?.program)
 }
 
+/// Parses and validates the nir of a log.
+///
+/// # Errors
+/// If it is not a valid program; with the position.
+pub fn read_log_nir(path: &Path, section: &Section) -> Result<nir::Shader, InputError> {
+    read_nir(path, &section.text, section.first_line.saturating_sub(1))
+}
+
 /// Parses and validates nir. The text begins after `skipped` lines of the file.
 pub(crate) fn read_nir(path: &Path, text: &str, skipped: u32) -> Result<nir::Shader, InputError> {
     let shader = nir::text::read(text).map_err(|error| InputError::Syntax {

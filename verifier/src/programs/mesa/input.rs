@@ -106,6 +106,41 @@ pub enum InputError {
         /// The text that was expected.
         expected: String,
     },
+    /// A section in which another headline stands before its end.
+    #[error(
+        "{place}: lines of two shaders are mixed at line {line}, or the section `{section}` is cut off: found the next headline, expected {expected}",
+        line = place.line
+    )]
+    Interrupted {
+        /// The position before the headline.
+        place: FilePosition,
+        /// The section's title.
+        section: String,
+        /// The text that was expected.
+        expected: String,
+    },
+    /// A section of a Mesa that was built without `MESA_DEBUG`: its instructions have no serial numbers.
+    #[error(
+        "{place}: found `{found}`, an instruction without a serial number, expected a log of a Mesa that is built with `-Dbuildtype=debug` (MESA_DEBUG)"
+    )]
+    NoSerials {
+        /// The position of the first instruction.
+        place: FilePosition,
+        /// Its position and uses.
+        found: String,
+    },
+    /// A section that has lines of two programs.
+    #[error("{place}: lines of two shaders are mixed at line {line}: found {found} in the section `{section}`, expected {expected}", line = place.line)]
+    Mixed {
+        /// The first line that cannot be of the same program as those before it, or that where reading failed.
+        place: FilePosition,
+        /// The section's title.
+        section: String,
+        /// The text that was found.
+        found: String,
+        /// The text that was expected.
+        expected: String,
+    },
     /// A program that parses and breaks a rule of its language.
     #[error("{place}: {problem}")]
     Invalid {
@@ -294,30 +329,55 @@ impl Iterator for Lines {
 /// # Errors
 /// If a path cannot be read, or a folder contains no program.
 pub fn collect_paths(paths: &[PathBuf]) -> Result<Vec<PathBuf>, InputError> {
-    let mut files = Vec::new();
-    for path in paths {
-        if is_standard_input(path) {
-            files.push(path.clone());
-        } else if fs::metadata(path).map_err(|cause| unreadable(path, cause))?.is_dir() {
-            let before = files.len();
-            walk(path, &mut files)?;
-            if files.len() == before {
-                return Err(InputError::NoPrograms { path: path.clone() });
-            }
-        } else {
-            files.push(path.clone());
-        }
-    }
-    Ok(files)
+    let Found { files, problems } = find_paths(paths);
+    problems.into_iter().next().map_or(Ok(files), Err)
 }
 
-fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), InputError> {
+/// The input files of paths, and what is wrong with the others.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The files.
+    pub files: Vec<PathBuf>,
+    /// One for each path or folder that cannot be read, or has no program.
+    pub problems: Vec<InputError>,
+}
+
+/// Like [`collect_paths`], but a path that cannot be read does not hide the others.
+pub fn find_paths(paths: &[PathBuf]) -> Found {
+    let mut found = Found::default();
+    for path in paths {
+        if is_standard_input(path) {
+            found.files.push(path.clone());
+            continue;
+        }
+        match fs::metadata(path) {
+            Err(cause) => found.problems.push(unreadable(path, cause)),
+            Ok(metadata) if metadata.is_dir() => {
+                let before = (found.files.len(), found.problems.len());
+                walk(path, &mut found);
+                if (found.files.len(), found.problems.len()) == before {
+                    found.problems.push(InputError::NoPrograms { path: path.clone() });
+                }
+            }
+            Ok(_) => found.files.push(path.clone()),
+        }
+    }
+    found
+}
+
+fn walk(folder: &Path, found: &mut Found) {
+    if let Err(problem) = walk_folder(folder, found) {
+        found.problems.push(problem);
+    }
+}
+
+fn walk_folder(folder: &Path, found: &mut Found) -> Result<(), InputError> {
     let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let mut entries = entries.map_err(|cause| unreadable(folder, cause))?;
     entries.sort_by_key(fs::DirEntry::file_name);
     // Of a bundle only the program itself is an input.
     if entries.iter().any(|entry| entry.file_name() == "bundle.json") {
-        files.extend(entries.iter().filter(|entry| entry.file_name() == "program.nir").map(fs::DirEntry::path));
+        found.files.extend(entries.iter().filter(|entry| entry.file_name() == "program.nir").map(fs::DirEntry::path));
         return Ok(());
     }
     for entry in entries {
@@ -328,13 +388,13 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), InputError> {
         }
         // A link to a folder is not followed: it may lead to a cycle.
         if entry.file_type().map_err(|cause| unreadable(&path, cause))?.is_dir() {
-            walk(&path, files)?;
+            walk(&path, found);
         } else if InputKind::of_path(&path).is_some()
             && !is_side_of_pair(&path)
             && !path.is_dir()
             && !is_file_test(&path)
         {
-            files.push(path);
+            found.files.push(path);
         }
     }
     Ok(())
@@ -437,6 +497,9 @@ mod tests {
         let names: Vec<_> = found.iter().map(|path| path.strip_prefix(&root).unwrap().to_str().unwrap()).collect();
         assert_eq!(names, ["a.nir", "b/a.ir3", "b/z.log", "c.nir", "notes.txt"]);
         assert!(matches!(collect_paths(&[root.join("b/empty")]), Err(InputError::NoPrograms { .. })));
+        let Found { files, problems } = find_paths(&[root.join("absent"), root.join("c.nir"), root.join("b/empty")]);
+        assert_eq!(files, [root.join("c.nir")]);
+        assert!(matches!(&problems[..], [InputError::Missing { .. }, InputError::NoPrograms { .. }]), "{problems:?}");
         fs::remove_dir_all(&root).unwrap();
     }
 }

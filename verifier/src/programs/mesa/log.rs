@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use super::input::{FilePosition, InputError};
+use super::mixed::mixed_at;
 use ir3_compiler::log_line::LogLine;
 use ir3_compiler::target::Generation;
 
@@ -62,6 +63,19 @@ impl Section {
     pub fn place(&self, line: u32, column: u32) -> (u32, u32) {
         let prefix = line.checked_sub(1).and_then(|i| self.prefixes.get(i as usize));
         ((self.first_line + line).saturating_sub(1), column + prefix.copied().unwrap_or(0))
+    }
+
+    /// The error of a section that has lines of two programs, from this line of its text on.
+    pub fn mixed(&self, path: &Path, line: u32) -> InputError {
+        let found = self.text.lines().nth(line.saturating_sub(1) as usize).unwrap_or_default().trim();
+        let found = format!("`{}`", found.chars().take(60).collect::<String>());
+        let (line, column) = self.place(line, 1);
+        InputError::Mixed {
+            place: FilePosition { path: path.to_owned(), line, column },
+            section: self.title(),
+            found,
+            expected: "the next line of the same program".to_owned(),
+        }
     }
 
     /// The name of the section in messages.
@@ -168,6 +182,12 @@ impl Log {
     }
 }
 
+/// The bytes after which no more lines of a section are kept: it is cut off there.
+const MOST_SECTION: usize = 16 << 20;
+
+/// The prefix of lines that Mesa logs.
+const PREFIX: &str = "MESA: info: ";
+
 /// Splits a log into its sections line by line, as the log comes.
 #[derive(Debug)]
 pub struct LogReader {
@@ -177,12 +197,20 @@ pub struct LogReader {
     is_prefixed: bool,
     /// The lines so far.
     lines: u32,
+    /// True if lines of the current section were not kept.
+    is_cut: bool,
 }
 
 impl LogReader {
     /// A reader of a log that has not begun.
     pub fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), current: Section::new(SectionKind::Other, 1), is_prefixed: false, lines: 0 }
+        Self {
+            path: path.to_owned(),
+            current: Section::new(SectionKind::Other, 1),
+            is_prefixed: false,
+            lines: 0,
+            is_cut: false,
+        }
     }
 
     /// Returns true while it reads nir.
@@ -196,12 +224,19 @@ impl LogReader {
     /// If that section is cut off.
     pub fn line(&mut self, raw: &str) -> Result<Option<Section>, InputError> {
         self.lines += 1;
-        let line = LogLine::of(raw);
+        let line = without_foreign_start(raw);
         let Some((kind, is_body)) = headline(&line.text, &self.current.kind) else {
             // Where Mesa's lines have a prefix, one without is another program's.
-            let is_program = matches!(self.current.kind, SectionKind::NirFinal { .. } | SectionKind::Ir3After { .. });
+            let is_program = matches!(
+                self.current.kind,
+                SectionKind::NirFinal { .. } | SectionKind::Ir3After { .. } | SectionKind::NativeCode
+            );
             let is_foreign = is_program && self.is_prefixed && line.prefix == 0;
             let empty = LogLine { text: Cow::Borrowed(""), prefix: 0 };
+            if self.is_full() {
+                self.is_cut = true;
+                return Ok(None);
+            }
             self.current.push(if is_foreign { &empty } else { &line });
             return Ok(None);
         };
@@ -214,6 +249,26 @@ impl LogReader {
             self.current.headline = line.text.into_owned();
         }
         self.close(ended)
+    }
+
+    /// Returns true if the current section has as many lines as are kept.
+    fn is_full(&self) -> bool {
+        // Each line has its prefix, too.
+        self.current.text.len() + 4 * self.current.prefixes.len() > MOST_SECTION
+    }
+
+    /// Returns true in what stands after the code of a program.
+    pub fn is_after_code(&self) -> bool {
+        matches!(self.current.kind, SectionKind::Statistics | SectionKind::Listing)
+    }
+
+    /// Ends the current section before the next headline, if it may be complete.
+    pub fn between(&mut self) -> Option<Section> {
+        if !self.is_after_code() {
+            return None;
+        }
+        self.is_cut = false;
+        Some(std::mem::replace(&mut self.current, Section::new(SectionKind::Other, self.lines + 1)))
     }
 
     /// Returns the last section.
@@ -237,8 +292,19 @@ impl LogReader {
     }
 
     /// A finished section, unless it is empty.
-    fn close(&self, section: Section) -> Result<Option<Section>, InputError> {
+    fn close(&mut self, section: Section) -> Result<Option<Section>, InputError> {
+        // What stands after the statistics or a listing is the application's, however long it is.
+        let is_open = matches!(section.kind, SectionKind::Other | SectionKind::Statistics | SectionKind::Listing);
+        if std::mem::take(&mut self.is_cut) && !is_open {
+            let (line, column) = section.place(section.prefixes.len() as u32, 1);
+            let (found, expected) = (format!("more than {} MiB", MOST_SECTION >> 20), "the next headline".to_owned());
+            let place = FilePosition { path: self.path.clone(), line, column };
+            return Err(InputError::CutOff { place, section: section.title(), found, expected });
+        }
         if let Some((line, column, found, expected)) = section.flaw() {
+            if let Some(line) = mixed_at(&section) {
+                return Err(section.mixed(&self.path, line));
+            }
             let (line, column) = section.place(line, column);
             let place = FilePosition { path: self.path.clone(), line, column };
             return Err(InputError::CutOff { place, section: section.title(), found, expected });
@@ -246,6 +312,16 @@ impl LogReader {
         let is_empty = section.kind == SectionKind::Other && section.text.trim().is_empty();
         Ok((!is_empty).then_some(section))
     }
+}
+
+/// A line without prefix and colours. An application may have printed the start of a line of its own before Mesa printed.
+fn without_foreign_start(raw: &str) -> LogLine<'_> {
+    let line = LogLine::of(raw);
+    let Some(at) = raw.find(PREFIX).filter(|_| line.prefix == 0) else { return line };
+    let LogLine { text, prefix } = LogLine::of(&raw[at..]);
+    let skipped = LogLine::of(&raw[..at]).text.chars().count() as u32;
+    // A message of Mesa has no text.
+    LogLine { text, prefix: if prefix == 0 { 0 } else { prefix + skipped } }
 }
 
 /// The generation that a line about the code names.

@@ -9,9 +9,11 @@
 
 pub mod input;
 pub mod log;
+pub mod mixed;
 pub mod native;
 pub mod shader;
 pub mod statistics;
+pub mod stream;
 
 pub use input::{FilePosition, InputError, InputKind, Source};
 pub use log::{Log, Section, SectionKind};

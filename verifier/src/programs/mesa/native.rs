@@ -44,8 +44,8 @@ pub struct Native {
     pub outputs: Vec<NativeOutput>,
     /// Words of the constant file that the driver fills with these bits.
     pub immediates: Vec<(u16, u32)>,
-    /// The first words of groups in the constant file, by name.
-    pub groups: Vec<(String, u16)>,
+    /// The first words of groups in the constant file, by name, and their lengths in vec4, if they are printed.
+    pub groups: Vec<(String, u16, Option<u16>)>,
     /// The code.
     pub words: Vec<u64>,
 }
@@ -92,7 +92,12 @@ impl Native {
 
     /// The first word of a group of the constant file.
     pub fn group(&self, name: &str) -> Option<u16> {
-        self.groups.iter().find(|(its, _)| its == name).map(|&(_, word)| word)
+        self.groups.iter().find(|(its, ..)| its == name).map(|&(_, word, _)| word)
+    }
+
+    /// The length of a group in vec4.
+    pub fn vec4s(&self, name: &str) -> Option<u16> {
+        self.groups.iter().find(|(its, ..)| its == name)?.2
     }
 
     /// Reads a line before the code; `None` if it has another form.
@@ -110,7 +115,8 @@ impl Native {
             if let (Some(name), Some(word)) = (parts.next(), parts.next().and_then(|word| word.strip_prefix('c')))
                 && let Some(word) = register(word)
             {
-                self.groups.push((name.to_owned(), word.0));
+                let length = parts.next().and_then(|length| length.strip_prefix('(')?.parse().ok());
+                self.groups.push((name.to_owned(), word.0, length));
             }
         }
         Some(())
@@ -195,6 +201,7 @@ end
             (native.group("ubo_ranges"), native.group("driver_params"), native.group("x")),
             (Some(16), Some(5), None)
         );
+        assert_eq!((native.vec4s("ubo_ranges"), native.vec4s("x")), (Some(4), None));
         let [varying, workgroup] = &native.inputs[..] else { panic!() };
         assert_eq!((varying.register, varying.class, varying.varying), (PhysReg::new(1, 0), RegClass::HALF, Some(8)));
         assert_eq!((workgroup.class, workgroup.components, workgroup.varying), (RegClass::SHARED, 7, None));

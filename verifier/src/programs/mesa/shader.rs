@@ -7,7 +7,8 @@
 
 use super::input::{InputError, Lines};
 use super::log::{LogReader, generation};
-use super::{Section, SectionKind};
+use super::statistics::statistics;
+use super::{Section, SectionKind, Statistics};
 use ir3_compiler::target::Generation;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,8 @@ pub struct LogShader {
     pub assembly: Option<Section>,
     /// The statistics of the final program.
     pub statistics: Option<Section>,
+    /// The same once more, after the second print of the assembly: they have the line about waves.
+    pub repeated: Option<Section>,
     /// The words of the final program.
     pub listing: Option<Section>,
     /// The generation of the GPU, if the log names it.
@@ -38,6 +41,31 @@ pub struct LogShader {
 }
 
 impl LogShader {
+    /// The figures that Mesa printed, if it did.
+    #[must_use]
+    pub fn figures(&self) -> Option<Statistics> {
+        statistics(self.statistics.iter().chain(&self.repeated)).into_iter().next()
+    }
+
+    /// The program after the last pass of a name.
+    #[must_use]
+    pub fn after(&self, name: &str) -> Option<&Section> {
+        let is_it = |section: &&Section| matches!(&section.kind, SectionKind::Ir3After { pass } if pass == name);
+        self.passes.iter().rev().find(is_it)
+    }
+
+    /// The number of bytes of its text.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.sections().map(|section| section.text.len() + section.headline.len()).sum()
+    }
+
+    /// All sections, in the order of the log.
+    pub fn sections(&self) -> impl Iterator<Item = &Section> {
+        let last = [&self.assembly, &self.statistics, &self.repeated, &self.listing];
+        self.nir.iter().chain(&self.passes).chain(last.into_iter().flatten())
+    }
+
     /// The hash of the code in the headline of the assembly.
     fn hash(&self) -> Option<&str> {
         hash_of(self.assembly.as_ref()?)
@@ -49,6 +77,9 @@ fn hash_of(section: &Section) -> Option<&str> {
     let (_, hash) = section.headline.split_once(" with sha1 ")?;
     Some(hash.trim_end_matches(':'))
 }
+
+/// The bytes of text after which a shader is cut into two.
+const MOST_SHADER: usize = 128 << 20;
 
 /// Puts sections together to shaders.
 #[derive(Debug)]
@@ -89,6 +120,14 @@ impl ShaderReader {
     /// Takes the next shader that is complete.
     pub fn next_complete(&mut self) -> Option<LogShader> {
         (!self.complete.is_empty()).then(|| self.complete.remove(0))
+    }
+
+    /// Completes the shaders that have all their sections, if the log is between two shaders. Returns false if it is in the middle of one.
+    pub fn settle(&mut self) -> bool {
+        let Some(section) = self.reader.between() else { return false };
+        self.section(section);
+        self.flush();
+        true
     }
 
     /// Returns the shaders that are left at the end.
@@ -132,24 +171,21 @@ impl ShaderReader {
 
     /// A section that is not whole: another headline stands in it if it is `interrupted`, otherwise the log ends.
     fn broken(&mut self, error: InputError, interrupted: bool) {
-        let line = match &error {
-            InputError::CutOff { place, .. } => place.line,
-            _ => 1,
+        let (line, section) = match &error {
+            InputError::CutOff { place, section, .. } | InputError::Mixed { place, section, .. } => {
+                (place.line, &**section)
+            }
+            _ => (1, ""),
         };
         // Cut-off nir begins a shader, too: what follows is not that of the one before.
-        if let InputError::CutOff { section, .. } = &error
-            && let Some(rest) = section.strip_prefix("NIR (final form) for ")
-        {
+        if let Some(rest) = section.strip_prefix("NIR (final form) for ") {
             let stage = rest.split(' ').next().unwrap_or_default().to_owned();
             self.begin(&stage, line);
         }
         let error = match error {
-            InputError::CutOff { place, section, expected, .. } if interrupted => InputError::Invalid {
-                problem: format!(
-                    "lines of two shaders are mixed at line {line}, or the section `{section}` is cut off: found the next headline, expected {expected}"
-                ),
-                place,
-            },
+            InputError::CutOff { place, section, expected, .. } if interrupted => {
+                InputError::Interrupted { place, section, expected }
+            }
             other => other,
         };
         let shader = self.current(line);
@@ -159,6 +195,10 @@ impl ShaderReader {
 
     fn section(&mut self, section: Section) {
         let line = section.first_line.saturating_sub(1);
+        // Passes without an end: no compiler prints so many.
+        if self.pending.iter().map(LogShader::size).sum::<usize>() > MOST_SHADER {
+            self.flush();
+        }
         if let Some(found) = section.text.lines().find_map(generation) {
             self.generation = Some(found);
             self.current(line).generation = Some(found);
@@ -187,8 +227,9 @@ impl ShaderReader {
             }
             SectionKind::Statistics => {
                 let shader = self.current(line);
-                if shader.statistics.is_none() {
-                    shader.statistics = Some(section);
+                match &shader.statistics {
+                    None => shader.statistics = Some(section),
+                    Some(_) => shader.repeated = Some(section),
                 }
             }
             SectionKind::Listing => self.current(line).listing = Some(section),
@@ -232,6 +273,20 @@ pub fn shaders(paths: Vec<PathBuf>) -> impl Iterator<Item = Result<FileShader, I
     })
 }
 
+/// The shaders of one log, as its lines come.
+pub fn shaders_in(lines: Lines) -> impl Iterator<Item = Result<FileShader, InputError>> + Send {
+    let mut log = Some(OpenLog::of(lines));
+    let mut ready = VecDeque::new();
+    std::iter::from_fn(move || {
+        while ready.is_empty() {
+            if !log.as_mut()?.advance(&mut ready) {
+                log = None;
+            }
+        }
+        ready.pop_front()
+    })
+}
+
 /// A log that is being read.
 struct OpenLog {
     lines: Lines,
@@ -242,9 +297,12 @@ struct OpenLog {
 
 impl OpenLog {
     fn new(path: &Path) -> Result<Self, InputError> {
-        let lines = Lines::open(path)?;
+        Ok(Self::of(Lines::open(path)?))
+    }
+
+    fn of(lines: Lines) -> Self {
         let reader = ShaderReader::new(&lines.path);
-        Ok(Self { lines, reader, found: 0 })
+        Self { lines, reader, found: 0 }
     }
 
     /// Reads on until a shader is complete; returns false at the end of the file.

@@ -4,7 +4,7 @@
 //! dwords`, and the code of the last variant also by a line about waves: `; gpu gen 6, …, branchstack 1, …, max_waves
 //! 16`.
 
-use super::{Log, SectionKind};
+use super::{Log, Section, SectionKind};
 use ir3_compiler::ir3::{Program, ShaderStage};
 use ir3_compiler::stats::{Stats, Waits};
 use ir3_compiler::target::{Generation, Target};
@@ -114,34 +114,36 @@ impl Log {
     /// adds the line about waves.
     #[must_use]
     pub fn statistics(&self) -> Vec<Statistics> {
-        let mut all: Vec<Statistics> = Vec::new();
-        // The index in `all` of the current variant.
-        let mut current = None;
-        for line in self.sections.iter().flat_map(|section| match section.kind {
-            SectionKind::Statistics => section.text.lines(),
-            _ => "".lines(),
+        statistics(self.sections.iter().filter(|section| section.kind == SectionKind::Statistics))
+    }
+}
+
+/// The statistics of the variants in such sections.
+pub(super) fn statistics<'a>(sections: impl Iterator<Item = &'a Section>) -> Vec<Statistics> {
+    let mut all: Vec<Statistics> = Vec::new();
+    // The index in `all` of the current variant.
+    let mut current = None;
+    for line in sections.flat_map(|section| section.text.lines()) {
+        let Some(line) = line.strip_prefix("; ") else { continue };
+        if let Some((stage, list)) = line.split_once(": ").and_then(|(head, list)| {
+            let (stage, rest) = head.split_once(' ')?;
+            rest.starts_with("prog ").then_some((stage, list))
         }) {
-            let Some(line) = line.strip_prefix("; ") else { continue };
-            if let Some((stage, list)) = line.split_once(": ").and_then(|(head, list)| {
-                let (stage, rest) = head.split_once(' ')?;
-                rest.starts_with("prog ").then_some((stage, list))
-            }) {
-                let at = all.iter().position(|its| its.stage == stage).unwrap_or_else(|| {
-                    all.push(Statistics { stage: stage.to_owned(), ..Statistics::default() });
-                    all.len() - 1
-                });
-                all[at].add(list);
-                current = Some(at);
-            } else if let Some(at) = current {
-                if line.contains(" preamble instr") {
-                    all[at].add(line);
-                } else if line.starts_with("gpu gen ") {
-                    all[at].waves = Some(waves(line));
-                }
+            let at = all.iter().position(|its| its.stage == stage).unwrap_or_else(|| {
+                all.push(Statistics { stage: stage.to_owned(), ..Statistics::default() });
+                all.len() - 1
+            });
+            all[at].add(list);
+            current = Some(at);
+        } else if let Some(at) = current {
+            if line.contains(" preamble instr") {
+                all[at].add(line);
+            } else if line.starts_with("gpu gen ") {
+                all[at].waves = Some(waves(line));
             }
         }
-        all
     }
+    all
 }
 
 fn waves(line: &str) -> Waves {

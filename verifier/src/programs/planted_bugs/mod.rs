@@ -5,21 +5,24 @@
 //! depend on it, and nothing else changes: a planted bug is found in the same way as any other.
 //!
 //! Thirteen are of ir3 programs, of different kinds: in the instructions (`ssa`) of a program in SSA form, in its registers and
-//! copies (`registers`). Others are of the programs for Gen7, vec4 ([`vec4`]) and scalar ([`scalar`]). `ci/planted-bugs` prints how soon each is found, and how large the reduced program is.
+//! copies (`registers`). Eight more are of the stages between selection and words ([`STAGES`]). Others are of the programs for Gen7, vec4 ([`vec4`]) and scalar ([`scalar`]). `ci/planted-bugs` prints how soon each is found, and how large the reduced program is.
 
 mod liveness;
 mod registers;
 pub mod rules;
 pub mod scalar;
 mod ssa;
+mod stages;
 #[cfg(test)]
 mod tests;
 pub mod vec4;
 
+pub use stages::STAGES;
+
 use std::fmt;
 use std::sync::Arc;
 
-use ir3_compiler::compilation::{Compilation, ProgramMut};
+use ir3_compiler::compilation::{Compilation, ProgramMut, compile_vec4_with};
 use ir3_compiler::pipeline::{Change, CompileError, Options, Stage};
 use ir3_compiler::target::Target;
 use ir3_compiler::{ir3, nir, vec4 as gen7};
@@ -136,7 +139,7 @@ impl Eq for PlantedBug {}
 
 /// All planted bugs, of all languages.
 pub fn every() -> impl Iterator<Item = &'static PlantedBug> {
-    ALL.iter().chain(&STOPPED).chain(&vec4::ALL).chain(&vec4::SELECTION).chain(&scalar::ALL)
+    ALL.iter().chain(&STAGES).chain(&STOPPED).chain(&vec4::ALL).chain(&vec4::SELECTION).chain(&scalar::ALL)
 }
 
 /// All planted bugs of ir3 programs.
@@ -264,4 +267,27 @@ pub fn compile(
     let options = Options { last: options.last.max(Stage::Select), ..*options };
     let program = Compilation::new(shader, target, &options).with_hook(Some(&mut hook)).finish()?;
     Ok(program.unwrap_or_else(|| unreachable!("selection is among the stages")))
+}
+
+/// The same for Gen7.
+///
+/// # Errors
+/// If the compiler refuses the program.
+pub fn compile_gen7(
+    shader: &nir::Shader,
+    target: &Target,
+    options: &Options,
+    plant: Option<&PlantedBug>,
+) -> Result<gen7::Program, CompileError> {
+    let mut hook = |stage, program: ProgramMut<'_, '_>| match (plant, program) {
+        (Some(plant), ProgramMut::Vec4(program)) => {
+            if plant.apply_gen7(stage, program) {
+                Change::Something
+            } else {
+                Change::Nothing
+            }
+        }
+        _ => Change::Nothing,
+    };
+    compile_vec4_with(shader, target, options, Some(&mut hook))
 }

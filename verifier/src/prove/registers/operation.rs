@@ -109,7 +109,9 @@ impl LockstepWalk<'_> {
         if (a.class != b.class || a.mask != b.mask) && !left_out(Guard::RegistersSourceClass) {
             return changed(self, "is of another class or mask");
         }
-        if a.mods != b.mods && !left_out(Guard::RegistersModifiers) {
+        // With (r), each repetition reads the next register; without, all read the same one.
+        let advances = |src: &Src| s.repeat > 0 && src.flags.contains(OperandFlags::R);
+        if (a.mods != b.mods || advances(a) != advances(b)) && !left_out(Guard::RegistersModifiers) {
             return changed(self, "has other modifiers");
         }
         if let (SrcOperand::Place(Place::Assigned(_, given)), SrcOperand::Place(place), Opcode::End | Opcode::Chmask) =

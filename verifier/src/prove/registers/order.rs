@@ -150,7 +150,7 @@ fn counts(
     let mut writes = FxHashMap::<OrderedResource, u32>::default();
     let mut all = FxHashMap::default();
     for &instr in list {
-        let mut accesses = accesses(&program.instrs[instr], merged);
+        let mut accesses = accesses(program, &program.instrs[instr], merged);
         if !images_apart {
             accesses
                 .iter_mut()
@@ -169,12 +169,14 @@ fn counts(
     all
 }
 
-fn accesses(data: &InstrData, merged: bool) -> Accesses {
+fn accesses(program: &Program, data: &InstrData, merged: bool) -> Accesses {
     let mut all = Accesses::new();
     let mut relative = false;
     for src in &data.srcs {
         match &src.operand {
-            SrcOperand::Place(place) => relative |= place_access(place, src.class, src.mask, merged, false, &mut all),
+            SrcOperand::Place(place) => {
+                relative |= place_access(program, place, src.class, src.mask, merged, false, &mut all)
+            }
             SrcOperand::Const(_) => all.push((OrderedResource::Const, false)),
             SrcOperand::ConstRelative(_) => {
                 all.push((OrderedResource::Const, false));
@@ -184,12 +186,12 @@ fn accesses(data: &InstrData, merged: bool) -> Accesses {
         }
     }
     for dst in &data.dsts {
-        relative |= place_access(&dst.place, dst.class, dst.mask, merged, true, &mut all);
+        relative |= place_access(program, &dst.place, dst.class, dst.mask, merged, true, &mut all);
     }
     if relative {
         // `a0.x` selects the element if no operand does.
         let a0 = Place::Reg(PhysReg::A0_X);
-        place_access(&a0, RegClass::ADDRESS, WriteMask::SCALAR, merged, false, &mut all);
+        place_access(program, &a0, RegClass::ADDRESS, WriteMask::SCALAR, merged, false, &mut all);
     }
     effects(data, &mut all);
     all
@@ -197,6 +199,7 @@ fn accesses(data: &InstrData, merged: bool) -> Accesses {
 
 /// Appends the access to a place. Returns true if an address selects it.
 fn place_access(
+    program: &Program,
     place: &Place,
     class: RegClass,
     mask: WriteMask,
@@ -223,6 +226,13 @@ fn place_access(
         all.push((OrderedResource::File(file), written));
         all.push((OrderedResource::Elements(file), !written));
     };
+    let elements = |(first, length): (u16, u16), all: &mut Accesses| match units::range(first, length, class, merged) {
+        Ok(pieces) => {
+            let bits = pieces.iter().flat_map(|piece| piece.bit..piece.bit + piece.width);
+            all.extend(bits.map(|bit| (OrderedResource::Register(bit), written)));
+        }
+        Err(_) => all.push((OrderedResource::Fence, true)),
+    };
     match place {
         Place::Value(value) => all.push((OrderedResource::Value(*value), written && !left_out(Guard::OrderRegisters))),
         Place::Assigned(value, _) => {
@@ -233,21 +243,23 @@ fn place_access(
         Place::Array(access) => {
             all.push((OrderedResource::Array(access.array), written && !left_out(Guard::OrderArrays)));
             all.extend(access.value.map(|value| (OrderedResource::Value(value), written)));
-            if access.base.is_some() {
-                any(all);
+            match access.base {
+                // It stays in its array.
+                Some(base) if access.relative => {
+                    elements((base.0, program.arrays[access.array].length), all);
+                    all.push((OrderedResource::File(file), false));
+                    if written {
+                        all.push((OrderedResource::Elements(file), false));
+                    }
+                }
+                Some(_) => any(all),
+                None => {}
             }
             return access.relative;
         }
         // The offset may be that of an element: the array is around it.
         Place::Relative { offset, size } => {
-            let (first, length) = arrays::extent(*offset, *size, None, class, merged);
-            match units::range(first, length, class, merged) {
-                Ok(pieces) => {
-                    let bits = pieces.iter().flat_map(|piece| piece.bit..piece.bit + piece.width);
-                    all.extend(bits.map(|bit| (OrderedResource::Register(bit), written)));
-                }
-                Err(_) => all.push((OrderedResource::Fence, true)),
-            }
+            elements(arrays::extent(*offset, *size, None, class, merged), all);
             return true;
         }
     }

@@ -115,11 +115,11 @@ impl SourceEvents {
         partners.of.insert(event.site, self.list[at].event.site);
     }
 
-    /// Returns an event of the source that makes a version and has no partner.
-    pub fn left_over(&self) -> Option<&Event> {
+    /// Returns an event of the source that makes a version and has no partner. The version `unread` is none that anything observes.
+    pub fn left_over(&self, unread: Option<Slot>) -> Option<&Event> {
         let mut counts: FxHashMap<Slot, usize> = FxHashMap::default();
         self.list.iter().map(|happened| &happened.event).find(|event| {
-            event.context.makes.iter().any(|&version| {
+            event.context.makes.iter().filter(|&&version| Some(version) != unread).any(|&version| {
                 let count = counts.entry(version).or_default();
                 *count += 1;
                 *count > self.next.get(&version).copied().unwrap_or(0)

@@ -111,6 +111,8 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
     if state.printed_formats {
         state.headers.iter_mut().for_each(HeaderRelation::with_bools);
     }
+    // Nothing reads what the source stores in the constant file but the source.
+    state.kept = (source.stores_constants() && !target.stores_constants()).then(FxHashMap::default);
     let mut last = loops == 0;
     for iteration in 1..=MAX_ITERATIONS {
         state.partners.begin();
@@ -329,6 +331,12 @@ fn both<S: SymbolicProgram, T: SymbolicProgram>(
     state.obligations.clear();
     state.sweeper.begin();
     state.registers.clear();
+    if cut == Cut::Entry
+        && let Some(kept) = &mut state.kept
+        && !left_out(Guard::KeptBefore)
+    {
+        kept.clear();
+    }
     if let Cut::Header(number) = cut {
         let header = &mut state.headers[number as usize];
         let atoms: Vec<Atom> = header.atoms().filter(|&atom| is_of_wave(source, target, atom)).collect();
@@ -354,7 +362,8 @@ fn both<S: SymbolicProgram, T: SymbolicProgram>(
             state.learn_goals(terms, side, run);
         }
     }
-    if let Some(event) = state.events.left_over()
+    let unread = state.kept.is_some().then_some(slot::CONSTANTS);
+    if let Some(event) = state.events.left_over(unread)
         && !left_out(Guard::Stores)
     {
         let removed = Obstacle::Removed { event: event.what.clone(), site: event.site };

@@ -90,6 +90,8 @@ pub(super) struct SimulationState<'a> {
     pub(super) registers: FxHashMap<Term, SmallVec<[(Side, Slot); 2]>>,
     /// Facts about the locations of the source and of the target.
     pub(super) places: [&'a Places; 2],
+    /// The words of the constant file that the source's preamble has stored, with their values; `None` if the target stores words too.
+    pub(super) kept: Option<FxHashMap<u32, Term>>,
     pub(super) give_up: Option<&'static str>,
     /// The goals of each cut point, each with true if some lanes reach it and others do not.
     pub(super) goals: FxHashMap<(Side, Cut), Goals>,
@@ -145,6 +147,7 @@ impl<'a> SimulationState<'a> {
             undefined,
             has_undefined: false,
             places,
+            kept: None,
             give_up: None,
             goals: FxHashMap::default(),
             written: FxHashMap::default(),
@@ -409,6 +412,20 @@ impl Oracle for SimulationState<'_> {
 
     fn has_printed_formats(&self) -> bool {
         self.printed_formats
+    }
+
+    fn keeps_words(&self) -> bool {
+        self.side == Side::Source && self.kept.is_some()
+    }
+
+    fn keep_word(&mut self, word: u32, value: Term) {
+        if let Some(kept) = &mut self.kept {
+            kept.insert(word, value);
+        }
+    }
+
+    fn kept_word(&self, word: u32) -> Option<Term> {
+        self.kept.as_ref().filter(|_| self.side == Side::Source)?.get(&word).copied()
     }
 
     fn assume(&mut self, assumption: &'static str) {

@@ -75,12 +75,29 @@ impl Cache {
 
     /// Reads a verdict, if there is one.
     pub fn get<V: DeserializeOwned>(&self, key: VerdictKey) -> Option<V> {
+        self.read(key).ok().flatten()
+    }
+
+    /// Reads a verdict. `None` if there is no file of the key.
+    ///
+    /// # Errors
+    /// If there is one that is no entry of the key: the file, and what is wrong with it.
+    pub fn read<V: DeserializeOwned>(&self, key: VerdictKey) -> Result<Option<V>, String> {
         if any_left_out() {
-            return None;
+            return Ok(None);
         }
-        let text = fs::read(self.path(key)).ok()?;
-        let entry: CacheEntry<V> = serde_json::from_slice(&text).ok()?;
-        (entry.key == key.to_string()).then_some(entry.verdict)
+        let path = self.path(key);
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(format!("{}: {error}", path.display())),
+        };
+        let entry: CacheEntry<V> =
+            serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+        if entry.key != key.to_string() {
+            return Err(format!("{}: found the entry of {}", path.display(), entry.key));
+        }
+        Ok(Some(entry.verdict))
     }
 
     /// The first error of a write, in this cache or a clone of it.

@@ -5,7 +5,7 @@
 //! uniform in a wave is a variable of that [kind](VariableKind).
 
 use super::run::SymbolicMachine;
-use super::{EventSite, Oracle, Slot, SymbolicValue, lanes, slot};
+use super::{EventSite, Oracle, Slot, SymbolicValue, lanes, preamble, slot};
 use crate::semantics::arithmetic::domain::{Domain, Format, Rounding};
 use crate::semantics::arithmetic::rows::LANES;
 use crate::semantics::environment::env::{CONST_WORDS, Launch, VARIABLE_SIZE, system_value_bits};
@@ -186,6 +186,8 @@ pub struct Constants {
     pub numbers: FxHashMap<u32, u32>,
     /// The program may store any of these words; all, if it stores at a computed place.
     pub stored: StoredConstants,
+    /// The words that it stores by exactly one instruction: see [`preamble`].
+    pub once: FxHashSet<u32>,
 }
 
 /// Words that a program stores in the constant file.
@@ -237,6 +239,11 @@ impl Constants {
     pub fn read<O: Oracle>(&self, machine: &mut SymbolicMachine<'_, O>, launch: Launch, index: Term) -> Term {
         if let Some(word) = machine.terms.as_constant(index)
             && let Some(value) = self.fixed(machine.terms, launch, word as u32)
+        {
+            return value;
+        }
+        if let Some(word) = machine.terms.as_constant(index)
+            && let Some(value) = preamble::load(machine, word as u32)
         {
             return value;
         }

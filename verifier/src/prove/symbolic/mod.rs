@@ -24,6 +24,7 @@ mod ir3;
 mod lanes;
 mod memory;
 mod nir;
+mod preamble;
 mod recut;
 pub mod run;
 mod scratch;
@@ -314,6 +315,12 @@ pub trait Oracle {
     fn has_printed_shapes(&self) -> bool;
     /// Returns true if both texts name formats of images.
     fn has_printed_formats(&self) -> bool;
+    /// Returns true if the values of words of the constant file are to be kept (see `preamble`): the target stores none.
+    fn keeps_words(&self) -> bool;
+    /// Keeps the value of a word of the constant file, which it has from here on in all lanes.
+    fn keep_word(&mut self, word: u32, value: Term);
+    /// The value of a word that is kept.
+    fn kept_word(&self, word: u32) -> Option<Term>;
     /// Records an assumption of the proof, by its short name.
     fn assume(&mut self, assumption: &'static str);
     /// Gives up: the result of the execution cannot be used.
@@ -356,6 +363,8 @@ pub trait SymbolicProgram {
     fn uses(&self) -> Uses;
     /// The locations that are shared registers, or SSA values in shared registers.
     fn shared_slots(&self) -> &FxHashSet<Slot>;
+    /// Returns true if the program may write to the constant file.
+    fn stores_constants(&self) -> bool;
     /// Returns true if its text has the shapes of textures.
     fn prints_shapes(&self) -> bool;
     /// The outputs that the program may have written at its end.

@@ -66,6 +66,10 @@ impl<C: SymbolicProgram> SymbolicProgram for RecutProgram<'_, C> {
         self.code.shared_slots()
     }
 
+    fn stores_constants(&self) -> bool {
+        self.code.stores_constants()
+    }
+
     fn prints_shapes(&self) -> bool {
         self.code.prints_shapes()
     }

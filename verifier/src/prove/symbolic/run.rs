@@ -46,6 +46,8 @@ pub struct SymbolicMachine<'a, O: Oracle> {
     pub(super) shared: FxHashMap<Slot, Vec<SharedWrite>>,
     /// The values that shared registers had when a loop had ended, with the number of the loop.
     pub(super) after_loops: FxHashMap<Term, usize>,
+    /// The conditions that hold in exactly one lane of the wave: see `preamble`.
+    pub(super) elected: SmallVec<[Term; 1]>,
     /// The sites of the events of this segment.
     sites: FxHashSet<EventSite>,
     shared_slots: &'a FxHashSet<Slot>,
@@ -90,6 +92,7 @@ pub fn run<C: SymbolicProgram, O: Oracle>(
         versions: FxHashMap::default(),
         shared: FxHashMap::default(),
         after_loops: FxHashMap::default(),
+        elected: SmallVec::new(),
         sites: FxHashSet::default(),
         shared_slots,
         facts,
@@ -390,7 +393,7 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
     }
 
     /// Returns true if lanes come here from the entry only.
-    fn is_alone(&self) -> bool {
+    pub(super) fn is_alone(&self) -> bool {
         self.run.cut == Cut::Entry && self.graph.loops.iter().all(|l| l.header > self.block)
     }
 

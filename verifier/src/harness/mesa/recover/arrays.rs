@@ -6,7 +6,7 @@
 //! register number its text says.
 
 use crate::programs::mesa::{Section, SectionKind};
-use ir3_compiler::ir3::{Opcode, OperandFlags, Place, Program, SrcOperand};
+use ir3_compiler::ir3::{InstrData, Opcode, OperandFlags, Place, Program, SrcOperand, WriteMask};
 
 /// The pass that makes versions of arrays.
 const MAKES_VERSIONS: &str = "ir3_array_to_ssa";
@@ -24,6 +24,7 @@ pub(super) fn complete(program: &mut Program, before_versions: bool) {
         data.opcode != Opcode::Input && data.dsts.iter().any(|dst| dst.value().is_some())
     });
     for data in program.instrs.values_mut() {
+        whole_array(data);
         if before_versions && data.dsts.iter().any(|dst| matches!(dst.place, Place::Array(_))) {
             // The version that the same block wrote before: there are none.
             data.srcs.retain(|src| {
@@ -55,6 +56,20 @@ pub(super) fn complete(program: &mut Program, before_versions: bool) {
                 src.operand = SrcOperand::Undef;
             }
         }
+    }
+}
+
+/// Gives the array that is spilled or reloaded as a whole all of its components: the text has their number as an operand, and no mask.
+fn whole_array(data: &mut InstrData) {
+    let Some(SrcOperand::Immediate(count)) = data.srcs.get(2).map(|src| src.operand) else { return };
+    let mask = WriteMask::first(count);
+    match data.opcode {
+        Opcode::SpillMacro if matches!(data.srcs[1].place(), Some(Place::Array(_))) => data.srcs[1].mask = mask,
+        Opcode::ReloadMacro => {
+            let arrays = data.dsts.iter_mut().filter(|dst| matches!(dst.place, Place::Array(_)));
+            arrays.for_each(|dst| dst.mask = mask);
+        }
+        _ => {}
     }
 }
 

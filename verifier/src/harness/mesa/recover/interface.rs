@@ -5,6 +5,7 @@
 //! all sections. A source of `end` is printed with its number in the list of outputs.
 
 use crate::harness::report::natives;
+use crate::programs::mesa::Section;
 use crate::programs::mesa::native::{Native, NativeInput};
 use ir3_compiler::ir3::{
     Attrs, ConstLayout, InputKind, InstrData, Opcode, Output, PhysReg, Place, Program, RegClass, ShaderStage, WriteMask,
@@ -27,10 +28,12 @@ pub(super) struct Recovered {
     outputs: Vec<Option<(Output, WriteMask)>>,
     pub inferred: Vec<String>,
     pub problems: Vec<String>,
+    /// What two sections say differently.
+    pub contradictions: Vec<String>,
 }
 
 impl Recovered {
-    pub fn of(native: &Native, nir: &Shader, passes: &[Result<Program, String>]) -> Self {
+    pub fn of(native: &Native, nir: &Shader, sections: &[Section], passes: &[Result<Program, String>]) -> Self {
         let mut own = Self {
             stage: natives::stage(nir.stage),
             workgroup_size: nir.info.workgroup_size.map(|size| size.map(|n| n.min(0xffff) as u16)),
@@ -42,26 +45,73 @@ impl Recovered {
             outputs: Vec::new(),
             inferred: Vec::new(),
             problems: Vec::new(),
+            contradictions: Vec::new(),
         };
-        own.inputs(native, nir, passes);
+        own.inputs(native, nir, sections, passes);
         for output in &native.outputs {
-            let at = natives::stored(nir, &output.location).map(|(base, mask)| (Output { base, component: 0 }, mask));
+            let at = natives::output(nir, &output.location);
+            match &at {
+                Some((Output { base, .. }, mask)) => own.inferred.push(format!(
+                    "output {} of `end` is {}, base {base} of nir, components {:#x}",
+                    own.outputs.len(),
+                    output.location,
+                    mask.0
+                )),
+                None => own.inferred.push(format!(
+                    "output {} of `end` is {}, which nir does not store",
+                    own.outputs.len(),
+                    output.location
+                )),
+            }
             own.outputs.push(at);
         }
+        own.listed_outputs(sections, passes);
         own
     }
 
-    fn inputs(&mut self, native: &Native, nir: &Shader, passes: &[Result<Program, String>]) {
+    /// Checks that the list after the code has all outputs of `end`.
+    fn listed_outputs(&mut self, sections: &[Section], passes: &[Result<Program, String>]) {
+        for (section, program) in sections.iter().zip(passes) {
+            let Ok(program) = program else { continue };
+            let numbers = program.instrs.values().filter_map(|data| match &data.attrs {
+                Attrs::Outputs(numbers) => numbers.iter().max().copied(),
+                _ => None,
+            });
+            if let Some(last) = numbers.max().filter(|&last| usize::from(last) >= self.outputs.len()) {
+                self.contradictions.push(format!(
+                    "`{}` (line {}) has output {last}, the list after the final assembly has {}",
+                    section.title(),
+                    section.place(0, 0).0,
+                    self.outputs.len()
+                ));
+            }
+        }
+    }
+
+    fn inputs(&mut self, native: &Native, nir: &Shader, sections: &[Section], passes: &[Result<Program, String>]) {
         // Varyings have no `_meta:in`.
         let listed: Vec<&NativeInput> = native.inputs.iter().filter(|input| input.varying.is_none()).collect();
         let Some(first) = passes.iter().flatten().next() else { return };
         let serials: Vec<u32> = first.inputs().map(|(instr, _)| first.serials[instr]).collect();
         let mut registers: FxHashMap<u32, (PhysReg, RegClass)> = FxHashMap::default();
-        for program in passes.iter().flatten() {
+        let mut said_by: FxHashMap<u32, &Section> = FxHashMap::default();
+        for (section, program) in sections.iter().zip(passes) {
+            let Ok(program) = program else { continue };
             for (instr, _) in program.inputs() {
                 let Some(dst) = program.instrs[instr].dsts.first() else { continue };
-                if let Some(register) = dst.place.reg() {
-                    registers.insert(program.serials[instr], (register, dst.class));
+                let Some(register) = dst.place.reg() else { continue };
+                let serial = program.serials[instr];
+                let known = registers.insert(serial, (register, dst.class));
+                if let (Some((other, _)), Some(by)) = (known, said_by.insert(serial, section))
+                    && other != register
+                {
+                    self.contradictions.push(format!(
+                        "the input ssa_{serial} is in {other} in `{}` (line {}), and in {register} in `{}` (line {})",
+                        by.title(),
+                        by.place(0, 0).0,
+                        section.title(),
+                        section.place(0, 0).0
+                    ));
                 }
             }
         }
@@ -183,8 +233,9 @@ fn kind(input: &NativeInput, nir: &Shader) -> Option<InputKind> {
         None if nir.stage == Stage::Fragment => None,
         None => {
             // One that nir does not load is never read.
-            let base = natives::loaded(nir, &input.location).unwrap_or(0x4000);
-            Some(InputKind::Attribute { base, component: 0 })
+            let (location, component) = natives::first_component(&input.location);
+            let base = natives::loaded(nir, location).unwrap_or(0x4000);
+            Some(InputKind::Attribute { base, component })
         }
     }
 }

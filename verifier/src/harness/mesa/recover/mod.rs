@@ -4,19 +4,23 @@
 //! for all sections, so both sides of a boundary have it, whatever it is.
 
 mod accesses;
+pub(super) mod array_starts;
+mod array_versions;
 mod arrays;
+mod chain;
 mod interface;
 mod scratch;
 mod varyings;
 
 use crate::harness::report::natives;
 use crate::harness::report::programs::read_nir;
-use crate::programs::mesa::SectionKind;
+use crate::programs::mesa::mixed::{mixed_at, without_serials};
 use crate::programs::mesa::native::{Native, listed_words};
 use crate::programs::mesa::shader::LogShader;
+use crate::programs::mesa::{FilePosition, InputError, Section, SectionKind};
 use ir3_compiler::ir3::{self, Attrs, Opcode, Program};
 use ir3_compiler::machine::{Code, listing};
-use ir3_compiler::nir::Shader;
+use ir3_compiler::nir::{Shader, Stage};
 use ir3_compiler::target::{Generation, Target};
 use std::path::Path;
 
@@ -31,16 +35,21 @@ pub struct Recovered {
     pub code: Result<Program, String>,
     /// What was inferred, one line each.
     pub inferred: Vec<String>,
-    /// What could not be, and inferences that two sections contradict.
+    /// What could not be.
     pub problems: Vec<String>,
+    /// Inferences that two sections contradict; each names both.
+    pub contradictions: Vec<String>,
+    /// The number of sections that are cut off, mixed, or not of the language.
+    pub unread: usize,
 }
 
 /// Reads the sections of a shader, and fills in what they leave out.
 pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
-    let mut inferred = Vec::new();
+    let (mut inferred, mut contradictions) = (Vec::new(), Vec::new());
     let mut problems: Vec<String> = shader.broken.iter().map(|(_, error)| error.to_string()).collect();
     let mut nir = match &shader.nir {
-        Some(section) => read_nir(path, &section.text, section.first_line - 1).map_err(|error| error.to_string()),
+        Some(section) => read_nir(path, &section.text, section.first_line - 1)
+            .map_err(|error| unread(path, section, error).to_string()),
         None => Err("the log has no final-form nir".to_owned()),
     };
     let mut passes: Vec<Result<Program, String>> = shader
@@ -49,23 +58,25 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
         .map(|section| {
             ir3::text::read(&section.text).map_err(|error| {
                 let (line, column) = section.place(error.line as u32, error.column as u32);
-                // No program has a number twice.
-                let mixed = if error.expected.starts_with("the number of no other") {
-                    format!("lines of two shaders are mixed at line {line}: ")
-                } else {
-                    String::new()
-                };
+                let place = FilePosition { path: path.to_owned(), line, column };
                 let (found, expected) = (error.found, error.expected);
-                format!("{}:{line}:{column}: {mixed}found {found}, expected {expected}", path.display())
+                unread(path, section, InputError::Syntax { place, found, expected }).to_string()
             })
         })
         .collect();
+    let unread = shader.broken.len()
+        + usize::from(shader.nir.is_some() && nir.is_err())
+        + passes.iter().filter(|pass| pass.is_err()).count();
     let without_versions = arrays::without_versions(&shader.passes);
     for (number, program) in passes.iter_mut().enumerate() {
         if let Ok(program) = program {
             arrays::complete(program, number < without_versions);
         }
+        if let Ok(Err(why)) = program.as_mut().map(chain::without_chsh) {
+            *program = Err(why);
+        }
     }
+    let bars = chained(&mut nir, &mut passes);
     let native = native(shader, target);
     let mut code = Err("the log has no final assembly that can be read".to_owned());
     match (&mut nir, &native) {
@@ -76,27 +87,41 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
             {
                 inferred.push("a pixel has one sample: centroid and sample are the pixel".to_owned());
             }
+            match chain::complete(nir, native) {
+                Ok(mut outputs) => inferred.append(&mut outputs),
+                Err(problem) => problems.push(problem),
+            }
             let varyings = varyings::Varyings::of(native, nir);
             inferred.extend(varyings.inferred());
-            let mut interface = interface::Recovered::of(native, nir, &passes);
+            let mut interface = interface::Recovered::of(native, nir, &shader.passes, &passes);
             inferred.append(&mut interface.inferred);
             problems.append(&mut interface.problems);
+            contradictions.append(&mut interface.contradictions);
             let text = passes.last().and_then(|last| Code::from_program(last.as_ref().ok()?).ok());
             let last = passes.last().and_then(|last| last.as_ref().ok()).cloned();
             let of_words = natives::code(native, nir, text.as_ref(), target);
             match &of_words {
                 Ok(words) => {
+                    let mut words = words.clone();
+                    let mut lost = None;
+                    if nir.stage == Stage::TessCtrl {
+                        let own = chain::without_bars(words.instrs.values_mut().map(|instr| &mut instr.data));
+                        lost = bars.filter(|&bars| bars != own).map(|_| other_bars(own));
+                    }
+                    let words = &words;
                     let accesses = accesses::Accesses::of(last.as_ref(), words);
                     for program in passes.iter_mut().flatten() {
                         accesses.complete(program, nir, target);
                     }
+                    inferred.extend(accesses.inferred());
                     let mut words = words.clone();
                     words.instrs.values_mut().for_each(|instr| varyings.unpack(&mut instr.data));
                     words.interface.prefetches.iter_mut().for_each(|prefetch| varyings.unpack(prefetch));
-                    code = words.into_program().map_err(|error| error.to_string());
+                    code = lost.map_or_else(|| words.into_program().map_err(|error| error.to_string()), Err);
                 }
                 Err(error) => code = Err(error.clone()),
             }
+            let mut starts = array_starts::Starts::default();
             for (section, program) in shader.passes.iter().zip(&mut passes) {
                 let Ok(program) = program else { continue };
                 if matches!(&section.kind, SectionKind::Ir3After { pass } if varyings::Varyings::are_packed_after(pass))
@@ -107,10 +132,20 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
                 if let Some(split) = split_blocks(program) {
                     *program = split;
                 }
+                array_versions::remove(program);
+                starts.section(section, program);
             }
-            let all = passes.iter().flatten().chain(&code).map(scratch::accessed).max().unwrap_or(0);
+            contradictions.append(&mut starts.contradictions);
+            if let Ok(code) = &mut code
+                && let Some(Ok(last)) = passes.last()
+            {
+                array_starts::Starts::code(last, code);
+            }
+            let statistics = shader.statistics.as_ref().filter(|_| nir.info.scratch_size == 0);
+            let said = statistics.map_or(0, |statistics| scratch::said(&statistics.text));
+            let all = passes.iter().flatten().chain(&code).map(scratch::accessed).max().unwrap_or(0).max(said);
             for program in passes.iter_mut().flatten().chain(&mut code) {
-                if scratch::accessed(program) > program.scratch_size {
+                if scratch::accessed(program) > program.scratch_size || said > 0 && scratch::is_computed(program) {
                     program.scratch_size = program.scratch_size.max(all);
                 }
             }
@@ -118,7 +153,41 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
         (_, Err(error)) => problems.push(error.clone()),
         (Err(_), _) => {}
     }
-    Recovered { nir, passes, code, inferred, problems }
+    Recovered { nir, passes, code, inferred, problems, contradictions, unread }
+}
+
+/// Takes the barriers of a tessellation control shader out of nir and all programs: those must have the same number, which is returned.
+fn chained(nir: &mut Result<Shader, String>, passes: &mut [Result<Program, String>]) -> Option<usize> {
+    let Ok(nir) = nir else { return None };
+    if nir.stage != Stage::TessCtrl {
+        return None;
+    }
+    chain::without_barriers(nir);
+    let mut first = None;
+    for program in passes {
+        let Ok(own) = program else { continue };
+        let bars = chain::without_bars(own.instrs.values_mut());
+        if bars != *first.get_or_insert(bars) {
+            *program = Err(other_bars(bars));
+        }
+    }
+    first
+}
+
+fn other_bars(found: usize) -> String {
+    format!("found {found} `bar`, expected as many as in the first ir3")
+}
+
+/// The error of a section that cannot be read: that lines of two programs are mixed in it, if there is a sign of that.
+fn unread(path: &Path, section: &Section, error: InputError) -> InputError {
+    if let Some((line, found)) = without_serials(section) {
+        let (line, column) = section.place(line, 2);
+        return InputError::NoSerials { place: FilePosition { path: path.to_owned(), line, column }, found };
+    }
+    match (mixed_at(section), error) {
+        (Some(line), _) => section.mixed(path, line),
+        (None, error) => error,
+    }
 }
 
 /// The final program: the words of the listing, or else those of the assembly.

@@ -1,5 +1,6 @@
 //! The size of scratch memory: that of nir until something is spilled, then up to the end of the last slot that any section
-//! accesses.
+//! accesses, or what the line about waves says (`pvtmem_size`), if that is more: arrays in scratch memory are accessed at addresses that are
+//! computed.
 
 use ir3_compiler::ir3::access::{Address, MemoryAccess};
 use ir3_compiler::ir3::{AddressSpace, Opcode, Program};
@@ -18,4 +19,21 @@ pub(super) fn accessed(program: &Program) -> u32 {
         Some(u32::try_from(offset).ok()? * u32::from(scale) + size)
     });
     ends.max().unwrap_or(0)
+}
+
+/// Returns true if a program accesses scratch memory at an address that is computed.
+pub(super) fn is_computed(program: &Program) -> bool {
+    program.iter_instrs().any(|(_, instr)| {
+        let data = &program.instrs[instr];
+        matches!(data.opcode, Opcode::Ldp | Opcode::Stp)
+            && MemoryAccess::of(data)
+                .is_ok_and(|access| !matches!(access.address, Address::Linear { index2: None, scale: 0, .. }))
+    })
+}
+
+/// The size in the line about waves: 0 if there is none.
+pub(super) fn said(statistics: &str) -> u32 {
+    let line = statistics.lines().find(|line| line.starts_with("; gpu gen "));
+    let size = line.and_then(|line| line.split(", ").find_map(|item| item.strip_prefix("pvtmem_size ")));
+    size.and_then(|size| size.parse().ok()).unwrap_or(0)
 }

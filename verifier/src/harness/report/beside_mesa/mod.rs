@@ -9,7 +9,7 @@ pub mod note;
 
 use super::load;
 use crate::programs::mesa::input::FilePosition;
-use crate::programs::mesa::{InputError, Log, SectionKind, Source, mesa_counts};
+use crate::programs::mesa::{InputError, Log, Section, SectionKind, Source, Statistics, mesa_counts};
 use crate::semantics::Snapshot;
 use ir3_compiler::ir3::{self, workload};
 use ir3_compiler::pipeline::{CompileError, Options, Stage};
@@ -202,6 +202,62 @@ pub struct ShaderCosts {
     pub is_exact: bool,
 }
 
+impl ShaderCosts {
+    /// Compiles the nir of a variant and counts it beside Mesa's program after its last pass, with the statistics that Mesa printed.
+    ///
+    /// # Errors
+    /// If Mesa's program cannot be read.
+    pub fn of(
+        name: String,
+        path: &Path,
+        shader: &nir::Shader,
+        section: &Section,
+        statistics: &Statistics,
+        target: &Target,
+        options: &Options,
+    ) -> Result<Self, InputError> {
+        let mut program = ir3::text::read(&section.text).map_err(|error| {
+            let (line, column) = section.place(error.line as u32, error.column as u32);
+            let place = FilePosition { path: path.to_owned(), line, column };
+            InputError::Syntax { place, found: error.found.clone(), expected: error.expected.clone() }
+        })?;
+        program.stage = statistics.shader_stage();
+        let counted = Stats::of_final(&program, target);
+        // The text of the section has neither `(ei)` nor `(eq)`, and the length of what the driver writes is in the header.
+        let printed = |name: &str| statistics.get(name).unwrap_or(0) as u32;
+        let mesa = Figures {
+            last_baryf: printed("last-baryf"),
+            last_helper: printed("last-helper"),
+            constlen: printed("constlen"),
+            ..Figures::new(&counted, statistics.waves.map(|waves| waves.max_waves))
+        };
+        let mut ours = final_program(shader, target, options)
+            .map(|program| Figures::of(&program, &Stats::of_final(&program, target), target))
+            .map_err(|error| error.to_string());
+        // Only compare the figure if Mesa prints it.
+        if let (Ok(ours), None) = (&mut ours, mesa.max_waves) {
+            ours.max_waves = None;
+        }
+        let is_exact = mesa_counts(&program, target) == statistics.to_stats(&counted);
+        Ok(Self { shader: name, ours, mesa, is_exact })
+    }
+
+    /// The figures of the table in one line, ours and Mesa's, or the reason for the refusal.
+    #[must_use]
+    pub fn line(&self) -> String {
+        match &self.ours {
+            Ok(ours) => {
+                let pair = |(name, figure): &Figure| format!("{name} {}/{}", figure(ours), figure(&self.mesa));
+                FIGURES[..COLUMNS].iter().map(pair).collect::<Vec<_>>().join(", ")
+            }
+            Err(error) => format!("refused: {error}"),
+        }
+    }
+}
+
+/// The number of figures that have a column.
+const COLUMNS: usize = 13;
+
 /// The comparison of all shaders.
 #[derive(Clone, Debug, Default)]
 pub struct CostTable {
@@ -220,10 +276,43 @@ pub struct Totals {
     pub shaders: usize,
     /// The number of programs that we refused.
     pub refused: usize,
+    /// The number of Mesa's programs, of all of these, that are counted as Mesa counts them.
+    pub exact: usize,
     /// Our sums.
     pub ours: Figures,
     /// Mesa's sums.
     pub mesa: Figures,
+}
+
+impl Totals {
+    /// Adds a row.
+    pub fn add(&mut self, row: &ShaderCosts) {
+        self.exact += usize::from(row.is_exact);
+        match &row.ours {
+            Ok(ours) => {
+                self.shaders += 1;
+                self.ours.add(ours);
+                self.mesa.add(&row.mesa);
+            }
+            Err(_) => self.refused += 1,
+        }
+    }
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { shaders, refused, exact, ours, mesa } = self;
+        writeln!(f, "{exact} of Mesa's {} programs counted as Mesa counts them", shaders + refused)?;
+        writeln!(f, "{shaders} programs, {refused} refused\n{:13}  {:>9}  {:>9}  ratio", "total", "ours", "Mesa's")?;
+        for (name, figure) in FIGURES {
+            let (ours, mesa) = (figure(ours), figure(mesa));
+            writeln!(f, "{name:13}  {ours:>9}  {mesa:>9}  {:5.3}", ratio(ours, mesa))?;
+        }
+        for ((opcode, ours), (_, mesa)) in ours.branches.iter().zip(mesa.branches.iter()) {
+            writeln!(f, "{:13}  {ours:>9}  {mesa:>9}  {:5.3}", opcode.name(), ratio(ours, mesa))?;
+        }
+        Ok(())
+    }
 }
 
 impl CostTable {
@@ -246,30 +335,8 @@ impl CostTable {
             let Some(statistics) = statistics.iter().find(|statistics| statistics.stage == stage) else { continue };
             let Snapshot::Nir(shader) = &named.program else { continue };
             let Some(section) = finals.get(position) else { continue };
-            let mut program = ir3::text::read(&section.text).map_err(|error| {
-                let (line, column) = section.place(error.line as u32, error.column as u32);
-                let place = FilePosition { path: path.to_owned(), line, column };
-                InputError::Syntax { place, found: error.found.clone(), expected: error.expected.clone() }
-            })?;
-            program.stage = statistics.shader_stage();
-            let counted = Stats::of_final(&program, target);
-            // The text of the section has neither `(ei)` nor `(eq)`, and the length of what the driver writes is in the header.
-            let printed = |name: &str| statistics.get(name).unwrap_or(0) as u32;
-            let mesa = Figures {
-                last_baryf: printed("last-baryf"),
-                last_helper: printed("last-helper"),
-                constlen: printed("constlen"),
-                ..Figures::new(&counted, statistics.waves.map(|waves| waves.max_waves))
-            };
-            let mut ours = final_program(shader, target, options)
-                .map(|program| Figures::of(&program, &Stats::of_final(&program, target), target))
-                .map_err(|error| error.to_string());
-            // Only compare the figure if Mesa prints it.
-            if let (Ok(ours), None) = (&mut ours, mesa.max_waves) {
-                ours.max_waves = None;
-            }
-            let is_exact = mesa_counts(&program, target) == statistics.to_stats(&counted);
-            self.rows.push(ShaderCosts { shader: format!("{name} {stage}"), ours, mesa, is_exact });
+            let name = format!("{name} {stage}");
+            self.rows.push(ShaderCosts::of(name, path, shader, section, statistics, target, options)?);
         }
         Ok(())
     }
@@ -290,16 +357,7 @@ impl CostTable {
 
     fn sums<'a>(rows: impl Iterator<Item = &'a ShaderCosts>) -> Totals {
         let mut totals = Totals::default();
-        for row in rows {
-            match &row.ours {
-                Ok(ours) => {
-                    totals.shaders += 1;
-                    totals.ours.add(ours);
-                    totals.mesa.add(&row.mesa);
-                }
-                Err(_) => totals.refused += 1,
-            }
-        }
+        rows.for_each(|row| totals.add(row));
         totals
     }
 
@@ -337,7 +395,7 @@ fn ratio(ours: u32, mesa: u32) -> f64 {
 impl fmt::Display for CostTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.rows.iter().map(|row| row.shader.chars().count()).max().unwrap_or(0);
-        let columns = &FIGURES[..13];
+        let columns = &FIGURES[..COLUMNS];
         write!(f, "{:width$}", "ours/Mesa's")?;
         for (name, _) in columns {
             write!(f, "  {name:>12}")?;
@@ -366,20 +424,10 @@ impl fmt::Display for CostTable {
         for error in &self.unreadable {
             writeln!(f, "not read: {error}")?;
         }
-        let Totals { shaders, refused, ours, mesa } = self.totals();
         for row in self.rows.iter().filter(|row| !row.is_exact) {
             writeln!(f, "not counted as Mesa counts it: {}", row.shader)?;
         }
-        let exact = self.rows.iter().filter(|row| row.is_exact).count();
-        writeln!(f, "\n{exact} of Mesa's {} programs counted as Mesa counts them", self.rows.len())?;
-        writeln!(f, "{shaders} programs, {refused} refused\n{:13}  {:>9}  {:>9}  ratio", "total", "ours", "Mesa's")?;
-        for (name, figure) in FIGURES {
-            let (ours, mesa) = (figure(&ours), figure(&mesa));
-            writeln!(f, "{name:13}  {ours:>9}  {mesa:>9}  {:5.3}", ratio(ours, mesa))?;
-        }
-        for ((opcode, ours), (_, mesa)) in ours.branches.iter().zip(mesa.branches.iter()) {
-            writeln!(f, "{:13}  {ours:>9}  {mesa:>9}  {:5.3}", opcode.name(), ratio(ours, mesa))?;
-        }
+        write!(f, "\n{}", self.totals())?;
         if let Some(count) = self.largest {
             let Totals { shaders, ours, mesa, .. } = self.totals_of_largest(count);
             writeln!(f, "\nthe {shaders} largest:")?;

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// If the file system refuses.
-pub fn write(path: &Path, files: &[(&'static str, String)]) -> io::Result<()> {
+pub fn write<B: AsRef<[u8]>>(path: &Path, files: &[(&'static str, B)]) -> io::Result<()> {
     let partial = partial(path)?;
     let fill = || {
         remove(&partial)?;

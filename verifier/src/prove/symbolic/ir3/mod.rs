@@ -5,7 +5,7 @@ mod effects;
 mod memory;
 
 use crate::prove::symbolic::environment;
-use crate::prove::symbolic::environment::Constants;
+use crate::prove::symbolic::environment::{Constants, StoredConstants};
 use crate::prove::symbolic::graph::{BlockEffects, Graph};
 use crate::prove::symbolic::lanes;
 use crate::prove::symbolic::lanes::LaneResult;
@@ -86,9 +86,8 @@ impl<'a> Ir3<'a> {
                 .map(|param| (param.word.into(), (param.value, param.component.into())))
                 .collect(),
             numbers: code.driver_immediates.iter().map(|&(word, bits)| (word.into(), bits)).collect(),
-            driver: FxHashMap::default(),
-            driver_numbers: FxHashMap::default(),
             stored: stored_words(code),
+            ..Constants::default()
         };
         Ok(Self {
             code,
@@ -179,6 +178,10 @@ impl SymbolicProgram for Ir3<'_> {
 
     fn shared_slots(&self) -> &FxHashSet<Slot> {
         &self.shared
+    }
+
+    fn stores_constants(&self) -> bool {
+        self.constants.stored != StoredConstants::Nothing
     }
 
     fn prints_shapes(&self) -> bool {

@@ -7,6 +7,7 @@ use super::environment::{Constants, StoredConstants};
 use super::graph::{BlockEffects, Graph};
 use super::lanes;
 use super::memory;
+use super::preamble;
 use super::run::SymbolicMachine;
 use super::{EventKind, Oracle, Slot, SymbolicProgram, SymbolicValue, Unsupported};
 use crate::semantics::arithmetic::domain::Domain;
@@ -135,18 +136,20 @@ impl<'a> Nir<'a> {
             effects
         };
         let graph = Graph::new(successors.collect(), effects)?;
-        let stored = StoredConstants::words(ops.iter().flat_map(|op| match *op {
-            DecodedOp::StoreConst(output) => {
-                let word = u32::from(code.code.outputs[output as usize].base);
-                word..word + 1
-            }
+        let stores = ops.iter().filter_map(|op| match *op {
+            DecodedOp::StoreConst(output) => Some(u32::from(code.code.outputs[output as usize].base)),
+            _ => None,
+        });
+        let copies = ops.iter().flat_map(|op| match *op {
             DecodedOp::Access(access) => match code.code.accesses[access as usize].action {
                 Action::CopyToConsts { first, words } => first..first.saturating_add(words),
                 _ => 0..0,
             },
             _ => 0..0,
-        }));
-        let constants = Constants { stored, ..Constants::default() };
+        });
+        let words = stores.chain(copies);
+        let once = preamble::stored_once(words.clone());
+        let constants = Constants { stored: StoredConstants::words(words), once, ..Constants::default() };
         let fixed = code.code.constants.iter().copied().collect();
         let phis: BTreeSet<Slot> = code.code.moves.iter().map(|&(to, _)| to).collect();
         Ok(Self {
@@ -234,6 +237,10 @@ impl SymbolicProgram for Nir<'_> {
 
     fn shared_slots(&self) -> &FxHashSet<Slot> {
         &self.none
+    }
+
+    fn stores_constants(&self) -> bool {
+        self.constants.stored != StoredConstants::Nothing
     }
 
     fn prints_shapes(&self) -> bool {

@@ -1,6 +1,6 @@
 //! The operations of a decoded nir shader.
 
-use super::{Nir, condition_of};
+use super::{Nir, condition_of, preamble};
 use crate::prove::symbolic::environment::{self, TextureQuery};
 use crate::prove::symbolic::lanes::{self, LaneResult, LaneScan, ScanPart};
 use crate::prove::symbolic::memory::{self, AccessPlace, AccessTarget};
@@ -121,6 +121,7 @@ impl Nir<'_> {
                 let value = machine.read(output.row);
                 let word = machine.terms.constant(32, u64::from(u32::from(output.base) % CONST_WORDS));
                 memory::store_constant(machine, site, word, value);
+                preamble::store(machine, &self.constants, output.base.into(), value);
             }
             DecodedOp::Sync(sync) => memory::synchronize(machine, site, sync),
             DecodedOp::Moves { list: (start, end), .. } => {
@@ -268,7 +269,11 @@ impl Nir<'_> {
             lanes::across(machine, site, what, smallvec![bit], LaneResult::Uniform, bits)
         };
         match kind {
-            LaneKind::Elect => own(machine, "elect", LaneResult::Own),
+            LaneKind::Elect => {
+                let elected = own(machine, "elect", LaneResult::Own);
+                preamble::elect(machine, elected);
+                elected
+            }
             LaneKind::VoteAny | LaneKind::VoteAll => {
                 let value = machine.read(src);
                 let bit = lanes::truth(machine, value);
@@ -416,9 +421,10 @@ impl Nir<'_> {
                 }
             }
             Action::CopyToConsts { first, words } => {
-                let first = machine.terms.constant(32, first.into());
-                let first = SymbolicValue::defined(machine.terms, first);
-                memory::copy_to_constants(machine, site, &target, first, words);
+                let place = machine.terms.constant(32, first.into());
+                let place = SymbolicValue::defined(machine.terms, place);
+                memory::copy_to_constants(machine, site, &target, place, words);
+                preamble::copy(machine, &self.constants, site, &target, (first, words));
             }
             Action::Size => {
                 for &(number, dst) in &access.rows {

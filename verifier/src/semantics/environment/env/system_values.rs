@@ -120,6 +120,30 @@ impl Env {
                     (start + (pixel(lane, 0) % 8) as f32 * step_x + (pixel(lane, 1) % 8) as f32 * step_y).to_bits()
                 });
             }
+            // Each lane has a vertex of a primitive of its own, so that no two store to one place.
+            SystemValue::TcsHeader | SystemValue::GsHeader => {
+                let vertices = 1 + (uniform % 4) as u32;
+                per(dst, |lane| {
+                    let (vertex, primitive) = (lane as u32 % vertices, lane as u32 / vertices);
+                    let thread = if value == SystemValue::GsHeader { vertex } else { primitive };
+                    primitive | vertex << 6 | vertex << 11 | thread << 16
+                });
+            }
+            SystemValue::RelPatchId => {
+                let vertices = 1 + (uniform % 4) as u32;
+                per(dst, |lane| lane as u32 / vertices);
+            }
+            SystemValue::TessCoord => per(dst, |lane| unit(per_lane(lane)).to_bits()),
+            SystemValue::VsPrimitiveStride => *dst = splat(256 * (1 + (uniform % 3) as u32)),
+            SystemValue::VsVertexStride => *dst = splat(32 << (uniform % 2)),
+            SystemValue::HsPatchStride => *dst = splat(64 * (1 + (uniform % 3) as u32)),
+            SystemValue::PatchVerticesIn => *dst = splat(1 + (uniform % 4) as u32),
+            // Addresses of two buffers; the second word is the high one.
+            SystemValue::TessParamBase | SystemValue::TessFactorBase => {
+                let buffer = 1 + u32::from(value == SystemValue::TessFactorBase);
+                *dst = splat(if component == 0 { buffer << 24 | (uniform as u32 & 0xff00) } else { 0 });
+            }
+            SystemValue::PrimitiveLocation(index) => *dst = splat(16 * u32::from(index % 16)),
             SystemValue::UserClipPlane(_) => *dst = splat(nice_float(uniform)),
             SystemValue::KernelInput(_) | SystemValue::Opaque(_) => *dst = splat(nice(uniform)),
         }
@@ -182,6 +206,17 @@ pub(super) fn system_tag(value: SystemValue) -> u64 {
         FragShadingRate => 34,
         FragInvocationCount => 35,
         BarycentricCenterRhw => 36,
+        TcsHeader => 37,
+        GsHeader => 38,
+        RelPatchId => 39,
+        TessCoord => 40,
+        VsPrimitiveStride => 41,
+        VsVertexStride => 42,
+        HsPatchStride => 43,
+        PatchVerticesIn => 44,
+        TessParamBase => 45,
+        TessFactorBase => 46,
+        PrimitiveLocation(index) => 0x6_0000 | u64::from(index),
         Opaque(number) => 0x1_0000 | u64::from(number),
         UserClipPlane(plane) => 0x2_0000 | u64::from(plane),
         KernelInput(vec4) => 0x5_0000 | u64::from(vec4),
@@ -223,6 +258,16 @@ pub fn system_value_of(op: IntrinsicOp) -> Option<SystemValue> {
         IntrinsicOp::LoadSamplePos | IntrinsicOp::LoadSamplePosOrCenter => SystemValue::SamplePos,
         IntrinsicOp::LoadSampleMaskIn => SystemValue::SampleMaskIn,
         IntrinsicOp::LoadHelperInvocation => SystemValue::HelperInvocation,
+        IntrinsicOp::LoadTcsHeaderIr3 => SystemValue::TcsHeader,
+        IntrinsicOp::LoadGsHeaderIr3 => SystemValue::GsHeader,
+        IntrinsicOp::LoadRelPatchIdIr3 => SystemValue::RelPatchId,
+        IntrinsicOp::LoadTessCoordXy => SystemValue::TessCoord,
+        IntrinsicOp::LoadVsPrimitiveStrideIr3 => SystemValue::VsPrimitiveStride,
+        IntrinsicOp::LoadVsVertexStrideIr3 => SystemValue::VsVertexStride,
+        IntrinsicOp::LoadHsPatchStrideIr3 => SystemValue::HsPatchStride,
+        IntrinsicOp::LoadPatchVerticesIn => SystemValue::PatchVerticesIn,
+        IntrinsicOp::LoadTessParamBaseIr3 => SystemValue::TessParamBase,
+        IntrinsicOp::LoadTessFactorBaseIr3 => SystemValue::TessFactorBase,
         _ => return None,
     })
 }

@@ -76,6 +76,11 @@ impl Decoder<'_> {
                 let plane = u8::try_from(intrinsic.indices.ucp_id()).map_err(|_| "a clip plane of that number")?;
                 self.system(intrinsic, SystemValue::UserClipPlane(plane))
             }
+            I::LoadPrimitiveLocationIr3 => {
+                let index = intrinsic.indices.driver_location();
+                let index = u8::try_from(index).map_err(|_| "an entry of the primitive map of that number")?;
+                self.system(intrinsic, SystemValue::PrimitiveLocation(index))
+            }
             I::LoadKernelInput => self.kernel_input(intrinsic),
             I::LoadFragSizeIr3 => self.of_view(intrinsic, SystemValue::FragSize),
             I::LoadFragOffsetIr3 => self.of_view(intrinsic, SystemValue::FragOffset),

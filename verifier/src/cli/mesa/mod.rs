@@ -1,0 +1,118 @@
+//! `mesa`: checks the passes of the real compiler by the log that it prints.
+//!
+//! Threads take shaders as they are read; the main table is printed in the order of the logs. With `--compile` the nir of each shader goes
+//! through our own backend, too (`own.rs`); with `--watch` the log is a live stream (`watch.rs`), whose verdicts may be kept (`kept.rs`).
+
+mod kept;
+mod own;
+mod print;
+mod report;
+mod watch;
+
+use crate::engines::{self, EngineArgs};
+use crate::{Compiler, Exit, Failure, Format, Gpu, Planted, exit, interrupt, paths, triage, values, verify};
+use clap::Args;
+use ir3_verifier::harness::check::{EngineKind, Engines};
+use ir3_verifier::harness::mesa::Settings;
+use ir3_verifier::programs::mesa::shader::shaders;
+use ir3_verifier::support::threads;
+use print::Printer;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// Options of `mesa`.
+#[derive(Args)]
+pub struct Mesa {
+    /// Logs that Mesa's ir3 printed with `IR3_SHADER_DEBUG`, folders of them, or `-` for standard input.
+    #[arg(required = true, value_name = "LOG")]
+    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    gpu: Gpu,
+    /// Environments that a boundary is run on that is not proved, 64 lanes each; up to eight times as many while the runs come to depend on
+    /// more of the program.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
+    runs: u32,
+    /// Seed of the environments.
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    seed: u64,
+    #[command(flatten)]
+    engines: EngineArgs,
+    /// Threads; one for each processor unless given. The result does not depend on it.
+    #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
+    jobs: Option<usize>,
+    /// Print what was inferred of each shader.
+    #[arg(long)]
+    explain: bool,
+    /// Print only what is no pass, and the verdicts of the whole.
+    #[arg(long, short)]
+    quiet: bool,
+    /// Folder for what is written of a refutation.
+    #[arg(long, value_name = "DIR", default_value = "ir3-equiv-failures")]
+    failures: PathBuf,
+    /// Compile the nir of each shader with our own backend, too: verify it as `verify` does, and put its figures beside those that Mesa
+    /// printed. A shader that Mesa spilled though most registers are free (`spillall`) has `--max-registers min` unless it is given.
+    #[arg(long)]
+    compile: bool,
+    #[command(flatten)]
+    compiler: Compiler,
+    #[command(flatten)]
+    planted: Planted,
+    /// The one log is a live stream (`-`): shaders are checked as they are printed, each of them once, and what is no pass is printed as it
+    /// is found. With `--cache`, shaders that a run before has checked are not checked again.
+    #[arg(long, help_heading = "Live streams")]
+    watch: bool,
+    /// Shaders that may wait for a thread (and 64 MiB of text). If there are more, the stream is not read on, which blocks the application when
+    /// its pipe is full.
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = values::count::<u32>(), requires = "watch", help_heading = "Live streams")]
+    queue: u32,
+    /// Leave out a shader if too many wait, and count it, instead of blocking the application.
+    #[arg(long, requires = "watch", help_heading = "Live streams")]
+    drop: bool,
+    /// Print the tables of shaders that pass, too.
+    #[arg(long, short, requires = "watch", conflicts_with = "quiet", help_heading = "Live streams")]
+    verbose: bool,
+}
+
+/// The fuel of a run.
+pub const FUEL: u64 = 100_000;
+/// CPU time of the runs of a boundary after which no more environments are added.
+pub const RUN_TIME: Duration = Duration::from_secs(1);
+
+impl Mesa {
+    /// Runs the subcommand.
+    pub fn run(&self, format: Format) -> Result<Exit, Failure> {
+        let engines = self.engines.engines(&EngineKind::ALL, verify::PROOF_TIME)?;
+        if !self.compile && (self.planted.plant.is_some() || self.compiler.is_given()) {
+            return Err("options of the compiler are for `mesa --compile`: Mesa's passes are in the log".into());
+        }
+        exit::try_folder(&self.failures)?;
+        if self.watch {
+            return self.watch(&engines, format);
+        }
+        let settings = self.settings(&engines);
+        let (files, found) = paths::files(&self.paths)?;
+        let printer = Printer::new(self, format)?;
+        let state = Mutex::new((0, BTreeMap::new()));
+        threads::for_each(triage::jobs(self.jobs), shaders(files), interrupt::flag(), |number, found| {
+            let result = found.map(|file| self.check(&file.path, &file.shader, &settings));
+            let mut state = state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let (next, waiting) = &mut *state;
+            waiting.insert(number, result);
+            while let Some(result) = waiting.remove(next) {
+                *next += 1;
+                printer.result(result);
+            }
+        });
+        // What was checked when a signal came.
+        let (_, waiting) = state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        waiting.into_values().for_each(|result| printer.result(result));
+        Ok(Exit::of_all([printer.end(), found, engines::written(&engines)]))
+    }
+
+    fn settings<'a>(&self, engines: &'a Engines) -> Settings<'a> {
+        let runs = self.runs as usize;
+        Settings { engines, runs, most_runs: runs * 8, seed: self.seed, fuel: FUEL, limit: RUN_TIME }
+    }
+}

@@ -1,0 +1,309 @@
+//! Tables of shaders, and the counts of a run.
+
+use super::Mesa;
+use super::own::Own;
+use super::report::{Report, Row};
+use crate::{Exit, Failure, Format, interrupt, junit, output, verify};
+use indicatif::{ProgressBar, ProgressStyle};
+use ir3_verifier::harness::check::{Check, Summary};
+use ir3_verifier::harness::report::beside_mesa::Totals;
+use ir3_verifier::programs::mesa::input::InputError;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The counts of a part: Mesa's passes, or our own backend.
+#[derive(Default)]
+pub struct Counts {
+    pub summary: Summary,
+    reasons: BTreeMap<String, u64>,
+}
+
+impl Counts {
+    fn add(&mut self, rows: &[Row]) {
+        for row in rows {
+            self.summary.add(&row.counts);
+            if let Some(kind) = &row.kind {
+                *self.reasons.entry(format!("{}: {kind}", row.check.stage)).or_default() += 1;
+            }
+        }
+    }
+
+    /// Why boundaries are unknown, the most frequent first.
+    fn print_reasons(&self) {
+        let mut reasons: Vec<_> = self.reasons.iter().collect();
+        reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        for (reason, count) in reasons {
+            output::line(&format!("{count:6}  {reason}"));
+        }
+    }
+}
+
+/// What happened to the shaders of a stream that were not checked.
+#[derive(Clone, Default, Serialize)]
+pub struct Stream {
+    /// Shaders that the stream had.
+    pub shaders: u64,
+    /// Those that were checked in this run.
+    pub checked: u64,
+    /// Those with the verdicts of a run before.
+    pub kept: u64,
+    /// Those that the stream had before.
+    pub repeated: u64,
+    /// Those that were left out because too many waited.
+    pub dropped: u64,
+    /// Those of which sections are cut off.
+    pub incomplete: u64,
+    /// Those that were not checked when a signal ended the run.
+    pub unchecked: u64,
+    /// Lines of more than a MiB, which were cut.
+    pub cut_lines: u64,
+    /// Entries of the cache that were ignored.
+    pub corrupt: u64,
+}
+
+/// What was counted.
+#[derive(Default)]
+pub struct Whole {
+    mesa: Counts,
+    own: Counts,
+    totals: Totals,
+    exit: Option<Exit>,
+    /// Only of a live stream.
+    pub stream: Option<Stream>,
+}
+
+impl Whole {
+    fn fail(&mut self, exit: Exit) {
+        self.exit = Some(self.exit.map_or(exit, |known| known.max(exit)));
+    }
+
+    /// Prints the counts of the whole, and returns the exit.
+    fn end(&mut self, compiles: bool) -> Exit {
+        let interrupted = interrupt::is_set();
+        self.mesa.summary.interrupted = interrupted;
+        self.mesa.print_reasons();
+        output::summary(&self.mesa.summary);
+        let mut exits = vec![verify::exit_of(&self.mesa.summary)];
+        if compiles {
+            self.own.summary.interrupted = interrupted;
+            self.own.print_reasons();
+            output::line(&format!("our backend: {}", self.own.summary));
+            output::json("compiled", &self.own.summary);
+            output::text(&format!("\n{}", self.totals));
+            output::json("totals", &self.totals);
+            exits.push(verify::exit_of(&self.own.summary));
+            exits.push(Exit::Unmet.when(self.own.summary.rejected > 0));
+        }
+        if let Some(mut stream) = self.stream.take() {
+            // Verdicts of all shaders that were met count; one that was neither checked nor kept is not reached.
+            let known = stream.checked + stream.kept + stream.repeated + stream.dropped;
+            stream.unchecked = stream.shaders.saturating_sub(known);
+            output::json("stream", &stream);
+            output::line(&stream.to_string());
+            exits.push(Exit::Unmet.when(stream.dropped > 0));
+        }
+        Exit::of_all(exits.into_iter().chain(self.exit))
+    }
+}
+
+impl std::fmt::Display for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { shaders, checked, kept, repeated, .. } = self;
+        let plural = if *shaders == 1 { "" } else { "s" };
+        write!(f, "stream: {shaders} shader{plural}: {checked} checked, {kept} kept, {repeated} repeated")?;
+        let rest = [
+            (self.dropped, "dropped"),
+            (self.unchecked, "not checked"),
+            (self.incomplete, "incomplete"),
+            (self.cut_lines, "cut lines"),
+            (self.corrupt, "corrupt entries of the cache"),
+        ];
+        rest.iter().filter(|(count, _)| *count > 0).try_for_each(|(count, what)| write!(f, ", {count} {what}"))
+    }
+}
+
+/// Prints reports, from any thread.
+pub struct Printer<'a> {
+    options: &'a Mesa,
+    format: Format,
+    whole: Arc<Mutex<Whole>>,
+    pub bar: ProgressBar,
+    /// Tables of shaders that pass are not printed.
+    only_failures: bool,
+}
+
+impl<'a> Printer<'a> {
+    pub fn new(options: &'a Mesa, format: Format) -> Result<Self, Failure> {
+        let whole = Arc::new(Mutex::new(Whole { stream: options.watch.then(Stream::default), ..Whole::default() }));
+        let (so_far, compiles) = (Arc::clone(&whole), options.compile);
+        interrupt::last_words(move || {
+            // A thread may hang in a write while it has the lock.
+            let whole = (0..10).find_map(|_| {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+                so_far.try_lock().ok()
+            });
+            whole.map_or(Exit::Interrupted, |mut whole| whole.end(compiles).max(Exit::Interrupted))
+        });
+        let bar = ProgressBar::new_spinner();
+        bar.set_style(ProgressStyle::with_template("{spinner} {pos} shaders, {elapsed}, {msg}")?);
+        let only_failures = options.quiet || options.watch && !options.verbose && format == Format::Human;
+        Ok(Self { options, format, whole, bar, only_failures })
+    }
+
+    pub fn whole(&self) -> MutexGuard<'_, Whole> {
+        self.whole.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Prints the report of a shader, or why there is none.
+    pub fn result(&self, result: Result<Report, InputError>) {
+        let mut whole = self.whole();
+        match result {
+            Ok(report) => {
+                if !self.options.watch {
+                    self.bar.set_message(report.name.clone());
+                }
+                self.bar.inc(1);
+                self.bar.suspend(|| self.report(&report, &mut whole));
+            }
+            Err(error) => {
+                whole.fail(Exit::Bad);
+                self.bar.suspend(|| output::error(&error));
+            }
+        }
+    }
+
+    /// Prints the counts of the whole, and returns the exit.
+    pub fn end(&self) -> Exit {
+        self.bar.finish_and_clear();
+        interrupt::ends_by_itself();
+        self.whole().end(self.options.compile)
+    }
+
+    fn report(&self, report: &Report, whole: &mut Whole) {
+        let kept = if report.is_kept { " (kept)" } else { "" };
+        whole.mesa.summary.programs += 1;
+        whole.mesa.add(&report.rows);
+        if let Some(stream) = &mut whole.stream {
+            match report.is_kept {
+                true => stream.kept += 1,
+                false => stream.checked += 1,
+            }
+            stream.incomplete += u64::from(report.is_broken);
+        }
+        if report.is_broken {
+            whole.fail(Exit::Bad);
+        }
+        self.table(&format!("{}{kept}", report.title), report, &report.rows, &report.explained, whole);
+        for line in report.explained.iter().filter(|_| self.format != Format::Human) {
+            output::note(&format!("{}: inferred: {line}", report.name));
+        }
+        for problem in &report.problems {
+            output::problem(&format!("{}{kept}: {problem}", report.name));
+            if self.format == Format::Junit {
+                junit::problem(&report.name, problem);
+            }
+        }
+        for contradiction in &report.contradictions {
+            let problem = format!("two sections contradict: {contradiction}");
+            output::problem(&format!("{}{kept}: {problem}", report.name));
+            if self.format == Format::Junit {
+                junit::problem(&report.name, &problem);
+            }
+            whole.fail(Exit::Bad);
+        }
+        if let Some(own) = &report.own {
+            self.own(own, report, kept, whole);
+        }
+    }
+
+    /// Prints a table, and what is to be known of its rows.
+    fn table(&self, title: &str, report: &Report, rows: &[Row], explained: &[String], whole: &mut Whole) {
+        let shown: Vec<&Row> = rows.iter().filter(|row| !self.only_failures || !row.is_pass()).collect();
+        if self.format == Format::Human && (!shown.is_empty() || !explained.is_empty()) {
+            output::line(title);
+            output::line(&format!(
+                "  {:28}  {:13}  {:12}  {:>11}  {:>9}",
+                "pass", "verdict", "engine", "sensitivity", "ms"
+            ));
+            explained.iter().for_each(|line| output::line(&format!("  inferred: {line}")));
+        }
+        for row in rows {
+            if let Some(why) = &row.wrong_proof {
+                let Row { check, .. } = row;
+                output::problem(&format!("{}: {}: proved what a run refutes: {why}", check.program, check.stage));
+                whole.fail(Exit::Unsound);
+            }
+        }
+        for row in shown {
+            print_row(row, self.format, report.is_kept);
+            match &row.bundle {
+                Some(Ok(folder)) => {
+                    output::json("bundle", &serde_json::json!({ "program": row.check.program, "folder": folder }));
+                    output::line(&format!("      written to {}", folder.display()));
+                }
+                Some(Err(error)) => {
+                    output::problem(&format!("{}: {error}", self.options.failures.display()));
+                    whole.fail(Exit::Unwritten);
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn own(&self, own: &Own, report: &Report, kept: &str, whole: &mut Whole) {
+        whole.own.summary.add(&own.counts);
+        whole.own.add(&own.rows);
+        let limit = own.limit.as_ref().map_or(String::new(), |limit| format!(", --max-registers {limit}"));
+        self.table(&format!("{}{limit}{kept}", own.name), report, &own.rows, &[], whole);
+        if let Some(why) = &own.refused {
+            output::json("refused", &serde_json::json!({ "program": own.name, "refused": why }));
+            if own.rows.is_empty() {
+                *whole.own.reasons.entry(format!("refused: {why}")).or_default() += 1;
+            }
+            output::line(&format!("{}: refused: {why}", own.name));
+        }
+        match &own.costs {
+            Ok(costs) => {
+                whole.totals.add(costs);
+                output::json("costs", costs);
+                if !self.only_failures && own.refused.is_none() {
+                    output::line(&format!("  ours/Mesa's: {}", costs.line()));
+                }
+            }
+            Err(why) if !self.only_failures => output::line(&format!("  not compared: {why}")),
+            Err(_) => {}
+        }
+    }
+}
+
+/// A verdict of a run before, as JSON.
+#[derive(Serialize)]
+struct KeptCheck<'a> {
+    #[serde(flatten)]
+    check: &'a Check,
+    kept: bool,
+}
+
+fn print_row(row: &Row, format: Format, kept: bool) {
+    let check = &row.check;
+    match format {
+        Format::Human => {}
+        Format::Json if kept => return output::json("check", &KeptCheck { check, kept }),
+        Format::Json | Format::Junit => return output::check(0, check),
+    }
+    let sensitivity = check.sensitivity.map_or("-".to_owned(), |share| format!("{:.0} %", share * 100.0));
+    let verdict = match check.verdict {
+        "tested" => format!("tested {}", check.lanes),
+        other => other.to_owned(),
+    };
+    output::line(&format!(
+        "  {:28}  {verdict:13}  {:12}  {sensitivity:>11}  {:>9.2}",
+        check.stage,
+        check.engine,
+        check.seconds * 1e3
+    ));
+    if let Some(reason) = check.reason.as_deref().filter(|_| check.verdict != "proved") {
+        output::line(&format!("      {reason}"));
+    }
+}

@@ -1,0 +1,120 @@
+//! What is found out of one shader.
+
+use super::Mesa;
+use super::own::Own;
+use ir3_compiler::target::Target;
+use ir3_verifier::harness::check::{Check, Summary, Verdict};
+use ir3_verifier::harness::mesa::{Checked, Settings, check_shader, write_bundle};
+use ir3_verifier::programs::mesa::shader::LogShader;
+use std::path::{Path, PathBuf};
+
+/// A row of a table.
+pub struct Row {
+    pub check: Check,
+    /// The count of this verdict alone.
+    pub counts: Summary,
+    /// Why it is unknown, without the place.
+    pub kind: Option<String>,
+    pub wrong_proof: Option<String>,
+    /// The folder of a refutation, or why it could not be written.
+    pub bundle: Option<Result<PathBuf, String>>,
+}
+
+impl Row {
+    pub fn new(check: Check, verdict: &Verdict) -> Self {
+        let mut counts = Summary { seconds: check.seconds, ..Summary::default() };
+        counts.count(verdict);
+        let kind = match verdict {
+            Verdict::Unknown(unknown) => Some(unknown.kind().into_owned()),
+            _ => None,
+        };
+        Self { check, counts, kind, wrong_proof: None, bundle: None }
+    }
+
+    pub fn is_pass(&self) -> bool {
+        matches!(self.check.verdict, "proved" | "tested")
+    }
+}
+
+/// What is printed of a shader.
+pub struct Report {
+    /// The name of the shader: that of the log and its number.
+    pub name: String,
+    pub title: String,
+    pub explained: Vec<String>,
+    pub problems: Vec<String>,
+    /// Statements of two sections that exclude each other.
+    pub contradictions: Vec<String>,
+    /// A part of it could not be read.
+    pub is_broken: bool,
+    pub rows: Vec<Row>,
+    /// Its nir through our own backend.
+    pub own: Option<Own>,
+    /// The verdicts are those of a run before.
+    pub is_kept: bool,
+}
+
+impl Report {
+    /// All rows, Mesa's and our own.
+    pub fn all_rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().chain(self.own.iter().flat_map(|own| &own.rows))
+    }
+}
+
+/// The name of a shader.
+pub fn name_of(path: &Path, shader: &LogShader) -> String {
+    format!("{}#{}", path.display(), shader.number)
+}
+
+/// The title of its table.
+pub fn title_of(path: &Path, shader: &LogShader, target: &Target) -> String {
+    let stage = if shader.stage.is_empty() { "shader without nir" } else { &shader.stage };
+    format!("{}: {stage} (line {}), {}", name_of(path, shader), shader.line, target.name)
+}
+
+impl Mesa {
+    /// The GPU of a shader.
+    pub fn target_of(&self, shader: &LogShader) -> Target {
+        self.gpu.given().or(shader.generation.map(Target::of_generation)).unwrap_or_default()
+    }
+
+    /// Checks all that was asked for of a shader.
+    pub fn check(&self, path: &Path, shader: &LogShader, settings: &Settings<'_>) -> Report {
+        let target = self.target_of(shader);
+        let name = name_of(path, shader);
+        let mut rows = Vec::new();
+        let recovered = check_shader(path, shader, &target, settings, &mut |checked| {
+            let bundle = write_bundle(&self.failures, &name, &checked, &target).transpose();
+            let mut row = Row::new(check_of(&name, &checked, &target), &checked.verdict);
+            row.wrong_proof = checked.wrong_proof;
+            row.bundle = bundle.map(|written| written.map_err(|error| error.to_string()));
+            rows.push(row);
+        });
+        let own = self.compile.then(|| self.own(path, shader, &target, settings));
+        Report {
+            title: title_of(path, shader, &target),
+            explained: if self.explain { recovered.inferred } else { Vec::new() },
+            problems: recovered.problems,
+            contradictions: recovered.contradictions,
+            is_broken: recovered.unread > 0,
+            rows,
+            own,
+            is_kept: false,
+            name,
+        }
+    }
+}
+
+fn check_of(name: &str, checked: &Checked<'_>, target: &Target) -> Check {
+    Check {
+        program: name.to_owned(),
+        gpu: target.name.to_owned(),
+        stage: checked.name.clone(),
+        engine: checked.engine,
+        verdict: checked.verdict.name(),
+        lanes: checked.verdict.lanes(),
+        seconds: checked.time.as_secs_f64(),
+        reason: checked.verdict.reason(),
+        sensitivity: checked.sensitivity.map(|it| it.share()),
+    }
+}

@@ -1,0 +1,21 @@
+//! The paths of the command line.
+
+use crate::{Exit, Failure, output};
+use ir3_verifier::programs::mesa::input::{Found, find_paths};
+use std::path::PathBuf;
+
+/// The input files of paths. What is wrong with a path is printed, and does not hide the others: then the exit is that of bad input.
+///
+/// # Errors
+/// If nothing is left: the last one that was wrong.
+pub fn files(paths: &[PathBuf]) -> Result<(Vec<PathBuf>, Exit), Failure> {
+    let Found { files, mut problems } = find_paths(paths);
+    if files.is_empty()
+        && let Some(last) = problems.pop()
+    {
+        problems.iter().for_each(|problem| output::error(problem));
+        return Err(last.into());
+    }
+    problems.iter().for_each(|problem| output::error(problem));
+    Ok((files, Exit::Bad.when(!problems.is_empty())))
+}

@@ -1,0 +1,181 @@
+//! The loop: programs from the generator, in several threads, until the first failure or to the end.
+//!
+//! Program `i` of a campaign is a function of the campaign's seed and `i` alone, as in [`fuzzing`](crate::harness::campaigns::fuzzing). In
+//! memory are one program and one log for each thread, and counts.
+
+use super::command::{CompilerCommand, RunError};
+use super::observe::{self, Found, LogRules, Observation};
+use crate::harness::check::Summary;
+use crate::programs::generator::{self, Features, Profile};
+use crate::programs::seeds::program_seed;
+use crate::support::panics::catch;
+use crate::support::threads;
+use cpu_time::ThreadTime;
+use ir3_compiler::nir::Shader;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The parameters of a campaign.
+pub struct Campaign<'a> {
+    /// The compiler.
+    pub compiler: &'a CompilerCommand,
+    /// How its logs are checked.
+    pub rules: LogRules<'a>,
+    /// Seed of the campaign.
+    pub seed: u64,
+    /// The profiles, taken in turn.
+    pub profiles: Vec<Profile>,
+    /// Number of the first program.
+    pub first: u64,
+    /// Stop after this number of programs.
+    pub programs: Option<u64>,
+    /// Stop after this time.
+    pub time: Option<Duration>,
+    /// The number of threads.
+    pub jobs: usize,
+    /// Go on after a failure.
+    pub keep_going: bool,
+    /// A folder for the files that the compiler reads; each thread has one of its own in it.
+    pub folder: PathBuf,
+}
+
+/// What was counted.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    /// Verdicts on boundaries.
+    pub summary: Summary,
+    /// Programs that the compiler got.
+    pub compiled: u64,
+    /// Instructions of nir of all programs.
+    pub instructions: u64,
+    /// Programs that SPIR-V cannot express, by what it cannot.
+    pub no_form: BTreeMap<String, u64>,
+    /// Programs that the compiler refuses, by reason.
+    pub refused: BTreeMap<String, u64>,
+    /// Unknown boundaries, by pass and reason.
+    pub unknown: BTreeMap<String, u64>,
+    /// Programs with failures.
+    pub failures: u64,
+    /// Programs with a wrong proof, and the pass.
+    pub wrong_proofs: Vec<(u64, String)>,
+}
+
+/// A failure that the campaign found.
+pub struct Finding<'a> {
+    /// The number of the program in the campaign.
+    pub number: u64,
+    /// Its profile.
+    pub profile: Profile,
+    /// The seed that makes it.
+    pub seed: u64,
+    /// The program.
+    pub shader: &'a Shader,
+    /// The failure.
+    pub found: &'a Found,
+}
+
+impl Counts {
+    fn count(&mut self, number: u64, instructions: usize, seconds: f64, seen: &Observation) {
+        self.summary.programs += 1;
+        self.summary.seconds += seconds;
+        self.instructions += instructions as u64;
+        if let Some(no_form) = &seen.no_form {
+            observe::count(&mut self.no_form, Cow::Owned(no_form.to_string()), 1);
+            return;
+        }
+        self.compiled += 1;
+        if let Some(why) = &seen.refused {
+            self.summary.rejected += 1;
+            observe::count(&mut self.refused, Cow::Borrowed(why), 1);
+        }
+        seen.verdicts.iter().for_each(|verdict| self.summary.count(verdict));
+        for (reason, &times) in &seen.unknown {
+            observe::count(&mut self.unknown, Cow::Borrowed(reason), times);
+        }
+        self.failures += u64::from(seen.found.is_some());
+        self.wrong_proofs.extend(seen.wrong_proofs.iter().map(|pass| (number, pass.clone())));
+    }
+}
+
+impl Campaign<'_> {
+    /// Runs the campaign. `found` is called for each failure as soon as there is one, `progress` now and then; both from worker
+    /// threads, one at a time. `interrupted` stops it early.
+    ///
+    /// # Errors
+    /// If the compiler cannot be started, or its files not be written.
+    pub fn run(
+        &self,
+        interrupted: &AtomicBool,
+        found: &mut (dyn FnMut(&Finding<'_>) + Send),
+        progress: &mut (dyn FnMut(&Counts) + Send),
+    ) -> Result<Counts, RunError> {
+        let next = AtomicU64::new(self.first);
+        let worker = AtomicU64::new(0);
+        let stop = AtomicBool::new(false);
+        let start = Instant::now();
+        let shared = Mutex::new((Counts::default(), found, progress, None));
+        let lock = || shared.lock().unwrap_or_else(PoisonError::into_inner);
+        threads::run(self.jobs, || {
+            let folder = self.folder.join(worker.fetch_add(1, Ordering::Relaxed).to_string());
+            let features = Features::of(&self.rules.target);
+            let mut last = Instant::now();
+            let end = || {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let over = self.programs.is_some_and(|n| number - self.first >= n)
+                    || self.time.is_some_and(|time| start.elapsed() >= time)
+                    || interrupted.load(Ordering::Relaxed)
+                    || stop.load(Ordering::Relaxed);
+                (!over).then_some(number)
+            };
+            while let Some(number) = end() {
+                let profile = self.profiles[(number % self.profiles.len() as u64) as usize];
+                let seed = program_seed(self.seed, number);
+                let cpu = ThreadTime::now();
+                let shader = generator::from_seed(seed, profile, features).shader;
+                let seen = match self.observe(&shader, &folder, interrupted) {
+                    Ok(seen) => seen,
+                    Err(error) => {
+                        lock().3.get_or_insert(error);
+                        stop.store(true, Ordering::Relaxed);
+                        break;
+                    }
+                };
+                if seen.stopped {
+                    break;
+                }
+                let mut shared = lock();
+                shared.0.count(number, shader.instruction_count(), cpu.elapsed().as_secs_f64(), &seen);
+                if let Some(found) = &seen.found {
+                    (shared.1)(&Finding { number, profile, seed, shader: &shader, found });
+                    if !self.keep_going {
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                }
+                if last.elapsed() > Duration::from_millis(100) {
+                    last = Instant::now();
+                    let (counts, _, progress, _) = &mut *shared;
+                    progress(counts);
+                }
+            }
+        });
+        let (mut counts, _, progress, error) = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+        counts.summary.interrupted = interrupted.load(Ordering::Relaxed);
+        progress(&counts);
+        match error {
+            Some(error) => Err(error),
+            None => Ok(counts),
+        }
+    }
+
+    /// Runs the compiler on a program. A panic of an engine is an unreadable log: the campaign goes on.
+    fn observe(&self, shader: &Shader, folder: &Path, stop: &AtomicBool) -> Result<Observation, RunError> {
+        fs::create_dir_all(folder).map_err(|cause| RunError::File { path: folder.display().to_string(), cause })?;
+        catch(|| observe::observe(self.compiler, &self.rules, shader, folder, stop))
+            .unwrap_or_else(|panic| Ok(Observation::panicked(&panic, folder)))
+    }
+}

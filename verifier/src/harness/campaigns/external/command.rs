@@ -1,0 +1,199 @@
+//! One run of the compiler.
+//!
+//! # The contract
+//! - The command is run with the arguments that were given, and the path of `program.spv` as the last one. `program.nir` lies beside it.
+//!   Standard input is empty. Whatever it prints to standard output and standard error is the log.
+//! - Exit code 0: the program was compiled, and the log has it.
+//! - Exit codes from 1 to 99: it was refused. The last line of the log is the reason. Refusals are counted.
+//! - Exit codes from 100 on, and signals: it crashed. 126 and 127, with which a shell says that it cannot start a command, end the
+//!   campaign.
+//! - A run that takes longer than the time limit hangs; one that prints more than [`LOG_LIMIT`] floods. It is killed, with all
+//!   that it has started.
+//! - Its address space is limited (on Linux), so that a compiler that allocates without end crashes by itself.
+
+use crate::programs::spirv::{Module, NoForm};
+use ir3_compiler::nir::{self, Shader};
+use rustix::process::{Pid, Signal, kill_process_group};
+#[cfg(target_os = "linux")]
+use rustix::process::{Resource, Rlimit, prlimit};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// The longest log, in bytes.
+pub const LOG_LIMIT: u64 = 64 << 20;
+/// The name of the module.
+pub const MODULE: &str = "program.spv";
+/// The name of the same program in nir.
+pub const SOURCE: &str = "program.nir";
+/// The name of the log.
+pub const LOG: &str = "program.log";
+
+/// A compiler.
+#[derive(Clone, Debug)]
+pub struct CompilerCommand {
+    /// The program: a path, or a name that is looked up in `PATH`.
+    pub program: PathBuf,
+    /// Its arguments, before the path of the module.
+    pub arguments: Vec<OsString>,
+    /// The time after which it is killed.
+    pub time: Duration,
+    /// The largest address space, in bytes.
+    pub memory: u64,
+}
+
+/// The end of a run.
+#[derive(Debug)]
+pub enum Ran {
+    /// The program has no form in SPIR-V; nothing was run.
+    NoForm(NoForm),
+    /// It ended with an exit code.
+    Code(i32, String),
+    /// A signal killed it.
+    Signal(i32, String),
+    /// It took too long.
+    TimedOut(String),
+    /// It printed too much.
+    Flooded(String),
+    /// The caller stopped it.
+    Stopped,
+}
+
+/// A compiler that cannot be run at all.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The system does not start it.
+    #[error("{command}: the command of --compiler cannot be started: {cause}")]
+    Start {
+        /// Its path.
+        command: String,
+        /// The reason of the system.
+        cause: io::Error,
+    },
+    /// A shell says that it cannot start it.
+    #[error(
+        "{command}: the command of --compiler ended with exit code {code}, which says that a command cannot be started: {last}"
+    )]
+    NotStarted {
+        /// Its path.
+        command: String,
+        /// 126 or 127.
+        code: i32,
+        /// The last line that it printed.
+        last: String,
+    },
+    /// The files for it cannot be written, or what it printed not be read.
+    #[error("{path}: {cause}")]
+    File {
+        /// The path of the file.
+        path: String,
+        /// The reason of the system.
+        cause: io::Error,
+    },
+}
+
+impl CompilerCommand {
+    /// Writes a program into a folder, and runs the compiler on it.
+    ///
+    /// # Errors
+    /// If the system does not start it, or a file cannot be written.
+    pub fn run(&self, shader: &Shader, folder: &Path, stop: &AtomicBool) -> Result<Ran, RunError> {
+        let module = match Module::of(shader) {
+            Ok(module) => module,
+            Err(no_form) => return Ok(Ran::NoForm(no_form)),
+        };
+        let at = |name: &str| folder.join(name);
+        let file = |name: &str, cause| RunError::File { path: at(name).display().to_string(), cause };
+        fs::write(at(MODULE), module.bytes()).map_err(|cause| file(MODULE, cause))?;
+        fs::write(at(SOURCE), nir::text::write(shader)).map_err(|cause| file(SOURCE, cause))?;
+        let log = File::create(at(LOG)).map_err(|cause| file(LOG, cause))?;
+        let end = self.start(&at(MODULE), log, stop)?;
+        let text = read(&at(LOG)).map_err(|cause| file(LOG, cause))?;
+        Ok(match end {
+            End::Stopped => Ran::Stopped,
+            End::TimedOut => Ran::TimedOut(text),
+            End::Signal(signal) if signal == Signal::XFSZ.as_raw() => Ran::Flooded(text),
+            End::Code(code @ (126 | 127)) => {
+                let last = last_line(&text).to_owned();
+                return Err(RunError::NotStarted { command: self.program.display().to_string(), code, last });
+            }
+            End::Signal(signal) => Ran::Signal(signal, text),
+            // As a shell passes a signal on.
+            End::Code(code) if code > 128 => Ran::Signal(code - 128, text),
+            End::Code(code) => Ran::Code(code, text),
+        })
+    }
+
+    fn start(&self, module: &Path, log: File, stop: &AtomicBool) -> Result<End, RunError> {
+        let failed = |cause| RunError::Start { command: self.program.display().to_string(), cause };
+        let other = log.try_clone().map_err(failed)?;
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).arg(module).stdin(Stdio::null()).stdout(log).stderr(other);
+        // A group of its own: it is killed with all that it has started, and an interrupt of the terminal reaches this process alone.
+        let mut child = command.process_group(0).spawn().map_err(failed)?;
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        #[cfg(target_os = "linux")]
+        for (resource, bytes) in [(Resource::As, self.memory), (Resource::Fsize, LOG_LIMIT), (Resource::Core, 0)] {
+            // One that has ended already needs no limit; nor does one whose limit is lower than this.
+            let _ = prlimit(pid, resource, Rlimit { current: Some(bytes), maximum: Some(bytes) });
+        }
+        let start = Instant::now();
+        let mut pause = Duration::from_micros(200);
+        loop {
+            if let Some(status) = child.try_wait().map_err(failed)? {
+                return Ok(match (status.code(), status.signal()) {
+                    (Some(code), _) => End::Code(code),
+                    (None, signal) => End::Signal(signal.unwrap_or_default()),
+                });
+            }
+            let stopped = stop.load(Ordering::Relaxed);
+            if stopped || start.elapsed() >= self.time {
+                kill(&mut child, pid);
+                return Ok(if stopped { End::Stopped } else { End::TimedOut });
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(5));
+        }
+    }
+
+    /// The command line, for people.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let words = [self.program.as_os_str()].into_iter().chain(self.arguments.iter().map(OsString::as_os_str));
+        words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The end of the process.
+enum End {
+    Code(i32),
+    Signal(i32),
+    TimedOut,
+    Stopped,
+}
+
+/// Kills a compiler and all that it has started, as far as that is in its group.
+fn kill(child: &mut Child, pid: Option<Pid>) {
+    if let Some(pid) = pid {
+        // A group that has just ended is no error.
+        let _ = kill_process_group(pid, Signal::KILL);
+    }
+    let _ = child.wait();
+}
+
+/// Reads a log, whatever bytes it has.
+fn read(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(LOG_LIMIT).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+}
+
+/// The last line that is not empty.
+pub(super) fn last_line(text: &str) -> &str {
+    text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
+}

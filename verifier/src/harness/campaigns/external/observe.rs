@@ -1,0 +1,317 @@
+//! Runs the compiler on a program, and checks its log.
+
+use super::command::{self, CompilerCommand, LOG, Ran, RunError};
+use super::failure::Failure;
+use crate::harness::check::{Unknown, Verdict};
+use crate::harness::mesa::{self, Checked, Settings, check_shader_until, first_refutation};
+use crate::harness::reduce::oracle::{DifferenceKind, without_numbers};
+use crate::programs::mesa::shader::{LogShader, ShaderReader};
+use crate::programs::spirv::NoForm;
+use crate::semantics::environment::env::Env;
+use crate::support::panics::Panicked;
+use ir3_compiler::log_line::LogLine;
+use ir3_compiler::nir::Shader;
+use ir3_compiler::target::Target;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicBool;
+
+/// How logs are checked.
+#[derive(Clone, Copy)]
+pub struct LogRules<'a> {
+    /// The GPU, unless the log names the generation of another one.
+    pub target: Target,
+    /// The engines, and the runs of a boundary that is not proved.
+    pub settings: Settings<'a>,
+    /// Programs that the compiler refuses are failures.
+    pub refusals: bool,
+    /// `spirv-val`, which looks at each module before the compiler does.
+    pub validator: Option<&'a Path>,
+}
+
+/// A failure, and what a report needs.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The failure.
+    pub failure: Failure,
+    /// What is to be said of it, with its numbers.
+    pub message: String,
+    /// The input on which a pass is refuted.
+    pub env: Option<Env>,
+    /// The files of a refuted pass: both sections, both programs, the input.
+    pub files: Vec<(&'static str, String)>,
+    /// The log.
+    pub log: String,
+}
+
+/// What became of a program.
+#[derive(Debug, Default)]
+pub struct Observation {
+    /// SPIR-V cannot express it.
+    pub no_form: Option<NoForm>,
+    /// The compiler refuses it, for this reason.
+    pub refused: Option<String>,
+    /// The caller stopped the run.
+    pub stopped: bool,
+    /// The verdicts on the boundaries of its log.
+    pub verdicts: Vec<Verdict>,
+    /// The reasons of those that are unknown, by pass.
+    pub unknown: BTreeMap<String, u64>,
+    /// Passes that an engine proved and another one refuted.
+    pub wrong_proofs: Vec<String>,
+    /// The first failure.
+    pub found: Option<Found>,
+}
+
+impl Observation {
+    fn failed(failure: Failure, message: String, log: String) -> Self {
+        let found = Found { failure, message, env: None, files: Vec::new(), log };
+        Self { found: Some(found), ..Self::default() }
+    }
+
+    /// A reader or an engine of ours panicked on the log.
+    pub(super) fn panicked(panic: &Panicked, folder: &Path) -> Self {
+        let log = std::fs::read_to_string(folder.join(LOG)).unwrap_or_default();
+        let why = format!("ir3-equiv panics on it at {}", panic.place);
+        Self::failed(Failure::Unreadable(without_numbers(&why)), why, log)
+    }
+}
+
+/// Runs the compiler on a program, and checks its log, up to the first failure.
+///
+/// # Errors
+/// If the compiler cannot be started, or files not be written.
+pub fn observe(
+    compiler: &CompilerCommand,
+    rules: &LogRules<'_>,
+    shader: &Shader,
+    folder: &Path,
+    stop: &AtomicBool,
+) -> Result<Observation, RunError> {
+    let ran = compiler.run(shader, folder, stop)?;
+    if !matches!(ran, Ran::NoForm(_) | Ran::Stopped)
+        && let Some(why) = rules.validator.and_then(|validator| invalid(validator, folder))
+    {
+        return Ok(Observation::failed(Failure::Invalid(without_numbers(&why)), why, String::new()));
+    }
+    Ok(match outcome(ran, folder) {
+        Outcome::NoForm(no_form) => Observation { no_form: Some(no_form), ..Observation::default() },
+        Outcome::Stopped => Observation { stopped: true, ..Observation::default() },
+        Outcome::Refused(why, log) if rules.refusals => {
+            Observation::failed(Failure::Refused(without_numbers(&why)), why, log)
+        }
+        Outcome::Refused(why, _) => Observation { refused: Some(without_numbers(&why)), ..Observation::default() },
+        Outcome::Failed(failure, log) => Observation::failed(failure.clone(), failure.to_string(), log),
+        Outcome::Log(log) => check(log, rules, folder),
+    })
+}
+
+/// Returns true if the compiler fails in a given way on a program: with runs only, and no provers.
+pub fn fails_so(
+    compiler: &CompilerCommand,
+    rules: &LogRules<'_>,
+    shader: &Shader,
+    wanted: &Found,
+    folder: &Path,
+    stop: &AtomicBool,
+) -> Result<bool, RunError> {
+    let ran = compiler.run(shader, folder, stop)?;
+    if let Failure::Invalid(why) = &wanted.failure {
+        let own = rules.validator.and_then(|validator| invalid(validator, folder));
+        return Ok(!matches!(ran, Ran::NoForm(_)) && own.is_some_and(|own| without_numbers(&own) == *why));
+    }
+    Ok(match outcome(ran, folder) {
+        Outcome::NoForm(_) | Outcome::Stopped => false,
+        Outcome::Refused(why, _) => wanted.failure == Failure::Refused(without_numbers(&why)),
+        Outcome::Failed(failure, _) => failure == wanted.failure,
+        Outcome::Log(log) => {
+            let path = folder.join(LOG);
+            let shaders = shaders(&log, &path);
+            match (&wanted.failure, &wanted.env) {
+                (Failure::Refuted { pass, difference }, Some(env)) => shaders
+                    .iter()
+                    .find_map(|shader| {
+                        let own = (rules.settings.seed, rules.settings.runs);
+                        first_refutation(&path, shader, &target(rules, shader), env, own)
+                    })
+                    .is_some_and(|refuted| {
+                        refuted.name == *pass && DifferenceKind::of(&refuted.refutation.difference) == *difference
+                    }),
+                (Failure::Unreadable(why), _) => {
+                    let of_shader = |shader: &LogShader| {
+                        unread(&mesa::recover::recover(&path, shader, &target(rules, shader)), &path)
+                    };
+                    let own = match &shaders[..] {
+                        [] => Some(NO_SHADER.to_owned()),
+                        some => some.iter().find_map(of_shader),
+                    };
+                    own.is_some_and(|own| without_numbers(&own) == *why)
+                }
+                _ => false,
+            }
+        }
+    })
+}
+
+const NO_SHADER: &str = "it has no shader with a pass and final code";
+
+/// The end of a run, as failures have it.
+enum Outcome {
+    NoForm(NoForm),
+    Stopped,
+    Refused(String, String),
+    Failed(Failure, String),
+    Log(String),
+}
+
+fn outcome(ran: Ran, folder: &Path) -> Outcome {
+    let crashed = |end: String, log: String| {
+        let assertion = assertion(&log);
+        Outcome::Failed(Failure::Crashed { end, assertion }, log)
+    };
+    match ran {
+        Ran::NoForm(no_form) => Outcome::NoForm(no_form),
+        Ran::Stopped => Outcome::Stopped,
+        Ran::TimedOut(log) => Outcome::Failed(Failure::Hung, log),
+        Ran::Flooded(log) => Outcome::Failed(Failure::Flooded, log),
+        Ran::Signal(signal, log) => crashed(format!("signal {signal}"), log),
+        Ran::Code(0, log) => Outcome::Log(log),
+        Ran::Code(code @ 1..100, log) => {
+            let last = LogLine::of(command::last_line(&log)).text.into_owned();
+            // The folder has the number of this process.
+            let last = last.replace(&format!("{}/", folder.display()), "");
+            let why = if last.is_empty() { format!("exit code {code}") } else { last };
+            Outcome::Refused(why, log)
+        }
+        Ran::Code(code, log) => crashed(format!("exit code {code}"), log),
+    }
+}
+
+/// The assertion that failed, as the C library prints it, what Mesa's validator of ir3 found, or the place of a panic.
+fn assertion(log: &str) -> Option<String> {
+    log.lines().rev().find_map(|line| {
+        if let Some(at) = line.find("validation fail at ") {
+            return Some(line[at..].trim().to_owned());
+        }
+        if line.contains(": Assertion `") {
+            // The name of the program stands before it.
+            return Some(line.split_once(": ").map_or(line, |(_, rest)| rest).trim().to_owned());
+        }
+        let (_, place) = line.split_once(" panicked at ")?;
+        Some(format!("panic at {}", place.trim_end_matches(':')))
+    })
+}
+
+/// What is wrong with a module, if `spirv-val` says so.
+fn invalid(validator: &Path, folder: &Path) -> Option<String> {
+    let ran = Command::new(validator)
+        .args(["--target-env", "vulkan1.2"])
+        .arg(folder.join(command::MODULE))
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    let text = String::from_utf8_lossy(&ran.stderr) + String::from_utf8_lossy(&ran.stdout);
+    let first = || text.lines().find(|line| !line.is_empty()).unwrap_or("no reason").to_owned();
+    (!ran.status.success()).then(first)
+}
+
+/// The shaders of a log.
+fn shaders(log: &str, path: &Path) -> Vec<LogShader> {
+    let mut reader = ShaderReader::new(path);
+    let mut all = Vec::new();
+    for line in log.lines() {
+        reader.line(line);
+        all.extend(std::iter::from_fn(|| reader.next_complete()));
+    }
+    all.extend(reader.end());
+    all
+}
+
+fn target(rules: &LogRules<'_>, shader: &LogShader) -> Target {
+    match shader.generation {
+        Some(generation) if generation != rules.target.generation => Target::of_generation(generation),
+        _ => rules.target,
+    }
+}
+
+/// The first part of a shader that cannot be read, without the path of the log.
+fn unread(recovered: &mesa::recover::Recovered, path: &Path) -> Option<String> {
+    let parts = recovered.passes.iter().map(|program| program.as_ref().err()).chain([recovered.code.as_ref().err()]);
+    let first = recovered.nir.as_ref().err().into_iter().chain(parts.flatten()).next();
+    let why = first.or(recovered.problems.first())?;
+    let path = format!("{}:", path.display());
+    // Line and column stand after the path.
+    let why = why
+        .strip_prefix(&path)
+        .map_or(&**why, |rest| rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':'));
+    Some(why.trim().to_owned())
+}
+
+fn check(log: String, rules: &LogRules<'_>, folder: &Path) -> Observation {
+    let path = folder.join(LOG);
+    let mut own = Observation::default();
+    let shaders = shaders(&log, &path);
+    let mut refuted: Option<Found> = None;
+    let mut unreadable = None;
+    for shader in &shaders {
+        let target = target(rules, shader);
+        let mut boundaries = 0;
+        let mut each = |checked: Checked<'_>| {
+            boundaries += 1;
+            if checked.wrong_proof.is_some() {
+                own.wrong_proofs.push(checked.name.clone());
+            }
+            if let Verdict::Unknown(unknown) = &checked.verdict {
+                let reason = match unknown {
+                    Unknown::Crashed(_) | Unknown::Unsupported(_) => unknown.to_string(),
+                    other => other.kind().to_string(),
+                };
+                *own.unknown.entry(format!("{}: {}", checked.name, without_numbers(&reason))).or_default() += 1;
+            }
+            let flow = match &checked.verdict {
+                Verdict::Refuted(refutation) => {
+                    let difference = DifferenceKind::of(&refutation.difference);
+                    refuted = Some(Found {
+                        failure: Failure::Refuted { pass: checked.name.clone(), difference },
+                        message: refutation.difference.to_string(),
+                        env: Some(refutation.env.clone()),
+                        files: mesa::bundle_files(LOG, &checked, &target).unwrap_or_default(),
+                        log: String::new(),
+                    });
+                    ControlFlow::Break(())
+                }
+                _ => ControlFlow::Continue(()),
+            };
+            own.verdicts.push(checked.verdict);
+            flow
+        };
+        let recovered = check_shader_until(&path, shader, &target, &rules.settings, &mut each);
+        if refuted.is_some() {
+            break;
+        }
+        if unreadable.is_none() {
+            unreadable = unread(&recovered, &path).or((boundaries == 0).then(|| NO_SHADER.to_owned()));
+        }
+    }
+    if shaders.is_empty() {
+        unreadable = Some(NO_SHADER.to_owned());
+    }
+    let found = refuted.or_else(|| {
+        let message = unreadable?;
+        let failure = Failure::Unreadable(without_numbers(&message));
+        Some(Found { failure, message, env: None, files: Vec::new(), log: String::new() })
+    });
+    own.found = found.map(|found| Found { log, ..found });
+    own
+}
+
+/// The reasons with their counts: one entry for each, and one for all others once there are many.
+pub(super) fn count(reasons: &mut BTreeMap<String, u64>, reason: Cow<'_, str>, count: u64) {
+    const MOST: usize = 200;
+    let key =
+        if reasons.len() < MOST || reasons.contains_key(&*reason) { reason.into_owned() } else { "others".to_owned() };
+    *reasons.entry(key).or_default() += count;
+}

@@ -1,0 +1,169 @@
+//! Reduces a program while the compiler fails on it in the same way.
+//!
+//! The reducer works on nir; each candidate is translated to SPIR-V and compiled again. One that SPIR-V cannot express is not taken.
+//! When no step makes the nir smaller, instructions of SPIR-V count, too: the same nir can need more or fewer of them.
+
+use super::command::{CompilerCommand, RunError};
+use super::observe::{self, Found, LogRules};
+use crate::harness::reduce::{self, Kind, NirStep, Options, Progress, Size, Subject};
+use crate::programs::spirv::Module;
+use crate::support::panics::catch;
+use ir3_compiler::nir::Shader;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Instructions of SPIR-V from which on these are made fewer, too.
+const LARGE: usize = 10;
+
+/// How a program is reduced.
+pub struct Reduction<'a> {
+    /// The compiler.
+    pub compiler: &'a CompilerCommand,
+    /// How its logs are checked.
+    pub rules: &'a LogRules<'a>,
+    /// The number of threads.
+    pub jobs: usize,
+    /// Stop after this number of candidates.
+    pub candidates: u64,
+    /// Stop after this time.
+    pub time: Option<Duration>,
+    /// The folder for the files that the compiler reads; each thread has one of its own in it.
+    pub folder: &'a Path,
+    /// Stops it early.
+    pub stop: &'a AtomicBool,
+}
+
+/// A reduced program.
+#[derive(Debug)]
+pub struct Reduced {
+    /// The program.
+    pub shader: Shader,
+    /// Its failure, which is the same but for its values.
+    pub found: Found,
+    /// No known step makes it smaller.
+    pub minimal: bool,
+    /// The number of candidates that were compiled.
+    pub candidates: u64,
+}
+
+impl Reduction<'_> {
+    /// Reduces a program. `None` if the compiler does not fail on it again.
+    ///
+    /// # Errors
+    /// If the compiler cannot be started, or files not be written.
+    pub fn run(
+        &self,
+        shader: &Shader,
+        found: &Found,
+        progress: &mut dyn FnMut(&Progress),
+    ) -> Result<Option<Reduced>, RunError> {
+        let start = Instant::now();
+        let failure: Mutex<Option<RunError>> = Mutex::new(None);
+        let failed = || failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let folders: Vec<PathBuf> =
+            (0..self.jobs.max(1)).map(|job| self.folder.join(format!("reduce-{job}"))).collect();
+        for folder in &folders {
+            fs::create_dir_all(folder).map_err(|cause| RunError::File { path: folder.display().to_string(), cause })?;
+        }
+        let same = |shader: &Shader, folder: &Path| {
+            let fails = || observe::fails_so(self.compiler, self.rules, shader, found, folder, self.stop);
+            // What an engine panics on is found again only if that is the failure.
+            match catch(fails) {
+                Ok(Ok(fails)) => fails,
+                Ok(Err(error)) => {
+                    failed().get_or_insert(error);
+                    false
+                }
+                Err(_) => false,
+            }
+        };
+        let mut goes_on = |state: &Progress| {
+            progress(state);
+            let late = self.time.is_some_and(|time| start.elapsed() >= time);
+            !late && !self.stop.load(Ordering::Relaxed) && failed().is_none()
+        };
+        let mut nir_tests: Vec<_> = folders.iter().map(|folder| |shader: &Shader| same(shader, folder)).collect();
+        let options = Options { candidates: Some(self.candidates), checkpoint: None };
+        let first = reduce::run_parallel(shader, &mut nir_tests, &options, &mut goes_on);
+        // There is no checkpoint that could be wrong.
+        let Ok(first) = first else { return Ok(None) };
+        let (mut program, mut minimal, mut candidates) = (first.program, first.minimal, first.progress.candidates);
+        if first.reproduced && spirv_size(&program) > LARGE && goes_on(&first.progress) {
+            let mut tests: Vec<_> =
+                folders.iter().map(|folder| |handed: &HandedOver| same(&handed.0, folder)).collect();
+            let left = Options { candidates: Some(self.candidates / 2), checkpoint: None };
+            if let Ok(second) = reduce::run_parallel(&HandedOver(program.clone()), &mut tests, &left, &mut goes_on)
+                && second.reproduced
+            {
+                program = second.program.0;
+                minimal &= second.minimal;
+                candidates += second.progress.candidates;
+            }
+        }
+        if let Some(error) = failed().take() {
+            return Err(error);
+        }
+        if !first.reproduced || self.stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        // The whole check: of several shaders or passes that fail, the first one counts.
+        let seen = catch(|| observe::observe(self.compiler, self.rules, &program, &folders[0], self.stop));
+        let Ok(seen) = seen else { return Ok(None) };
+        let again = seen?.found.filter(|again| again.failure == found.failure);
+        Ok(again.map(|found| Reduced { shader: program, found, minimal, candidates }))
+    }
+}
+
+/// The instructions of SPIR-V in function bodies; many for a program that has no form in it.
+#[must_use]
+pub fn spirv_size(shader: &Shader) -> usize {
+    Module::of(shader).map_or(usize::from(u16::MAX), |module| module.instruction_count())
+}
+
+/// A program whose instructions of SPIR-V count as those of nir do.
+#[derive(Clone, PartialEq)]
+struct HandedOver(Shader);
+
+impl Subject for HandedOver {
+    type Step = NirStep;
+
+    fn kinds(&self) -> Vec<Kind> {
+        self.0.kinds()
+    }
+
+    fn list(&self, kind: usize) -> Vec<NirStep> {
+        self.0.list(kind)
+    }
+
+    fn edited(&self, steps: &[&NirStep], sweep: bool) -> Option<Self> {
+        self.0.edited(steps, sweep).map(Self)
+    }
+
+    fn swept(&self) -> Self {
+        Self(self.0.swept())
+    }
+
+    fn finished(&self) -> Option<Self> {
+        self.0.finished().map(Self)
+    }
+
+    fn size(&self) -> Size {
+        let size = self.0.size();
+        Size { instructions: size.instructions + spirv_size(&self.0) as u32, ..size }
+    }
+
+    fn shuffled(&self, number: usize, sweep: bool) -> Option<Self> {
+        self.0.shuffled(number, sweep).map(Self)
+    }
+
+    fn text(&self) -> String {
+        self.0.text()
+    }
+
+    fn read(&self, text: &str) -> Option<Self> {
+        self.0.read(text).map(Self)
+    }
+}

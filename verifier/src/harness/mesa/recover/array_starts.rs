@@ -1,0 +1,234 @@
+//! Where arrays of registers start.
+//!
+//! After allocation the text of an access relative to `a0.x` has a register and the number of elements of its array, not the first
+//! register of the array. Before allocation the same instruction (by its serial number) names the array and an offset in it, so the
+//! array starts at the difference. Later passes may put a part of the offset into the address: the start is that of the first
+//! section that prints a register. An access whose array is known is bounded by it for all engines, as it was before allocation.
+
+use crate::programs::mesa::Section;
+use crate::semantics::machine::arrays::{ArrayBases, Side};
+use ir3_compiler::ir3::{
+    Array, ArrayAccess, ArrayData, Instr, InstrData, OperandFlags, PhysReg, Place, Program, RegClass, SrcOperand,
+};
+use ir3_compiler::machine::Code;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// An access of an instruction that names its array.
+#[derive(Clone, Copy)]
+struct Named {
+    id: u32,
+    length: u16,
+    class: RegClass,
+    offset: i16,
+}
+
+/// The arrays of relative accesses, by the serial number of the instruction and the side.
+#[derive(Default)]
+pub(super) struct Starts {
+    /// The serial numbers of instructions that write an element.
+    writes: FxHashSet<u32>,
+    /// True from the pass on that puts parts of offsets into addresses.
+    moved: bool,
+    named: FxHashMap<(u32, Side), Named>,
+    based: FxHashMap<(u32, Side), Based>,
+    /// Accesses that two sections print with different registers.
+    pub contradictions: Vec<String>,
+}
+
+/// An access that printed a register.
+#[derive(Clone)]
+struct Based {
+    named: Named,
+    start: PhysReg,
+    /// The register, and the section.
+    printed: i16,
+    section: String,
+}
+
+/// The pass that puts parts of offsets into addresses.
+const MOVES_OFFSETS: &str = "ir3_legalize_relative";
+
+const SIDES: [Side; 2] = [Side::Read, Side::Write];
+
+impl Starts {
+    /// Notes the arrays that a section names, and completes the accesses that print a register. Sections come in their order.
+    pub fn section(&mut self, section: &Section, program: &mut Program) {
+        self.moved |= section.title().ends_with(MOVES_OFFSETS);
+        let instrs: Vec<Instr> = program.iter_instrs().map(|(_, instr)| instr).collect();
+        for instr in instrs {
+            let serial = program.serials[instr];
+            self.old_state(serial, &mut program.instrs[instr]);
+            for side in SIDES {
+                let Some((place, class)) = only_access(&program.instrs[instr], side) else { continue };
+                match place {
+                    Place::Array(access) => {
+                        let ArrayData { id, length, .. } = program.arrays[access.array];
+                        self.named.insert((serial, side), Named { id, length, class, offset: access.offset });
+                    }
+                    Place::Relative { offset, size } => {
+                        let Some(start) = self.start((serial, side), offset, size, class, section) else { continue };
+                        complete(program, instr, side, start);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Removes the source that is the old state of an array, of which an instruction writes one element. After allocation it is
+    /// the same register.
+    fn old_state(&mut self, serial: u32, data: &mut InstrData) {
+        let is_element = |place: &Place| matches!(place, Place::Array(_));
+        if !data.opcode.is_meta() && data.dsts.iter().any(|dst| is_element(&dst.place)) {
+            self.writes.insert(serial);
+        }
+        if !self.writes.contains(&serial) || data.dsts.iter().any(|dst| dst.value().is_some()) {
+            return;
+        }
+        data.srcs.retain(|src| !src.flags.contains(OperandFlags::TIED));
+        data.dsts.iter_mut().for_each(|dst| dst.flags -= OperandFlags::TIED);
+    }
+
+    fn start(
+        &mut self,
+        key: (u32, Side),
+        printed: i16,
+        size: u16,
+        class: RegClass,
+        section: &Section,
+    ) -> Option<(Named, PhysReg)> {
+        let place = || format!("`{}` (line {})", section.title(), section.place(0, 0).0);
+        if let Some(known) = self.based.get(&key) {
+            if known.printed != printed && !self.moved {
+                self.contradictions.push(format!(
+                    "ssa_{} accesses r<a0.x + {}> in {}, and r<a0.x + {printed}> in {}",
+                    key.0,
+                    known.printed,
+                    known.section,
+                    place()
+                ));
+            }
+            return (known.named.length == size && known.named.class == class).then_some((known.named, known.start));
+        }
+        let named = *self.named.get(&key)?;
+        let start = u16::try_from(i32::from(printed) - i32::from(named.offset)).ok()?;
+        if named.length != size || named.class != class {
+            return None;
+        }
+        self.based.insert(key, Based { named, start: PhysReg(start), printed, section: place() });
+        Some((named, PhysReg(start)))
+    }
+
+    /// Completes the accesses of the final code, whose instructions are those of the last section, in their order.
+    pub fn code(last: &Program, code: &mut Program) {
+        let real = |program: &Program| -> Vec<Instr> {
+            program
+                .iter_instrs()
+                .map(|(_, instr)| instr)
+                .filter(|&instr| !program.instrs[instr].opcode.is_meta())
+                .collect()
+        };
+        for (of_text, instr) in real(last).into_iter().zip(real(code)) {
+            let (said, data) = (&last.instrs[of_text], &code.instrs[instr]);
+            if said.opcode != data.opcode {
+                // The code is not that of the text; what follows would be paired wrongly.
+                return;
+            }
+            for side in SIDES {
+                let (Some((Place::Array(access), class)), Some((Place::Relative { .. }, own))) =
+                    (only_access(said, side), only_access(&code.instrs[instr], side))
+                else {
+                    continue;
+                };
+                let ArrayData { id, length, .. } = last.arrays[access.array];
+                let Some(start) = access.base.filter(|_| class == own) else { continue };
+                complete(code, instr, side, (Named { id, length, class, offset: access.offset }, start));
+            }
+        }
+    }
+}
+
+/// The relative access of one side, if it has exactly one. A source that is the old state of an array that the instruction writes is
+/// none; neither is an access of a repeated instruction.
+fn only_access(data: &InstrData, side: Side) -> Option<(Place, RegClass)> {
+    let is_relative = |place: &Place| match place {
+        Place::Relative { .. } => true,
+        Place::Array(access) => access.relative,
+        _ => false,
+    };
+    let mut found = match side {
+        Side::Write => {
+            let dsts = data.dsts.iter().filter(|dst| is_relative(&dst.place));
+            dsts.map(|dst| (dst.place, dst.class)).collect::<Vec<_>>()
+        }
+        Side::Read => {
+            let srcs = data.srcs.iter().filter(|src| !src.flags.contains(OperandFlags::TIED));
+            srcs.filter_map(|src| Some((*src.place().filter(|place| is_relative(place))?, src.class))).collect()
+        }
+    };
+    if found.len() == 1 && data.repeat == 0 { found.pop() } else { None }
+}
+
+/// Names the array of an access that prints a register.
+fn complete(program: &mut Program, instr: Instr, side: Side, (named, start): (Named, PhysReg)) {
+    let Some(array) = array(program, &named) else { return };
+    let bounded = |place: &mut Place| {
+        let Place::Relative { offset, .. } = *place else { return };
+        let Some(offset) = i16::try_from(i32::from(offset) - i32::from(start.0)).ok() else { return };
+        *place = Place::Array(ArrayAccess { array, offset, relative: true, value: None, base: Some(start) });
+    };
+    let data = &mut program.instrs[instr];
+    let is_tied = |flags: OperandFlags| flags.contains(OperandFlags::TIED);
+    if side == Side::Write {
+        data.dsts.iter_mut().for_each(|dst| bounded(&mut dst.place));
+    }
+    for src in &mut data.srcs {
+        // The old state belongs to the destination.
+        if let SrcOperand::Place(place) = &mut src.operand
+            && is_tied(src.flags) == (side == Side::Write)
+        {
+            bounded(place);
+        }
+    }
+}
+
+/// The array of a program that has this number, length and class.
+fn array(program: &mut Program, named: &Named) -> Option<Array> {
+    if let Some((array, data)) = program.arrays.iter().find(|(_, data)| data.id == named.id) {
+        return (data.length == named.length && data.class == named.class).then_some(array);
+    }
+    Some(program.arrays.push(ArrayData { id: named.id, class: named.class, length: named.length, base: None }))
+}
+
+/// A final program as its text has it, for engines that take machine code, and where its arrays start.
+///
+/// # Errors
+/// If it is no final program.
+pub(in crate::harness::mesa) fn final_code(program: &Program) -> Result<(Program, Code, ArrayBases), String> {
+    let mut plain = program.clone();
+    let mut bases = ArrayBases::default();
+    for data in plain.instrs.values_mut() {
+        let places = data.dsts.iter_mut().map(|dst| &mut dst.place).chain(data.srcs.iter_mut().filter_map(|src| {
+            match &mut src.operand {
+                SrcOperand::Place(place) => Some(place),
+                _ => None,
+            }
+        }));
+        for place in places {
+            if let Place::Array(ArrayAccess { array, offset, relative: true, base: Some(start), .. }) = *place {
+                let offset = (i32::from(start.0) + i32::from(offset)) as i16;
+                *place = Place::Relative { offset, size: program.arrays[array].length };
+            }
+        }
+    }
+    let code = Code::from_program(&plain).map_err(|error| error.to_string())?;
+    let instrs = program.iter_instrs().map(|(_, instr)| &program.instrs[instr]).filter(|data| !data.opcode.is_meta());
+    for (ip, data) in code.instrs.keys().zip(instrs) {
+        for side in SIDES {
+            if let Some((Place::Array(ArrayAccess { base: Some(start), .. }), _)) = only_access(data, side) {
+                bases.insert(ip, side, start.0);
+            }
+        }
+    }
+    Ok((plain, code, bases))
+}

@@ -1,0 +1,148 @@
+//! Broken and changed logs of the real compiler: what is cut or mixed is named, and what is changed is refuted at its pass.
+
+use super::common;
+use crate::common::folder::Folder;
+use ir3_verifier::harness::campaigns::broken_logs::{Breakage, BrokenOutcome, broken, outcome, whole};
+use ir3_verifier::harness::check::{EngineKind, Engines};
+use ir3_verifier::harness::mesa::Settings;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Two results of one pair of inputs, which a parallel copy moves into the registers of the output.
+const LOG: &str = include_str!("../../corpus/mesa/copies.log");
+
+fn registers() -> Engines {
+    Engines { kinds: vec![EngineKind::Registers], ..Engines::default() }
+}
+
+fn settings(engines: &Engines) -> Settings<'_> {
+    Settings { engines, runs: 1, most_runs: 1, seed: 1, fuel: 10_000, limit: Duration::from_secs(1) }
+}
+
+/// Breaks a log in all ways, and checks what is said of each. Returns the ways.
+fn break_log(path: &Path, text: &str, other: &str, cuts: usize, sections: usize) -> BTreeSet<Breakage> {
+    let engines = registers();
+    let settings = settings(&engines);
+    let unbroken = whole(path, text, None, &settings);
+    assert_eq!((unbroken.unread, &unbroken.panic), (0, &None), "{}: {:?}", path.display(), unbroken.messages);
+    assert!(unbroken.checked > 3, "{}", path.display());
+    let logs = broken(path, text, other, cuts, sections, 1);
+    for log in &logs {
+        let outcome = outcome(path, log, None, &settings);
+        let fault = outcome.fault(log, &unbroken);
+        assert_eq!(fault, None, "{}: {} at {}", path.display(), log.breakage.name(), log.at);
+    }
+    logs.iter().map(|log| log.breakage).collect()
+}
+
+#[test]
+fn a_small_log_is_broken_in_all_ways() {
+    let ways = break_log(Path::new("x.log"), LOG, LOG, 120, 12);
+    assert_eq!(ways, Breakage::ALL.into_iter().collect());
+}
+
+/// One log of each folder, the first that is not large.
+#[test]
+fn real_logs_are_broken_in_all_ways() {
+    let Some(paths) = common::logs() else { return };
+    let mut folders: BTreeSet<PathBuf> = BTreeSet::new();
+    let mut chosen: Vec<(PathBuf, String)> = Vec::new();
+    for path in paths {
+        let folder = path.parent().expect("a folder").to_owned();
+        let text = fs::read_to_string(&path).expect("a log");
+        if text.len() < 60_000 && text.len() > 8_000 && folders.insert(folder) {
+            chosen.push((path, text));
+        }
+    }
+    assert!(chosen.len() >= 10, "{folders:?}");
+    for (number, (path, text)) in chosen.iter().enumerate() {
+        let (_, other) = &chosen[(number + 1) % chosen.len()];
+        break_log(path, text, other, 5, 3);
+    }
+}
+
+/// The campaign sees what is wrong.
+#[test]
+fn faults_are_seen() {
+    let engines = registers();
+    let settings = settings(&engines);
+    let path = Path::new("x.log");
+    let unbroken = whole(path, LOG, None, &settings);
+    let logs = broken(path, LOG, LOG, 3, 3, 1);
+    let log = |breakage| logs.iter().find(|log| log.breakage == breakage).expect("one of each");
+    let noisy = log(Breakage::Lines);
+    let last_cut = logs.iter().rfind(|log| log.breakage == Breakage::Cut).expect("a cut");
+    let good = outcome(path, noisy, None, &settings);
+    assert_eq!(good.fault(noisy, &unbroken), None);
+    let panicked = BrokenOutcome { panic: Some("x".to_owned()), ..good.clone() };
+    assert!(panicked.fault(noisy, &unbroken).is_some_and(|fault| fault.contains("panic")));
+    let lost = BrokenOutcome::default();
+    assert!(lost.fault(noisy, &unbroken).is_some());
+    assert!(lost.fault(last_cut, &unbroken).is_some_and(|fault| fault.contains("intact")));
+    assert!(good.fault(log(Breakage::Mixed), &unbroken).is_some_and(|fault| fault.contains("not named")));
+    let refuted = BrokenOutcome { refuted: vec!["ir3_cp".to_owned()], ..outcome(path, last_cut, None, &settings) };
+    assert!(refuted.fault(last_cut, &unbroken).is_some_and(|fault| fault.contains("ir3_cp is refuted")));
+    let silent =
+        BrokenOutcome { unread: 1, messages: vec!["bad".to_owned()], ..outcome(path, last_cut, None, &settings) };
+    assert!(silent.fault(last_cut, &unbroken).is_some_and(|fault| fault.contains("no message with a line")));
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ir3-equiv"));
+    let output = command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().expect("our own program");
+    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    (output.status.code(), text)
+}
+
+/// A section with lines of two shaders: exit code 2, and the line.
+#[test]
+fn mixed_logs_end_with_exit_code_2() {
+    let folder = Folder::new("mesa-broken");
+    let line = "MESA: info: \t0005:0000:000: \tadd.f ssa_5, ssa_2, ssa_4\n";
+    assert!(LOG.contains(line));
+    let mixed = LOG.replacen(line, &format!("{line}{line}"), 1);
+    let number = 2 + mixed[..mixed.find(line).expect("it")].lines().count();
+    fs::write(folder.path().join("mixed.log"), mixed).expect("a file");
+    let (code, text) = run(folder.path(), &["mesa", "mixed.log"]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains(&format!("lines of two shaders are mixed at line {number}: ")), "{text}");
+}
+
+/// A log of a Mesa without `MESA_DEBUG` is refused by name, not as a mixed or broken one.
+#[test]
+fn logs_without_serial_numbers_are_refused_by_name() {
+    let folder = Folder::new("mesa-serials");
+    let without: String = LOG
+        .lines()
+        .map(|line| match line.find(|c: char| c.is_ascii_digit()) {
+            Some(at) if line.starts_with("MESA: info: \t") && line[..at].ends_with('\t') => {
+                let rest = line[at..].split_once(':').map_or("", |(_, rest)| rest);
+                format!("{}{rest}\n", &line[..at])
+            }
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    assert!(without.contains("MESA: info: \t0000:000: \t"), "{without}");
+    fs::write(folder.path().join("release.log"), without).expect("a file");
+    let (code, text) = run(folder.path(), &["mesa", "release.log"]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("an instruction without a serial number") && text.contains("MESA_DEBUG"), "{text}");
+    assert!(!text.contains("are mixed"), "{text}");
+}
+
+/// Changes of a log are refuted at their pass; with an engine that only proves, they are not, and the campaign says so.
+#[test]
+fn changed_logs_are_refuted() {
+    let folder = Folder::new("log-mutants");
+    fs::write(folder.path().join("copies.log"), LOG).expect("a file");
+    let arguments = ["self-test", "log-mutants", "copies.log", "--mutants", "40", "--seed", "3"];
+    let (code, text) = run(folder.path(), &arguments);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("register") && !text.contains("MISSED"), "{text}");
+    let blind = [&arguments[..], &["--engine", "registers"]].concat();
+    let (code, text) = run(folder.path(), &blind);
+    assert_eq!(code, Some(3), "{text}");
+}

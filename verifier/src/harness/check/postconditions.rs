@@ -20,6 +20,13 @@ pub struct Terms {
     given: Vec<Given>,
 }
 
+impl Terms {
+    /// The inputs and outputs of a program, which no later stage may move.
+    pub(super) fn given_of(program: &Program) -> Self {
+        Self { files: None, given: given(program) }
+    }
+}
+
 /// The general register of an input or output; `None` in it means any.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Given {

@@ -228,6 +228,27 @@ fn reborrow<'a>(plant: &'a mut Option<Plant<'_>>) -> Option<Plant<'a>> {
 }
 
 impl Verification {
+    /// The verdict on a program whose compilation had to be stopped in a stage: a crash, with a reason.
+    pub fn stopped(stage: Stage, why: &str) -> Self {
+        let verdict = Verdict::Unknown(Unknown::Crashed(why.to_owned()));
+        let report = ProgramReport {
+            boundaries: vec![(stage, verdict.clone(), Duration::ZERO)],
+            compiler_panicked: true,
+            ..ProgramReport::default()
+        };
+        let boundary = BoundaryVerdict { stage, verdict, engine: COMPILER, time: Duration::ZERO };
+        Self { boundaries: vec![boundary], report, ..Self::default() }
+    }
+
+    /// Adds a refutation of the last program by its source, which no boundary shows.
+    pub(crate) fn add_refutation(&mut self, refutation: super::Refutation) {
+        let Some(stage) = Stage::from_name(refutation.stage) else { return };
+        let verdict = Verdict::Refuted(Box::new(refutation));
+        self.report.boundaries.push((stage, verdict.clone(), Duration::ZERO));
+        let engine = EngineKind::Interpreter.name();
+        self.boundaries.push(BoundaryVerdict { stage, verdict, engine, time: Duration::ZERO });
+    }
+
     /// Returns true if the compiler refused the program.
     pub fn is_rejected(&self) -> bool {
         let by_compiler = |last: &BoundaryVerdict| {

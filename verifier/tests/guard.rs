@@ -55,12 +55,12 @@ fn is_found(plant: &str, stage: &str, kind: &str, limits: &str, most: u64) {
 
 #[test]
 fn an_endless_loop_is_found() {
-    is_found("endless-loop", "copy-propagation", "out-of-time", "--compiler-time 500ms", 16);
+    is_found("endless-loop", "copy-propagation", "out-of-time", "--stage-time 500ms", 16);
 }
 
 #[test]
 fn an_allocation_explosion_is_found() {
-    is_found("allocation-explosion", "schedule", "out-of-memory", "--compiler-memory 1G", 20);
+    is_found("allocation-explosion", "schedule", "out-of-memory", "--memory 1G", 20);
 }
 
 /// With `--keep-going`, programs after one that stops the compiler are checked like all others.
@@ -72,7 +72,7 @@ fn a_campaign_goes_on_after_the_compiler_was_stopped() {
             folder.path(),
             &format!(
                 "fuzz --seed 3 --programs 60 --jobs {jobs} --keep-going --no-reduce --profile alu --profile vectors --plant endless-loop \
-                 --compiler-time 300ms --failures failures-{jobs}"
+                 --stage-time 300ms --failures failures-{jobs}"
             ),
         );
         assert_eq!(code, Some(1), "{text}");

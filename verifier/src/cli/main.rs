@@ -230,15 +230,15 @@ impl Fuel {
 struct Guarding {
     /// CPU time of a stage of the compiler, after which it counts as endless: a failure.
     #[arg(long, value_name = "T", value_parser = values::time, default_value = "5s")]
-    compiler_time: Duration,
+    stage_time: Duration,
     /// Memory of the process in which the compiler runs (`512M`, `2G`): a failure if that is not enough.
     #[arg(long, value_name = "SIZE", value_parser = values::memory, default_value = "2G")]
-    compiler_memory: u64,
+    memory: u64,
 }
 
 impl Guarding {
     fn limits(&self) -> Limits {
-        Limits { time: self.compiler_time, memory: self.compiler_memory }
+        Limits { time: self.stage_time, memory: self.memory }
     }
 }
 

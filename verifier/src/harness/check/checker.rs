@@ -18,7 +18,7 @@ use crate::support::panics::{Panicked, catch};
 use crate::support::watch::watched;
 use cpu_time::ThreadTime;
 use ir3_compiler::compilation::{Compilation, Hook, ProgramRef};
-use ir3_compiler::pipeline::{Change, CompileError, ErrorKind, Options, RegisterLimit, Stage};
+use ir3_compiler::pipeline::{Change, CompileError, ErrorKind, Options, Refusal, RegisterLimit, Stage};
 use ir3_compiler::{ir3, nir, target::Target};
 use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
@@ -382,6 +382,7 @@ impl Checker {
                 compared = self.compare(compilation.program(), execution, envs, &mut previous, &vacuous).map(Some);
             }
             let noted = match compared {
+                Ok(Some(Verdict::Unknown(Unknown::Unsupported(what)))) => return refused(report, lost(stage, &what)),
                 Ok(verdict) => verdict,
                 Err((env, difference)) => {
                     let after = Snapshot::from(compilation.program());
@@ -410,8 +411,12 @@ impl Checker {
             let execution = Execution::after(self.stage);
             let compared = self.compare(compilation.program(), execution, envs, &mut previous, &vacuous);
             report.times.run += start.elapsed();
-            if let Err((env, difference)) = compared {
-                differs = Some((self.stage, env, difference, Snapshot::from(compilation.program()), start));
+            match compared {
+                Err((env, difference)) => {
+                    differs = Some((self.stage, env, difference, Snapshot::from(compilation.program()), start));
+                }
+                Ok(Verdict::Unknown(Unknown::Unsupported(what))) => return refused(report, lost(self.stage, &what)),
+                Ok(_) => {}
             }
         }
         drop(compilation);
@@ -572,6 +577,12 @@ fn refused(report: &mut ProgramReport, error: CompileError) {
     let unknown = refusal(&error);
     report.boundaries.push((error.stage, Verdict::Unknown(unknown), Duration::ZERO));
     report.refusal = Some(error);
+}
+
+/// The failure of a stage that leaves a program which no engine can run, of one that could be run.
+fn lost(stage: Stage, what: &Unsupported) -> CompileError {
+    let reason = Refusal::Postcondition(format!("the program cannot be run any more: {what}"));
+    CompileError { stage, kind: ErrorKind::Internal, reason }
 }
 
 /// Converts a refusal of the compiler to the reason of an unknown verdict.

@@ -15,10 +15,9 @@ use cpu_time::ThreadTime;
 use ir3_compiler::compilation::{Compilation, ProgramRef};
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::pipeline::{Options, Stage};
-use ir3_compiler::target::Target;
-use ir3_verifier::harness::campaigns::fuzzing::{Boundaries, Campaign, Counts};
+use ir3_verifier::harness::campaigns::fuzzing::{Boundaries, Campaign, Counts, Drawn, every_generation};
 use ir3_verifier::harness::check::{Executable, Execution, Snapshots};
-use ir3_verifier::programs::generator::{self, Features, Profile};
+use ir3_verifier::programs::generator::{self, Features};
 use ir3_verifier::programs::seeds::{env_seeds, program_seed};
 use ir3_verifier::prove::registers;
 use ir3_verifier::semantics::Snapshot;
@@ -121,8 +120,8 @@ struct Ours {
 impl Ours {
     /// One program, by its parts.
     fn one(&mut self, campaign: &Campaign, number: u64, scratch: &mut Scratch) {
-        let (profile, seed, registers) = campaign.program(number);
-        let target = &campaign.target;
+        let Drawn { target, profile, seed, registers } = campaign.program(number);
+        let target = &target;
         let start = ThreadTime::now();
         let shader = generator::from_seed(seed, profile, Features::of(target)).shader;
         let generated = start.elapsed();
@@ -173,7 +172,7 @@ fn main() {
     let programs = arguments.next().unwrap_or(2000);
     let seed = arguments.next().unwrap_or(1);
     let each = programs.div_ceil(ROUNDS);
-    let base = Campaign { target: Target::default(), seed, profiles: Profile::ALL.to_vec(), ..Campaign::default() };
+    let base = Campaign { targets: every_generation(), seed, ..Campaign::default() };
     let (mut theirs, mut ours) = (Theirs::default(), Ours::default());
     let (mut ends, mut every) = (Counts::default(), Counts::default());
     let mut scratch = Scratch::default();

@@ -7,11 +7,12 @@ use crate::results::Results;
 use crate::triage::{self, Reducing};
 use crate::unknown_programs::UnknownPrograms;
 use crate::values;
-use crate::{Format, Fuel, Gpu, Guarding, Planted, Stages, given, interrupt, output, verify};
+use crate::{Format, Fuel, Guarding, Planted, Stages, given, interrupt, output, verify};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
+use ir3_compiler::target::Target;
 use ir3_verifier::harness::campaigns::external::CompilerCommand;
-use ir3_verifier::harness::campaigns::fuzzing::{Boundaries, Campaign, Counts, Limits};
+use ir3_verifier::harness::campaigns::fuzzing::{Boundaries, Campaign, Counts, Drawn, Limits, every_generation};
 use ir3_verifier::harness::campaigns::shard::Shard;
 use ir3_verifier::harness::campaigns::workers::{self, Ended, WorkerCommand, WorkerFinding};
 use ir3_verifier::harness::check::{EngineKind, Summary};
@@ -47,8 +48,10 @@ pub struct Fuzz {
     /// Profiles of the programs; all profiles in turn unless given. May be repeated.
     #[arg(long, value_name = "PERCENT", value_parser = values::profile())]
     profile: Vec<Profile>,
-    #[command(flatten)]
-    gpu: Gpu,
+    /// The GPU of all programs; one of each generation in turn unless given (a306, a420, a540, a618, a630, a660, a730, a750), and with
+    /// `--compiler` a660.
+    #[arg(long, value_name = "GPU", value_parser = values::gpu())]
+    gpu: Option<Target>,
     /// Registers that a program may take: full general registers, 4 to a vec4; `min`: as few as it can do with;
     /// `min+N`: N more than that; `random`: drawn for each program, from the fewest to all. Unless given: all, but
     /// for programs of the profile `pressure`, which get few enough to spill.
@@ -158,6 +161,7 @@ impl Rates {
 #[derive(Serialize)]
 struct Found<'a> {
     number: u64,
+    gpu: &'static str,
     profile: String,
     seed: u64,
     stage: &'static str,
@@ -170,11 +174,11 @@ struct Found<'a> {
 #[derive(Debug, thiserror::Error)]
 enum Lost {
     /// It is not reproducible.
-    #[error("{profile}, seed {seed}: it failed, and when it was run again it did not")]
-    Passed { profile: Profile, seed: u64 },
+    #[error("{profile}, {gpu}, seed {seed}: it failed, and when it was run again it did not")]
+    Passed { gpu: &'static str, profile: Profile, seed: u64 },
     /// The check of it ended its process, and the compiler alone does not.
-    #[error("{profile}, seed {seed}: its check ended the process, and the compiler alone does not: {why}")]
-    Died { profile: Profile, seed: u64, why: String },
+    #[error("{profile}, {gpu}, seed {seed}: its check ended the process, and the compiler alone does not: {why}")]
+    Died { gpu: &'static str, profile: Profile, seed: u64, why: String },
     /// It cannot be written.
     #[error(transparent)]
     Write(#[from] bundle::WriteError),
@@ -239,7 +243,7 @@ impl Fuzz {
     /// The campaign of a seed.
     fn of_seed(&self, seed: u64) -> Result<Campaign, Failure> {
         Ok(Campaign {
-            target: self.gpu.target(),
+            targets: self.gpu.map_or_else(every_generation, |target| vec![target]),
             seed,
             profiles: if self.profile.is_empty() { Profile::ALL.to_vec() } else { self.profile.clone() },
             registers: self.max_registers.unwrap_or(Limits::ByProfile),
@@ -255,7 +259,7 @@ impl Fuzz {
             keep_going: self.keep_going,
             refusals: self.refusals,
             boundaries: if self.every_boundary { Boundaries::All } else { Boundaries::Sampled },
-            plant: self.planted.on(&self.gpu.target())?,
+            plant: self.planted.on(&self.gpu.unwrap_or_default())?,
         })
     }
 
@@ -276,7 +280,7 @@ impl Fuzz {
         let engines = self.engines.engines(&EngineKind::ALL, verify::PROOF_TIME)?;
         let request = fuzz_compiler::Request {
             compiler,
-            target: self.gpu.target(),
+            target: self.gpu.unwrap_or_default(),
             seed: self.seed.unwrap_or_else(random_seed),
             profiles: if self.profile.is_empty() { Profile::ALL.to_vec() } else { self.profile.clone() },
             first: self.from,
@@ -361,11 +365,14 @@ impl Fuzz {
 
     /// Writes the bundle of a failure.
     fn keep(&self, campaign: &Campaign, finding: &WorkerFinding) -> Result<(Case, PathBuf), Lost> {
-        let (profile, seed) = finding.origin(campaign);
+        let Drawn { target, profile, seed, .. } = finding.origin(campaign);
+        let gpu = target.name;
         let case = match &finding.died {
-            None => campaign.case_of(finding.number, finding.env.as_ref()).ok_or(Lost::Passed { profile, seed })?,
+            None => {
+                campaign.case_of(finding.number, finding.env.as_ref()).ok_or(Lost::Passed { gpu, profile, seed })?
+            }
             Some(why) => {
-                let died = || Lost::Died { profile, seed, why: why.clone() };
+                let died = || Lost::Died { gpu, profile, seed, why: why.clone() };
                 campaign.stopped_case(finding.number).ok_or_else(died)?
             }
         };
@@ -377,13 +384,14 @@ impl Fuzz {
 /// Prints a finding and its folder.
 fn announce(format: Format, campaign: &Campaign, finding: &WorkerFinding, case: &Case, folder: &std::path::Path) {
     let number = finding.number;
-    let (profile, seed) = finding.origin(campaign);
+    let Drawn { target, profile, seed, .. } = finding.origin(campaign);
     let symptom = &case.symptom;
     match format {
         Format::Json => output::json(
             "failure",
             &Found {
                 number,
+                gpu: target.name,
                 profile: profile.to_string(),
                 seed,
                 stage: symptom.stage.name(),
@@ -395,8 +403,8 @@ fn announce(format: Format, campaign: &Campaign, finding: &WorkerFinding, case: 
         _ => {
             let kind = ir3_verifier::harness::triage::FailureKind::of(&symptom.failure);
             output::line(&format!(
-                "{kind}: program {number} ({profile}, seed {seed}), stage {}: {}",
-                symptom.stage, symptom.message
+                "{kind}: program {number} ({profile}, {}, seed {seed}), stage {}: {}",
+                target.name, symptom.stage, symptom.message
             ));
             output::line(&format!("  written to {}", folder.display()));
         }

@@ -2,7 +2,7 @@
 
 use crate::{Format, output};
 use ir3_compiler::pipeline::Stage;
-use ir3_verifier::harness::campaigns::fuzzing::Campaign;
+use ir3_verifier::harness::campaigns::fuzzing::{Campaign, Drawn};
 use ir3_verifier::harness::campaigns::workers::WorkerFinding;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -28,6 +28,7 @@ struct Programs {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Program {
     number: u64,
+    gpu: String,
     profile: String,
     seed: u64,
     stage: String,
@@ -56,13 +57,14 @@ impl UnknownPrograms {
     /// Adds the unknown boundaries of a program.
     pub fn add(&mut self, campaign: &Campaign, finding: &WorkerFinding) {
         let number = finding.number;
-        let (profile, seed) = finding.origin(campaign);
+        let Drawn { target, profile, seed, .. } = finding.origin(campaign);
+        let gpu = target.name;
         for unknown in &finding.unknown {
             let (stage, kind) = (unknown.stage(), unknown.kind.clone());
             let programs = self.reasons.entry((stage, kind.clone())).or_default();
             programs.count += 1;
             let (profile, stage, reason) = (profile.to_string(), stage.name().to_owned(), unknown.reason.clone());
-            programs.first.insert(number, Program { number, profile, seed, stage, kind, reason });
+            programs.first.insert(number, Program { number, gpu: gpu.to_owned(), profile, seed, stage, kind, reason });
             if programs.first.len() > SHOWN {
                 programs.first.pop_last();
             }
@@ -108,8 +110,8 @@ impl UnknownPrograms {
                 continue;
             }
             output::line(&format!("{count} × {stage}: {kind}"));
-            for Program { number, profile, seed, reason, .. } in first.values() {
-                output::line(&format!("  program {number} ({profile}, seed {seed}): {reason}"));
+            for Program { number, gpu, profile, seed, reason, .. } in first.values() {
+                output::line(&format!("  program {number} ({profile}, {gpu}, seed {seed}): {reason}"));
             }
             let more = count - first.len() as u64;
             if more > 0 {

@@ -32,8 +32,8 @@ use std::time::{Duration, Instant};
 /// The parameters of a campaign.
 #[derive(Clone, Debug)]
 pub struct Campaign {
-    /// The GPU.
-    pub target: Target,
+    /// The GPUs, taken in turn: [`Campaign::program`].
+    pub targets: Vec<Target>,
     /// Seed of the campaign.
     pub seed: u64,
     /// The profiles, taken in turn.
@@ -72,7 +72,7 @@ pub struct Campaign {
 impl Default for Campaign {
     fn default() -> Self {
         Self {
-            target: Target::default(),
+            targets: vec![Target::default()],
             seed: 1,
             profiles: Profile::ALL.to_vec(),
             registers: Limits::ByProfile,
@@ -108,6 +108,27 @@ pub enum Boundaries {
 
 /// One program of so many is sampled.
 const SAMPLE: u64 = 16;
+
+/// One GPU of each generation that the ir3 backend has, and of those with differences that passes look at.
+pub const GPUS: [&str; 8] = ["a306", "a420", "a540", "a618", "a630", "a660", "a730", "a750"];
+
+/// The GPUs of a campaign for which none is named.
+pub fn every_generation() -> Vec<Target> {
+    GPUS.iter().filter_map(|name| Target::by_name(name).ok()).collect()
+}
+
+/// What the number of a program stands for: the generator's input, and what it is compiled for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Drawn {
+    /// The GPU.
+    pub target: Target,
+    /// The profile.
+    pub profile: Profile,
+    /// The seed that makes the program.
+    pub seed: u64,
+    /// The register limit.
+    pub registers: RegisterLimit,
+}
 
 /// The register limits of the programs of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -266,6 +287,8 @@ mod stage_names {
 pub struct Finding<'a> {
     /// Its number in the campaign.
     pub number: u64,
+    /// Its GPU.
+    pub target: Target,
     /// Its profile.
     pub profile: Profile,
     /// The seed that makes it.
@@ -341,6 +364,11 @@ impl Campaign {
         catch(find).ok().flatten().unwrap_or_else(without)
     }
 
+    /// A checker for its programs.
+    pub fn checker(&self) -> Checker {
+        Checker::new(self.targets.first().copied().unwrap_or_default(), self.options)
+    }
+
     fn check(&self, checker: &mut Checker, shader: &Shader, envs: &[Env]) -> ProgramReport {
         let mut change = self.plant.map(PlantedBug::change);
         checker.program(shader, envs, plant_of(&mut change))
@@ -354,33 +382,43 @@ impl Campaign {
     /// The failure of the program of a number that ended its worker; `None` if the compiler alone does not. The program is not compiled in
     /// this process.
     pub fn stopped_case(&self, number: u64) -> Option<Case> {
-        let (profile, seed, registers) = self.program(number);
-        let shader = generator::from_seed(seed, profile, Features::of(&self.target)).shader;
+        let Drawn { target, registers, .. } = self.program(number);
+        let shader = self.generated(number).shader;
         let options = Options { registers, ..self.options };
         let plant = self.plant.map(PlantedBug::shared);
         let limits = guard::guard()?.limits;
-        guard::probe(&shader, &Setting::new(self.target, options, plant.as_ref(), limits)?)?;
+        guard::probe(&shader, &Setting::new(target, options, plant.as_ref(), limits)?)?;
         self.case_of(number, None)
     }
 
     /// The failure of the program of a number, in the environment in which a prover has refuted it, if the runs of the campaign did not.
     pub fn case_of(&self, number: u64, env: Option<&Env>) -> Option<Case> {
-        let (profile, seed, registers) = self.program(number);
-        let shader = generator::from_seed(seed, profile, Features::of(&self.target)).shader;
+        let Drawn { target, profile, seed, registers } = self.program(number);
+        let shader = self.generated(number).shader;
         let envs = match env {
             Some(env) => vec![env.clone()],
             None => self.envs(seed, &shader),
         };
         let options = Options { registers, ..self.options };
         let origin = ProgramOrigin::Seed { seed, profile };
-        Case::find(shader, self.target, options, self.plant, &envs, origin)
+        Case::find(shader, target, options, self.plant, &envs, origin)
     }
 
-    /// The profile, the seed and the register limit of the program of a number.
-    pub fn program(&self, number: u64) -> (Profile, u64, RegisterLimit) {
-        let profile = self.profiles[(number % self.profiles.len() as u64) as usize];
+    /// What the number of a program stands for. Profiles are taken in turn, and so are GPUs; those are shifted by one after each round of the
+    /// profiles, so that each profile meets each GPU.
+    pub fn program(&self, number: u64) -> Drawn {
+        let (profiles, gpus) = (self.profiles.len() as u64, self.targets.len() as u64);
+        let (round, place) = (number / profiles, number % profiles);
+        let profile = self.profiles[place as usize];
         let seed = program_seed(self.seed, number);
-        (profile, seed, self.registers.of(profile, seed))
+        let target = self.targets[((round + place) % gpus) as usize];
+        Drawn { target, profile, seed, registers: self.registers.of(profile, seed) }
+    }
+
+    /// The program of a number.
+    fn generated(&self, number: u64) -> Generated {
+        let Drawn { target, profile, seed, .. } = self.program(number);
+        generator::from_seed(seed, profile, Features::of(&target))
     }
 
     /// Checks the program of a number, and adds it to the counts. `found` is called if it is refuted, crashes, is refused or has an unknown
@@ -392,11 +430,11 @@ impl Campaign {
         counts: &mut Counts,
         found: &mut dyn FnMut(&Finding<'_>),
     ) -> bool {
-        let (profile, seed, registers) = self.program(number);
+        let Drawn { target, profile, seed, registers } = self.program(number);
         let cpu = ThreadTime::now();
-        let generated = generator::from_seed(seed, profile, Features::of(&self.target));
+        let generated = self.generated(number);
         let elapsed = cpu.elapsed();
-        checker.set_registers(registers);
+        checker.retarget(target, Options { registers, ..self.options });
         let shader = &generated.shader;
         let cpu = ThreadTime::now();
         let source = self.source(seed, shader, checker.scratch());
@@ -407,7 +445,7 @@ impl Campaign {
         let is_sampled = seed.is_multiple_of(SAMPLE) || self.boundaries == Boundaries::All;
         let mut differs = None;
         // Programs of other languages run as nir, and have no registers to look at.
-        let has_ends = self.target.backend == Backend::Ir3 && self.engines.kinds == [EngineKind::Interpreter];
+        let has_ends = target.backend == Backend::Ir3 && self.engines.kinds == [EngineKind::Interpreter];
         if all_end && !is_sampled && has_ends {
             let (ends, times) = checker.ends(shader, &source, plant_of(&mut change));
             counts.compile += times.compile;
@@ -444,6 +482,7 @@ impl Campaign {
         if failed || refused || !unknown.is_empty() {
             found(&Finding {
                 number,
+                target,
                 profile,
                 seed,
                 registers,
@@ -472,7 +511,7 @@ impl Campaign {
         let shared = Mutex::new((Counts::default(), found, progress));
         let lock = || shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         threads::run(self.jobs, || {
-            let mut checker = Checker::new(self.target, self.options);
+            let mut checker = self.checker();
             let mut local = Counts::default();
             let mut last = Instant::now();
             loop {
@@ -517,7 +556,7 @@ mod tests {
     fn campaign(kinds: &[EngineKind]) -> Campaign {
         let plant = planted_bugs::by_name("inverted-branch").expect("a planted bug");
         Campaign {
-            target: Target::default(),
+            targets: vec![Target::default()],
             seed: 1,
             profiles: vec![Profile::Branchy],
             registers: Limits::ByProfile,
@@ -588,7 +627,7 @@ mod tests {
     fn votes_on_results_that_helper_lanes_lack() {
         let seed = program_seed(19, 6474);
         let campaign = Campaign { plant: None, options: Options::default(), ..campaign(&[EngineKind::Interpreter]) };
-        let shader = generator::from_seed(seed, Profile::Alu, Features::of(&campaign.target)).shader;
+        let shader = generator::from_seed(seed, Profile::Alu, Features::of(&campaign.targets[0])).shader;
         let first = Env::from_seeds(&env_seeds(seed, 1));
         let end = |env: &Env| {
             let decoded = interp::nir::Decoded::new(&shader).expect("a program that can be run");
@@ -597,7 +636,7 @@ mod tests {
         assert!(matches!(end(&first[0]), End::Undefined { .. }), "the first environment has helper lanes");
         let envs = campaign.envs(seed, &shader);
         assert_eq!(end(&envs[0]), End::Finished);
-        let report = campaign.check(&mut Checker::new(campaign.target, campaign.options), &shader, &envs);
+        let report = campaign.check(&mut campaign.checker(), &shader, &envs);
         assert!(report.boundaries.iter().all(|(_, verdict, _)| matches!(verdict, Verdict::Tested { .. })));
     }
 

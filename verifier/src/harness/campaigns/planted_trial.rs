@@ -49,7 +49,7 @@ pub fn find(
     fuel: Option<u64>,
 ) -> Vec<Found> {
     let campaign = Campaign {
-        target,
+        targets: vec![target],
         seed,
         profiles: Profile::ALL.to_vec(),
         first: 0,

@@ -5,10 +5,8 @@
 //! to an end, or takes too much memory, ends. The last line of its log has the number of the program: that is a finding, and what the
 //! worker did not report is done again by a new one.
 
-use super::fuzzing::{Campaign, Counts, Finding};
-use crate::harness::check::Checker;
+use super::fuzzing::{Campaign, Counts, Drawn, Finding};
 use crate::harness::guard::{Limits, Process, worker};
-use crate::programs::generator::Profile;
 use crate::semantics::environment::env::Env;
 use crate::support::threads;
 use ir3_compiler::pipeline::Stage;
@@ -62,10 +60,9 @@ impl WorkerFinding {
         }
     }
 
-    /// The profile and the seed of the program.
-    pub fn origin(&self, campaign: &Campaign) -> (Profile, u64) {
-        let (profile, seed, _) = campaign.program(self.number);
-        (profile, seed)
+    /// The GPU, the profile and the seed of the program.
+    pub fn origin(&self, campaign: &Campaign) -> Drawn {
+        campaign.program(self.number)
     }
 }
 
@@ -116,7 +113,7 @@ fn ranges(campaign: &Campaign) -> io::Result<()> {
         out.write_all(b"\n")?;
         out.flush()
     };
-    let mut checker = Checker::new(campaign.target, campaign.options);
+    let mut checker = campaign.checker();
     for line in stdin.lines() {
         let line = line?;
         let numbers: Vec<u64> = line.split(' ').filter_map(|number| number.parse().ok()).collect();

@@ -9,7 +9,6 @@ use crate::unknown_programs::UnknownPrograms;
 use crate::values;
 use crate::{Format, Fuel, Guarding, Planted, Stages, given, interrupt, output, verify};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::campaigns::external::CompilerCommand;
 use ir3_verifier::harness::campaigns::fuzzing::{Boundaries, Campaign, Counts, Drawn, Limits, every_generation};
@@ -306,14 +305,7 @@ impl Fuzz {
         interrupted: &'static AtomicBool,
     ) -> Result<(Counts, Findings), Failure> {
         bundle::clean(&self.failures).map_err(|error| format!("{}: {error}", self.failures.display()))?;
-        let bar = match campaign.programs {
-            Some(n) => ProgressBar::new(n),
-            None => ProgressBar::no_length(),
-        };
-        bar.set_style(ProgressStyle::with_template(match campaign.programs {
-            Some(_) => "{bar:30} {pos}/{len} programs, {elapsed}, {msg}",
-            None => "{spinner} {pos} programs, {elapsed}, {msg}",
-        })?);
+        let bar = output::campaign_bar(campaign.programs)?;
         let mut findings = Findings::default();
         let mut found = |finding: &WorkerFinding| {
             if finding.failed {

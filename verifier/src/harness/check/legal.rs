@@ -1,7 +1,7 @@
-//! Legality of operands, judged by another hand than that of the passes.
+//! Legality of operands, independent of the table of the passes.
 //!
-//! Passes ask [`ir3::legality`](ir3_compiler::ir3::legality) before they put an operand into an instruction, and the validator of ir3 asks it
-//! again: nobody there sees a mistake in it. Here nothing of it is used. What has no encoding is what the encoder's field tables refuse: each
+//! Passes query [`ir3::legality`](ir3_compiler::ir3::legality) before they put an operand into an instruction, and so does the validator of
+//! ir3: a mistake in it would be seen by neither. Here nothing of it is used. What has no encoding is what the encoder's field tables refuse: each
 //! instruction is encoded, and read back from its word as the same instruction. In SSA form its values get registers of their files for that.
 //! What a word can say and the hardware does not do (two constants beside each other, operands of a scalar operation) is a table of this
 //! module, by category. Meta instructions and macros, which have no word, have rules of their own.
@@ -373,7 +373,7 @@ mod tests {
         reason(&Program::default(), &data, &Target::default(), Extent::All)
     }
 
-    /// The rules of §2.7 that words do not show, each with a neighbour that is legal. None of them asks the passes' own table.
+    /// The rules that words do not show, each with a neighbour that is legal.
     #[test]
     fn what_the_hardware_lacks_is_refused() {
         let (c, i) = (Src::constant(5, false), Src::immediate(5, false));
@@ -418,7 +418,7 @@ mod tests {
     /// The table of the passes allows nothing that this module refuses, for all pairs of kinds in the operations of two sources: where it did,
     /// a pass would make what no validator of its own refuses.
     #[test]
-    fn the_passes_ask_a_table_that_is_no_wider() {
+    fn the_table_of_the_passes_is_no_wider() {
         let target = Target::default();
         let kinds = |half: bool| {
             let class = RegClass::general(half);
@@ -447,8 +447,8 @@ mod tests {
                             if opcode == Opcode::CmpsU {
                                 data.attrs = Attrs::Compare(ir3_compiler::ir3::Condition::Lt);
                             }
-                            let ask = |slot: usize| valid_source(&target, &data, slot, &data.srcs[slot]);
-                            let allowed = (0..count).all(ask);
+                            let legal_at = |slot: usize| valid_source(&target, &data, slot, &data.srcs[slot]);
+                            let allowed = (0..count).all(legal_at);
                             let why = reason(&Program::default(), &data, &target, Extent::All);
                             refused += u32::from(why.is_some());
                             assert!(!allowed || why.is_none(), "{data:?}: {why:?}");

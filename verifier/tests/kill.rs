@@ -184,8 +184,19 @@ fn copy(from: &Path, to: &Path) {
 fn a_killed_reduction_loses_nothing_and_goes_on() {
     let root = Temporary::new("reduction");
     let (output, found) = (root.0.join("output"), root.0.join("found"));
-    let arguments =
-        ["fuzz", "--seed", "1", "--keep-going", "--no-reduce", "--programs", "12", "--plant", "inverted-branch"];
+    let arguments = [
+        "fuzz",
+        "--gpu",
+        "a660",
+        "--seed",
+        "1",
+        "--keep-going",
+        "--no-reduce",
+        "--programs",
+        "12",
+        "--plant",
+        "inverted-branch",
+    ];
     run(&[&arguments[..], &["--failures", text(&found)]].concat(), &output, None);
     let names: Vec<PathBuf> = announced(&output).iter().filter_map(|path| Some(path.file_name()?.into())).collect();
     assert!(names.len() >= 5, "{names:?}");
@@ -243,8 +254,19 @@ fn a_killed_reduction_loses_nothing_and_goes_on() {
 fn what_is_lost_or_broken_is_seen() {
     let root = Temporary::new("audit");
     let (output, found) = (root.0.join("output"), root.0.join("found"));
-    let arguments =
-        ["fuzz", "--seed", "1", "--keep-going", "--no-reduce", "--programs", "12", "--plant", "inverted-branch"];
+    let arguments = [
+        "fuzz",
+        "--gpu",
+        "a660",
+        "--seed",
+        "1",
+        "--keep-going",
+        "--no-reduce",
+        "--programs",
+        "12",
+        "--plant",
+        "inverted-branch",
+    ];
     run(&[&arguments[..], &["--failures", text(&found)]].concat(), &output, None);
     let announced = announced(&output);
     let [first, second, third, ..] = &announced[..] else { panic!("found {announced:?}, expected three") };

@@ -19,6 +19,7 @@ mod fuzz_targets;
 mod generate;
 mod given_registers;
 mod graph_colouring;
+mod guard;
 mod hazards;
 mod json;
 mod kill;

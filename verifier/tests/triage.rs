@@ -67,7 +67,7 @@ fn nothing_found_is_a_pass() {
 fn the_first_failure_ends_a_campaign_and_is_reduced() {
     let root = Temporary::new("first");
     let found = root.path("found");
-    let (code, out, err) = run("fuzz --seed 1 --jobs 1 --plant inverted-branch --failures", &found);
+    let (code, out, err) = run("fuzz --seed 1 --gpu a660 --jobs 1 --plant inverted-branch --failures", &found);
     assert_eq!(code, Some(1), "{out}{err}");
     let line = |start: &str| out.lines().filter_map(|line| line.strip_prefix(start)).collect::<Vec<_>>();
     let written = line("  written to ");
@@ -88,7 +88,8 @@ fn the_first_failure_ends_a_campaign_and_is_reduced() {
 
     // The same without a reduction: `triage` reduces.
     let found = root.path("unreduced");
-    let (code, out, _) = run("fuzz --seed 1 --jobs 1 --no-reduce --plant inverted-branch --failures", &found);
+    let (code, out, _) =
+        run("fuzz --seed 1 --gpu a660 --jobs 1 --no-reduce --plant inverted-branch --failures", &found);
     assert_eq!(code, Some(1));
     assert!(out.contains("instructions, not reduced, in "), "{out}");
     let (code, out, _) = run("triage --no-reduce", &found);
@@ -103,7 +104,7 @@ fn the_first_failure_ends_a_campaign_and_is_reduced() {
 fn refusals_are_failures_when_asked() {
     let root = Temporary::new("refusals");
     // Nothing fits into two registers.
-    let fuzz = "fuzz --seed 1 --max-registers 2 --programs 12";
+    let fuzz = "fuzz --seed 1 --gpu a660 --max-registers 2 --programs 12";
     let (code, out, err) = run(&format!("{fuzz} --failures"), &root.path("none"));
     // Nothing was checked.
     assert_eq!(code, Some(4), "{out}{err}");
@@ -122,7 +123,7 @@ fn the_result_does_not_depend_on_threads() {
     let result = |jobs: u32, name: &str| {
         let found = root.path(name);
         let arguments = format!(
-            "fuzz --seed 1 --keep-going --programs 48 --plant wrong-constant --jobs {jobs} --format json --failures"
+            "fuzz --seed 1 --gpu a660 --keep-going --programs 48 --plant wrong-constant --jobs {jobs} --format json --failures"
         );
         let (code, out, err) = run(&arguments, &found);
         assert_eq!(code, Some(1), "{out}{err}");
@@ -139,8 +140,10 @@ fn the_result_does_not_depend_on_threads() {
 fn what_is_no_bundle_is_named() {
     let root = Temporary::new("malformed");
     let found = root.path("found");
-    let (code, out, err) =
-        run("fuzz --seed 1 --keep-going --no-reduce --programs 24 --plant inverted-branch --failures", &found);
+    let (code, out, err) = run(
+        "fuzz --seed 1 --gpu a660 --keep-going --no-reduce --programs 24 --plant inverted-branch --failures",
+        &found,
+    );
     assert_eq!(code, Some(1), "{out}{err}");
     let bundles: Vec<PathBuf> =
         out.lines().filter_map(|line| line.strip_prefix("  written to ")).map(PathBuf::from).collect();
@@ -179,7 +182,7 @@ fn an_interrupted_campaign_is_gone_on_with() {
     let root = Temporary::new("interrupt");
     let found = root.path("found");
     let mut command =
-        command("fuzz --seed 1 --keep-going --time 10m --jobs 2 --plant inverted-branch --failures", &found);
+        command("fuzz --seed 1 --gpu a660 --keep-going --time 10m --jobs 2 --plant inverted-branch --failures", &found);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("our own program");
     let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
     let mut text = String::new();
@@ -202,7 +205,7 @@ fn an_interrupted_campaign_is_gone_on_with() {
 /// The groups of a bug, found in this many programs.
 fn groups_of(root: &Temporary, plant: &str, programs: u32) -> Vec<Value> {
     let arguments =
-        format!("fuzz --seed 1 --keep-going --format json --programs {programs} --plant {plant} --failures");
+        format!("fuzz --seed 1 --gpu a660 --keep-going --format json --programs {programs} --plant {plant} --failures");
     let (code, out, err) = run(&arguments, &root.path(plant));
     assert_eq!(code, Some(1), "{plant}: {out}{err}");
     let groups = groups(&out);
@@ -244,8 +247,7 @@ fn a_bug_is_a_group_and_two_are_two() {
 #[test]
 fn not_all_are_reduced_where_there_are_many() {
     let root = Temporary::new("many");
-    let arguments =
-        "fuzz --seed 1 --keep-going --format json --programs 24 --plant dropped-copy --reduce-limit 2 --failures";
+    let arguments = "fuzz --seed 1 --gpu a660 --keep-going --format json --programs 24 --plant dropped-copy --reduce-limit 2 --failures";
     let (code, out, err) = run(arguments, &root.path("found"));
     assert_eq!(code, Some(1), "{out}{err}");
     let groups = groups(&out);

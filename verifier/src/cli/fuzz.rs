@@ -3,13 +3,17 @@
 use crate::engines::{self, EngineArgs, TIMEOUT};
 use crate::exit::{self, Exit, Failure};
 use crate::fuzz_compiler;
+use crate::results::Results;
 use crate::triage::{self, Reducing};
 use crate::unknown_programs::UnknownPrograms;
 use crate::values;
-use crate::{Format, Fuel, Gpu, Planted, Stages, interrupt, output, verify};
+use crate::{Format, Fuel, Guarding, Planted, Stages, given, interrupt, output, verify};
 use clap::Args;
+use ir3_compiler::target::Target;
 use ir3_verifier::harness::campaigns::external::CompilerCommand;
-use ir3_verifier::harness::campaigns::fuzzing::{Campaign, Counts, Finding, Limits};
+use ir3_verifier::harness::campaigns::fuzzing::{Boundaries, Campaign, Counts, Drawn, Limits, every_generation};
+use ir3_verifier::harness::campaigns::shard::Shard;
+use ir3_verifier::harness::campaigns::workers::{self, Ended, WorkerCommand, WorkerFinding};
 use ir3_verifier::harness::check::{EngineKind, Summary};
 use ir3_verifier::harness::report::bundle;
 use ir3_verifier::harness::report::bundle::Case;
@@ -27,6 +31,10 @@ pub struct Fuzz {
     /// Stop after this number of programs. Without `--programs` and `--time`, it runs until it is stopped.
     #[arg(long, value_name = "N", value_parser = values::count::<u64>())]
     programs: Option<u64>,
+    /// Check only one of N equal parts of the programs, the Ith; `--seed` says of which campaign. The results are written beside the bundles,
+    /// for `merge`.
+    #[arg(long, value_name = "I/N", requires = "seed")]
+    shard: Option<Shard>,
     /// The number of the first program: goes on where another run with the same seed has ended.
     #[arg(long, value_name = "N", default_value_t = 0)]
     from: u64,
@@ -39,8 +47,10 @@ pub struct Fuzz {
     /// Profiles of the programs; all profiles in turn unless given. May be repeated.
     #[arg(long, value_name = "PERCENT", value_parser = values::profile())]
     profile: Vec<Profile>,
-    #[command(flatten)]
-    gpu: Gpu,
+    /// The GPU of all programs; one of each generation in turn unless given (a306, a420, a540, a618, a630, a660, a730, a750), and with
+    /// `--compiler` a660.
+    #[arg(long, value_name = "GPU", value_parser = values::gpu())]
+    gpu: Option<Target>,
     /// Registers that a program may take: full general registers, 4 to a vec4; `min`: as few as it can do with;
     /// `min+N`: N more than that; `random`: drawn for each program, from the fewest to all. Unless given: all, but
     /// for programs of the profile `pressure`, which get few enough to spill.
@@ -58,6 +68,10 @@ pub struct Fuzz {
     fuel: Fuel,
     #[command(flatten)]
     engines: EngineArgs,
+    /// Compare every boundary of every program. Unless given, and unless a prover is among the engines: of one program in sixteen, and of each
+    /// whose last program does not do what its source does.
+    #[arg(long)]
+    every_boundary: bool,
     /// Go on after a failure, to the end; what is found is reduced then.
     #[arg(long)]
     keep_going: bool,
@@ -70,9 +84,14 @@ pub struct Fuzz {
     #[arg(long, value_name = "DIR", default_value = "ir3-equiv-failures")]
     failures: PathBuf,
     #[command(flatten)]
+    pub guarding: Guarding,
+    #[command(flatten)]
     planted: Planted,
     #[command(flatten)]
     external: fuzz_compiler::External,
+    /// This process is a worker of a campaign with this seed.
+    #[arg(long, value_name = "SEED", hide = true)]
+    worker: Option<u64>,
 }
 
 fn parse_registers(text: &str) -> Result<Limits, String> {
@@ -89,7 +108,7 @@ fn random_seed() -> u64 {
 
 /// The exit of a campaign without a failure. Programs that do not fit in the registers are counted and shown, and are no fault of the campaign
 /// unless nothing else is left: its limits are tight on purpose.
-fn exit_of(counts: &Counts) -> Exit {
+pub fn exit_of(counts: &Counts) -> Exit {
     let summary = &counts.summary;
     if summary.proved + summary.tested + summary.refuted == 0 || counts.rejected >= summary.programs {
         return Exit::Nothing;
@@ -111,6 +130,8 @@ struct Rates {
     spilled: f64,
     stp: u64,
     ldp: u64,
+    end_to_end: u64,
+    every_boundary: u64,
 }
 
 impl Rates {
@@ -129,6 +150,8 @@ impl Rates {
             spilled: share(counts.spilled, counts.summary.programs),
             stp: counts.spills.stores,
             ldp: counts.spills.loads,
+            end_to_end: counts.end_to_end,
+            every_boundary: counts.every_boundary,
         }
     }
 }
@@ -137,6 +160,7 @@ impl Rates {
 #[derive(Serialize)]
 struct Found<'a> {
     number: u64,
+    gpu: &'static str,
     profile: String,
     seed: u64,
     stage: &'static str,
@@ -149,8 +173,11 @@ struct Found<'a> {
 #[derive(Debug, thiserror::Error)]
 enum Lost {
     /// It is not reproducible.
-    #[error("{profile}, seed {seed}: it failed, and when it was run again it did not")]
-    Passed { profile: Profile, seed: u64 },
+    #[error("{profile}, {gpu}, seed {seed}: it failed, and when it was run again it did not")]
+    Passed { gpu: &'static str, profile: Profile, seed: u64 },
+    /// The check of it ended its process, and the compiler alone does not.
+    #[error("{profile}, {gpu}, seed {seed}: its check ended the process, and the compiler alone does not: {why}")]
+    Died { gpu: &'static str, profile: Profile, seed: u64, why: String },
     /// It cannot be written.
     #[error(transparent)]
     Write(#[from] bundle::WriteError),
@@ -165,6 +192,8 @@ struct Findings {
     unknown: UnknownPrograms,
     /// Failures without a bundle.
     lost: Vec<Lost>,
+    /// True if a worker could not write what an option demands.
+    is_unwritten: bool,
 }
 
 impl Fuzz {
@@ -174,33 +203,22 @@ impl Fuzz {
             return self.compiler(&compiler, format);
         }
         let interrupted = interrupt::flag();
-        let jobs = triage::jobs(self.jobs);
         exit::try_folder(&self.failures)?;
         let seed = self.seed.unwrap_or_else(random_seed);
         output::json("campaign", &serde_json::json!({ "seed": seed, "first": self.from }));
         output::line(&format!("seed {seed}"));
-        let campaign = Campaign {
-            target: self.gpu.target(),
-            seed,
-            profiles: if self.profile.is_empty() { Profile::ALL.to_vec() } else { self.profile.clone() },
-            registers: self.max_registers.unwrap_or(Limits::ByProfile),
-            first: self.from,
-            programs: self.programs,
-            time: self.time,
-            jobs,
-            runs: self.runs,
-            fuel: self.fuel.given(),
-            options: self.stages.options(),
-            engines: self.engines.engines(&[EngineKind::Interpreter], TIMEOUT)?,
-            keep_going: self.keep_going,
-            refusals: self.refusals,
-            plant: self.planted.on(&self.gpu.target())?,
-        };
+        let campaign = self.of_seed(seed)?;
+        let jobs = campaign.jobs;
         let (counts, findings) = self.campaign(&campaign, format, interrupted)?;
-        print(format, &counts, &findings);
+        print(format, &counts, &findings.unknown);
+        if let Some(shard) = self.shard {
+            let results = Results::new(shard, counts.summary.clone(), Some(counts.clone()), findings.unknown.saved());
+            results.write(&self.failures)?;
+        }
         for (number, stage) in &counts.wrong_proofs {
             output::problem(&format!("program {number}: {stage} was proved, and a run refutes it"));
         }
+        let is_unwritten = findings.is_unwritten;
         let mut failure = findings.lost.into_iter().next().map(Failure::from);
         if !findings.bundles.is_empty() {
             let triage = self.reducing.run(&findings.bundles, jobs, interrupted)?;
@@ -214,11 +232,46 @@ impl Fuzz {
             return Ok(exit::of_failure(&*failure).max(Exit::Unsound.when(!counts.wrong_proofs.is_empty())));
         }
         Ok(Exit::of_all([
-            engines::written(&campaign.engines),
+            Exit::Unwritten.when(is_unwritten),
             exit_of(&counts),
             Exit::Refuted.when(failed),
             Exit::Unsound.when(!counts.wrong_proofs.is_empty()),
         ]))
+    }
+
+    /// The campaign of a seed.
+    fn of_seed(&self, seed: u64) -> Result<Campaign, Failure> {
+        Ok(Campaign {
+            targets: self.gpu.map_or_else(every_generation, |target| vec![target]),
+            seed,
+            profiles: if self.profile.is_empty() { Profile::ALL.to_vec() } else { self.profile.clone() },
+            registers: self.max_registers.unwrap_or(Limits::ByProfile),
+            first: self.from,
+            programs: self.programs,
+            shard: self.shard.unwrap_or_default(),
+            time: self.time,
+            jobs: triage::jobs(self.jobs),
+            runs: self.runs,
+            fuel: self.fuel.given(),
+            options: self.stages.options(),
+            engines: self.engines.engines(&[EngineKind::Interpreter], TIMEOUT)?,
+            keep_going: self.keep_going,
+            refusals: self.refusals,
+            boundaries: if self.every_boundary { Boundaries::All } else { Boundaries::Sampled },
+            plant: self.planted.on(&self.gpu.unwrap_or_default())?,
+        })
+    }
+
+    /// The seed, if this process is a worker.
+    pub fn worker(&self) -> Option<u64> {
+        self.worker
+    }
+
+    /// Works for a campaign in another process.
+    pub fn work(&self, seed: u64) -> Result<Exit, Failure> {
+        let campaign = self.of_seed(seed)?;
+        workers::serve(&campaign, self.guarding.limits())?;
+        Ok(engines::written(&campaign.engines))
     }
 
     /// The campaign against a compiler that is another program.
@@ -226,7 +279,7 @@ impl Fuzz {
         let engines = self.engines.engines(&EngineKind::ALL, verify::PROOF_TIME)?;
         let request = fuzz_compiler::Request {
             compiler,
-            target: self.gpu.target(),
+            target: self.gpu.unwrap_or_default(),
             seed: self.seed.unwrap_or_else(random_seed),
             profiles: if self.profile.is_empty() { Profile::ALL.to_vec() } else { self.profile.clone() },
             first: self.from,
@@ -254,22 +307,22 @@ impl Fuzz {
         bundle::clean(&self.failures).map_err(|error| format!("{}: {error}", self.failures.display()))?;
         let bar = output::campaign_bar(campaign.programs)?;
         let mut findings = Findings::default();
-        let mut found = |finding: &Finding<'_>| {
+        let mut found = |finding: &WorkerFinding| {
             if finding.failed {
                 match self.keep(campaign, finding) {
                     Ok((case, folder)) => {
-                        bar.suspend(|| announce(format, finding, &case, &folder));
+                        bar.suspend(|| announce(format, campaign, finding, &case, &folder));
                         findings.bundles.push(folder);
                     }
                     Err(error) => {
                         bar.suspend(|| output::error(&error));
-                        findings.lost.push(error);
                         // The disk may be full: later bundles would fail as well.
-                        interrupted.store(true, Ordering::Relaxed);
+                        interrupted.fetch_or(!matches!(error, Lost::Died { .. }), Ordering::Relaxed);
+                        findings.lost.push(error);
                     }
                 }
             } else {
-                findings.unknown.add(finding);
+                findings.unknown.add(campaign, finding);
             }
         };
         let so_far = Arc::new(Mutex::new(Summary::default()));
@@ -290,29 +343,47 @@ impl Fuzz {
                 rates.instructions_per_second / 1e3
             ));
         };
-        let counts = campaign.run(interrupted, &mut found, &mut progress);
+        let program = std::env::current_exe()?;
+        let mut arguments = given();
+        arguments.push(format!("--worker={}", campaign.seed));
+        let command = WorkerCommand { program: &program, arguments: &arguments };
+        let ended = workers::run(campaign, &command, interrupted, &mut found, &mut progress);
         bar.finish_and_clear();
+        let Ended { counts, failures } = ended?;
+        failures.iter().for_each(|failure| output::problem(failure));
+        findings.is_unwritten = !failures.is_empty();
         Ok((counts, findings))
     }
 
     /// Writes the bundle of a failure.
-    fn keep(&self, campaign: &Campaign, finding: &Finding<'_>) -> Result<(Case, PathBuf), Lost> {
-        let Finding { profile, seed, .. } = *finding;
-        let case = campaign.case(finding).ok_or(Lost::Passed { profile, seed })?;
+    fn keep(&self, campaign: &Campaign, finding: &WorkerFinding) -> Result<(Case, PathBuf), Lost> {
+        let Drawn { target, profile, seed, .. } = finding.origin(campaign);
+        let gpu = target.name;
+        let case = match &finding.died {
+            None => {
+                campaign.case_of(finding.number, finding.env.as_ref()).ok_or(Lost::Passed { gpu, profile, seed })?
+            }
+            Some(why) => {
+                let died = || Lost::Died { gpu, profile, seed, why: why.clone() };
+                campaign.stopped_case(finding.number).ok_or_else(died)?
+            }
+        };
         let folder = bundle::write(&self.failures, &case)?;
         Ok((case, folder))
     }
 }
 
 /// Prints a finding and its folder.
-fn announce(format: Format, finding: &Finding<'_>, case: &Case, folder: &std::path::Path) {
-    let Finding { number, profile, seed, .. } = *finding;
+fn announce(format: Format, campaign: &Campaign, finding: &WorkerFinding, case: &Case, folder: &std::path::Path) {
+    let number = finding.number;
+    let Drawn { target, profile, seed, .. } = finding.origin(campaign);
     let symptom = &case.symptom;
     match format {
         Format::Json => output::json(
             "failure",
             &Found {
                 number,
+                gpu: target.name,
                 profile: profile.to_string(),
                 seed,
                 stage: symptom.stage.name(),
@@ -324,8 +395,8 @@ fn announce(format: Format, finding: &Finding<'_>, case: &Case, folder: &std::pa
         _ => {
             let kind = ir3_verifier::harness::triage::FailureKind::of(&symptom.failure);
             output::line(&format!(
-                "{kind}: program {number} ({profile}, seed {seed}), stage {}: {}",
-                symptom.stage, symptom.message
+                "{kind}: program {number} ({profile}, {}, seed {seed}), stage {}: {}",
+                target.name, symptom.stage, symptom.message
             ));
             output::line(&format!("  written to {}", folder.display()));
         }
@@ -333,7 +404,7 @@ fn announce(format: Format, finding: &Finding<'_>, case: &Case, folder: &std::pa
 }
 
 /// Prints the results of the campaign.
-fn print(format: Format, counts: &Counts, findings: &Findings) {
+pub fn print(format: Format, counts: &Counts, unknown: &UnknownPrograms) {
     let rates = Rates::of(counts);
     match format {
         Format::Json => output::json("rates", &rates),
@@ -348,6 +419,10 @@ fn print(format: Format, counts: &Counts, findings: &Findings) {
                 rates.generate_instructions_per_second / 1e3,
                 rates.compile_instructions_per_second / 1e3,
                 rates.run_instructions_per_second / 1e3,
+            ));
+            output::line(&format!(
+                "checked end to end: {} programs; at every boundary: {}",
+                counts.end_to_end, counts.every_boundary
             ));
             output::line(&format!(
                 "rejected {:.2} % of programs, vacuous {:.2} % and unfinished {:.2} % of {} runs",
@@ -366,5 +441,5 @@ fn print(format: Format, counts: &Counts, findings: &Findings) {
             }
         }
     }
-    findings.unknown.print(format);
+    unknown.print(format);
 }

@@ -20,6 +20,7 @@ mod kill_matrix;
 mod log_mutants;
 mod machine;
 mod manual;
+mod merge;
 mod mesa;
 mod missed_bugs;
 mod output;
@@ -29,6 +30,7 @@ mod planted_bugs;
 mod prover_mutants;
 mod reduce;
 mod reduce_texts;
+mod results;
 mod rules;
 mod run;
 mod show;
@@ -46,9 +48,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use exit::{Exit, Failure};
 use ir3_compiler::pipeline::{Allocator, Feature, Options, RegisterLimit, Rotation};
 use ir3_compiler::target::Target;
+use ir3_verifier::harness::guard::{self, Guard, Limits};
 use ir3_verifier::programs::planted_bugs::PlantedBug;
 use ir3_verifier::semantics::environment::env::Env;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Each stage and each decoding allocates small blocks, which this allocator returns in half the time of glibc's.
 #[global_allocator]
@@ -92,6 +96,8 @@ enum Command {
     Reduce(reduce::Reduce),
     /// Puts failures together that are one bug, and reduces what has not been.
     Triage(triage::Triage),
+    /// Adds up the parts of a campaign on several machines.
+    Merge(merge::Merge),
     /// Writes a bundle as one HTML page: what fails, both programs, control flow, values and registers.
     Show(show::Show),
     /// Proves every rewrite rule of the compiler, for all operands.
@@ -109,6 +115,9 @@ enum Command {
     /// Campaigns that test ir3-equiv itself, for its developers.
     #[command(subcommand)]
     SelfTest(SelfTest),
+    /// Compiles programs for another process, which can end this one.
+    #[command(hide = true)]
+    Worker(Worker),
     /// Prints the completions of a shell.
     Completions(manual::Completions),
     /// Prints the manual page, in roff.
@@ -151,6 +160,12 @@ enum SelfTest {
     ProverMutants(prover_mutants::ProverMutants),
     /// Takes machine code from words to text and back: listings of logs, or random words.
     Words(words::Words),
+}
+
+/// Options of `worker`.
+#[derive(Args)]
+struct Worker {
+    arguments: Vec<String>,
 }
 
 /// A subcommand by the name that it had before it became one of `self-test`.
@@ -211,6 +226,23 @@ impl Fuel {
     /// The same environments with this fuel, if it is given.
     fn of(&self, envs: Vec<Env>) -> Vec<Env> {
         Env::with_fuel(envs, self.fuel)
+    }
+}
+
+/// The limits of the compiler, for subcommands that guard it.
+#[derive(Args, Clone)]
+struct Guarding {
+    /// CPU time of a stage of the compiler, after which it counts as endless: a failure.
+    #[arg(long, value_name = "T", value_parser = values::time, default_value = "5s")]
+    stage_time: Duration,
+    /// Memory of the process in which the compiler runs (`512M`, `2G`): a failure if that is not enough.
+    #[arg(long, value_name = "SIZE", value_parser = values::memory, default_value = "2G")]
+    memory: u64,
+}
+
+impl Guarding {
+    fn limits(&self) -> Limits {
+        Limits { time: self.stage_time, memory: self.memory }
     }
 }
 
@@ -313,12 +345,35 @@ impl Command {
                 | Self::Assemble(_)
                 | Self::Spirv(_)
                 | Self::Completions(_)
+                | Self::Worker(_)
                 | Self::Man
         )
     }
 }
 
 impl Cli {
+    /// Works for another process, if this one was started for that: without output of its own, and deaf to signals of the terminal.
+    fn work(&self) -> Option<Result<Exit, Failure>> {
+        match &self.command {
+            Command::Worker(Worker { arguments }) => {
+                let serve = |arguments| Ok(guard::worker::serve(&arguments).map(|()| Exit::Passed)?);
+                Some(guard::worker::Arguments::parse(arguments).map_err(Failure::from).and_then(serve))
+            }
+            Command::Fuzz(fuzz) => Some(fuzz.work(fuzz.worker()?)),
+            _ => None,
+        }
+    }
+
+    /// The limits of the compiler, where it is guarded.
+    fn limits(&self) -> Option<Limits> {
+        match &self.command {
+            Command::Fuzz(command) => Some(command.guarding.limits()),
+            Command::Verify(command) => Some(command.guarding.limits()),
+            Command::Reduce(_) | Command::Triage(_) | Command::Merge(_) | Command::Show(_) => Some(Limits::default()),
+            _ => None,
+        }
+    }
+
     /// Runs the subcommand.
     fn run(&self) -> Result<Exit, Failure> {
         if self.command.compiles() {
@@ -339,6 +394,7 @@ impl Cli {
             Command::Generate(command) => command.run(),
             Command::Reduce(command) => command.run(self.format),
             Command::Triage(command) => command.run(self.format),
+            Command::Merge(command) => command.run(self.format),
             Command::Rules(command) => command.run(self.format),
             Command::Hazards(command) => command.run(self.format),
             Command::Stats(command) => command.run(self.format),
@@ -346,6 +402,7 @@ impl Cli {
             Command::Disassemble(command) => command.run(),
             Command::Assemble(command) => command.run(),
             Command::Spirv(command) => command.run(),
+            Command::Worker(_) => Err("a worker has been started by hand".into()),
             Command::Completions(command) => command.run(),
             Command::Man => manual::page(),
             Command::SelfTest(SelfTest::PlantedBugs(command)) => command.run(self.format),
@@ -401,6 +458,16 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error).into(),
     };
+    if let Some(worked) = cli.work() {
+        let exit = worked.unwrap_or_else(|error| {
+            eprintln!("{error}");
+            exit::of_failure(&*error)
+        });
+        return exit.into();
+    }
+    if let (Some(limits), Ok(program)) = (cli.limits(), std::env::current_exe()) {
+        guard::configure(Guard { program, limits });
+    }
     // Before the first line: who reads it may send a signal.
     let installed = interrupt::install();
     output::begin(cli.format, &given().join(" "));

@@ -2,8 +2,9 @@
 
 use crate::{Format, output};
 use ir3_compiler::pipeline::Stage;
-use ir3_verifier::harness::campaigns::fuzzing::Finding;
-use serde::Serialize;
+use ir3_verifier::harness::campaigns::fuzzing::{Campaign, Drawn};
+use ir3_verifier::harness::campaigns::workers::WorkerFinding;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The number of programs that are printed for each reason: those with the smallest numbers.
@@ -24,14 +25,24 @@ struct Programs {
 }
 
 /// A program, as JSON.
-#[derive(Serialize)]
-struct Program {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Program {
     number: u64,
+    gpu: String,
     profile: String,
     seed: u64,
-    stage: &'static str,
+    stage: String,
     kind: String,
     reason: String,
+}
+
+/// A reason with its programs, in the results of a part of a campaign.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SavedReason {
+    stage: String,
+    kind: String,
+    count: u64,
+    first: Vec<Program>,
 }
 
 /// The count of a reason, as JSON.
@@ -44,18 +55,49 @@ struct Reason<'a> {
 
 impl UnknownPrograms {
     /// Adds the unknown boundaries of a program.
-    pub fn add(&mut self, finding: &Finding<'_>) {
-        let Finding { number, profile, seed, .. } = *finding;
-        for (stage, why) in &finding.unknown {
-            let kind = why.kind().into_owned();
-            let programs = self.reasons.entry((*stage, kind.clone())).or_default();
+    pub fn add(&mut self, campaign: &Campaign, finding: &WorkerFinding) {
+        let number = finding.number;
+        let Drawn { target, profile, seed, .. } = finding.origin(campaign);
+        let gpu = target.name;
+        for unknown in &finding.unknown {
+            let (stage, kind) = (unknown.stage(), unknown.kind.clone());
+            let programs = self.reasons.entry((stage, kind.clone())).or_default();
             programs.count += 1;
-            let (profile, stage, reason) = (profile.to_string(), stage.name(), why.to_string());
-            programs.first.insert(number, Program { number, profile, seed, stage, kind, reason });
+            let (profile, stage, reason) = (profile.to_string(), stage.name().to_owned(), unknown.reason.clone());
+            programs.first.insert(number, Program { number, gpu: gpu.to_owned(), profile, seed, stage, kind, reason });
             if programs.first.len() > SHOWN {
                 programs.first.pop_last();
             }
         }
+    }
+
+    /// The reasons, to be added to those of another part of the campaign.
+    pub fn saved(&self) -> Vec<SavedReason> {
+        let saved = |((stage, kind), programs): (&(Stage, String), &Programs)| SavedReason {
+            stage: stage.name().to_owned(),
+            kind: kind.clone(),
+            count: programs.count,
+            first: programs.first.values().cloned().collect(),
+        };
+        self.reasons.iter().map(saved).collect()
+    }
+
+    /// Adds the reasons of another part of the campaign.
+    ///
+    /// # Errors
+    /// If one is of a stage that there is not.
+    pub fn absorb(&mut self, saved: &[SavedReason]) -> Result<(), String> {
+        for SavedReason { stage, kind, count, first } in saved {
+            let at = Stage::from_name(stage)
+                .ok_or_else(|| format!("found stage `{stage}`, expected one of a compilation"))?;
+            let programs = self.reasons.entry((at, kind.clone())).or_default();
+            programs.count += count;
+            programs.first.extend(first.iter().map(|program| (program.number, program.clone())));
+            while programs.first.len() > SHOWN {
+                programs.first.pop_last();
+            }
+        }
+        Ok(())
     }
 
     /// Prints the counts, and the first programs of each reason.
@@ -68,8 +110,8 @@ impl UnknownPrograms {
                 continue;
             }
             output::line(&format!("{count} × {stage}: {kind}"));
-            for Program { number, profile, seed, reason, .. } in first.values() {
-                output::line(&format!("  program {number} ({profile}, seed {seed}): {reason}"));
+            for Program { number, gpu, profile, seed, reason, .. } in first.values() {
+                output::line(&format!("  program {number} ({profile}, {gpu}, seed {seed}): {reason}"));
             }
             let more = count - first.len() as u64;
             if more > 0 {

@@ -16,6 +16,15 @@ pub fn time(text: &str) -> Result<Duration, String> {
     if time.is_zero() { Err(format!("found no time, {expected}")) } else { Ok(time) }
 }
 
+/// A size in bytes, with its unit.
+pub fn memory(text: &str) -> Result<u64, String> {
+    let wrong = || format!("found `{text}`, expected a size with its unit, such as 512M or 2G");
+    let unit = text.chars().last().ok_or_else(wrong)?;
+    let shift = [('K', 10), ('M', 20), ('G', 30)].into_iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?.1;
+    let number: u64 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
+    number.checked_mul(1 << shift).filter(|&size| size > 0).ok_or_else(wrong)
+}
+
 /// A number of at least 1.
 pub fn count<T: TryFrom<u64> + Clone + Send + Sync + 'static>() -> RangedU64ValueParser<T>
 where
@@ -110,6 +119,16 @@ mod tests {
         assert_eq!(time("250ms"), Ok(Duration::from_millis(250)));
         for bad in ["90", "3 fortnights", "-1s", "0s", "0", ""] {
             assert!(time(bad).is_err_and(|error| error.contains("300ms")), "{bad}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(memory("512M"), Ok(512 << 20));
+        assert_eq!(memory("2G"), Ok(2 << 30));
+        assert_eq!(memory("4K"), Ok(4096));
+        for bad in ["512", "M", "-1M", "0G", "1T", "", "2 G", "99999999999G"] {
+            assert!(memory(bad).is_err_and(|error| error.contains("512M")), "{bad}");
         }
     }
 }

@@ -4,16 +4,19 @@
 
 use crate::engines::{self, EngineArgs};
 use crate::exit::{self, Exit, Failure};
-use crate::{Compiler, Format, Fuel, Gpu, Planted, interrupt, output, paths, triage, values};
+use crate::results::Results;
+use crate::{Compiler, Format, Fuel, Gpu, Guarding, Planted, interrupt, output, paths, triage, values};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
 use ir3_compiler::vec4;
+use ir3_verifier::harness::campaigns::shard::Shard;
 use ir3_verifier::harness::check::{
     BoundaryVerdict, Check, Checker, DEFAULT_FUEL, EngineKind, Engines, Summary, Verdict, Verification, plant_of,
 };
+use ir3_verifier::harness::guard::{self, Setting, Stopped};
 use ir3_verifier::harness::reduce;
 use ir3_verifier::harness::report;
 use ir3_verifier::harness::report::bundle;
@@ -43,6 +46,9 @@ pub struct Verify {
     gpu: Gpu,
     #[command(flatten)]
     compiler: Compiler,
+    /// Check only one of N equal parts of the programs, the Ith. The results are written beside the bundles, for `merge`.
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
     /// Environments that each program is run on, 64 lanes each. More are added, up to 16, while something is not proved and the runs come to
     /// depend on more of the program.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
@@ -78,6 +84,8 @@ pub struct Verify {
     /// Write a page for each failure into a folder, and an index.
     #[arg(long, value_name = "DIR")]
     html: Option<PathBuf>,
+    #[command(flatten)]
+    pub guarding: Guarding,
     #[command(flatten)]
     planted: Planted,
 }
@@ -212,6 +220,12 @@ impl Verify {
         Ok((files, exit))
     }
 
+    /// The reason why the compilation of a program has to be stopped, before this process compiles it.
+    fn stopped(&self, job: &Job) -> Option<Stopped> {
+        let plant = job.plant.map(PlantedBug::shared);
+        guard::probe(&job.shader, &Setting::new(job.target, job.options, plant.as_ref(), self.guarding.limits())?)
+    }
+
     /// Checks a program with all engines.
     fn check(&self, job: Job, engines: &Engines) -> Checked {
         let chosen = ProgramEnvs::new(&job.shader, self.seed);
@@ -223,6 +237,9 @@ impl Verify {
         let more: Option<&dyn Fn(usize) -> Env> = if job.envs.is_some() { None } else { Some(&more) };
         let verification = match &job.vec4 {
             Some(program) => engines.verify_vec4(program, &job.options, job.plant, envs),
+            None if let Some(stopped) = self.stopped(&job) => {
+                Verification::stopped(stopped.stage, &stopped.to_string())
+            }
             None => engines.verify(&mut checker, &job.shader, plant, envs, more),
         };
         let sites = verification.sensitivity.map(|sensitivity| sensitivity.sites()).unwrap_or_default();
@@ -265,6 +282,9 @@ impl Verify {
             let bar = bar.clone();
             self.inputs(path).inspect(move |_| bar.inc_length(1))
         });
+        // Every machine sees the same inputs in the same order.
+        let shard = self.shard.unwrap_or_default();
+        let inputs = (0..).zip(inputs).filter(move |(number, _)| shard.has(*number)).map(|(_, input)| input);
         let (send, results) = mpsc::channel();
         let printed = std::thread::scope(|scope| {
             let (engines, given) = (&engines, given.as_deref());
@@ -298,6 +318,9 @@ impl Verify {
         interrupt::ends_by_itself();
         summary.interrupted = interrupt::is_set();
         output::summary(&summary);
+        if let Some(shard) = self.shard {
+            Results::new(shard, summary.clone(), None, Vec::new()).write(&self.failures)?;
+        }
         printer.rest.iter().for_each(|line| output::line(line));
         let required = match self.require {
             None | Some(Required::Tested) => summary.unknown > 0,

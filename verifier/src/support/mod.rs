@@ -1,4 +1,4 @@
-//! Used by all layers: random numbers, threads, caught panics, and the side conditions of the provers.
+//! Used by all layers: random numbers, threads, caught panics, a watchdog, and the side conditions of the provers.
 
 pub mod guards;
 pub(crate) mod panics;
@@ -6,3 +6,4 @@ pub mod queue;
 pub mod random;
 pub mod threads;
 pub mod version;
+pub(crate) mod watch;

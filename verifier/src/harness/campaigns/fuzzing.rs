@@ -5,22 +5,26 @@
 //! counts of a campaign do not depend on the distribution of the work. A failure is reported as soon as it is found,
 //! before anything else happens.
 
+use crate::harness::campaigns::shard::Shard;
 use crate::harness::check::{
-    Checker, EngineKind, Engines, ProgramReport, Spills, Summary, Unknown, Verdict, Verification, plant_of,
+    Checker, Ends, EngineKind, Engines, ProgramReport, SourceOutcomes, Spills, Summary, Unknown, Verdict, Verification,
+    plant_of,
 };
+use crate::harness::guard::{self, Setting};
 use crate::harness::report::bundle::{Case, ProgramOrigin};
 use crate::programs::generator;
 use crate::programs::generator::{Features, Generated, Profile};
 use crate::programs::planted_bugs::PlantedBug;
 use crate::programs::seeds::{env_seeds, program_seed};
 use crate::semantics::environment::env::Env;
-use crate::semantics::interp::{self, End, Scratch};
+use crate::semantics::interp::{self, End, Outcome, Scratch};
 use crate::support::panics::catch;
 use crate::support::threads;
 use cpu_time::ThreadTime;
 use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
-use ir3_compiler::target::Target;
+use ir3_compiler::target::{Backend, Target};
+use serde::{Deserialize, Serialize};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -28,8 +32,8 @@ use std::time::{Duration, Instant};
 /// The parameters of a campaign.
 #[derive(Clone, Debug)]
 pub struct Campaign {
-    /// The GPU.
-    pub target: Target,
+    /// The GPUs, taken in turn: [`Campaign::program`].
+    pub targets: Vec<Target>,
     /// Seed of the campaign.
     pub seed: u64,
     /// The profiles, taken in turn.
@@ -40,8 +44,10 @@ pub struct Campaign {
     pub options: Options,
     /// Number of the first program.
     pub first: u64,
-    /// Stop after this number of programs.
+    /// Stop after this number of programs, those of other shards included.
     pub programs: Option<u64>,
+    /// The part of the campaign that is run.
+    pub shard: Shard,
     /// Stop after this time.
     pub time: Option<Duration>,
     /// The number of threads.
@@ -56,6 +62,8 @@ pub struct Campaign {
     pub refusals: bool,
     /// The engines that compare each boundary. A refutation by a prover counts if a run confirms it.
     pub engines: Engines,
+    /// The programs of which every boundary is compared.
+    pub boundaries: Boundaries,
     /// A bug that is planted into the backend.
     pub plant: Option<&'static PlantedBug>,
 }
@@ -64,13 +72,14 @@ pub struct Campaign {
 impl Default for Campaign {
     fn default() -> Self {
         Self {
-            target: Target::default(),
+            targets: vec![Target::default()],
             seed: 1,
             profiles: Profile::ALL.to_vec(),
             registers: Limits::ByProfile,
             options: Options::default(),
             first: 0,
             programs: Some(1000),
+            shard: Shard::ALL,
             time: None,
             jobs: threads::default_jobs(),
             runs: 1,
@@ -78,6 +87,7 @@ impl Default for Campaign {
             keep_going: false,
             refusals: false,
             engines: Engines { kinds: vec![EngineKind::Interpreter], ..Engines::default() },
+            boundaries: Boundaries::Sampled,
             plant: None,
         }
     }
@@ -85,6 +95,40 @@ impl Default for Campaign {
 
 /// The number of times that other environments are tried if no run of a program has a meaning and ends.
 const RETRIES: u64 = 16;
+
+/// The programs of a campaign of which every boundary is compared, and not only the last program with the source. A program that does not
+/// agree [end to end](Ends) is always one of them, and so are all programs if a prover is among the engines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Boundaries {
+    /// All programs.
+    All,
+    /// One of sixteen.
+    Sampled,
+}
+
+/// One program of so many is sampled.
+const SAMPLE: u64 = 16;
+
+/// One GPU of each generation that the ir3 backend has, and of those with differences that passes look at.
+pub const GPUS: [&str; 8] = ["a306", "a420", "a540", "a618", "a630", "a660", "a730", "a750"];
+
+/// The GPUs of a campaign for which none is named.
+pub fn every_generation() -> Vec<Target> {
+    GPUS.iter().filter_map(|name| Target::by_name(name).ok()).collect()
+}
+
+/// What the number of a program stands for: the generator's input, and what it is compiled for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Drawn {
+    /// The GPU.
+    pub target: Target,
+    /// The profile.
+    pub profile: Profile,
+    /// The seed that makes the program.
+    pub seed: u64,
+    /// The register limit.
+    pub registers: RegisterLimit,
+}
 
 /// The register limits of the programs of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,12 +157,16 @@ impl Limits {
 }
 
 /// The counts of a campaign.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// Verdicts.
     pub summary: Summary,
     /// Programs that the compiler refused or that were not valid.
     pub rejected: u64,
+    /// Programs that agreed end to end, and were not compared at each boundary.
+    pub end_to_end: u64,
+    /// Programs that were compared at each boundary.
+    pub every_boundary: u64,
     /// Runs of source programs.
     pub runs: u64,
     /// Runs of source programs with undefined behaviour.
@@ -132,6 +180,7 @@ pub struct Counts {
     /// Accesses to spill slots.
     pub spills: Spills,
     /// Boundaries that were proved and that a run refutes, as numbers of programs and stages: a prover is unsound.
+    #[serde(with = "stage_names")]
     pub wrong_proofs: Vec<(u64, Stage)>,
     /// CPU time in the generator.
     pub generate: Duration,
@@ -149,14 +198,18 @@ impl Counts {
         self.generate + self.compile + self.run + self.prove
     }
 
-    /// Counts the verdicts on the program of a number.
-    fn count(&mut self, number: u64, instructions: usize, generate: Duration, verification: &Verification) {
-        let Verification { report, boundaries, wrong_proofs, .. } = verification;
+    /// Counts a program that agreed end to end. Its times are counted already.
+    fn count_ends(&mut self, instructions: usize, generate: Duration, report: &ProgramReport) {
         self.summary.programs += 1;
+        self.end_to_end += 1;
         self.instructions += instructions as u64;
         self.generate += generate;
-        self.compile += report.times.compile;
-        self.run += report.times.run;
+        self.count_report(report);
+        report.boundaries.iter().for_each(|(_, verdict, _)| self.summary.count(verdict));
+        self.summary.seconds = self.total().as_secs_f64();
+    }
+
+    fn count_report(&mut self, report: &ProgramReport) {
         let source = &report.source;
         self.runs += u64::from(source.finished + source.vacuous + source.out_of_fuel);
         self.vacuous_runs += u64::from(source.vacuous);
@@ -165,15 +218,38 @@ impl Counts {
         self.spilled += u64::from(report.spills != Spills::default());
         self.spills.stores += report.spills.stores;
         self.spills.loads += report.spills.loads;
+    }
+
+    /// Counts the verdicts on the program of a number, at every boundary.
+    fn count(&mut self, number: u64, instructions: usize, generate: Duration, verification: &Verification) {
+        let Verification { report, boundaries, wrong_proofs, .. } = verification;
+        self.summary.programs += 1;
+        self.instructions += instructions as u64;
+        self.generate += generate;
+        self.compile += report.times.compile;
+        self.run += report.times.run;
+        self.every_boundary += 1;
+        self.count_report(report);
         self.prove += verification.proving;
         boundaries.iter().for_each(|boundary| self.summary.count(&boundary.verdict));
         self.wrong_proofs.extend(wrong_proofs.iter().map(|(stage, ..)| (number, *stage)));
         self.summary.seconds = self.total().as_secs_f64();
     }
 
-    fn add(&mut self, other: &Self) {
+    /// Counts a program that ended the process which checked it.
+    pub(super) fn count_death(&mut self) {
+        let summary = &mut self.summary;
+        for count in [&mut summary.programs, &mut summary.checks, &mut summary.unknown, &mut summary.crashed] {
+            *count += 1;
+        }
+    }
+
+    /// Adds the counts of another part of the same campaign.
+    pub fn add(&mut self, other: &Self) {
         self.summary.add(&other.summary);
         self.rejected += other.rejected;
+        self.end_to_end += other.end_to_end;
+        self.every_boundary += other.every_boundary;
         self.runs += other.runs;
         self.vacuous_runs += other.vacuous_runs;
         self.unfinished_runs += other.unfinished_runs;
@@ -189,10 +265,30 @@ impl Counts {
     }
 }
 
+/// Stages by their names.
+mod stage_names {
+    use super::Stage;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+    pub fn serialize<S: Serializer>(list: &[(u64, Stage)], serializer: S) -> Result<S::Ok, S::Error> {
+        list.iter().map(|&(number, stage)| (number, stage.name())).collect::<Vec<_>>().serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(u64, Stage)>, D::Error> {
+        let named = |(number, name): (u64, String)| {
+            let stage = Stage::from_name(&name);
+            stage.map(|stage| (number, stage)).ok_or_else(|| de::Error::custom(format!("found no stage `{name}`")))
+        };
+        Vec::deserialize(deserializer)?.into_iter().map(named).collect()
+    }
+}
+
 /// A program that the campaign reports.
 pub struct Finding<'a> {
     /// Its number in the campaign.
     pub number: u64,
+    /// Its GPU.
+    pub target: Target,
     /// Its profile.
     pub profile: Profile,
     /// The seed that makes it.
@@ -246,16 +342,31 @@ impl Campaign {
     /// The environments of a program and its seed: the first ones in which one run at least has a meaning and ends, so that there is something
     /// to compare.
     pub(super) fn envs(&self, seed: u64, shader: &Shader) -> Vec<Env> {
+        self.source(seed, shader, &mut Scratch::default()).envs
+    }
+
+    /// The environments of a program, with its runs in them; none of these if an operation is not supported.
+    fn source(&self, seed: u64, shader: &Shader, scratch: &mut Scratch) -> SourceOutcomes {
         let chosen = |seed| Env::with_fuel(Env::from_seeds(&env_seeds(seed, self.runs)), self.fuel);
         let retries = (1..=RETRIES).map(|retry| chosen(program_seed(seed, retry)));
         let find = || {
             let decoded = interp::nir::Decoded::new(shader).ok()?;
-            let mut scratch = Scratch::default();
-            let mut ends = |env: &Env| decoded.run(env, env.fuel(), &mut scratch).end == End::Finished;
-            std::iter::once(chosen(seed)).chain(retries).find(|envs| envs.iter().any(&mut ends))
+            let mut run = |env: &Env| decoded.run(env, env.fuel(), scratch);
+            let mut source = |envs: Vec<Env>| {
+                let outcomes: Vec<Outcome> = envs.iter().map(&mut run).collect();
+                SourceOutcomes { envs, outcomes }
+            };
+            let has_end = |source: &SourceOutcomes| source.outcomes.iter().any(|run| run.end == End::Finished);
+            std::iter::once(chosen(seed)).chain(retries).map(&mut source).find(has_end)
         };
         // A panic of the interpreter is seen again, and reported, where the program is checked.
-        catch(find).ok().flatten().unwrap_or_else(|| chosen(seed))
+        let without = || SourceOutcomes { envs: chosen(seed), outcomes: Vec::new() };
+        catch(find).ok().flatten().unwrap_or_else(without)
+    }
+
+    /// A checker for its programs.
+    pub fn checker(&self) -> Checker {
+        Checker::new(self.targets.first().copied().unwrap_or_default(), self.options)
     }
 
     fn check(&self, checker: &mut Checker, shader: &Shader, envs: &[Env]) -> ProgramReport {
@@ -265,14 +376,125 @@ impl Campaign {
 
     /// The failure that a finding of this campaign shows, for a [bundle](crate::harness::report::bundle). `None` if the program does not fail when it is run again.
     pub fn case(&self, finding: &Finding<'_>) -> Option<Case> {
-        let Finding { profile, seed, registers, plant, .. } = *finding;
-        let envs = match finding.env {
+        self.case_of(finding.number, finding.env)
+    }
+
+    /// The failure of the program of a number that ended its worker; `None` if the compiler alone does not. The program is not compiled in
+    /// this process.
+    pub fn stopped_case(&self, number: u64) -> Option<Case> {
+        let Drawn { target, registers, .. } = self.program(number);
+        let shader = self.generated(number).shader;
+        let options = Options { registers, ..self.options };
+        let plant = self.plant.map(PlantedBug::shared);
+        let limits = guard::guard()?.limits;
+        guard::probe(&shader, &Setting::new(target, options, plant.as_ref(), limits)?)?;
+        self.case_of(number, None)
+    }
+
+    /// The failure of the program of a number, in the environment in which a prover has refuted it, if the runs of the campaign did not.
+    pub fn case_of(&self, number: u64, env: Option<&Env>) -> Option<Case> {
+        let Drawn { target, profile, seed, registers } = self.program(number);
+        let shader = self.generated(number).shader;
+        let envs = match env {
             Some(env) => vec![env.clone()],
-            None => self.envs(seed, &finding.generated.shader),
+            None => self.envs(seed, &shader),
         };
         let options = Options { registers, ..self.options };
         let origin = ProgramOrigin::Seed { seed, profile };
-        Case::find(finding.generated.shader.clone(), self.target, options, plant, &envs, origin)
+        Case::find(shader, target, options, self.plant, &envs, origin)
+    }
+
+    /// What the number of a program stands for. Profiles are taken in turn, and so are GPUs; those are shifted by one after each round of the
+    /// profiles, so that each profile meets each GPU.
+    pub fn program(&self, number: u64) -> Drawn {
+        let (profiles, gpus) = (self.profiles.len() as u64, self.targets.len() as u64);
+        let (round, place) = (number / profiles, number % profiles);
+        let profile = self.profiles[place as usize];
+        let seed = program_seed(self.seed, number);
+        let target = self.targets[((round + place) % gpus) as usize];
+        Drawn { target, profile, seed, registers: self.registers.of(profile, seed) }
+    }
+
+    /// The program of a number.
+    fn generated(&self, number: u64) -> Generated {
+        let Drawn { target, profile, seed, .. } = self.program(number);
+        generator::from_seed(seed, profile, Features::of(&target))
+    }
+
+    /// Checks the program of a number, and adds it to the counts. `found` is called if it is refuted, crashes, is refused or has an unknown
+    /// boundary. Returns true if it is a failure.
+    pub fn check_number(
+        &self,
+        checker: &mut Checker,
+        number: u64,
+        counts: &mut Counts,
+        found: &mut dyn FnMut(&Finding<'_>),
+    ) -> bool {
+        let Drawn { target, profile, seed, registers } = self.program(number);
+        let cpu = ThreadTime::now();
+        let generated = self.generated(number);
+        let elapsed = cpu.elapsed();
+        checker.retarget(target, Options { registers, ..self.options });
+        let shader = &generated.shader;
+        let cpu = ThreadTime::now();
+        let source = self.source(seed, shader, checker.scratch());
+        counts.run += cpu.elapsed();
+        let mut change = self.plant.map(PlantedBug::change);
+        // Runs without an end, or without a meaning, say more about each boundary.
+        let all_end = !source.outcomes.is_empty() && source.outcomes.iter().all(|run| run.end == End::Finished);
+        let is_sampled = seed.is_multiple_of(SAMPLE) || self.boundaries == Boundaries::All;
+        let mut differs = None;
+        // Programs of other languages run as nir, and have no registers to look at.
+        let has_ends = target.backend == Backend::Ir3 && self.engines.kinds == [EngineKind::Interpreter];
+        if all_end && !is_sampled && has_ends {
+            let (ends, times) = checker.ends(shader, &source, plant_of(&mut change));
+            counts.compile += times.compile;
+            counts.run += times.run;
+            match ends {
+                Ends::Agree(report) => {
+                    counts.count_ends(shader.instruction_count(), elapsed, &report);
+                    return false;
+                }
+                Ends::Differ(refutation) => differs = Some(refutation),
+                Ends::Open => {}
+            }
+        }
+        let plant = plant_of(&mut change);
+        let mut verification = self.engines.verify(checker, shader, plant, source.envs, None);
+        if let Some(refutation) = differs.filter(|_| verification.failing_env().is_none()) {
+            // No boundary shows it: it must not be lost.
+            verification.add_refutation(*refutation);
+        }
+        counts.count(number, shader.instruction_count(), elapsed, &verification);
+        let env = verification.failing_env().flatten().cloned();
+        let mut unknown = unknown_boundaries(&verification);
+        let mut report = verification.report;
+        if let Some(refuting) = &env {
+            // A run confirms the refutation of a prover.
+            report = self.check(checker, shader, std::slice::from_ref(refuting));
+        }
+        let refused = report.refusal.is_some();
+        let wrong = report.refutation().is_some() || report.crash().is_some();
+        let failed = wrong || refused && self.refusals;
+        if failed {
+            unknown.clear();
+        }
+        if failed || refused || !unknown.is_empty() {
+            found(&Finding {
+                number,
+                target,
+                profile,
+                seed,
+                registers,
+                plant: self.plant,
+                failed,
+                unknown,
+                generated: &generated,
+                report: &report,
+                env: env.as_ref(),
+            });
+        }
+        failed
     }
 
     /// Runs the campaign. `found` is called for each program that is refuted, crashes, is refused or has an unknown boundary, as soon as
@@ -289,10 +511,9 @@ impl Campaign {
         let shared = Mutex::new((Counts::default(), found, progress));
         let lock = || shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         threads::run(self.jobs, || {
-            let mut checker = Checker::new(self.target, self.options);
+            let mut checker = self.checker();
             let mut local = Counts::default();
             let mut last = Instant::now();
-            let features = Features::of(&self.target);
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let over = self.programs.is_some_and(|n| number - self.first >= n)
@@ -302,47 +523,12 @@ impl Campaign {
                 if over {
                     break;
                 }
-                let profile = self.profiles[(number % self.profiles.len() as u64) as usize];
-                let seed = program_seed(self.seed, number);
-                let cpu = ThreadTime::now();
-                let generated = generator::from_seed(seed, profile, features);
-                let elapsed = cpu.elapsed();
-                let registers = self.registers.of(profile, seed);
-                checker.set_registers(registers);
-                let envs = self.envs(seed, &generated.shader);
-                let mut change = self.plant.map(PlantedBug::change);
-                let (shader, plant) = (&generated.shader, plant_of(&mut change));
-                let verification = self.engines.verify(&mut checker, shader, plant, envs, None);
-                local.count(number, shader.instruction_count(), elapsed, &verification);
-                let env = verification.failing_env().flatten().cloned();
-                let mut unknown = unknown_boundaries(&verification);
-                let mut report = verification.report;
-                if let Some(refuting) = &env {
-                    // A run confirms the refutation of a prover.
-                    report = self.check(&mut checker, shader, std::slice::from_ref(refuting));
+                if !self.shard.has(number) {
+                    continue;
                 }
-                let refused = report.refusal.is_some();
-                let wrong = report.refutation().is_some() || report.crash().is_some();
-                let failed = wrong || refused && self.refusals;
-                if failed {
-                    unknown.clear();
-                }
-                if failed || refused || !unknown.is_empty() {
-                    (lock().1)(&Finding {
-                        number,
-                        profile,
-                        seed,
-                        registers,
-                        plant: self.plant,
-                        failed,
-                        unknown,
-                        generated: &generated,
-                        report: &report,
-                        env: env.as_ref(),
-                    });
-                    if failed && !self.keep_going {
-                        stop.store(true, Ordering::Relaxed);
-                    }
+                let failed = self.check_number(&mut checker, number, &mut local, &mut |finding| (lock().1)(finding));
+                if failed && !self.keep_going {
+                    stop.store(true, Ordering::Relaxed);
                 }
                 if last.elapsed() > Duration::from_millis(100) {
                     last = Instant::now();
@@ -370,13 +556,14 @@ mod tests {
     fn campaign(kinds: &[EngineKind]) -> Campaign {
         let plant = planted_bugs::by_name("inverted-branch").expect("a planted bug");
         Campaign {
-            target: Target::default(),
+            targets: vec![Target::default()],
             seed: 1,
             profiles: vec![Profile::Branchy],
             registers: Limits::ByProfile,
             options: Options { last: plant.stage, ..Options::default() },
             first: 0,
             programs: Some(6),
+            shard: Shard::ALL,
             time: None,
             jobs: 1,
             runs: 1,
@@ -387,6 +574,7 @@ mod tests {
                 kinds: kinds.to_vec(),
                 smt: Smt { limits: ProofLimits::within(Duration::from_millis(300)), ..Smt::default() },
             },
+            boundaries: Boundaries::Sampled,
             plant: Some(plant),
         }
     }
@@ -439,7 +627,7 @@ mod tests {
     fn votes_on_results_that_helper_lanes_lack() {
         let seed = program_seed(19, 6474);
         let campaign = Campaign { plant: None, options: Options::default(), ..campaign(&[EngineKind::Interpreter]) };
-        let shader = generator::from_seed(seed, Profile::Alu, Features::of(&campaign.target)).shader;
+        let shader = generator::from_seed(seed, Profile::Alu, Features::of(&campaign.targets[0])).shader;
         let first = Env::from_seeds(&env_seeds(seed, 1));
         let end = |env: &Env| {
             let decoded = interp::nir::Decoded::new(&shader).expect("a program that can be run");
@@ -448,7 +636,7 @@ mod tests {
         assert!(matches!(end(&first[0]), End::Undefined { .. }), "the first environment has helper lanes");
         let envs = campaign.envs(seed, &shader);
         assert_eq!(end(&envs[0]), End::Finished);
-        let report = campaign.check(&mut Checker::new(campaign.target, campaign.options), &shader, &envs);
+        let report = campaign.check(&mut campaign.checker(), &shader, &envs);
         assert!(report.boundaries.iter().all(|(_, verdict, _)| matches!(verdict, Verdict::Tested { .. })));
     }
 

@@ -1,7 +1,8 @@
 //! Campaigns over many programs: the compiler on generated programs, and the engines on pairs whose verdict is known.
 //!
-//! [`fuzzing`] compiles generated programs and checks each boundary, [`boundaries`] generates the boundaries one after
-//! the other. [`cases`] runs engines on many cases. [`kill_matrix`] counts the engines that refute random mutations,
+//! [`fuzzing`] compiles generated programs and checks them, [`workers`] does so in processes that can be stopped, [`shard`] is a part of a
+//! campaign for one of several machines. [`boundaries`] generates the boundaries of compilations one after the other. [`cases`] runs
+//! engines on many cases. [`kill_matrix`] counts the engines that refute random mutations,
 //! [`hazard_mutants`] the changes of waits that the hazard checker and the machine refute, [`log_mutants`] the changes of Mesa's logs
 //! of which `mesa` names the pass, [`broken_logs`] what it says of logs that are cut or mixed,
 //! [`prover_mutants`] the wrong proofs of provers without one of their side conditions, [`planted_trial`] measures how
@@ -19,5 +20,7 @@ pub mod machine;
 pub mod missed_bugs;
 pub mod planted_trial;
 pub mod prover_mutants;
+pub mod shard;
 pub mod vec4;
 pub mod words;
+pub mod workers;

@@ -9,7 +9,8 @@ use ir3_compiler::nir::{Shader, text};
 use ir3_compiler::pipeline::{Options, RegisterLimit};
 use ir3_compiler::target::Target;
 
-use crate::harness::campaigns::fuzzing::{Campaign, Counts, Finding, Limits};
+use crate::harness::campaigns::fuzzing::{Boundaries, Campaign, Counts, Finding, Limits};
+use crate::harness::campaigns::shard::Shard;
 use crate::harness::reduce;
 use crate::harness::reduce::combined;
 use crate::harness::reduce::combined::CombinedReduction;
@@ -48,11 +49,12 @@ pub fn find(
     fuel: Option<u64>,
 ) -> Vec<Found> {
     let campaign = Campaign {
-        target,
+        targets: vec![target],
         seed,
         profiles: Profile::ALL.to_vec(),
         first: 0,
         programs: None,
+        shard: Shard::ALL,
         time: None,
         jobs: 1,
         runs: 1,
@@ -62,6 +64,7 @@ pub fn find(
         registers: Limits::Fixed(RegisterLimit::Target),
         options: Options::default(),
         engines: Engines { kinds: vec![EngineKind::Interpreter], ..Engines::default() },
+        boundaries: Boundaries::Sampled,
         plant: Some(plant),
     };
     let over = AtomicBool::new(false);

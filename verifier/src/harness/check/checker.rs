@@ -8,17 +8,19 @@ use super::interpreter::{Refutation, SourceRuns, beside_driver, compare_runs, so
 use crate::harness::check::{
     Executable, Execution, StageSnapshots, Unknown, Unsupported, Verdict, hook_of, postconditions,
 };
-use crate::programs::planted_bugs::PlantedChange;
+use crate::programs::planted_bugs::{PlantedBug, PlantedChange};
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::{DEFAULT_FUEL, Env};
 use crate::semantics::header::{Header, HeaderDifference};
 use crate::semantics::interp;
 use crate::semantics::interp::{Compared, Difference, End, Outcome, Scratch};
 use crate::support::panics::{Panicked, catch};
+use crate::support::watch::watched;
 use cpu_time::ThreadTime;
 use ir3_compiler::compilation::{Compilation, Hook, ProgramRef};
-use ir3_compiler::pipeline::{Change, CompileError, ErrorKind, Options, RegisterLimit, Stage};
+use ir3_compiler::pipeline::{Change, CompileError, ErrorKind, Options, Refusal, RegisterLimit, Stage};
 use ir3_compiler::{ir3, nir, target::Target};
+use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
 use std::time::Duration;
 
@@ -32,7 +34,7 @@ pub struct Times {
 }
 
 /// Accesses to spill slots.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spills {
     /// `stp`.
     pub stores: u64,
@@ -42,7 +44,7 @@ pub struct Spills {
 
 impl Spills {
     /// Counts the accesses of a program, without those of the shader itself to scratch memory.
-    fn count(program: &ir3::Program) -> Self {
+    pub(super) fn count(program: &ir3::Program) -> Self {
         let mut spills = Self::default();
         for (_, instr) in program.iter_instrs() {
             match program.instrs[instr].opcode {
@@ -208,6 +210,21 @@ impl Checker {
         &self.target
     }
 
+    /// The compiler options.
+    pub(super) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The bug in stages on nir.
+    pub(super) fn nir_plant(&self) -> Option<NirPlant> {
+        self.nir_plant
+    }
+
+    /// Replaces the buffers, which a panic has left in an undefined state.
+    pub(super) fn forget_buffers(&mut self) {
+        self.scratch = Scratch::default();
+    }
+
     /// The fuel of source runs.
     pub fn fuel(&self) -> u64 {
         self.fuel
@@ -303,14 +320,11 @@ impl Checker {
         while let Some(stage) = compilation.next_stage() {
             self.stage = stage;
             let start = ThreadTime::now();
-            let terms = match compilation.program() {
-                ProgramRef::Ir3(program) => postconditions::terms(stage, program, &target, &options),
-                ProgramRef::Nir(_) | ProgramRef::Vec4(_) => postconditions::Terms::default(),
-            };
+            let terms = watched(|| terms_of(stage, compilation.program(), &target, &options));
             report.times.run += start.elapsed();
             let start = ThreadTime::now();
             self.is_compiling = true;
-            let step = compilation.step();
+            let step = watched(|| compilation.step());
             self.is_compiling = false;
             report.times.compile += start.elapsed();
             let change = match step {
@@ -368,6 +382,7 @@ impl Checker {
                 compared = self.compare(compilation.program(), execution, envs, &mut previous, &vacuous).map(Some);
             }
             let noted = match compared {
+                Ok(Some(Verdict::Unknown(Unknown::Unsupported(what)))) => return refused(report, lost(stage, &what)),
                 Ok(verdict) => verdict,
                 Err((env, difference)) => {
                     let after = Snapshot::from(compilation.program());
@@ -396,8 +411,12 @@ impl Checker {
             let execution = Execution::after(self.stage);
             let compared = self.compare(compilation.program(), execution, envs, &mut previous, &vacuous);
             report.times.run += start.elapsed();
-            if let Err((env, difference)) = compared {
-                differs = Some((self.stage, env, difference, Snapshot::from(compilation.program()), start));
+            match compared {
+                Err((env, difference)) => {
+                    differs = Some((self.stage, env, difference, Snapshot::from(compilation.program()), start));
+                }
+                Ok(Verdict::Unknown(Unknown::Unsupported(what))) => return refused(report, lost(self.stage, &what)),
+                Ok(_) => {}
             }
         }
         drop(compilation);
@@ -480,7 +499,7 @@ impl Checker {
         false
     }
 
-    fn run_nir(&mut self, shader: &nir::Shader, envs: &[Env]) -> Result<Vec<Outcome>, interp::Unsupported> {
+    pub(super) fn run_nir(&mut self, shader: &nir::Shader, envs: &[Env]) -> Result<Vec<Outcome>, interp::Unsupported> {
         let (decoded, fuel) = (interp::nir::Decoded::new(shader)?, self.fuel);
         Ok(envs
             .iter()
@@ -520,11 +539,50 @@ impl Checker {
     }
 }
 
+/// The postconditions of the next stage, which ask the allocator for its limits.
+pub(super) fn terms_of(
+    stage: Stage,
+    program: ProgramRef<'_>,
+    target: &Target,
+    options: &Options,
+) -> postconditions::Terms {
+    match program {
+        ProgramRef::Ir3(program) => postconditions::terms(stage, program, target, options),
+        ProgramRef::Nir(_) | ProgramRef::Vec4(_) => postconditions::Terms::default(),
+    }
+}
+
+/// Calls what a [`Checker`] calls of the compiler, under watch. `begins` gets each stage before it runs.
+pub(crate) fn compile_stages(
+    shader: &nir::Shader,
+    target: &Target,
+    options: &Options,
+    plant: Option<&'static PlantedBug>,
+    begins: &mut dyn FnMut(Stage),
+) {
+    let mut change = plant.map(PlantedBug::change);
+    let mut hook = hook_of(plant_of(&mut change), None);
+    let mut compilation = Compilation::new(shader, target, options).with_hook(Some(&mut hook));
+    while let Some(stage) = compilation.next_stage() {
+        begins(stage);
+        watched(|| terms_of(stage, compilation.program(), target, options));
+        if !matches!(watched(|| compilation.step()), Some(Ok(_))) {
+            return;
+        }
+    }
+}
+
 /// Records that the compiler has refused the program.
 fn refused(report: &mut ProgramReport, error: CompileError) {
     let unknown = refusal(&error);
     report.boundaries.push((error.stage, Verdict::Unknown(unknown), Duration::ZERO));
     report.refusal = Some(error);
+}
+
+/// The failure of a stage that leaves a program which no engine can run, of one that could be run.
+fn lost(stage: Stage, what: &Unsupported) -> CompileError {
+    let reason = Refusal::Postcondition(format!("the program cannot be run any more: {what}"));
+    CompileError { stage, kind: ErrorKind::Internal, reason }
 }
 
 /// Converts a refusal of the compiler to the reason of an unknown verdict.
@@ -541,7 +599,7 @@ pub(super) fn refusal(error: &CompileError) -> Unknown {
 }
 
 /// Compares the header of the program before with that of the program after, and replaces it.
-fn changed(header: &mut Header, after: ProgramRef<'_>) -> Option<Difference> {
+pub(super) fn changed(header: &mut Header, after: ProgramRef<'_>) -> Option<Difference> {
     let after = Header::of(after);
     let difference = header.difference(&after);
     *header = after;

@@ -5,9 +5,11 @@
 //! that a difference names its stage. [`Engines::verify`] has all selected engines decide the same boundaries together.
 
 mod checker;
+mod ends;
 mod engine;
 mod execution;
 mod interpreter;
+mod legal;
 mod postconditions;
 mod sensitivity;
 mod smt;
@@ -18,7 +20,9 @@ mod verdict;
 mod verification;
 
 pub use crate::semantics::environment::env::DEFAULT_FUEL;
+pub(crate) use checker::compile_stages;
 pub use checker::{Checker, NirPlant, Plant, ProgramReport, Spills, Times, plant_of};
+pub use ends::{Ends, SourceOutcomes};
 pub use engine::{Answer, COMPILER, Engine, EngineKind, Engines, Interpreter, Registers, contradiction, proofs};
 pub use execution::{Executable, Execution};
 pub(crate) use interpreter::target_fuel;

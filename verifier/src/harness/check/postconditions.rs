@@ -1,9 +1,11 @@
-//! Postconditions of a stage: the rules of ir3, the register limit, and the registers of inputs and outputs.
+//! Postconditions of a stage: the rules of ir3 in the form of the stage, operands that the machine has ([`legal`](super::legal)), the register
+//! limit, and the registers of inputs and outputs.
 //!
 //! In the interpreter a register that cannot be encoded, or is beyond the limit, holds its value like any other, and so
 //! does an input or output in another register than the given one: runs do not show these mistakes. A program that
 //! breaks a rule counts as refused by an internal error of the compiler, and is found, reduced and kept as such.
 
+use super::legal::{Extent, illegal};
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::ir3::{Opcode, PhysReg, Place, Program, RegClass, RegFile, Src, WriteMask};
 use ir3_compiler::pipeline::{CompileError, ErrorKind, Options, Refusal, Stage};
@@ -18,6 +20,13 @@ pub struct Terms {
     files: Option<RegisterFiles>,
     /// The fixed registers of inputs and outputs.
     given: Vec<Given>,
+}
+
+impl Terms {
+    /// The inputs and outputs of a program, which no later stage may move.
+    pub(super) fn given_of(program: &Program) -> Self {
+        Self { files: None, given: given(program) }
+    }
 }
 
 /// The general register of an input or output; `None` in it means any.
@@ -41,17 +50,32 @@ pub fn terms(stage: Stage, program: &Program, target: &Target, options: &Options
     Terms { files, given }
 }
 
+/// The form of a program after a stage.
+fn form_after(stage: Stage) -> Form {
+    match stage {
+        _ if stage >= Stage::LowerCopies => Form::Machine,
+        _ if stage >= Stage::RegisterAllocation => Form::Registers,
+        _ => Form::Ssa,
+    }
+}
+
 /// Checks the postconditions of a stage.
 pub fn broken(stage: Stage, program: &Program, target: &Target, terms: &Terms) -> Option<CompileError> {
     let files = || excess(program, target, terms.files.as_ref()?);
-    let form = || {
-        // Before that stage each instruction breaks these rules, and a report on it takes longer than all runs.
-        let is_machine = stage >= Stage::LowerCopies;
-        let violations = is_machine.then(|| validate(program, target, Form::Machine).err())??;
+    let rules = || {
+        let violations = validate(program, target, form_after(stage)).err()?;
         Some(violations.first()?.to_string())
     };
+    // The last stage has read the program back from its words.
+    let extent = if stage == Stage::Encode { Extent::Decoded } else { Extent::All };
+    let operands = || illegal(program, target, extent);
     let elsewhere = || (stage >= Stage::RegisterAllocation).then(|| moved(&terms.given, &given(program)))?;
-    let reason = form().or_else(files).or_else(elsewhere)?;
+    // The most specific one first.
+    let reason = if stage >= Stage::LowerCopies {
+        rules().or_else(operands).or_else(elsewhere)
+    } else {
+        files().or_else(elsewhere).or_else(rules).or_else(operands)
+    }?;
     Some(CompileError { stage, kind: ErrorKind::Internal, reason: Refusal::Postcondition(reason) })
 }
 

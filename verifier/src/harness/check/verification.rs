@@ -228,6 +228,27 @@ fn reborrow<'a>(plant: &'a mut Option<Plant<'_>>) -> Option<Plant<'a>> {
 }
 
 impl Verification {
+    /// The verdict on a program whose compilation had to be stopped in a stage: a crash, with a reason.
+    pub fn stopped(stage: Stage, why: &str) -> Self {
+        let verdict = Verdict::Unknown(Unknown::Crashed(why.to_owned()));
+        let report = ProgramReport {
+            boundaries: vec![(stage, verdict.clone(), Duration::ZERO)],
+            compiler_panicked: true,
+            ..ProgramReport::default()
+        };
+        let boundary = BoundaryVerdict { stage, verdict, engine: COMPILER, time: Duration::ZERO };
+        Self { boundaries: vec![boundary], report, ..Self::default() }
+    }
+
+    /// Adds a refutation of the last program by its source, which no boundary shows.
+    pub(crate) fn add_refutation(&mut self, refutation: super::Refutation) {
+        let Some(stage) = Stage::from_name(refutation.stage) else { return };
+        let verdict = Verdict::Refuted(Box::new(refutation));
+        self.report.boundaries.push((stage, verdict.clone(), Duration::ZERO));
+        let engine = EngineKind::Interpreter.name();
+        self.boundaries.push(BoundaryVerdict { stage, verdict, engine, time: Duration::ZERO });
+    }
+
     /// Returns true if the compiler refused the program.
     pub fn is_rejected(&self) -> bool {
         let by_compiler = |last: &BoundaryVerdict| {
@@ -318,10 +339,11 @@ pub(crate) fn combined(answers: Vec<Answer>, sensitivity: Option<&Sensitivity>) 
 mod tests {
     use super::*;
     use crate::harness::check::sensitivity::SiteCount;
+    use crate::harness::check::{Ends, SourceOutcomes};
     use crate::programs::generator::{self, Features, Profile};
     use crate::programs::planted_bugs;
     use crate::prove::simulation::Obstacle;
-    use ir3_compiler::ir3::InstrFlags;
+    use ir3_compiler::ir3::{InstrFlags, Opcode, Src};
     use ir3_compiler::pipeline::Options;
 
     fn answer(engine: EngineKind, verdict: Verdict) -> Answer {
@@ -428,6 +450,52 @@ mod tests {
         }));
         assert!(dropped > 0);
         assert!(matches!(lost, Some(Verdict::Unknown(Unknown::NotShown(NotShown::Hazard(_))))), "{lost:?}");
+    }
+
+    /// A stage that leaves a program which no engine can run, of one that could be run, has failed: it is named, whether every boundary is
+    /// compared or both ends.
+    #[test]
+    fn a_program_that_cannot_be_run_any_more_is_a_failure() {
+        let shader = generator::from_seed(1, Profile::Mixed, Features::ALL).shader;
+        let mut plant = |stage: Stage, program: &mut ir3_compiler::ir3::Program| {
+            if stage == Stage::Schedule {
+                let mut adds = program.instrs.values_mut().filter(|data| data.opcode == Opcode::Mov);
+                adds.next().expect("a move").opcode = Opcode::Alias;
+            }
+        };
+        let envs = vec![Env::from_seed(1)];
+        let mut checker = Checker::new(Target::default(), Options::default());
+        let report = checker.program(&shader, &envs, Some(&mut plant));
+        let (stage, why) = report.crash().expect("a failure");
+        assert!(stage == Stage::Schedule && why.contains("cannot be run any more"), "{stage}: {why}");
+        let outcomes = checker.run_nir(&shader, &envs).expect("it runs");
+        let (ends, _) = checker.ends(&shader, &SourceOutcomes { envs, outcomes }, Some(&mut plant));
+        assert!(!matches!(ends, Ends::Agree(_)));
+    }
+
+    /// Operands that the passes' table allows and the hardware lacks: runs do not see them, so the verifier's own table has to.
+    #[test]
+    fn operands_that_the_hardware_lacks_are_a_failure_of_the_stage() {
+        for at in [Stage::CopyPropagation, Stage::Schedule, Stage::PostSchedule, Stage::Legalize] {
+            let found = (0..40).find_map(|seed| {
+                let shader = generator::from_seed(seed, Profile::Alu, Features::ALL).shader;
+                // The same constant twice in a scalar operation or a vector one: an addition that nobody uses.
+                let mut plant = |stage: Stage, program: &mut ir3_compiler::ir3::Program| {
+                    let mut adds = program.instrs.values_mut().filter(|data| data.opcode == Opcode::AddU);
+                    if stage == at
+                        && let Some(add) = adds.find(|add| !add.srcs[0].class.half && add.srcs.len() == 2)
+                    {
+                        add.srcs[0] = Src::constant(0, false);
+                        add.srcs[1] = Src::constant(1, false);
+                    }
+                };
+                let mut checker = Checker::new(Target::default(), Options::default());
+                let report = checker.program(&shader, &[], Some(&mut plant));
+                report.crash().map(|(stage, why)| (stage, why.to_owned()))
+            });
+            let (stage, why) = found.expect("a program with an addition");
+            assert!(stage == at && !why.is_empty(), "{at}: {stage}: {why}");
+        }
     }
 
     #[test]

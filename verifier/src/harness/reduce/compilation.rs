@@ -19,6 +19,7 @@ fn stage_of(failure: &Failure) -> Option<Stage> {
         Failure::Refuted { stage, .. } | Failure::Refused { stage, .. } | Failure::Unsupported { stage, .. } => {
             Some(*stage)
         }
+        Failure::Stopped(stopped) => Some(stopped.stage),
         Failure::Panic { .. } => None,
     }
 }

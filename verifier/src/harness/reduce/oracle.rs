@@ -12,6 +12,7 @@ use ir3_compiler::target::Target;
 use ir3_compiler::{nir, words};
 
 use crate::harness::check::{Checker, DEFAULT_FUEL, ProgramReport, Unknown, Verdict, plant_of};
+use crate::harness::guard::{self, Setting, Stop, Stopped};
 use crate::programs::planted_bugs::SharedPlantedBug;
 use crate::semantics::environment::env::Env;
 use crate::semantics::interp;
@@ -87,6 +88,8 @@ pub enum Failure {
         /// File, line and column.
         place: String,
     },
+    /// The compiler did not come to an end, or ran out of memory.
+    Stopped(Stopped),
 }
 
 impl fmt::Display for Failure {
@@ -96,6 +99,7 @@ impl fmt::Display for Failure {
             Self::Refused { stage, reason, .. } => write!(f, "{stage} refuses: {reason}"),
             Self::Unsupported { stage, reason } => write!(f, "the program after {stage} cannot be run: {reason}"),
             Self::Panic { place } => write!(f, "panic at {place}"),
+            Self::Stopped(Stopped { stage, stop }) => write!(f, "{stage} stopped: {}", stop.name()),
         }
     }
 }
@@ -162,6 +166,8 @@ pub struct Oracle {
     failure: Failure,
     /// The interpreter supports the program.
     runs: bool,
+    /// Candidates have the limits of the guard, and not [smaller ones](guard::Limits::of_candidate).
+    has_full_limits: bool,
     checker: Checker,
 }
 
@@ -185,8 +191,14 @@ impl Oracle {
             plant,
             failure: nothing,
             runs: false,
+            has_full_limits: false,
             checker,
         };
+        // Before this process compiles it, and does not come to an end either.
+        if let Some(stopped) = oracle.stopped(shader, false) {
+            (oracle.failure, oracle.envs) = (Failure::Stopped(stopped), Vec::new());
+            return Some(oracle);
+        }
         let (failure, env) = oracle.observe(shader)?;
         oracle.failure = failure;
         oracle.runs = interp::nir::Decoded::new(shader).is_ok();
@@ -240,6 +252,15 @@ impl Oracle {
         self.checker = Checker::new(target, options).with_fuel(self.fuel);
     }
 
+    /// Returns true if a reduced program, whose compilation was stopped at the limits of candidates, has to be stopped at those of the guard
+    /// too. Otherwise candidates have these from now on.
+    pub(crate) fn confirms(&mut self, shader: &nir::Shader) -> bool {
+        self.has_full_limits = true;
+        let is_confirmed = !matches!(self.failure, Failure::Stopped(_)) || self.same(shader);
+        self.has_full_limits = !is_confirmed;
+        is_confirmed
+    }
+
     /// Returns true if a program fails in the same way on another GPU, or with other options.
     pub fn compiles_same(&self, target: Target, options: Options, shader: &nir::Shader) -> bool {
         let mut other = self.fork();
@@ -249,8 +270,31 @@ impl Oracle {
 
     /// Returns true if a program fails in the same way.
     pub fn same(&mut self, shader: &nir::Shader) -> bool {
+        let stopped = self.stopped(shader, true);
+        if let Failure::Stopped(expected) = self.failure {
+            return stopped == Some(expected);
+        }
+        if stopped.is_some() {
+            return false;
+        }
         // Most candidates do not fail, and a check of the one stage shows that for most of them.
         self.may_be_same(shader) && self.observe(shader).is_some_and(|(failure, _)| failure == self.failure)
+    }
+
+    /// The reason why the compilation of a program has to be stopped, if there is a guard that can tell. The limits of a candidate are those
+    /// that its failure needs.
+    fn stopped(&self, shader: &nir::Shader, is_candidate: bool) -> Option<Stopped> {
+        let full = guard::guard()?.limits;
+        let small = full.of_candidate();
+        let limits = match self.failure {
+            _ if self.has_full_limits => full,
+            Failure::Stopped(Stopped { stop: Stop::Time, .. }) if is_candidate => {
+                guard::Limits { time: small.time, ..full }
+            }
+            Failure::Stopped(_) if is_candidate => guard::Limits { memory: small.memory, ..full },
+            _ => full,
+        };
+        guard::probe(shader, &Setting::new(self.target, self.options, self.plant.as_ref(), limits)?)
     }
 
     /// A quick test: returns false only if the program does not fail in the same way.
@@ -284,6 +328,7 @@ impl Oracle {
             plant: self.plant.clone(),
             failure: self.failure.clone(),
             runs: self.runs,
+            has_full_limits: self.has_full_limits,
             checker: Checker::new(self.target, self.options).with_fuel(self.fuel),
         }
     }

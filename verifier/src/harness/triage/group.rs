@@ -9,6 +9,7 @@ use ir3_compiler::words;
 use serde::Serialize;
 
 use super::Shape;
+use crate::harness::guard::Stop;
 use crate::harness::reduce::Failure;
 use crate::harness::report::bundle;
 
@@ -28,7 +29,7 @@ pub(super) struct Member {
 words! {
     /// The kind of a failure.
     #[derive(Serialize)]
-    #[serde(rename_all = "lowercase")]
+    #[serde(rename_all = "kebab-case")]
     pub enum FailureKind {
         /// A stage changed the meaning of the program.
         Refuted = "refuted",
@@ -38,6 +39,10 @@ words! {
         Refused = "refused",
         /// The interpreter does not support the program.
         Unsupported = "unsupported",
+        /// The compiler did not come to an end.
+        OutOfTime = "out-of-time",
+        /// The compiler ran out of memory.
+        OutOfMemory = "out-of-memory",
     }
 }
 
@@ -49,6 +54,11 @@ impl FailureKind {
             Failure::Refused { .. } => Self::Refused,
             Failure::Unsupported { .. } => Self::Unsupported,
             Failure::Panic { .. } => Self::Crash,
+            Failure::Stopped(stopped) => match stopped.stop {
+                Stop::Time => Self::OutOfTime,
+                Stop::Memory => Self::OutOfMemory,
+                Stop::Stack | Stop::Died => Self::Crash,
+            },
         }
     }
 }

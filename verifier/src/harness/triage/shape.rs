@@ -42,6 +42,7 @@ impl Shape {
         Self(match (failure, sides) {
             (Failure::Refused { reason, .. } | Failure::Unsupported { reason, .. }, _) => reason.clone(),
             (Failure::Panic { place, .. }, _) => place.clone(),
+            (Failure::Stopped(stopped), _) => stopped.stop.name().to_owned(),
             (Failure::Refuted { .. }, Some((Snapshot::Ir3(before), Snapshot::Ir3(after)))) => {
                 let change = change::all(before, after, target).into_iter().next();
                 change.map_or_else(|| unseen(shader).to_owned(), |change| change.to_string())
@@ -57,6 +58,7 @@ impl Shape {
         match (failure, sides) {
             (Failure::Refused { reason, .. } | Failure::Unsupported { reason, .. }, _) => vec![Self(reason.clone())],
             (Failure::Panic { place, .. }, _) => vec![Self(place.clone())],
+            (Failure::Stopped(stopped), _) => vec![Self(stopped.stop.name().to_owned())],
             (Failure::Refuted { .. }, Some((Snapshot::Ir3(before), Snapshot::Ir3(after)))) => {
                 change::all(before, after, target).iter().map(|change| Self(change.to_string())).collect()
             }

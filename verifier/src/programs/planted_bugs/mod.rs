@@ -139,7 +139,7 @@ impl Eq for PlantedBug {}
 
 /// All planted bugs, of all languages.
 pub fn every() -> impl Iterator<Item = &'static PlantedBug> {
-    ALL.iter().chain(&STAGES).chain(&vec4::ALL).chain(&vec4::SELECTION).chain(&scalar::ALL)
+    ALL.iter().chain(&STAGES).chain(&STOPPED).chain(&vec4::ALL).chain(&vec4::SELECTION).chain(&scalar::ALL)
 }
 
 /// All planted bugs of ir3 programs.
@@ -223,6 +223,22 @@ pub static ALL: [PlantedBug; 13] = [
         stage: Stage::CopyPropagation,
         description: "a vector of four components panics: there is room for three",
         change: BugChange::Ir3(ssa::crash),
+    },
+];
+
+/// Planted bugs with which the compiler has to be stopped: only a process that is guarded survives them.
+pub static STOPPED: [PlantedBug; 2] = [
+    PlantedBug {
+        name: "endless-loop",
+        stage: Stage::CopyPropagation,
+        description: "a vector of four components is looked at again and again",
+        change: BugChange::Ir3(ssa::endless_loop),
+    },
+    PlantedBug {
+        name: "allocation-explosion",
+        stage: Stage::Schedule,
+        description: "a list doubles for ever where a program has a phi",
+        change: BugChange::Ir3(ssa::allocation_explosion),
     },
 ];
 

@@ -1,5 +1,7 @@
 //! Bugs of selection and of the passes on programs in SSA form.
 
+use std::hint::black_box;
+
 use ir3_compiler::ir3::{Attrs, Block, Condition, Instr, Mods, Opcode, Program, SrcOperand};
 
 /// The instructions in layout order.
@@ -115,5 +117,29 @@ pub(super) fn crash(program: &mut Program) {
         let data = &program.instrs[instr];
         let parts = data.srcs.len();
         assert!(data.opcode != Opcode::Collect || parts < 4, "planted: a vector of {parts} parts, expected at most 3");
+    }
+}
+
+/// Returns true if the program has a vector of four components or more.
+fn has_vector(program: &Program) -> bool {
+    order(program).iter().any(|&instr| {
+        let data = &program.instrs[instr];
+        data.opcode == Opcode::Collect && data.srcs.len() >= 4
+    })
+}
+
+/// Does not come to an end if there is a vector of four components.
+pub(super) fn endless_loop(program: &mut Program) {
+    while black_box(has_vector(program)) {}
+}
+
+/// Doubles a list for ever if there is a phi.
+pub(super) fn allocation_explosion(program: &mut Program) {
+    if order(program).iter().any(|&instr| program.instrs[instr].opcode == Opcode::Phi) {
+        let mut list = vec![1u8];
+        loop {
+            list.extend_from_within(..);
+            black_box(&list);
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Case, Symptom};
 use crate::harness::check::{Checker, ProgramReport, Unknown, Verdict, plant_of};
+use crate::harness::guard::{self, Setting, Stopped};
 use crate::harness::reduce::Failure;
 use crate::harness::report::difference::FirstDifference;
 use crate::programs::planted_bugs::PlantedBug;
@@ -30,7 +31,7 @@ pub struct EngineVerdict {
 }
 
 /// The result of one run of a case.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Evidence {
     /// The failure of this run; `None` if the program does not fail.
     pub symptom: Option<Symptom>,
@@ -53,6 +54,19 @@ impl Evidence {
     pub fn of(case: &Case) -> Self {
         let envs: Vec<Env> = case.env.iter().cloned().collect();
         let mut checker = Checker::new(case.target, case.options);
+        if let Some(stopped) = stopped(case) {
+            let mut evidence = Self::of_stop(stopped);
+            let before = catch(|| {
+                let mut change = case.plant.map(PlantedBug::change);
+                checker.before(&case.program, stopped.stage, plant_of(&mut change))
+            });
+            evidence.before = before.ok();
+            return evidence;
+        }
+        if matches!(case.symptom.failure, Failure::Stopped(_)) && guard::guard().is_none() {
+            // Nobody could stop it here.
+            return Self::default();
+        }
         let report = catch(|| {
             let mut change = case.plant.map(PlantedBug::change);
             checker.program_or_panic(&case.program, &envs, plant_of(&mut change))
@@ -117,8 +131,9 @@ impl Evidence {
                     (*stage, report.refusal.as_ref().map(|error| error.reason.to_string()).unwrap_or_default())
                 }
                 Failure::Unsupported { stage, .. } => (*stage, unsupported(report).unwrap_or_default()),
-                // Reports do not contain panics.
+                // Reports contain neither panics nor what was stopped.
                 Failure::Panic { place } => (Stage::Select, place.clone()),
+                Failure::Stopped(stopped) => (stopped.stage, stopped.to_string()),
             };
             Symptom { failure, stage, message }
         });
@@ -131,6 +146,19 @@ impl Evidence {
             panic: None,
             verdicts: verdicts.collect(),
         }
+    }
+
+    fn of_stop(stopped: Stopped) -> Self {
+        let message = stopped.to_string();
+        let verdict = EngineVerdict {
+            engine: "interpreter".to_owned(),
+            stage: stopped.stage.name().to_owned(),
+            verdict: "unknown".to_owned(),
+            lanes: 0,
+            reason: Some(message.clone()),
+        };
+        let symptom = Symptom { failure: Failure::Stopped(stopped), stage: stopped.stage, message };
+        Self { symptom: Some(symptom), verdicts: vec![verdict], ..Self::default() }
     }
 
     fn of_panic(stage: Stage, Panicked { place, message }: Panicked) -> Self {
@@ -151,6 +179,13 @@ impl Evidence {
             verdicts: vec![verdict],
         }
     }
+}
+
+/// The reason why the compilation of a case has to be stopped, if there is a guard that can tell.
+fn stopped(case: &Case) -> Option<Stopped> {
+    let limits = guard::guard()?.limits;
+    let plant = case.plant.map(PlantedBug::shared);
+    guard::probe(&case.program, &Setting::new(case.target, case.options, plant.as_ref(), limits)?)
 }
 
 /// The complete reason why the interpreter does not support a program.

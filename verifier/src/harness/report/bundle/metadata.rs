@@ -2,6 +2,7 @@
 
 use super::evidence::EngineVerdict;
 use super::{Case, Evidence, Original, ProgramOrigin, Symptom, folder};
+use crate::harness::guard::{Stop, Stopped};
 use crate::harness::reduce::Failure;
 use crate::harness::reduce::oracle::DifferenceKind;
 use crate::programs::mesa::input::InputError;
@@ -118,6 +119,7 @@ enum SavedFailure {
     Refused { stage: String, why: String, reason: String },
     Unsupported { stage: String, reason: String },
     Panic { place: String },
+    Stopped { stage: String, why: String },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -159,6 +161,9 @@ impl SavedFailure {
             }
             Failure::Unsupported { stage, reason } => Self::Unsupported { stage: name(*stage), reason: reason.clone() },
             Failure::Panic { place } => Self::Panic { place: place.clone() },
+            Failure::Stopped(Stopped { stage, stop }) => {
+                Self::Stopped { stage: name(*stage), why: stop.name().to_owned() }
+            }
         }
     }
 }
@@ -351,6 +356,12 @@ impl Fields<'_> {
                 Failure::Unsupported { stage: self.stage("stage", &stage)?, reason }
             }
             SavedFailure::Panic { place } => Failure::Panic { place },
+            SavedFailure::Stopped { stage, why } => {
+                let known = || Stop::ALL.map(Stop::name).join(", ");
+                let stop =
+                    Stop::from_name(&why).ok_or_else(|| self.bad("why", &why, &format!("one of {}", known())))?;
+                Failure::Stopped(Stopped { stage: self.stage("stage", &stage)?, stop })
+            }
         })
     }
 }

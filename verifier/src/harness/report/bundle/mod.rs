@@ -193,6 +193,7 @@ pub fn kind(failure: &Failure) -> String {
         Failure::Refused { .. } => "refused".to_owned(),
         Failure::Unsupported { .. } => "unsupported".to_owned(),
         Failure::Panic { .. } => "crash".to_owned(),
+        Failure::Stopped(stopped) => stopped.stop.name().to_owned(),
     }
 }
 

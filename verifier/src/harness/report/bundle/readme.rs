@@ -89,6 +89,7 @@ pub(in crate::harness::report) fn title(case: &Case) -> String {
             format!("interpreter: cannot run the program after {stage} {on}: {}", case.symptom.message)
         }
         Failure::Panic { .. } => format!("{stage}: panic {on}: {}", first_line(&case.symptom.message)),
+        Failure::Stopped(stopped) => format!("{stage}: {} {on}", stopped.stop.name()),
     }
 }
 
@@ -124,6 +125,7 @@ fn what_happens(text: &mut String, case: &Case, evidence: &Evidence) -> fmt::Res
             writeln!(text, "The program after `{stage}` cannot be run, so it was not checked:")?
         }
         Failure::Panic { place } => writeln!(text, "The compiler panics in `{stage}`, at {place}:")?,
+        Failure::Stopped(_) => writeln!(text, "The compiler had to be stopped in `{stage}`:")?,
     }
     writeln!(text)?;
     if let Some(difference) = &evidence.difference {

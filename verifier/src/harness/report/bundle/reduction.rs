@@ -69,8 +69,15 @@ pub fn reduce(path: &Path, jobs: usize, progress: &mut dyn FnMut(&Progress) -> b
     }
     let checkpoint = checkpoint(path)?;
     let options = Options { checkpoint: Some(checkpoint.clone()), ..Options::default() };
-    let CombinedReduction { reduced, env, target, options } =
-        combined::run(&case.program, &mut oracle, jobs, &options, progress)?;
+    let first = combined::run(&case.program, &mut oracle, jobs, &options, progress)?;
+    let CombinedReduction { reduced, env, target, options } = if oracle.confirms(&first.reduced.program) {
+        first
+    } else {
+        // It took long, and came to an end.
+        let options = Options { checkpoint: None, ..options };
+        oracle.set_compilation(case.target, case.options);
+        combined::run(&case.program, &mut oracle, jobs, &options, progress)?
+    };
     let before = case.program.instruction_count();
     let original = match &case.original {
         Some(original) => original.clone(),

@@ -62,7 +62,7 @@ impl<'a> FailurePage<'a> {
         let evidence = Evidence::of(case);
         let (mut before, mut after) = (evidence.before.clone(), evidence.after.clone());
         let stage = case.symptom.stage;
-        if evidence.symptom.is_none() {
+        if evidence.symptom.is_none() && !matches!(case.symptom.failure, Failure::Stopped(_)) {
             // It does not fail any more: the programs as the stage has them now.
             before = snapshot(case, |compilation| compilation.run_until(stage).is_ok());
             after = snapshot(case, |compilation| {
@@ -169,6 +169,7 @@ impl<'a> FailurePage<'a> {
             Failure::Refused { .. } => "refused: the compiler rejects a valid program",
             Failure::Unsupported { .. } => "not checked: the interpreter cannot run the program",
             Failure::Panic { .. } => "crash: the compiler panics",
+            Failure::Stopped(_) => "stopped: the compiler does not come to an end, or runs out of memory",
         };
         html! {
             p.kind { "ir3-equiv " (env!("CARGO_PKG_VERSION")) " · " b { (kind) } }

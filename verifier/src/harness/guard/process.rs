@@ -1,0 +1,153 @@
+//! A worker, from outside: it gets programs and says what became of them.
+
+use super::{Stop, Stopped};
+use ir3_compiler::pipeline::Stage;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// What became of a compilation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It came to an end: a program, a refusal or a panic.
+    Ends,
+    /// It was stopped, and the worker with it.
+    Stopped(Stopped),
+}
+
+/// The exit code of a worker whose watchdog has ended it.
+pub(super) const OUT_OF_TIME: i32 = 86;
+
+/// A process with pipes to it. It is killed when this is dropped.
+pub struct Process {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    /// Its standard error, a file without a name: nobody has to read it while it runs.
+    log: File,
+}
+
+impl Process {
+    /// Starts a program. A signal of the terminal is not for it: it ends with its standard input.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn start(program: &Path, arguments: &[String]) -> io::Result<Self> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("ir3-equiv-{}-{number}.log", std::process::id()));
+        let log = File::options().read(true).append(true).create_new(true).open(&path)?;
+        fs::remove_file(&path)?;
+        let mut child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(log.try_clone()?)
+            .process_group(0)
+            .spawn()?;
+        let missing = || io::Error::other("found no pipe to a worker");
+        let stdin = Some(child.stdin.take().ok_or_else(missing)?);
+        let stdout = BufReader::new(child.stdout.take().ok_or_else(missing)?);
+        Ok(Self { child, stdin, stdout, log })
+    }
+
+    /// Writes to its standard input.
+    ///
+    /// # Errors
+    /// If it has ended.
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let stdin = self.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        stdin.write_all(bytes)
+    }
+
+    /// Reads a line of its standard output, without its end; `None` if there is none, as it has ended.
+    pub fn line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        match self.stdout.read_line(&mut line) {
+            Ok(1..) if line.ends_with('\n') => {
+                line.pop();
+                Some(line)
+            }
+            _ => None,
+        }
+    }
+
+    /// Has it compile a program.
+    pub(super) fn compile(&mut self, text: &str, limit: Duration) -> Verdict {
+        let header = format!("{} {}\n", limit.as_millis().max(1), text.len());
+        // If it has ended, there is no answer, and its exit says why.
+        let _ = self.write(header.as_bytes()).and_then(|()| self.write(text.as_bytes()));
+        let mut stage = None;
+        while let Some(line) = self.line() {
+            match Stage::from_name(&line) {
+                Some(next) => stage = Some(next),
+                None => return Verdict::Ends,
+            }
+        }
+        let (stop, _) = self.end();
+        Verdict::Stopped(Stopped { stage: stage.unwrap_or(Stage::Select), stop })
+    }
+
+    /// Closes its input, waits for its end, and returns the reason of that with the end of its log.
+    pub fn end(&mut self) -> (Stop, String) {
+        drop(self.stdin.take());
+        let status = self.child.wait();
+        let log = self.log();
+        let stop = match status {
+            Ok(status) if status.code() == Some(OUT_OF_TIME) => Stop::Time,
+            _ if log.contains("memory allocation of") => Stop::Memory,
+            _ if log.contains("has overflowed its stack") => Stop::Stack,
+            _ => Stop::Died,
+        };
+        let how = match status {
+            Ok(status) => match (status.code(), status.signal()) {
+                (Some(code), _) => format!("exit code {code}"),
+                (None, signal) => format!("signal {}", signal.unwrap_or(0)),
+            },
+            Err(error) => error.to_string(),
+        };
+        (stop, format!("{how}\n{log}"))
+    }
+
+    /// Closes its input, waits for its end, and returns its exit code with the end of its log, numbers left out.
+    pub fn finish(mut self) -> (Option<i32>, String) {
+        drop(self.stdin.take());
+        let code = self.child.wait().ok().and_then(|status| status.code());
+        let log = self.log();
+        let words = log.lines().filter(|line| line.parse::<u64>().is_err());
+        (code, words.collect::<Vec<_>>().join("\n"))
+    }
+
+    /// The end of what it wrote to its standard error.
+    pub fn log(&self) -> String {
+        const END: u64 = 4096;
+        let read = || -> io::Result<Vec<u8>> {
+            let mut log = &self.log;
+            let length = log.metadata()?.len();
+            log.seek(SeekFrom::Start(length.saturating_sub(END)))?;
+            let mut bytes = Vec::new();
+            log.read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        read().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+    }
+
+    /// Empties its log.
+    pub fn forget_log(&self) {
+        // A longer log is no fault.
+        let _ = self.log.set_len(0);
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

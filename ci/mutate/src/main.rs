@@ -28,11 +28,15 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let result = match args[..] {
         ["mutants", copy, list] => {
-            tree::copy(Path::new(copy)).and_then(|()| mutants::run(Path::new(copy), Path::new(list)))
+            tree::copy(Path::new(copy)).and_then(|()| mutants::run(Path::new(copy), Path::new(list), None))
         }
+        ["mutants", copy, list, most] => most.parse().map_err(Into::into).and_then(|most| {
+            tree::copy(Path::new(copy))?;
+            mutants::run(Path::new(copy), Path::new(list), Some(most))
+        }),
         ["bugs", copy, list] => tree::copy(Path::new(copy)).and_then(|()| bugs::run(Path::new(copy), Path::new(list))),
         _ => Err(
-            "usage: mutate mutants TREE LIST | mutate bugs TREE LIST (in the root of the repository; TREE is the copy)"
+            "usage: mutate mutants TREE LIST [MOST] | mutate bugs TREE LIST (in the root of the repository; TREE is the copy)"
                 .into(),
         ),
     };

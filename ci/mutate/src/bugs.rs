@@ -16,8 +16,8 @@ use std::process::Command;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
-/// Writes all bugs into the tree, and the list of them: number and name, apart by a tab.
-pub fn run(tree: &Path, list: &Path) -> Result<(), Box<dyn Error>> {
+/// The splices of all patches by file, numbered from `first` on, and the names of the patches.
+pub fn splices(tree: &Path, first: u32) -> Result<(BTreeMap<String, Vec<Splice>>, Vec<String>), Box<dyn Error>> {
     let mut patches: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir("corpus/bugs")? {
         let path = entry?.path();
@@ -27,21 +27,31 @@ pub fn run(tree: &Path, list: &Path) -> Result<(), Box<dyn Error>> {
     }
     patches.sort();
     let mut splices: BTreeMap<String, Vec<Splice>> = BTreeMap::new();
-    let mut lines = String::new();
+    let mut names = Vec::new();
     let mut problems = String::new();
-    for (index, patch) in patches.iter().enumerate() {
-        let number = index as u32 + 1;
+    for (number, patch) in (first..).zip(&patches) {
         let name = patch.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        lines += &format!("{number}\t{name}\n");
         match changes(patch, number, &tree.with_file_name("patched")) {
             Ok(changes) => changes.into_iter().for_each(|(file, splice)| splices.entry(file).or_default().push(splice)),
             Err(error) => problems += &format!("{name}: {error}\n"),
         }
+        names.push(name);
     }
-    if !problems.is_empty() {
-        return Err(problems.trim_end().into());
+    match problems.is_empty() {
+        true => Ok((splices, names)),
+        false => Err(problems.trim_end().into()),
     }
-    crate::write_switch(tree, patches.len())?;
+}
+
+/// The list of bugs: number and name, apart by a tab.
+pub fn list(first: u32, names: &[String]) -> String {
+    (first..).zip(names).map(|(number, name)| format!("{number}\t{name}\n")).collect()
+}
+
+/// Writes all bugs into the tree, and the list of them.
+pub fn run(tree: &Path, list: &Path) -> Result<(), Box<dyn Error>> {
+    let (splices, names) = splices(tree, 1)?;
+    crate::write_switch(tree, names.len())?;
     let mut placed = BTreeMap::new();
     for path in crate::rust_files(Path::new(crate::SOURCES))? {
         let name = path.to_string_lossy().into_owned();
@@ -59,15 +69,13 @@ pub fn run(tree: &Path, list: &Path) -> Result<(), Box<dyn Error>> {
             let within = |outer: &Range<usize>| outer.start <= span.start && span.end <= outer.end;
             placed.get(file)?.iter().find(|place| within(&place.all)).map(|place| place.number)
         });
-        let name = number
-            .and_then(|number| patches.get(number as usize - 1))
-            .map_or("no patch".into(), |patch| patch.display().to_string());
+        let name = number.and_then(|number| names.get(number as usize - 1)).map_or("no patch", String::as_str);
         eprintln!("{name}:\n{}", error.rendered);
     }
     if !errors.is_empty() {
         return Err(format!("{} errors", errors.len()).into());
     }
-    crate::write(list, &lines)
+    crate::write(list, &self::list(1, &names))
 }
 
 /// The functions of a file, by path and name: the bytes of the body's inside. And everything else as tokens.

@@ -4,6 +4,7 @@
 //! off by one, `break` and `continue` for each other, and statements left out. What is decided when the compiler is built (constants, `const fn`,
 //! patterns, types, what macros expand to) has no switch, and is left alone; so are texts of errors.
 
+use crate::bugs;
 use crate::check::{self, Message};
 use crate::splice::{self, Placed, Splice};
 use quote::ToTokens;
@@ -44,7 +45,7 @@ struct Mutant {
 }
 
 /// Writes the mutants that compile into the tree, and the list of them: number, place, function, kind, and change, apart by tabs. At most so
-/// many, chosen by a hash of their numbers.
+/// many, chosen by a hash of their numbers. The bugs are in the tree as well, with later numbers and a list of their own (`LIST.bugs`).
 pub fn run(tree: &Path, list: &Path, most: Option<usize>) -> Result<(), Box<dyn Error>> {
     let sources = Path::new(crate::SOURCES);
     let mut mutants = Vec::new();
@@ -61,7 +62,9 @@ pub fn run(tree: &Path, list: &Path, most: Option<usize>) -> Result<(), Box<dyn 
         let splices = finder.splices;
         files.push((path, text, splices));
     }
-    crate::write_switch(tree, mutants.len())?;
+    let first = mutants.len() as u32 + 1;
+    let (mut of_bugs, names) = bugs::splices(tree, first)?;
+    crate::write_switch(tree, mutants.len() + names.len())?;
     crate::write(&tree.join(crate::OUTPUTS), include_str!("../outputs.rs"))?;
     let all = mutants.len();
     if let Some(most) = most {
@@ -69,6 +72,9 @@ pub fn run(tree: &Path, list: &Path, most: Option<usize>) -> Result<(), Box<dyn 
         numbers.sort_by_key(|&number| number.wrapping_mul(0x9e37_79b9).rotate_left(15).wrapping_mul(0x85eb_ca6b));
         let chosen: BTreeSet<u32> = numbers.into_iter().take(most).collect();
         files.iter_mut().for_each(|(_, _, splices)| splices.retain(|splice| chosen.contains(&splice.number)));
+    }
+    for (path, _, splices) in &mut files {
+        splices.extend(of_bugs.remove(&*path.to_string_lossy()).into_iter().flatten());
     }
     loop {
         let mut placed = BTreeMap::new();
@@ -89,6 +95,9 @@ pub fn run(tree: &Path, list: &Path, most: Option<usize>) -> Result<(), Box<dyn 
             if numbers.is_empty() {
                 return Err(format!("an error that is at no mutant:\n{}", error.rendered).into());
             }
+            if numbers.iter().any(|&number| number >= first) {
+                return Err(format!("a bug does not compile (see `mutate bugs`):\n{}", error.rendered).into());
+            }
             dropped.extend(numbers);
         }
         for (_, _, splices) in &mut files {
@@ -99,10 +108,11 @@ pub fn run(tree: &Path, list: &Path, most: Option<usize>) -> Result<(), Box<dyn 
         files.iter().flat_map(|(_, _, splices)| splices.iter().map(|splice| splice.number)).collect();
     kept.sort_unstable();
     let mut lines = String::new();
-    for number in kept {
+    for number in kept.into_iter().filter(|&number| number < first) {
         let Mutant { file, line, function, kind, change } = &mutants[number as usize - 1];
         lines += &format!("{number}\t{file}:{line}\t{function}\t{kind}\t{change}\n");
     }
+    crate::write(&list.with_extension("bugs"), &bugs::list(first, &names))?;
     crate::write(list, &lines)
 }
 

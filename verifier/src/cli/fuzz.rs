@@ -8,7 +8,6 @@ use crate::unknown_programs::UnknownPrograms;
 use crate::values;
 use crate::{Format, Fuel, Gpu, Planted, Stages, interrupt, output, verify};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use ir3_verifier::harness::campaigns::external::CompilerCommand;
 use ir3_verifier::harness::campaigns::fuzzing::{Campaign, Counts, Finding, Limits};
 use ir3_verifier::harness::check::{EngineKind, Summary};
@@ -253,14 +252,7 @@ impl Fuzz {
         interrupted: &'static AtomicBool,
     ) -> Result<(Counts, Findings), Failure> {
         bundle::clean(&self.failures).map_err(|error| format!("{}: {error}", self.failures.display()))?;
-        let bar = match campaign.programs {
-            Some(n) => ProgressBar::new(n),
-            None => ProgressBar::no_length(),
-        };
-        bar.set_style(ProgressStyle::with_template(match campaign.programs {
-            Some(_) => "{bar:30} {pos}/{len} programs, {elapsed}, {msg}",
-            None => "{spinner} {pos} programs, {elapsed}, {msg}",
-        })?);
+        let bar = output::campaign_bar(campaign.programs)?;
         let mut findings = Findings::default();
         let mut found = |finding: &Finding<'_>| {
             if finding.failed {

@@ -230,14 +230,7 @@ fn campaign_of(
     format: Format,
 ) -> Result<(Counts, Vec<Written>, Option<Unwritten>), Failure> {
     let interrupted = interrupt::flag();
-    let bar = match request.programs {
-        Some(n) => ProgressBar::new(n),
-        None => ProgressBar::no_length(),
-    };
-    bar.set_style(ProgressStyle::with_template(match request.programs {
-        Some(_) => "{bar:30} {pos}/{len} programs, {elapsed}, {msg}",
-        None => "{spinner} {pos} programs, {elapsed}, {msg}",
-    })?);
+    let bar = output::campaign_bar(request.programs)?;
     let mut all: Vec<Written> = Vec::new();
     let mut lost = None;
     let mut found = |finding: &Finding<'_>| {

@@ -3,7 +3,6 @@
 use crate::engines::EngineArgs;
 use crate::{Exit, Failure, Format, Gpu, interrupt, output, triage, values, verify};
 use clap::Args;
-use ir3_compiler::target::Target;
 use ir3_verifier::harness::campaigns::log_mutants::{NoTrial, Outcome, Trial, kinds, trial};
 use ir3_verifier::harness::check::EngineKind;
 use ir3_verifier::harness::mesa::Settings;
@@ -133,7 +132,7 @@ impl LogMutants {
                 }
                 let chosen = hash(&[seed, 2]) as usize % found.len();
                 let FileShader { path, shader } = &mut found[chosen];
-                let target = self.gpu.given().or(shader.generation.map(Target::of_generation)).unwrap_or_default();
+                let target = shader.target(self.gpu.given());
                 let result = trial(path, shader, &target, &settings, hash(&[seed, 3]));
                 let mut tables = tables.lock().unwrap_or_else(PoisonError::into_inner);
                 match result {

@@ -6,6 +6,8 @@
 use crate::Format;
 use crate::exit::{Exit, Unwritten};
 use crate::junit;
+use indicatif::style::TemplateError;
+use indicatif::{ProgressBar, ProgressStyle};
 use ir3_verifier::harness::check::{Check, Summary};
 use ir3_verifier::support::version;
 use serde::Serialize;
@@ -55,6 +57,15 @@ pub fn end(exit: Exit) {
         Format::Human => {}
     }
     print(b"");
+}
+
+/// The progress of a campaign over programs, on standard error; `None` if their number has no limit.
+pub fn campaign_bar(programs: Option<u64>) -> Result<ProgressBar, TemplateError> {
+    let (bar, template) = match programs {
+        Some(n) => (ProgressBar::new(n), "{bar:30} {pos}/{len} programs, {elapsed}, {msg}"),
+        None => (ProgressBar::no_length(), "{spinner} {pos} programs, {elapsed}, {msg}"),
+    };
+    Ok(bar.with_style(ProgressStyle::with_template(template)?))
 }
 
 /// Writes to standard output, and ends the program if that is not possible.

@@ -75,7 +75,7 @@ pub fn title_of(path: &Path, shader: &LogShader, target: &Target) -> String {
 impl Mesa {
     /// The GPU of a shader.
     pub fn target_of(&self, shader: &LogShader) -> Target {
-        self.gpu.given().or(shader.generation.map(Target::of_generation)).unwrap_or_default()
+        shader.target(self.gpu.given())
     }
 
     /// Checks all that was asked for of a shader.

@@ -325,7 +325,7 @@ fn check(path: &Path, bytes: Vec<u8>, gpu: Option<Target>, settings: &Settings<'
                 }
             };
             let shader = &file.shader;
-            let target = gpu.or(shader.generation.map(Target::of_generation)).unwrap_or_default();
+            let target = shader.target(gpu);
             let recovered = check_shader(path, shader, &target, settings, &mut |checked| {
                 *outcome.verdicts.entry(checked.verdict.name()).or_default() += 1;
                 outcome.checked += usize::from(checked.is_read());

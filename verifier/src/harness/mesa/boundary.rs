@@ -243,8 +243,7 @@ pub(super) fn check<'a>(
     {
         let start = ThreadTime::now();
         let envs: Vec<Env> = (0..settings.runs).map(env).collect();
-        let plain = final_code(program).map_or_else(|_| after.clone(), |(plain, ..)| Snapshot::Ir3(Box::new(plain)));
-        let verdict = match compare_on_machine(before, &plain, target, &envs, Completion::Latest).0 {
+        let verdict = match compare_late(before, after, program, target, &envs) {
             refuted @ Verdict::Refuted(_) => refuted,
             _ => Verdict::Unknown(Unknown::NotShown(NotShown::Hazard(hazard))),
         };
@@ -285,6 +284,12 @@ fn is_of_fence(before: &Snapshot, after: &Snapshot, difference: &Difference) -> 
         && fences(before) == fences(after)
 }
 
+/// Runs both on a machine whose results come as late as they may. `program` is the side after, whose arrays get numbers of registers.
+fn compare_late(before: &Snapshot, after: &Snapshot, program: &Program, target: &Target, envs: &[Env]) -> Verdict {
+    let plain = final_code(program).ok().map(|(plain, ..)| Snapshot::Ir3(Box::new(plain)));
+    compare_on_machine(before, plain.as_ref().unwrap_or(after), target, envs, Completion::Latest).0
+}
+
 /// Runs both sides of a boundary; on the machine, too, if the program after is final and not free of hazards.
 pub(super) fn rerun(before: &Side<'_>, after: &Side<'_>, target: &Target, envs: &[Env]) -> Option<Box<Refutation>> {
     let (Ok(first), Ok(second)) = (&before.program, &after.program) else { return None };
@@ -295,7 +300,7 @@ pub(super) fn rerun(before: &Side<'_>, after: &Side<'_>, target: &Target, envs: 
         refuted @ Verdict::Refuted(_) => refuted,
         other => match second.as_ir3().filter(|_| is_final(&after.name)) {
             Some(program) if hazard(&after.name, program, target).is_some() => {
-                compare_on_machine(first, second, target, envs, Completion::Latest).0
+                compare_late(first, second, program, target, envs)
             }
             _ => other,
         },

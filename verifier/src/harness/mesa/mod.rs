@@ -34,6 +34,8 @@ use recover::Recovered;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+/// The name of the first side.
+const NIR: &str = "nir";
 /// The name of the boundary from nir to the final code.
 pub const WHOLE: &str = "nir → final code";
 /// The name of the boundary from the last pass to the final code.
@@ -73,45 +75,32 @@ pub fn check_shader_until<'a>(
 ) -> Recovered {
     let recovered = recover::recover(path, shader, target);
     let environments = recovered.nir.as_ref().ok().map(|nir| Environments::of(nir, settings.seed));
-    let mut before: Option<Side<'_>> = None;
-    let mut flow = ControlFlow::Continue(());
-    for after in sides(shader, &recovered) {
-        if let Some(before) = &before {
-            flow = each(boundary::check(before, &after, target, settings, environments.as_ref()));
-            if flow.is_break() {
-                break;
-            }
+    let sides: Vec<Side<'_>> = sides(shader, &recovered).collect();
+    for (name, before, after) in boundaries(&sides) {
+        let checked = boundary::check(before, after, target, settings, environments.as_ref());
+        if each(Checked { name: name.to_owned(), ..checked }).is_break() {
+            break;
         }
-        before = Some(after);
-    }
-    if flow.is_continue()
-        && let Some(code) = before.filter(|side| side.name == CODE)
-        && let Some(nir) = whole(shader, &recovered)
-    {
-        let mut checked = boundary::check(&nir, &code, target, settings, environments.as_ref());
-        checked.name = WHOLE.to_owned();
-        // It is the last one: whether it breaks makes no difference.
-        let _ = each(checked);
     }
     recovered
 }
 
-fn nir_side<'a>(shader: &'a LogShader, recovered: &Recovered) -> Option<Side<'a>> {
-    shader.nir.as_ref().map(|section| Side {
-        name: "nir".to_owned(),
-        section: Some(section),
-        program: recovered.nir.clone().map(|nir| Snapshot::Nir(Box::new(nir))),
-    })
-}
-
-/// The nir to compare with the final code, if there is a pass between them.
-fn whole<'a>(shader: &'a LogShader, recovered: &Recovered) -> Option<Side<'a>> {
-    if shader.passes.is_empty() { None } else { nir_side(shader, recovered) }
+/// The boundaries between sides, each with its name: neighbours, then nir and the final code if there is a pass between them.
+fn boundaries<'s, 'a>(sides: &'s [Side<'a>]) -> impl Iterator<Item = (&'s str, &'s Side<'a>, &'s Side<'a>)> {
+    let whole = match sides {
+        [nir, _, .., code] if nir.name == NIR && code.name == CODE => Some((WHOLE, nir, code)),
+        _ => None,
+    };
+    sides.windows(2).map(|pair| (&*pair[1].name, &pair[0], &pair[1])).chain(whole)
 }
 
 /// The sides of the boundaries, in order: nir, the programs after passes, the final code.
 fn sides<'a>(shader: &'a LogShader, recovered: &Recovered) -> impl Iterator<Item = Side<'a>> {
-    let nir = nir_side(shader, recovered);
+    let nir = shader.nir.as_ref().map(|section| Side {
+        name: NIR.to_owned(),
+        section: Some(section),
+        program: recovered.nir.clone().map(|nir| Snapshot::Nir(Box::new(nir))),
+    });
     let passes = shader.passes.iter().zip(&recovered.passes).map(|(section, program)| Side {
         name: section.title().trim_start_matches("AFTER: ").to_owned(),
         section: Some(section),

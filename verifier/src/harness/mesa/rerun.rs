@@ -3,7 +3,7 @@
 //! No prover runs, and nothing is said of the other boundaries.
 
 use super::boundary::{self, Environments};
-use super::{CODE, Side, WHOLE, recover, sides, whole};
+use super::{Side, boundaries, recover, sides};
 use crate::harness::check::Refutation;
 use crate::programs::mesa::shader::LogShader;
 use crate::semantics::environment::env::Env;
@@ -36,17 +36,9 @@ pub fn first_refutation(
         }
         None => vec![env.clone()],
     };
-    let refute = |name: &str, before: &Side<'_>, after: &Side<'_>| {
+    let sides: Vec<Side<'_>> = sides(shader, &recovered).collect();
+    boundaries(&sides).find_map(|(name, before, after)| {
         let refutation = boundary::rerun(before, after, target, &envs)?;
         Some(Refuted { name: name.to_owned(), refutation })
-    };
-    let mut before: Option<Side<'_>> = None;
-    for after in sides(shader, &recovered) {
-        if let Some(refuted) = before.as_ref().and_then(|before| refute(&after.name, before, &after)) {
-            return Some(refuted);
-        }
-        before = Some(after);
-    }
-    let code = before.filter(|side| side.name == CODE)?;
-    refute(WHOLE, &whole(shader, &recovered)?, &code)
+    })
 }

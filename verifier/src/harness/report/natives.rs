@@ -207,17 +207,25 @@ pub(crate) fn code(native: &Native, shader: &Shader, text: Option<&Code>, target
     Ok(code)
 }
 
+/// The position of the `chsh` after a `chmask`, if there are such.
+///
+/// # Errors
+/// If one stands without the other.
+pub(crate) fn chsh_of(opcodes: &[Opcode]) -> Result<Option<usize>, String> {
+    let [chmask, chsh] =
+        [Opcode::Chmask, Opcode::Chsh].map(|wanted| opcodes.iter().position(|&opcode| opcode == wanted));
+    match (chmask, chsh) {
+        (None, None) => Ok(None),
+        (Some(mask), Some(at)) if at == mask + 1 => Ok(Some(at)),
+        (Some(_), _) => Err("`chmask` without `chsh` after it".to_owned()),
+        (None, Some(_)) => Err("`chsh` without `chmask` before it".to_owned()),
+    }
+}
+
 /// Takes out `chsh`, which stands after `chmask` and goes on with the next stage, with what pads the code: `chmask` is the end.
 fn without_chsh(code: &mut Code) -> Result<(), String> {
     let opcodes: Vec<Opcode> = code.instrs.values().map(|instr| instr.data.opcode).collect();
-    let [mask, chain] =
-        [Opcode::Chmask, Opcode::Chsh].map(|wanted| opcodes.iter().position(|&opcode| opcode == wanted));
-    let at = match (mask, chain) {
-        (None, None) => return Ok(()),
-        (Some(mask), Some(chain)) if chain == mask + 1 => chain,
-        (Some(_), _) => return Err("`chmask` without `chsh` after it".to_owned()),
-        (None, Some(_)) => return Err("`chsh` without `chmask` before it".to_owned()),
-    };
+    let Some(at) = chsh_of(&opcodes)? else { return Ok(()) };
     if opcodes[at + 1..].iter().any(|&opcode| opcode != Opcode::Nop) {
         return Err("found instructions after `chsh`, expected the end".to_owned());
     }
@@ -315,10 +323,10 @@ impl UsedMemory {
 /// Returns true if a shader accesses buffers, none of them by elements of 8 bits, and no images.
 pub(crate) fn has_only_buffers(shader: &Shader) -> bool {
     let used = UsedMemory::of(shader);
-    used.buffers && !used.bytes && !used.images && !accesses_images(shader)
+    used.buffers && !used.bytes && !accesses_images(shader)
 }
 
-/// Returns true if a shader has atomic operations on images.
+/// Returns true if a shader has operations on images.
 fn accesses_images(shader: &Shader) -> bool {
     let is_image = |op: IntrinsicOp| op.to_string().contains("image");
     shader.entry.instrs.values().any(|data| matches!(data, InstrData::Intrinsic(intrinsic) if is_image(intrinsic.op)))

@@ -9,7 +9,7 @@ use super::input::{InputError, Lines};
 use super::log::{LogReader, generation};
 use super::statistics::statistics;
 use super::{Section, SectionKind, Statistics};
-use ir3_compiler::target::Generation;
+use ir3_compiler::target::{Generation, Target};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
@@ -45,6 +45,12 @@ impl LogShader {
     #[must_use]
     pub fn figures(&self) -> Option<Statistics> {
         statistics(self.statistics.iter().chain(&self.repeated)).into_iter().next()
+    }
+
+    /// The GPU of the shader: the one that was asked for, else the one of the log, else the default.
+    #[must_use]
+    pub fn target(&self, given: Option<Target>) -> Target {
+        given.or(self.generation.map(Target::of_generation)).unwrap_or_default()
     }
 
     /// The program after the last pass of a name.

@@ -133,7 +133,7 @@ pub fn trial(
         _ if shader.listing.is_some() => Part::Listing,
         _ => Part::Assembly,
     };
-    let section = Part::of(shader, part).ok_or(NoTrial::NoSection)?;
+    let section = section_of(shader, part)?;
     let (text, first_line) = (section.text.clone(), section.first_line);
     let mut found = None;
     for _ in 0..TRIES {

@@ -8,6 +8,7 @@
 //! The waves of a tessellation control shader hold whole patches, so its barriers synchronize nothing, and have no instruction. It begins
 //! with a `bar` of its own where the stage before stores to shared memory: all programs have it, or none.
 
+use crate::harness::report::natives;
 use crate::programs::mesa::native::Native;
 use ir3_compiler::ir3::{self, Opcode, Program};
 use ir3_compiler::nir::{
@@ -146,17 +147,10 @@ pub(super) fn without_chsh(program: &mut Program) -> Result<(), String> {
     for block in program.layout.clone() {
         let opcodes: Vec<Opcode> =
             program.blocks[block].instrs.iter().map(|&instr| program.instrs[instr].opcode).collect();
-        let [chmask, chsh] =
-            [Opcode::Chmask, Opcode::Chsh].map(|wanted| opcodes.iter().position(|&opcode| opcode == wanted));
-        match (chmask, chsh) {
-            (None, None) => {}
+        if let Some(at) = natives::chsh_of(&opcodes)? {
+            let chsh = program.blocks[block].instrs.remove(at);
             // `keeps` lists them, too.
-            (Some(first), Some(second)) if second == first + 1 => {
-                let chsh = program.blocks[block].instrs.remove(second);
-                program.blocks[block].keeps.retain(|&kept| kept != chsh);
-            }
-            (Some(_), _) => return Err("`chmask` without `chsh` after it".to_owned()),
-            (None, Some(_)) => return Err("`chsh` without `chmask` before it".to_owned()),
+            program.blocks[block].keeps.retain(|&kept| kept != chsh);
         }
     }
     Ok(())

@@ -157,7 +157,7 @@ fn draw(drawn: u64, is_float: bool) -> u32 {
     }
 }
 
-/// A small value; of neither sign more often than of the other where that matters.
+/// A small value, of either sign.
 fn calm(drawn: u64, is_float: bool) -> u32 {
     let unit = (drawn as u32 >> 8) as f32 / (1 << 24) as f32;
     match (is_float, drawn >> 60) {

@@ -80,7 +80,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
     }
     let bars = chained(&mut nir, &mut passes);
     let native = native(shader, shader.listing.as_ref(), target);
-    if let (Err(why), true) = (&nir, passes.is_empty()) {
+    if let (Err(why), true) = (&nir, passes.is_empty() && shader.nir.is_some()) {
         // No boundary says why.
         problems.push(why.clone());
     }

@@ -1,5 +1,6 @@
 //! `fuzz`: checks generated programs.
 
+use crate::coverage::CoverageArgs;
 use crate::engines::{self, EngineArgs, TIMEOUT};
 use crate::exit::{self, Exit, Failure};
 use crate::fuzz_compiler;
@@ -74,6 +75,8 @@ pub struct Fuzz {
     planted: Planted,
     #[command(flatten)]
     external: fuzz_compiler::External,
+    #[command(flatten)]
+    coverage: CoverageArgs,
 }
 
 fn parse_registers(text: &str) -> Result<Limits, String> {
@@ -180,6 +183,7 @@ impl Fuzz {
         let seed = self.seed.unwrap_or_else(random_seed);
         output::json("campaign", &serde_json::json!({ "seed": seed, "first": self.from }));
         output::line(&format!("seed {seed}"));
+        let counted = self.coverage.counts()?;
         let campaign = Campaign {
             target: self.gpu.target(),
             seed,
@@ -196,9 +200,12 @@ impl Fuzz {
             keep_going: self.keep_going,
             refusals: self.refusals,
             plant: self.planted.on(&self.gpu.target())?,
+            coverage: counted.as_ref().map(|(coverage, _)| Arc::clone(coverage)),
+            directed: self.coverage.directed(),
         };
         let (counts, findings) = self.campaign(&campaign, format, interrupted)?;
         print(format, &counts, &findings);
+        self.coverage.write(counted, &campaign.target, format)?;
         for (number, stage) in &counts.wrong_proofs {
             output::problem(&format!("program {number}: {stage} was proved, and a run refutes it"));
         }

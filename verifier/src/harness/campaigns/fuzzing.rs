@@ -5,6 +5,7 @@
 //! counts of a campaign do not depend on the distribution of the work. A failure is reported as soon as it is found,
 //! before anything else happens.
 
+use super::coverage::{Coverage, Director};
 use crate::harness::check::{
     Checker, EngineKind, Engines, ProgramReport, Spills, Summary, Unknown, Verdict, Verification, plant_of,
 };
@@ -21,8 +22,8 @@ use cpu_time::ThreadTime;
 use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
 use ir3_compiler::target::Target;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// The parameters of a campaign.
@@ -58,6 +59,10 @@ pub struct Campaign {
     pub engines: Engines,
     /// A bug that is planted into the backend.
     pub plant: Option<&'static PlantedBug>,
+    /// The counts of what the programs have, if they are wanted.
+    pub coverage: Option<Arc<Coverage>>,
+    /// Programs are chosen for what is rare among those before.
+    pub directed: bool,
 }
 
 /// A thousand programs of all profiles on the default GPU, compared by runs, until the first failure.
@@ -79,6 +84,8 @@ impl Default for Campaign {
             refusals: false,
             engines: Engines { kinds: vec![EngineKind::Interpreter], ..Engines::default() },
             plant: None,
+            coverage: None,
+            directed: false,
         }
     }
 }
@@ -288,7 +295,9 @@ impl Campaign {
         let start = Instant::now();
         let shared = Mutex::new((Counts::default(), found, progress));
         let lock = || shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let director = self.directed.then(|| Director::new(self));
         threads::run(self.jobs, || {
+            let _counting = self.coverage.as_deref().map(Coverage::count);
             let mut checker = Checker::new(self.target, self.options);
             let mut local = Counts::default();
             let mut last = Instant::now();
@@ -303,8 +312,11 @@ impl Campaign {
                     break;
                 }
                 let profile = self.profiles[(number % self.profiles.len() as u64) as usize];
-                let seed = program_seed(self.seed, number);
                 let cpu = ThreadTime::now();
+                let seed = match &director {
+                    Some(director) => director.seed(number),
+                    None => program_seed(self.seed, number),
+                };
                 let generated = generator::from_seed(seed, profile, features);
                 let elapsed = cpu.elapsed();
                 let registers = self.registers.of(profile, seed);
@@ -388,6 +400,8 @@ mod tests {
                 smt: Smt { limits: ProofLimits::within(Duration::from_millis(300)), ..Smt::default() },
             },
             plant: Some(plant),
+            coverage: None,
+            directed: false,
         }
     }
 

@@ -1,5 +1,7 @@
 //! Campaigns over many programs: the compiler on generated programs, and the engines on pairs whose verdict is known.
 //!
+//! [`coverage`] counts what the programs of a campaign have, and chooses programs with what is rare.
+//!
 //! [`fuzzing`] compiles generated programs and checks each boundary, [`boundaries`] generates the boundaries one after
 //! the other. [`cases`] runs engines on many cases. [`kill_matrix`] counts the engines that refute random mutations,
 //! [`hazard_mutants`] the changes of waits that the hazard checker and the machine refute, [`log_mutants`] the changes of Mesa's logs
@@ -10,6 +12,7 @@
 pub mod boundaries;
 pub mod broken_logs;
 pub mod cases;
+pub mod coverage;
 pub mod external;
 pub mod fuzzing;
 pub mod hazard_mutants;

@@ -63,6 +63,8 @@ pub fn find(
         options: Options::default(),
         engines: Engines { kinds: vec![EngineKind::Interpreter], ..Engines::default() },
         plant: Some(plant),
+        coverage: None,
+        directed: false,
     };
     let over = AtomicBool::new(false);
     let mut all = Vec::new();

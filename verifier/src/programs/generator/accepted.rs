@@ -82,9 +82,21 @@ pub fn accepts(shader: &Shader, target: &Target) -> bool {
     validate(shader).is_ok() && select::run(shader, target).is_ok() && interp::nir::Decoded::new(shader).is_ok()
 }
 
+/// Why a program is not [accepted](accepts), without the place; none if it is.
+pub fn refusal(shader: &Shader, target: &Target) -> Option<String> {
+    if let Err(errors) = validate(shader) {
+        return Some(errors.first().map_or_else(String::new, |error| format!("nir: {}", error.problem.found())));
+    }
+    match (select::run(shader, target), interp::nir::Decoded::new(shader)) {
+        (Err(error), _) => Some(format!("select: {}", error.reason)),
+        (Ok(_), Err(error)) => Some(format!("interpreter: {}", error.what)),
+        (Ok(_), Ok(_)) => None,
+    }
+}
+
 /// A program of one operation whose unsized operands have `bits`; none if that is no width of its operands, or if none is unsized
 /// and the width is not 32, which stands for it.
-fn operation(op: Op, bits: u8) -> Option<Shader> {
+pub fn operation(op: Op, bits: u8) -> Option<Shader> {
     let info = op.info();
     let unsized_operands = || info.inputs.iter().filter(|input| input.ty.size == 0);
     if unsized_operands().next().is_none() && bits != 32 {
@@ -105,7 +117,7 @@ fn operation(op: Op, bits: u8) -> Option<Shader> {
 }
 
 /// A program of one intrinsic; none if that is no shape of its operands.
-fn intrinsic(form: IntrinsicForm, target: &Target) -> Option<Shader> {
+pub fn intrinsic(form: IntrinsicForm, target: &Target) -> Option<Shader> {
     let IntrinsicForm { op, stage, components, bits } = form;
     let info = op.info();
     let has_vector = info.srcs.contains(&Components::Vector) || info.dest == Some(Components::Vector);

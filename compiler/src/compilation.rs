@@ -8,6 +8,7 @@ use crate::pipeline::{self, Change, CompileError, Options, Stage};
 use crate::target::{Backend, Target};
 use crate::{ir3, nir, vec4};
 use std::borrow::Cow;
+use std::cell::Cell;
 
 /// A program of one of the languages.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +34,18 @@ pub enum ProgramMut<'a, 's> {
 
 /// Changes the program after a stage, as a planted bug does.
 pub type Hook<'h> = &'h mut dyn FnMut(Stage, ProgramMut<'_, '_>) -> Change;
+
+/// Sees the shader of each compilation of a thread, and the program after each stage.
+pub type Observer = fn(Option<Stage>, ProgramRef<'_>);
+
+thread_local! {
+    static OBSERVER: Cell<Option<Observer>> = const { Cell::new(None) };
+}
+
+/// Sets the observer of the compilations of this thread, or none.
+pub fn observe(observer: Option<Observer>) {
+    OBSERVER.set(observer);
+}
 
 /// The result of [`Compilation::step`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +83,9 @@ impl<'s, 'h> Compilation<'s, 'h> {
     pub fn new(shader: &'s nir::Shader, target: &Target, options: &Options) -> Self {
         let stages: Vec<Stage> =
             Stage::every().filter(|&stage| options.runs(stage) && stage.is_of(target.backend)).collect();
+        if let Some(observer) = OBSERVER.get() {
+            observer(None, ProgramRef::Nir(shader));
+        }
         Self {
             target: *target,
             options: *options,
@@ -122,6 +138,8 @@ impl<'s, 'h> Compilation<'s, 'h> {
         let ran = self.run(stage);
         if ran.is_err() {
             self.stages = Vec::new().into_iter();
+        } else if let Some(observer) = OBSERVER.get() {
+            observer(Some(stage), self.program());
         }
         Some(ran.map(|change| Step { stage, change }))
     }

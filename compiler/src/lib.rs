@@ -19,6 +19,7 @@ pub mod nir;
 pub mod nir_passes;
 pub mod opt;
 pub mod pipeline;
+pub mod reached;
 pub mod regalloc;
 pub mod repeat;
 pub mod scalar_passes;

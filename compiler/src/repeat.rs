@@ -9,6 +9,7 @@ use crate::ir3::register_set::RegisterSet;
 use crate::ir3::{
     Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegFile, Src, SrcOperand, WriteMask,
 };
+use crate::reached::{Arm, reached};
 use crate::target::Target;
 
 /// The maximum number of instructions in a group.
@@ -54,10 +55,16 @@ fn merge(program: &Program, target: &Target, group: &InstrData, next: &InstrData
     let mut merged = group.clone();
     for (src, next_src) in merged.srcs.iter_mut().zip(&next.srcs) {
         if RegisterSet::of_src(program, target, next_src).meets(&written) {
+            reached(Arm::RepeatReads);
             return None;
         }
-        *src = continued(opcode, src, next_src, count)?;
+        let Some(next) = continued(opcode, src, next_src, count) else {
+            reached(Arm::RepeatSource);
+            return None;
+        };
+        *src = next;
     }
+    reached(Arm::Repeated);
     merged.repeat = count;
     merged.dsts[0].mask = WriteMask::first(u32::from(count) + 1);
     Some(merged)

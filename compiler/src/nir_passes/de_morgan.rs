@@ -10,6 +10,7 @@
 
 use super::{Rewriter, Rule, Table, Term};
 use crate::nir::{CfNode, Def, Function, Instr, InstrData, Op};
+use crate::reached::{Arm, reached};
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
@@ -58,6 +59,7 @@ pub fn run(function: &mut Function) {
             let done = rewriter.replace(rule, &bindings, def);
             next_index = rewriter.next_index;
             if done {
+                reached(if rule.name == RULES[0].name { Arm::DeMorganAnd } else { Arm::DeMorganOr });
                 break;
             }
         }

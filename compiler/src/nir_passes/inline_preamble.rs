@@ -10,6 +10,7 @@ use crate::nir::preamble::{Preamble, intrinsic, obstacle, words};
 use crate::nir::{
     Access, AluSrc, Block, CfNode, Def, DefData, Function, Index, Indices, Instr, InstrData, Intrinsic, IntrinsicOp, Op,
 };
+use crate::reached::{Arm, reached};
 use rustc_hash::FxHashMap;
 
 /// Returns true if the program has a preamble that can be inlined.
@@ -98,13 +99,18 @@ fn forward(function: &mut Function) {
                 while sources.len() < words.len() {
                     let at = sources.len();
                     match words[at] {
-                        Word::Value(def, component) => sources.push((def, component)),
+                        Word::Value(def, component) => {
+                            reached(Arm::PreambleValue);
+                            sources.push((def, component));
+                        }
                         Word::Driver => {
+                            reached(Arm::PreambleDriver);
                             let base = Index::Base(access.indices.base() + at as i32);
                             let load = Intrinsic { indices: Indices::from([base]), ..access.clone() };
                             sources.push((load_words(function, (block, instr), load, 1), 0));
                         }
                         Word::Buffer(buffer, offset, number) => {
+                            reached(Arm::PreambleBuffer);
                             let with = |count: &usize| words[at].is_loaded_with(words[at + count], *count);
                             let count = (1..words.len() - at).take_while(with).count() as u8 + 1;
                             let indices = [

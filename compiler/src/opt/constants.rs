@@ -16,6 +16,7 @@ use super::operands::place;
 use crate::ir3::const_words::{NamedConstWords, const_limit};
 use crate::ir3::opcode::Numeric;
 use crate::ir3::{Category, Instr, Opcode, OperandFlags, Place, Program, RegClass, RegFile, Src, SrcOperand, Type};
+use crate::reached::{Arm, reached};
 use crate::target::Target;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -38,10 +39,17 @@ pub fn run(program: &mut Program, target: &Target) {
             for slot in 0..program.instrs[instr].srcs.len() {
                 let Some(bits) = immediate(program, instr, slot) else { continue };
                 let known = words.get(&bits).copied();
-                let Some(word) = known.or_else(|| free.peek().copied().filter(|_| has_free)) else { continue };
+                let Some(word) = known.or_else(|| free.peek().copied().filter(|_| has_free)) else {
+                    reached(Arm::ConstantFull);
+                    continue;
+                };
+                if known.is_some() {
+                    reached(Arm::ConstantKnown);
+                }
                 let old = program.instrs[instr].srcs[slot];
                 let new = Src { operand: SrcOperand::Const(word), class: RegClass::general(old.class.half), ..old };
                 if place(program, target, instr, slot, new) && known.is_none() {
+                    reached(Arm::ConstantNew);
                     words.insert(bits, word);
                     program.consts.immediates.push((word, bits));
                     free.next();
@@ -63,6 +71,7 @@ pub(crate) fn declare(program: &mut Program, target: &Target, arrays: u32) {
     if !reads_relative(program) {
         return;
     }
+    reached(Arm::ConstantDeclared);
     let mut free = free_words(program, target).peekable();
     let start = free.peek().map_or(0, |&word| u32::from(word)) + arrays;
     let mut known = FxHashSet::default();

@@ -23,6 +23,7 @@ use crate::ir3::{
     Src, SrcOperand, Type, Value, opcode::Numeric,
 };
 use crate::maps::map_of;
+use crate::reached::{Arm, reached};
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::{PackedOption, ReservedValue};
@@ -149,16 +150,29 @@ impl Propagation<'_> {
             _ => return false,
         };
         let Some(copied) = self.copied(value, src) else { return false };
+        let kind = match &copied {
+            Copied::Same(Src { operand: SrcOperand::Place(_), .. }) => Arm::CopyRegister,
+            Copied::Same(Src { operand: SrcOperand::Const(_), .. }) => Arm::CopyWord,
+            Copied::Same(_) => Arm::CopyImmediate,
+            Copied::Converted(..) => Arm::CopyConverted,
+            Copied::Modified(_, Numeric::Float) => Arm::CopyFloatMods,
+            Copied::Modified(..) => Arm::CopyIntMods,
+        };
         let new = match copied {
             Copied::Same(from) => {
                 let is_register = matches!(from.operand, SrcOperand::Place(_));
                 if !is_register && (src.flags.contains(OperandFlags::TIED) || data.opcode.is_macro()) {
+                    reached(Arm::CopyTied);
                     return false;
                 }
                 if from.class != src.class && is_register && !self.may_read_shared(instr, slot, from) {
+                    reached(Arm::CopyShared);
                     return false;
                 }
-                let Some(from) = with_reader_mods(data.opcode, from, src.mods) else { return false };
+                let Some(from) = with_reader_mods(data.opcode, from, src.mods) else {
+                    reached(Arm::CopyImmediateMods);
+                    return false;
+                };
                 Src { flags: src.flags, ..from }
             }
             Copied::Converted(from, numeric) => {
@@ -168,16 +182,19 @@ impl Propagation<'_> {
                 };
                 let operates = matches!(data.opcode.category(), Category::Alu2 | Category::Alu3);
                 if !operates || reader != numeric || src.flags.contains(OperandFlags::TIED) {
+                    reached(Arm::CopyConvertedOther);
                     return false;
                 }
                 Src { flags: src.flags, mods: src.mods, ..from }
             }
             Copied::Modified(from, numeric) => {
                 if data.opcode.info().numeric != numeric || !applies_mods_to_numbers(data.opcode) {
+                    reached(Arm::CopyModifiedOther);
                     return false;
                 }
                 let mods = if src.mods.contains(Mods::ABS) { src.mods } else { src.mods ^ from.mods };
                 if !data.opcode.source_mods(slot).contains(mods) {
+                    reached(Arm::CopyModifiedUnfit);
                     return false;
                 }
                 Src { flags: src.flags, mods, ..from }
@@ -186,11 +203,14 @@ impl Propagation<'_> {
         let new = match (given, new.operand) {
             (None, _) => new,
             (Some(reg), SrcOperand::Place(Place::Value(value))) if new.class == src.class && new.mods.is_empty() => {
+                reached(Arm::CopyOutput);
                 Src { operand: SrcOperand::Place(Place::Assigned(value, reg)), ..new }
             }
             _ => return false,
         };
-        place(self.program, self.target, instr, slot, new)
+        let placed = place(self.program, self.target, instr, slot, new);
+        reached(if placed { kind } else { Arm::CopyIllegal });
+        placed
     }
 
     /// Returns true if source `slot` may read the shared register `from` instead of its general copy.
@@ -304,6 +324,7 @@ impl Propagation<'_> {
         }
         let ty = if class.half { Type::U16 } else { Type::U32 };
         let data = &mut self.program.instrs[instr];
+        reached(Arm::CopySplit);
         data.opcode = Opcode::Mov;
         data.attrs = Attrs::Move { src: ty, dst: ty, round: Round::Default };
         data.srcs[0] = Src { flags: OperandFlags::empty(), ..from };
@@ -332,6 +353,7 @@ impl Propagation<'_> {
             && usize::from(whole.components) == data.srcs.len()
             && (1..data.srcs.len()).all(|k| vector_of(k) == Some(vector))
         {
+            reached(Arm::CopyVector);
             self.vectors[dst] = vector.into();
         }
     }

@@ -15,6 +15,7 @@
 
 use crate::ir3::uniformity::Uniformity;
 use crate::ir3::{Block, Instr, InstrData, Mods, Opcode, Program, RegFile, reconvergence};
+use crate::reached::{Arm, reached};
 use crate::target::Target;
 
 /// An if that can be predicated.
@@ -37,9 +38,11 @@ pub fn is_needed(program: &Program, target: &Target) -> bool {
 pub fn run(program: &mut Program) {
     let uniformity = Uniformity::new(program);
     for position in 0..program.layout.len() {
-        if let Some(found) = candidate(program, position)
-            && uniformity.parts_lanes(found.from)
-        {
+        if let Some(found) = candidate(program, position) {
+            if !uniformity.parts_lanes(found.from) {
+                reached(Arm::PredicationUniform);
+                continue;
+            }
             predicate(program, &found);
         }
     }
@@ -62,6 +65,9 @@ fn candidate(program: &Program, position: usize) -> Option<If> {
     let [a, b] = [&program.blocks[first], &program.blocks[second]];
     let meets = a.successors == b.successors && matches!(a.successors, [Some(_), None]);
     let alone = [a, b].iter().all(|arm| arm.predecessors[..] == [from]);
+    if in_place && meets && alone && ![first, second].into_iter().all(|arm| can_sleep(program, arm)) {
+        reached(Arm::PredicationArm);
+    }
     let fits = in_place && meets && alone && [first, second].into_iter().all(|arm| can_sleep(program, arm));
     fits.then_some(If { from, branch, arms: [yes, no], position: position + 1 })
 }
@@ -87,9 +93,11 @@ fn predicate(program: &mut Program, found: &If) {
     // An empty arm is better as the second one: that is left out.
     let is_empty = |arm: Block| program.blocks[arm].instrs.len() == 1;
     if is_empty(first) && !is_empty(second) {
+        reached(Arm::PredicationSwapped);
         std::mem::swap(&mut first, &mut second);
         holds = !holds;
     }
+    reached(Arm::Predicated);
     program.layout[position] = first;
     program.layout[position + 1] = second;
     program.blocks[from].successors = [Some(first), Some(second)];

@@ -6,6 +6,7 @@
 
 use crate::ir3::{Dst, Instr, InstrFlags, Opcode, Place, Program, RegClass, RegFile, Src, SrcOperand, Value};
 use crate::maps::map_of;
+use crate::reached::{Arm, reached};
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
@@ -35,8 +36,10 @@ pub fn run(program: &mut Program) {
             let x = same[x].expand().unwrap_or(x);
             let def = program.values[x].instr;
             if !sole || !computes_float(program, def, x) {
+                reached(Arm::SaturationOther);
                 return true;
             }
+            reached(Arm::SaturationFolded);
             program.instrs[def].flags |= InstrFlags::SAT;
             same[result] = x.into();
             false

@@ -26,6 +26,7 @@ use crate::ir3::{
     RegClass, RegFile, Round, Src, SrcOperand, SystemValue, Type, Value, ValueData, WriteMask,
 };
 use crate::maps::map_of;
+use crate::reached::{Arm, reached};
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
@@ -162,6 +163,7 @@ impl<'a> Choice<'a> {
                 }),
             };
             if !keep {
+                reached(Arm::ScalarWithdrawn);
                 self.chosen[value] = false;
                 readers.of(value).iter().for_each(|&reader| worklist.add(reader as usize));
             }
@@ -212,6 +214,7 @@ impl<'a> Choice<'a> {
                     // The vector ALU reads at most one shared register, special functions none.
                     let stays = count == 0 || count == 1 && data.opcode.category() != Category::Sfu;
                     if stays && !useful[value] {
+                        reached(Arm::ScalarUseless);
                         self.chosen[value] = false;
                     }
                 }
@@ -266,6 +269,11 @@ impl<'a> Rewrite<'a> {
         for &(_, instr) in &list {
             if let Some(value) = self.chosen_result(instr) {
                 let class = shared(self.program.values[value].class);
+                reached(match self.program.instrs[instr].opcode {
+                    Opcode::Phi => Arm::ScalarPhi,
+                    Opcode::Split | Opcode::Input => Arm::ScalarInput,
+                    _ => Arm::ScalarOperation,
+                });
                 self.program.values[value].class = class;
                 self.program.instrs[instr].dsts[0].class = class;
             }
@@ -322,8 +330,10 @@ impl<'a> Rewrite<'a> {
         let constant = is_constant_move(&self.program.instrs[def]);
         if constant {
             data.srcs.push(self.program.instrs[def].srcs[0]);
+            reached(Arm::ScalarCopyConstant);
             data.attrs = self.program.instrs[def].attrs.clone();
         } else {
+            reached(if file == RegFile::Shared { Arm::ScalarCopyToShared } else { Arm::ScalarCopyToGeneral });
             let ty = if from.half { Type::U16 } else { Type::U32 };
             data.srcs.push(Src::reg(Place::Value(value), from, WriteMask::SCALAR));
             data.attrs = Attrs::Move { src: ty, dst: ty, round: Round::Default };

@@ -19,6 +19,7 @@ use crate::ir3::{
     SrcOperand, Value,
 };
 use crate::maps::map_of;
+use crate::reached::{Arm, reached};
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -60,6 +61,7 @@ pub fn run(program: &mut Program, rules: NumberingRules) {
                 let found = last.filter(|&last| is_same(data, &program.instrs[last]));
                 addresses.push((reg, found.unwrap_or(instr)));
                 if let Some(first) = found.and_then(|last| program.instrs[last].dsts[0].value()) {
+                    reached(Arm::NumberAddress);
                     same[value] = first.into();
                     any = true;
                     return false;
@@ -72,12 +74,20 @@ pub fn run(program: &mut Program, rules: NumberingRules) {
             writers -= usize::from(data.opcode.writes_consts());
             let Some(value) = numbered(data, rules, writers > 0) else { return true };
             let candidates = known.entry(hash(data)).or_default();
+            if candidates.len() > LOOKS {
+                reached(Arm::NumberLooks);
+            }
             let found = candidates.iter().rev().take(LOOKS).find(|&&(before, other)| {
                 let near = before == block || worth_keeping(data) && dominators.dominates(before, block);
                 near && is_same(data, &program.instrs[other])
             });
             match found.and_then(|&(_, other)| program.instrs[other].dsts[0].value()) {
                 Some(first) => {
+                    reached(if matches!(data.attrs, Attrs::Compare(_)) {
+                        Arm::NumberComparison
+                    } else {
+                        Arm::NumberOther
+                    });
                     same[value] = first.into();
                     any = true;
                     false
@@ -128,6 +138,7 @@ fn gather_tests(program: &mut Program) {
     if tests.is_empty() {
         return;
     }
+    reached(Arm::NumberTests);
     let mut same = SecondaryMap::<Value, PackedOption<Value>>::new();
     let mut first = Vec::new();
     for position in 0..program.layout.len() {

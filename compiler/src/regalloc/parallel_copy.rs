@@ -25,6 +25,7 @@
 use crate::ir3::{
     Attrs, Dst, InstrData, Opcode, PhysReg, Place, RegClass, RegFile, Round, Src, SrcOperand, Type, WriteMask,
 };
+use crate::reached::{Arm, reached};
 use crate::target::{Generation, Target};
 
 /// The source of a copy.
@@ -248,7 +249,10 @@ fn sequence(pending: &mut Vec<Copy>, readers: &mut [u16; UNITS], out: &mut Emitt
             !copy.half && matches!(copy.src, Source::Unit(_)) && readers[unit_range(copy.dst, *copy)].contains(&0)
         };
         match pending.iter().position(half_free) {
-            Some(i) => split(pending, i),
+            Some(i) => {
+                reached(Arm::CopiesHalfFree);
+                split(pending, i);
+            }
             None => break,
         }
     }
@@ -262,8 +266,10 @@ fn sequence(pending: &mut Vec<Copy>, readers: &mut [u16; UNITS], out: &mut Emitt
             continue;
         }
         if Space::of(src) != Space::of(copy.dst) {
+            reached(Arm::CopiesAcross);
             return Err(ImpossibleCopy::AcrossFiles);
         }
+        reached(Arm::CopiesCycle);
         out.swap(copy.dst, src, copy.half)?;
         // The old value of the destination is in the source now.
         let mut j = i;
@@ -274,6 +280,7 @@ fn sequence(pending: &mut Vec<Copy>, readers: &mut [u16; UNITS], out: &mut Emitt
             }
             if copy.half && !other.half {
                 // One half of it moved. The two pieces are placed at `j` and at the end, and are examined again.
+                reached(Arm::CopiesCycleHalves);
                 split(pending, j);
                 continue;
             }
@@ -345,6 +352,7 @@ impl Emitter<'_> {
     fn copy(&mut self, copy: Copy) -> Result<(), ImpossibleCopy> {
         let Copy { dst: to, src: from, half } = copy;
         if beyond(to, half) {
+            reached(Arm::CopiesBeyond);
             let other = if let Source::Unit(unit) = from { unit } else { to };
             return self.with_full_in_reach(to, other, |this, to, other| {
                 let from = if matches!(from, Source::Unit(_)) { Source::Unit(other) } else { from };
@@ -374,13 +382,16 @@ impl Emitter<'_> {
         }
         let whole = src(from & !1, false);
         if from.is_multiple_of(2) {
+            reached(Arm::CopiesLowHalf);
             self.mov(dst(to, true), whole);
         } else if narrows {
+            reached(Arm::CopiesNarrow);
             // No move to a shared register shifts: the two halves are temporarily swapped.
             self.swap(from & !1, from, true)?;
             self.mov(dst(to, true), whole);
             self.swap(from & !1, from, true)?;
         } else {
+            reached(Arm::CopiesHighHalf);
             self.push(Opcode::ShrB, &[dst(to, true)], &[whole, Src::immediate(16, false)], Attrs::None);
         }
         Ok(())
@@ -394,14 +405,17 @@ impl Emitter<'_> {
         // The one out of reach first.
         let (a, b) = if beyond(b, half) { (b, a) } else { (a, b) };
         if beyond(a, half) {
+            reached(Arm::CopiesSwapBeyond);
             return self.with_full_in_reach(a, b, |this, a, b| this.swap(a, b, half));
         }
         let (dst_a, dst_b, src_a, src_b) = (dst(a, half), dst(b, half), src(a, half), src(b, half));
         if self.machine.has_swz && !is_shared(a) {
+            reached(Arm::CopiesSwz);
             let ty = raw_type(half);
             let attrs = Attrs::Move { src: ty, dst: ty, round: Round::Default };
             self.push(Opcode::Swz, &[dst_a, dst_b], &[src_b, src_a], attrs);
         } else {
+            reached(Arm::CopiesXor);
             for dst in [dst_a, dst_b, dst_a] {
                 self.push(Opcode::XorB, &[dst], &[src_a, src_b], Attrs::None);
             }

@@ -7,6 +7,7 @@ use crate::ir3::{
     Type, Value, WriteMask,
 };
 use crate::nir::{Def, Intrinsic, IntrinsicOp, Op};
+use crate::target::Generation;
 use smallvec::SmallVec;
 
 /// Translates one intrinsic of this module.
@@ -191,6 +192,9 @@ fn read_lane(
 }
 
 fn quad(ctx: &mut Context<'_>, def: Def, value: Def, opcode: Opcode, lane: Option<Src>) -> Result<(), SelectError> {
+    if ctx.target.generation < Generation::A6xx {
+        return Err(ctx.unsupported(format!("{} has no shuffles of quads", ctx.target)));
+    }
     let words = ctx.vector(value);
     for (index, &word) in words.iter().enumerate() {
         // Both sources have one width.

@@ -1,5 +1,6 @@
 //! `fuzz`: checks generated programs.
 
+use crate::coverage::CoverageArgs;
 use crate::engines::{self, EngineArgs, TIMEOUT};
 use crate::exit::{self, Exit, Failure};
 use crate::fuzz_compiler;
@@ -10,6 +11,7 @@ use crate::values;
 use crate::{Format, Fuel, Guarding, Planted, Stages, given, interrupt, output, verify};
 use clap::Args;
 use ir3_compiler::target::Target;
+use ir3_verifier::harness::campaigns::coverage::Director;
 use ir3_verifier::harness::campaigns::external::CompilerCommand;
 use ir3_verifier::harness::campaigns::fuzzing::{Boundaries, Campaign, Counts, Drawn, Limits, every_generation};
 use ir3_verifier::harness::campaigns::shard::Shard;
@@ -17,6 +19,7 @@ use ir3_verifier::harness::campaigns::workers::{self, Ended, WorkerCommand, Work
 use ir3_verifier::harness::check::{EngineKind, Summary};
 use ir3_verifier::harness::report::bundle;
 use ir3_verifier::harness::report::bundle::Case;
+use ir3_verifier::programs::coverage::table::Table;
 use ir3_verifier::programs::generator::Profile;
 use serde::Serialize;
 use std::hash::{BuildHasher, RandomState};
@@ -92,6 +95,8 @@ pub struct Fuzz {
     /// This process is a worker of a campaign with this seed.
     #[arg(long, value_name = "SEED", hide = true)]
     worker: Option<u64>,
+    #[command(flatten)]
+    coverage: CoverageArgs,
 }
 
 fn parse_registers(text: &str) -> Result<Limits, String> {
@@ -192,6 +197,8 @@ struct Findings {
     unknown: UnknownPrograms,
     /// Failures without a bundle.
     lost: Vec<Lost>,
+    /// What the programs had, if that is counted.
+    coverage: Table,
     /// True if a worker could not write what an option demands.
     is_unwritten: bool,
 }
@@ -207,10 +214,15 @@ impl Fuzz {
         let seed = self.seed.unwrap_or_else(random_seed);
         output::json("campaign", &serde_json::json!({ "seed": seed, "first": self.from }));
         output::line(&format!("seed {seed}"));
+        let mut table = self.coverage.table()?;
         let campaign = self.of_seed(seed)?;
         let jobs = campaign.jobs;
         let (counts, findings) = self.campaign(&campaign, format, interrupted)?;
         print(format, &counts, &findings.unknown);
+        if let Some(table) = &mut table {
+            table.merge(&findings.coverage);
+            self.coverage.write(table, format)?;
+        }
         if let Some(shard) = self.shard {
             let results = Results::new(shard, counts.summary.clone(), Some(counts.clone()), findings.unknown.saved());
             results.write(&self.failures)?;
@@ -241,7 +253,7 @@ impl Fuzz {
 
     /// The campaign of a seed.
     fn of_seed(&self, seed: u64) -> Result<Campaign, Failure> {
-        Ok(Campaign {
+        let campaign = Campaign {
             targets: self.gpu.map_or_else(every_generation, |target| vec![target]),
             seed,
             profiles: if self.profile.is_empty() { Profile::ALL.to_vec() } else { self.profile.clone() },
@@ -259,7 +271,11 @@ impl Fuzz {
             refusals: self.refusals,
             boundaries: if self.every_boundary { Boundaries::All } else { Boundaries::Sampled },
             plant: self.planted.on(&self.gpu.unwrap_or_default())?,
-        })
+            coverage: self.coverage.counts(),
+            director: None,
+        };
+        let director = self.coverage.is_directed().then(|| Arc::new(Director::of(&campaign)));
+        Ok(Campaign { director, ..campaign })
     }
 
     /// The seed, if this process is a worker.
@@ -349,7 +365,8 @@ impl Fuzz {
         let command = WorkerCommand { program: &program, arguments: &arguments };
         let ended = workers::run(campaign, &command, interrupted, &mut found, &mut progress);
         bar.finish_and_clear();
-        let Ended { counts, failures } = ended?;
+        let Ended { counts, failures, coverage } = ended?;
+        findings.coverage = coverage;
         failures.iter().for_each(|failure| output::problem(failure));
         findings.is_unwritten = !failures.is_empty();
         Ok((counts, findings))

@@ -6,6 +6,7 @@ mod assemble;
 mod broken_logs;
 mod check;
 mod compile;
+mod coverage;
 mod disassemble;
 mod engines;
 mod exit;

@@ -5,9 +5,10 @@
 //! [`divergence`] and [`adversarial`] pairs against the soundness of proofs, [`planted_bugs`] compilers with a bug.
 //! [`foreign`] is the way in for the programs of other compilers. [`vec4_code`] generates programs of the vec4 backend's
 //! language. [`spirv`] writes a nir program
-//! for compilers that read SPIR-V. [`seeds`] derives the seeds of a campaign.
+//! for compilers that read SPIR-V. [`coverage`] counts what programs have. [`seeds`] derives the seeds of a campaign.
 
 pub mod adversarial;
+pub mod coverage;
 pub mod divergence;
 pub mod equivalent_pairs;
 pub mod foreign;

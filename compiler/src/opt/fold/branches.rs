@@ -2,6 +2,7 @@
 
 use super::{DEPTH, Pass, Position, predicate_src};
 use crate::ir3::{Attrs, Condition, Instr, InstrData, Mods, Opcode, OperandFlags, RegClass, RegFile, Src, Value};
+use crate::reached::{Arm, reached};
 use smallvec::SmallVec;
 
 /// A bool that a branch is to test.
@@ -37,11 +38,13 @@ impl Pass<'_> {
         let is_sole =
             self.uses[value].len() == 1 && self.uses[test.0].len() == 1 && self.blocks[test.1] == self.blocks[instr];
         if !of_branches || !self.rules.several_branches && !is_sole {
+            reached(Arm::FoldTwoOther);
             return;
         }
         // A bool read with `(not)` is its negation only if the other bool clears all but the lowest bit.
         let negations = [a, b].iter().filter(|src| src.mods.contains(Mods::NOT)).count();
         if negations > usize::from(conjunction) {
+            reached(Arm::FoldTwoNegations);
             return;
         }
         let places: SmallVec<[Instr; 2]> = tests.iter().map(|&(test, _)| test).collect();
@@ -50,6 +53,7 @@ impl Pass<'_> {
             src.value().is_some() && self.is_bool(&plain, DEPTH) && self.is_current(src, def, &places)
         };
         if ![a, b].iter().all(fits) {
+            reached(Arm::FoldTwoUnfit);
             return;
         }
         let operands = [a, b].map(|src| self.operand(src, def, &places));
@@ -57,8 +61,10 @@ impl Pass<'_> {
         let negations = operands.iter().filter(|operand| operand.negation.is_some()).count();
         let removed = 1 + usize::from(!self.can_write_predicate(def)) + negations;
         if costs > removed {
+            reached(Arm::FoldTwoCosts);
             return;
         }
+        reached(Arm::FoldTwo);
         self.remove(def);
         for negation in operands.iter().filter_map(|operand| operand.negation) {
             self.remove_unread(negation);

@@ -2,6 +2,7 @@
 
 use super::{DEPTH, Pass, is_legal};
 use crate::ir3::{Instr, Mods, Opcode, RegFile, Src, SrcOperand};
+use crate::reached::{Arm, reached};
 
 impl Pass<'_> {
     /// Folds the negations that an instruction reads.
@@ -38,6 +39,7 @@ impl Pass<'_> {
         let users = self.uses[test.0].clone();
         use Opcode::{Ball, Bany, Br, Braa, Brao};
         if users.iter().all(|&(user, _)| matches!(self.data(user).opcode, Br | Braa | Brao | Bany | Ball)) {
+            reached(Arm::FoldInvertedBranch);
             self.set(test.1, 0, bool);
             for (user, slot) in users {
                 self.program.instrs[user].srcs[usize::from(slot)].mods.toggle(Mods::NOT);
@@ -53,8 +55,11 @@ impl Pass<'_> {
         let mut new = data.clone();
         new.srcs = [no, bool, yes].into_iter().collect();
         if is_legal(self.target, &new) {
+            reached(Arm::FoldSelection);
             self.rewrite(instr, new);
             self.remove_unread(negation);
+        } else {
+            reached(Arm::FoldSelectionIllegal);
         }
     }
 
@@ -71,8 +76,10 @@ impl Pass<'_> {
             }
         });
         if !all || uses.is_empty() {
+            reached(Arm::FoldWideSelectionOther);
             return;
         }
+        reached(Arm::FoldWideSelection);
         for (user, _) in uses {
             let mut new = self.data(user).clone();
             new.srcs.swap(0, 2);
@@ -96,6 +103,7 @@ impl Pass<'_> {
             let mut new = data.clone();
             new.srcs[slot] = bool.with_mods(Mods::NOT);
             if is_legal(self.target, &new) {
+                reached(Arm::FoldNegatedOperand);
                 self.rewrite(instr, new);
                 self.remove_unread(negation);
                 return;

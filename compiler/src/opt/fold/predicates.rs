@@ -4,6 +4,7 @@ use super::{DEPTH, Pass, Position, is_legal, predicate_src};
 use crate::ir3::{
     Attrs, Dst, Instr, InstrData, Opcode, OperandFlags, RegClass, RegFile, Src, SrcOperand, Value, WriteMask,
 };
+use crate::reached::{Arm, reached};
 use smallvec::SmallVec;
 
 impl Pass<'_> {
@@ -26,6 +27,7 @@ impl Pass<'_> {
         let tests = self.tests_of(value);
         // A predicate is the lowest bit, so the result of a bitwise operation must be a bool.
         if tests.is_empty() || bitwise && !self.gives_bool(instr, DEPTH) {
+            reached(Arm::FoldPredicateUntested);
             return;
         }
         let is_number = tests.len() != self.uses[value].len();
@@ -43,11 +45,14 @@ impl Pass<'_> {
             src.class.file == RegFile::Address || self.early[instr] && matches!(src.operand, SrcOperand::Const(_))
         };
         if new.srcs.iter().any(changes) || !new.flags.is_empty() || !is_legal(self.target, &new) {
+            reached(Arm::FoldPredicateFixed);
             return;
         }
         let predicate = if is_number {
+            reached(Arm::FoldPredicateCopy);
             self.add(new, RegClass::PREDICATE, Position::Before(instr))
         } else {
+            reached(if bitwise { Arm::FoldPredicateBitop } else { Arm::FoldPredicateComparison });
             self.program.values[value].class = RegClass::PREDICATE;
             self.program.instrs[instr] = new;
             value
@@ -66,6 +71,7 @@ impl Pass<'_> {
         if tests.len() == 1 && self.blocks[first] == self.blocks[instr] {
             return;
         }
+        reached(Arm::FoldEarlyTest);
         let mut test = self.data(first).clone();
         test.srcs[0].flags = OperandFlags::empty();
         let predicate = self.add(test, RegClass::PREDICATE, Position::After(instr));
@@ -92,6 +98,7 @@ impl Pass<'_> {
         new.srcs[0] = Src { flags: OperandFlags::empty(), ..x };
         new.srcs[1] = Src::immediate(bits.trailing_zeros(), x.class.half);
         if x.value().is_some() && is_legal(self.target, &new) {
+            reached(Arm::FoldSingleBit);
             self.rewrite(instr, new);
             self.remove_unread(def);
         }

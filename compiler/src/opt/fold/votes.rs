@@ -2,6 +2,7 @@
 
 use super::Pass;
 use crate::ir3::{Instr, Mods, Opcode, Src};
+use crate::reached::{Arm, reached};
 
 impl Pass<'_> {
     /// Turns a branch on a subgroup vote (any lane, or all lanes) into the branch that votes. The vote is among the
@@ -19,11 +20,14 @@ impl Pass<'_> {
             _ => return,
         };
         let Some(block) = self.blocks[instr].expand().filter(|_| self.blocks[vote] == self.blocks[instr]) else {
+            reached(Arm::FoldVoteElsewhere);
             return;
         };
         if self.outvoted.contains(&vote) {
+            reached(Arm::FoldVoteOutvoted);
             return;
         }
+        reached(Arm::FoldVote);
         // `!any(p)` is `all(!p)`.
         let inverted = condition.mods.contains(Mods::NOT);
         let mut predicate = self.data(vote).srcs[0];

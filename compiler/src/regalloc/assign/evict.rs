@@ -6,6 +6,7 @@
 
 use super::{Assigner, UNITS};
 use crate::ir3::Value;
+use crate::reached::{Arm, reached};
 use crate::regalloc::file::UnitSet;
 use crate::regalloc::forest::{SHARED, ValueList, kind};
 use crate::regalloc::step::Step;
@@ -22,6 +23,7 @@ impl Assigner<'_> {
             return None;
         }
         if kind(class) >= SHARED {
+            reached(Arm::AssignEvictShared);
             // Lanes that wait elsewhere would not find a shared value that was moved.
             return None;
         }
@@ -38,6 +40,7 @@ impl Assigner<'_> {
             at += align;
         }
         let (_, at, plan) = best?;
+        reached(Arm::AssignEvict);
         for &(root, _) in &plan {
             self.vacate(root);
             let (from, len) = (self.place[root], self.units(root));
@@ -114,6 +117,7 @@ impl Assigner<'_> {
                     }
                     blocked.insert(old, units);
                     swapped.push(dying);
+                    reached(Arm::AssignSwap);
                     cost += u32::from(self.program.values[dying].components);
                     if cost >= limit {
                         return None;

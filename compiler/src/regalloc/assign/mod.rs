@@ -25,6 +25,7 @@ use crate::ir3::{
     SrcOperand, Value, WriteMask,
 };
 use crate::maps::map_of;
+use crate::reached::{Arm, reached};
 use crate::target::{RegisterFiles, Target};
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
@@ -435,6 +436,7 @@ impl<'a> Assigner<'a> {
             }
         }
         for file in (0..3).filter(|&file| failed[file]) {
+            reached(Arm::AssignCompact);
             self.compact(file, step)?;
         }
         for result in &step.results {

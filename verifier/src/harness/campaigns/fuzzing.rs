@@ -5,6 +5,7 @@
 //! counts of a campaign do not depend on the distribution of the work. A failure is reported as soon as it is found,
 //! before anything else happens.
 
+use super::coverage::{Coverage, Director};
 use crate::harness::campaigns::shard::Shard;
 use crate::harness::check::{
     Checker, Ends, EngineKind, Engines, ProgramReport, SourceOutcomes, Spills, Summary, Unknown, Verdict, Verification,
@@ -25,8 +26,8 @@ use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
 use ir3_compiler::target::{Backend, Target};
 use serde::{Deserialize, Serialize};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// The parameters of a campaign.
@@ -66,6 +67,10 @@ pub struct Campaign {
     pub boundaries: Boundaries,
     /// A bug that is planted into the backend.
     pub plant: Option<&'static PlantedBug>,
+    /// The counts of what the programs have, if they are wanted.
+    pub coverage: Option<Arc<Coverage>>,
+    /// Chooses programs for what is rare among those before, if they are not just taken in turn.
+    pub director: Option<Arc<Director>>,
 }
 
 /// A thousand programs of all profiles on the default GPU, compared by runs, until the first failure.
@@ -89,6 +94,8 @@ impl Default for Campaign {
             engines: Engines { kinds: vec![EngineKind::Interpreter], ..Engines::default() },
             boundaries: Boundaries::Sampled,
             plant: None,
+            coverage: None,
+            director: None,
         }
     }
 }
@@ -338,6 +345,14 @@ fn unknown_boundaries(verification: &Verification) -> Vec<(Stage, Unknown)> {
     unknown
 }
 
+/// The GPU and the profile of the program of a number. Profiles are taken in turn, and so are GPUs; those are shifted by one after each round
+/// of the profiles, so that each profile meets each GPU.
+pub(super) fn in_turn(targets: &[Target], profiles: &[Profile], number: u64) -> (Target, Profile) {
+    let (count, gpus) = (profiles.len() as u64, targets.len() as u64);
+    let (round, place) = (number / count, number % count);
+    (targets[((round + place) % gpus) as usize], profiles[place as usize])
+}
+
 impl Campaign {
     /// The environments of a program and its seed: the first ones in which one run at least has a meaning and ends, so that there is something
     /// to compare.
@@ -404,14 +419,13 @@ impl Campaign {
         Case::find(shader, target, options, self.plant, &envs, origin)
     }
 
-    /// What the number of a program stands for. Profiles are taken in turn, and so are GPUs; those are shifted by one after each round of the
-    /// profiles, so that each profile meets each GPU.
+    /// What the number of a program stands for.
     pub fn program(&self, number: u64) -> Drawn {
-        let (profiles, gpus) = (self.profiles.len() as u64, self.targets.len() as u64);
-        let (round, place) = (number / profiles, number % profiles);
-        let profile = self.profiles[place as usize];
-        let seed = program_seed(self.seed, number);
-        let target = self.targets[((round + place) % gpus) as usize];
+        let (target, profile) = in_turn(&self.targets, &self.profiles, number);
+        let seed = match &self.director {
+            Some(director) => director.seed(number),
+            None => program_seed(self.seed, number),
+        };
         Drawn { target, profile, seed, registers: self.registers.of(profile, seed) }
     }
 
@@ -511,6 +525,7 @@ impl Campaign {
         let shared = Mutex::new((Counts::default(), found, progress));
         let lock = || shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         threads::run(self.jobs, || {
+            let _counting = self.coverage.as_deref().map(Coverage::count);
             let mut checker = self.checker();
             let mut local = Counts::default();
             let mut last = Instant::now();
@@ -576,6 +591,8 @@ mod tests {
             },
             boundaries: Boundaries::Sampled,
             plant: Some(plant),
+            coverage: None,
+            director: None,
         }
     }
 

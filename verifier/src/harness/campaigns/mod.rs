@@ -1,5 +1,7 @@
 //! Campaigns over many programs: the compiler on generated programs, and the engines on pairs whose verdict is known.
 //!
+//! [`coverage`] counts what the programs of a campaign have, and chooses programs with what is rare.
+//!
 //! [`fuzzing`] compiles generated programs and checks them, [`workers`] does so in processes that can be stopped, [`shard`] is a part of a
 //! campaign for one of several machines. [`boundaries`] generates the boundaries of compilations one after the other. [`cases`] runs
 //! engines on many cases. [`kill_matrix`] counts the engines that refute random mutations,
@@ -11,6 +13,7 @@
 pub mod boundaries;
 pub mod broken_logs;
 pub mod cases;
+pub mod coverage;
 pub mod external;
 pub mod fuzzing;
 pub mod hazard_mutants;

@@ -66,6 +66,8 @@ pub fn find(
         engines: Engines { kinds: vec![EngineKind::Interpreter], ..Engines::default() },
         boundaries: Boundaries::Sampled,
         plant: Some(plant),
+        coverage: None,
+        director: None,
     };
     let over = AtomicBool::new(false);
     let mut all = Vec::new();

@@ -5,8 +5,10 @@
 //! to an end, or takes too much memory, ends. The last line of its log has the number of the program: that is a finding, and what the
 //! worker did not report is done again by a new one.
 
+use super::coverage::Coverage;
 use super::fuzzing::{Campaign, Counts, Drawn, Finding};
 use crate::harness::guard::{Limits, Process, worker};
+use crate::programs::coverage::table::Table;
 use crate::semantics::environment::env::Env;
 use crate::support::threads;
 use ir3_compiler::pipeline::Stage;
@@ -81,6 +83,8 @@ enum Event {
     /// The counts of the programs since the last ones, up to a number that is not among them; true if the range ends with them; and true if
     /// the campaign does.
     Counted { end: u64, counts: Box<Counts>, is_last: bool, stops: bool },
+    /// What all its programs had, if that is counted: its last line.
+    Covered(Box<Table>),
 }
 
 /// The time of a range.
@@ -113,6 +117,7 @@ fn ranges(campaign: &Campaign) -> io::Result<()> {
         out.write_all(b"\n")?;
         out.flush()
     };
+    let counting = campaign.coverage.as_deref().map(Coverage::count);
     let mut checker = campaign.checker();
     for line in stdin.lines() {
         let line = line?;
@@ -141,6 +146,10 @@ fn ranges(campaign: &Campaign) -> io::Result<()> {
             }
         }
         write(&Event::Counted { end: to, counts: Box::new(counts), is_last: true, stops })?;
+    }
+    drop(counting);
+    if let Some(coverage) = &campaign.coverage {
+        write(&Event::Covered(Box::new(coverage.table(&campaign.targets))))?;
     }
     Ok(())
 }
@@ -178,7 +187,7 @@ pub fn run(
     let stop = AtomicBool::new(false);
     let start = Instant::now();
     let last = campaign.programs.map(|programs| campaign.first.saturating_add(programs));
-    let shared = Mutex::new(Shared { counts: Counts::default(), found, progress, error: None, failures: Vec::new() });
+    let shared = Mutex::new(Shared { counts: Counts::default(), found, progress, error: None, failures: Vec::new(), coverage: Table::default() });
     let is_over = || {
         campaign.time.is_some_and(|time| start.elapsed() >= time)
             || interrupted.load(Ordering::Relaxed)
@@ -222,7 +231,13 @@ pub fn run(
                 _ => length,
             };
         }
-        if let Some((Some(1..), words)) = process.map(Process::finish) {
+        let Some(mut process) = process else { return };
+        process.close();
+        let table = process.line().and_then(|line| serde_json::from_str(&line).ok());
+        if let Some(Event::Covered(table)) = table {
+            lock(&shared).coverage.merge(&table);
+        }
+        if let (Some(1..), words) = process.finish() {
             lock(&shared).failures.push(words);
         }
     });
@@ -232,7 +247,7 @@ pub fn run(
     }
     let mut counts = shared.counts;
     counts.summary.interrupted = interrupted.load(Ordering::Relaxed);
-    Ok(Ended { counts, failures: shared.failures })
+    Ok(Ended { counts, failures: shared.failures, coverage: shared.coverage })
 }
 
 /// What the threads share.
@@ -242,6 +257,7 @@ struct Shared<'a> {
     progress: &'a mut (dyn FnMut(&Counts) + Send),
     error: Option<String>,
     failures: Vec<String>,
+    coverage: Table,
 }
 
 /// The end of a campaign.
@@ -251,6 +267,8 @@ pub struct Ended {
     pub counts: Counts,
     /// What workers could not write, in their words.
     pub failures: Vec<String>,
+    /// What its programs had, if that is counted; without those of workers that were ended.
+    pub coverage: Table,
 }
 
 fn lock<'a, 'b>(shared: &'a Mutex<Shared<'b>>) -> std::sync::MutexGuard<'a, Shared<'b>> {
@@ -292,6 +310,7 @@ fn one_range(
                     return RangeEnd::Done;
                 }
             }
+            Ok(Event::Covered(_)) => return RangeEnd::Lost("a worker has ended before its range".to_owned()),
             Err(error) => return RangeEnd::Lost(format!("found `{line}` from a worker: {error}")),
         }
     }

@@ -113,6 +113,11 @@ impl Process {
         (stop, format!("{how}\n{log}"))
     }
 
+    /// Closes its input, so that it comes to its end.
+    pub fn close(&mut self) {
+        drop(self.stdin.take());
+    }
+
     /// Closes its input, waits for its end, and returns its exit code with the end of its log, numbers left out.
     pub fn finish(mut self) -> (Option<i32>, String) {
         drop(self.stdin.take());

@@ -69,7 +69,7 @@ impl<C: Choices> Generator<'_, C> {
         (self.b.vec(&scalars), n)
     }
 
-    fn result(&mut self, def: Option<Def>) {
+    pub(super) fn result(&mut self, def: Option<Def>) {
         if let Some(def) = def {
             self.define(def);
         }
@@ -516,6 +516,7 @@ impl<C: Choices> Generator<'_, C> {
             self.b.intrinsic(IntrinsicOp::StoreSsboIr3, n, 32, &[data, buffer, bytes, element], indices);
             return;
         }
+        let first = if self.weights.operation != 0 { self.c.below(5 - usize::from(n)) as u8 } else { 0 };
         let location = if self.b.shader().stage == Stage::Vertex {
             format!("VARYING_SLOT_VAR{slot}")
         } else {
@@ -525,6 +526,7 @@ impl<C: Choices> Generator<'_, C> {
             Index::Base(slot),
             Index::Range(1),
             wrmask(n),
+            Index::Component(first),
             Index::SrcType(AluType::FLOAT32),
             Index::IoSemantics(Some(semantics(&location))),
         ];
@@ -540,6 +542,6 @@ impl<C: Choices> Generator<'_, C> {
     }
 }
 
-fn semantics(location: &str) -> Box<IoSemantics> {
+pub(super) fn semantics(location: &str) -> Box<IoSemantics> {
     Box::new(IoSemantics { location: location.into(), slots: 1, flags: Default::default() })
 }

@@ -1,6 +1,7 @@
 //! Arithmetic: one instruction at a time, by class of operation.
 
 use ir3_compiler::nir::{AluSrc, Def, Op};
+use smallvec::SmallVec;
 
 use super::Generator;
 use super::choices::Choices;
@@ -83,15 +84,12 @@ impl<C: Choices> Generator<'_, C> {
     pub(super) fn alu(&mut self, op: Op, bits: u8, components: u8) -> Option<Def> {
         let info = op.info();
         let components = if info.output.components == 0 { components } else { info.output.components };
-        let mut srcs: [Option<AluSrc>; 4] = [None; 4];
+        let mut srcs = SmallVec::<[AluSrc; 4]>::new();
         for (i, input) in info.inputs.iter().enumerate() {
             let width = if input.ty.size == 0 { bits } else { input.ty.size };
             let wanted = info.source_components(i, components);
-            srcs[i] = Some(self.operand(width, wanted)?);
+            srcs.push(self.operand(width, wanted)?);
         }
-        let count = info.inputs.len();
-        let srcs: smallvec::SmallVec<[AluSrc; 4]> =
-            srcs[..count].iter().map(|s| s.unwrap_or(srcs[0].unwrap())).collect();
         let def = self.b.alu_swizzled(op, components, &srcs);
         self.define(def);
         Some(def)

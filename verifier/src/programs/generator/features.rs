@@ -5,6 +5,8 @@ use ir3_compiler::target::{Backend, Generation, Target};
 /// Features that not every GPU has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Features {
+    /// The GPU's name.
+    pub gpu: &'static str,
     /// Compute shaders, storage buffers, shared memory.
     pub compute: bool,
     /// Storage of 16-bit elements.
@@ -26,8 +28,9 @@ pub struct Features {
 }
 
 impl Features {
-    /// All features.
+    /// All features: those of the a660.
     pub const ALL: Self = Self {
+        gpu: "a660",
         compute: true,
         storage_16bit: true,
         images: true,
@@ -44,6 +47,7 @@ impl Features {
         let is_scalar = target.backend == Backend::Scalar;
         let a6xx = target.generation >= Generation::A6xx;
         Self {
+            gpu: target.name,
             compute: is_scalar || target.generation > Generation::A3xx,
             storage_16bit: target.storage_16bit,
             images: target.generation > Generation::A3xx,

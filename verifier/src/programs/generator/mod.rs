@@ -8,6 +8,7 @@
 //! Decisions come from [`Choices`]: bytes of a fuzzer, or a ChaCha stream of a seed. Both run the same code, and a
 //! proptest strategy is the byte version (`strategy`). `copies` generates programs of parallel copies alone.
 
+pub mod accepted;
 mod additions;
 mod choices;
 mod conditions;
@@ -18,6 +19,7 @@ mod expression;
 mod features;
 mod fixed_registers;
 mod kept;
+mod operations;
 mod pool;
 mod profile;
 mod scopes;
@@ -26,6 +28,7 @@ mod uniform;
 mod vec4;
 
 use ir3_compiler::nir::{Builder, Def, Shader, Stage};
+use ir3_compiler::target::Target;
 
 pub use choices::{Bytes, Choices, Seeded};
 pub use copies::copies;
@@ -52,6 +55,7 @@ struct Generator<'a, C> {
     pool: Pool,
     weights: Weights,
     features: Features,
+    target: Target,
     loops: Vec<LoopFrame>,
     /// The number of instructions after which the program is finished.
     limit: u32,
@@ -60,6 +64,10 @@ struct Generator<'a, C> {
     lane: Option<Def>,
     /// Values that the outputs read, whatever other readers they have.
     long_lived: Vec<Def>,
+    /// The start of the scratch memory that the program has written.
+    scratch: Option<u32>,
+    /// The images of the program, by number.
+    images: Vec<operations::Image>,
 }
 
 /// The greatest number of instructions of a program, whatever size its source of decisions returns.
@@ -118,14 +126,19 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
         pool: Pool::default(),
         weights,
         features,
+        target: Target::by_name(features.gpu).unwrap_or_default(),
         loops: Vec::new(),
         limit,
         killed: false,
         lane: None,
         long_lived: Vec::new(),
+        scratch: None,
+        images: Vec::new(),
     };
+    g.preamble();
     g.lane_number();
     g.inputs();
+    g.scratch_memory();
     g.long_lived();
     g.uniform_values();
     while !g.done() {
@@ -201,8 +214,28 @@ impl<C: Choices> Generator<'_, C> {
     fn step(&mut self, budget: u32) {
         let w = self.weights;
         let kinds = [
-            w.int, w.float, w.half, w.int8, w.int64, w.compare, w.boolean, w.select, w.convert, w.bits, w.divide,
-            w.vector, w.memory, w.array, w.image, w.texture, w.subgroup, w.branch, w.loops, w.uniform, w.kept,
+            w.int,
+            w.float,
+            w.half,
+            w.int8,
+            w.int64,
+            w.compare,
+            w.boolean,
+            w.select,
+            w.convert,
+            w.bits,
+            w.divide,
+            w.vector,
+            w.memory,
+            w.array,
+            w.image,
+            w.texture,
+            w.subgroup,
+            w.branch,
+            w.loops,
+            w.uniform,
+            w.kept,
+            w.operation,
         ];
         let total: usize = kinds.iter().map(|&k| usize::from(k)).sum();
         let mut at = self.c.below(total);
@@ -258,6 +291,7 @@ impl<C: Choices> Generator<'_, C> {
             18 => self.repeat(budget),
             19 => self.uniform(budget),
             20 => self.kept_conditions(budget),
+            21 => self.operation(),
             _ => {
                 self.int();
             }

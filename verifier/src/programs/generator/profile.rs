@@ -34,6 +34,8 @@ words! {
         Uniform = "uniform",
         /// 64-bit sums: native, in halves, written out; addresses.
         Additions = "additions",
+        /// Every operation and intrinsic that selection accepts, at every width, with random indices.
+        Operations = "operations",
     }
 }
 
@@ -67,6 +69,8 @@ pub(super) struct Weights {
     pub tree: u8,
     /// Comparisons with several readers.
     pub kept: u8,
+    /// Operations drawn from the tables.
+    pub operation: u8,
 }
 
 const BASE: Weights = Weights {
@@ -93,6 +97,7 @@ const BASE: Weights = Weights {
     uniform: 0,
     tree: 0,
     kept: 0,
+    operation: 0,
 };
 
 /// The mix of uniform regions.
@@ -131,6 +136,7 @@ impl Profile {
             Self::Int64 => Weights { int64: 60, convert: 12, ..BASE },
             // Programs of these sums have a generator of their own.
             Self::Mixed | Self::Additions => BASE,
+            Self::Operations => Weights { operation: 200, branch: 10, loops: 4, int64: 9, ..BASE },
             Self::Uniform => Weights { uniform: 50, subgroup: 8, branch: 14, loops: 8, ..BASE },
         }
     }

@@ -1,0 +1,221 @@
+//! What the programs of a campaign have, and programs that have what is rare.
+//!
+//! [`Coverage`] counts while a campaign runs: each thread that compiles has counts of its own, which are added when it ends. Without it
+//! nothing is counted. [`Director`] chooses programs: of several candidates for a number it takes the one with the rarest cells. Generating
+//! is much cheaper than compiling and running, so the choice costs little.
+
+use super::fuzzing::{Campaign, in_turn};
+use crate::programs::coverage::table::Table;
+use crate::programs::coverage::{Cell, Seen, of_shader};
+use crate::programs::generator::{self, Features, Profile};
+use crate::programs::seeds::program_seed;
+use ir3_compiler::compilation::{self, ProgramRef};
+use ir3_compiler::pipeline::Stage;
+use ir3_compiler::reached;
+use ir3_compiler::target::Target;
+use std::cell::RefCell;
+use std::sync::{Mutex, PoisonError};
+
+thread_local! {
+    /// The counts of this thread, and its number of programs.
+    static COUNTS: RefCell<Option<(Box<Seen>, u64)>> = const { RefCell::new(None) };
+}
+
+/// The observer of the compilations of a thread.
+fn observe(stage: Option<Stage>, program: ProgramRef<'_>) {
+    COUNTS.with_borrow_mut(|counts| {
+        let Some((seen, programs)) = counts else { return };
+        match (stage, program) {
+            (None, ProgramRef::Nir(shader)) => {
+                *programs += 1;
+                of_shader(shader, |cell| seen.add(cell));
+            }
+            (Some(Stage::Schedule), ProgramRef::Ir3(program)) => seen.add_program(program, false),
+            (Some(Stage::Legalize), ProgramRef::Ir3(program)) => seen.add_program(program, true),
+            _ => {}
+        }
+    });
+}
+
+/// The counts of a campaign.
+#[derive(Debug, Default)]
+pub struct Coverage(Mutex<(Seen, u64)>);
+
+/// Counts while it exists.
+#[derive(Debug)]
+pub struct Counting<'a>(&'a Coverage);
+
+impl Coverage {
+    /// Counts what this thread compiles until the result is dropped.
+    pub fn count(&self) -> Counting<'_> {
+        COUNTS.set(Some((Box::default(), 0)));
+        compilation::observe(Some(observe));
+        reached::count(true);
+        Counting(self)
+    }
+
+    /// The counts so far of threads that have ended, as a table for the GPUs of the programs.
+    pub fn table(&self, targets: &[Target]) -> Table {
+        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Table::of(targets, counts.1, &counts.0)
+    }
+
+    /// The counts so far of threads that have ended.
+    pub fn seen(&self) -> Seen {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0.clone()
+    }
+}
+
+impl Drop for Counting<'_> {
+    fn drop(&mut self) {
+        reached::count(false);
+        compilation::observe(None);
+        if let Some((mut seen, programs)) = COUNTS.take() {
+            seen.take_arms();
+            let mut sum = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+            sum.0.merge(&seen);
+            sum.1 += programs;
+        }
+    }
+}
+
+/// The number of programs between two changes of the weights.
+const BATCH: u64 = 64;
+/// The number of candidates for a number, at most.
+const CANDIDATES: u64 = 8;
+/// A cell that was seen in so many programs is not rare.
+const ENOUGH: u64 = 8;
+
+/// Chooses the programs of a campaign. Which one a number gets depends on the seed of the campaign and on the numbers before its batch, and
+/// on nothing that threads or machines do: every process that asks for a number chooses the programs of all batches before.
+#[derive(Debug)]
+pub struct Director {
+    seed: u64,
+    targets: Vec<Target>,
+    profiles: Vec<Profile>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// In how many of the chosen programs each cell is.
+    programs: Seen,
+    /// The seeds of the chosen programs, from the first number of the campaign's stream on.
+    chosen: Vec<u64>,
+    /// Candidates of the next batch.
+    candidates: u64,
+}
+
+impl Director {
+    /// A director of the programs of a campaign.
+    pub fn of(campaign: &Campaign) -> Self {
+        let state = State { candidates: CANDIDATES, ..State::default() };
+        let (targets, profiles) = (campaign.targets.clone(), campaign.profiles.clone());
+        Self { seed: campaign.seed, targets, profiles, state: Mutex::new(state) }
+    }
+
+    /// The seed of the program of a number.
+    pub fn seed(&self, number: u64) -> u64 {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        while state.chosen.len() as u64 <= number {
+            self.batch(&mut state);
+        }
+        state.chosen[number as usize]
+    }
+
+    /// Chooses the programs of the next batch.
+    fn batch(&self, state: &mut State) {
+        let first = state.chosen.len() as u64;
+        let mut found: Vec<Vec<Cell>> = Vec::new();
+        let mut gained = 0;
+        for number in first..first + BATCH {
+            let (target, profile) = in_turn(&self.targets, &self.profiles, number);
+            let features = Features::of(&target);
+            let mut best: Option<(u64, u64, Vec<Cell>)> = None;
+            for candidate in 0..state.candidates {
+                let seed = program_seed(self.seed, number);
+                let seed = if candidate == 0 { seed } else { program_seed(seed ^ 0x6361_6e64, candidate) };
+                let mut cells = Vec::new();
+                of_shader(&generator::from_seed(seed, profile, features).shader, |cell| cells.push(cell));
+                cells.sort_unstable();
+                cells.dedup();
+                let rarity = cells.iter().map(|&cell| weight(state.programs.of(cell))).sum::<u64>();
+                if best.as_ref().is_none_or(|(most, ..)| rarity > *most) {
+                    gained += u64::from(candidate > 0);
+                    best = Some((rarity, seed, cells));
+                }
+            }
+            let (_, seed, cells) = best.expect("a candidate");
+            state.chosen.push(seed);
+            found.push(cells);
+        }
+        found.iter().flatten().for_each(|&cell| state.programs.add(cell));
+        // When hardly any candidate is better than the first one, there is nothing left to look for.
+        if gained == 0 {
+            state.candidates = (state.candidates / 2).max(1);
+        }
+    }
+}
+
+/// The weight of a cell that is in so many programs.
+fn weight(programs: u64) -> u64 {
+    if programs >= ENOUGH { 0 } else { 1 << (2 * (ENOUGH - programs)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::programs::coverage::Family;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    fn campaign(jobs: usize, directed: bool) -> Campaign {
+        let coverage = Some(Arc::new(Coverage::default()));
+        let campaign = Campaign { programs: Some(60), jobs, keep_going: true, coverage, ..Campaign::default() };
+        let director = directed.then(|| Arc::new(Director::of(&campaign)));
+        Campaign { director, ..campaign }
+    }
+
+    fn seen(campaign: &Campaign) -> Seen {
+        campaign.run(&AtomicBool::new(false), &mut |_| (), &mut |_| ());
+        campaign.coverage.as_ref().expect("it counts").seen()
+    }
+
+    #[test]
+    fn counts_do_not_depend_on_threads() {
+        let one = seen(&campaign(1, true));
+        assert_eq!(one, seen(&campaign(3, true)));
+        for family in Family::ALL {
+            assert!(family.cells().any(|(cell, _)| one.of(cell) > 0), "{family:?}");
+        }
+    }
+
+    /// Programs that are chosen have more cells than those that are not.
+    #[test]
+    fn chosen_programs_have_more() {
+        let cells = |directed: bool| {
+            let campaign = Campaign { profiles: vec![Profile::Operations], ..campaign(1, false) };
+            let director = Director::of(&campaign);
+            let mut seen = Seen::default();
+            for number in 0..256 {
+                let seed = if directed { director.seed(number) } else { program_seed(campaign.seed, number) };
+                let shader = generator::from_seed(seed, Profile::Operations, Features::of(&campaign.targets[0])).shader;
+                of_shader(&shader, |cell| seen.add(cell));
+            }
+            let families = [Family::Alu, Family::Intrinsics, Family::Textures];
+            families.iter().flat_map(|family| family.cells()).filter(|(cell, _)| seen.of(*cell) > 0).count()
+        };
+        let (without, with) = (cells(false), cells(true));
+        assert!(with > without, "{with} cells, {without} without a choice");
+    }
+
+    #[test]
+    fn a_thread_that_does_not_count_has_no_observer() {
+        let coverage = Coverage::default();
+        let shader = generator::from_seed(1, Profile::Mixed, Features::ALL).shader;
+        let compile = || ir3_compiler::select::run(&shader, &Target::default()).is_ok();
+        drop(coverage.count());
+        assert!(compile());
+        assert_eq!(coverage.seen(), Seen::default());
+    }
+}

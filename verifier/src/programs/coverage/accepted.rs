@@ -1,0 +1,340 @@
+//! Which cells of shaders a program can have: selection is asked, with a program of one operation.
+//!
+//! The programs are those of [`generator::accepted`](crate::programs::generator::accepted), each changed in the one property of the cell.
+//! Cells of compiled programs, of passes and of control flow cannot be asked for: whether a program can have them is not known.
+
+use ir3_compiler::nir::{
+    AluSrc, AluType, Builder, Def, DefData, Index, InstrData, IntrinsicOp, Op, Shader, Stage, TexOp, TexSrcKind,
+};
+use ir3_compiler::target::Target;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::OnceLock;
+
+use super::{Cell, Family, alu, intrinsics, textures};
+use crate::programs::generator::accepted::{self, IntrinsicForm, refusal};
+
+/// What is known of a cell without a program that has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Selection accepts a program that has it.
+    Accepted,
+    /// Selection refuses every program that was tried, for this reason.
+    Refused(String),
+    /// It cannot be asked for.
+    Unknown,
+}
+
+/// The stages that selection compiles.
+const STAGES: [Stage; 3] = [Stage::Vertex, Stage::Fragment, Stage::Compute];
+
+/// Returns true if operands of an intrinsic can have a shape, by its row.
+pub(super) fn shapes(op: IntrinsicOp, bits: u8, components: u8) -> bool {
+    static SHAPES: OnceLock<FxHashSet<(IntrinsicOp, u8, u8)>> = OnceLock::new();
+    let target = Target::default();
+    let find = || {
+        let mut found = FxHashSet::default();
+        for op in IntrinsicOp::ALL {
+            for bits in alu::WIDTHS {
+                for components in 1..=4 {
+                    let form = |stage| IntrinsicForm { op, stage, components, bits };
+                    if STAGES.iter().any(|&stage| accepted::intrinsic(form(stage), &target).is_some()) {
+                        found.insert((op, bits, components));
+                    }
+                }
+            }
+        }
+        found
+    };
+    SHAPES.get_or_init(find).contains(&(op, bits, components))
+}
+
+/// The first reason for which none of some programs is accepted.
+fn status(programs: impl IntoIterator<Item = Shader>, target: &Target) -> Status {
+    let mut first = None;
+    for shader in programs {
+        match refusal(&shader, target) {
+            None => return Status::Accepted,
+            Some(reason) => first = first.or(Some(reason)),
+        }
+    }
+    Status::Refused(first.unwrap_or_else(|| "select: no form of it is accepted".into()))
+}
+
+/// What a GPU accepts.
+pub struct Accepted {
+    target: Target,
+    operations: FxHashMap<Op, Vec<u8>>,
+    forms: FxHashMap<IntrinsicOp, Vec<IntrinsicForm>>,
+}
+
+impl Accepted {
+    /// Asks selection for a GPU.
+    pub fn of(target: &Target) -> Self {
+        let mut operations: FxHashMap<Op, Vec<u8>> = FxHashMap::default();
+        accepted::operations(target).iter().for_each(|&(op, bits)| operations.entry(op).or_default().push(bits));
+        let mut forms: FxHashMap<IntrinsicOp, Vec<IntrinsicForm>> = FxHashMap::default();
+        accepted::intrinsics(target).iter().for_each(|&form| forms.entry(form.op).or_default().push(form));
+        Self { target: *target, operations, forms }
+    }
+
+    /// What is known of a cell of a family.
+    pub fn status(&self, family: Family, cell: Cell) -> Status {
+        let number = cell.0 - family.first();
+        match family {
+            Family::Alu => self.alu(number),
+            Family::Intrinsics => self.intrinsic(number),
+            Family::Textures => self.texture(number),
+            Family::Control | Family::Ssa | Family::Final | Family::Arms => Status::Unknown,
+        }
+    }
+
+    fn alu(&self, number: u32) -> Status {
+        let (op, property) = alu::property(number);
+        let known = self.operations.get(&op).map_or(&[][..], Vec::as_slice);
+        let every = || alu::WIDTHS.into_iter().filter_map(move |bits| accepted::operation(op, bits));
+        if known.is_empty() {
+            return match property {
+                alu::Property::Width(bits) => status(accepted::operation(op, bits), &self.target),
+                _ => status(every(), &self.target),
+            };
+        }
+        let programs = known.iter().filter_map(|&bits| accepted::operation(op, bits));
+        match property {
+            alu::Property::Width(bits) => status(accepted::operation(op, bits), &self.target),
+            alu::Property::Components(components) => {
+                let changed = programs.map(|mut shader| {
+                    let (instr, def) = last(&shader);
+                    shader.entry.defs[def].num_components = components;
+                    if let InstrData::Alu(alu) = &mut shader.entry.instrs[instr] {
+                        for (src, input) in alu.srcs.iter_mut().zip(op.info().inputs) {
+                            if input.components == 0 {
+                                let mut swizzle = [0; 16];
+                                swizzle[..usize::from(components)].fill(0);
+                                *src = AluSrc { def: src.def, swizzle };
+                            }
+                        }
+                    }
+                    shader
+                });
+                status(changed, &self.target)
+            }
+            alu::Property::Form { source, form: 0 } => {
+                let changed = programs.map(|mut shader| {
+                    let (instr, _) = last(&shader);
+                    let InstrData::Alu(alu) = &shader.entry.instrs[instr] else { return shader };
+                    let old = alu.srcs[source].def;
+                    let new = constant(&mut shader, old);
+                    if let InstrData::Alu(alu) = &mut shader.entry.instrs[instr] {
+                        alu.srcs[source].def = new;
+                    }
+                    shader
+                });
+                status(changed, &self.target)
+            }
+            // Selection reads components one at a time, wherever they come from.
+            alu::Property::Form { .. } => status(programs, &self.target),
+        }
+    }
+
+    fn intrinsic(&self, number: u32) -> Status {
+        let Some((op, property)) = intrinsics::property(number) else { return Status::Unknown };
+        let forms = self.forms.get(&op).map_or(&[][..], Vec::as_slice);
+        let target = &self.target;
+        let tried = |bits: u8, components: u8| {
+            let form = move |stage| IntrinsicForm { op, stage, components, bits };
+            STAGES.into_iter().filter_map(move |stage| accepted::intrinsic(form(stage), target))
+        };
+        if let intrinsics::Property::Shape { bits, components } = property {
+            return status(tried(bits, components), target);
+        }
+        if forms.is_empty() {
+            let every = alu::WIDTHS.into_iter().flat_map(|bits| (1..=4).map(move |components| (bits, components)));
+            return status(every.flat_map(|(bits, components)| tried(bits, components)), target);
+        }
+        let programs = forms.iter().filter_map(|&form| accepted::intrinsic(form, target));
+        match property {
+            intrinsics::Property::Form { source, form } => {
+                status(programs.filter_map(|shader| with_form(shader, op, source, form)), target)
+            }
+            intrinsics::Property::Value(value) => {
+                let changed = programs.filter_map(|mut shader| {
+                    let instr = found(&shader, op)?;
+                    if let InstrData::Intrinsic(intrinsic) = &mut shader.entry.instrs[instr] {
+                        intrinsic.indices.set(value.sample.clone());
+                        if let Index::WriteMask(_) = value.sample {
+                            let components = shader.entry.defs[intrinsic.srcs[0]].num_components;
+                            if components < 2 && value.sample == Index::WriteMask(2) {
+                                return None;
+                            }
+                        }
+                    }
+                    Some(shader)
+                });
+                status(changed, target)
+            }
+            intrinsics::Property::Shape { .. } => Status::Unknown,
+        }
+    }
+
+    fn texture(&self, number: u32) -> Status {
+        use TexSrcKind as S;
+        let target = &self.target;
+        let float = AluType::FLOAT32;
+        let plain = |op| {
+            let mut kinds = vec![S::Coord];
+            match op {
+                TexOp::Txb => kinds.push(S::Bias),
+                TexOp::Txl | TexOp::Txf => kinds.push(S::Lod),
+                TexOp::Txd => kinds.extend([S::Ddx, S::Ddy]),
+                TexOp::TxfMs => kinds.push(S::MsIndex),
+                TexOp::Txs => kinds = vec![S::Lod],
+                TexOp::QueryLevels | TexOp::TextureSamples => kinds.clear(),
+                _ => {}
+            }
+            kinds
+        };
+        let add = |mut kinds: Vec<S>, more: &[S]| {
+            more.iter().for_each(|kind| {
+                if !kinds.contains(kind) {
+                    kinds.push(*kind)
+                }
+            });
+            kinds
+        };
+        match textures::property(number) {
+            textures::Property::Source(op, kind) => {
+                status((1..=3).map(|count| texture(op, float, count, &add(plain(op), &[kind]), 0)), target)
+            }
+            textures::Property::Type(op, ty) => {
+                status((1..=3).map(|count| texture(op, ty, count, &plain(op), 0)), target)
+            }
+            textures::Property::Coordinates(op, count) => status([texture(op, float, count, &plain(op), 0)], target),
+            textures::Property::Flag(op, flag) => {
+                status((1..=3).map(|count| texture(op, float, count, &plain(op), flag + 1)), target)
+            }
+            textures::Property::Pair(a, b) => {
+                let every = TexOp::ALL.into_iter().flat_map(|op| (1..=3).map(move |count| (op, count)));
+                let programs = every.map(|(op, count)| texture(op, float, count, &add(plain(op), &[a, b]), 0));
+                status(programs, target)
+            }
+        }
+    }
+}
+
+/// The last instruction of a program of one operation, and its result.
+fn last(shader: &Shader) -> (ir3_compiler::nir::Instr, Def) {
+    let (_, instr) = shader.entry.instrs_in_order().last().expect("an instruction");
+    (instr, shader.entry.instrs[instr].def().expect("a result"))
+}
+
+/// The instruction that a program of one intrinsic is about.
+fn found(shader: &Shader, op: IntrinsicOp) -> Option<ir3_compiler::nir::Instr> {
+    let is_it = |instr| matches!(&shader.entry.instrs[instr], InstrData::Intrinsic(intrinsic) if intrinsic.op == op);
+    shader.entry.instrs_in_order().map(|(_, instr)| instr).filter(|&instr| is_it(instr)).last()
+}
+
+/// Adds an instruction at the start of a program; its result has the shape of a value.
+fn insert(shader: &mut Shader, like: Def, at: usize, make: impl FnOnce(Def) -> InstrData) -> Def {
+    let function = &mut shader.entry;
+    let index = function.defs.values().map(|data| data.index + 1).max().unwrap_or(0);
+    let instr = function.instrs.next_key();
+    let def = function.defs.push(DefData { index, instr, ..function.defs[like].clone() });
+    function.instrs.push(make(def));
+    let first = function.blocks_in_order().next().expect("a block");
+    function.blocks[first].instrs.insert(at, instr);
+    def
+}
+
+fn constant(shader: &mut Shader, like: Def) -> Def {
+    let components = usize::from(shader.entry.defs[like].num_components);
+    insert(shader, like, 0, |def| InstrData::Const { def, values: smallvec::smallvec![1; components] })
+}
+
+/// A program whose source has a form; none if it is a register, which has no other form.
+fn with_form(mut shader: Shader, op: IntrinsicOp, source: usize, form: usize) -> Option<Shader> {
+    let instr = found(&shader, op)?;
+    let InstrData::Intrinsic(intrinsic) = &shader.entry.instrs[instr] else { return None };
+    let old = *intrinsic.srcs.get(source)?;
+    let is_constant = shader.entry.as_const(old).is_some();
+    let new = match form {
+        0 if is_constant => old,
+        1 if !is_constant => old,
+        0 => constant(&mut shader, old),
+        1 => {
+            // Another word of the constant file, of the same shape.
+            let components = shader.entry.defs[old].num_components;
+            let zero = shader.entry.instrs_in_order().next().and_then(|(_, instr)| shader.entry.instrs[instr].def())?;
+            let mut b = Builder::new(Stage::Compute);
+            let made = b.constant(32, 0);
+            b.intrinsic(IntrinsicOp::LoadConstIr3, components, 32, &[made], [Index::Base(8)]);
+            let InstrData::Intrinsic(mut load) = b.function().instrs.values().last()?.clone() else { return None };
+            load.srcs = smallvec::smallvec![zero];
+            insert(&mut shader, old, 1, |def| {
+                load.def = Some(def);
+                InstrData::Intrinsic(load)
+            })
+        }
+        _ => {
+            let mut b = Builder::new(Stage::Compute);
+            let made = b.constant(32, 0);
+            b.intrinsic(IntrinsicOp::BindlessResourceIr3, 1, 32, &[made], [Index::DescSet(0)]);
+            let InstrData::Intrinsic(mut handle) = b.function().instrs.values().last()?.clone() else { return None };
+            let zero = shader.entry.instrs_in_order().next().and_then(|(_, instr)| shader.entry.instrs[instr].def())?;
+            handle.srcs = smallvec::smallvec![zero];
+            insert(&mut shader, old, 1, |def| {
+                handle.def = Some(def);
+                InstrData::Intrinsic(handle)
+            })
+        }
+    };
+    if let InstrData::Intrinsic(intrinsic) = &mut shader.entry.instrs[instr] {
+        intrinsic.srcs[source] = new;
+    }
+    Some(shader)
+}
+
+/// A program of one texture operation. The number of a flag is one more than its place; 0 is none.
+fn texture(op: TexOp, ty: AluType, coordinates: u8, kinds: &[TexSrcKind], flag: usize) -> Shader {
+    use TexSrcKind as S;
+    let mut b = Builder::new(Stage::Fragment);
+    let zero = b.constant(32, 0);
+    let word = b.intrinsic(IntrinsicOp::LoadConstIr3, 1, 32, &[zero], [Index::Base(4)]).expect("a load has a result");
+    let vector = b.vec(&vec![word; coordinates.into()]);
+    let handle = |b: &mut Builder| {
+        b.intrinsic(IntrinsicOp::BindlessResourceIr3, 1, 32, &[zero], [Index::DescSet(0)])
+            .expect("a handle is a result")
+    };
+    let spread = if op == TexOp::Txd { b.vec(&vec![word; coordinates.into()]) } else { vector };
+    let srcs: Vec<(S, Def)> = (kinds.iter())
+        .map(|&kind| {
+            let def = match kind {
+                S::Coord => vector,
+                S::Ddx | S::Ddy => spread,
+                S::Offset => b.vec(&vec![zero; coordinates.into()]),
+                S::TextureHandle | S::SamplerHandle => handle(&mut b),
+                S::Lod | S::MsIndex if matches!(op, TexOp::Txf | TexOp::Txs | TexOp::TxfMs) => zero,
+                _ => word,
+            };
+            (kind, def)
+        })
+        .collect();
+    let components = match op {
+        TexOp::Txs => 2,
+        TexOp::Lod => 2,
+        TexOp::QueryLevels | TexOp::TextureSamples | TexOp::SamplesIdentical => 1,
+        _ => 4,
+    };
+    b.tex(op, ty, components, |tex| {
+        tex.srcs = srcs.into_iter().collect();
+        match flag {
+            1 | 2 => tex.texture_index = [1, 16][flag - 1],
+            3 | 4 => tex.sampler_index = [1, 16][flag - 3],
+            5..=8 => tex.component = flag as u8 - 5,
+            9 => tex.texture_non_uniform = true,
+            10 => tex.sampler_non_uniform = true,
+            11 => tex.implicit_lod = true,
+            _ => {}
+        }
+    });
+    b.finish()
+}

@@ -1,0 +1,125 @@
+//! The table of cells: what is kept in a file, merged over runs, and printed.
+
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use super::accepted::{Accepted, Status};
+use super::{Family, Seen};
+use ir3_compiler::target::Target;
+
+/// The counts of one or several runs, by name, so that a file is readable after the tables of the compiler have changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Table {
+    /// The programs.
+    pub programs: u64,
+    /// The GPUs that they were compiled for.
+    pub gpus: BTreeSet<String>,
+    /// How often each cell was seen, by name; cells that were not seen are left out.
+    pub seen: BTreeMap<String, u64>,
+}
+
+/// The cells of a family.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct FamilyRow {
+    /// The family.
+    pub family: &'static str,
+    /// All cells that the tables name.
+    pub cells: usize,
+    /// Those that were seen.
+    pub seen: usize,
+    /// Those that selection refuses.
+    pub refused: usize,
+    /// Those that selection accepts, and no program has.
+    pub missing: Vec<String>,
+    /// Those that no program has, and that cannot be asked for.
+    pub open: Vec<String>,
+}
+
+impl FamilyRow {
+    /// The share of the cells that selection does not refuse, that were seen.
+    pub fn share(&self) -> f64 {
+        self.seen as f64 / (self.cells - self.refused).max(1) as f64
+    }
+}
+
+impl Table {
+    /// The table of a run of so many programs.
+    pub fn of(targets: &[Target], programs: u64, seen: &Seen) -> Self {
+        let named = Family::ALL.into_iter().flat_map(Family::cells);
+        let counted = named.map(|(cell, name)| (name, seen.of(cell))).filter(|(_, count)| *count > 0);
+        Self { programs, gpus: targets.iter().map(|target| target.name.to_owned()).collect(), seen: counted.collect() }
+    }
+
+    /// Adds the programs of another run.
+    pub fn merge(&mut self, other: &Self) {
+        self.programs += other.programs;
+        self.gpus.extend(other.gpus.iter().cloned());
+        for (name, count) in &other.seen {
+            *self.seen.entry(name.clone()).or_default() += count;
+        }
+    }
+
+    /// The rows: each cell is filled, refused by every GPU of the table, accepted by one and missing, or not known.
+    pub fn rows(&self) -> Vec<FamilyRow> {
+        let accepted: Vec<Accepted> =
+            self.gpus.iter().filter_map(|gpu| Target::by_name(gpu).ok()).map(|target| Accepted::of(&target)).collect();
+        let row = |family: Family| {
+            let mut row = FamilyRow { family: family.name(), ..FamilyRow::default() };
+            for (cell, name) in family.cells() {
+                row.cells += 1;
+                if self.seen.contains_key(&name) {
+                    row.seen += 1;
+                    continue;
+                }
+                let mut known = accepted.iter().map(|accepted| accepted.status(family, cell));
+                match known.find(|status| !matches!(status, Status::Refused(_))) {
+                    Some(Status::Unknown) => row.open.push(name),
+                    Some(_) => row.missing.push(name),
+                    None => row.refused += 1,
+                }
+            }
+            row
+        };
+        Family::ALL.map(row).into()
+    }
+
+    /// The table as text: shares, then the cells that are missing, then those that are open.
+    pub fn text(&self) -> String {
+        let rows = self.rows();
+        let gpus: Vec<&str> = self.gpus.iter().map(String::as_str).collect();
+        let mut out = format!("{} programs, {}\n\n{}\n", self.programs, gpus.join(", "), shares(&rows));
+        for (what, list) in [
+            ("selection accepts, and no program has", rows.iter().flat_map(|row| &row.missing).collect::<Vec<_>>()),
+            ("cannot be asked for, and no program has", rows.iter().flat_map(|row| &row.open).collect()),
+        ] {
+            let _ = writeln!(out, "{} cells that {what}:", list.len());
+            list.iter().for_each(|name| out.push_str(&format!("  {name}\n")));
+            out.push('\n');
+        }
+        out.push_str("how often each cell was seen:\n");
+        for (name, count) in &self.seen {
+            let _ = writeln!(out, "{count:>10}  {name}");
+        }
+        out
+    }
+}
+
+/// The shares of the families as lines.
+pub fn shares(rows: &[FamilyRow]) -> String {
+    let mut out = String::from("family        cells  refused     seen    share  missing     open\n");
+    for row in rows {
+        let _ = writeln!(
+            out,
+            "{:<10} {:>8} {:>8} {:>8} {:>7.2}% {:>8} {:>8}",
+            row.family,
+            row.cells,
+            row.refused,
+            row.seen,
+            row.share() * 100.0,
+            row.missing.len(),
+            row.open.len()
+        );
+    }
+    out
+}

@@ -1,0 +1,291 @@
+//! What selection accepts, found by asking it.
+//!
+//! For each row of nir's tables and each shape of its operands, a program of that one instruction is selected and decoded. So the
+//! lists follow the compiler: what selection learns is in them from then on. They are found once in a process, when they are first used.
+
+use ir3_compiler::nir::{
+    AluSrc, AluType, AtomicOp, BaseType, Builder, Components, Def, DestBits, Format, Index, IndexKind, Indices,
+    InterpMode, IntrinsicOp, Op, Shader, Stage, validate,
+};
+use ir3_compiler::select;
+use ir3_compiler::target::{Generation, Target};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use super::effects::semantics;
+use super::pool::WIDTHS;
+use crate::semantics::interp;
+
+/// An intrinsic with the shape of its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct IntrinsicForm {
+    /// The intrinsic.
+    pub op: IntrinsicOp,
+    /// The stage of the shader that it is in.
+    pub stage: Stage,
+    /// The components of its vector operands; of its result if it has none; 1 if it has no result either.
+    pub components: u8,
+    /// The width of its vector operands; of its result if it has none; 32 if it has no result either.
+    pub bits: u8,
+}
+
+/// The stages that selection compiles.
+const STAGES: [Stage; 3] = [Stage::Vertex, Stage::Fragment, Stage::Compute];
+
+/// A list for each GPU.
+struct Lists<T: 'static>(OnceLock<Mutex<FxHashMap<&'static str, &'static [T]>>>);
+
+impl<T> Lists<T> {
+    const fn new() -> Self {
+        Self(OnceLock::new())
+    }
+
+    fn of(&self, target: &Target, find: impl FnOnce(&Target) -> Vec<T>) -> &'static [T] {
+        let mut lists = self.0.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+        lists.entry(target.name).or_insert_with(|| Box::leak(find(target).into_boxed_slice()))
+    }
+}
+
+/// The arithmetic operations that selection accepts for a GPU, each with a width of its unsized operands (32 if it has none).
+pub fn operations(target: &Target) -> &'static [(Op, u8)] {
+    static LISTS: Lists<(Op, u8)> = Lists::new();
+    LISTS.of(target, |target| {
+        let every = Op::ALL.into_iter().flat_map(|op| WIDTHS.map(|bits| (op, bits)));
+        every.filter(|&(op, bits)| operation(op, bits).is_some_and(|shader| accepts(&shader, target))).collect()
+    })
+}
+
+/// The forms of intrinsics that selection accepts for a GPU.
+pub fn intrinsics(target: &Target) -> &'static [IntrinsicForm] {
+    static LISTS: Lists<IntrinsicForm> = Lists::new();
+    LISTS.of(target, |target| {
+        let mut accepted = Vec::new();
+        for op in IntrinsicOp::ALL {
+            for stage in STAGES {
+                for bits in WIDTHS {
+                    for components in 1..=4 {
+                        let form = IntrinsicForm { op, stage, components, bits };
+                        if intrinsic(form, target).is_some_and(|shader| accepts(&shader, target)) {
+                            accepted.push(form);
+                        }
+                    }
+                }
+            }
+        }
+        accepted
+    })
+}
+
+/// Returns true if a program is valid, is selected for the GPU, and has a meaning.
+pub fn accepts(shader: &Shader, target: &Target) -> bool {
+    validate(shader).is_ok() && select::run(shader, target).is_ok() && interp::nir::Decoded::new(shader).is_ok()
+}
+
+/// Why a program is not [accepted](accepts), without the place; none if it is.
+pub fn refusal(shader: &Shader, target: &Target) -> Option<String> {
+    if let Err(errors) = validate(shader) {
+        return Some(errors.first().map_or_else(String::new, |error| format!("nir: {}", error.problem.found())));
+    }
+    match (select::run(shader, target), interp::nir::Decoded::new(shader)) {
+        (Err(error), _) => Some(format!("select: {}", error.reason)),
+        (Ok(_), Err(error)) => Some(format!("interpreter: {}", error.what)),
+        (Ok(_), Ok(_)) => None,
+    }
+}
+
+/// A program of one operation whose unsized operands have `bits`; none if that is no width of its operands, or if none is unsized
+/// and the width is not 32, which stands for it.
+pub fn operation(op: Op, bits: u8) -> Option<Shader> {
+    let info = op.info();
+    let unsized_operands = || info.inputs.iter().filter(|input| input.ty.size == 0);
+    if unsized_operands().next().is_none() && bits != 32 {
+        return None;
+    }
+    if unsized_operands().any(|input| !input.ty.base.widths().contains(&bits)) {
+        return None;
+    }
+    let mut probe = Probe::new(Stage::Compute)?;
+    let components = if info.output.components == 0 { 1 } else { info.output.components };
+    let mut srcs = SmallVec::<[AluSrc; 4]>::new();
+    for (i, input) in info.inputs.iter().enumerate() {
+        let width = if input.ty.size == 0 { bits } else { input.ty.size };
+        srcs.push(AluSrc::identity(probe.vector(width, info.source_components(i, components))));
+    }
+    probe.b.alu_swizzled(op, components, &srcs);
+    Some(probe.b.finish())
+}
+
+/// A program of one intrinsic; none if that is no shape of its operands.
+pub fn intrinsic(form: IntrinsicForm, target: &Target) -> Option<Shader> {
+    let IntrinsicForm { op, stage, components, bits } = form;
+    let info = op.info();
+    let has_vector = info.srcs.contains(&Components::Vector) || info.dest == Some(Components::Vector);
+    let shape_fits = match (has_vector, info.dest) {
+        (true, _) => true,
+        (false, Some(Components::Fixed(count))) => components == count,
+        (false, _) => components == 1,
+    };
+    let result_bits = match (info.dest, is_test(op)) {
+        (None, _) => bits,
+        (Some(_), true) => 1,
+        (Some(_), false) => bits,
+    };
+    let width_fits = match info.dest_bits {
+        DestBits::OneOf(widths) => widths.contains(&result_bits),
+        _ if info.dest.is_none() && !has_vector => bits == 32,
+        _ => has_vector || !is_test(op) || bits == 1,
+    };
+    if !shape_fits || !width_fits || op == IntrinsicOp::DeclReg {
+        return None;
+    }
+    let mut probe = Probe::new(stage)?;
+    if op == IntrinsicOp::StoreConstIr3 && target.generation >= Generation::A6xx {
+        let start = probe.b.intrinsic(IntrinsicOp::PreambleStartIr3, 1, 1, &[], [])?;
+        probe.b.begin_if(start);
+    }
+    let mut srcs = SmallVec::<[Def; 5]>::new();
+    for (i, shape) in info.srcs.iter().enumerate() {
+        srcs.push(match (shape, source_width(op, i, bits)) {
+            _ if array_source(op) == Some(i) => probe.array(components, bits)?,
+            (Components::Vector, _) => probe.vector(bits, components),
+            (&Components::Fixed(count), Some(width)) => probe.vector(width, count),
+            (&Components::Fixed(count), None) if count > 1 => probe.vector(32, count),
+            // Offsets and numbers of resources: some have to be constants.
+            _ => probe.zero,
+        });
+    }
+    probe.b.intrinsic(op, components, result_bits, &srcs, indices(op, components, bits));
+    if probe.b.depth() != 0 {
+        probe.b.intrinsic(IntrinsicOp::PreambleEndIr3, 0, 0, &[], []);
+        probe.b.end_if();
+    }
+    Some(probe.b.finish())
+}
+
+/// Returns true if the result is a boolean, whatever its operands are.
+fn is_test(op: IntrinsicOp) -> bool {
+    use IntrinsicOp::*;
+    matches!(op, VoteAny | VoteAll | VoteIeq | VoteFeq | Elect | ElectAnyIr3 | InverseBallot | PreambleStartIr3)
+}
+
+/// The source that names a local array.
+fn array_source(op: IntrinsicOp) -> Option<usize> {
+    use IntrinsicOp::*;
+    match op {
+        LoadReg | LoadRegIndirect => Some(0),
+        StoreReg | StoreRegIndirect => Some(1),
+        _ => None,
+    }
+}
+
+/// The width of a source that is data or a condition; none for an address, an index or a coordinate.
+fn source_width(op: IntrinsicOp, index: usize, bits: u8) -> Option<u8> {
+    use IntrinsicOp::*;
+    let last = op.info().srcs.len() - 1;
+    match (op, index) {
+        (VoteAny | VoteAll | Ballot | BallotRelaxed | DemoteIf | TerminateIf, 0) | (ReadInvocationCondIr3, 1) => {
+            Some(1)
+        }
+        (SsboAtomicIr3 | SsboAtomicSwapIr3, i) => (i >= 2 && i < last).then_some(bits),
+        (_, i) if op.is_atomic() && i >= first_data(op) => Some(bits),
+        (BrcstActiveIr3 | ReduceClustersIr3 | InclusiveScanClustersIr3 | ExclusiveScanClustersIr3, _) => Some(bits),
+        _ => None,
+    }
+}
+
+/// The first data source of an atomic.
+fn first_data(op: IntrinsicOp) -> usize {
+    let image = op.info().indices.contains(&IndexKind::ImageDim);
+    let buffer = op.info().srcs.first() == Some(&Components::Any);
+    if image { 3 } else { 1 + usize::from(buffer) }
+}
+
+/// Indices with which selection accepts the intrinsic if it accepts it at all.
+fn indices(op: IntrinsicOp, components: u8, bits: u8) -> Indices {
+    let mut out = Indices::new();
+    let ty = AluType::new(if bits < 16 { BaseType::Uint } else { BaseType::Float }, bits);
+    for &kind in op.info().indices {
+        out.set(match kind {
+            IndexKind::WriteMask => Index::WriteMask((1 << components) - 1),
+            IndexKind::ReductionOp => Index::ReductionOp(Op::Iand),
+            IndexKind::AtomicOp if op.name().contains("_swap") => Index::AtomicOp(AtomicOp::Cmpxchg),
+            IndexKind::AtomicOp => Index::AtomicOp(AtomicOp::Umax),
+            IndexKind::Format => Index::Format(Format::R32Uint),
+            IndexKind::SrcType => Index::SrcType(ty),
+            IndexKind::DestType => Index::DestType(ty),
+            IndexKind::InterpMode => Index::InterpMode(InterpMode::Smooth),
+            IndexKind::Range => Index::Range(1),
+            IndexKind::IoSemantics => Index::IoSemantics(Some(semantics("VARYING_SLOT_VAR0"))),
+            _ => Index::default_of(kind),
+        });
+    }
+    out
+}
+
+/// A program that is being built.
+struct Probe {
+    b: Builder,
+    zero: Def,
+    word: Def,
+}
+
+impl Probe {
+    /// The start of a program: a word that no pass knows.
+    fn new(stage: Stage) -> Option<Self> {
+        let mut b = Builder::new(stage);
+        let zero = b.constant(32, 0);
+        let word = b.intrinsic(IntrinsicOp::LoadConstIr3, 1, 32, &[zero], [Index::Base(4)])?;
+        Some(Self { b, zero, word })
+    }
+
+    fn scalar(&mut self, bits: u8) -> Def {
+        match bits {
+            1 => self.b.alu(Op::Ine, &[self.word, self.zero]),
+            8 => self.b.alu(Op::U2u8, &[self.word]),
+            16 => self.b.alu(Op::U2u16, &[self.word]),
+            32 => self.word,
+            _ => self.b.alu(Op::Pack64_2x32Split, &[self.word, self.zero]),
+        }
+    }
+
+    fn vector(&mut self, bits: u8, components: u8) -> Def {
+        let scalar = self.scalar(bits);
+        self.b.vec(&vec![scalar; components.into()])
+    }
+
+    fn array(&mut self, components: u8, bits: u8) -> Option<Def> {
+        let declaration =
+            [Index::NumComponents(components), Index::NumArrayElems(2), Index::BitSize(bits), Index::Divergent(true)];
+        self.b.intrinsic(IntrinsicOp::DeclReg, 1, 32, &[], declaration)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(gpu: &str) -> Target {
+        Target::by_name(gpu).expect("a GPU")
+    }
+
+    #[test]
+    fn the_lists_are_what_selection_accepts() {
+        let (a306, a540, a660) = (target("a306"), target("a540"), target("a660"));
+        assert!(operations(&a660).contains(&(Op::Iadd, 64)));
+        assert!(!operations(&a660).contains(&(Op::Fadd, 64)), "the machine has no doubles");
+        let has = |target: &Target, op, bits, components| {
+            let shape = |form: &&IntrinsicForm| form.op == op && form.bits == bits && form.components == components;
+            intrinsics(target).iter().any(|form| shape(&form))
+        };
+        assert!(has(&a660, IntrinsicOp::LoadSsboIr3, 16, 3) && !has(&a306, IntrinsicOp::LoadSsboIr3, 32, 1));
+        assert!(has(&a660, IntrinsicOp::LoadUboVec4, 64, 2) && !has(&a660, IntrinsicOp::LoadUboVec4, 64, 3));
+        assert!(has(&a660, IntrinsicOp::QuadSwapVertical, 8, 4) && !has(&a540, IntrinsicOp::QuadSwapVertical, 32, 1));
+        assert!(has(&a660, IntrinsicOp::VoteIeq, 64, 2) && has(&a660, IntrinsicOp::SsboAtomicSwapIr3, 64, 1));
+        assert!(has(&a660, IntrinsicOp::StoreRegIndirect, 16, 4) && has(&a660, IntrinsicOp::StoreConstIr3, 32, 4));
+        assert!(
+            !intrinsics(&a660).iter().any(|form| form.op == IntrinsicOp::LoadSsbo),
+            "its form with ir3's offsets only"
+        );
+    }
+}

@@ -1,0 +1,126 @@
+//! Images: every dimension, format and type; bindless ones; their sizes.
+
+use ir3_compiler::nir::{AluType, BaseType, Def, Format, ImageDim, Index, Indices, IntrinsicOp, Stage};
+use ir3_compiler::target::Generation;
+
+use super::super::Generator;
+use super::super::choices::Choices;
+
+/// An image of a program: a descriptor always shows the same one.
+#[derive(Clone, Copy)]
+pub(in crate::programs::generator) struct Image {
+    dim: ImageDim,
+    array: bool,
+    format: Format,
+    base: BaseType,
+}
+
+const DIMS: &[(ImageDim, bool)] = &[
+    (ImageDim::Dim1D, false),
+    (ImageDim::Dim1D, true),
+    (ImageDim::Dim2D, false),
+    (ImageDim::Dim2D, true),
+    (ImageDim::Dim3D, false),
+    (ImageDim::Cube, false),
+    (ImageDim::Cube, true),
+    (ImageDim::Rect, false),
+    (ImageDim::Buf, false),
+];
+
+const FORMATS: &[(Format, BaseType)] = &[
+    (Format::R32Uint, BaseType::Uint),
+    (Format::R32Sint, BaseType::Int),
+    (Format::R32Float, BaseType::Float),
+    (Format::R32G32Uint, BaseType::Uint),
+    (Format::R32G32Float, BaseType::Float),
+    (Format::R32G32B32A32Sint, BaseType::Int),
+    (Format::R32G32B32A32Float, BaseType::Float),
+    (Format::R16Float, BaseType::Float),
+    (Format::R16G16Uint, BaseType::Uint),
+    (Format::R16G16B16A16Sint, BaseType::Int),
+    (Format::R8Unorm, BaseType::Float),
+    (Format::R8G8B8A8Unorm, BaseType::Float),
+    (Format::R8G8B8A8Uint, BaseType::Uint),
+    (Format::R11G11B10Float, BaseType::Float),
+];
+
+impl<C: Choices> Generator<'_, C> {
+    pub(super) fn any_image(&mut self) {
+        if !self.features.images || self.b.shader().stage != Stage::Compute {
+            return self.any_memory();
+        }
+        let number = self.c.below(4);
+        let image = self.image_of(number);
+        let generation = self.target.generation;
+        let number = self.b.constant(32, number as u64);
+        let mut handle = number;
+        if self.features.ubos && self.c.chance(100) {
+            let set = Index::DescSet(4);
+            handle = self.b.intrinsic(IntrinsicOp::BindlessResourceIr3, 1, 32, &[number], [set]).unwrap_or(number);
+        }
+        let bindless = handle != number;
+        let zero = self.b.constant(32, 0);
+        let coordinates = usize::from(image.dim.coordinates(image.array));
+        let scalars: Vec<Def> = (0..4).map(|i| if i < coordinates { self.any_offset(8) } else { zero }).collect();
+        let texel = self.b.vec(&scalars);
+        let access = Index::Access(self.any_access(false));
+        let mut indices = Indices::from([
+            Index::ImageDim(image.dim),
+            Index::ImageArray(image.array),
+            Index::Format(image.format),
+            access,
+        ]);
+        let bits = if generation >= Generation::A6xx && self.c.chance(60) { 16 } else { 32 };
+        let ty = AluType::new(image.base, bits);
+        let is_word = matches!(image.format, Format::R32Uint | Format::R32Sint);
+        match self.c.below(6) {
+            0 | 1 => {
+                indices.set(Index::SrcType(ty));
+                let data = self.any_vector(bits, 4);
+                let op = if bindless { IntrinsicOp::BindlessImageStore } else { IntrinsicOp::ImageStore };
+                self.b.intrinsic(op, 4, bits, &[handle, texel, zero, data, zero], indices);
+            }
+            2 if is_word => self.image_atomic(handle, bindless, texel, zero, indices),
+            3 if generation >= Generation::A6xx => {
+                let op = if bindless { IntrinsicOp::BindlessImageSize } else { IntrinsicOp::ImageSize };
+                let components = (coordinates as u8).min(3);
+                let def = self.b.intrinsic(op, components, 32, &[handle, zero], indices);
+                self.result(def);
+            }
+            _ => {
+                let plain = is_word || image.format == Format::R32Float;
+                if generation < Generation::A5xx && !plain {
+                    return self.any_memory();
+                }
+                indices.set(Index::DestType(ty));
+                let op = if bindless { IntrinsicOp::BindlessImageLoad } else { IntrinsicOp::ImageLoad };
+                let def = self.b.intrinsic(op, 4, bits, &[handle, texel, zero, zero], indices);
+                self.result(def);
+            }
+        }
+    }
+
+    fn image_atomic(&mut self, handle: Def, bindless: bool, texel: Def, zero: Def, mut indices: Indices) {
+        let (op, data) = self.any_atomic(32);
+        indices.set(Index::AtomicOp(op));
+        let srcs: Vec<Def> = [handle, texel, zero].into_iter().chain(data).collect();
+        let name = match (bindless, srcs.len()) {
+            (true, 5) => IntrinsicOp::BindlessImageAtomicSwap,
+            (true, _) => IntrinsicOp::BindlessImageAtomic,
+            (false, 5) => IntrinsicOp::ImageAtomicSwap,
+            (false, _) => IntrinsicOp::ImageAtomic,
+        };
+        let def = self.b.intrinsic(name, 1, 32, &srcs, indices);
+        self.result(def);
+    }
+
+    /// The image that a number shows.
+    fn image_of(&mut self, number: usize) -> Image {
+        while self.images.len() <= number {
+            let (dim, array) = self.c.pick(DIMS);
+            let (format, base) = self.c.pick(FORMATS);
+            self.images.push(Image { dim, array, format, base });
+        }
+        self.images[number]
+    }
+}

@@ -1,0 +1,130 @@
+//! Inputs, system values and driver parameters of every stage.
+
+use ir3_compiler::nir::{AluType, BaseType, Index, InterpMode, IntrinsicOp, Stage};
+use ir3_compiler::target::FlatVaryings;
+
+use super::super::Generator;
+use super::super::choices::Choices;
+use super::super::effects::semantics;
+
+use IntrinsicOp::*;
+
+/// A system value: its intrinsic, the number of its components and their width.
+type SystemValue = (IntrinsicOp, u8, u8);
+
+const VERTEX: &[SystemValue] = &[
+    (LoadVertexId, 1, 32),
+    (LoadVertexIdZeroBase, 1, 32),
+    (LoadInstanceId, 1, 32),
+    (LoadBaseVertex, 1, 32),
+    (LoadFirstVertex, 1, 32),
+    (LoadBaseInstance, 1, 32),
+    (LoadDrawId, 1, 32),
+    (LoadIsIndexedDraw, 1, 32),
+    (LoadViewIndex, 1, 32),
+    (LoadPrimitiveId, 1, 32),
+];
+
+const FRAGMENT: &[SystemValue] = &[
+    (LoadFragCoord, 4, 32),
+    (LoadFrontFace, 1, 1),
+    (LoadFrontFace, 1, 32),
+    (LoadHelperInvocation, 1, 1),
+    (LoadSampleId, 1, 32),
+    (LoadSampleIdNoPerSample, 1, 32),
+    (LoadSampleMaskIn, 1, 32),
+    (LoadFragShadingRate, 1, 32),
+    (LoadFragInvocationCount, 1, 32),
+    (LoadViewIndex, 1, 32),
+    (LoadPrimitiveId, 1, 32),
+    (LoadUserClipPlane, 4, 32),
+];
+
+const COMPUTE: &[SystemValue] = &[
+    (LoadWorkgroupId, 3, 32),
+    (LoadLocalInvocationId, 3, 32),
+    (LoadLocalInvocationIndex, 1, 32),
+    (LoadNumWorkgroups, 3, 32),
+    (LoadWorkgroupSize, 3, 32),
+    (LoadBaseWorkgroupId, 3, 32),
+    (LoadSubgroupId, 1, 32),
+    (LoadSubgroupInvocation, 1, 32),
+    (LoadSubgroupSize, 1, 32),
+    (LoadSubgroupIdShiftIr3, 1, 32),
+    (LoadWorkDim, 1, 32),
+];
+
+impl<C: Choices> Generator<'_, C> {
+    pub(super) fn any_input(&mut self) {
+        let stage = self.b.shader().stage;
+        match stage {
+            Stage::Vertex if self.c.chance(128) => self.any_attribute(),
+            Stage::Fragment if self.c.chance(128) => self.any_varying(),
+            Stage::Fragment if self.c.chance(40) => {
+                let sample = self.any_number(4);
+                let def = self.b.intrinsic(LoadSamplePosFromId, 2, 32, &[sample], []);
+                self.result(def);
+            }
+            _ => {
+                let values = match stage {
+                    Stage::Vertex => VERTEX,
+                    Stage::Fragment => FRAGMENT,
+                    _ => COMPUTE,
+                };
+                let (op, components, bits) = self.c.pick(values);
+                let plane = (op == LoadUserClipPlane).then(|| Index::UcpId(self.c.below(8) as u32));
+                let indices = plane.map(|plane| ir3_compiler::nir::Indices::from([plane])).unwrap_or_default();
+                let def = self.b.intrinsic(op, components, bits, &[], indices);
+                self.result(def);
+            }
+        }
+    }
+
+    fn input_shape(&mut self) -> (u8, u8, u8) {
+        let bits = self.c.pick(&[32, 32, 16]);
+        let component = self.c.below(4) as u8;
+        (bits, component, 1 + self.c.below(4 - usize::from(component)) as u8)
+    }
+
+    fn any_attribute(&mut self) {
+        let (bits, component, n) = self.input_shape();
+        let offset = self.c.below(2) as u64;
+        let offset = self.b.constant(32, offset);
+        let base = self.c.below(6);
+        let indices = [
+            Index::Base(base as i32),
+            Index::Range(2),
+            Index::Component(component),
+            Index::DestType(AluType::new(BaseType::Float, bits)),
+            Index::IoSemantics(Some(semantics(&format!("VERT_ATTRIB_GENERIC{base}")))),
+        ];
+        let def = self.b.intrinsic(LoadInput, n, bits, &[offset], indices);
+        self.result(def);
+    }
+
+    fn any_varying(&mut self) {
+        let (bits, component, n) = self.input_shape();
+        let offset = if self.c.chance(60) { self.any_offset(2) } else { self.b.constant(32, 0) };
+        // Inputs that are interpolated and those that are flat are different ones.
+        let flat = self.target.flat_varyings != FlatVaryings::Interpolated && self.c.chance(90);
+        let base = self.c.below(4) + if flat { 8 } else { 0 };
+        let ty = AluType::new(BaseType::Float, bits);
+        let location = Index::IoSemantics(Some(semantics(&format!("VARYING_SLOT_VAR{base}"))));
+        if flat {
+            let indices =
+                [Index::Base(base as i32), Index::Range(2), Index::Component(component), Index::DestType(ty), location];
+            let def = self.b.intrinsic(LoadInput, n, bits, &[offset], indices);
+            return self.result(def);
+        }
+        let at = self.c.pick(&[LoadBarycentricPixel, LoadBarycentricCentroid, LoadBarycentricSample]);
+        let mode = Index::InterpMode(self.c.pick(&[InterpMode::Smooth, InterpMode::Smooth, InterpMode::NoPerspective]));
+        let Some(mut pair) = self.b.intrinsic(at, 2, 32, &[], [mode]) else { return };
+        if self.c.chance(40) {
+            // Coordinates that are computed.
+            pair = self.any_vector(32, 2);
+        }
+        let indices = [Index::Base(base as i32), Index::Component(component), Index::DestType(ty), location];
+        let def = self.b.intrinsic(LoadInterpolatedInput, n, bits, &[pair, offset], indices);
+        self.result(def);
+    }
+}

@@ -1,0 +1,161 @@
+//! Operations across lanes: votes, ballots, reads from other lanes, reductions, quads, derivatives.
+//!
+//! What a lane gets from one that is inactive is undefined, so reads from other lanes are at the top level, before a lane ends.
+
+use ir3_compiler::nir::{Def, Index, IntrinsicOp, Op, Stage};
+use ir3_compiler::target::Generation;
+
+use super::super::Generator;
+use super::super::choices::Choices;
+
+const REDUCTIONS: &[Op] = &[
+    Op::Iadd,
+    Op::Imul,
+    Op::Imin,
+    Op::Umin,
+    Op::Imax,
+    Op::Umax,
+    Op::Iand,
+    Op::Ior,
+    Op::Ixor,
+    Op::Fadd,
+    Op::Fmul,
+    Op::Fmin,
+    Op::Fmax,
+];
+
+const BOOL_REDUCTIONS: &[Op] = &[Op::Iand, Op::Ior, Op::Ixor];
+
+const DERIVATIVES: &[IntrinsicOp] = &[
+    IntrinsicOp::Ddx,
+    IntrinsicOp::DdxCoarse,
+    IntrinsicOp::DdxFine,
+    IntrinsicOp::Ddy,
+    IntrinsicOp::DdyCoarse,
+    IntrinsicOp::DdyFine,
+];
+
+impl<C: Choices> Generator<'_, C> {
+    pub(super) fn any_lanes(&mut self) {
+        let fragment = self.b.shader().stage == Stage::Fragment;
+        let def = match self.c.below(16) {
+            0 => {
+                let condition = self.value(1);
+                let op = self.c.pick(&[IntrinsicOp::VoteAny, IntrinsicOp::VoteAll]);
+                self.b.intrinsic(op, 1, 1, &[condition], [])
+            }
+            1 => {
+                let op = self.c.pick(&[IntrinsicOp::Elect, IntrinsicOp::ElectAnyIr3]);
+                self.b.intrinsic(op, 1, 1, &[], [])
+            }
+            2 | 3 if fragment && self.is_convergent() => {
+                let op = self.c.pick(DERIVATIVES);
+                let (bits, n) = (self.c.pick(&[32, 32, 16]), 1 + self.c.below(3) as u8);
+                let value = self.any_vector(bits, n);
+                self.b.intrinsic(op, n, bits, &[value], [])
+            }
+            4 | 5 if self.is_convergent() && self.target.generation >= Generation::A6xx => self.quad(),
+            6 if self.is_convergent() && self.target.has_shfl => self.any_shuffle(),
+            _ if !self.features.lanes => self.b.intrinsic(IntrinsicOp::ElectAnyIr3, 1, 1, &[], []),
+            7 => self.any_ballot(),
+            8 => {
+                let op = self.c.pick(&[IntrinsicOp::VoteIeq, IntrinsicOp::VoteFeq]);
+                let bits =
+                    if op == IntrinsicOp::VoteFeq { self.c.pick(&[16, 32]) } else { self.c.pick(&[1, 8, 16, 32, 64]) };
+                let n = 1 + self.c.below(3) as u8;
+                let value = self.any_vector(bits, n);
+                self.b.intrinsic(op, 1, 1, &[value], [])
+            }
+            9 | 10 => self.any_read(),
+            11 => {
+                let op = self.c.pick(&[IntrinsicOp::FirstInvocation, IntrinsicOp::LastInvocation]);
+                self.b.intrinsic(op, 1, 32, &[], [])
+            }
+            _ => self.any_reduction(),
+        };
+        self.result(def);
+    }
+
+    fn quad(&mut self) -> Option<Def> {
+        let (bits, n) = (self.c.pick(&[1, 8, 16, 32, 32, 64]), 1 + self.c.below(2) as u8);
+        let value = self.any_vector(bits, n);
+        let op = self.c.pick(&[
+            IntrinsicOp::QuadBroadcast,
+            IntrinsicOp::QuadSwapHorizontal,
+            IntrinsicOp::QuadSwapVertical,
+            IntrinsicOp::QuadSwapDiagonal,
+        ]);
+        if op == IntrinsicOp::QuadBroadcast {
+            let lane = self.c.below(4) as u64;
+            let lane = self.b.constant(32, lane);
+            return self.b.intrinsic(op, n, bits, &[value, lane], []);
+        }
+        self.b.intrinsic(op, n, bits, &[value], [])
+    }
+
+    fn any_shuffle(&mut self) -> Option<Def> {
+        let (bits, n) = (self.c.pick(&[1, 8, 16, 32, 32, 64]), 1 + self.c.below(2) as u8);
+        let value = self.any_vector(bits, n);
+        let distance = self.c.below(64) as u64;
+        let distance = self.b.constant(32, distance);
+        let op = self.c.pick(&[
+            IntrinsicOp::Rotate,
+            IntrinsicOp::ShuffleXor,
+            IntrinsicOp::ShuffleXorUniformIr3,
+            IntrinsicOp::ShuffleUp,
+            IntrinsicOp::ShuffleDown,
+            IntrinsicOp::ShuffleUpUniformIr3,
+            IntrinsicOp::ShuffleDownUniformIr3,
+        ]);
+        self.b.intrinsic(op, n, bits, &[value, distance], [])
+    }
+
+    fn any_ballot(&mut self) -> Option<Def> {
+        match self.c.below(3) {
+            0 => {
+                let (bits, n) = self.c.pick(&[(32, 2), (32, 4), (64, 1)]);
+                let mask = self.any_vector(bits, n);
+                self.b.intrinsic(IntrinsicOp::InverseBallot, 1, 1, &[mask], [])
+            }
+            _ => {
+                let condition = if self.c.chance(60) { self.b.constant(1, 1) } else { self.value(1) };
+                let op = self.c.pick(&[IntrinsicOp::Ballot, IntrinsicOp::BallotRelaxed]);
+                let (bits, n) = self.c.pick(&[(32, 1), (32, 2), (32, 4), (64, 1)]);
+                self.b.intrinsic(op, n, bits, &[condition], [])
+            }
+        }
+    }
+
+    fn any_read(&mut self) -> Option<Def> {
+        let (bits, n) = (self.c.pick(&[1, 8, 16, 32, 32, 64]), 1 + self.c.below(3) as u8);
+        let value = self.any_vector(bits, n);
+        match self.c.below(4) {
+            0 if self.is_convergent() && self.b.shader().stage == Stage::Compute => {
+                let lane = self.any_number(64);
+                let lane = self.b.intrinsic(IntrinsicOp::ReadFirstInvocation, 1, 32, &[lane], [])?;
+                self.b.intrinsic(IntrinsicOp::ReadInvocation, n, bits, &[value, lane], [])
+            }
+            1 => {
+                let elected = self.b.intrinsic(IntrinsicOp::ElectAnyIr3, 1, 1, &[], [])?;
+                self.b.intrinsic(IntrinsicOp::ReadInvocationCondIr3, n, bits, &[value, elected], [])
+            }
+            _ => self.b.intrinsic(IntrinsicOp::ReadFirstInvocation, n, bits, &[value], []),
+        }
+    }
+
+    fn any_reduction(&mut self) -> Option<Def> {
+        let bits = self.c.pick(&[1, 16, 32, 32]);
+        let value = self.value(bits);
+        let op = Index::ReductionOp(self.c.pick(if bits == 1 { BOOL_REDUCTIONS } else { REDUCTIONS }));
+        match self.c.below(4) {
+            0 => self.b.intrinsic(IntrinsicOp::Reduce, 1, bits, &[value], [op, Index::ClusterSize(0)]),
+            1 => self.b.intrinsic(IntrinsicOp::InclusiveScan, 1, bits, &[value], [op]),
+            2 => self.b.intrinsic(IntrinsicOp::ExclusiveScan, 1, bits, &[value], [op]),
+            _ => {
+                let n = 1 + self.c.below(3) as u8;
+                let value = self.any_vector(bits, n);
+                self.b.intrinsic(IntrinsicOp::Reduce, n, bits, &[value], [op, Index::ClusterSize(0)])
+            }
+        }
+    }
+}

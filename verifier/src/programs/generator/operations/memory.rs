@@ -1,0 +1,388 @@
+//! Accesses of memory: every space, width, number of components and mask; local arrays; the constant file.
+
+use ir3_compiler::nir::{
+    Access, AtomicOp, Def, Index, Indices, IntrinsicOp, MemoryModes, MemorySemantics, Op, Scope, Stage,
+};
+use ir3_compiler::target::Generation;
+
+use super::super::Generator;
+use super::super::choices::Choices;
+use super::{MEMORY_BITS, READ_ONLY};
+
+/// Operations of atomics that take two operands, all of which ir3 has.
+const ATOMICS: &[AtomicOp] = &[
+    AtomicOp::Iadd,
+    AtomicOp::Imin,
+    AtomicOp::Umin,
+    AtomicOp::Imax,
+    AtomicOp::Umax,
+    AtomicOp::Iand,
+    AtomicOp::Ior,
+    AtomicOp::Ixor,
+    AtomicOp::Xchg,
+];
+
+/// Operations of 64-bit atomics.
+const WIDE_ATOMICS: &[AtomicOp] =
+    &[AtomicOp::Iadd, AtomicOp::Umin, AtomicOp::Umax, AtomicOp::Iand, AtomicOp::Ior, AtomicOp::Ixor, AtomicOp::Xchg];
+
+/// Elements of a buffer that are accessed: few, so that accesses meet.
+const ELEMENTS: u64 = 16;
+
+/// The words of scratch memory that a program may access.
+pub(in crate::programs::generator) const SCRATCH_WORDS: u32 = 16;
+
+/// Words that preambles write: the last ones do not fit into the instruction that stores them.
+const PREAMBLE_WORDS: &[i32] = &[160, 200, 252, 256, 508];
+
+fn mask(components: u8) -> u16 {
+    (1 << components) - 1
+}
+
+impl<C: Choices> Generator<'_, C> {
+    pub(super) fn any_memory(&mut self) {
+        let compute = self.b.shader().stage == Stage::Compute;
+        match self.c.below(16) {
+            0..=4 if self.features.compute => self.any_buffer(),
+            5..=7 if compute && self.features.compute => self.any_shared(),
+            8 | 9 if self.features.global => self.any_global(),
+            10 | 11 if self.scratch.is_some() => self.any_scratch(),
+            12 | 13 if self.features.ubos => self.any_uniform_buffer(),
+            _ => self.any_constant(),
+        }
+    }
+
+    fn memory_bits(&mut self) -> u8 {
+        self.c.pick(MEMORY_BITS)
+    }
+
+    /// The width of an element of a storage buffer.
+    fn buffer_bits(&mut self) -> u8 {
+        match self.memory_bits() {
+            8 | 16 if !self.features.storage_16bit => 32,
+            bits => bits,
+        }
+    }
+
+    /// A mask of which at least one component is set.
+    fn any_mask(&mut self, components: u8) -> u16 {
+        if self.c.chance(128) { mask(components) } else { 1 + self.c.below(mask(components).into()) as u16 }
+    }
+
+    /// Storage buffers, with both offsets of an access: in bytes, and in the units that ir3 counts.
+    fn any_buffer(&mut self) {
+        let kind = self.c.below(8);
+        let bits = if kind >= 5 { self.atomic_bits() } else { self.buffer_bits() };
+        let only_read = kind == 0;
+        let (buffer, varies) =
+            self.any_descriptor(if only_read { READ_ONLY } else { 0 }, self.target.generation != Generation::A4xx);
+        if kind == 7 {
+            let size = self.b.intrinsic(IntrinsicOp::GetSsboSize, 1, 32, &[buffer], []);
+            return self.result(size);
+        }
+        let mut access = self.any_access(varies);
+        if only_read {
+            access |= Access::REORDERABLE;
+        }
+        let element = self.any_offset(ELEMENTS);
+        let shift = |g: &mut Self, def, by| {
+            let by = g.b.constant(32, by);
+            g.b.alu(Op::Ishl, &[def, by])
+        };
+        let bytes = shift(self, element, u64::from(bits / 8).trailing_zeros().into());
+        // 64 bits are counted in halves of a word's two halves; see `ssbo_offset_unit`.
+        let units = if bits == 64 { shift(self, element, 2) } else { element };
+        let align = Index::AlignMul(u32::from(bits) / 8);
+        // A base counts elements, so the offset in bytes is that of the access without it.
+        let base = Index::Base(if bits == 64 { 0 } else { self.c.pick(&[0, 0, 0, 1, 5, 127, 128, 300]) });
+        match kind {
+            0..=2 => {
+                let n = 1 + self.c.below(if bits == 8 { 4 } else { 8 }) as u8;
+                let n = if n > 5 { 8 } else { n };
+                let indices = [base, Index::Access(access), align];
+                let def = self.b.intrinsic(IntrinsicOp::LoadSsboIr3, n, bits, &[buffer, bytes, units], indices);
+                self.result(def);
+            }
+            3 | 4 => {
+                let n = 1 + self.c.below(4) as u8;
+                let data = self.any_vector(bits, n);
+                let indices = [base, Index::WriteMask(self.any_mask(n)), Index::Access(access), align];
+                self.b.intrinsic(IntrinsicOp::StoreSsboIr3, n, bits, &[data, buffer, bytes, units], indices);
+            }
+            _ => {
+                let (op, data) = self.any_atomic(bits);
+                let indices = [Index::Access(access), Index::AtomicOp(op)];
+                let def = match data[..] {
+                    [compare, swap] => {
+                        let srcs = [buffer, bytes, compare, swap, units];
+                        self.b.intrinsic(IntrinsicOp::SsboAtomicSwapIr3, 1, bits, &srcs, indices)
+                    }
+                    _ => {
+                        let srcs = [buffer, bytes, data[0], units];
+                        self.b.intrinsic(IntrinsicOp::SsboAtomicIr3, 1, bits, &srcs, indices)
+                    }
+                };
+                self.result(def);
+            }
+        }
+    }
+
+    fn atomic_bits(&mut self) -> u8 {
+        if self.features.global && self.c.chance(40) { 64 } else { 32 }
+    }
+
+    /// The operation of an atomic and its operands: one, or for a compare-and-swap two.
+    pub(super) fn any_atomic(&mut self, bits: u8) -> (AtomicOp, Vec<Def>) {
+        if self.c.chance(60) {
+            // What is expected is found now and then only if it is a small number.
+            let compare = if self.c.chance(128) { self.some_constant(bits) } else { self.value(bits) };
+            return (AtomicOp::Cmpxchg, vec![compare, self.value(bits)]);
+        }
+        let op = self.c.pick(if bits == 64 { WIDE_ATOMICS } else { ATOMICS });
+        (op, vec![self.value(bits)])
+    }
+
+    fn any_shared(&mut self) {
+        let bits = self.memory_bits();
+        let atomic = self.c.chance(80);
+        let bits = if atomic { 32 } else { bits };
+        let element = self.any_offset(64);
+        let by = self.b.constant(32, u64::from(bits / 8).trailing_zeros().into());
+        let address = self.b.alu(Op::Ishl, &[element, by]);
+        let base = Index::Base(i32::from(bits / 8) * self.c.pick(&[0, 0, 1, 7, 100, 511, 2000]));
+        let align = Index::AlignMul(u32::from(bits) / 8);
+        if atomic {
+            let (op, data) = self.any_atomic(32);
+            let srcs: Vec<Def> = std::iter::once(address).chain(data).collect();
+            let name = if srcs.len() == 3 { IntrinsicOp::SharedAtomicSwap } else { IntrinsicOp::SharedAtomic };
+            let def = self.b.intrinsic(name, 1, 32, &srcs, [base, Index::AtomicOp(op)]);
+            return self.result(def);
+        }
+        let n = 1 + self.c.below(4) as u8;
+        if self.c.chance(128) {
+            let def = self.b.intrinsic(IntrinsicOp::LoadShared, n, bits, &[address], [base, align]);
+            self.result(def);
+        } else {
+            let data = self.any_vector(bits, n);
+            let indices = [base, Index::WriteMask(self.any_mask(n)), align];
+            self.b.intrinsic(IntrinsicOp::StoreShared, n, bits, &[data, address], indices);
+        }
+    }
+
+    fn any_global(&mut self) {
+        let atomic = self.c.chance(70);
+        let bits = if atomic { self.atomic_bits() } else { self.memory_bits() };
+        let (low, high) = (self.value(32), self.value(32));
+        let kept = self.b.constant(32, 0xf8);
+        let low = self.b.alu(Op::Iand, &[low, kept]);
+        let address = self.b.vec(&[low, high]);
+        let mut access = Access::empty();
+        access.set(Access::COHERENT, self.c.chance(60));
+        access.set(Access::VOLATILE, self.c.chance(30));
+        if atomic {
+            let (op, data) = self.any_atomic(bits);
+            let srcs: Vec<Def> = std::iter::once(address).chain(data).collect();
+            let name = if srcs.len() == 3 { IntrinsicOp::GlobalAtomicSwapIr3 } else { IntrinsicOp::GlobalAtomicIr3 };
+            let base = Index::Base(8 * self.c.pick(&[0, 0, 1, -1, 40]));
+            let def = self.b.intrinsic(name, 1, bits, &srcs, [base, Index::AtomicOp(op)]);
+            return self.result(def);
+        }
+        // In words; the last ones do not fit into the instruction.
+        let far = [2, 9, 255, 256, 1023, 1024, 5000];
+        let offset = if self.c.chance(80) {
+            let words = self.c.pick(&far);
+            let words = if bits == 64 { words & !1 } else { words };
+            self.b.constant(32, words)
+        } else {
+            self.any_offset(ELEMENTS)
+        };
+        let offset = if bits == 64 {
+            let even = self.b.constant(32, !1);
+            self.b.alu(Op::Iand, &[offset, even])
+        } else {
+            offset
+        };
+        let align = Index::AlignMul(u32::from(bits) / 8);
+        let n = 1 + self.c.below(4) as u8;
+        if self.c.chance(128) {
+            let indices = [Index::Access(access), align];
+            let def = self.b.intrinsic(IntrinsicOp::LoadGlobalIr3, n, bits, &[address, offset], indices);
+            self.result(def);
+        } else {
+            let data = self.any_vector(bits, n);
+            let indices = [Index::Access(access), align];
+            self.b.intrinsic(IntrinsicOp::StoreGlobalIr3, n, bits, &[data, address, offset], indices);
+        }
+    }
+
+    /// Declares scratch memory and writes all of it that the program accesses: its start is undefined.
+    pub(in crate::programs::generator) fn scratch_memory(&mut self) {
+        if self.weights.operation == 0 || !self.target.pvtmem || !self.c.chance(128) {
+            return;
+        }
+        // The last of these is beyond what the offset of an instruction reaches.
+        let start = self.c.pick(&[0, 0, 64, 4032, 8192]);
+        for first in (0..SCRATCH_WORDS).step_by(4) {
+            let address = self.b.constant(32, u64::from(start + 4 * first));
+            let data = self.any_vector(32, 4);
+            let indices = [Index::AlignMul(16), Index::WriteMask(0xf)];
+            self.b.intrinsic(IntrinsicOp::StoreScratch, 4, 32, &[data, address], indices);
+        }
+        self.b.shader_mut().info.scratch_size = start + 4 * SCRATCH_WORDS;
+        self.scratch = Some(start);
+    }
+
+    fn any_scratch(&mut self) {
+        let Some(start) = self.scratch else { return };
+        let bits = self.memory_bits();
+        let bytes = u32::from(bits) / 8;
+        let n = 1 + self.c.below(4) as u8;
+        // The last element starts where all components are inside.
+        let elements = (4 * SCRATCH_WORDS / bytes / 4).next_power_of_two();
+        let element = self.any_offset(u64::from(elements) / 2);
+        let by = self.b.constant(32, bytes.trailing_zeros().into());
+        let offset = self.b.alu(Op::Ishl, &[element, by]);
+        let start = self.b.constant(32, start.into());
+        let address = match self.b.function().as_const_scalar(element) {
+            Some(number) if self.c.chance(128) => {
+                let start = self.b.function().as_const_scalar(start).unwrap_or(0);
+                self.b.constant(32, start + (number << bytes.trailing_zeros()))
+            }
+            _ => self.b.alu(Op::Iadd, &[offset, start]),
+        };
+        let align = Index::AlignMul(bytes);
+        if self.c.chance(128) {
+            let def = self.b.intrinsic(IntrinsicOp::LoadScratch, n, bits, &[address], [align]);
+            self.result(def);
+        } else {
+            let data = self.any_vector(bits, n);
+            let indices = [align, Index::WriteMask(self.any_mask(n))];
+            self.b.intrinsic(IntrinsicOp::StoreScratch, n, bits, &[data, address], indices);
+        }
+    }
+
+    fn any_uniform_buffer(&mut self) {
+        let (buffer, varies) = self.any_descriptor(0, true);
+        let bits = if self.c.chance(50) { 64 } else { 32 };
+        let most = if bits == 64 { 2 } else { 4 };
+        let component = self.c.below(most) as u8;
+        let n = 1 + self.c.below(most - usize::from(component)) as u8;
+        let offset = self.any_number(32);
+        let mut access = Access::empty();
+        access.set(Access::NON_UNIFORM, varies);
+        let base = Index::Base(self.c.pick(&[0, 0, 1, 17, 300]));
+        let indices = [Index::Access(access), base, Index::Component(component)];
+        let def = self.b.intrinsic(IntrinsicOp::LoadUboVec4, n, bits, &[buffer, offset], indices);
+        self.result(def);
+    }
+
+    /// The constant file: words beyond what operands reach relative to an address, halves, two words at once.
+    fn any_constant(&mut self) {
+        let bits = self.c.pick(&[32, 32, 16, 64]);
+        let n = 1 + self.c.below(4) as u8;
+        let base = self.c.pick(&[0, 3, 60, 160, 200, 250, 255, 256, 500, 508, 512, 700]);
+        let offset = self.any_number(16);
+        let def = self.b.intrinsic(IntrinsicOp::LoadConstIr3, n, bits, &[offset], [Index::Base(base)]);
+        self.result(def);
+    }
+
+    /// A preamble: words of the constant file that are computed before the program, and read in it.
+    pub(in crate::programs::generator) fn preamble(&mut self) {
+        if self.weights.operation == 0 || self.target.generation < Generation::A6xx || !self.c.chance(50) {
+            return;
+        }
+        let Some(start) = self.b.intrinsic(IntrinsicOp::PreambleStartIr3, 1, 1, &[], []) else { return };
+        self.b.begin_if(start);
+        let zero = self.b.constant(32, 0);
+        for first in PREAMBLE_WORDS.iter().take(1 + self.c.below(PREAMBLE_WORDS.len())) {
+            let n = 1 + self.c.below(4) as u8;
+            let base = [Index::Base(4 * self.c.below(32) as i32)];
+            let Some(mut words) = self.b.intrinsic(IntrinsicOp::LoadConstIr3, n, 32, &[zero], base) else { continue };
+            for op in [Op::Iadd, Op::Fmul, Op::Umax].into_iter().take(self.c.below(4)) {
+                words = self.b.alu(op, &[words, words]);
+            }
+            self.b.intrinsic(IntrinsicOp::StoreConstIr3, n, 32, &[words], [Index::Base(*first)]);
+        }
+        self.b.intrinsic(IntrinsicOp::PreambleEndIr3, 0, 0, &[], []);
+        self.b.end_if();
+    }
+
+    /// A local array of any width and number of components, written first; loads and stores with a base, an index or both, masks,
+    /// and the modifiers of floats.
+    pub(super) fn any_array(&mut self) {
+        let bits = self.c.pick(&[32, 32, 16, 64]);
+        let n = 1 + self.c.below(4) as u8;
+        let length: u32 = self.c.pick(&[1, 2, 4, 8]);
+        let declaration = [
+            Index::NumComponents(n),
+            Index::NumArrayElems(if length == 1 { 0 } else { length }),
+            Index::BitSize(bits),
+            Index::Divergent(true),
+        ];
+        let Some(array) = self.b.intrinsic(IntrinsicOp::DeclReg, 1, 32, &[], declaration) else { return };
+        for element in 0..length as i32 {
+            let value = self.any_vector(bits, n);
+            let indices = [Index::Base(element), Index::WriteMask(mask(n))];
+            self.b.intrinsic(IntrinsicOp::StoreReg, n, bits, &[value, array], indices);
+        }
+        let is_float = bits != 64;
+        for _ in 0..1 + self.c.below(4) {
+            let indirect = length > 1 && self.c.chance(140);
+            let base = self.c.below(length as usize) as i32;
+            let left = (length as u64 - base as u64).next_power_of_two();
+            // An element from the base on, so that none is outside of the array.
+            let base = if indirect && left as u32 + base as u32 > length { 0 } else { base };
+            let left = if base == 0 { u64::from(length) } else { left };
+            if self.c.chance(100) {
+                let value = self.any_vector(bits, n);
+                let write = Index::WriteMask(self.any_mask(n));
+                let sat = Index::LegacyFsat(is_float && self.c.chance(50));
+                if indirect {
+                    let at = self.any_offset(left);
+                    let indices = [Index::Base(base), write, sat];
+                    self.b.intrinsic(IntrinsicOp::StoreRegIndirect, n, bits, &[value, array, at], indices);
+                } else {
+                    self.b.intrinsic(IntrinsicOp::StoreReg, n, bits, &[value, array], [Index::Base(base), write, sat]);
+                }
+            }
+            let mut indices = Indices::from([Index::Base(base)]);
+            indices.set(Index::LegacyFabs(is_float && self.c.chance(50)));
+            indices.set(Index::LegacyFneg(is_float && self.c.chance(50)));
+            let def = if indirect {
+                let at = self.any_offset(left);
+                self.b.intrinsic(IntrinsicOp::LoadRegIndirect, n, bits, &[array, at], indices)
+            } else {
+                self.b.intrinsic(IntrinsicOp::LoadReg, n, bits, &[array], indices)
+            };
+            self.result(def);
+        }
+    }
+
+    /// A barrier of memory, and where all lanes come to it, of the workgroup.
+    pub(super) fn any_barrier(&mut self) {
+        let compute = self.b.shader().stage == Stage::Compute;
+        if !self.features.compute {
+            return self.any_arithmetic();
+        }
+        let execution =
+            if compute && self.is_convergent() && self.c.chance(128) { Scope::Workgroup } else { Scope::None };
+        let semantics = self.c.pick(&[
+            MemorySemantics::ACQUIRE,
+            MemorySemantics::RELEASE,
+            MemorySemantics::ACQUIRE.union(MemorySemantics::RELEASE),
+        ]);
+        let mut modes = MemoryModes::empty();
+        modes.set(MemoryModes::SSBO, self.c.chance(128));
+        modes.set(MemoryModes::SHARED, compute && self.c.chance(128));
+        modes.set(MemoryModes::GLOBAL, self.c.chance(90));
+        modes.set(MemoryModes::IMAGE, self.c.chance(60));
+        let scope = self.c.pick(&[Scope::Workgroup, Scope::QueueFamily, Scope::Device, Scope::Subgroup]);
+        let indices = [
+            Index::ExecutionScope(execution),
+            Index::MemoryScope(scope),
+            Index::MemorySemantics(semantics),
+            Index::MemoryModes(modes),
+        ];
+        self.b.intrinsic(IntrinsicOp::Barrier, 0, 0, &[], indices);
+    }
+}

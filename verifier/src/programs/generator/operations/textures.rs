@@ -1,0 +1,176 @@
+//! Textures: every operation with every source, of one to three coordinates.
+
+use ir3_compiler::nir::{AluType, BaseType, Def, Index, IntrinsicOp, Stage, TexOp, TexSrcKind};
+
+use super::super::Generator;
+use super::super::choices::Choices;
+
+const SAMPLED: &[AluType] = &[
+    AluType::FLOAT32,
+    AluType::FLOAT32,
+    AluType::new(BaseType::Float, 16),
+    AluType::new(BaseType::Int, 32),
+    AluType::UINT32,
+    AluType::new(BaseType::Uint, 16),
+];
+
+impl<C: Choices> Generator<'_, C> {
+    pub(super) fn any_texture(&mut self) {
+        let fragment = self.b.shader().stage == Stage::Fragment;
+        let implicit = fragment && self.is_convergent();
+        let dest = self.c.pick(SAMPLED);
+        match self.c.below(16) {
+            0 => self.texture_query(TexOp::Txs),
+            1 => self.texture_query(TexOp::QueryLevels),
+            2 => self.texture_query(TexOp::TextureSamples),
+            3 if implicit => self.sampled(TexOp::Lod, AluType::FLOAT32),
+            4 | 5 => self.sampled(TexOp::Tg4, dest),
+            6 | 7 => self.sampled(TexOp::Txf, dest),
+            8 if !self.target.txf_ms_with_isaml => self.sampled(TexOp::TxfMs, dest),
+            9 => self.sampled(TexOp::Txd, dest),
+            10 | 11 if implicit => self.sampled(TexOp::Tex, dest),
+            12 if implicit => self.sampled(TexOp::Txb, dest),
+            _ => self.sampled(TexOp::Txl, dest),
+        }
+    }
+
+    /// The texture of a query or a sample, and its sampler.
+    fn any_sampler(&mut self, op: TexOp) -> Sampler {
+        let mut sampler = Sampler { texture: self.c.below(4) as u32, ..Sampler::default() };
+        if op.needs_sampler() {
+            sampler.sampler = if self.c.chance(128) { sampler.texture } else { self.c.below(4) as u32 };
+        }
+        match self.c.below(8) {
+            0 | 1 if self.features.ubos => {
+                let (texture, sampler_number) = (self.any_number(4), self.any_number(4));
+                let sets = (self.c.below(5) as u32, self.c.below(5) as u32);
+                let set = if self.c.chance(160) { (sets.0, sets.0) } else { sets };
+                let texture =
+                    self.b.intrinsic(IntrinsicOp::BindlessResourceIr3, 1, 32, &[texture], [Index::DescSet(set.0)]);
+                sampler.srcs.extend(texture.map(|def| (TexSrcKind::TextureHandle, def)));
+                if op.needs_sampler() {
+                    let set = Index::DescSet(set.1);
+                    let handle = self.b.intrinsic(IntrinsicOp::BindlessResourceIr3, 1, 32, &[sampler_number], [set]);
+                    sampler.srcs.extend(handle.map(|def| (TexSrcKind::SamplerHandle, def)));
+                }
+                (sampler.texture, sampler.sampler) = (0, 0);
+                sampler.varies = true;
+            }
+            2 => {
+                sampler.srcs.push((TexSrcKind::TextureOffset, self.any_number(4)));
+                if op.needs_sampler() && self.c.chance(128) {
+                    sampler.srcs.push((TexSrcKind::SamplerOffset, self.any_number(4)));
+                }
+                sampler.varies = true;
+            }
+            // Beyond what an instruction holds.
+            3 => sampler.texture += 16,
+            _ => {}
+        }
+        sampler
+    }
+
+    fn texture_query(&mut self, op: TexOp) {
+        let mut sampler = self.any_sampler(op);
+        let bits = if self.c.chance(60) { 16 } else { 32 };
+        let ty = AluType::new(if self.c.chance(128) { BaseType::Int } else { BaseType::Uint }, bits);
+        let mut components = 1;
+        if op == TexOp::Txs {
+            components = 1 + self.c.below(3) as u8;
+            if self.c.chance(160) {
+                sampler.srcs.push((TexSrcKind::Lod, self.any_offset(4)));
+            }
+        }
+        let def = self.b.tex(op, ty, components, |tex| sampler.set(tex));
+        self.define(def);
+    }
+
+    fn sampled(&mut self, op: TexOp, dest: AluType) {
+        let mut sampler = self.any_sampler(op);
+        let fetch = matches!(op, TexOp::Txf | TexOp::TxfMs);
+        let dims = if op == TexOp::Tg4 || op == TexOp::TxfMs { 2 } else { 1 + self.c.below(3) as u8 };
+        let layer = dims < 3 && op != TexOp::Lod && self.c.chance(60);
+        let half = !fetch && self.c.chance(40);
+        let bits = if half { 16 } else { 32 };
+        let mut scalars: Vec<Def> = (0..dims).map(|_| self.coordinate(fetch, bits)).collect();
+        // The number of a layer is told from a coordinate by the number of offsets or gradients.
+        let gives_dims = matches!(op, TexOp::Txd);
+        if layer {
+            scalars.push(self.coordinate(fetch, bits));
+        }
+        let coord = self.b.vec(&scalars);
+        let mut srcs = vec![(TexSrcKind::Coord, coord)];
+        let mut components = 4;
+        match op {
+            TexOp::Txl => srcs.push((TexSrcKind::Lod, self.value(bits))),
+            TexOp::Txb => srcs.push((TexSrcKind::Bias, self.value(bits))),
+            TexOp::Txf if self.features.fetch_levels && self.c.chance(160) => {
+                srcs.push((TexSrcKind::Lod, self.any_offset(4)));
+            }
+            TexOp::Txf if self.c.chance(128) => srcs.push((TexSrcKind::Lod, self.b.constant(32, 0))),
+            TexOp::TxfMs => srcs.push((TexSrcKind::MsIndex, self.any_offset(4))),
+            TexOp::Txd => {
+                for kind in [TexSrcKind::Ddx, TexSrcKind::Ddy] {
+                    let gradient = self.any_vector(bits, dims);
+                    srcs.push((kind, gradient));
+                }
+            }
+            TexOp::Lod => components = 2,
+            _ => {}
+        }
+        let can_compare = matches!(op, TexOp::Tex | TexOp::Txl | TexOp::Txb | TexOp::Txd | TexOp::Tg4);
+        if can_compare && dest.base == BaseType::Float && self.c.chance(50) {
+            srcs.insert(1, (TexSrcKind::Comparator, self.value(bits)));
+            components = if op == TexOp::Tg4 { 4 } else { 1 };
+        }
+        let can_project = matches!(op, TexOp::Tex | TexOp::Txl | TexOp::Txb);
+        if can_project && !layer && self.c.chance(40) {
+            srcs.push((TexSrcKind::Projector, self.value(bits)));
+        }
+        let can_offset = gives_dims || matches!(op, TexOp::Tex | TexOp::Txl | TexOp::Txb | TexOp::Txf | TexOp::Tg4);
+        if can_offset && (!layer || op != TexOp::Txd) && self.c.chance(60) {
+            let scalars: Vec<Def> = (0..dims).map(|_| self.texel_offset(bits)).collect();
+            srcs.push((TexSrcKind::Offset, self.b.vec(&scalars)));
+        }
+        if components == 4 && op != TexOp::Tg4 && self.c.chance(60) {
+            components = 1 + self.c.below(4) as u8;
+        }
+        srcs.append(&mut sampler.srcs);
+        sampler.srcs = srcs;
+        let component = if op == TexOp::Tg4 { self.c.below(4) as u8 } else { 0 };
+        let def = self.b.tex(op, dest, components, |tex| {
+            sampler.set(tex);
+            tex.component = component;
+        });
+        self.define(def);
+    }
+
+    fn coordinate(&mut self, fetch: bool, bits: u8) -> Def {
+        if fetch { self.any_offset(16) } else { self.value(bits) }
+    }
+
+    /// A number from -8 to 7.
+    fn texel_offset(&mut self, bits: u8) -> Def {
+        let offset = self.c.below(16) as u64;
+        self.b.constant(bits, offset.wrapping_sub(8))
+    }
+}
+
+/// The texture and the sampler of an operation.
+#[derive(Default)]
+struct Sampler {
+    texture: u32,
+    sampler: u32,
+    varies: bool,
+    srcs: Vec<(TexSrcKind, Def)>,
+}
+
+impl Sampler {
+    fn set(self, tex: &mut ir3_compiler::nir::Tex) {
+        tex.texture_index = self.texture;
+        tex.sampler_index = self.sampler;
+        tex.texture_non_uniform = self.varies;
+        tex.sampler_non_uniform = self.varies && tex.op.needs_sampler();
+        tex.srcs.extend(self.srcs);
+    }
+}

@@ -49,13 +49,13 @@ impl CoverageArgs {
     ) -> Result<(), Failure> {
         let (Some(path), Some((coverage, mut table))) = (&self.coverage, counts) else { return Ok(()) };
         coverage.add_to(&mut table, target);
-        let rows = table.rows();
         let mut text = path.clone().into_os_string();
         text.push(".txt");
         let written = fs::write(path, serde_json::to_string_pretty(&table)? + "\n");
         written
             .and_then(|()| fs::write(&text, table.text()))
             .map_err(|error| format!("{}: {error}", path.display()))?;
+        let rows = table.rows();
         match format {
             Format::Json => rows.iter().for_each(|row| output::json("coverage", row)),
             _ => output::line(shares(&rows).trim_end()),

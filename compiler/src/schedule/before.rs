@@ -557,7 +557,7 @@ const fn at_ease(limit: u32) -> i32 {
 }
 
 /// The priority of an instruction, compared field by field in this order.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Key {
     /// Pieces of vectors come first.
     machine: bool,
@@ -575,21 +575,6 @@ struct Key {
     effect: i32,
     /// The approximate latency of the instructions that depend on it: the longest first.
     height: u32,
-}
-
-impl Default for Key {
-    fn default() -> Self {
-        Self {
-            machine: false,
-            grows: false,
-            first_use: 0,
-            crowded: false,
-            no_varying: false,
-            wait: 0,
-            effect: 0,
-            height: 0,
-        }
-    }
 }
 
 impl Key {

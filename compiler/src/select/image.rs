@@ -105,7 +105,7 @@ fn load(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError>
     // A reorderable image can be read through the texture unit's cache: the sets of bindless resources have a
     // descriptor for it.
     let (set, index) = memory::bindless(ctx, intrinsic.srcs[0]);
-    let data = if let (true, Some(set)) = (access.contains(Access::REORDERABLE), set)
+    let data = if let (true, Some(set)) = (memory::may_be_cached(access), set)
         && ctx.target.generation >= Generation::A6xx
     {
         let set = memory::set_field(ctx, Some(set))?;

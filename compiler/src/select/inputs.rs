@@ -7,7 +7,7 @@
 use super::SelectError;
 use super::context::{Context, words_per_component};
 use crate::ir3::access::build;
-use crate::ir3::{InputKind, Opcode, RegClass, Src, SystemValue, Type, Value, WriteMask};
+use crate::ir3::{InputKind, Opcode, RegClass, Src, SrcOperand, SystemValue, Type, Value, WriteMask};
 use crate::nir::{Def, InstrData as NirInstr, InterpMode, Intrinsic, IntrinsicOp, Stage};
 use crate::target::FlatVaryings;
 
@@ -71,7 +71,14 @@ fn attribute(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def, offset: Def
         let Ok(base) = u16::try_from(base) else {
             return Err(ctx.unsupported("the location is out of range"));
         };
-        let value = ctx.input(InputKind::Attribute { base, component: component % 4 }, class, 1);
+        let component = component % 4;
+        let value = ctx.input(InputKind::Attribute { base, component }, class, 1);
+        if ctx.program.values[value].class != class {
+            let component = char::from(b"xyzw"[usize::from(component)]);
+            return Err(
+                ctx.unsupported(format!("attribute {base}.{component} has 16 bits in one load and 32 in another"))
+            );
+        }
         ctx.set(def, i, value);
     }
     Ok(())
@@ -125,6 +132,9 @@ fn flat(ctx: &mut Context<'_>, class: RegClass, number: Src) -> Result<Value, Se
     match ctx.target.flat_varyings {
         FlatVaryings::Instruction => Ok(ctx.alu(Opcode::FlatB, class, &[number, number])),
         FlatVaryings::LocalMemory => {
+            if !matches!(number.operand, SrcOperand::Immediate(_)) {
+                return Err(ctx.unsupported("`ldlv` has no computed offset"));
+            }
             let ty = if class.half { Type::U16 } else { Type::U32 };
             let instr = ctx.push(build::local_varying(ty, number));
             Ok(ctx.builder().add_dst(instr, class, WriteMask::SCALAR))

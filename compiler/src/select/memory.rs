@@ -44,10 +44,17 @@ pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Resul
     }
 }
 
-/// Returns true if an access is neither dropped nor merged with another one.
+/// Returns true if an access is neither dropped nor merged with another one: it is volatile, or coherent and not reorderable.
 pub(super) fn is_volatile(intrinsic: &Intrinsic) -> bool {
     let access = intrinsic.indices.get(IndexKind::Access).map(|_| intrinsic.indices.access());
-    access.is_some_and(|access| access.intersects(Access::VOLATILE | Access::COHERENT))
+    access.is_some_and(|access| {
+        access.contains(Access::VOLATILE) || access & (Access::COHERENT | Access::REORDERABLE) == Access::COHERENT
+    })
+}
+
+/// Returns true if a load may go through the texture unit's cache.
+pub(super) fn may_be_cached(access: Access) -> bool {
+    access & (Access::REORDERABLE | Access::VOLATILE) == Access::REORDERABLE
 }
 
 /// Marks the accesses among all instructions from number `first` on as volatile.
@@ -319,7 +326,7 @@ fn load_ssbo(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectE
     // A reorderable buffer can be read through the texture unit's cache if the descriptor exists: the sets of bindless
     // resources have both; bound SSBOs and textures have different indices.
     let (set, index) = bindless(ctx, buffer);
-    let texture = access.contains(Access::REORDERABLE) && ctx.target.has_isam_ssbo && bits != 8;
+    let texture = may_be_cached(access) && ctx.target.has_isam_ssbo && bits != 8;
     if let (true, Some(set)) = (texture, set)
         && (ctx.target.has_isam_v || (ctx.components(def) == 1 && bits != 64))
     {

@@ -140,7 +140,7 @@ pub struct Target {
     pub has_predication: bool,
     /// An ALU for uniform values, which writes shared registers.
     pub has_scalar_alu: bool,
-    /// `shrm`, `shlm`, `shrg`, `shlg`, `andg`.
+    /// `shrm`, `shlm`, `shrg`, `shlg`, `andg`. From a6xx on, as in Mesa's encoding (`ir3-cat3.xml`); its compiler says that a5xx has them, too.
     pub has_bitwise_triops: bool,
     /// `sad` as a three-operand addition.
     pub has_sad: bool,
@@ -316,14 +316,8 @@ const A4XX: Target = Target {
     ..A3XX
 };
 
-const A5XX: Target = Target {
-    generation: Generation::A5xx,
-    bool_bits: 16,
-    has_shared_regfile: true,
-    has_bitwise_triops: true,
-    pvtmem: true,
-    ..A4XX
-};
+const A5XX: Target =
+    Target { generation: Generation::A5xx, bool_bits: 16, has_shared_regfile: true, pvtmem: true, ..A4XX };
 
 /// The large GPUs of a6xx's first sub-generation.
 const A6XX_GEN1: Target = Target {
@@ -336,6 +330,7 @@ const A6XX_GEN1: Target = Target {
     bitops_can_write_predicates: true,
     has_branch_and_or: true,
     has_predication: true,
+    has_bitwise_triops: true,
     has_isam_ssbo: true,
     flat_varyings: FlatVaryings::Instruction,
     has_rpt_bary_f: true,

@@ -333,7 +333,7 @@ impl Fuzz {
                     Err(error) => {
                         bar.suspend(|| output::error(&error));
                         // The disk may be full: later bundles would fail as well.
-                        interrupted.fetch_or(!matches!(error, Lost::Died { .. }), Ordering::Relaxed);
+                        interrupted.fetch_or(matches!(error, Lost::Write(_)), Ordering::Relaxed);
                         findings.lost.push(error);
                     }
                 }

@@ -187,7 +187,14 @@ pub fn run(
     let stop = AtomicBool::new(false);
     let start = Instant::now();
     let last = campaign.programs.map(|programs| campaign.first.saturating_add(programs));
-    let shared = Mutex::new(Shared { counts: Counts::default(), found, progress, error: None, failures: Vec::new(), coverage: Table::default() });
+    let shared = Mutex::new(Shared {
+        counts: Counts::default(),
+        found,
+        progress,
+        error: None,
+        failures: Vec::new(),
+        coverage: Table::default(),
+    });
     let is_over = || {
         campaign.time.is_some_and(|time| start.elapsed() >= time)
             || interrupted.load(Ordering::Relaxed)

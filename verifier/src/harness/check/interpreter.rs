@@ -77,7 +77,10 @@ pub(super) fn compare_runs(
             }
             Ok(Compared::Vacuous) => {}
         }
+        // What the source loads by volatile loads all later stages have to load, though a stage may have loads that do not say so.
+        let required = source.loads.volatile;
         *source = target;
+        source.loads.volatile = std::array::from_fn(|class| required[class].max(source.loads.volatile[class]));
     }
     Ok(match lanes {
         0 if previous.iter().any(|o| matches!(o.end, End::Undefined { .. })) => {

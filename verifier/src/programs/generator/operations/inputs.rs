@@ -80,17 +80,17 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    fn input_shape(&mut self) -> (u8, u8, u8) {
-        let bits = self.c.pick(&[32, 32, 16]);
+    fn part_of_vec4(&mut self) -> (u8, u8) {
         let component = self.c.below(4) as u8;
-        (bits, component, 1 + self.c.below(4 - usize::from(component)) as u8)
+        (component, 1 + self.c.below(4 - usize::from(component)) as u8)
     }
 
     fn any_attribute(&mut self) {
-        let (bits, component, n) = self.input_shape();
-        let offset = self.c.below(2) as u64;
-        let offset = self.b.constant(32, offset);
-        let base = self.c.below(6);
+        let (component, n) = self.part_of_vec4();
+        let (base, offset) = (self.c.below(6), self.c.below(2));
+        // An attribute has one width in all loads.
+        let bits = if (base + offset) % 3 == 2 { 16 } else { 32 };
+        let offset = self.b.constant(32, offset as u64);
         let indices = [
             Index::Base(base as i32),
             Index::Range(2),
@@ -103,10 +103,14 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     fn any_varying(&mut self) {
-        let (bits, component, n) = self.input_shape();
-        let offset = if self.c.chance(60) { self.any_offset(2) } else { self.b.constant(32, 0) };
+        let bits = self.c.pick(&[32, 32, 16]);
+        let (component, n) = self.part_of_vec4();
+        let computed = self.c.chance(60);
         // Inputs that are interpolated and those that are flat are different ones.
         let flat = self.target.flat_varyings != FlatVaryings::Interpolated && self.c.chance(90);
+        // `ldlv` has no computed offset.
+        let computed = computed && !(flat && self.target.flat_varyings == FlatVaryings::LocalMemory);
+        let offset = if computed { self.any_offset(2) } else { self.b.constant(32, 0) };
         let base = self.c.below(4) + if flat { 8 } else { 0 };
         let ty = AluType::new(BaseType::Float, bits);
         let location = Index::IoSemantics(Some(semantics(&format!("VARYING_SLOT_VAR{base}"))));

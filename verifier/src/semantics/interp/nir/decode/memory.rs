@@ -17,10 +17,13 @@ pub(crate) fn promises(intrinsic: &Intrinsic) -> bool {
     flags(IndexKind::Access).is_some_and(|access| access.intersects(Flags::RESTRICT | Flags::REORDERABLE))
 }
 
-/// Returns true if an access may be neither dropped nor merged with another one.
+/// Returns true if an access may be neither dropped nor merged with another one: a volatile one, and a coherent one that does not say that it may
+/// be moved over any other.
 fn is_volatile(intrinsic: &Intrinsic) -> bool {
     let access = intrinsic.indices.get(IndexKind::Access).map(|_| intrinsic.indices.access());
-    access.is_some_and(|access| access.intersects(Flags::VOLATILE | Flags::COHERENT))
+    access.is_some_and(|access| {
+        access.contains(Flags::VOLATILE) || access.contains(Flags::COHERENT) && !access.contains(Flags::REORDERABLE)
+    })
 }
 
 /// The view of a load or store on the texels of an image.

@@ -2,7 +2,8 @@
 //!
 //! A block with two successors gets the inverted branch to its second successor and then the branch to its first one, so
 //! that the one that leads to the next block in the code can be left out. Branches to blocks that only jump lead to where these
-//! jump, unless that is backwards: a loop would become two, and lanes would reconverge elsewhere.
+//! jump, unless that is backwards: a loop would become two, and lanes would reconverge elsewhere. Where two branches are left, the one to the
+//! later block comes first: lanes that took the other one would wait in front of the second branch, where nothing has them join.
 
 use crate::ir3::{Attrs, Block, Instr, InstrData, Mods, Opcode, Program};
 
@@ -12,6 +13,23 @@ pub fn run(program: &mut Program) {
         add_branches(program, program.layout[position]);
     }
     while shorten(program) {}
+    for position in 0..program.layout.len() {
+        order_branches(program, program.layout[position]);
+    }
+}
+
+/// Puts the branch to the later block in front of the other one.
+fn order_branches(program: &mut Program, block: Block) {
+    let &[.., first, second] = &program.blocks[block].instrs[..] else { return };
+    let is_choice = |instr: Instr| program.instrs[instr].opcode.inverse_branch().is_some();
+    let place = |instr: Instr| {
+        let target = target(program, instr)?;
+        program.layout.iter().position(|&other| other == target)
+    };
+    if is_choice(first) && is_choice(second) && place(first) < place(second) {
+        let count = program.blocks[block].instrs.len();
+        program.blocks[block].instrs.swap(count - 2, count - 1);
+    }
 }
 
 const fn branch_to(target: Block) -> Attrs {

@@ -47,7 +47,7 @@ pub(crate) fn start(stop: impl Fn() + Send + 'static) {
             let limit = Duration::from_nanos(LIMIT.load(Ordering::Relaxed));
             thread::sleep((limit / 10).clamp(Duration::from_millis(5), Duration::from_millis(100)));
             let edges = EDGES.load(Ordering::Relaxed);
-            if edges % 2 == 0 || edges != seen.0 {
+            if edges.is_multiple_of(2) || edges != seen.0 {
                 seen = (edges, ProcessTime::now(), Instant::now());
             } else if seen.1.elapsed() > limit || seen.2.elapsed() > limit.saturating_mul(PATIENCE) {
                 stop();

@@ -211,7 +211,7 @@ pub fn run(
                 break;
             }
             let begin = Instant::now();
-            let mut left = vec![from..to];
+            let mut left: Vec<Range<u64>> = std::iter::once(from..to).collect();
             while let Some(range) = left.pop().filter(|_| !is_over()) {
                 let end = range.end;
                 match one_range(command, &mut process, range, &shared, &stop) {

@@ -235,7 +235,7 @@ fn without_word(program: &Program, data: &InstrData, target: &Target) -> Option<
     if has_values && data.flags.contains(InstrFlags::VECTOR) {
         return None;
     }
-    let Some(placed) = Places::of(program, data) else { return None };
+    let placed = Places::of(program, data)?;
     let word = match encode(target.generation, &placed, None) {
         Ok(word) => word,
         Err(error) => return Some(error.to_string()),

@@ -88,8 +88,8 @@ impl<C: Choices> Generator<'_, C> {
     fn any_attribute(&mut self) {
         let (component, n) = self.part_of_vec4();
         let (base, offset) = (self.c.below(6), self.c.below(2));
-        // An attribute has one width in all loads.
-        let bits = if (base + offset) % 3 == 2 { 16 } else { 32 };
+        // An attribute has one width in all loads; others load those before the fifth.
+        let bits = if base + offset >= 5 { 16 } else { 32 };
         let offset = self.b.constant(32, offset as u64);
         let indices = [
             Index::Base(base as i32),

@@ -23,13 +23,13 @@ fn our_own_logs_are_read_completely() {
     let settings =
         Settings { engines: &engines, runs: 1, most_runs: 4, seed: 1, fuel: 10_000, limit: Duration::from_secs(1) };
     // Each profile at least once on each GPU, each time another program.
-    let programs = Profile::ALL.len() as u64 * effort();
+    let programs = Profile::SHAPED.len() as u64 * effort();
     let (mut boundaries, mut passed, mut refused) = (0, 0, 0);
     for (turn, name) in (0..).zip(["a540", "a660", "a750"]) {
         let target = Target::by_name(name).expect("a GPU");
         let features = Features::of(&target);
         for number in turn * programs..(turn + 1) * programs {
-            let profile = Profile::ALL[number as usize % Profile::ALL.len()];
+            let profile = Profile::SHAPED[number as usize % Profile::SHAPED.len()];
             let shader = generator::from_seed(program_seed(21, number), profile, features).shader;
             let registers = if number % 4 == 0 { RegisterLimit::Minimum(2) } else { RegisterLimit::Target };
             let options = Options { registers, ..Options::default() };

@@ -18,7 +18,7 @@ struct Package {
 /// The packages of a map. A line of the map names a package (`    compiler/ …`) or a module of it (`      src/nir/ …`).
 fn packages(map: &str, root: &Path) -> Vec<Package> {
     let mut packages: Vec<Package> = Vec::new();
-    for line in map.lines() {
+    for line in map.lines().filter(|line| !line.ends_with("a package of its own")) {
         let Some(word) = line.split_whitespace().next().filter(|_| line.starts_with("    ")) else { continue };
         if let Some(path) = word.strip_prefix("src/") {
             let path = path.trim_end_matches('/').trim_end_matches(".rs");

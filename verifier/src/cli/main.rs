@@ -55,10 +55,6 @@ use ir3_verifier::semantics::environment::env::Env;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Each stage and each decoding allocates small blocks, which this allocator returns in half the time of glibc's.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Checks that a shader compiler's passes keep what a program means.
 #[derive(Parser)]
 #[command(version = ir3_verifier::support::version::LINE, about)]
@@ -515,7 +511,7 @@ mod tests {
         fn look(command: &clap::Command, path: &str) {
             let free = [
                 "N", "S", "SEED", "J", "T", "DIR", "FILE", "PATH", "LIMIT", "CMD", "ARG", "PERCENT", "AFTER", "BEFORE",
-                "BUNDLE", "LOG", "NAMES",
+                "BUNDLE", "LOG", "NAMES", "I/N",
             ];
             for arg in command.get_arguments().filter(|arg| arg.get_action().takes_values() && !arg.is_hide_set()) {
                 let name = arg.get_value_names().and_then(|names| names.first()).map(ToString::to_string);

@@ -68,5 +68,5 @@ pub fn refused() -> Case {
 /// A random program in which a planted bug is found.
 pub fn planted(name: &str) -> Case {
     let plant = planted_bugs::by_name(name).unwrap_or_else(|| panic!("there is no bug {name}"));
-    failing(Target::default(), Some(plant), &Profile::ALL)
+    failing(Target::default(), Some(plant), &Profile::SHAPED)
 }

@@ -51,7 +51,7 @@ pub fn find(
     let campaign = Campaign {
         targets: vec![target],
         seed,
-        profiles: Profile::ALL.to_vec(),
+        profiles: Profile::SHAPED.to_vec(),
         first: 0,
         programs: None,
         shard: Shard::ALL,

@@ -343,7 +343,7 @@ mod tests {
     use crate::programs::generator::{self, Features, Profile};
     use crate::programs::planted_bugs;
     use crate::prove::simulation::Obstacle;
-    use ir3_compiler::ir3::{InstrFlags, Opcode, Src};
+    use ir3_compiler::ir3::{Category, InstrData, InstrFlags, Opcode, Src};
     use ir3_compiler::pipeline::Options;
 
     fn answer(engine: EngineKind, verdict: Verdict) -> Answer {
@@ -459,8 +459,11 @@ mod tests {
         let shader = generator::from_seed(1, Profile::Mixed, Features::ALL).shader;
         let mut plant = |stage: Stage, program: &mut ir3_compiler::ir3::Program| {
             if stage == Stage::Schedule {
-                let mut adds = program.instrs.values_mut().filter(|data| data.opcode == Opcode::Mov);
-                adds.next().expect("a move").opcode = Opcode::Alias;
+                let is_alu = |data: &InstrData| data.opcode.category() == Category::Alu2 && data.srcs.len() == 2;
+                let placed = program.layout.iter().flat_map(|&block| program.blocks[block].instrs.clone());
+                let instr = placed.into_iter().find(|&instr| is_alu(&program.instrs[instr])).expect("an operation");
+                // It has no meaning here.
+                program.instrs[instr].opcode = Opcode::Msad;
             }
         };
         let envs = vec![Env::from_seed(1)];

@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn runs_have_a_meaning() {
         let (mut undefined, mut programs, mut untestable) = (0, 0, Vec::new());
-        for (seed, profile) in (0..2000).zip(Profile::ALL.into_iter().cycle()) {
+        for (seed, profile) in (0..2000).zip(Profile::SHAPED.into_iter().cycle()) {
             let Generated { shader, undefined_values } = from_seed(seed, profile, Features::ALL);
             undefined += undefined_values;
             let decoded = interp::nir::Decoded::new(&shader).expect("a program that can be run");

@@ -39,6 +39,22 @@ words! {
     }
 }
 
+impl Profile {
+    /// All but [`Operations`](Self::Operations), whose programs have operations that not every part of the harness takes.
+    pub const SHAPED: [Self; Self::ALL.len() - 1] = {
+        let mut list = [Self::Alu; Self::ALL.len() - 1];
+        let (mut from, mut to) = (0, 0);
+        while from < Self::ALL.len() {
+            if !matches!(Self::ALL[from], Self::Operations) {
+                list[to] = Self::ALL[from];
+                to += 1;
+            }
+            from += 1;
+        }
+        list
+    };
+}
+
 /// Frequencies of operations, relative to each other within one program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Weights {

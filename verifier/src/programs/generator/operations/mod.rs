@@ -168,7 +168,7 @@ mod tests {
         let mut missing: FxHashSet<(Op, u8)> =
             operations(&Target::by_name("a660").expect("a GPU")).iter().copied().collect();
         assert!(missing.len() > 500, "{}", missing.len());
-        for seed in 0..400 {
+        for seed in 0..3000 {
             let function = from_seed(seed, Profile::Operations, Features::ALL).shader.entry;
             for (_, instr) in function.instrs_in_order() {
                 if let InstrData::Alu(alu) = &function.instrs[instr] {

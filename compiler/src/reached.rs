@@ -1,7 +1,7 @@
 //! Which arms of the passes a compilation reaches, counted where somebody asks for it.
 //!
 //! An arm is a case of a pass: a rule that it applies, or a reason for which it leaves something as it is. [`Arm`] lists them, and the code of
-//! the pass marks each with one call of [`reached`]. While [`count`] is off, which is so unless a campaign counts, a mark tests one flag of
+//! the pass marks each with one call of `reached`. While [`count`] is off, which is so unless a campaign counts, a mark tests one flag of
 //! the thread and does nothing else.
 
 use std::cell::Cell;

@@ -5,7 +5,7 @@
 //! operations, ir3's opcodes, the arms that passes mark ([`reached`](ir3_compiler::reached)). A cell is a number, so that counting is an
 //! addition; its name is made when a table is printed.
 //!
-//! [`alu`], [`intrinsics`], [`textures`] and [`control`] are cells of a shader, [`machine`] those of a compiled program. [`accepted`] asks
+//! `alu`, `intrinsics`, `textures` and `control` are cells of a shader, `machine` those of a compiled program. [`accepted`] asks
 //! selection which of them a program can have; [`table`] is what is printed and kept in a file.
 
 pub mod accepted;

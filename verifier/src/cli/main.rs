@@ -519,7 +519,8 @@ mod tests {
                 let listed = !arg.get_possible_values().is_empty();
                 assert!(is_free || listed, "{path} {} {name:?}", arg.get_id());
             }
-            command.get_subcommands().for_each(|sub| look(sub, &format!("{path} {}", sub.get_name())));
+            let shown = command.get_subcommands().filter(|sub| !sub.is_hide_set());
+            shown.for_each(|sub| look(sub, &format!("{path} {}", sub.get_name())));
         }
         let mut command = Cli::command();
         command.build();

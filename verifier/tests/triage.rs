@@ -1,5 +1,6 @@
 //! The flow of `fuzz` and `triage`; one bug is one group.
 
+use ir3_verifier::programs::generator::Profile;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -204,8 +205,11 @@ fn an_interrupted_campaign_is_gone_on_with() {
 
 /// The groups of a bug, found in this many programs.
 fn groups_of(root: &Temporary, plant: &str, programs: u32) -> Vec<Value> {
-    let arguments =
-        format!("fuzz --seed 1 --gpu a660 --keep-going --format json --programs {programs} --plant {plant} --failures");
+    // Reduced programs of all operations differ by their operations.
+    let profiles = Profile::SHAPED.map(|profile| format!("--profile {profile}")).join(" ");
+    let arguments = format!(
+        "fuzz --seed 1 --gpu a660 {profiles} --keep-going --format json --programs {programs} --plant {plant} --failures"
+    );
     let (code, out, err) = run(&arguments, &root.path(plant));
     assert_eq!(code, Some(1), "{plant}: {out}{err}");
     let groups = groups(&out);

@@ -166,6 +166,13 @@ fn a_killed_campaign_loses_nothing() {
     assert!(bundles >= said && said > 0);
 }
 
+/// Finds a planted bug in a dozen programs, and reduces nothing.
+fn fuzz(found: &Path, output: &Path) {
+    let options = "fuzz --gpu a660 --seed 1 --keep-going --no-reduce --programs 12 --plant inverted-branch --failures";
+    let arguments: Vec<&str> = options.split(' ').chain([text(found)]).collect();
+    run(&arguments, output, None);
+}
+
 /// Copies a folder of folders.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a temporary folder");
@@ -184,20 +191,7 @@ fn copy(from: &Path, to: &Path) {
 fn a_killed_reduction_loses_nothing_and_goes_on() {
     let root = Temporary::new("reduction");
     let (output, found) = (root.0.join("output"), root.0.join("found"));
-    let arguments = [
-        "fuzz",
-        "--gpu",
-        "a660",
-        "--seed",
-        "1",
-        "--keep-going",
-        "--no-reduce",
-        "--programs",
-        "12",
-        "--plant",
-        "inverted-branch",
-    ];
-    run(&[&arguments[..], &["--failures", text(&found)]].concat(), &output, None);
+    fuzz(&found, &output);
     let names: Vec<PathBuf> = announced(&output).iter().filter_map(|path| Some(path.file_name()?.into())).collect();
     assert!(names.len() >= 5, "{names:?}");
 
@@ -254,20 +248,7 @@ fn a_killed_reduction_loses_nothing_and_goes_on() {
 fn what_is_lost_or_broken_is_seen() {
     let root = Temporary::new("audit");
     let (output, found) = (root.0.join("output"), root.0.join("found"));
-    let arguments = [
-        "fuzz",
-        "--gpu",
-        "a660",
-        "--seed",
-        "1",
-        "--keep-going",
-        "--no-reduce",
-        "--programs",
-        "12",
-        "--plant",
-        "inverted-branch",
-    ];
-    run(&[&arguments[..], &["--failures", text(&found)]].concat(), &output, None);
+    fuzz(&found, &output);
     let announced = announced(&output);
     let [first, second, third, ..] = &announced[..] else { panic!("found {announced:?}, expected three") };
     assert_eq!(audit(&found, &announced).complaints, Vec::<String>::new());

@@ -137,6 +137,13 @@ pub struct Drawn {
     pub registers: RegisterLimit,
 }
 
+impl Drawn {
+    /// Generates the program.
+    fn generate(&self) -> Generated {
+        generator::from_seed(self.seed, self.profile, Features::of(&self.target))
+    }
+}
+
 /// The register limits of the programs of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limits {
@@ -397,8 +404,9 @@ impl Campaign {
     /// The failure of the program of a number that ended its worker; `None` if the compiler alone does not. The program is not compiled in
     /// this process.
     pub fn stopped_case(&self, number: u64) -> Option<Case> {
-        let Drawn { target, registers, .. } = self.program(number);
-        let shader = self.generated(number).shader;
+        let drawn = self.program(number);
+        let Drawn { target, registers, .. } = drawn;
+        let shader = drawn.generate().shader;
         let options = Options { registers, ..self.options };
         let plant = self.plant.map(PlantedBug::shared);
         let limits = guard::guard()?.limits;
@@ -408,8 +416,9 @@ impl Campaign {
 
     /// The failure of the program of a number, in the environment in which a prover has refuted it, if the runs of the campaign did not.
     pub fn case_of(&self, number: u64, env: Option<&Env>) -> Option<Case> {
-        let Drawn { target, profile, seed, registers } = self.program(number);
-        let shader = self.generated(number).shader;
+        let drawn = self.program(number);
+        let Drawn { target, profile, seed, registers } = drawn;
+        let shader = drawn.generate().shader;
         let envs = match env {
             Some(env) => vec![env.clone()],
             None => self.envs(seed, &shader),
@@ -429,12 +438,6 @@ impl Campaign {
         Drawn { target, profile, seed, registers: self.registers.of(profile, seed) }
     }
 
-    /// The program of a number.
-    fn generated(&self, number: u64) -> Generated {
-        let Drawn { target, profile, seed, .. } = self.program(number);
-        generator::from_seed(seed, profile, Features::of(&target))
-    }
-
     /// Checks the program of a number, and adds it to the counts. `found` is called if it is refuted, crashes, is refused or has an unknown
     /// boundary. Returns true if it is a failure.
     pub fn check_number(
@@ -444,9 +447,10 @@ impl Campaign {
         counts: &mut Counts,
         found: &mut dyn FnMut(&Finding<'_>),
     ) -> bool {
-        let Drawn { target, profile, seed, registers } = self.program(number);
+        let drawn = self.program(number);
+        let Drawn { target, profile, seed, registers } = drawn;
         let cpu = ThreadTime::now();
-        let generated = self.generated(number);
+        let generated = drawn.generate();
         let elapsed = cpu.elapsed();
         checker.retarget(target, Options { registers, ..self.options });
         let shader = &generated.shader;

@@ -193,11 +193,6 @@ pub fn probe(shader: &Shader, setting: &Setting) -> Option<Stopped> {
     })
 }
 
-/// Ends the worker of this thread.
-pub fn dismiss() {
-    WORKER.with_borrow_mut(|slot| *slot = None);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

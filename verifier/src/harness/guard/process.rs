@@ -92,9 +92,14 @@ impl Process {
         Verdict::Stopped(Stopped { stage: stage.unwrap_or(Stage::Select), stop })
     }
 
+    /// Closes its input, so that it comes to its end.
+    pub fn close(&mut self) {
+        drop(self.stdin.take());
+    }
+
     /// Closes its input, waits for its end, and returns the reason of that with the end of its log.
     pub fn end(&mut self) -> (Stop, String) {
-        drop(self.stdin.take());
+        self.close();
         let status = self.child.wait();
         let log = self.log();
         let stop = match status {
@@ -113,14 +118,9 @@ impl Process {
         (stop, format!("{how}\n{log}"))
     }
 
-    /// Closes its input, so that it comes to its end.
-    pub fn close(&mut self) {
-        drop(self.stdin.take());
-    }
-
     /// Closes its input, waits for its end, and returns its exit code with the end of its log, numbers left out.
     pub fn finish(mut self) -> (Option<i32>, String) {
-        drop(self.stdin.take());
+        self.close();
         let code = self.child.wait().ok().and_then(|status| status.code());
         let log = self.log();
         let words = log.lines().filter(|line| line.parse::<u64>().is_err());
@@ -150,7 +150,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        drop(self.stdin.take());
+        self.close();
         // It may have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();

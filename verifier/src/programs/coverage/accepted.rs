@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::OnceLock;
 
 use super::{Cell, Family, alu, intrinsics, textures};
-use crate::programs::generator::accepted::{self, IntrinsicForm, refusal};
+use crate::programs::generator::accepted::{self, IntrinsicForm, STAGES, WIDTHS, refusal};
 
 /// What is known of a cell without a program that has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,26 +24,13 @@ pub enum Status {
     Unknown,
 }
 
-/// The stages that selection compiles.
-const STAGES: [Stage; 3] = [Stage::Vertex, Stage::Fragment, Stage::Compute];
-
 /// Returns true if operands of an intrinsic can have a shape, by its row.
 pub(super) fn shapes(op: IntrinsicOp, bits: u8, components: u8) -> bool {
     static SHAPES: OnceLock<FxHashSet<(IntrinsicOp, u8, u8)>> = OnceLock::new();
     let target = Target::default();
     let find = || {
-        let mut found = FxHashSet::default();
-        for op in IntrinsicOp::ALL {
-            for bits in alu::WIDTHS {
-                for components in 1..=4 {
-                    let form = |stage| IntrinsicForm { op, stage, components, bits };
-                    if STAGES.iter().any(|&stage| accepted::intrinsic(form(stage), &target).is_some()) {
-                        found.insert((op, bits, components));
-                    }
-                }
-            }
-        }
-        found
+        let has_program = |form: &IntrinsicForm| accepted::intrinsic(*form, &target).is_some();
+        accepted::forms().filter(has_program).map(|form| (form.op, form.bits, form.components)).collect()
     };
     SHAPES.get_or_init(find).contains(&(op, bits, components))
 }
@@ -91,7 +78,7 @@ impl Accepted {
     fn alu(&self, number: u32) -> Status {
         let (op, property) = alu::property(number);
         let known = self.operations.get(&op).map_or(&[][..], Vec::as_slice);
-        let every = || alu::WIDTHS.into_iter().filter_map(move |bits| accepted::operation(op, bits));
+        let every = || WIDTHS.into_iter().filter_map(move |bits| accepted::operation(op, bits));
         if known.is_empty() {
             return match property {
                 alu::Property::Width(bits) => status(accepted::operation(op, bits), &self.target),
@@ -148,7 +135,7 @@ impl Accepted {
             return status(tried(bits, components), target);
         }
         if forms.is_empty() {
-            let every = alu::WIDTHS.into_iter().flat_map(|bits| (1..=4).map(move |components| (bits, components)));
+            let every = WIDTHS.into_iter().flat_map(|bits| (1..=4).map(move |components| (bits, components)));
             return status(every.flat_map(|(bits, components)| tried(bits, components)), target);
         }
         let programs = forms.iter().filter_map(|&form| accepted::intrinsic(form, target));

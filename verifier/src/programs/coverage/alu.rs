@@ -2,10 +2,7 @@
 
 use ir3_compiler::nir::{Alu, Function, Op};
 
-use crate::programs::generator::accepted;
-
-/// The widths of values.
-pub(super) const WIDTHS: [u8; 5] = [1, 8, 16, 32, 64];
+use crate::programs::generator::accepted::{self, WIDTHS};
 
 /// The numbers of components of values.
 pub(super) const COMPONENTS: [u8; 7] = [1, 2, 3, 4, 5, 8, 16];

@@ -2,11 +2,11 @@
 
 use ir3_compiler::nir::{
     Access, AluType, AtomicOp, BaseType, Components, Def, Function, ImageDim, Index, IndexKind, InstrData, InterpMode,
-    Intrinsic, IntrinsicOp, MemoryModes, MemorySemantics, Op, Scope,
+    Intrinsic, IntrinsicOp, MemoryModes, MemorySemantics, Scope,
 };
 use std::sync::OnceLock;
 
-use super::alu::WIDTHS;
+use crate::programs::generator::accepted::{REDUCTIONS, WIDTHS};
 
 /// The largest number of components that counts.
 const COMPONENTS: u32 = 4;
@@ -111,22 +111,7 @@ fn all_values(add: Add<'_>) {
     ranges(add, &[0, 1], Index::UcpId, number!(UcpId));
     ranges(add, &[0, 1, 2, 3], |n| Index::Component(n as u8), number!(Component));
     each(add, &InterpMode::ALL, |mode| mode.name().to_owned(), Index::InterpMode);
-    const REDUCTIONS: [Op; 13] = [
-        Op::Iadd,
-        Op::Imul,
-        Op::Fadd,
-        Op::Fmul,
-        Op::Imin,
-        Op::Umin,
-        Op::Fmin,
-        Op::Imax,
-        Op::Umax,
-        Op::Fmax,
-        Op::Iand,
-        Op::Ior,
-        Op::Ixor,
-    ];
-    each(add, &REDUCTIONS, |op| op.name().to_owned(), Index::ReductionOp);
+    each(add, REDUCTIONS, |op| op.name().to_owned(), Index::ReductionOp);
     ranges(add, &[0, 2, 4, 8, 16, 32], Index::ClusterSize, number!(ClusterSize));
     each(add, &ImageDim::ALL, |dim| dim.name().to_owned(), Index::ImageDim);
     each(add, &[false, true], |is| is.to_string(), Index::ImageArray);

@@ -1,3 +1,5 @@
+//! Names of cells, what selection accepts, and what generated programs have.
+
 use super::accepted::{Accepted, Status};
 use super::*;
 use crate::programs::generator::{Features, Profile, from_seed};

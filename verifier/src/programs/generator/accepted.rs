@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::effects::semantics;
-use super::pool::WIDTHS;
+pub(in crate::programs) use super::pool::WIDTHS;
 use crate::semantics::interp;
 
 /// An intrinsic with the shape of its operands.
@@ -31,7 +31,24 @@ pub struct IntrinsicForm {
 }
 
 /// The stages that selection compiles.
-const STAGES: [Stage; 3] = [Stage::Vertex, Stage::Fragment, Stage::Compute];
+pub(in crate::programs) const STAGES: [Stage; 3] = [Stage::Vertex, Stage::Fragment, Stage::Compute];
+
+/// Operations of reductions and scans.
+pub(in crate::programs) const REDUCTIONS: &[Op] = &[
+    Op::Iadd,
+    Op::Imul,
+    Op::Imin,
+    Op::Umin,
+    Op::Imax,
+    Op::Umax,
+    Op::Iand,
+    Op::Ior,
+    Op::Ixor,
+    Op::Fadd,
+    Op::Fmul,
+    Op::Fmin,
+    Op::Fmax,
+];
 
 /// A list for each GPU.
 struct Lists<T: 'static>(OnceLock<Mutex<FxHashMap<&'static str, &'static [T]>>>);
@@ -56,30 +73,25 @@ pub fn operations(target: &Target) -> &'static [(Op, u8)] {
     })
 }
 
+/// Every intrinsic in every stage, with every width and number of components; not all are shapes of its operands.
+pub(in crate::programs) fn forms() -> impl Iterator<Item = IntrinsicForm> {
+    IntrinsicOp::ALL.into_iter().flat_map(|op| STAGES.map(|stage| (op, stage))).flat_map(|(op, stage)| {
+        let shapes = WIDTHS.into_iter().flat_map(|bits| (1..=4).map(move |components| (bits, components)));
+        shapes.map(move |(bits, components)| IntrinsicForm { op, stage, components, bits })
+    })
+}
+
 /// The forms of intrinsics that selection accepts for a GPU.
 pub fn intrinsics(target: &Target) -> &'static [IntrinsicForm] {
     static LISTS: Lists<IntrinsicForm> = Lists::new();
     LISTS.of(target, |target| {
-        let mut accepted = Vec::new();
-        for op in IntrinsicOp::ALL {
-            for stage in STAGES {
-                for bits in WIDTHS {
-                    for components in 1..=4 {
-                        let form = IntrinsicForm { op, stage, components, bits };
-                        if intrinsic(form, target).is_some_and(|shader| accepts(&shader, target)) {
-                            accepted.push(form);
-                        }
-                    }
-                }
-            }
-        }
-        accepted
+        forms().filter(|&form| intrinsic(form, target).is_some_and(|shader| accepts(&shader, target))).collect()
     })
 }
 
 /// Returns true if a program is valid, is selected for the GPU, and has a meaning.
 pub fn accepts(shader: &Shader, target: &Target) -> bool {
-    validate(shader).is_ok() && select::run(shader, target).is_ok() && interp::nir::Decoded::new(shader).is_ok()
+    refusal(shader, target).is_none()
 }
 
 /// Why a program is not [accepted](accepts), without the place; none if it is.

@@ -11,7 +11,8 @@ use ir3_compiler::nir::{
 use super::Generator;
 use super::choices::Choices;
 
-const ATOMICS: &[AtomicOp] = &[
+/// Operations of atomics that take two operands, all of which ir3 has.
+pub(super) const ATOMICS: &[AtomicOp] = &[
     AtomicOp::Iadd,
     AtomicOp::Imin,
     AtomicOp::Umin,

@@ -6,23 +6,8 @@ use ir3_compiler::nir::{Def, Index, IntrinsicOp, Op, Stage};
 use ir3_compiler::target::Generation;
 
 use super::super::Generator;
+use super::super::accepted::REDUCTIONS;
 use super::super::choices::Choices;
-
-const REDUCTIONS: &[Op] = &[
-    Op::Iadd,
-    Op::Imul,
-    Op::Imin,
-    Op::Umin,
-    Op::Imax,
-    Op::Umax,
-    Op::Iand,
-    Op::Ior,
-    Op::Ixor,
-    Op::Fadd,
-    Op::Fmul,
-    Op::Fmin,
-    Op::Fmax,
-];
 
 const BOOL_REDUCTIONS: &[Op] = &[Op::Iand, Op::Ior, Op::Ixor];
 

@@ -7,20 +7,8 @@ use ir3_compiler::target::Generation;
 
 use super::super::Generator;
 use super::super::choices::Choices;
+use super::super::effects::ATOMICS;
 use super::{MEMORY_BITS, READ_ONLY};
-
-/// Operations of atomics that take two operands, all of which ir3 has.
-const ATOMICS: &[AtomicOp] = &[
-    AtomicOp::Iadd,
-    AtomicOp::Imin,
-    AtomicOp::Umin,
-    AtomicOp::Imax,
-    AtomicOp::Umax,
-    AtomicOp::Iand,
-    AtomicOp::Ior,
-    AtomicOp::Ixor,
-    AtomicOp::Xchg,
-];
 
 /// Operations of 64-bit atomics.
 const WIDE_ATOMICS: &[AtomicOp] =

@@ -219,32 +219,43 @@ fn groups_of(root: &Temporary, plant: &str, programs: u32) -> Vec<Value> {
     groups
 }
 
-/// One bug is mostly one group; two bugs of one stage are different groups.
-#[test]
-fn a_bug_is_a_group_and_two_are_two() {
-    let root = Temporary::new("groups");
-    // As many programs as make a dozen failures or more; a cycle of copies is rare.
-    for ((one, programs), (other, programs_other)) in [
-        (("dropped-copy", 32), ("copy-cycle", 100)),
-        (("live-range", 32), ("half-overlap", 24)),
-        (("wrong-condition", 80), ("wrong-constant", 32)),
-        (("lost-store", 24), ("inverted-branch", 24)),
-    ] {
-        let main = |plant: &str, programs: u32| {
-            let groups = groups_of(&root, plant, programs);
-            let all: u64 = groups.iter().map(count).sum();
-            assert!(count(&groups[0]) * 2 > all, "{plant}: {groups:?}");
-            assert!(groups.len() <= 8, "{plant}: {groups:?}");
-            (groups[0]["stage"].clone(), groups[0]["shape"].clone())
-        };
-        assert_ne!(main(one, programs), main(other, programs_other), "{one} and {other}");
-    }
-    // All eight together.
+/// Each of two planted bugs has one main group, another one than the other bug.
+fn are_two_groups(name: &str, (one, programs): (&str, u32), (other, programs_other): (&str, u32)) {
+    let root = Temporary::new(name);
+    let main = |plant: &str, programs: u32| {
+        let groups = groups_of(&root, plant, programs);
+        let all: u64 = groups.iter().map(count).sum();
+        assert!(count(&groups[0]) * 2 > all, "{plant}: {groups:?}");
+        assert!(groups.len() <= 8, "{plant}: {groups:?}");
+        (groups[0]["stage"].clone(), groups[0]["shape"].clone())
+    };
+    assert_ne!(main(one, programs), main(other, programs_other), "{one} and {other}");
+    // Both together.
     let (code, out, err) = run("triage --format json", &root.path(""));
     assert_eq!(code, Some(1), "{out}{err}");
-    for group in groups(&out) {
-        println!("together: {} × {} {}", group["count"], group["stage"], group["shape"]);
-    }
+    assert!(groups(&out).len() >= 2, "{out}");
+}
+
+// As many programs as make a dozen failures or more; a cycle of copies is rare.
+
+#[test]
+fn bugs_of_copies_are_two_groups() {
+    are_two_groups("copies", ("dropped-copy", 32), ("copy-cycle", 100));
+}
+
+#[test]
+fn bugs_of_allocation_are_two_groups() {
+    are_two_groups("allocation", ("live-range", 32), ("half-overlap", 24));
+}
+
+#[test]
+fn bugs_of_selection_are_two_groups() {
+    are_two_groups("selection", ("wrong-condition", 80), ("wrong-constant", 32));
+}
+
+#[test]
+fn bugs_of_effects_are_two_groups() {
+    are_two_groups("effects", ("lost-store", 24), ("inverted-branch", 24));
 }
 
 /// Of many similar failures a few are reduced, and the table shows that.

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::effects::semantics;
-pub(in crate::programs) use super::pool::WIDTHS;
+pub use super::pool::WIDTHS;
 use crate::semantics::interp;
 
 /// An intrinsic with the shape of its operands.
@@ -31,10 +31,10 @@ pub struct IntrinsicForm {
 }
 
 /// The stages that selection compiles.
-pub(in crate::programs) const STAGES: [Stage; 3] = [Stage::Vertex, Stage::Fragment, Stage::Compute];
+pub const STAGES: [Stage; 3] = [Stage::Vertex, Stage::Fragment, Stage::Compute];
 
 /// Operations of reductions and scans.
-pub(in crate::programs) const REDUCTIONS: &[Op] = &[
+pub const REDUCTIONS: &[Op] = &[
     Op::Iadd,
     Op::Imul,
     Op::Imin,
@@ -74,7 +74,7 @@ pub fn operations(target: &Target) -> &'static [(Op, u8)] {
 }
 
 /// Every intrinsic in every stage, with every width and number of components; not all are shapes of its operands.
-pub(in crate::programs) fn forms() -> impl Iterator<Item = IntrinsicForm> {
+pub fn forms() -> impl Iterator<Item = IntrinsicForm> {
     IntrinsicOp::ALL.into_iter().flat_map(|op| STAGES.map(|stage| (op, stage))).flat_map(|(op, stage)| {
         let shapes = WIDTHS.into_iter().flat_map(|bits| (1..=4).map(move |components| (bits, components)));
         shapes.map(move |(bits, components)| IntrinsicForm { op, stage, components, bits })

@@ -46,7 +46,7 @@ pub(super) struct Mark {
 }
 
 /// The widths, in the order of the lists.
-pub(in crate::programs) const WIDTHS: [u8; 5] = [1, 8, 16, 32, 64];
+pub const WIDTHS: [u8; 5] = [1, 8, 16, 32, 64];
 
 const fn list_of(bits: u8) -> usize {
     match bits {

@@ -71,6 +71,8 @@ pub struct Campaign {
     pub coverage: Option<Arc<Coverage>>,
     /// Chooses programs for what is rare among those before, if they are not just taken in turn.
     pub director: Option<Arc<Director>>,
+    /// Every other program for a vec4 target is vec4 code ([`Drawn::code`]).
+    pub vec4_code: bool,
 }
 
 /// A thousand programs of all profiles on the default GPU, compared by runs, until the first failure.
@@ -96,6 +98,7 @@ impl Default for Campaign {
             plant: None,
             coverage: None,
             director: None,
+            vec4_code: false,
         }
     }
 }
@@ -135,6 +138,8 @@ pub struct Drawn {
     pub seed: u64,
     /// The register limit.
     pub registers: RegisterLimit,
+    /// True if it is a program of the vec4 backend's own language.
+    pub is_code: bool,
 }
 
 impl Drawn {
@@ -235,7 +240,7 @@ impl Counts {
     }
 
     /// Counts the verdicts on the program of a number, at every boundary.
-    fn count(&mut self, number: u64, instructions: usize, generate: Duration, verification: &Verification) {
+    pub(super) fn count(&mut self, number: u64, instructions: usize, generate: Duration, verification: &Verification) {
         let Verification { report, boundaries, wrong_proofs, .. } = verification;
         self.summary.programs += 1;
         self.instructions += instructions as u64;
@@ -315,8 +320,8 @@ pub struct Finding<'a> {
     pub failed: bool,
     /// Its unknown boundaries, the first of each kind, if it is no failure.
     pub unknown: Vec<(Stage, Unknown)>,
-    /// The program.
-    pub generated: &'a Generated,
+    /// The program, unless it is [vec4 code](Drawn::code).
+    pub generated: Option<&'a Generated>,
     /// The report of the check.
     pub report: &'a ProgramReport,
     /// The environment in which a prover refuted it, if the runs of the campaign did not.
@@ -340,7 +345,7 @@ pub fn program_registers(program: u64) -> RegisterLimit {
 }
 
 /// The unknown boundaries of a program, the first of each kind: a vacuous source is unknown in every stage.
-fn unknown_boundaries(verification: &Verification) -> Vec<(Stage, Unknown)> {
+pub(super) fn unknown_boundaries(verification: &Verification) -> Vec<(Stage, Unknown)> {
     let mut unknown: Vec<(Stage, Unknown)> = Vec::new();
     for boundary in &verification.boundaries {
         if let Verdict::Unknown(why) = &boundary.verdict
@@ -417,7 +422,7 @@ impl Campaign {
     /// The failure of the program of a number, in the environment in which a prover has refuted it, if the runs of the campaign did not.
     pub fn case_of(&self, number: u64, env: Option<&Env>) -> Option<Case> {
         let drawn = self.program(number);
-        let Drawn { target, profile, seed, registers } = drawn;
+        let Drawn { target, profile, seed, registers, .. } = drawn;
         let shader = drawn.generate().shader;
         let envs = match env {
             Some(env) => vec![env.clone()],
@@ -435,7 +440,8 @@ impl Campaign {
             Some(director) => director.seed(number),
             None => program_seed(self.seed, number),
         };
-        Drawn { target, profile, seed, registers: self.registers.of(profile, seed) }
+        let is_code = self.vec4_code && target.backend == Backend::Vec4 && !seed.is_multiple_of(2);
+        Drawn { target, profile, seed, registers: self.registers.of(profile, seed), is_code }
     }
 
     /// Checks the program of a number, and adds it to the counts. `found` is called if it is refuted, crashes, is refused or has an unknown
@@ -448,7 +454,10 @@ impl Campaign {
         found: &mut dyn FnMut(&Finding<'_>),
     ) -> bool {
         let drawn = self.program(number);
-        let Drawn { target, profile, seed, registers } = drawn;
+        if let Some(program) = drawn.code() {
+            return self.check_code(number, &drawn, &program, counts, found);
+        }
+        let Drawn { target, profile, seed, registers, .. } = drawn;
         let cpu = ThreadTime::now();
         let generated = drawn.generate();
         let elapsed = cpu.elapsed();
@@ -507,7 +516,7 @@ impl Campaign {
                 plant: self.plant,
                 failed,
                 unknown,
-                generated: &generated,
+                generated: Some(&generated),
                 report: &report,
                 env: env.as_ref(),
             });
@@ -597,6 +606,7 @@ mod tests {
             plant: Some(plant),
             coverage: None,
             director: None,
+            vec4_code: false,
         }
     }
 

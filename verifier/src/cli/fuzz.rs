@@ -50,7 +50,7 @@ pub struct Fuzz {
     /// Seed of the campaign; the same seed makes the same programs on every machine. A random one, which is printed, unless given.
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
-    /// Profiles of the programs; all profiles in turn unless given. May be repeated.
+    /// Profiles of the programs, in turn; all profiles unless given, `operations` each third time. May be repeated.
     #[arg(long, value_name = "PERCENT", value_parser = values::profile())]
     profile: Vec<Profile>,
     /// The GPU of all programs; one of each generation in turn unless given (a306, a420, a540, a618, a630, a660, a730, a750), and with
@@ -259,7 +259,7 @@ impl Fuzz {
         let campaign = Campaign {
             targets: self.gpu.map_or_else(every_generation, |target| vec![target]),
             seed,
-            profiles: if self.profile.is_empty() { Profile::ALL.to_vec() } else { self.profile.clone() },
+            profiles: if self.profile.is_empty() { Profile::CAMPAIGN.to_vec() } else { self.profile.clone() },
             registers: self.max_registers.unwrap_or(Limits::ByProfile),
             first: self.from,
             programs: self.programs,
@@ -301,7 +301,7 @@ impl Fuzz {
             compiler,
             target: self.gpu.unwrap_or_default(),
             seed: self.seed.unwrap_or_else(random_seed),
-            profiles: if self.profile.is_empty() { Profile::ALL.to_vec() } else { self.profile.clone() },
+            profiles: if self.profile.is_empty() { Profile::CAMPAIGN.to_vec() } else { self.profile.clone() },
             first: self.from,
             programs: self.programs,
             time: self.time,

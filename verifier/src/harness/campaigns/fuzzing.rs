@@ -81,7 +81,7 @@ impl Default for Campaign {
         Self {
             targets: vec![Target::default()],
             seed: 1,
-            profiles: Profile::ALL.to_vec(),
+            profiles: Profile::CAMPAIGN.to_vec(),
             registers: Limits::ByProfile,
             options: Options::default(),
             first: 0,
@@ -156,8 +156,8 @@ pub enum Limits {
     Fixed(RegisterLimit),
     /// A random limit for each program, from the fewest registers to all.
     Drawn,
-    /// All registers; for programs of the profile `pressure` so few that most of them spill: the fewest that are
-    /// possible, and up to 7 more.
+    /// All registers; for programs of the profile `pressure`, and for each fifth one of `operations`, so few that most of them spill:
+    /// the fewest that are possible, and up to 7 more.
     ByProfile,
 }
 
@@ -169,6 +169,13 @@ impl Limits {
             Self::Drawn => program_registers(program),
             Self::ByProfile if profile == Profile::Pressure => {
                 RegisterLimit::Minimum((program_seed(program ^ 0x7265_6773, 0) % 8) as u16)
+            }
+            Self::ByProfile if profile == Profile::Operations => {
+                let drawn = program_seed(program ^ 0x7265_6773, 0);
+                match drawn % 5 {
+                    0 => RegisterLimit::Minimum((drawn / 5 % 8) as u16),
+                    _ => RegisterLimit::Target,
+                }
             }
             Self::ByProfile => RegisterLimit::Target,
         }
@@ -630,6 +637,33 @@ mod tests {
         assert!(!by_smt.is_empty() && by_smt.iter().all(|&(_, of_prover)| of_prover), "{by_smt:?}");
         let by_all = failures(&EngineKind::ALL);
         assert!(by_smt.iter().all(|(number, _)| by_all.iter().any(|(other, _)| other == number)), "{by_all:?}");
+    }
+
+    /// Programs of every operation that selection accepts are compiled and pass on one GPU of each kind.
+    #[test]
+    fn every_operation_passes_on_every_generation() {
+        let never = AtomicBool::new(false);
+        for gpu in ["a306", "a420", "a540", "a618", "a660", "a730", "a750"] {
+            let campaign = Campaign {
+                targets: vec![Target::by_name(gpu).expect("a GPU")],
+                profiles: vec![Profile::Operations],
+                plant: None,
+                options: Options::default(),
+                programs: Some(25),
+                ..campaign(&[EngineKind::Interpreter])
+            };
+            let mut failed = Vec::new();
+            let mut found = |finding: &Finding<'_>| {
+                if finding.failed {
+                    let report = finding.report;
+                    let refuted = report.refutation().map(|refuted| (refuted.stage, refuted.difference.clone()));
+                    failed.push(format!("{}: {:?} {refuted:?}", finding.number, report.crash()));
+                }
+            };
+            let counts = campaign.run(&never, &mut found, &mut |_| ());
+            assert!(failed.is_empty(), "{gpu}: {failed:#?}");
+            assert_eq!(counts.summary.unknown, counts.summary.needs_spilling, "{gpu}");
+        }
     }
 
     #[test]

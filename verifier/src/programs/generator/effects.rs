@@ -389,7 +389,7 @@ impl<C: Choices> Generator<'_, C> {
 
     /// `terminate_if` or `demote_if` in fragment shaders, rarely.
     pub(super) fn kill(&mut self) {
-        if self.b.shader().stage != Stage::Fragment || self.killed {
+        if self.b.shader().stage != Stage::Fragment || self.killed || self.computed_varyings {
             return;
         }
         let condition = self.value(1);
@@ -517,7 +517,9 @@ impl<C: Choices> Generator<'_, C> {
             self.b.intrinsic(IntrinsicOp::StoreSsboIr3, n, 32, &[data, buffer, bytes, element], indices);
             return;
         }
-        let first = if self.weights.operation != 0 { self.c.below(5 - usize::from(n)) as u8 } else { 0 };
+        if self.weights.operation != 0 {
+            return self.any_output(data, n, slot);
+        }
         let location = if self.b.shader().stage == Stage::Vertex {
             format!("VARYING_SLOT_VAR{slot}")
         } else {
@@ -527,7 +529,6 @@ impl<C: Choices> Generator<'_, C> {
             Index::Base(slot),
             Index::Range(1),
             wrmask(n),
-            Index::Component(first),
             Index::SrcType(AluType::FLOAT32),
             Index::IoSemantics(Some(semantics(&location))),
         ];

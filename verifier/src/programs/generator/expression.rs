@@ -88,9 +88,15 @@ impl<C: Choices> Generator<'_, C> {
         for (i, input) in info.inputs.iter().enumerate() {
             let width = if input.ty.size == 0 { bits } else { input.ty.size };
             let wanted = info.source_components(i, components);
-            srcs.push(self.operand(width, wanted)?);
+            srcs.push(match self.weights.operation {
+                0 => self.operand(width, wanted)?,
+                _ => self.any_operand(input.ty.base, width, wanted),
+            });
         }
-        let def = self.b.alu_swizzled(op, components, &srcs);
+        let mut def = self.b.alu_swizzled(op, components, &srcs);
+        if self.weights.operation != 0 {
+            def = self.any_result(def, info.output.ty.base);
+        }
         self.define(def);
         Some(def)
     }

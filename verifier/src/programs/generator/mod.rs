@@ -37,6 +37,7 @@ pub use fixed_registers::assign_fixed_registers;
 pub use profile::Profile;
 
 use control::LoopFrame;
+use operations::Swarm;
 use pool::Pool;
 use profile::Weights;
 
@@ -56,11 +57,17 @@ struct Generator<'a, C> {
     weights: Weights,
     features: Features,
     target: Target,
+    /// The features of a program of the profile `operations`.
+    swarm: Swarm,
+    /// The weights of divergent code inside of uniform code.
+    divergent: Weights,
     loops: Vec<LoopFrame>,
     /// The number of instructions after which the program is finished.
     limit: u32,
     /// A lane may have been killed.
     killed: bool,
+    /// A varying is read at a computed place: before a5xx, no lane may end then.
+    computed_varyings: bool,
     lane: Option<Def>,
     /// Values that the outputs read, whatever other readers they have.
     long_lived: Vec<Def>,
@@ -111,7 +118,11 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
     if features.scalar || profile == Profile::Additions {
         return additions::generate(c, features);
     }
-    let weights = profile.weights();
+    let target = Target::by_name(features.gpu).unwrap_or_default();
+    let (weights, swarm) = match profile {
+        Profile::Operations => (Weights::drawn(c), Swarm::draw(c, &target)),
+        _ => (profile.weights(), Swarm::default()),
+    };
     let stage = match (profile, c.below(8)) {
         (Profile::Textures, 0..=4) | (_, 0 | 1) => Stage::Fragment,
         (_, 2) => Stage::Vertex,
@@ -126,10 +137,13 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
         pool: Pool::default(),
         weights,
         features,
-        target: Target::by_name(features.gpu).unwrap_or_default(),
+        target,
+        swarm,
+        divergent: if profile == Profile::Operations { weights } else { Profile::Uniform.weights() },
         loops: Vec::new(),
         limit,
         killed: false,
+        computed_varyings: false,
         lane: None,
         long_lived: Vec::new(),
         scratch: None,
@@ -138,6 +152,7 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
     g.preamble();
     g.lane_number();
     g.inputs();
+    g.every_width();
     g.scratch_memory();
     g.long_lived();
     g.uniform_values();

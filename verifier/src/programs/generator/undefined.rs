@@ -33,6 +33,9 @@ pub(super) fn settle(shader: &mut Shader) -> u32 {
             InstrData::Intrinsic(intrinsic) if !demotes && intrinsic.op == IntrinsicOp::DemoteIf => {
                 intrinsic.op = IntrinsicOp::TerminateIf;
             }
+            InstrData::Intrinsic(intrinsic) if !demotes && intrinsic.op == IntrinsicOp::Demote => {
+                intrinsic.op = IntrinsicOp::Terminate;
+            }
             InstrData::Tex(tex) if defined[tex.def.as_u32() as usize] && !convergent.contains(&instr) => {
                 match (tex.op, level) {
                     (TexOp::Txb, _) => {
@@ -61,7 +64,7 @@ fn reads_atomics_of_helpers(function: &Function, defined: &[bool]) -> bool {
     let mut atomics = false;
     for (_, instr) in function.instrs_in_order() {
         let InstrData::Intrinsic(intrinsic) = &function.instrs[instr] else { continue };
-        demoted |= intrinsic.op == IntrinsicOp::DemoteIf;
+        demoted |= matches!(intrinsic.op, IntrinsicOp::DemoteIf | IntrinsicOp::Demote);
         if intrinsic.op.name().contains("atomic") && intrinsic.def.is_some_and(|def| defined[def.as_u32() as usize]) {
             atomics |= demoted || has_loops;
         }

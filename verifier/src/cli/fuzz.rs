@@ -58,8 +58,8 @@ pub struct Fuzz {
     #[arg(long, value_name = "GPU", value_parser = values::gpu())]
     gpu: Option<Target>,
     /// Registers that a program may take: full general registers, 4 to a vec4; `min`: as few as it can do with;
-    /// `min+N`: N more than that; `random`: drawn for each program, from the fewest to all. Unless given: all, but
-    /// for programs of the profile `pressure`, which get few enough to spill.
+    /// `min+N`: N more than that; `random`: drawn for each program, from the fewest to all. Unless given: all, and
+    /// for most programs of the profile `pressure` and some of the others few enough to spill.
     #[arg(long, value_name = "LIMIT", value_parser = parse_registers)]
     max_registers: Option<Limits>,
     #[command(flatten)]

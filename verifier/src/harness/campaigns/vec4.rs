@@ -274,6 +274,30 @@ mod tests {
         }
     }
 
+    /// Campaigns on the target reach a bug of a pass that no program from nir shows, and write the program that shows it.
+    #[test]
+    fn campaigns_have_vec4_code() {
+        let bug = ALL.iter().find(|bug| bug.name == "one-flag-bit").expect("a planted bug");
+        let found_with = |vec4_code| {
+            let over = AtomicBool::new(false);
+            let mut found = None;
+            let campaign = Campaign {
+                targets: vec![GEN7],
+                programs: Some(600),
+                plant: Some(bug),
+                jobs: 1,
+                vec4_code,
+                ..Campaign::default()
+            };
+            campaign.run(&over, &mut |finding| found = found.or(finding.failed.then_some(finding.number)), &mut |_| ());
+            found.map(|number| campaign.code_failure(number, true).expect("it fails again"))
+        };
+        let failure = found_with(true).expect("a failure");
+        assert!(failure.stage == bug.stage && !failure.is_crash, "{}: {}", failure.stage, failure.message);
+        assert!(failure.program.instrs.len() < 10, "{}", failure.program.instrs.len());
+        assert!(found_with(false).is_none());
+    }
+
     #[test]
     fn each_correction_is_needed() {
         // Clamped results are hardly ever compared in generated programs: corpus/vec4 has the counterexample.

@@ -32,6 +32,11 @@ pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), S
         VoteAll => vote(ctx, def, src(0), Opcode::AllMacro),
         Ballot | BallotRelaxed => ballot(ctx, def, src(0)),
         ReadFirstInvocation => read_lane(ctx, def, src(0), Opcode::ReadFirstMacro, None),
+        ReadGetlastIr3 | BrcstActiveIr3 | ReduceClustersIr3 | InclusiveScanClustersIr3 | ExclusiveScanClustersIr3
+            if ctx.target.generation < Generation::A6xx =>
+        {
+            Err(ctx.unsupported(format!("{} has no operations on clusters of lanes", ctx.target)))
+        }
         ReadGetlastIr3 => read_lane(ctx, def, src(0), Opcode::ReadGetlastMacro, None),
         ReadInvocationCondIr3 => {
             let predicate = ctx.predicate(src(1));

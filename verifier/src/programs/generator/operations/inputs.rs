@@ -1,7 +1,7 @@
 //! Inputs, system values and driver parameters of every stage.
 
-use ir3_compiler::nir::{AluType, BaseType, Index, InterpMode, IntrinsicOp, Stage};
-use ir3_compiler::target::FlatVaryings;
+use ir3_compiler::nir::{AluType, BaseType, Def, Index, InterpMode, IntrinsicOp, Op, Stage};
+use ir3_compiler::target::{FlatVaryings, Generation};
 
 use super::super::Generator;
 use super::super::choices::Choices;
@@ -30,6 +30,7 @@ const FRAGMENT: &[SystemValue] = &[
     (LoadFrontFace, 1, 1),
     (LoadFrontFace, 1, 32),
     (LoadHelperInvocation, 1, 1),
+    (LoadHelperInvocation, 1, 32),
     (LoadSampleId, 1, 32),
     (LoadSampleIdNoPerSample, 1, 32),
     (LoadSampleMaskIn, 1, 32),
@@ -38,6 +39,11 @@ const FRAGMENT: &[SystemValue] = &[
     (LoadViewIndex, 1, 32),
     (LoadPrimitiveId, 1, 32),
     (LoadUserClipPlane, 4, 32),
+    (LoadSamplePos, 2, 32),
+    (LoadSamplePosOrCenter, 2, 32),
+    (LoadFragCoordUnscaledIr3, 4, 32),
+    (LoadPerspCenterRhwIr3, 1, 32),
+    (LoadSubgroupInvocation, 1, 32),
 ];
 
 const COMPUTE: &[SystemValue] = &[
@@ -52,6 +58,7 @@ const COMPUTE: &[SystemValue] = &[
     (LoadSubgroupSize, 1, 32),
     (LoadSubgroupIdShiftIr3, 1, 32),
     (LoadWorkDim, 1, 32),
+    (LoadSubgroupSize, 1, 32),
 ];
 
 impl<C: Choices> Generator<'_, C> {
@@ -65,6 +72,23 @@ impl<C: Choices> Generator<'_, C> {
                 let def = self.b.intrinsic(LoadSamplePosFromId, 2, 32, &[sample], []);
                 self.result(def);
             }
+            Stage::Fragment if self.c.chance(30) => {
+                let view = self.c.below(4) as u64;
+                let view = self.b.constant(32, view);
+                let op = self.c.pick(&[LoadFragSizeIr3, LoadFragOffsetIr3]);
+                let def = self.b.intrinsic(op, 2, 32, &[view], [Index::Range(4)]);
+                self.result(def);
+            }
+            Stage::Compute if self.c.chance(60) => {
+                // Both offsets are in bytes.
+                let (base, offset) = (4 * self.c.below(8), 4 * self.c.below(8) as u64);
+                let offset = self.b.constant(32, offset);
+                let n = 1 + self.c.below(4) as u8;
+                let indices = [Index::Base(base as i32), Index::Range(64), Index::AlignMul(4)];
+                let def = self.b.intrinsic(LoadKernelInput, n, 32, &[offset], indices);
+                self.result(def);
+            }
+            _ if self.c.chance(20) => self.no_effect(),
             _ => {
                 let values = match stage {
                     Stage::Vertex => VERTEX,
@@ -77,6 +101,47 @@ impl<C: Choices> Generator<'_, C> {
                 let def = self.b.intrinsic(op, components, bits, &[], indices);
                 self.result(def);
             }
+        }
+    }
+
+    /// Intrinsics without an effect on values: prefetches of descriptors.
+    fn no_effect(&mut self) {
+        let (first, second) = (self.any_descriptor(0, true).0, self.any_descriptor(0, true).0);
+        match self.c.below(4) {
+            0 => self.b.intrinsic(PrefetchUboIr3, 0, 0, &[first], []),
+            1 => self.b.intrinsic(PrefetchTexIr3, 0, 0, &[first], []),
+            2 => self.b.intrinsic(PrefetchSamIr3, 0, 0, &[first, second], []),
+            _ => self.b.intrinsic(Nop, 0, 0, &[], []),
+        };
+    }
+
+    /// A store to an output at any component, with an offset, as half registers, for each view.
+    pub(in crate::programs::generator) fn any_output(&mut self, data: Def, n: u8, slot: i32) {
+        let vertex = self.b.shader().stage == Stage::Vertex;
+        let first = self.c.below(5 - usize::from(n)) as u8;
+        // Each slot has four locations, which the offset and the view choose from.
+        let offset = self.c.pick(&[0, 0, 1, 2]);
+        let name = if vertex { "VARYING_SLOT_VAR".to_owned() } else { "FRAG_RESULT_DATA".to_owned() };
+        let (data, bits) = match self.c.below(16) {
+            0 | 1 => (self.b.alu(Op::U2u16, &[data]), 16),
+            _ => (data, 32),
+        };
+        let all = (1 << n) - 1;
+        let mask = if n > 1 && self.c.chance(40) { 1 + self.c.below(all) as u16 } else { all as u16 };
+        let offset = self.b.constant(32, offset);
+        let indices = [
+            Index::Base(4 * slot),
+            Index::Range(4),
+            Index::WriteMask(mask),
+            Index::Component(first),
+            Index::SrcType(AluType::new(BaseType::Float, bits)),
+            Index::IoSemantics(Some(semantics(&format!("{name}{}", slot.min(7))))),
+        ];
+        if vertex && self.c.chance(60) {
+            let zero = self.b.constant(32, 0);
+            self.b.intrinsic(StorePerViewOutput, n, bits, &[data, offset, zero], indices);
+        } else {
+            self.b.intrinsic(StoreOutput, n, bits, &[data, offset], indices);
         }
     }
 
@@ -105,11 +170,15 @@ impl<C: Choices> Generator<'_, C> {
     fn any_varying(&mut self) {
         let bits = self.c.pick(&[32, 32, 16]);
         let (component, n) = self.part_of_vec4();
-        let computed = self.c.chance(60);
+        // Before a5xx, varyings are read before lanes end, where nothing is computed yet.
+        let early = self.target.generation < Generation::A5xx;
+        let may_compute = !(early && self.killed);
+        let computed = may_compute && self.c.chance(60);
         // Inputs that are interpolated and those that are flat are different ones.
         let flat = self.target.flat_varyings != FlatVaryings::Interpolated && self.c.chance(90);
         // `ldlv` has no computed offset.
         let computed = computed && !(flat && self.target.flat_varyings == FlatVaryings::LocalMemory);
+        self.computed_varyings |= early && computed;
         let offset = if computed { self.any_offset(2) } else { self.b.constant(32, 0) };
         let base = self.c.below(4) + if flat { 8 } else { 0 };
         let ty = AluType::new(BaseType::Float, bits);
@@ -123,7 +192,8 @@ impl<C: Choices> Generator<'_, C> {
         let at = self.c.pick(&[LoadBarycentricPixel, LoadBarycentricCentroid, LoadBarycentricSample]);
         let mode = Index::InterpMode(self.c.pick(&[InterpMode::Smooth, InterpMode::Smooth, InterpMode::NoPerspective]));
         let Some(mut pair) = self.b.intrinsic(at, 2, 32, &[], [mode]) else { return };
-        if self.c.chance(40) {
+        if may_compute && self.c.chance(40) {
+            self.computed_varyings |= early;
             // Coordinates that are computed.
             pair = self.any_vector(32, 2);
         }

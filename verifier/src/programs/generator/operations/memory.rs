@@ -28,18 +28,6 @@ fn mask(components: u8) -> u16 {
 }
 
 impl<C: Choices> Generator<'_, C> {
-    pub(super) fn any_memory(&mut self) {
-        let compute = self.b.shader().stage == Stage::Compute;
-        match self.c.below(16) {
-            0..=4 if self.features.compute => self.any_buffer(),
-            5..=7 if compute && self.features.compute => self.any_shared(),
-            8 | 9 if self.features.global => self.any_global(),
-            10 | 11 if self.scratch.is_some() => self.any_scratch(),
-            12 | 13 if self.features.ubos => self.any_uniform_buffer(),
-            _ => self.any_constant(),
-        }
-    }
-
     fn memory_bits(&mut self) -> u8 {
         self.c.pick(MEMORY_BITS)
     }
@@ -47,7 +35,7 @@ impl<C: Choices> Generator<'_, C> {
     /// The width of an element of a storage buffer.
     fn buffer_bits(&mut self) -> u8 {
         match self.memory_bits() {
-            8 | 16 if !self.features.storage_16bit => 32,
+            8 | 16 if self.target.generation < Generation::A6xx => 32,
             bits => bits,
         }
     }
@@ -58,7 +46,7 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     /// Storage buffers, with both offsets of an access: in bytes, and in the units that ir3 counts.
-    fn any_buffer(&mut self) {
+    pub(super) fn any_buffer(&mut self) {
         let kind = self.c.below(8);
         let bits = if kind >= 5 { self.atomic_bits() } else { self.buffer_bits() };
         let only_read = kind == 0;
@@ -130,7 +118,7 @@ impl<C: Choices> Generator<'_, C> {
         (op, vec![self.value(bits)])
     }
 
-    fn any_shared(&mut self) {
+    pub(super) fn any_shared(&mut self) {
         let bits = self.memory_bits();
         let atomic = self.c.chance(80);
         let bits = if atomic { 32 } else { bits };
@@ -157,7 +145,7 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    fn any_global(&mut self) {
+    pub(super) fn any_global(&mut self) {
         let atomic = self.c.chance(70);
         let bits = if atomic { self.atomic_bits() } else { self.memory_bits() };
         let (low, high) = (self.value(32), self.value(32));
@@ -220,7 +208,7 @@ impl<C: Choices> Generator<'_, C> {
         self.scratch = Some(start);
     }
 
-    fn any_scratch(&mut self) {
+    pub(super) fn any_scratch(&mut self) {
         let Some(start) = self.scratch else { return };
         let bits = self.memory_bits();
         let bytes = u32::from(bits) / 8;
@@ -249,7 +237,7 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    fn any_uniform_buffer(&mut self) {
+    pub(super) fn any_uniform_buffer(&mut self) {
         let (buffer, varies) = self.any_descriptor(0, true);
         let bits = if self.c.chance(50) { 64 } else { 32 };
         let most = if bits == 64 { 2 } else { 4 };
@@ -265,7 +253,7 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     /// The constant file: words beyond what operands reach relative to an address, halves, two words at once.
-    fn any_constant(&mut self) {
+    pub(super) fn any_constant(&mut self) {
         let bits = self.c.pick(&[32, 32, 16, 64]);
         let n = 1 + self.c.below(4) as u8;
         let base = self.c.pick(&[0, 3, 60, 160, 200, 250, 255, 256, 500, 508, 512, 700]);
@@ -291,6 +279,14 @@ impl<C: Choices> Generator<'_, C> {
             }
             self.b.intrinsic(IntrinsicOp::StoreConstIr3, n, 32, &[words], [Index::Base(*first)]);
         }
+        if self.c.chance(128) {
+            let (buffer, _) = self.any_descriptor(0, false);
+            let vec4 = self.c.pick(&[0, 3, 255, 256, 300]);
+            let vec4 = self.b.constant(32, vec4);
+            let indices =
+                [Index::Base(self.c.pick(&[212, 220, 256, 300, 520])), Index::Range(1 + self.c.below(3) as u32)];
+            self.b.intrinsic(IntrinsicOp::CopyUboToUniformIr3, 0, 0, &[buffer, vec4], indices);
+        }
         self.b.intrinsic(IntrinsicOp::PreambleEndIr3, 0, 0, &[], []);
         self.b.end_if();
     }
@@ -298,7 +294,7 @@ impl<C: Choices> Generator<'_, C> {
     /// A local array of any width and number of components, written first; loads and stores with a base, an index or both, masks,
     /// and the modifiers of floats.
     pub(super) fn any_array(&mut self) {
-        let bits = self.c.pick(&[32, 32, 16, 64]);
+        let bits = self.c.pick(&[32, 32, 16, 64, 8, 1]);
         let n = 1 + self.c.below(4) as u8;
         let length: u32 = self.c.pick(&[1, 2, 4, 8]);
         let declaration = [
@@ -313,7 +309,7 @@ impl<C: Choices> Generator<'_, C> {
             let indices = [Index::Base(element), Index::WriteMask(mask(n))];
             self.b.intrinsic(IntrinsicOp::StoreReg, n, bits, &[value, array], indices);
         }
-        let is_float = bits != 64;
+        let is_float = matches!(bits, 16 | 32);
         for _ in 0..1 + self.c.below(4) {
             let indirect = length > 1 && self.c.chance(140);
             let base = self.c.below(length as usize) as i32;

@@ -1,9 +1,10 @@
 //! Textures: every operation with every source, of one to three coordinates.
 
-use ir3_compiler::nir::{AluType, BaseType, Def, Index, IntrinsicOp, Stage, TexOp, TexSrcKind};
+use ir3_compiler::nir::{AluSrc, AluType, BaseType, Def, Index, InterpMode, IntrinsicOp, Op, Stage, TexOp, TexSrcKind};
 
 use super::super::Generator;
 use super::super::choices::Choices;
+use super::super::effects::semantics;
 
 const SAMPLED: &[AluType] = &[
     AluType::FLOAT32,
@@ -30,6 +31,7 @@ impl<C: Choices> Generator<'_, C> {
             9 => self.sampled(TexOp::Txd, dest),
             10 | 11 if implicit => self.sampled(TexOp::Tex, dest),
             12 if implicit => self.sampled(TexOp::Txb, dest),
+            13 if implicit => self.prefetched(dest),
             _ => self.sampled(TexOp::Txl, dest),
         }
     }
@@ -58,7 +60,10 @@ impl<C: Choices> Generator<'_, C> {
             }
             2 => {
                 sampler.srcs.push((TexSrcKind::TextureOffset, self.any_number(4)));
-                if op.needs_sampler() && self.c.chance(128) {
+                if op.needs_sampler() && self.c.chance(60) {
+                    sampler.srcs.clear();
+                }
+                if op.needs_sampler() && (sampler.srcs.is_empty() || self.c.chance(128)) {
                     sampler.srcs.push((TexSrcKind::SamplerOffset, self.any_number(4)));
                 }
                 sampler.varies = true;
@@ -142,6 +147,43 @@ impl<C: Choices> Generator<'_, C> {
             sampler.set(tex);
             tex.component = component;
         });
+        self.define(def);
+    }
+
+    /// A sample at two components of a varying, which can be issued before the program starts: adjacent ones, or not.
+    fn prefetched(&mut self, dest: AluType) {
+        let mut sampler = self.any_sampler(TexOp::TexPrefetch);
+        let at =
+            if self.c.chance(30) { IntrinsicOp::LoadBarycentricCentroid } else { IntrinsicOp::LoadBarycentricPixel };
+        let mode = if self.c.chance(30) { InterpMode::NoPerspective } else { InterpMode::Smooth };
+        let Some(pair) = self.b.intrinsic(at, 2, 32, &[], [Index::InterpMode(mode)]) else { return };
+        let n = 2 + self.c.below(3) as u8;
+        let component = self.c.below(5 - usize::from(n)) as u8;
+        let base = self.c.below(4);
+        let indices = [
+            Index::Base(base as i32),
+            Index::Component(component),
+            Index::DestType(AluType::FLOAT32),
+            Index::IoSemantics(Some(semantics(&format!("VARYING_SLOT_VAR{base}")))),
+        ];
+        let zero = self.b.constant(32, 0);
+        let op = IntrinsicOp::LoadInterpolatedInput;
+        let Some(load) = self.b.intrinsic(op, n, 32, &[pair, zero], indices) else { return };
+        self.define(load);
+        let first = self.c.below(usize::from(n) - 1) as u8;
+        let second = if self.c.chance(40) { self.c.below(n.into()) as u8 } else { first + 1 };
+        let coord = match self.c.below(3) {
+            _ if n == 2 && second == 1 => load,
+            0 => {
+                let mut swizzle = [0; 16];
+                swizzle[..2].copy_from_slice(&[first, second]);
+                self.b.alu_swizzled(Op::Mov, 2, &[AluSrc { def: load, swizzle }])
+            }
+            _ => self.b.alu_swizzled(Op::Vec2, 2, &[AluSrc::scalar(load, first), AluSrc::scalar(load, second)]),
+        };
+        sampler.srcs.insert(0, (TexSrcKind::Coord, coord));
+        let components = 1 + self.c.below(4) as u8;
+        let def = self.b.tex(TexOp::TexPrefetch, dest, components, |tex| sampler.set(tex));
         self.define(def);
     }
 

@@ -18,6 +18,7 @@
 mod bound;
 pub mod everywhere;
 mod limit;
+mod prefetches;
 mod rewrite;
 mod room;
 mod scalars;
@@ -122,16 +123,20 @@ fn least_files(
     Ok(files)
 }
 
-/// Spills until the program fits within the limit. A program that fits is not changed.
+/// Spills until the program fits within the limit. A program that fits is not changed, unless its registers are as few as possible and it
+/// [samples before it starts](prefetches).
 ///
 /// # Errors
 /// If the program does not fit even with all values spilled, or the target has no memory for spills.
 pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit, rules: AllocationRules) -> Result<(), Error> {
     let mut files = limit.files(target);
-    let now = pressure(program, target, rules.coalescing)?;
+    let mut now = pressure(program, target, rules.coalescing)?;
     let is_minimum = matches!(limit, RegisterLimit::Minimum(_));
     if fits(&now, &files) && !is_minimum && is_assignable(program, target, limit, rules)? {
         return Ok(());
+    }
+    if prefetches::issue_late(program) {
+        now = pressure(program, target, rules.coalescing)?;
     }
     if !target.pvtmem {
         no_private_memory(&now, target, &files)?;

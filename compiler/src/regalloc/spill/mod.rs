@@ -123,7 +123,8 @@ fn least_files(
     Ok(files)
 }
 
-/// Spills until the program fits within the limit. A program that fits is not changed.
+/// Spills until the program fits within the limit. A program that fits is not changed, unless its registers are as few as possible and it
+/// [samples before it starts](prefetch).
 ///
 /// # Errors
 /// If the program does not fit even with all values spilled, or the target has no memory for spills.

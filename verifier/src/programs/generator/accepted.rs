@@ -162,6 +162,7 @@ pub fn intrinsic(form: IntrinsicForm, target: &Target) -> Option<Shader> {
     for (i, shape) in info.srcs.iter().enumerate() {
         srcs.push(match (shape, source_width(op, i, bits)) {
             _ if array_source(op) == Some(i) => probe.array(components, bits)?,
+            _ if i == 0 && op.name().starts_with("bindless_image") => probe.handle()?,
             (Components::Vector, _) => probe.vector(bits, components),
             (&Components::Fixed(count), Some(width)) => probe.vector(width, count),
             (&Components::Fixed(count), None) if count > 1 => probe.vector(32, count),
@@ -303,6 +304,10 @@ impl Probe {
     fn vector(&mut self, bits: u8, components: u8) -> Def {
         let scalar = self.scalar(bits);
         self.b.vec(&vec![scalar; components.into()])
+    }
+
+    fn handle(&mut self) -> Option<Def> {
+        self.b.intrinsic(IntrinsicOp::BindlessResourceIr3, 1, 32, &[self.zero], [Index::DescSet(0)])
     }
 
     fn array(&mut self, components: u8, bits: u8) -> Option<Def> {

@@ -43,7 +43,7 @@ pub(super) fn settle(shader: &mut Shader) -> u32 {
                         biases.for_each(|(kind, _)| *kind = TexSrcKind::Lod);
                         tex.op = TexOp::Txl;
                     }
-                    (TexOp::Tex, Some(level)) => {
+                    (TexOp::Tex, Some(level)) if tex.src(TexSrcKind::Lod).is_none() => {
                         tex.srcs.push((TexSrcKind::Lod, level));
                         tex.op = TexOp::Txl;
                     }

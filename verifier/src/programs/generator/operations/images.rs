@@ -31,6 +31,7 @@ const DIMS: &[(ImageDim, bool)] = &[
     (ImageDim::Ms, false),
     (ImageDim::Ms, true),
     (ImageDim::Subpass, false),
+    (ImageDim::SubpassMs, false),
 ];
 
 const FORMATS: &[(Format, BaseType)] = &[
@@ -85,8 +86,16 @@ impl<C: Choices> Generator<'_, C> {
         let bindless = handle != number;
         let zero = self.b.constant(32, 0);
         let coordinates = usize::from(image.dim.coordinates(image.array));
-        let scalars: Vec<Def> = (0..4).map(|i| if i < coordinates { self.any_offset(8) } else { zero }).collect();
-        let texel = self.b.vec(&scalars);
+        let texel = if self.c.chance(30) {
+            let values: Vec<u64> = (0..4).map(|i| if i < coordinates { self.c.below(8) as u64 } else { 0 }).collect();
+            self.b.constants(32, &values)
+        } else {
+            let scalars: Vec<Def> = (0..4).map(|i| if i < coordinates { self.any_offset(8) } else { zero }).collect();
+            self.b.vec(&scalars)
+        };
+        // The machine stores multisampled images with one sample.
+        let sampled = matches!(image.dim, ImageDim::Ms | ImageDim::SubpassMs);
+        let sample = if sampled { self.any_offset(4) } else { zero };
         let mut access = self.any_access(varies);
         access.set(Access::REORDERABLE, reads);
         let access = Index::Access(access);
@@ -95,20 +104,21 @@ impl<C: Choices> Generator<'_, C> {
             Index::ImageArray(image.array),
             Index::Format(image.format),
             access,
+            Index::RangeBase(self.c.pick(&[0, 0, 0, 4])),
         ]);
         let bits = if generation >= Generation::A6xx && self.c.chance(60) { 16 } else { 32 };
         let ty = AluType::new(image.base, bits);
         let is_word = matches!(image.format, Format::R32Uint | Format::R32Sint);
-        match self.c.below(6) {
+        match self.c.below(7) {
             0 | 1 if !reads => {
                 indices.set(Index::SrcType(ty));
                 let n = self.c.pick(&[4, 4, 3, 2, 1]);
                 let data = self.any_vector(bits, n);
                 let op = if bindless { IntrinsicOp::BindlessImageStore } else { IntrinsicOp::ImageStore };
-                self.b.intrinsic(op, n, bits, &[handle, texel, zero, data, zero], indices);
+                self.b.intrinsic(op, n, bits, &[handle, texel, sample, data, zero], indices);
             }
-            2 if is_word && !reads => self.image_atomic(handle, bindless, texel, zero, indices),
-            3 if generation >= Generation::A6xx => {
+            2 | 3 if is_word && !reads => self.image_atomic(handle, bindless, texel, sample, indices),
+            4 if generation >= Generation::A6xx => {
                 let op = if bindless { IntrinsicOp::BindlessImageSize } else { IntrinsicOp::ImageSize };
                 let components = (coordinates as u8).min(3);
                 let def = self.b.intrinsic(op, components, 32, &[handle, zero], indices);
@@ -122,16 +132,16 @@ impl<C: Choices> Generator<'_, C> {
                 indices.set(Index::DestType(ty));
                 let op = if bindless { IntrinsicOp::BindlessImageLoad } else { IntrinsicOp::ImageLoad };
                 let n = self.c.pick(&[4, 4, 3, 2, 1]);
-                let def = self.b.intrinsic(op, n, bits, &[handle, texel, zero, zero], indices);
+                let def = self.b.intrinsic(op, n, bits, &[handle, texel, sample, zero], indices);
                 self.result(def);
             }
         }
     }
 
-    fn image_atomic(&mut self, handle: Def, bindless: bool, texel: Def, zero: Def, mut indices: Indices) {
+    fn image_atomic(&mut self, handle: Def, bindless: bool, texel: Def, sample: Def, mut indices: Indices) {
         let (op, data) = self.any_atomic(32);
         indices.set(Index::AtomicOp(op));
-        let srcs: Vec<Def> = [handle, texel, zero].into_iter().chain(data).collect();
+        let srcs: Vec<Def> = [handle, texel, sample].into_iter().chain(data).collect();
         let name = match (bindless, srcs.len()) {
             (true, 5) => IntrinsicOp::BindlessImageAtomicSwap,
             (true, _) => IntrinsicOp::BindlessImageAtomic,
@@ -146,7 +156,8 @@ impl<C: Choices> Generator<'_, C> {
     fn image_of(&mut self, number: usize) -> Image {
         while self.images.len() <= number {
             let (dim, array) = self.c.pick(DIMS);
-            let (format, base) = self.c.pick(FORMATS);
+            // Only words have atomics.
+            let (format, base) = if self.c.chance(100) { FORMATS[self.c.below(2)] } else { self.c.pick(FORMATS) };
             self.images.push(Image { dim, array, format, base });
         }
         self.images[number]

@@ -61,6 +61,9 @@ const COMPUTE: &[SystemValue] = &[
     (LoadSubgroupSize, 1, 32),
 ];
 
+/// Types of inputs and outputs; none of them changes a bit.
+const TYPES: &[BaseType] = &[BaseType::Float, BaseType::Float, BaseType::Int, BaseType::Uint];
+
 impl<C: Choices> Generator<'_, C> {
     pub(super) fn any_input(&mut self) {
         let stage = self.b.shader().stage;
@@ -76,15 +79,18 @@ impl<C: Choices> Generator<'_, C> {
                 let view = self.c.below(4) as u64;
                 let view = self.b.constant(32, view);
                 let op = self.c.pick(&[LoadFragSizeIr3, LoadFragOffsetIr3]);
-                let def = self.b.intrinsic(op, 2, 32, &[view], [Index::Range(4)]);
+                let range = Index::Range(self.c.pick(&[0, 1, 4]));
+                let def = self.b.intrinsic(op, 2, 32, &[view], [range]);
                 self.result(def);
             }
             Stage::Compute if self.c.chance(60) => {
                 // Both offsets are in bytes.
-                let (base, offset) = (4 * self.c.below(8), 4 * self.c.below(8) as u64);
+                let (base, offset) = (4 * self.c.below(40), 4 * self.c.below(8) as u64);
+                let [mul, align] = self.any_alignment(Some(base as u64 + offset), 4);
                 let offset = self.b.constant(32, offset);
                 let n = 1 + self.c.below(4) as u8;
-                let indices = [Index::Base(base as i32), Index::Range(64), Index::AlignMul(4)];
+                let range = Index::Range(self.c.pick(&[0, 1, 64, 64]));
+                let indices = [Index::Base(base as i32), range, mul, align];
                 let def = self.b.intrinsic(LoadKernelInput, n, 32, &[offset], indices);
                 self.result(def);
             }
@@ -129,14 +135,28 @@ impl<C: Choices> Generator<'_, C> {
         let all = (1 << n) - 1;
         let mask = if n > 1 && self.c.chance(40) { 1 + self.c.below(all) as u16 } else { all as u16 };
         let offset = self.b.constant(32, offset);
+        // Some locations are far behind the others.
+        let base = 4 * slot + if self.c.chance(30) { 256 } else { 0 };
         let indices = [
-            Index::Base(4 * slot),
-            Index::Range(4),
+            Index::Base(base),
+            Index::Range(self.c.pick(&[0, 1, 4, 4, 4])),
             Index::WriteMask(mask),
             Index::Component(first),
-            Index::SrcType(AluType::new(BaseType::Float, bits)),
+            Index::SrcType(AluType::new(self.c.pick(TYPES), bits)),
             Index::IoSemantics(Some(semantics(&format!("{name}{}", slot.min(7))))),
         ];
+        if self.c.chance(24) {
+            // A constant that is stored to a place of its own.
+            let constant = self.constant_vector(bits, n);
+            let mut indices = ir3_compiler::nir::Indices::from(indices.clone());
+            indices.set(Index::Base(4 * slot + 512));
+            let zero = self.b.constant(32, 0);
+            if vertex && self.c.chance(100) {
+                self.b.intrinsic(StorePerViewOutput, n, bits, &[constant, zero, zero], indices);
+            } else {
+                self.b.intrinsic(StoreOutput, n, bits, &[constant, zero], indices);
+            }
+        }
         if vertex && self.c.chance(60) {
             let zero = self.b.constant(32, 0);
             self.b.intrinsic(StorePerViewOutput, n, bits, &[data, offset, zero], indices);
@@ -152,16 +172,16 @@ impl<C: Choices> Generator<'_, C> {
 
     fn any_attribute(&mut self) {
         let (component, n) = self.part_of_vec4();
-        let (base, offset) = (self.c.below(6), self.c.below(2));
+        let (base, offset) = (self.c.below(6) + if self.c.chance(16) { 128 } else { 0 }, self.c.below(2));
         // An attribute has one width in all loads; others load those before the fifth.
         let bits = if base + offset >= 5 { 16 } else { 32 };
         let offset = self.b.constant(32, offset as u64);
         let indices = [
             Index::Base(base as i32),
-            Index::Range(2),
+            Index::Range(self.c.pick(&[0, 2, 2])),
             Index::Component(component),
-            Index::DestType(AluType::new(BaseType::Float, bits)),
-            Index::IoSemantics(Some(semantics(&format!("VERT_ATTRIB_GENERIC{base}")))),
+            Index::DestType(AluType::new(self.c.pick(TYPES), bits)),
+            Index::IoSemantics(Some(semantics(&format!("VERT_ATTRIB_GENERIC{}", base % 128)))),
         ];
         let def = self.b.intrinsic(LoadInput, n, bits, &[offset], indices);
         self.result(def);
@@ -181,16 +201,23 @@ impl<C: Choices> Generator<'_, C> {
         self.computed_varyings |= early && computed;
         let offset = if computed { self.any_offset(2) } else { self.b.constant(32, 0) };
         let base = self.c.below(4) + if flat { 8 } else { 0 };
-        let ty = AluType::new(BaseType::Float, bits);
+        let ty = AluType::new(self.c.pick(TYPES), bits);
         let location = Index::IoSemantics(Some(semantics(&format!("VARYING_SLOT_VAR{base}"))));
+        let base = base + if self.c.chance(12) { 128 } else { 0 };
         if flat {
-            let indices =
-                [Index::Base(base as i32), Index::Range(2), Index::Component(component), Index::DestType(ty), location];
+            let indices = [
+                Index::Base(base as i32),
+                Index::Range(self.c.pick(&[0, 2, 2])),
+                Index::Component(component),
+                Index::DestType(ty),
+                location,
+            ];
             let def = self.b.intrinsic(LoadInput, n, bits, &[offset], indices);
             return self.result(def);
         }
         let at = self.c.pick(&[LoadBarycentricPixel, LoadBarycentricCentroid, LoadBarycentricSample]);
-        let mode = Index::InterpMode(self.c.pick(&[InterpMode::Smooth, InterpMode::Smooth, InterpMode::NoPerspective]));
+        let mode = if self.c.chance(100) { InterpMode::Smooth } else { self.c.pick(&InterpMode::ALL) };
+        let mode = Index::InterpMode(mode);
         let Some(mut pair) = self.b.intrinsic(at, 2, 32, &[], [mode]) else { return };
         if may_compute && self.c.chance(40) {
             self.computed_varyings |= early;

@@ -25,7 +25,7 @@ impl<C: Choices> Generator<'_, C> {
         let fragment = self.b.shader().stage == Stage::Fragment;
         let def = match self.c.below(16) {
             0 => {
-                let condition = self.value(1);
+                let condition = self.any_condition();
                 let op = self.c.pick(&[IntrinsicOp::VoteAny, IntrinsicOp::VoteAll]);
                 self.b.intrinsic(op, 1, 1, &[condition], [])
             }
@@ -39,8 +39,8 @@ impl<C: Choices> Generator<'_, C> {
                 let value = self.any_vector(bits, n);
                 self.b.intrinsic(op, n, bits, &[value], [])
             }
-            4 | 5 if self.is_convergent() && self.target.generation >= Generation::A6xx => self.quad(),
-            6 if self.is_convergent() && self.target.has_shfl => self.any_shuffle(),
+            4 if self.is_convergent() && self.target.generation >= Generation::A6xx => self.quad(),
+            5 | 6 if self.is_convergent() && self.target.has_shfl => self.any_shuffle(),
             15 => self.inverse_ballot(),
             _ if !self.features.lanes => self.b.intrinsic(IntrinsicOp::ElectAnyIr3, 1, 1, &[], []),
             7 => self.any_ballot(),
@@ -73,8 +73,7 @@ impl<C: Choices> Generator<'_, C> {
             IntrinsicOp::QuadSwapDiagonal,
         ]);
         if op == IntrinsicOp::QuadBroadcast {
-            let lane = self.c.below(4) as u64;
-            let lane = self.b.constant(32, lane);
+            let lane = self.uniform_number(4);
             return self.b.intrinsic(op, n, bits, &[value, lane], []);
         }
         self.b.intrinsic(op, n, bits, &[value], [])
@@ -83,8 +82,6 @@ impl<C: Choices> Generator<'_, C> {
     fn any_shuffle(&mut self) -> Option<Def> {
         let (bits, n) = (self.c.pick(&[1, 8, 16, 32, 32, 64]), 1 + self.c.below(4) as u8);
         let value = self.any_vector(bits, n);
-        let distance = self.c.below(64) as u64;
-        let distance = self.b.constant(32, distance);
         let op = self.c.pick(&[
             IntrinsicOp::Rotate,
             IntrinsicOp::ShuffleXor,
@@ -94,6 +91,15 @@ impl<C: Choices> Generator<'_, C> {
             IntrinsicOp::ShuffleUpUniformIr3,
             IntrinsicOp::ShuffleDownUniformIr3,
         ]);
+        let any = matches!(op, IntrinsicOp::ShuffleXor | IntrinsicOp::ShuffleUp | IntrinsicOp::ShuffleDown);
+        // Lanes at the edge get an undefined value, of which a boolean has one bit and its register 16.
+        let all_defined = bits == 1 && matches!(op, IntrinsicOp::ShuffleUp | IntrinsicOp::ShuffleDown);
+        let distance = if any {
+            let distance = if all_defined { 0 } else { self.c.below(64) as u64 };
+            self.b.constant(32, distance)
+        } else {
+            self.uniform_number(64)
+        };
         self.b.intrinsic(op, n, bits, &[value, distance], [])
     }
 
@@ -121,12 +127,17 @@ impl<C: Choices> Generator<'_, C> {
         let value = self.any_vector(bits, n);
         match self.c.below(4) {
             0 if self.is_convergent() && self.b.shader().stage == Stage::Compute => {
-                let lane = self.any_number(64);
-                let lane = self.b.intrinsic(IntrinsicOp::ReadFirstInvocation, 1, 32, &[lane], [])?;
+                let mut lane = self.any_number(64);
+                if self.b.function().as_const_scalar(lane).is_none() {
+                    lane = self.b.intrinsic(IntrinsicOp::ReadFirstInvocation, 1, 32, &[lane], [])?;
+                }
                 self.b.intrinsic(IntrinsicOp::ReadInvocation, n, bits, &[value, lane], [])
             }
             1 => {
-                let elected = self.b.intrinsic(IntrinsicOp::ElectAnyIr3, 1, 1, &[], [])?;
+                let elected = match self.c.chance(40) {
+                    true => self.b.constant(1, 1),
+                    false => self.b.intrinsic(IntrinsicOp::ElectAnyIr3, 1, 1, &[], [])?,
+                };
                 self.b.intrinsic(IntrinsicOp::ReadInvocationCondIr3, n, bits, &[value, elected], [])
             }
             _ => self.b.intrinsic(IntrinsicOp::ReadFirstInvocation, n, bits, &[value], []),
@@ -136,11 +147,11 @@ impl<C: Choices> Generator<'_, C> {
     /// The operations on clusters of eight lanes that Mesa's lowering of scans is made of.
     fn any_cluster(&mut self) -> Option<Def> {
         let bits = self.c.pick(&[1, 16, 32, 32]);
-        let value = self.value(bits);
+        let value = self.any_scalar(bits);
         match self.c.below(5) {
             0 => {
                 let bits = self.c.pick(&[1, 8, 16, 32]);
-                let (value, other) = (self.value(bits), self.value(bits));
+                let (value, other) = (self.any_scalar(bits), self.any_scalar(bits));
                 let size = Index::ClusterSize(self.c.pick(&[2, 4, 8]));
                 self.b.intrinsic(IntrinsicOp::BrcstActiveIr3, 1, bits, &[value, other], [size])
             }
@@ -155,7 +166,7 @@ impl<C: Choices> Generator<'_, C> {
                     2 => self.b.intrinsic(IntrinsicOp::ReduceClustersIr3, 1, bits, &[value], [op]),
                     3 => self.b.intrinsic(IntrinsicOp::InclusiveScanClustersIr3, 1, bits, &[value], [op]),
                     _ => {
-                        let exclusive = self.value(bits);
+                        let exclusive = self.any_scalar(bits);
                         let srcs = [value, exclusive];
                         self.b.intrinsic(IntrinsicOp::ExclusiveScanClustersIr3, 1, bits, &srcs, [op])
                     }

@@ -69,7 +69,7 @@ impl<C: Choices> Generator<'_, C> {
         if self.killed || self.computed_varyings {
             return self.any_arithmetic();
         }
-        let condition = self.value(1);
+        let condition = self.any_condition();
         let (always, demotes) = (self.c.chance(80), self.c.chance(100));
         if always {
             self.b.begin_if(condition);
@@ -111,8 +111,21 @@ impl<C: Choices> Generator<'_, C> {
         self.divergence == 0 && !self.killed
     }
 
-    /// A vector of a width, from the pool or made of scalars of it.
+    /// A scalar of a width, sometimes a constant.
+    fn any_scalar(&mut self, bits: u8) -> Def {
+        if self.c.chance(self.swarm.constants / 2) { self.some_constant(bits) } else { self.value(bits) }
+    }
+
+    /// A condition, rarely a constant.
+    fn any_condition(&mut self) -> Def {
+        if self.c.chance(self.swarm.constants / 4) { self.some_constant(1) } else { self.value(1) }
+    }
+
+    /// A vector of a width, from the pool, made of scalars of it, or of constants.
     fn any_vector(&mut self, bits: u8, components: u8) -> Def {
+        if self.c.chance(self.swarm.constants / 4) {
+            return self.constant_vector(bits, components);
+        }
         if components > 1
             && self.c.chance(100)
             && let Some(vector) = self.pool.vector(self.c, Some(bits))
@@ -137,20 +150,48 @@ impl<C: Choices> Generator<'_, C> {
 
     /// A small number that is constant, or the same in all lanes, or differs between them.
     fn any_number(&mut self, limit: u64) -> Def {
-        match self.c.below(4) {
-            0 | 1 => {
-                let number = self.c.below(limit as usize) as u64;
-                self.b.constant(32, number)
-            }
-            2 => {
-                let zero = self.b.constant(32, 0);
-                let base = [Index::Base(4 * self.c.below(32) as i32)];
-                let word = self.b.intrinsic(IntrinsicOp::LoadConstIr3, 1, 32, &[zero], base);
-                let mask = self.b.constant(32, limit - 1);
-                self.b.alu(Op::Iand, &[word.unwrap_or(zero), mask])
-            }
-            _ => self.any_offset(limit),
+        if self.c.chance(64) { self.any_offset(limit) } else { self.uniform_number(limit) }
+    }
+
+    /// A small number that is the same in all lanes: a constant, or one of the constant file.
+    fn uniform_number(&mut self, limit: u64) -> Def {
+        if self.c.chance(170) {
+            let number = self.c.below(limit as usize) as u64;
+            return self.b.constant(32, number);
         }
+        let zero = self.b.constant(32, 0);
+        let base = [Index::Base(4 * self.c.below(32) as i32)];
+        let word = self.b.intrinsic(IntrinsicOp::LoadConstIr3, 1, 32, &[zero], base);
+        let mask = self.b.constant(32, limit - 1);
+        self.b.alu(Op::Iand, &[word.unwrap_or(zero), mask])
+    }
+
+    /// A number times a power of two.
+    fn shifted(&mut self, number: Def, by: u32) -> Def {
+        if let Some(value) = self.b.function().as_const_scalar(number)
+            && self.c.chance(200)
+        {
+            return self.b.constant(32, value << by);
+        }
+        let by = self.b.constant(32, by.into());
+        self.b.alu(Op::Ishl, &[number, by])
+    }
+
+    /// What is said of the alignment of an address: something true, of any strength. The address is known, or a multiple of the
+    /// size of an element.
+    fn any_alignment(&mut self, address: Option<u64>, bytes: u32) -> [Index; 2] {
+        if self.c.chance(16) {
+            return [Index::AlignMul(0), Index::AlignOffset(0)];
+        }
+        let (mul, offset) = match address.filter(|_| self.c.chance(200)) {
+            Some(address) => {
+                let mul = 1 << self.c.below(7);
+                (mul, address as u32 % mul)
+            }
+            None if self.c.chance(64) => (1 << self.c.below(bytes.trailing_zeros() as usize + 1), 0),
+            None => (bytes, 0),
+        };
+        [Index::AlignMul(mul), Index::AlignOffset(offset)]
     }
 
     /// A descriptor, bound or bindless, from number `first` on, and true if its number is not constant.
@@ -188,6 +229,17 @@ impl<C: Choices> Generator<'_, C> {
         access.set(Access::COHERENT, self.c.chance(60));
         access.set(Access::VOLATILE, self.c.chance(30));
         access.set(Access::NON_TEMPORAL, self.c.chance(20));
+        // These say something to passes before this compiler, and change nothing here.
+        for flag in [
+            Access::RESTRICT,
+            Access::READONLY,
+            Access::WRITEONLY,
+            Access::INCLUDE_HELPERS,
+            Access::SPECULATABLE,
+            Access::KEEP_SCALAR,
+        ] {
+            access.set(flag, self.c.chance(10));
+        }
         access
     }
 }

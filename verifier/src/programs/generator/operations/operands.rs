@@ -77,6 +77,13 @@ impl<C: Choices> Generator<'_, C> {
         AluSrc::identity(self.b.constants(bits, &values))
     }
 
+    /// A vector of constants of one type.
+    pub(in crate::programs::generator) fn constant_vector(&mut self, bits: u8, components: u8) -> Def {
+        let base = if matches!(bits, 16 | 32) && self.c.chance(80) { BaseType::Float } else { BaseType::Int };
+        let values: Vec<u64> = (0..components).map(|_| self.any_bits(base, bits)).collect();
+        self.b.constants(bits, &values)
+    }
+
     /// The bits of a constant of interest.
     fn any_bits(&mut self, base: BaseType, bits: u8) -> u64 {
         let float = base == BaseType::Float || self.c.chance(16);

@@ -185,6 +185,8 @@ guards! {
     KeptUniform "kept-uniform" Lanes "A word that the elected lane stores is this lane's value only if the value is the same in all lanes.";
     KeptBefore "kept-before" Memory "A word has the value of a store only after it.";
     CopiedWords "copied-words" Memory "A copy to the constant file has as many words.";
+    StoredApart "stored-apart" Memory "A store to the constant file overtakes stores to other words only.";
+    StoredRead "stored-read" Memory "A store to the constant file without a partner is to a word that neither program reads.";
     CopiedPlace "copied-place" Memory "A copy to the constant file goes to the same word.";
     StoredNumber "stored-number" Memory "An address register has the immediate that was moved to it last, if it was one.";
     HelperStores "helper-stores" Memory "Stores of helper lanes have no effect on memory that others see.";

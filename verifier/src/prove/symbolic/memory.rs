@@ -328,6 +328,9 @@ pub fn synchronize<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, site: EventS
     });
 }
 
+/// The operation of an event that stores one word of the constant file, its first operand.
+pub const STORE_WORD: &str = "store file";
+
 /// Stores a word of the constant file, for the whole wave.
 pub fn store_constant<O: Oracle>(
     machine: &mut SymbolicMachine<'_, O>,
@@ -336,7 +339,7 @@ pub fn store_constant<O: Oracle>(
     value: SymbolicValue,
 ) {
     let args = smallvec![SymbolicValue::defined(machine.terms, word), value];
-    let (path, what) = (machine.path(), "store file".to_owned());
+    let (path, what) = (machine.path(), STORE_WORD.to_owned());
     machine.event(Event {
         site,
         kind: EventKind::Constants,

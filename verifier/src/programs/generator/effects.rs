@@ -437,7 +437,7 @@ impl<C: Choices> Generator<'_, C> {
             Stage::Fragment => {
                 let mode = [Index::InterpMode(InterpMode::Smooth)];
                 let ij = self.b.intrinsic(IntrinsicOp::LoadBarycentricPixel, 2, 32, &[], mode);
-                if let Some(ij) = ij.filter(|_| self.c.chance(40)) {
+                if let Some(ij) = ij.filter(|_| self.weights.operation != 0 && self.c.chance(40)) {
                     self.prefetched_inputs(ij, zero);
                 } else if let Some(ij) = ij {
                     for base in 0..1 + self.c.below(3) as i32 {

@@ -3,7 +3,7 @@
 use crate::common::folder::{Folder, run};
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::check::{Engines, Smt, Verdict};
-use ir3_verifier::harness::mesa::{CODE, Settings, WHOLE, check_shader};
+use ir3_verifier::harness::mesa::{Boundaries, CODE, Settings, WHOLE, check_shader};
 use ir3_verifier::programs::mesa::shader::shaders_of;
 use proptest::prelude::*;
 use std::fs;
@@ -82,6 +82,32 @@ fn a_changed_section_is_refuted_at_its_pass() {
     let rows = check(&changed("Native code", "mul.f r0.w, r0.x, r0.y", "mul.f r0.w, r0.x, r0.x"));
     let failures: Vec<&str> = rows.iter().filter(|row| !is_pass(&row.1)).map(|(name, _)| &**name).collect();
     assert_eq!(failures, [CODE, WHOLE]);
+}
+
+#[test]
+fn an_input_that_refutes_one_boundary_is_tried_at_others() {
+    let text = changed("AFTER: ir3_cp:", "(neg)ssa_3", "ssa_3");
+    let target = Target::default();
+    let shader = &shaders_of(Path::new("x.log"), &text)[0];
+    let boundaries = Boundaries::of(Path::new("x.log"), shader, &target, 1);
+    let limit = Duration::from_secs(1);
+    let settings = |engines| Settings { engines, runs: 2, most_runs: 8, seed: 1, fuel: 10_000, limit };
+    let (all, none) = (Engines::all(Smt::default()), Engines { kinds: Vec::new(), ..Engines::default() });
+    // nir, nir->ir3, ir3_cp, create_parallel_copies: the third is wrong.
+    let refuted = boundaries.check(0, 2, &settings(&all));
+    assert!(matches!(refuted.verdict, Verdict::Refuted(_)), "{}", refuted.verdict);
+    let on_input = |before, after| {
+        let mut checked = boundaries.check(before, after, &settings(&none));
+        assert!(matches!(checked.verdict, Verdict::Unknown(_)), "{}", checked.verdict);
+        boundaries.check_on(&mut checked, before, after, &refuted);
+        checked.verdict
+    };
+    assert!(matches!(on_input(1, 2), Verdict::Refuted(_)));
+    // What is right is not refuted, and what is proved stays so.
+    assert!(matches!(on_input(0, 1), Verdict::Unknown(_)));
+    let mut proved = boundaries.check(0, 1, &settings(&all));
+    boundaries.check_on(&mut proved, 1, 2, &refuted);
+    assert!(matches!(proved.verdict, Verdict::Proved { .. }));
 }
 
 #[test]
@@ -213,6 +239,11 @@ fn the_command_names_the_pass_and_writes_both_sections() {
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("ssa_1 is the input VERT_ATTRIB_POS") && text.contains("8 proved"), "{text}");
     assert!(text.contains("output 0 of `end` is VARYING_SLOT_VAR0, base 0 of nir, components 0x3"), "{text}");
+    // Nothing says which GPU it is, unless the log does.
+    assert!(text.contains("the log does not name the GPU of 1 program: a660 is a guess"), "{text}");
+    write("named.log", &format!("GL_RENDERER: FD618\n{LOG}"));
+    let (code, text) = run(folder.path(), &["mesa", "named.log"]);
+    assert!(code == Some(0) && text.contains(", a618\n") && !text.contains("guess"), "{text}");
     // Two sections that place one input differently: both are named.
     write("moved.log", &changed("AFTER: ir3_lower_copies:", "_meta:in r0.x", "_meta:in r0.y"));
     let (code, text) = run(folder.path(), &["mesa", "moved.log"]);
@@ -221,6 +252,7 @@ fn the_command_names_the_pass_and_writes_both_sections() {
     assert!(text.contains("two sections contradict: the input ssa_1 is in r0.x in") && text.contains(both), "{text}");
     let (code, text) = run(folder.path(), &["mesa", "bad.log", "--quiet"]);
     assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("the log does not name its GPU, a660 is a guess from the generation: `--gpu`"), "{text}");
     let bundle = text.lines().find_map(|line| line.trim().strip_prefix("written to ")).expect("a folder");
     assert!(bundle.contains("mesa-ir3_cp-bad.log"), "{bundle}");
     let read = |name: &str| fs::read_to_string(folder.path().join(bundle).join(name)).expect("a file");

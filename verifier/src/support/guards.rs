@@ -131,6 +131,7 @@ guards! {
     AgreementBits "agreement-bits" Equivalence "Values that must agree have the same bits.";
     WrittenEverywhere "written-everywhere" Lanes "A shared register is uniform after a write only if all segments write the same.";
     EventPath "event-path" Events "The same lanes take part in an event in both programs.";
+    SelectionWrites "selection-writes" Lanes "A lane that an event selects writes a shared register only behind it in the same block, on the same path.";
     EventOperands "event-operands" Events "An event has the same operands in both programs.";
     EventAdded "event-added" Events "Every store of the target is one of the source.";
     TargetDemands "target-demands" Equivalence "The target has no undefined behaviour where the source is defined.";
@@ -184,6 +185,8 @@ guards! {
     KeptUniform "kept-uniform" Lanes "A word that the elected lane stores is this lane's value only if the value is the same in all lanes.";
     KeptBefore "kept-before" Memory "A word has the value of a store only after it.";
     CopiedWords "copied-words" Memory "A copy to the constant file has as many words.";
+    StoredApart "stored-apart" Memory "A store to the constant file overtakes stores to other words only.";
+    StoredRead "stored-read" Memory "A store to the constant file without a partner is to a word that neither program reads.";
     CopiedPlace "copied-place" Memory "A copy to the constant file goes to the same word.";
     StoredNumber "stored-number" Memory "An address register has the immediate that was moved to it last, if it was one.";
     HelperStores "helper-stores" Memory "Stores of helper lanes have no effect on memory that others see.";

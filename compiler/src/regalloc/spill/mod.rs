@@ -18,7 +18,7 @@
 mod bound;
 pub mod everywhere;
 mod limit;
-mod prefetches;
+pub mod prefetch;
 mod rewrite;
 mod room;
 mod scalars;
@@ -124,7 +124,7 @@ fn least_files(
 }
 
 /// Spills until the program fits within the limit. A program that fits is not changed, unless its registers are as few as possible and it
-/// [samples before it starts](prefetches).
+/// [samples before it starts](prefetch).
 ///
 /// # Errors
 /// If the program does not fit even with all values spilled, or the target has no memory for spills.
@@ -135,12 +135,12 @@ pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit, rules: 
     if fits(&now, &files) && !is_minimum && is_assignable(program, target, limit, rules)? {
         return Ok(());
     }
-    if prefetches::issue_late(program) {
-        now = pressure(program, target, rules.coalescing)?;
-    }
     if !target.pvtmem {
         no_private_memory(&now, target, &files)?;
         return unsplit_or_error(program, target, limit, rules);
+    }
+    if prefetch::run(program) {
+        now = pressure(program, target, rules.coalescing)?;
     }
     if !rules.partial_spilling {
         return whole::run(program, target, limit, rules, &|files| fits(&now, files));

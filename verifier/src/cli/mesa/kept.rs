@@ -136,13 +136,16 @@ impl KeptShaders {
         let own = mesa.compile.then(|| (mesa.compiler.options(), mesa.planted.plant.map(|plant| plant.name)));
         let Settings { engines: _, runs, most_runs, seed, fuel, limit } = mesa.settings(engines);
         let runs = (runs, most_runs, seed, fuel, limit);
-        let options = format!("{kinds:?} {:?} {:?} {runs:?} {own:?} {}", smt.limits, smt.floats, mesa.explain);
+        let gpu = mesa.gpu.given().is_some();
+        let options = format!("{kinds:?} {:?} {:?} {runs:?} {own:?} {} {gpu}", smt.limits, smt.floats, mesa.explain);
         Ok(Self { cache, options })
     }
 
     /// The key of a shader: equal for the same text, wherever in a log it stands and whatever an application printed around it.
     pub fn key(&self, shader: &LogShader, target: &Target) -> VerdictKey {
-        let mut texts = vec![self.options.clone(), target.name.to_owned(), shader.stage.clone()];
+        // The reason of a refutation has it that the GPU was guessed.
+        let named = shader.gpu.map_or("", |gpu| gpu.name).to_owned();
+        let mut texts = vec![self.options.clone(), target.name.to_owned(), named, shader.stage.clone()];
         for section in shader.sections() {
             texts.push(section.title());
             texts.push(match section.kind {
@@ -197,6 +200,7 @@ impl KeptShaders {
             rows: rows(kept.rows, &name)?,
             own,
             is_kept: true,
+            guessed_gpu: mesa.guessed_of(shader, target),
             name,
         };
         // The folder of a refutation is a part of the result.

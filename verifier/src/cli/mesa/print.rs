@@ -69,6 +69,8 @@ pub struct Whole {
     own: Counts,
     totals: Totals,
     exit: Option<Exit>,
+    /// Shaders whose GPU the log does not name, by the GPU that was guessed.
+    guessed: BTreeMap<&'static str, u64>,
     /// Only of a live stream.
     pub stream: Option<Stream>,
 }
@@ -84,6 +86,12 @@ impl Whole {
         self.mesa.summary.interrupted = interrupted;
         self.mesa.print_reasons();
         output::summary(&self.mesa.summary);
+        for (gpu, count) in &self.guessed {
+            let plural = if *count == 1 { "" } else { "s" };
+            output::note(&format!(
+                "the log does not name the GPU of {count} program{plural}: {gpu} is a guess from the generation; `--gpu` if it is another"
+            ));
+        }
         let mut exits = vec![verify::exit_of(&self.mesa.summary)];
         if compiles {
             self.own.summary.interrupted = interrupted;
@@ -184,6 +192,9 @@ impl<'a> Printer<'a> {
         let kept = if report.is_kept { " (kept)" } else { "" };
         whole.mesa.summary.programs += 1;
         whole.mesa.add(&report.rows);
+        if let Some(gpu) = report.guessed_gpu {
+            *whole.guessed.entry(gpu).or_default() += 1;
+        }
         if let Some(stream) = &mut whole.stream {
             match report.is_kept {
                 true => stream.kept += 1,

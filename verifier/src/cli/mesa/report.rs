@@ -52,6 +52,8 @@ pub struct Report {
     pub own: Option<Own>,
     /// The verdicts are those of a run before.
     pub is_kept: bool,
+    /// The GPU, if it was guessed from the generation.
+    pub guessed_gpu: Option<&'static str>,
 }
 
 impl Report {
@@ -72,20 +74,40 @@ pub fn title_of(path: &Path, shader: &LogShader, target: &Target) -> String {
     format!("{}: {stage} (line {}), {}", name_of(path, shader), shader.line, target.name)
 }
 
+/// Adds to the reason of a refutation that the GPU was guessed: another GPU may do what is refuted.
+fn say_guess(check: &mut Check, target: &Target) {
+    if let (Some(reason), "refuted") = (&mut check.reason, check.verdict) {
+        let gpu = target.name;
+        *reason += &format!(
+            " (the log does not name its GPU, {gpu} is a guess from the generation: `--gpu` if it is another)"
+        );
+    }
+}
+
 impl Mesa {
     /// The GPU of a shader.
     pub fn target_of(&self, shader: &LogShader) -> Target {
         shader.target(self.gpu.given())
     }
 
+    /// The GPU of a shader, if nothing says which it is.
+    pub fn guessed_of(&self, shader: &LogShader, target: &Target) -> Option<&'static str> {
+        shader.is_target_guessed(self.gpu.given()).then_some(target.name)
+    }
+
     /// Checks all that was asked for of a shader.
     pub fn check(&self, path: &Path, shader: &LogShader, settings: &Settings<'_>) -> Report {
         let target = self.target_of(shader);
         let name = name_of(path, shader);
+        let guessed_gpu = self.guessed_of(shader, &target);
         let mut rows = Vec::new();
         let recovered = check_shader(path, shader, &target, settings, &mut |checked| {
             let bundle = write_bundle(&self.failures, &name, &checked, &target).transpose();
-            let mut row = Row::new(check_of(&name, &checked, &target), &checked.verdict);
+            let mut check = check_of(&name, &checked, &target);
+            if guessed_gpu.is_some() {
+                say_guess(&mut check, &target);
+            }
+            let mut row = Row::new(check, &checked.verdict);
             row.wrong_proof = checked.wrong_proof;
             row.bundle = bundle.map(|written| written.map_err(|error| error.to_string()));
             rows.push(row);
@@ -100,6 +122,7 @@ impl Mesa {
             rows,
             own,
             is_kept: false,
+            guessed_gpu,
             name,
         }
     }

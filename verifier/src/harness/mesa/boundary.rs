@@ -249,6 +249,20 @@ pub(super) fn rerun(before: &Side<'_>, after: &Side<'_>, target: &Target, envs: 
     }
 }
 
+/// Runs both sides of a boundary that is not proved, and not refuted yet, on inputs that refute another one.
+pub(super) fn check_on(checked: &mut Checked<'_>, before: &Side<'_>, after: &Side<'_>, target: &Target, envs: &[Env]) {
+    if matches!(checked.verdict, Verdict::Proved { .. } | Verdict::Refuted(_)) {
+        return;
+    }
+    let start = ThreadTime::now();
+    let found = rerun(before, after, target, envs);
+    checked.time += start.elapsed();
+    if let Some(refutation) = found {
+        checked.verdict = Verdict::Refuted(refutation);
+        checked.engine = EngineKind::Interpreter.name();
+    }
+}
+
 /// The engines with more CPU time for proofs about large programs, whose symbolic execution alone takes longer than the proof of a
 /// small one.
 fn provers(engines: &Engines, before: &Snapshot, after: &Snapshot) -> Engines {

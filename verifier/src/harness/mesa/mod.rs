@@ -26,9 +26,11 @@ pub use bundle::{files as bundle_files, write as write_bundle};
 pub use rerun::{Refuted, first_refutation};
 pub use single::Boundaries;
 
+use crate::harness::check::{EngineKind, Verdict};
 use crate::programs::mesa::Section;
 use crate::programs::mesa::shader::LogShader;
 use crate::semantics::Snapshot;
+use crate::semantics::environment::env::Env;
 use ir3_compiler::target::Target;
 use recover::Recovered;
 use runs::Environments;
@@ -52,7 +54,9 @@ struct Side<'a> {
     program: Result<Snapshot, String>,
 }
 
-/// Checks the boundaries of a shader, in order. `each` receives each verdict as soon as it is there.
+/// Checks the boundaries of a shader. `each` receives the verdicts, in order.
+///
+/// An input that refutes one of them is tried at all that are not proved: if it refutes nir and the final code only, it names the pass.
 pub fn check_shader<'a>(
     path: &Path,
     shader: &'a LogShader,
@@ -60,10 +64,35 @@ pub fn check_shader<'a>(
     settings: &Settings<'_>,
     each: &mut dyn FnMut(Checked<'a>),
 ) -> Recovered {
-    check_shader_until(path, shader, target, settings, &mut |checked| {
-        each(checked);
-        ControlFlow::Continue(())
-    })
+    let recovered = recover::recover(path, shader, target);
+    let environments = recovered.nir.as_ref().ok().map(|nir| Environments::of(nir, settings.seed));
+    let sides: Vec<Side<'_>> = sides(shader, &recovered).collect();
+    let list: Vec<(&str, &Side<'_>, &Side<'_>)> = boundaries(&sides).collect();
+    let check = |&(name, before, after): &(&str, &Side<'a>, &Side<'a>)| {
+        let checked = boundary::check(before, after, target, settings, environments.as_ref());
+        Checked { name: name.to_owned(), ..checked }
+    };
+    let mut all: Vec<Checked<'a>> = list.iter().map(check).collect();
+    let envs = refuting(&all);
+    for (checked, (_, before, after)) in all.iter_mut().zip(&list) {
+        if !envs.is_empty() && settings.engines.has(EngineKind::Interpreter) {
+            boundary::check_on(checked, before, after, target, &envs);
+        }
+    }
+    all.into_iter().for_each(each);
+    recovered
+}
+
+/// The most inputs that are tried at other boundaries.
+const MOST_REFUTING: usize = 4;
+
+/// The inputs that refute boundaries.
+fn refuting(all: &[Checked<'_>]) -> Vec<Env> {
+    let envs = all.iter().filter_map(|checked| match &checked.verdict {
+        Verdict::Refuted(refutation) => Some(refutation.env.clone()),
+        _ => None,
+    });
+    envs.take(MOST_REFUTING).collect()
 }
 
 /// Checks the boundaries of a shader, in order, until `each` breaks.

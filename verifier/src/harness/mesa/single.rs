@@ -3,6 +3,7 @@
 use super::boundary;
 use super::runs::Environments;
 use super::{Checked, Settings, Side, recover, sides};
+use crate::harness::check::Verdict;
 use crate::programs::mesa::shader::LogShader;
 use crate::semantics::Snapshot;
 use ir3_compiler::ir3::validate::{Form, validate};
@@ -68,6 +69,14 @@ impl Boundaries {
     /// Checks the boundary between two of the programs.
     pub fn check(&self, before: usize, after: usize, settings: &Settings<'_>) -> Checked<'static> {
         self.check_against(self, before, after, settings)
+    }
+
+    /// Runs the boundary between two of the programs, of which `checked` is the verdict, on the input that refutes another one.
+    pub fn check_on(&self, checked: &mut Checked<'_>, before: usize, after: usize, other: &Checked<'_>) {
+        if let Verdict::Refuted(refutation) = &other.verdict {
+            let (before, after) = (&self.sides[before], &self.sides[after]);
+            boundary::check_on(checked, before, after, &self.target, &[refutation.env.clone()]);
+        }
     }
 
     /// Checks that a program of `self` keeps the meaning of one of `original`.

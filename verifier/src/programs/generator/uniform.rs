@@ -52,6 +52,9 @@ impl<C: Choices> Generator<'_, C> {
             self.weights = Weights { operation: self.divergent.operation.min(60), ..UNIFORM };
             self.pool.only_uniform = true;
         }
+        if self.c.chance(100) {
+            self.uniform_copy();
+        }
         self.region(budget / 2);
         (self.weights, self.pool.only_uniform) = outer;
     }
@@ -70,6 +73,15 @@ impl<C: Choices> Generator<'_, C> {
             self.define(sum);
             self.pool.only_uniform = outer;
         }
+    }
+
+    /// A copy of a uniform value, in a shared register as it is.
+    fn uniform_copy(&mut self) {
+        let Some(value) = self.pool.uniform(self.c) else { return };
+        let copy = self.b.alu(Op::Mov, &[value]);
+        let outer = std::mem::replace(&mut self.pool.only_uniform, true);
+        self.define(copy);
+        self.pool.only_uniform = outer;
     }
 
     /// Defines a value that is uniform by its definition.

@@ -235,6 +235,14 @@ impl LogReader {
         matches!(self.current.kind, SectionKind::NirFinal { .. })
     }
 
+    /// Returns true while it reads a program: nir, ir3 or the final assembly.
+    pub fn is_in_program(&self) -> bool {
+        matches!(
+            self.current.kind,
+            SectionKind::NirFinal { .. } | SectionKind::Ir3After { .. } | SectionKind::NativeCode
+        )
+    }
+
     /// Reads a line; returns the section that it ends.
     ///
     /// # Errors
@@ -244,11 +252,7 @@ impl LogReader {
         let line = without_foreign_start(raw);
         let Some((kind, is_body)) = headline(&line.text, &self.current.kind) else {
             // Where Mesa's lines have a prefix, one without is another program's.
-            let is_program = matches!(
-                self.current.kind,
-                SectionKind::NirFinal { .. } | SectionKind::Ir3After { .. } | SectionKind::NativeCode
-            );
-            let is_foreign = is_program && self.is_prefixed && line.prefix == 0;
+            let is_foreign = self.is_in_program() && self.is_prefixed && line.prefix == 0;
             let empty = LogLine { text: Cow::Borrowed(""), prefix: 0 };
             if self.is_full() {
                 self.is_cut = true;

@@ -4,6 +4,9 @@
 //! binning variant of a vertex shader is a shader of its own. The listing with the words is printed later, after the
 //! variants: its headline repeats the hash of the code that it belongs to. So a shader is complete when the next one
 //! begins that is not its binning variant; no more than these two are kept.
+//!
+//! Mesa's text names the generation of the GPU only. Its name is in what drivers and applications print between shaders, if anywhere
+//! (`GL_RENDERER: FD618`, `Turnip Adreno (TM) 618`); otherwise it is guessed.
 
 use super::input::{InputError, Lines};
 use super::log::{LogReader, generation};
@@ -36,6 +39,8 @@ pub struct LogShader {
     pub listing: Option<Section>,
     /// The generation of the GPU, if the log names it.
     pub generation: Option<Generation>,
+    /// The GPU that the log names between shaders, before this one or right after it.
+    pub gpu: Option<Target>,
     /// What is wrong with sections that are not here, with the number of passes before it.
     pub broken: Vec<(usize, InputError)>,
 }
@@ -47,10 +52,21 @@ impl LogShader {
         statistics(self.statistics.iter().chain(&self.repeated)).into_iter().next()
     }
 
-    /// The GPU of the shader: the one that was asked for, else the one of the log, else the default.
+    /// The GPU of the shader: the one that was asked for, else the one that the log names, else that of the generation, else the default.
     #[must_use]
     pub fn target(&self, given: Option<Target>) -> Target {
-        given.or(self.generation.map(Target::of_generation)).unwrap_or_default()
+        given.or(self.named_gpu()).or(self.generation.map(Target::of_generation)).unwrap_or_default()
+    }
+
+    /// Returns true if nothing says which GPU it is: [`target`](Self::target) is one of the generation that may not be the right one.
+    #[must_use]
+    pub fn is_target_guessed(&self, given: Option<Target>) -> bool {
+        given.or(self.named_gpu()).is_none()
+    }
+
+    /// The GPU that the log names, unless it is of another generation than the code.
+    fn named_gpu(&self) -> Option<Target> {
+        self.gpu.filter(|gpu| self.generation.is_none_or(|generation| gpu.generation == generation))
     }
 
     /// The program after the last pass of a name.
@@ -84,6 +100,19 @@ fn hash_of(section: &Section) -> Option<&str> {
     Some(hash.trim_end_matches(':'))
 }
 
+/// The GPU that a line of a driver or an application names: `FD618`, `Adreno (TM) 618`, `Adreno 618`.
+fn gpu_name(line: &str) -> Option<Target> {
+    ["FD", "Adreno (TM) ", "Adreno ", "Adreno"].into_iter().find_map(|start| {
+        line.match_indices(start).find_map(|(at, _)| {
+            let (before, rest) = (&line[..at], &line[at + start.len()..]);
+            let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+            let is_word = !before.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+                && !rest[end..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+            (is_word && end == 3).then(|| Target::by_name(&rest[..end]).ok())?
+        })
+    })
+}
+
 /// The bytes of text after which a shader is cut into two.
 const MOST_SHADER: usize = 128 << 20;
 
@@ -100,6 +129,8 @@ pub struct ShaderReader {
     /// The pending shader that the sections after the last headline of assembly belong to.
     current: usize,
     generation: Option<Generation>,
+    /// The GPU that was named last.
+    gpu: Option<Target>,
 }
 
 impl ShaderReader {
@@ -112,11 +143,15 @@ impl ShaderReader {
             count: 0,
             current: 0,
             generation: None,
+            gpu: None,
         }
     }
 
     /// Reads a line.
     pub fn line(&mut self, raw: &str) {
+        if !self.reader.is_in_program() {
+            self.gpu = gpu_name(raw).or(self.gpu);
+        }
         match self.reader.line(raw) {
             Ok(section) => section.into_iter().for_each(|section| self.section(section)),
             Err(error) => self.broken(error, true),
@@ -151,6 +186,7 @@ impl ShaderReader {
     fn flush(&mut self) {
         for mut shader in self.pending.drain(..) {
             shader.generation = shader.generation.or(self.generation);
+            shader.gpu = shader.gpu.or(self.gpu);
             self.complete.push(shader);
         }
         self.current = 0;
@@ -162,7 +198,8 @@ impl ShaderReader {
             self.flush();
         }
         self.current = self.pending.len();
-        self.pending.push(LogShader { stage: stage.to_owned(), number: self.count, line, ..LogShader::default() });
+        let (stage, gpu) = (stage.to_owned(), self.gpu);
+        self.pending.push(LogShader { stage, number: self.count, line, gpu, ..LogShader::default() });
         self.count += 1;
         &mut self.pending[self.current]
     }
@@ -349,5 +386,49 @@ impl OpenLog {
         let nothing = (self.found == 0).then(|| InputError::NoNir { path: path.clone() });
         ready.extend(failure.or(nothing).map(Err));
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_gpus_are_found() {
+        let name = |line| gpu_name(line).map(|gpu| gpu.name);
+        assert_eq!(name("GL_RENDERER: FD618"), Some("a618"));
+        assert_eq!(name("MESA: info:  GPU-id:          FD630"), Some("a630"));
+        assert_eq!(name("    deviceName     = Turnip Adreno (TM) 750"), Some("a750"));
+        assert_eq!(name("Qualcomm, Adreno 540, 1.1"), Some("a540"));
+        for line in ["FD6180", "aFD618", "FD61", "FD999", "FD 618", "0xFD618", "FD618_x", "fd618", "Adreno"] {
+            assert_eq!(name(line), None, "{line}");
+        }
+    }
+
+    /// The GPUs of the shaders of a log, and whether they are guesses.
+    fn gpus(text: &str) -> Vec<(&'static str, bool)> {
+        let shaders = shaders_of(Path::new("x.log"), text);
+        shaders.iter().map(|shader| (shader.target(None).name, shader.is_target_guessed(None))).collect()
+    }
+
+    #[test]
+    fn a_log_says_its_gpu_between_shaders() {
+        let shader = |generation: u32, inside: &str| {
+            format!(
+                "NIR (final form) for VERT shader (null):\n{inside}impl main {{\n}}\nAFTER: nir->ir3:\nblock1 {{\n}}\n\
+                 Native code for unnamed VERT shader (null) with sha1 1:\nend\n; VERT: outputs:\n; gpu gen {generation}, x\n"
+            )
+        };
+        assert_eq!(gpus(&shader(6, "")), [("a660", true)]);
+        assert_eq!(gpus(&format!("GL_RENDERER: FD618\n{}", shader(6, ""))), [("a618", false)]);
+        // After the shader, and another one before the next.
+        let two = format!("{}FD618\n{}FD630\n", shader(6, ""), shader(6, ""));
+        assert_eq!(gpus(&two), [("a618", false), ("a618", false)]);
+        // A name in a program is none, nor is that of a GPU of another generation.
+        assert_eq!(gpus(&shader(6, "FD618\n")), [("a660", true)]);
+        assert_eq!(gpus(&format!("FD618\n{}", shader(7, ""))), [("a750", true)]);
+        let given = Target::by_name("a630").ok();
+        let shader = &shaders_of(Path::new("x.log"), &format!("FD618\n{}", shader(6, "")))[0];
+        assert_eq!((shader.target(given).name, shader.is_target_guessed(given)), ("a630", false));
     }
 }

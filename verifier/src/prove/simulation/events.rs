@@ -7,11 +7,24 @@
 //! only needs no partner: its results are then unknown, in all segments ([`EventPairs::torn`]). Both events are in the
 //! same loops, and in the order of the blocks. Events that make a version of a memory are all paired, in the source's
 //! order.
+//!
+//! A ballot, a vote, or a read from one of the lanes with a condition ([`Event::selects`]) depends only on the lanes that it
+//! selects. For these it is enough that each lane is selected by both or by none: lanes that take part and are not
+//! selected might as well be elsewhere. Blocks run in order, so lanes that come to a block in one iteration of its loops
+//! are there together: those that the source selects in one event, the target selects in one. So a ballot of a condition
+//! is the mask of the lanes in the branch that this condition takes, and empty where no lane takes it.
+//!
+//! Stores to different words of the constant file commute, and Mesa's schedulers exchange them. So a store may be paired with a later one of
+//! the source while the target has not had those before it: a [`Gap`]. All of them are stores to one word each, at a known place, and no
+//! store has the place of one that it overtakes. In a gap the file is in a state that the source never has, and its version is unknown. It
+//! begins and ends in one block of each program: at the ends of blocks, where other lanes may run and count what has happened, both
+//! programs have had the same stores. A store to a word that neither program reads is no event at all.
 
 use super::sweep::Side;
-use crate::prove::symbolic::{Cut, Event, EventKind, EventSite, Slot};
+use crate::prove::symbolic::{Cut, Event, EventKind, EventSite, STORE_WORD, Slot, slot};
+use crate::semantics::environment::env::CONST_WORDS;
 use crate::semantics::environment::sync::Sync;
-use crate::semantics::terms::Term;
+use crate::semantics::terms::{Term, Terms};
 use crate::support::guards::{Guard, left_out};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -36,6 +49,16 @@ pub struct SourceEvents {
     next: FxHashMap<Slot, usize>,
     /// The events that are paired with an event of the target.
     taken: FxHashSet<usize>,
+    /// The target has stored words of the constant file before others that the source has stored earlier.
+    gap: Option<Gap>,
+}
+
+/// Where the target is in the middle of stores to the constant file that it has in another order.
+struct Gap {
+    /// The position of its block.
+    block: u32,
+    /// The version after its last store.
+    version: Term,
 }
 
 impl SourceEvents {
@@ -67,7 +90,7 @@ impl SourceEvents {
     }
 
     /// The events that an event of the target may be paired with.
-    pub fn candidates(&self, event: &Event, partners: &EventPairs) -> SmallVec<[usize; 4]> {
+    pub fn candidates(&self, terms: &Terms, event: &Event, partners: &EventPairs) -> SmallVec<[usize; 4]> {
         let same = |happened: &SourceEvent| {
             (event.kind.replaces(happened.event.kind) || are_fences(event, &happened.event) && left_out(Guard::FenceCovers))
                 && (happened.event.what == event.what || left_out(Guard::EventWhat))
@@ -80,6 +103,9 @@ impl SourceEvents {
         let is_partner = |at: usize| {
             partner.is_none_or(|partner| partner == self.list[at].event.site || left_out(Guard::EventPartner))
         };
+        if event.kind == EventKind::Constants && !left_out(Guard::EventOrder) {
+            return self.stores(terms, event, |at| same(&self.list[at]) && is_partner(at));
+        }
         if !event.context.makes.is_empty() && !left_out(Guard::EventOrder) {
             // The next event of each version that it makes.
             let found = event.context.makes.iter().filter_map(|&version| self.next_of(version)).min();
@@ -93,12 +119,74 @@ impl SourceEvents {
         possible.map(|(at, _)| at).filter(|&at| is_partner(at)).collect()
     }
 
+    /// The stores to the constant file that one of the target may be: the first without a partner, or one that may overtake those before it.
+    fn stores(&self, terms: &Terms, event: &Event, is_possible: impl Fn(usize) -> bool) -> SmallVec<[usize; 4]> {
+        let mut found = SmallVec::new();
+        if self.gap.as_ref().is_some_and(|gap| gap.block != event.context.block) {
+            return found;
+        }
+        let place = stored_word(terms, event);
+        let mut overtaken: Option<(u32, FxHashSet<u32>)> = None;
+        for at in self.making(slot::CONSTANTS).filter(|at| !self.taken.contains(at)) {
+            let other = &self.list[at].event;
+            if let Some((block, words)) = &overtaken {
+                let is_apart = place.is_some_and(|place| !words.contains(&place)) || left_out(Guard::StoredApart);
+                if *block != other.context.block || !is_apart {
+                    break;
+                }
+            }
+            if is_possible(at) {
+                found.push(at);
+            }
+            let Some(word) = stored_word(terms, other).filter(|_| place.is_some()) else { break };
+            overtaken.get_or_insert_with(|| (other.context.block, FxHashSet::default())).1.insert(word);
+        }
+        found
+    }
+
+    /// The events of the source that make a version, in order.
+    fn making(&self, version: Slot) -> impl Iterator<Item = usize> {
+        let making =
+            self.list.iter().enumerate().filter(move |(_, happened)| happened.event.context.makes.contains(&version));
+        making.map(|(at, _)| at)
+    }
+
+    /// The versions before the source's event `at`, each of which has to be the one before its partner: in the order of the target, the first
+    /// store without a partner is before all others.
+    pub fn before(&self, at: usize) -> SmallVec<[(Slot, Term); 1]> {
+        let EventKind::Constants = self.list[at].event.kind else { return self.before_in_order(at) };
+        match &self.gap {
+            Some(gap) => SmallVec::from_iter([(slot::CONSTANTS, gap.version)]),
+            None => {
+                let first = self.making(slot::CONSTANTS).find(|at| !self.taken.contains(at));
+                self.before_in_order(first.unwrap_or(at))
+            }
+        }
+    }
+
+    fn before_in_order(&self, at: usize) -> SmallVec<[(Slot, Term); 1]> {
+        let context = &self.list[at].event.context;
+        context.makes.iter().copied().zip(context.before.iter().copied()).collect()
+    }
+
+    /// The version of the constant file after a store of the target: that of the source after the same stores, or `unknown` if it never has
+    /// exactly these.
+    pub fn stored(&mut self, event: &Event, unknown: Term) -> Term {
+        let first = self.making(slot::CONSTANTS).find(|at| !self.taken.contains(at));
+        let is_after = |at: &usize| self.taken.contains(at);
+        let last = self.making(slot::CONSTANTS).filter(is_after).last();
+        let closed = last.filter(|&last| first.is_none_or(|first| last < first));
+        self.gap = None;
+        if let Some(&version) = closed.and_then(|last| self.list[last].results.last()) {
+            return version;
+        }
+        self.gap = Some(Gap { block: event.context.block, version: unknown });
+        unknown
+    }
+
     /// The first event of the source that makes a version and has no partner.
     fn next_of(&self, version: Slot) -> Option<usize> {
-        let next = self.next.get(&version).copied().unwrap_or(0);
-        let making =
-            self.list.iter().enumerate().filter(|(_, happened)| happened.event.context.makes.contains(&version));
-        making.map(|(at, _)| at).nth(next)
+        self.making(version).nth(self.next.get(&version).copied().unwrap_or(0))
     }
 
     /// An event of the source.
@@ -126,6 +214,12 @@ impl SourceEvents {
             })
         })
     }
+}
+
+/// The word of the constant file that an event stores, if it is one and its place is known.
+pub(super) fn stored_word(terms: &Terms, event: &Event) -> Option<u32> {
+    let place = event.args.first().filter(|_| event.what == STORE_WORD)?;
+    Some(terms.as_constant(place.bits)? as u32 % CONST_WORDS)
 }
 
 fn are_fences(a: &Event, b: &Event) -> bool {

@@ -113,6 +113,8 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
     }
     // Nothing reads what the source stores in the constant file but the source.
     state.kept = (source.stores_constants() && !target.stores_constants()).then(FxHashMap::default);
+    state.read_constants =
+        source.read_constants().zip(target.read_constants()).map(|(one, other)| one.union(&other).copied().collect());
     let mut last = loops == 0;
     for iteration in 1..=MAX_ITERATIONS {
         state.partners.begin();

@@ -4,7 +4,7 @@
 //! its events are matched with those of the source.
 
 use super::Limits;
-use super::events::{EventPairs, SourceEvent, SourceEvents};
+use super::events::{EventPairs, SourceEvent, SourceEvents, stored_word};
 use super::failure::{EventDifference, Observable, Obstacle};
 use super::loop_exits::LoopExitRelation;
 use super::meaning::Paths;
@@ -22,7 +22,7 @@ use crate::semantics::environment::sync::Sync;
 use crate::semantics::interp::Places;
 use crate::semantics::terms::{Term, Terms, VariableKind};
 use crate::support::guards::{Guard, left_out};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
@@ -92,6 +92,8 @@ pub(super) struct SimulationState<'a> {
     pub(super) places: [&'a Places; 2],
     /// The words of the constant file that the source's preamble has stored, with their values; `None` if the target stores words too.
     pub(super) kept: Option<FxHashMap<u32, Term>>,
+    /// The words of the constant file that either program may read; `None` if that is not known.
+    pub(super) read_constants: Option<FxHashSet<u32>>,
     pub(super) give_up: Option<&'static str>,
     /// The goals of each cut point, each with true if some lanes reach it and others do not.
     pub(super) goals: FxHashMap<(Side, Cut), Goals>,
@@ -148,6 +150,7 @@ impl<'a> SimulationState<'a> {
             has_undefined: false,
             places,
             kept: None,
+            read_constants: None,
             give_up: None,
             goals: FxHashMap::default(),
             written: FxHashMap::default(),
@@ -442,6 +445,11 @@ impl Oracle for SimulationState<'_> {
     fn event(&mut self, terms: &mut Terms, mut event: Event) -> SmallVec<[Term; 4]> {
         // No lane is ever here.
         let never = terms.as_constant(event.path) == Some(0);
+        // Nothing observes a word of the constant file that no instruction reads: the version stays what it was.
+        let is_read = |word: u32| self.read_constants.as_ref().is_none_or(|read| read.contains(&word));
+        if stored_word(terms, &event).is_some_and(|word| !is_read(word) || left_out(Guard::StoredRead)) {
+            return event.context.before.iter().copied().collect();
+        }
         if self.side == Side::Source {
             // If there is only one path to a block, no lane reaches it on another path with other operands.
             if (event.context.alone || left_out(Guard::EventPartner))
@@ -472,7 +480,7 @@ impl Oracle for SimulationState<'_> {
         for arg in &mut event.args {
             arg.bits = self.sweeper.sweep(terms, arg.bits);
         }
-        let mut candidates = self.events.candidates(&event, &self.partners);
+        let mut candidates = self.events.candidates(terms, &event, &self.partners);
         // Candidates with identical operands come first.
         candidates.sort_by_key(|&at| {
             let source = &self.events.get(at).event;
@@ -496,10 +504,17 @@ impl Oracle for SimulationState<'_> {
                 continue;
             }
             self.counted += 1;
-            let same_path = terms.eq(1, source.path, event.path);
+            // Where both select lanes, these are compared, and not those that take part.
+            let is_clear = |event: &Event| selected(event).is_defined(terms);
+            let selects = source.selects && event.selects && is_clear(&source) && is_clear(&event);
+            let mut part = |event: &Event| {
+                if selects { terms.and(1, event.path, selected(event).bits) } else { event.path }
+            };
+            let (part_of_source, part_of_target) = (part(&source), part(&event));
+            let same_path = terms.eq(1, part_of_source, part_of_target);
             let mut same_before = terms.constant(1, 1);
-            for (version, &before) in source.context.makes.iter().zip(&source.context.before) {
-                let here = event.context.makes.iter().position(|other| other == version);
+            for (version, before) in self.events.before(at) {
+                let here = event.context.makes.iter().position(|&other| other == version);
                 let same = match here {
                     Some(here) => terms.eq(32, before, event.context.before[here]),
                     None => terms.constant(1, 0),
@@ -511,9 +526,10 @@ impl Oracle for SimulationState<'_> {
             } else if !self.holds(terms, assumed, same_path) && !left_out(Guard::EventPath) {
                 Some(EventDifference::Path { source: terms.brief(source.path), target: terms.brief(event.path) })
             } else {
-                let mut args = source.args.iter().zip(&event.args);
+                let compared = source.args.len() - usize::from(selects);
+                let mut args = source.args.iter().zip(&event.args).take(compared);
                 let bad = args.position(|(&a, &b)| {
-                    let goal = agreement(terms, source.path, a, b);
+                    let goal = agreement(terms, part_of_source, a, b);
                     !self.holds(terms, assumed, goal) && !left_out(Guard::EventOperands)
                 });
                 bad.map(|index| {
@@ -533,6 +549,10 @@ impl Oracle for SimulationState<'_> {
                     self.partners.note(Side::Target, &event, self.cut);
                 }
                 self.events.take(at, &event, &mut self.partners);
+                if event.kind == EventKind::Constants && !left_out(Guard::EventOrder) {
+                    let unknown = fresh(terms, &event, self.cut, Side::Target)[0];
+                    results = SmallVec::from_iter([self.events.stored(&event, unknown)]);
+                }
                 // If the target's behaviour is undefined earlier, it has not reached this event.
                 for obligation in self.obligations.iter_mut().filter(|it| it.assumed > assumed) {
                     if left_out(Guard::LostBefore) {
@@ -582,6 +602,11 @@ impl Oracle for SimulationState<'_> {
             Side::Target => self.obligations.push(Obligation::at_end(Observable::Defined(why), goal)),
         }
     }
+}
+
+/// The operand that selects lanes.
+fn selected(event: &Event) -> SymbolicValue {
+    *event.args.last().expect("an event that selects lanes has an operand")
 }
 
 /// Fresh results, about which nothing is known.

@@ -180,6 +180,7 @@ pub fn load<O: Oracle>(
             args,
             results: smallvec![32],
             uniform: false,
+            selects: false,
             context: EventContext::default(),
         });
         let word = low(machine.terms, results[0], bits.min(width).into());
@@ -250,6 +251,7 @@ pub fn store<O: Oracle>(
             args,
             results: smallvec![],
             uniform: space != Space::Scratch,
+            selects: false,
             context: EventContext::default(),
         });
     }
@@ -300,6 +302,7 @@ pub fn atomic<O: Oracle>(
         args,
         results,
         uniform: false,
+        selects: false,
         context: EventContext::default(),
     });
     bits[..words].iter().map(|&word| SymbolicValue::free_where(machine.terms, word, helper)).collect()
@@ -320,9 +323,13 @@ pub fn synchronize<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, site: EventS
         args: smallvec![],
         results: smallvec![],
         uniform: true,
+        selects: false,
         context: EventContext::default(),
     });
 }
+
+/// The operation of an event that stores one word of the constant file, its first operand.
+pub const STORE_WORD: &str = "store file";
 
 /// Stores a word of the constant file, for the whole wave.
 pub fn store_constant<O: Oracle>(
@@ -332,7 +339,7 @@ pub fn store_constant<O: Oracle>(
     value: SymbolicValue,
 ) {
     let args = smallvec![SymbolicValue::defined(machine.terms, word), value];
-    let (path, what) = (machine.path(), "store file".to_owned());
+    let (path, what) = (machine.path(), STORE_WORD.to_owned());
     machine.event(Event {
         site,
         kind: EventKind::Constants,
@@ -341,6 +348,7 @@ pub fn store_constant<O: Oracle>(
         args,
         results: smallvec![],
         uniform: true,
+        selects: false,
         context: EventContext::default(),
     });
 }
@@ -372,6 +380,7 @@ pub fn copy_to_constants<O: Oracle>(
         args: operands,
         results: smallvec![],
         uniform: true,
+        selects: false,
         context: EventContext::default(),
     });
 }

@@ -35,6 +35,7 @@ mod wave;
 pub use environment::{HELPER, VariableFacts, is_helper, version_kind};
 pub use graph::{Graph, GraphLoop};
 pub use ir3::Ir3;
+pub use memory::STORE_WORD;
 pub use nir::Nir;
 pub use recut::RecutProgram;
 pub use segment::{Run, Transition};
@@ -245,6 +246,9 @@ pub struct Event {
     pub results: SmallVec<[u8; 4]>,
     /// True if all lanes get the same results.
     pub uniform: bool,
+    /// True if the last operand selects lanes: the results are a function of the operands of those lanes that take part
+    /// and in which it is true. So an event on a narrower path, in which all lanes are selected, may be the same.
+    pub selects: bool,
     /// The context, which [`run::SymbolicMachine::event`] fills in.
     pub context: EventContext,
 }
@@ -365,6 +369,8 @@ pub trait SymbolicProgram {
     fn shared_slots(&self) -> &FxHashSet<Slot>;
     /// Returns true if the program may write to the constant file.
     fn stores_constants(&self) -> bool;
+    /// Returns the words of the constant file that it may read; `None` if it reads at computed places.
+    fn read_constants(&self) -> Option<FxHashSet<u32>>;
     /// Returns true if its text has the shapes of textures.
     fn prints_shapes(&self) -> bool;
     /// The outputs that the program may have written at its end.

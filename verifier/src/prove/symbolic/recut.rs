@@ -70,6 +70,10 @@ impl<C: SymbolicProgram> SymbolicProgram for RecutProgram<'_, C> {
         self.code.stores_constants()
     }
 
+    fn read_constants(&self) -> Option<FxHashSet<u32>> {
+        self.code.read_constants()
+    }
+
     fn prints_shapes(&self) -> bool {
         self.code.prints_shapes()
     }

@@ -383,7 +383,7 @@ impl Env {
                 (None, _) => nice_float(hash),
                 (Some(hints), 0) => match hints.input_usage(location) {
                     Usage::Int => hints.word(self.seed, hash, Usage::Int),
-                    Usage::Any | Usage::Float => hints.word(self.seed, hash, Usage::Float),
+                    Usage::Any | Usage::Float | Usage::Half => hints.word(self.seed, hash, Usage::Float),
                 },
                 (Some(_), _) => Hints::slope(hash),
             }

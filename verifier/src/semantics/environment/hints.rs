@@ -9,6 +9,7 @@
 //! The values are still a function of the seed: two programs in one environment read the same inputs.
 
 use super::env::{nice, nice_float};
+use crate::semantics::arithmetic::float::f32_to_f16;
 use crate::support::random::{hash, mix};
 use ir3_compiler::nir::{
     AluType, BaseType, Def, Function, Index, IndexKind, InstrData, IntrinsicOp, Op, Shader, TexOp,
@@ -28,6 +29,8 @@ pub enum Usage {
     Float,
     /// An integer.
     Int,
+    /// Two floats of 16 bits.
+    Half,
 }
 
 /// What a program tells about its inputs.
@@ -102,6 +105,10 @@ impl Hints {
             Usage::Float => true,
             Usage::Int => false,
             Usage::Any => choice >> 63 != 0,
+            Usage::Half => {
+                let half = |number: u64| f32_to_f16(self.word(seed, mix(drawn, number), Usage::Float));
+                return half(1) | half(2) << 16;
+            }
         };
         let constants = if is_float { &self.floats } else { &self.ints };
         let base = match choice & 0xff {
@@ -309,7 +316,7 @@ impl<'a> Reader<'a> {
             uses.float.then(|| floats.insert(key));
             uses.int.then(|| ints.insert(key));
         };
-        let mut memory = [0, 0];
+        let mut memory = [0, 0, 0];
         let mut constants = [BTreeSet::new(), BTreeSet::new()];
         for (value, &uses) in &self.uses {
             if let Value::Const(word) = *value {
@@ -340,8 +347,10 @@ impl<'a> Reader<'a> {
                         if matches!(intrinsic.op, IntrinsicOp::LoadInput | IntrinsicOp::LoadInterpolatedInput) {
                             insert(&mut hints.inputs, 4 * base + first + u32::from(component), uses);
                         } else if ["ssbo", "ubo", "global", "shared"].iter().any(|space| name.contains(space)) {
-                            memory[0] += u32::from(uses.float);
+                            let is_half = self.function.defs[def].bit_size == 16;
+                            memory[0] += u32::from(uses.float && !is_half);
                             memory[1] += u32::from(uses.int);
+                            memory[2] += u32::from(uses.float && is_half);
                         }
                     }
                 }
@@ -349,8 +358,9 @@ impl<'a> Reader<'a> {
             }
         }
         hints.memory = match memory {
-            [floats, ints] if floats > 2 * ints => Usage::Float,
-            [floats, ints] if ints > 2 * floats => Usage::Int,
+            [floats, ints, halves] if floats > 2 * (ints + halves) => Usage::Float,
+            [floats, ints, halves] if ints > 2 * (floats + halves) => Usage::Int,
+            [floats, ints, halves] if halves > 2 * (floats + ints) => Usage::Half,
             _ => Usage::Any,
         };
         [hints.floats, hints.ints] = constants.map(|set| set.into_iter().take(MOST_CONSTANTS).collect());
@@ -361,7 +371,10 @@ impl<'a> Reader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::semantics::arithmetic::float::f16_to_f32;
+    use crate::semantics::environment::Binding;
     use crate::semantics::environment::env::Env;
+    use crate::semantics::environment::memory::Space;
     use ir3_compiler::nir::text;
 
     /// Word 4 of the constant file is read as a float, through a choice; word 5 as an integer; word 6 as both.
@@ -402,6 +415,32 @@ impl main {
         assert!(Hints::boolean_words(&shader(SOURCE)).is_empty());
         let source = SOURCE.replace("ilt %6, %3", "b2b1 %3");
         assert_eq!(Hints::boolean_words(&shader(&source)), BTreeSet::from([6]));
+    }
+
+    #[test]
+    fn floats_of_16_bits_in_memory_are_moderate() {
+        let (header, _) = SOURCE.split_once("block b0:").expect("a block");
+        let source = |bits: u32| {
+            let load =
+                format!("{bits} %1 = @load_ssbo_ir3 (%0, %0, %0) (base=0, access=none, align_mul=4, align_offset=0)");
+            let store = "@store_ssbo_ir3 (%2, %0, %0, %0) (base=0, wrmask=x, access=none, align_mul=4, align_offset=0)";
+            format!(
+                "{header}block b0:\n32 %0 = load_const (0x00000000)\n{load}\n{bits} %2 = fadd %1, %1\n{store}\nblock b1:\n}}\n"
+            )
+        };
+        let of = |bits| Hints::of(&text::read(&source(bits)).unwrap_or_else(|error| panic!("{error}")));
+        assert_eq!((of(32).memory_usage(), of(16).memory_usage()), (Usage::Float, Usage::Half));
+        let moderate = |hints: Hints| {
+            let envs = (0..300).map(|seed| Env { hints: Some(Box::new(hints.clone())), ..Env::from_seed(seed) });
+            let words = envs.map(|env| env.memory_word(Space::Ssbo, Binding::from_bits(0), 0));
+            let is_moderate = |half: u32| {
+                let value = f32::from_bits(f16_to_f32(half)).abs();
+                value == 0.0 || (1e-3..=8.0).contains(&value)
+            };
+            words.filter(|word| is_moderate(word & 0xffff) && is_moderate(word >> 16)).count()
+        };
+        let (floats, halves) = (moderate(of(32)), moderate(of(16)));
+        assert!(halves > 200 && floats < 150, "{floats} {halves}");
     }
 
     #[test]

@@ -249,7 +249,7 @@ fn judge(
             return Ok(());
         }
     }
-    let checked = mutant.check(at - 1, at, settings);
+    let mut checked = mutant.check(at - 1, at, settings);
     trial.time += checked.time;
     trial.engine = checked.engine;
     trial.sensitivity = checked.sensitivity.map(|it| it.share());
@@ -282,6 +282,12 @@ fn judge(
         let later = mutant.check(before, after, settings);
         trial.time += later.time;
         if is_refuted(&later.verdict) && !is_refuted(&original.check(before, after, settings).verdict) {
+            // As `mesa` does: the input may name the pass.
+            mutant.check_on(&mut checked, at - 1, at, &later);
+            if is_refuted(&checked.verdict) {
+                trial.engine = checked.engine;
+                return Ok(());
+            }
             let pass = if whole.is_some() { WHOLE.to_owned() } else { later.name };
             trial.outcome = Outcome::RefutedElsewhere { pass };
             return Ok(());

@@ -63,7 +63,8 @@ impl Accesses {
         for (instr, data) in &mut program.instrs {
             let serial = program.serials[instr];
             complete_move(data);
-            if let Some(said) = self.by_serial.get(&serial).filter(|said| said.opcode == data.opcode) {
+            complete_store(data);
+            if let Some(said) = self.by_serial.get(&serial).filter(|said| is_same_access(said.opcode, data.opcode)) {
                 complete(data, said);
             }
             // A half register is spilled as 16 bits.
@@ -84,6 +85,13 @@ impl Accesses {
     }
 }
 
+/// Returns true if two instructions access memory alike: they are the same, or atomics of one form. A pass that makes another operation of
+/// an atomic does not change what it accesses.
+fn is_same_access(a: Opcode, b: Opcode) -> bool {
+    let form = |opcode: Opcode| opcode.name().rsplit_once('.').filter(|(form, _)| form.starts_with("atomic"));
+    a == b || form(a).zip(form(b)).is_some_and(|((a, _), (b, _))| a == b)
+}
+
 /// Sets the types of a macro that takes a value of one lane. Mesa prints `f16f16` for all of them, and lowers them to moves of integers: a half
 /// constant is the low half of its word, and not converted.
 fn complete_move(data: &mut InstrData) {
@@ -94,6 +102,16 @@ fn complete_move(data: &mut InstrData) {
         && let (Some(from), Some(to)) = (data.srcs.last(), data.dsts.first())
     {
         (*src, *dst) = (integer(from.class.half), integer(to.class.half));
+    }
+}
+
+/// Sets the number of words that are stored to the constant file: the text has it as the mask of the value. What the words of the final code
+/// say of it is compared.
+fn complete_store(data: &mut InstrData) {
+    if let (Opcode::Stc, Some(mask), Attrs::Memory(memory)) =
+        (data.opcode, data.srcs.get(1).map(|src| src.mask), &mut data.attrs)
+    {
+        memory.components = memory.components.or(Some(mask.0.count_ones() as u16));
     }
 }
 
@@ -208,4 +226,42 @@ fn complete_texture(own: &mut TextureAttrs, said: &TextureAttrs) {
     own.sampler_base = own.sampler_base.or(said.sampler_base);
     own.is_1d |= said.is_1d;
     own.is_cube |= said.is_cube;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ir3_compiler::ir3::text;
+
+    #[test]
+    fn atomics_of_one_form_access_the_same() {
+        assert!(is_same_access(Opcode::AtomicBAdd, Opcode::AtomicBOr));
+        assert!(is_same_access(Opcode::Stc, Opcode::Stc));
+        for (a, b) in [
+            (Opcode::AtomicBAdd, Opcode::AtomicAdd),
+            (Opcode::AtomicBAdd, Opcode::AtomicSAdd),
+            (Opcode::AtomicBAdd, Opcode::Ldib),
+            (Opcode::Stib, Opcode::Ldib),
+        ] {
+            assert!(!is_same_access(a, b), "{a:?} {b:?}");
+        }
+    }
+
+    #[test]
+    fn the_mask_says_how_many_words_are_stored() {
+        let text = "block0 {
+\t0001:0000:000: \tmov.u32u32 ssa_1, imm[0.000000,7,0x7]
+\t0002:0000:000: \t_meta:collect ssa_2 (wrmask=0x7), ssa_1, ssa_1, ssa_1
+\t0003:0000:000: \tstc imm[0.000000,32,0x20], ssa_1
+\t0004:0000:000: \tstc imm[0.000000,36,0x24], ssa_2 (wrmask=0x7)
+\t0005:0000:000: \tstc imm[0.000000,40,0x28], ssa_2 (wrmask=0x7) // {components=2}
+\t0006:0000:000: \tend
+}
+";
+        let mut program = text::read(text).unwrap_or_else(|error| panic!("{error}"));
+        program.instrs.values_mut().for_each(complete_store);
+        let stores = program.instrs.values().filter(|data| data.opcode == Opcode::Stc);
+        let counts: Vec<_> = stores.map(|data| data.memory().and_then(|memory| memory.components)).collect();
+        assert_eq!(counts, [Some(1), Some(3), Some(2)]);
+    }
 }

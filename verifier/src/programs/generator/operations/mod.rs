@@ -108,7 +108,7 @@ impl<C: Choices> Generator<'_, C> {
 
     /// True where all lanes of the wave execute the same instructions, and none has ended.
     fn is_convergent(&self) -> bool {
-        self.b.depth() == 0 && !self.killed
+        self.divergence == 0 && !self.killed
     }
 
     /// A scalar of a width, sometimes a constant.

@@ -15,7 +15,7 @@ use crate::prove::symbolic::run::SymbolicMachine;
 use crate::prove::symbolic::{EventSite, Oracle, Slot, SymbolicProgram, SymbolicValue, Unsupported, slot};
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::assumptions::Uses;
-use crate::semantics::environment::env::Launch;
+use crate::semantics::environment::env::{CONST_WORDS, Launch};
 use crate::semantics::environment::memory::Space;
 use crate::semantics::interp::ir3::op;
 use crate::semantics::interp::ir3::op::{Condition, ConstWidth, Copies, DecodedEdge, DecodedOp, Terminator};
@@ -182,6 +182,12 @@ impl SymbolicProgram for Ir3<'_> {
 
     fn stores_constants(&self) -> bool {
         self.constants.stored != StoredConstants::Nothing
+    }
+
+    fn read_constants(&self) -> Option<FxHashSet<u32>> {
+        let is_computed = |op: &DecodedOp| matches!(op, DecodedOp::GatherConst { .. });
+        let words = self.code.consts.iter().map(|&(word, ..)| u32::from(word) % CONST_WORDS);
+        (!self.code.ops.iter().any(is_computed)).then(|| words.collect())
     }
 
     fn prints_shapes(&self) -> bool {

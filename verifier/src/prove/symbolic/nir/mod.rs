@@ -15,7 +15,7 @@ use crate::semantics::assumptions::Uses;
 use crate::semantics::environment::env::{CONST_WORDS, Launch};
 use crate::semantics::environment::memory::Space;
 use crate::semantics::interp;
-use crate::semantics::interp::nir::op::{Action, DecodedOp, MemoryAccess, R};
+use crate::semantics::interp::nir::op::{Action, DecodedOp, EnvironmentInput, MemoryAccess, R};
 use crate::semantics::interp::nir::{Decoded, op};
 use crate::semantics::interp::{OutputSlot, Places};
 use crate::semantics::terms::{Term, Terms};
@@ -241,6 +241,15 @@ impl SymbolicProgram for Nir<'_> {
 
     fn stores_constants(&self) -> bool {
         self.constants.stored != StoredConstants::Nothing
+    }
+
+    fn read_constants(&self) -> Option<FxHashSet<u32>> {
+        let words = self.code.code.inputs.iter().filter_map(|input| match *input {
+            EnvironmentInput::Const { word, offset: None, .. } => Some(Some(word % CONST_WORDS)),
+            EnvironmentInput::Const { offset: Some(_), .. } => Some(None),
+            _ => None,
+        });
+        words.collect()
     }
 
     fn prints_shapes(&self) -> bool {

@@ -4,7 +4,8 @@
 //! Cells of compiled programs, of passes and of control flow cannot be asked for: whether a program can have them is not known.
 
 use ir3_compiler::nir::{
-    AluSrc, AluType, Builder, Def, DefData, Index, InstrData, IntrinsicOp, Op, Shader, Stage, TexOp, TexSrcKind,
+    AluSrc, AluType, Builder, Def, DefData, Index, InstrData, Intrinsic, IntrinsicOp, Op, Shader, Stage, TexOp,
+    TexSrcKind,
 };
 use ir3_compiler::target::Target;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -245,9 +246,13 @@ fn with_form(mut shader: Shader, op: IntrinsicOp, source: usize, form: usize) ->
     let InstrData::Intrinsic(intrinsic) = &shader.entry.instrs[instr] else { return None };
     let old = *intrinsic.srcs.get(source)?;
     let is_constant = shader.entry.as_const(old).is_some();
+    let is_handle = matches!(
+        &shader.entry.instrs[shader.entry.defs[old].instr],
+        InstrData::Intrinsic(Intrinsic { op: IntrinsicOp::BindlessResourceIr3, .. })
+    );
     let new = match form {
         0 if is_constant => old,
-        1 if !is_constant => old,
+        1 if !is_constant && !is_handle => old,
         0 => constant(&mut shader, old),
         1 => {
             // Another word of the constant file, of the same shape.

@@ -97,7 +97,8 @@ macro_rules! number {
 }
 
 fn all_values(add: Add<'_>) {
-    ranges(add, &[0, 1, 128], |n| Index::Base(n as i32), number!(Base));
+    // Some count bytes, of words.
+    ranges(add, &[0, 1, 128], |n| Index::Base(if n == 1 { 4 } else { n as i32 }), number!(Base));
     let mask = |index: &Index| match index {
         Index::WriteMask(mask) => Some(*mask),
         _ => None,
@@ -112,7 +113,8 @@ fn all_values(add: Add<'_>) {
     ranges(add, &[0, 1, 2, 3], |n| Index::Component(n as u8), number!(Component));
     each(add, &InterpMode::ALL, |mode| mode.name().to_owned(), Index::InterpMode);
     each(add, REDUCTIONS, |op| op.name().to_owned(), Index::ReductionOp);
-    ranges(add, &[0, 2, 4, 8, 16, 32], Index::ClusterSize, number!(ClusterSize));
+    // The last stands for a whole wave.
+    ranges(add, &[0, 2, 4, 8, 16, 32], |n| Index::ClusterSize(if n == 32 { 64 } else { n }), number!(ClusterSize));
     each(add, &ImageDim::ALL, |dim| dim.name().to_owned(), Index::ImageDim);
     each(add, &[false, true], |is| is.to_string(), Index::ImageArray);
     flags::<Access>(add, Index::Access, |index| match index {

@@ -28,8 +28,10 @@ pub struct FamilyRow {
     pub cells: usize,
     /// Those that were seen.
     pub seen: usize,
-    /// Those that selection refuses.
+    /// Those that nir or selection refuses.
     pub refused: usize,
+    /// These, by the reason of the first GPU.
+    pub refusals: BTreeMap<String, Vec<String>>,
     /// Those that selection accepts, and no program has.
     pub missing: Vec<String>,
     /// Those that no program has, and that cannot be asked for.
@@ -72,11 +74,18 @@ impl Table {
                     row.seen += 1;
                     continue;
                 }
-                let mut known = accepted.iter().map(|accepted| accepted.status(family, cell));
-                match known.find(|status| !matches!(status, Status::Refused(_))) {
+                let known: Vec<Status> = accepted.iter().map(|accepted| accepted.status(family, cell)).collect();
+                match known.iter().find(|status| !matches!(status, Status::Refused(_))) {
                     Some(Status::Unknown) => row.open.push(name),
                     Some(_) => row.missing.push(name),
-                    None => row.refused += 1,
+                    None => {
+                        row.refused += 1;
+                        let reason = match known.into_iter().next() {
+                            Some(Status::Refused(reason)) => reason,
+                            _ => "no GPU".to_owned(),
+                        };
+                        row.refusals.entry(reason).or_default().push(name);
+                    }
                 }
             }
             row
@@ -84,7 +93,7 @@ impl Table {
         Family::ALL.map(row).into()
     }
 
-    /// The table as text: shares, then the cells that are missing, then those that are open.
+    /// The table as text: shares, then the cells that are missing, those that are open, and those that are refused, with the reason.
     pub fn text(&self) -> String {
         let rows = self.rows();
         let gpus: Vec<&str> = self.gpus.iter().map(String::as_str).collect();
@@ -97,6 +106,13 @@ impl Table {
             list.iter().for_each(|name| out.push_str(&format!("  {name}\n")));
             out.push('\n');
         }
+        let refusals = || rows.iter().flat_map(|row| &row.refusals);
+        let _ = writeln!(out, "{} cells that are refused:", refusals().map(|(_, names)| names.len()).sum::<usize>());
+        for (reason, names) in refusals() {
+            let _ = writeln!(out, "  {reason}:");
+            names.iter().for_each(|name| out.push_str(&format!("    {name}\n")));
+        }
+        out.push('\n');
         out.push_str("how often each cell was seen:\n");
         for (name, count) in &self.seen {
             let _ = writeln!(out, "{count:>10}  {name}");

@@ -29,7 +29,7 @@ fn seen_in(programs: u64, features: Features) -> Seen {
 }
 
 /// The least share of the cells that selection accepts, in percent, that 400 programs of all profiles and 200 of `operations` have.
-const FLOORS: [(Family, f64); 3] = [(Family::Alu, 50.0), (Family::Intrinsics, 30.0), (Family::Textures, 35.0)];
+const FLOORS: [(Family, f64); 3] = [(Family::Alu, 38.0), (Family::Intrinsics, 30.0), (Family::Textures, 35.0)];
 
 #[test]
 fn a_few_hundred_programs_have_most_cells() {
@@ -41,9 +41,14 @@ fn a_few_hundred_programs_have_most_cells() {
     let accepted = Accepted::of(&target);
     for (family, floor) in FLOORS {
         let (mut filled, mut all) = (0, 0);
-        for (cell, _) in family.cells() {
+        for (cell, name) in family.cells() {
             let is_seen = seen.of(cell) > 0;
-            if is_seen || accepted.status(family, cell) == Status::Accepted {
+            let status = accepted.status(family, cell);
+            if let Status::Refused(reason) = &status {
+                assert!(!reason.is_empty(), "{name} has no reason");
+                assert!(!is_seen, "{name} is generated, and refused: {reason}");
+            }
+            if is_seen || status == Status::Accepted {
                 all += 1;
                 filled += u32::from(is_seen);
             }

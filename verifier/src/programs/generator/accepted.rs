@@ -268,6 +268,7 @@ fn indices(op: IntrinsicOp, components: u8, bits: u8) -> Indices {
             IndexKind::DestType => Index::DestType(ty),
             IndexKind::InterpMode => Index::InterpMode(InterpMode::Smooth),
             IndexKind::Range => Index::Range(1),
+            IndexKind::ClusterSize if op == IntrinsicOp::BrcstActiveIr3 => Index::ClusterSize(8),
             IndexKind::IoSemantics => Index::IoSemantics(Some(semantics("VARYING_SLOT_VAR0"))),
             _ => Index::default_of(kind),
         });

@@ -203,7 +203,9 @@ impl<C: Choices> Generator<'_, C> {
         let base = self.c.below(4) + if flat { 8 } else { 0 };
         let ty = AluType::new(self.c.pick(TYPES), bits);
         let location = Index::IoSemantics(Some(semantics(&format!("VARYING_SLOT_VAR{base}"))));
-        let base = base + if self.c.chance(12) { 128 } else { 0 };
+        // `ldlv` reaches the first ones only.
+        let near = flat && self.target.flat_varyings == FlatVaryings::LocalMemory;
+        let base = base + if !near && self.c.chance(12) { 128 } else { 0 };
         if flat {
             let indices = [
                 Index::Base(base as i32),

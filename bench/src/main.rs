@@ -120,7 +120,7 @@ struct Ours {
 impl Ours {
     /// One program, by its parts.
     fn one(&mut self, campaign: &Campaign, number: u64, scratch: &mut Scratch) {
-        let Drawn { target, profile, seed, registers } = campaign.program(number);
+        let Drawn { target, profile, seed, registers, .. } = campaign.program(number);
         let target = &target;
         let start = ThreadTime::now();
         let shader = generator::from_seed(seed, profile, Features::of(target)).shader;

@@ -236,16 +236,16 @@ fn are_two_groups(name: &str, (one, programs): (&str, u32), (other, programs_oth
     assert!(groups(&out).len() >= 2, "{out}");
 }
 
-// As many programs as make a dozen failures or more; a cycle of copies is rare.
+// As many programs as make half a dozen failures or more; a cycle of copies is rare.
 
 #[test]
 fn bugs_of_copies_are_two_groups() {
-    are_two_groups("copies", ("dropped-copy", 32), ("copy-cycle", 100));
+    are_two_groups("copies", ("dropped-copy", 32), ("copy-cycle", 80));
 }
 
 #[test]
 fn bugs_of_allocation_are_two_groups() {
-    are_two_groups("allocation", ("live-range", 32), ("half-overlap", 24));
+    are_two_groups("allocation", ("live-range", 16), ("half-overlap", 12));
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn bugs_of_selection_are_two_groups() {
 
 #[test]
 fn bugs_of_effects_are_two_groups() {
-    are_two_groups("effects", ("lost-store", 24), ("inverted-branch", 24));
+    are_two_groups("effects", ("lost-store", 12), ("inverted-branch", 12));
 }
 
 /// Of many similar failures a few are reduced, and the table shows that.

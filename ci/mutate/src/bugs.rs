@@ -155,8 +155,11 @@ fn changes(patch: &Path, number: u32, scratch: &Path) -> Result<Vec<(String, Spl
     for file in &files {
         crate::write(&scratch.join(file), &fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?)?;
     }
+    // `git apply` takes only paths inside of the tree, and ci/mutants names its folders from the root.
+    let here = std::env::current_dir()?;
+    let folder = scratch.strip_prefix(&here).unwrap_or(scratch);
     let output =
-        Command::new("git").arg("apply").arg(format!("--directory={}", scratch.display())).arg(patch).output()?;
+        Command::new("git").arg("apply").arg(format!("--directory={}", folder.display())).arg(patch).output()?;
     if !output.status.success() {
         return Err(format!("does not apply: {}", String::from_utf8_lossy(&output.stderr).trim()).into());
     }

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::function::Def;
-use super::types::AluType;
+use super::types::{AluType, BaseType};
 use crate::words;
 
 words! {
@@ -19,6 +19,42 @@ impl TexOp {
     /// Returns true if the operation uses a sampler.
     pub fn needs_sampler(self) -> bool {
         matches!(self, TexOp::Tex | TexOp::Txb | TexOp::Txl | TexOp::Txd | TexOp::Lod | TexOp::Tg4 | TexOp::TexPrefetch)
+    }
+}
+
+impl TexOp {
+    /// Returns true if the operation can have a source of a kind.
+    pub fn takes(self, kind: TexSrcKind) -> bool {
+        use TexSrcKind as S;
+        let samples = matches!(self, TexOp::Tex | TexOp::Txb | TexOp::Txl | TexOp::Txd);
+        match kind {
+            S::Coord => !self.is_query(),
+            S::Projector => samples,
+            S::Comparator => samples || self == TexOp::Tg4,
+            S::Offset => samples || matches!(self, TexOp::Txf | TexOp::TxfMs | TexOp::Tg4),
+            S::Bias => self == TexOp::Txb,
+            S::Lod => matches!(self, TexOp::Tex | TexOp::Txl | TexOp::Txf | TexOp::Txs),
+            S::MinLod => samples && self != TexOp::Txl,
+            S::MsIndex => matches!(self, TexOp::TxfMs | TexOp::TxfMsFb),
+            S::Ddx | S::Ddy => self == TexOp::Txd,
+            S::TextureOffset | S::TextureHandle | S::Plane | S::Backend1 | S::Backend2 => true,
+            S::SamplerOffset | S::SamplerHandle => self.needs_sampler(),
+        }
+    }
+
+    /// Returns true if the operation asks about a texture as a whole, without coordinates.
+    pub fn is_query(self) -> bool {
+        matches!(self, TexOp::Txs | TexOp::QueryLevels | TexOp::TextureSamples)
+    }
+
+    /// The types of its results.
+    pub fn result_types(self) -> &'static [BaseType] {
+        match self {
+            TexOp::Txs | TexOp::QueryLevels | TexOp::TextureSamples => &[BaseType::Int, BaseType::Uint],
+            TexOp::Lod => &[BaseType::Float],
+            TexOp::SamplesIdentical => &[BaseType::Bool, BaseType::Int, BaseType::Uint],
+            _ => &[BaseType::Float, BaseType::Int, BaseType::Uint, BaseType::Bool],
+        }
     }
 }
 

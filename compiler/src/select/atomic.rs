@@ -140,6 +140,7 @@ fn ssbo(ctx: &mut Context<'_>, intrinsic: &Intrinsic, op: AtomicOp) -> Result<()
 /// Sources: image, coordinates, sample, data.
 fn texel(ctx: &mut Context<'_>, intrinsic: &Intrinsic, op: AtomicOp) -> Result<(), SelectError> {
     image::check(ctx)?;
+    image::check_handle(ctx, intrinsic)?;
     let handle = memory::handle(ctx, intrinsic.srcs[0], intrinsic.indices.access())?;
     let location = image::location(ctx, intrinsic);
     if ctx.target.generation < Generation::A6xx {

@@ -70,7 +70,7 @@ fn store(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError
         return Err(ctx.unsupported(format!("{} has no stores to the constant file", ctx.target)));
     }
     let components = ctx.components(value);
-    let Some(base) = u16::try_from(intrinsic.indices.base()).ok().filter(|&b| b + u16::from(components) <= WORDS)
+    let Some(base) = u16::try_from(intrinsic.indices.base()).ok().filter(|&b| b <= WORDS - u16::from(components))
     else {
         return Err(ctx.unsupported("the word is outside of the constant file"));
     };

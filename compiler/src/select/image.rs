@@ -8,13 +8,14 @@ use super::context::Context;
 use super::memory::{self, push_effect, push_load};
 use crate::ir3::access::build::{self, Location, MemoryElements};
 use crate::ir3::{AddressSpace, InstrFlags, Opcode, RegClass, Src, Type};
-use crate::nir::{Access, AluType, BaseType, Format, ImageDim, Intrinsic, IntrinsicOp};
+use crate::nir::{Access, AluType, BaseType, Def, Format, ImageDim, Intrinsic, IntrinsicOp};
 use crate::target::Generation;
 
 /// Translates one intrinsic of this module.
 pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Result<(), SelectError> {
     use IntrinsicOp as I;
     check(ctx)?;
+    check_handle(ctx, intrinsic)?;
     match intrinsic.op {
         I::ImageLoad | I::BindlessImageLoad => load(ctx, intrinsic),
         I::ImageStore | I::BindlessImageStore => store(ctx, intrinsic),
@@ -27,6 +28,15 @@ pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Resul
 pub(super) fn check(ctx: &Context<'_>) -> Result<(), SelectError> {
     if ctx.target.generation == Generation::A3xx {
         return Err(ctx.unsupported("a3xx has no storage images"));
+    }
+    Ok(())
+}
+
+/// Refuses the name of a bindless image that is none.
+pub(super) fn check_handle(ctx: &Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
+    let by_handle = intrinsic.op.name().starts_with("bindless_");
+    if by_handle && memory::bindless(ctx, intrinsic.srcs[0]).0.is_none() {
+        return Err(ctx.unsupported("a handle has to be a bindless resource"));
     }
     Ok(())
 }
@@ -95,8 +105,17 @@ fn texel_type(ctx: &Context<'_>, ty: AluType, bits: u8) -> Result<Type, SelectEr
     }
 }
 
+/// Refuses a level that is not 0.
+fn check_level(ctx: &Context<'_>, level: Option<&Def>) -> Result<(), SelectError> {
+    match level {
+        Some(&level) if ctx.constant(level, 0) != Some(0) => Err(ctx.unsupported("images have one level")),
+        _ => Ok(()),
+    }
+}
+
 fn load(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
     let Some(def) = intrinsic.def else { return Ok(()) };
+    check_level(ctx, intrinsic.srcs.get(3))?;
     let (bits, components) = (ctx.bits(def), ctx.components(def).min(4));
     let ty = texel_type(ctx, intrinsic.indices.dest_type(), bits)?;
     let access = intrinsic.indices.access();
@@ -146,6 +165,7 @@ fn load(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError>
 }
 
 fn store(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
+    check_level(ctx, intrinsic.srcs.get(4))?;
     let value = intrinsic.srcs[3];
     // Components that the format does not have are not stored.
     let stored = intrinsic.indices.format().components().unwrap_or(4);
@@ -173,9 +193,7 @@ fn size(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError>
     if ctx.target.generation < Generation::A6xx {
         return Err(ctx.unsupported(format!("{} has no instruction for it", ctx.target)));
     }
-    if intrinsic.srcs.get(1).is_some_and(|&lod| ctx.constant(lod, 0) != Some(0)) {
-        return Err(ctx.unsupported("images have one level"));
-    }
+    check_level(ctx, intrinsic.srcs.get(1))?;
     let components = ctx.components(def);
     if components > 3 || ctx.bits(def) != 32 {
         return Err(ctx.unsupported("a size has at most three components of 32 bits"));

@@ -34,8 +34,8 @@ pub(super) fn store(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), 
         return Err(ctx.unsupported("a store to an output inside of an if or a loop"));
     }
     let bits = ctx.bits(value);
-    if bits == 64 {
-        return Err(ctx.unsupported("an output of 64 bits"));
+    if !matches!(bits, 16 | 32) {
+        return Err(ctx.unsupported(format!("an output of {bits} bits")));
     }
     let half = ctx.is_half(bits);
     let mask = intrinsic.indices.write_mask();

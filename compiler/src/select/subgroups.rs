@@ -32,6 +32,11 @@ pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), S
         VoteAll => vote(ctx, def, src(0), Opcode::AllMacro),
         Ballot | BallotRelaxed => ballot(ctx, def, src(0)),
         ReadFirstInvocation => read_lane(ctx, def, src(0), Opcode::ReadFirstMacro, None),
+        ReadGetlastIr3 | BrcstActiveIr3 | ReduceClustersIr3 | InclusiveScanClustersIr3 | ExclusiveScanClustersIr3
+            if ctx.target.generation < Generation::A6xx =>
+        {
+            Err(ctx.unsupported(format!("{} has no operations on clusters of lanes", ctx.target)))
+        }
         ReadGetlastIr3 => read_lane(ctx, def, src(0), Opcode::ReadGetlastMacro, None),
         ReadInvocationCondIr3 => {
             let predicate = ctx.predicate(src(1));
@@ -209,8 +214,9 @@ fn quad(ctx: &mut Context<'_>, def: Def, value: Def, opcode: Opcode, lane: Optio
 /// Sources: the value that other lanes keep, and the value that is broadcast. The instruction has them in reverse
 /// order.
 fn broadcast_active(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(), SelectError> {
-    let Ok(cluster) = u8::try_from(intrinsic.indices.cluster_size()) else {
-        return Err(ctx.unsupported("the size of the cluster"));
+    let cluster = match intrinsic.indices.cluster_size() {
+        cluster @ (2 | 4 | 8) => cluster as u8,
+        other => return Err(ctx.unsupported(format!("a cluster of {other} lanes"))),
     };
     if ctx.bits(def) == 64 {
         return Err(ctx.unsupported("a value of 64 bits"));
@@ -253,7 +259,13 @@ fn shuffle(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(),
     let words = ctx.vector(intrinsic.srcs[0]);
     for (index, &word) in words.iter().enumerate() {
         let attrs = Attrs::Shuffle { mode, ty: type_of(word.class, false) };
-        let result = ctx.builder().define(Opcode::Shfl, word.class, 1, &[word, distance], attrs);
+        let mut result = ctx.builder().define(Opcode::Shfl, word.class, 1, &[word, distance], attrs);
+        if ctx.bits(def) == 1 && matches!(mode, ShuffleMode::Up | ShuffleMode::Down) {
+            // Where no lane is so far away, the register has any bits, and a boolean is one bit.
+            let one = ctx.immediate(1, word.class.half);
+            let shuffled = ctx.src(result);
+            result = ctx.alu(Opcode::AndB, word.class, &[shuffled, one]);
+        }
         ctx.define_word(def, index, result);
     }
     Ok(())

@@ -70,6 +70,13 @@ fn check(ctx: &Context<'_>, tex: &Tex) -> Result<(), SelectError> {
     if tex.gather_offsets.is_some() {
         return Err(ctx.unsupported("a gather with four offsets has to be lowered first"));
     }
+    if tex.implicit_lod {
+        return Err(ctx.unsupported("ir3 has no gathers of a level that they compute"));
+    }
+    let has = |kinds: [S; 2]| kinds.into_iter().any(|kind| tex.src(kind).is_some());
+    if has([S::TextureHandle, S::SamplerHandle]) && has([S::TextureOffset, S::SamplerOffset]) {
+        return Err(ctx.unsupported("a handle of a texture or sampler, and an offset of its number"));
+    }
     Ok(())
 }
 

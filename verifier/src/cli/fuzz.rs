@@ -11,14 +11,17 @@ use crate::values;
 use crate::{Format, Fuel, Guarding, Planted, Stages, given, interrupt, output, verify};
 use clap::Args;
 use ir3_compiler::target::Target;
+use ir3_compiler::vec4;
 use ir3_verifier::harness::campaigns::coverage::Director;
 use ir3_verifier::harness::campaigns::external::CompilerCommand;
 use ir3_verifier::harness::campaigns::fuzzing::{Boundaries, Campaign, Counts, Drawn, Limits, every_generation};
 use ir3_verifier::harness::campaigns::shard::Shard;
+use ir3_verifier::harness::campaigns::vec4::CodeFailure;
 use ir3_verifier::harness::campaigns::workers::{self, Ended, WorkerCommand, WorkerFinding};
 use ir3_verifier::harness::check::{EngineKind, Summary};
 use ir3_verifier::harness::report::bundle;
 use ir3_verifier::harness::report::bundle::Case;
+use ir3_verifier::harness::triage::FailureKind;
 use ir3_verifier::programs::coverage::table::Table;
 use ir3_verifier::programs::generator::Profile;
 use serde::Serialize;
@@ -47,7 +50,7 @@ pub struct Fuzz {
     /// Seed of the campaign; the same seed makes the same programs on every machine. A random one, which is printed, unless given.
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
-    /// Profiles of the programs; all profiles in turn unless given. May be repeated.
+    /// Profiles of the programs, in turn; all profiles unless given, `operations` each third time. May be repeated.
     #[arg(long, value_name = "PERCENT", value_parser = values::profile())]
     profile: Vec<Profile>,
     /// The GPU of all programs; one of each generation in turn unless given (a306, a420, a540, a618, a630, a660, a730, a750), and with
@@ -55,8 +58,8 @@ pub struct Fuzz {
     #[arg(long, value_name = "GPU", value_parser = values::gpu())]
     gpu: Option<Target>,
     /// Registers that a program may take: full general registers, 4 to a vec4; `min`: as few as it can do with;
-    /// `min+N`: N more than that; `random`: drawn for each program, from the fewest to all. Unless given: all, but
-    /// for programs of the profile `pressure`, which get few enough to spill.
+    /// `min+N`: N more than that; `random`: drawn for each program, from the fewest to all. Unless given: all, and
+    /// for most programs of the profile `pressure` and some of the others few enough to spill.
     #[arg(long, value_name = "LIMIT", value_parser = parse_registers)]
     max_registers: Option<Limits>,
     #[command(flatten)]
@@ -256,7 +259,7 @@ impl Fuzz {
         let campaign = Campaign {
             targets: self.gpu.map_or_else(every_generation, |target| vec![target]),
             seed,
-            profiles: if self.profile.is_empty() { Profile::ALL.to_vec() } else { self.profile.clone() },
+            profiles: if self.profile.is_empty() { Profile::CAMPAIGN.to_vec() } else { self.profile.clone() },
             registers: self.max_registers.unwrap_or(Limits::ByProfile),
             first: self.from,
             programs: self.programs,
@@ -273,6 +276,7 @@ impl Fuzz {
             plant: self.planted.on(&self.gpu.unwrap_or_default())?,
             coverage: self.coverage.counts(),
             director: None,
+            vec4_code: true,
         };
         let director = self.coverage.is_directed().then(|| Arc::new(Director::of(&campaign)));
         Ok(Campaign { director, ..campaign })
@@ -297,7 +301,7 @@ impl Fuzz {
             compiler,
             target: self.gpu.unwrap_or_default(),
             seed: self.seed.unwrap_or_else(random_seed),
-            profiles: if self.profile.is_empty() { Profile::ALL.to_vec() } else { self.profile.clone() },
+            profiles: if self.profile.is_empty() { Profile::CAMPAIGN.to_vec() } else { self.profile.clone() },
             first: self.from,
             programs: self.programs,
             time: self.time,
@@ -326,9 +330,11 @@ impl Fuzz {
         let mut found = |finding: &WorkerFinding| {
             if finding.failed {
                 match self.keep(campaign, finding) {
-                    Ok((case, folder)) => {
-                        bar.suspend(|| announce(format, campaign, finding, &case, &folder));
-                        findings.bundles.push(folder);
+                    Ok((kept, path)) => {
+                        bar.suspend(|| announce(format, campaign, finding, &kept, &path));
+                        if matches!(kept, Kept::Bundle(_)) {
+                            findings.bundles.push(path);
+                        }
                     }
                     Err(error) => {
                         bar.suspend(|| output::error(&error));
@@ -372,10 +378,19 @@ impl Fuzz {
         Ok((counts, findings))
     }
 
-    /// Writes the bundle of a failure.
-    fn keep(&self, campaign: &Campaign, finding: &WorkerFinding) -> Result<(Case, PathBuf), Lost> {
-        let Drawn { target, profile, seed, .. } = finding.origin(campaign);
+    /// Writes the bundle of a failure, or the text of a failing program that was not made from nir.
+    fn keep(&self, campaign: &Campaign, finding: &WorkerFinding) -> Result<(Kept, PathBuf), Lost> {
+        let Drawn { target, profile, seed, is_code, .. } = finding.origin(campaign);
         let gpu = target.name;
+        if is_code && finding.died.is_none() {
+            let failure = campaign.code_failure(finding.number, self.reducing.wanted().is_some());
+            let failure = failure.ok_or(Lost::Passed { gpu, profile, seed })?;
+            let path = self.failures.join(format!("{}-{gpu}-{seed}.vec4", failure.stage));
+            let text = vec4::text::write(&failure.program);
+            let written = std::fs::create_dir_all(&self.failures).and_then(|()| std::fs::write(&path, text));
+            written.map_err(|cause| bundle::WriteError { path: path.clone(), cause })?;
+            return Ok((Kept::Code(failure), path));
+        }
         let case = match &finding.died {
             None => {
                 campaign.case_of(finding.number, finding.env.as_ref()).ok_or(Lost::Passed { gpu, profile, seed })?
@@ -386,15 +401,32 @@ impl Fuzz {
             }
         };
         let folder = bundle::write(&self.failures, &case)?;
-        Ok((case, folder))
+        Ok((Kept::Bundle(Box::new(case)), folder))
     }
 }
 
-/// Prints a finding and its folder.
-fn announce(format: Format, campaign: &Campaign, finding: &WorkerFinding, case: &Case, folder: &std::path::Path) {
+/// A failure that was written.
+enum Kept {
+    /// As a bundle.
+    Bundle(Box<Case>),
+    /// As the text of a vec4 program.
+    Code(CodeFailure),
+}
+
+/// Prints a finding and where it is.
+fn announce(format: Format, campaign: &Campaign, finding: &WorkerFinding, kept: &Kept, folder: &std::path::Path) {
     let number = finding.number;
     let Drawn { target, profile, seed, .. } = finding.origin(campaign);
-    let symptom = &case.symptom;
+    let (kind, stage, failure, message) = match kept {
+        Kept::Bundle(case) => {
+            let symptom = &case.symptom;
+            (FailureKind::of(&symptom.failure), symptom.stage, symptom.failure.to_string(), &symptom.message)
+        }
+        Kept::Code(code) => {
+            let kind = if code.is_crash { FailureKind::Crash } else { FailureKind::Refuted };
+            (kind, code.stage, kind.to_string(), &code.message)
+        }
+    };
     match format {
         Format::Json => output::json(
             "failure",
@@ -403,17 +435,16 @@ fn announce(format: Format, campaign: &Campaign, finding: &WorkerFinding, case: 
                 gpu: target.name,
                 profile: profile.to_string(),
                 seed,
-                stage: symptom.stage.name(),
-                failure: symptom.failure.to_string(),
-                message: &symptom.message,
+                stage: stage.name(),
+                failure,
+                message,
                 folder: folder.display().to_string(),
             },
         ),
         _ => {
-            let kind = ir3_verifier::harness::triage::FailureKind::of(&symptom.failure);
             output::line(&format!(
-                "{kind}: program {number} ({profile}, {}, seed {seed}), stage {}: {}",
-                target.name, symptom.stage, symptom.message
+                "{kind}: program {number} ({profile}, {}, seed {seed}), stage {stage}: {message}",
+                target.name
             ));
             output::line(&format!("  written to {}", folder.display()));
         }

@@ -131,6 +131,7 @@ guards! {
     AgreementBits "agreement-bits" Equivalence "Values that must agree have the same bits.";
     WrittenEverywhere "written-everywhere" Lanes "A shared register is uniform after a write only if all segments write the same.";
     EventPath "event-path" Events "The same lanes take part in an event in both programs.";
+    SelectionWrites "selection-writes" Lanes "A lane that an event selects writes a shared register only behind it in the same block, on the same path.";
     EventOperands "event-operands" Events "An event has the same operands in both programs.";
     EventAdded "event-added" Events "Every store of the target is one of the source.";
     TargetDemands "target-demands" Equivalence "The target has no undefined behaviour where the source is defined.";

@@ -15,7 +15,8 @@ use std::fmt;
 use super::function::{Block, Def, Function, Instr};
 use super::index::IndexKind;
 use super::shader::Shader;
-use super::tex::TexSrcKind;
+use super::tex::{TexOp, TexSrcKind};
+use super::types::AluType;
 
 /// The location of a validation error.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -184,6 +185,12 @@ pub enum BrokenRule {
     TexMissing(TexSrcKind),
     /// A texture operation with two sources of one kind.
     TexTwice(TexSrcKind),
+    /// A texture operation with a source that it does not have.
+    TexSource(TexOp, TexSrcKind),
+    /// A texture operation with a result of another type.
+    TexType(TexOp, AluType),
+    /// A write of which the order does not matter.
+    ReorderableWrite,
 }
 
 impl BrokenRule {
@@ -220,6 +227,9 @@ impl BrokenRule {
             BrokenRule::Result => "a wrong result".into(),
             BrokenRule::TexMissing(kind) => format!("no source `({})`", kind.name()),
             BrokenRule::TexTwice(kind) => format!("two sources `({})`", kind.name()),
+            BrokenRule::TexSource(op, kind) => format!("a source `({})` of `{op}`", kind.name()),
+            BrokenRule::TexType(op, ty) => format!("a result of type {ty} of `{op}`"),
+            BrokenRule::ReorderableWrite => "a write that is `reorderable`".into(),
         }
     }
 
@@ -258,6 +268,11 @@ impl BrokenRule {
             BrokenRule::Result => "a result exactly where the intrinsic has one".into(),
             BrokenRule::TexMissing(_) => "every source that the operation needs".into(),
             BrokenRule::TexTwice(_) => "one source of each kind".into(),
+            BrokenRule::TexSource(..) => "a source that the operation has".into(),
+            BrokenRule::TexType(op, _) => {
+                op.result_types().iter().map(|&ty| AluType::new(ty, 0).to_string()).collect::<Vec<_>>().join(" or ")
+            }
+            BrokenRule::ReorderableWrite => "that of reads only".into(),
         }
     }
 }

@@ -6,7 +6,7 @@ use super::{BrokenRule, Errors, Quantity};
 use crate::nir::cfg::Cfg;
 use crate::nir::dominance::Dominance;
 use crate::nir::function::{Alu, Block, CfNode, Def, Function, Instr, InstrData, Intrinsic};
-use crate::nir::index::{AtomicOp, Index, IndexKind};
+use crate::nir::index::{Access, AtomicOp, Index, IndexKind};
 use crate::nir::intrinsic::{Components, DestBits, IntrinsicOp};
 use crate::nir::tex::{Tex, TexOp, TexSrcKind};
 use crate::nir::types::AluType;
@@ -288,6 +288,10 @@ impl OperandValidator<'_, '_, '_> {
                 self.problem(at, BrokenRule::AtomicOp(op.name()));
             }
         }
+        let writes = intrinsic.op.is_atomic() || intrinsic.op.info().dest.is_none();
+        if writes && indices.access().contains(Access::REORDERABLE) {
+            self.problem(at, BrokenRule::ReorderableWrite);
+        }
         match intrinsic.op {
             LoadInput | LoadInterpolatedInput | LoadOutput | ImageLoad | BindlessImageLoad | LoadUniform => {
                 if let Some(def) = intrinsic.def.filter(|_| indices.dest_type().size != 0) {
@@ -338,6 +342,12 @@ impl OperandValidator<'_, '_, '_> {
             if tex.srcs[..index].iter().any(|&(other, _)| other == kind) {
                 self.problem(at, BrokenRule::TexTwice(kind));
             }
+            if !tex.op.takes(kind) {
+                self.problem(at, BrokenRule::TexSource(tex.op, kind));
+            }
+        }
+        if !tex.op.result_types().contains(&tex.dest_type.base) {
+            self.problem(at, BrokenRule::TexType(tex.op, tex.dest_type));
         }
         let needed: &[TexSrcKind] = match tex.op {
             TexOp::Tex | TexOp::TexPrefetch | TexOp::Lod | TexOp::Tg4 | TexOp::Txf | TexOp::TxfMsFb => &[Coord],

@@ -2,7 +2,10 @@
 
 use super::{BrokenRule, ErrorLocation, Quantity, validate};
 use crate::nir::text::read;
-use crate::nir::{Builder, CfNode, Def, Index, InstrData, IntrinsicOp, JumpKind, Op, Shader, Stage, TexSrcKind};
+use crate::nir::{
+    Access, AluType, Builder, CfNode, Def, Index, InstrData, IntrinsicOp, JumpKind, Op, Shader, Stage, TexOp,
+    TexSrcKind,
+};
 
 /// The first error of a program.
 fn problem(shader: &Shader) -> BrokenRule {
@@ -231,4 +234,38 @@ fn what_only_a_pass_can_break() {
         }
     });
     assert_eq!(jump, BrokenRule::JumpOutsideLoop);
+}
+
+#[test]
+fn textures_have_only_their_sources_and_types() {
+    let with = |op: TexOp, kind: TexSrcKind, ty: AluType| {
+        let mut b = Builder::new(Stage::Fragment);
+        let zero = b.constant(32, 0);
+        b.tex(op, ty, 1, |tex| {
+            let coord = (!op.is_query()).then_some((TexSrcKind::Coord, zero));
+            tex.srcs = coord.into_iter().chain([(kind, zero)]).collect();
+        });
+        validate(&b.finish()).err().map(|errors| errors[0].problem.clone())
+    };
+    assert_eq!(with(TexOp::Tg4, TexSrcKind::Comparator, AluType::FLOAT32), None);
+    assert_eq!(with(TexOp::Txs, TexSrcKind::Lod, AluType::UINT32), None);
+    let projector = BrokenRule::TexSource(TexOp::Txf, TexSrcKind::Projector);
+    assert_eq!(with(TexOp::Txf, TexSrcKind::Projector, AluType::FLOAT32), Some(projector));
+    let sampler = BrokenRule::TexSource(TexOp::Txf, TexSrcKind::SamplerHandle);
+    assert_eq!(with(TexOp::Txf, TexSrcKind::SamplerHandle, AluType::FLOAT32), Some(sampler));
+    let size = BrokenRule::TexType(TexOp::Txs, AluType::FLOAT32);
+    assert_eq!(with(TexOp::Txs, TexSrcKind::Lod, AluType::FLOAT32), Some(size));
+}
+
+#[test]
+fn writes_are_not_reorderable() {
+    let problem = |access: Access| {
+        let mut b = Builder::new(Stage::Compute);
+        let zero = b.constant(32, 0);
+        let indices = [Index::WriteMask(1), Index::Access(access)];
+        b.intrinsic(IntrinsicOp::StoreSsboIr3, 1, 32, &[zero, zero, zero, zero], indices);
+        validate(&b.finish()).err().map(|errors| errors[0].problem.clone())
+    };
+    assert_eq!(problem(Access::COHERENT), None);
+    assert_eq!(problem(Access::REORDERABLE), Some(BrokenRule::ReorderableWrite));
 }

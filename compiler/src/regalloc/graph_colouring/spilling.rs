@@ -9,7 +9,7 @@ use super::spill_choice::best_spill_nodes;
 use crate::ir3::{Program, Value};
 use crate::regalloc::pressure::Analysis;
 use crate::regalloc::spill::everywhere::Spiller;
-use crate::regalloc::spill::no_private_memory;
+use crate::regalloc::spill::{no_private_memory, prefetch};
 use crate::regalloc::{Error, RegisterLimit};
 use crate::target::{RegisterFiles, Target};
 use cranelift_entity::{EntityRef, SecondaryMap};
@@ -72,6 +72,7 @@ pub fn spill(program: &mut Program, target: &Target, limit: RegisterLimit, setti
             }
         };
     }
+    prefetch::run(program);
     let spiller = Spiller::new(program)?;
     if let RegisterLimit::Minimum(more) = limit {
         let mut least = spiller.all_spilled(target.merged_regs);

@@ -18,6 +18,7 @@
 mod bound;
 pub mod everywhere;
 mod limit;
+pub mod prefetch;
 mod rewrite;
 mod room;
 mod scalars;
@@ -122,13 +123,14 @@ fn least_files(
     Ok(files)
 }
 
-/// Spills until the program fits within the limit. A program that fits is not changed.
+/// Spills until the program fits within the limit. A program that fits is not changed, unless its registers are as few as possible and it
+/// [samples before it starts](prefetch).
 ///
 /// # Errors
 /// If the program does not fit even with all values spilled, or the target has no memory for spills.
 pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit, rules: AllocationRules) -> Result<(), Error> {
     let mut files = limit.files(target);
-    let now = pressure(program, target, rules.coalescing)?;
+    let mut now = pressure(program, target, rules.coalescing)?;
     let is_minimum = matches!(limit, RegisterLimit::Minimum(_));
     if fits(&now, &files) && !is_minimum && is_assignable(program, target, limit, rules)? {
         return Ok(());
@@ -136,6 +138,9 @@ pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit, rules: 
     if !target.pvtmem {
         no_private_memory(&now, target, &files)?;
         return unsplit_or_error(program, target, limit, rules);
+    }
+    if prefetch::run(program) {
+        now = pressure(program, target, rules.coalescing)?;
     }
     if !rules.partial_spilling {
         return whole::run(program, target, limit, rules, &|files| fits(&now, files));

@@ -68,12 +68,13 @@ pub fn find(
         plant: Some(plant),
         coverage: None,
         director: None,
+        vec4_code: false,
     };
     let over = AtomicBool::new(false);
     let mut all = Vec::new();
     let mut found = |finding: &Finding<'_>| {
         let failed = finding.report.refutation().is_some() || finding.report.crash().is_some();
-        if failed && all.len() < programs {
+        if let Some(generated) = finding.generated.filter(|_| failed && all.len() < programs) {
             // The only thread of the campaign, which was started for it.
             all.push(Found {
                 plant,
@@ -81,8 +82,8 @@ pub fn find(
                 profile: finding.profile,
                 seed: finding.seed,
                 time: ThreadTime::now().as_duration(),
-                shader: finding.generated.shader.clone(),
-                envs: campaign.envs(finding.seed, &finding.generated.shader),
+                shader: generated.shader.clone(),
+                envs: campaign.envs(finding.seed, &generated.shader),
             });
             over.store(all.len() == programs, Ordering::Relaxed);
         }

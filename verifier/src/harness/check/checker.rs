@@ -19,6 +19,7 @@ use crate::support::watch::watched;
 use cpu_time::ThreadTime;
 use ir3_compiler::compilation::{Compilation, Hook, ProgramRef};
 use ir3_compiler::pipeline::{Change, CompileError, ErrorKind, Options, Refusal, RegisterLimit, Stage};
+use ir3_compiler::regalloc::Allocator;
 use ir3_compiler::{ir3, nir, target::Target};
 use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
@@ -329,7 +330,7 @@ impl Checker {
             report.times.compile += start.elapsed();
             let change = match step {
                 Some(Ok(step)) => step.change,
-                Some(Err(error)) => return refused(report, error),
+                Some(Err(error)) => return refused(report, kept_promise(error, &options)),
                 None => break,
             };
             if change == Change::Nothing {
@@ -572,6 +573,15 @@ pub(crate) fn compile_stages(
     }
 }
 
+/// What the stage `spill` accepts fits, so a later stage that has no room for it is wrong, and the program not too large.
+fn kept_promise(error: CompileError, options: &Options) -> CompileError {
+    let is_broken = error.kind == ErrorKind::NeedsSpilling
+        && error.stage == Stage::RegisterAllocation
+        && options.runs(Stage::Spill)
+        && options.allocator == Allocator::Ssa;
+    if is_broken { CompileError { kind: ErrorKind::Internal, ..error } } else { error }
+}
+
 /// Records that the compiler has refused the program.
 fn refused(report: &mut ProgramReport, error: CompileError) {
     let unknown = refusal(&error);
@@ -604,4 +614,22 @@ pub(super) fn changed(header: &mut Header, after: ProgramRef<'_>) -> Option<Diff
     let difference = header.difference(&after);
     *header = after;
     difference.map(Difference::Header)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_was_spilled_has_registers() {
+        let error = |stage, kind| CompileError { stage, kind, reason: Refusal::Postcondition("no room".to_owned()) };
+        let options = Options::default();
+        let spilled = kept_promise(error(Stage::RegisterAllocation, ErrorKind::NeedsSpilling), &options);
+        assert!(matches!(refusal(&spilled), Unknown::Crashed(_)));
+        for (stage, kind) in
+            [(Stage::Spill, ErrorKind::NeedsSpilling), (Stage::RegisterAllocation, ErrorKind::Unsupported)]
+        {
+            assert!(!matches!(refusal(&kept_promise(error(stage, kind), &options)), Unknown::Crashed(_)));
+        }
+    }
 }

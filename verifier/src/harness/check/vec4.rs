@@ -1,16 +1,21 @@
 //! Verification of the passes on a vec4 program that was given as text or generated: every boundary from the program itself on.
 
+use super::engine::COMPILER;
 use super::verification::combined;
 use super::{
-    Answer, BoundaryVerdict, EngineKind, Engines, Sensitivity, SensitivityProbe, Verdict, Verification, contradiction,
+    Answer, BoundaryVerdict, EngineKind, Engines, Sensitivity, SensitivityProbe, Unknown, Verdict, Verification,
+    contradiction,
 };
 use crate::programs::Question;
 use crate::programs::planted_bugs::PlantedBug;
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
+use crate::support::panics::catch;
+use crate::support::watch::watched;
 use ir3_compiler::pipeline::{Change, Options, Stage, run_vec4_stage};
 use ir3_compiler::target::{GEN7, GEN7_SCALAR};
-use ir3_compiler::vec4::Program;
+use ir3_compiler::vec4::{Program, validate};
+use std::time::Duration;
 
 /// The share of a program's values on which its runs depend.
 fn sensitivity(program: &Snapshot, envs: &[Env]) -> Sensitivity {
@@ -34,13 +39,49 @@ impl Engines {
         bug: Option<&PlantedBug>,
         envs: Vec<Env>,
     ) -> Verification {
+        self.boundaries_of_vec4(program, options, bug, envs, true)
+    }
+
+    /// Like [`verify_vec4`](Self::verify_vec4), but what the runs depend on is not measured, as in campaigns.
+    pub(crate) fn test_vec4(
+        &self,
+        program: &Program,
+        options: &Options,
+        bug: Option<&PlantedBug>,
+        envs: Vec<Env>,
+    ) -> Verification {
+        self.boundaries_of_vec4(program, options, bug, envs, false)
+    }
+
+    fn boundaries_of_vec4(
+        &self,
+        program: &Program,
+        options: &Options,
+        bug: Option<&PlantedBug>,
+        envs: Vec<Env>,
+        is_measured: bool,
+    ) -> Verification {
         let mut verification = Verification { envs, ..Verification::default() };
         let mut before = program.clone();
         let stages = Stage::on_mode(program.mode).filter(|&stage| options.runs(stage));
         let target = if program.mode.is_scalar() { &GEN7_SCALAR } else { &GEN7 };
         for stage in stages {
             let mut after = before.clone();
-            let changed = run_vec4_stage(stage, &mut after, options) == Change::Something;
+            let run = || watched(|| run_vec4_stage(stage, &mut after, options) == Change::Something);
+            // A program that is not valid any more is as bad as a panic.
+            let ran = catch(run).map_err(|panic| panic.message).and_then(|changed| {
+                validate(&after).map_err(|error| format!("the program is not valid: {error}"))?;
+                Ok(changed)
+            });
+            let changed = match ran {
+                Ok(changed) => changed,
+                Err(message) => {
+                    let verdict = Verdict::Unknown(Unknown::Crashed(message));
+                    let time = Duration::ZERO;
+                    verification.boundaries.push(BoundaryVerdict { stage, verdict, engine: COMPILER, time });
+                    break;
+                }
+            };
             let planted = bug.is_some_and(|bug| bug.apply_gen7(stage, &mut after));
             if !changed && !planted {
                 verification.unchanged += 1;
@@ -56,11 +97,11 @@ impl Engines {
             }
             let time = answers.iter().map(|answer: &Answer| answer.time).sum();
             let proofs = answers.iter().filter(|answer| answer.engine != EngineKind::Interpreter);
-            verification.proving += proofs.map(|answer| answer.time).sum::<std::time::Duration>();
+            verification.proving += proofs.map(|answer| answer.time).sum::<Duration>();
             // Only runs need to know what they depend on.
             let is_proved = answers.iter().any(|answer| matches!(answer.verdict, Verdict::Proved { .. }));
-            let sensitivity = if is_proved { Sensitivity::NONE } else { sensitivity(&sides[1], envs) };
-            let Some((verdict, engine)) = combined(answers, Some(&sensitivity)) else { continue };
+            let sensitivity = (is_measured && !is_proved).then(|| sensitivity(&sides[1], envs));
+            let Some((verdict, engine)) = combined(answers, sensitivity.as_ref()) else { continue };
             let is_refuted = matches!(verdict, Verdict::Refuted(_));
             verification.boundaries.push(BoundaryVerdict { stage, verdict, engine: engine.name(), time });
             if is_refuted {

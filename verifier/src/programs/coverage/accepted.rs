@@ -166,7 +166,7 @@ impl Accepted {
     fn texture(&self, number: u32) -> Status {
         use TexSrcKind as S;
         let target = &self.target;
-        let float = AluType::FLOAT32;
+        let usual = |op: TexOp| if op.is_query() { AluType::UINT32 } else { AluType::FLOAT32 };
         let plain = |op| {
             let mut kinds = vec![S::Coord];
             match op {
@@ -190,18 +190,20 @@ impl Accepted {
         };
         match textures::property(number) {
             textures::Property::Source(op, kind) => {
-                status((1..=3).map(|count| texture(op, float, count, &add(plain(op), &[kind]), 0)), target)
+                status((1..=3).map(|count| texture(op, usual(op), count, &add(plain(op), &[kind]), 0)), target)
             }
             textures::Property::Type(op, ty) => {
                 status((1..=3).map(|count| texture(op, ty, count, &plain(op), 0)), target)
             }
-            textures::Property::Coordinates(op, count) => status([texture(op, float, count, &plain(op), 0)], target),
+            textures::Property::Coordinates(op, count) => {
+                status([texture(op, usual(op), count, &plain(op), 0)], target)
+            }
             textures::Property::Flag(op, flag) => {
-                status((1..=3).map(|count| texture(op, float, count, &plain(op), flag + 1)), target)
+                status((1..=3).map(|count| texture(op, usual(op), count, &plain(op), flag + 1)), target)
             }
             textures::Property::Pair(a, b) => {
                 let every = TexOp::ALL.into_iter().flat_map(|op| (1..=3).map(move |count| (op, count)));
-                let programs = every.map(|(op, count)| texture(op, float, count, &add(plain(op), &[a, b]), 0));
+                let programs = every.map(|(op, count)| texture(op, usual(op), count, &add(plain(op), &[a, b]), 0));
                 status(programs, target)
             }
         }

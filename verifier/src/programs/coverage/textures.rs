@@ -65,7 +65,9 @@ pub(super) fn name(number: u32) -> Option<String> {
     Some(match property(number) {
         Property::Source(op, kind) => format!("{op}, source {kind}"),
         Property::Type(op, ty) => format!("{op}, {ty}"),
-        Property::Coordinates(op, count) => format!("{op}, {count} coordinates"),
+        Property::Coordinates(op, count) => {
+            op.takes(TexSrcKind::Coord).then(|| format!("{op}, {count} coordinates"))?
+        }
         Property::Flag(op, flag) => {
             let has = match flag {
                 2 | 3 | 9 => op.needs_sampler(),

@@ -145,10 +145,12 @@ pub fn intrinsic(form: IntrinsicForm, target: &Target) -> Option<Shader> {
     };
     let width_fits = match info.dest_bits {
         DestBits::OneOf(widths) => widths.contains(&result_bits),
+        // The table leaves these open.
+        _ if is_barycentric(op) || op == IntrinsicOp::BindlessResourceIr3 => bits == 32,
         _ if info.dest.is_none() && !has_vector => bits == 32,
         _ => has_vector || !is_test(op) || bits == 1,
     };
-    if !shape_fits || !width_fits || op == IntrinsicOp::DeclReg {
+    if !shape_fits || !width_fits || !has_stage(op, stage) || op == IntrinsicOp::DeclReg {
         return None;
     }
     let mut probe = Probe::new(stage)?;
@@ -160,6 +162,7 @@ pub fn intrinsic(form: IntrinsicForm, target: &Target) -> Option<Shader> {
     for (i, shape) in info.srcs.iter().enumerate() {
         srcs.push(match (shape, source_width(op, i, bits)) {
             _ if array_source(op) == Some(i) => probe.array(components, bits)?,
+            _ if i == 0 && op.name().starts_with("bindless_image") => probe.handle()?,
             (Components::Vector, _) => probe.vector(bits, components),
             (&Components::Fixed(count), Some(width)) => probe.vector(width, count),
             (&Components::Fixed(count), None) if count > 1 => probe.vector(32, count),
@@ -173,6 +176,43 @@ pub fn intrinsic(form: IntrinsicForm, target: &Target) -> Option<Shader> {
         probe.b.end_if();
     }
     Some(probe.b.finish())
+}
+
+/// Returns true if the result is barycentric coordinates.
+fn is_barycentric(op: IntrinsicOp) -> bool {
+    op == IntrinsicOp::LoadPerspCenterRhwIr3 || op.name().starts_with("load_barycentric")
+}
+
+/// Words of the names of intrinsics that only one stage has.
+const STAGE_WORDS: &[(Stage, &[&str])] = &[
+    (Stage::Vertex, &["vertex", "instance", "draw", "per_view"]),
+    (
+        Stage::Fragment,
+        &[
+            "frag",
+            "sample",
+            "front_face",
+            "helper",
+            "barycentric",
+            "interpolated",
+            "persp",
+            "ddx",
+            "ddy",
+            "demote",
+            "terminate",
+            "clip_plane",
+        ],
+    ),
+    (
+        Stage::Compute,
+        &["workgroup", "local_invocation", "subgroup_id", "subgroup_size", "work_dim", "kernel", "shared"],
+    ),
+];
+
+/// Returns true if shaders of a stage have the intrinsic. Selection compiles some of them in any stage.
+pub fn has_stage(op: IntrinsicOp, stage: Stage) -> bool {
+    let only = STAGE_WORDS.iter().find(|(_, words)| words.iter().any(|word| op.name().contains(word)));
+    only.is_none_or(|&(only, _)| only == stage)
 }
 
 /// Returns true if the result is a boolean, whatever its operands are.
@@ -266,6 +306,10 @@ impl Probe {
         self.b.vec(&vec![scalar; components.into()])
     }
 
+    fn handle(&mut self) -> Option<Def> {
+        self.b.intrinsic(IntrinsicOp::BindlessResourceIr3, 1, 32, &[self.zero], [Index::DescSet(0)])
+    }
+
     fn array(&mut self, components: u8, bits: u8) -> Option<Def> {
         let declaration =
             [Index::NumComponents(components), Index::NumArrayElems(2), Index::BitSize(bits), Index::Divergent(true)];
@@ -276,9 +320,32 @@ impl Probe {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ir3_compiler::compilation::compile;
+    use ir3_compiler::pipeline::Options;
 
     fn target(gpu: &str) -> Target {
         Target::by_name(gpu).expect("a GPU")
+    }
+
+    /// No later stage refuses what selection accepts.
+    #[test]
+    fn what_selection_accepts_is_compiled() {
+        let mut refused = Vec::new();
+        for gpu in ["a306", "a420", "a540", "a618", "a660", "a750"] {
+            let target = target(gpu);
+            let compiles = |shader: Option<Shader>| {
+                let shader = shader.expect("a program that was accepted");
+                compile(&shader, &target, &Options::default(), &mut |_, _| {}).err()
+            };
+            for &(op, bits) in operations(&target) {
+                refused
+                    .extend(compiles(operation(op, bits)).map(|error| format!("{gpu}, {op} of {bits} bits: {error}")));
+            }
+            for &form in intrinsics(&target) {
+                refused.extend(compiles(intrinsic(form, &target)).map(|error| format!("{gpu}, {form:?}: {error}")));
+            }
+        }
+        assert!(refused.is_empty(), "{refused:#?}");
     }
 
     #[test]

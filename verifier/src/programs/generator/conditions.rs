@@ -1,6 +1,6 @@
 //! Conditions: trees of `and`, `or` and `not` over comparisons, defined where a branch reads them.
 
-use ir3_compiler::nir::{Def, IntrinsicOp, Op};
+use ir3_compiler::nir::{Def, Index, IntrinsicOp, Op};
 
 use super::Generator;
 use super::choices::Choices;
@@ -23,6 +23,32 @@ impl<C: Choices> Generator<'_, C> {
             Some(lane) => self.bit_of(lane),
             None => self.value(1),
         }
+    }
+
+    /// Compares words of the constant file with each other or with a constant: the same in all lanes, as its definition shows.
+    pub(super) fn uniform_comparison(&mut self) -> Def {
+        let zero = self.b.constant(32, 0);
+        let mut word = || {
+            let base = Index::Base(self.c.below(64) as i32);
+            self.b.intrinsic(IntrinsicOp::LoadConstIr3, 1, 32, &[zero], [base]).unwrap_or(zero)
+        };
+        let (x, y) = (word(), word());
+        let op = self.c.pick(COMPARISONS);
+        let y = if self.c.chance(128) { y } else { self.some_constant(32) };
+        self.b.alu(op, &[x, y])
+    }
+
+    /// Compares a word of the constant file that is read relative to an address.
+    pub(super) fn relative_comparison(&mut self) -> Def {
+        let (any, mask) = (self.value(32), self.b.constant(32, 31));
+        let at = self.b.alu(Op::Iand, &[any, mask]);
+        let base = Index::Base(self.c.below(32) as i32);
+        let Some(word) = self.b.intrinsic(IntrinsicOp::LoadConstIr3, 1, 32, &[at], [base]) else {
+            return self.value(1);
+        };
+        let other = if self.c.chance(128) { self.value(32) } else { self.some_constant(32) };
+        let op = self.c.pick(COMPARISONS);
+        self.b.alu(op, &[word, other])
     }
 
     /// Tests a random bit of a number.
@@ -70,7 +96,8 @@ impl<C: Choices> Generator<'_, C> {
     /// A comparison that usually has no other reader.
     fn leaf(&mut self) -> Def {
         match self.c.below(8) {
-            0 | 1 => self.value(1),
+            0 => self.value(1),
+            1 => self.relative_comparison(),
             2 | 3 if !self.pool.only_uniform => match self.lane {
                 Some(lane) => self.bit_of(lane),
                 None => self.value(1),

@@ -4,7 +4,7 @@
 //! when the counter reaches its limit, whatever other exits there are. Limits shrink with nesting, so the number of
 //! iterations of a whole program is bounded by construction.
 
-use ir3_compiler::nir::{Block, Def, JumpKind, Op};
+use ir3_compiler::nir::{Block, Def, IntrinsicOp, JumpKind, Op, Stage};
 
 use super::Generator;
 use super::WITNESSED_PHIS;
@@ -39,6 +39,19 @@ impl<C: Choices> Generator<'_, C> {
         self.some_constant(bits)
     }
 
+    /// A source of a phi: where there are uniform values, often one of these, so that the phi or the copy that it becomes is in a shared
+    /// register, too.
+    fn phi_source(&mut self, bits: u8) -> Def {
+        if bits == 32
+            && self.weights.uniform > 0
+            && self.c.chance(60)
+            && let Some(uniform) = self.pool.uniform(self.c)
+        {
+            return uniform;
+        }
+        self.value(bits)
+    }
+
     fn phi_width(&mut self) -> u8 {
         match self.c.below(16) {
             0 | 1 => 16,
@@ -50,10 +63,15 @@ impl<C: Choices> Generator<'_, C> {
 
     /// An if with phis after it.
     pub(super) fn branch(&mut self, budget: u32) {
-        if self.b.depth() < MAX_DEPTH {
-            let condition = self.condition();
-            self.branch_on(condition, budget);
+        if self.b.depth() >= MAX_DEPTH {
+            return;
         }
+        if self.c.chance(self.style.uniform_branches) {
+            let condition = self.uniform_comparison();
+            return self.branch_between(condition, budget);
+        }
+        let condition = self.condition();
+        self.branch_on(condition, budget);
     }
 
     /// Like [`branch`](Self::branch), on the given condition.
@@ -61,15 +79,28 @@ impl<C: Choices> Generator<'_, C> {
         if self.b.depth() >= MAX_DEPTH {
             return;
         }
-        let count = 1 + self.c.below(3);
-        let widths: Vec<u8> = (0..count).map(|_| self.phi_width()).collect();
+        self.divergence += 1;
+        self.branch_between(condition, budget);
+        self.divergence -= 1;
+    }
+
+    /// Like [`branch_on`](Self::branch_on); the condition is the same in all lanes, or the arms count as divergent already.
+    fn branch_between(&mut self, condition: Def, budget: u32) {
+        let count = 1 + self.c.below(self.style.phis);
+        let mut widths: Vec<u8> = (0..count).map(|_| self.phi_width()).collect();
+        // Values from before the branch that one arm hands on in another order: a cycle of copies where their registers are the same.
+        let mut turned = Vec::new();
+        if count > 1 && self.c.chance(self.style.permutations) {
+            widths.fill(self.c.pick(&[32, 32, 16]));
+            turned = (0..count).map(|_| self.value(widths[0])).collect();
+        }
 
         self.b.begin_if(condition);
         let mark = self.pool.mark();
         self.uniform_arm();
         self.region(budget / 2);
         let jumped = self.maybe_jump();
-        let then = (!jumped).then(|| self.arm(mark, &widths));
+        let mut then = (!jumped).then(|| self.arm(mark, &widths));
         self.pool.release(mark);
 
         self.b.begin_else();
@@ -77,9 +108,18 @@ impl<C: Choices> Generator<'_, C> {
         if self.c.chance(170) {
             self.region(budget / 2);
         }
-        let otherwise = self.arm(mark, &widths);
+        let mut otherwise = self.arm(mark, &widths);
         self.pool.release(mark);
         self.b.end_if();
+        if let (Some((_, values)), [first, rest @ ..]) = (&mut then, &turned[..]) {
+            // What an arm computes is still handed on in the first place.
+            let by = 1 + self.c.below(rest.len().max(1));
+            for (i, &value) in rest.iter().enumerate() {
+                values[i + 1] = value;
+                otherwise.1[i + 1] = rest[(i + by) % rest.len()];
+            }
+            otherwise.1[0] = *first;
+        }
 
         for (i, &bits) in widths.iter().enumerate() {
             let phi = self.b.phi(1, bits);
@@ -106,7 +146,7 @@ impl<C: Choices> Generator<'_, C> {
                     if self.c.chance(4) && bits != 1 {
                         self.b.undef(1, bits)
                     } else {
-                        self.value(bits)
+                        self.phi_source(bits)
                     }
                 }
             })
@@ -136,7 +176,7 @@ impl<C: Choices> Generator<'_, C> {
             .iter()
             .map(|&bits| match first.take_if(|_| bits == 32) {
                 Some(first) => first,
-                None => self.value(bits),
+                None => self.phi_source(bits),
             })
             .collect();
         if let Some(frame) = self.loops.last_mut() {
@@ -152,11 +192,12 @@ impl<C: Choices> Generator<'_, C> {
         let block = self.b.current_block();
         let Some(frame) = self.loops.last() else { return };
         let (phis, next) = (frame.phis.clone(), frame.next);
-        let rotate = self.c.chance(40);
+        let rotate = self.c.chance(self.style.permutations);
+        let step = 1 + self.c.below(phis.len());
         for (i, &(phi, bits, _)) in phis.iter().enumerate() {
             let value = match i {
                 0 => next,
-                i if rotate => self.rotated(&phis, i),
+                i if rotate => self.rotated(&phis, i, step),
                 _ => self.value(bits),
             };
             self.b.set_phi_src(phi, block, value);
@@ -168,11 +209,11 @@ impl<C: Choices> Generator<'_, C> {
         if constant && bits != 1 { self.some_constant(bits) } else { self.value(bits) }
     }
 
-    /// The source of phi `i` on a back edge on which the phis are permuted: the next phi of its width.
-    fn rotated(&mut self, phis: &[(Def, u8, u8)], i: usize) -> Def {
-        let count = phis.len();
-        let next = (i + 1..count).chain(1..=i).find(|&other| phis[other].1 == phis[i].1);
-        let phi = phis[next.unwrap_or(i)].0;
+    /// The source of phi `i` on a back edge on which the phis are permuted: one of the next phis of its width.
+    fn rotated(&mut self, phis: &[(Def, u8, u8)], i: usize, step: usize) -> Def {
+        let same: Vec<usize> = (1..phis.len()).filter(|&other| phis[other].1 == phis[i].1).collect();
+        let at = same.iter().position(|&other| other == i).unwrap_or(0);
+        let phi = phis[same[(at + step) % same.len()]].0;
         self.pool.mark_used(phi);
         phi
     }
@@ -202,6 +243,38 @@ impl<C: Choices> Generator<'_, C> {
         self.leave_loop(folded);
     }
 
+    /// True if the lanes of a loop end where its limit is reached, and do not go on after it.
+    fn ends_lanes_of_loop(&mut self) -> bool {
+        self.b.shader().stage == Stage::Fragment
+            && !self.computed_varyings
+            && !self.pool.only_uniform
+            && self.loops.len() == 1
+            && self.c.chance(self.style.kills / 2)
+    }
+
+    /// A place where some lanes leave the loop or begin the next iteration, perhaps after some code of their own, and code for the others.
+    fn exit(&mut self, budget: u32) {
+        let condition = self.condition();
+        self.b.begin_if(condition);
+        let mark = self.pool.mark();
+        let mut first = None;
+        if self.style.exits > 1 && self.c.chance(100) && self.b.depth() < MAX_DEPTH {
+            self.region(budget);
+            let unread = self.pool.take_unread(mark, 8);
+            first = self.fold(&unread);
+        }
+        if self.style.exits > 1 && self.c.chance(60) {
+            self.continue_loop();
+        } else {
+            self.leave_loop(first);
+        }
+        self.pool.release(mark);
+        self.b.end_if();
+        if self.style.exits > 1 {
+            self.region(budget);
+        }
+    }
+
     /// A loop of at most a few iterations.
     pub(super) fn repeat(&mut self, budget: u32) {
         let nesting = self.loops.len();
@@ -220,8 +293,11 @@ impl<C: Choices> Generator<'_, C> {
         } else {
             self.b.constant(32, trips)
         };
-        let count = 1 + self.c.below(3);
-        let widths: Vec<u8> = (0..count).map(|_| self.phi_width()).collect();
+        let count = 1 + self.c.below(self.style.phis);
+        let mut widths: Vec<u8> = (0..count).map(|_| self.phi_width()).collect();
+        if count > 3 && self.c.chance(128) {
+            widths.fill(self.c.pick(&[32, 32, 16]));
+        }
         let constant = self.c.chance(64);
         let initial: Vec<Def> = widths.iter().map(|&bits| self.first_iteration(bits, constant)).collect();
         let exit_count = 1 + self.c.below(2);
@@ -249,16 +325,24 @@ impl<C: Choices> Generator<'_, C> {
         // Values of the header dominate the code after the loop as well.
         let header = [counter, next];
 
-        self.b.begin_if(done);
+        self.divergence += 1;
+        if self.ends_lanes_of_loop() {
+            // The lanes end here, and none goes on after the loop from here.
+            self.b.intrinsic(IntrinsicOp::TerminateIf, 0, 0, &[done], []);
+            self.killed = true;
+            let condition = self.condition();
+            self.b.begin_if(condition);
+        } else {
+            self.b.begin_if(done);
+        }
         self.leave_loop(None);
         self.b.end_if();
         self.kept_in_loop();
         self.region(budget);
-        if self.c.chance(60) {
-            let condition = self.condition();
-            self.b.begin_if(condition);
-            self.leave_loop(None);
-            self.b.end_if();
+        for _ in 0..self.c.below(self.style.exits + 1) {
+            if self.c.chance(60) || self.style.exits > 1 {
+                self.exit(budget / 4);
+            }
         }
         let unread = self.pool.take_unread(outer, 8);
         if let Some(folded) = self.fold(&unread) {
@@ -271,6 +355,7 @@ impl<C: Choices> Generator<'_, C> {
             self.close_iteration();
         }
         self.b.end_loop();
+        self.divergence -= 1;
         self.pool.release(outer);
 
         if let Some(frame) = self.loops.pop() {

@@ -8,8 +8,11 @@ use ir3_compiler::nir::{
     Op, Stage, TexOp, TexSrcKind,
 };
 
+use ir3_compiler::target::FlatVaryings;
+
 use super::Generator;
 use super::choices::Choices;
+use super::pool::LocalArray;
 
 /// Operations of atomics that take two operands, all of which ir3 has.
 pub(super) const ATOMICS: &[AtomicOp] = &[
@@ -225,41 +228,47 @@ impl<C: Choices> Generator<'_, C> {
     /// A local array: stores and loads, some of them indirect. Half of the time it is one that is there already, so that arrays are live
     /// over branches and loops, and several of them at once; some of these are written anew.
     pub(super) fn array(&mut self) {
-        let arrays = self.pool.arrays();
-        let known = if !self.pool.only_uniform && !arrays.is_empty() && self.c.chance(128) {
-            let arrays = self.pool.arrays();
-            Some(arrays[self.c.below(arrays.len())])
+        let count = self.pool.arrays().len();
+        let known = if !self.pool.only_uniform && count != 0 && self.c.chance(128) {
+            let at = self.c.below(count);
+            Some(self.pool.arrays()[at])
         } else {
             None
         };
         let is_new = known.is_none();
-        let Some((reg, length)) = known.or_else(|| self.new_array()) else { return };
+        let Some(LocalArray { reg, length, bits }) = known.or_else(|| self.new_array()) else { return };
         if is_new || self.c.chance(60) {
             for element in 0..length {
-                let value = self.value(32);
+                let value = self.value(bits);
                 let indices = [Index::Base(element.into()), Index::WriteMask(1)];
-                self.b.intrinsic(IntrinsicOp::StoreReg, 1, 32, &[value, reg], indices);
+                self.b.intrinsic(IntrinsicOp::StoreReg, 1, bits, &[value, reg], indices);
             }
         }
         for _ in 0..1 + self.c.below(3) {
             if self.c.chance(100) {
-                let value = self.value(32);
+                let value = self.value(bits);
                 let at = self.element(u64::from(length));
-                self.b.intrinsic(IntrinsicOp::StoreRegIndirect, 1, 32, &[value, reg, at], [Index::WriteMask(1)]);
+                self.b.intrinsic(IntrinsicOp::StoreRegIndirect, 1, bits, &[value, reg, at], [Index::WriteMask(1)]);
             }
             let at = self.element(u64::from(length));
-            let def = self.b.intrinsic(IntrinsicOp::LoadRegIndirect, 1, 32, &[reg, at], []);
+            let def = self.b.intrinsic(IntrinsicOp::LoadRegIndirect, 1, bits, &[reg, at], []);
             self.result(def);
         }
     }
 
-    fn new_array(&mut self) -> Option<(Def, u16)> {
-        let length: u16 = [2, 4, 8][self.c.below(3)];
-        let indices =
-            [Index::NumComponents(1), Index::NumArrayElems(length.into()), Index::BitSize(32), Index::Divergent(true)];
+    fn new_array(&mut self) -> Option<LocalArray> {
+        let length: u16 = self.c.pick(&[2, 2, 4, 4, 8, 8, 16, 32]);
+        let bits = if self.c.chance(170) { self.style.array_bits } else { self.c.pick(&[16, 32]) };
+        let indices = [
+            Index::NumComponents(1),
+            Index::NumArrayElems(length.into()),
+            Index::BitSize(bits),
+            Index::Divergent(true),
+        ];
         let reg = self.b.intrinsic(IntrinsicOp::DeclReg, 1, 32, &[], indices)?;
-        self.pool.add_array(reg, length);
-        Some((reg, length))
+        let array = LocalArray { reg, length, bits };
+        self.pool.add_array(array);
+        Some(array)
     }
 
     pub(super) fn image(&mut self) {
@@ -329,7 +338,7 @@ impl<C: Choices> Generator<'_, C> {
         self.define(def);
         // Derivatives are undefined where lanes of the quad are inactive: only at the top level, before any lane is
         // killed.
-        if fragment && self.b.depth() == 0 && !self.killed && self.c.chance(120) {
+        if fragment && self.divergence == 0 && !self.killed && self.c.chance(120) {
             let ops = [IntrinsicOp::Ddx, IntrinsicOp::Ddy, IntrinsicOp::DdxFine, IntrinsicOp::DdyFine];
             let op = self.c.pick(&ops);
             let value = self.value(32);
@@ -389,7 +398,9 @@ impl<C: Choices> Generator<'_, C> {
 
     /// `terminate_if` or `demote_if` in fragment shaders, rarely.
     pub(super) fn kill(&mut self) {
-        if self.b.shader().stage != Stage::Fragment || self.killed {
+        // Usually one for a program, so that derivatives after it are not rare.
+        let is_enough = self.killed && (self.style.kills < 32 || self.c.chance(128));
+        if self.b.shader().stage != Stage::Fragment || is_enough || self.computed_varyings {
             return;
         }
         let condition = self.value(1);
@@ -425,7 +436,10 @@ impl<C: Choices> Generator<'_, C> {
             }
             Stage::Fragment => {
                 let mode = [Index::InterpMode(InterpMode::Smooth)];
-                if let Some(ij) = self.b.intrinsic(IntrinsicOp::LoadBarycentricPixel, 2, 32, &[], mode) {
+                let ij = self.b.intrinsic(IntrinsicOp::LoadBarycentricPixel, 2, 32, &[], mode);
+                if let Some(ij) = ij.filter(|_| self.c.chance(40)) {
+                    self.prefetched_inputs(ij, zero);
+                } else if let Some(ij) = ij {
                     for base in 0..1 + self.c.below(3) as i32 {
                         let location = format!("VARYING_SLOT_VAR{base}");
                         let indices = [
@@ -437,6 +451,9 @@ impl<C: Choices> Generator<'_, C> {
                         let def = self.b.intrinsic(op, 4, 32, &[ij, zero], indices);
                         self.split(def, 4);
                     }
+                }
+                if self.target.flat_varyings != FlatVaryings::Interpolated && self.c.chance(50) {
+                    self.flat_inputs(zero);
                 }
                 if self.c.chance(100) {
                     let coord = self.b.intrinsic(IntrinsicOp::LoadFragCoord, 4, 32, &[], []);
@@ -464,6 +481,45 @@ impl<C: Choices> Generator<'_, C> {
         let f = self.b.alu(Op::F2f16, &[f]);
         self.define(f);
         self.compare();
+    }
+
+    /// Varyings that are not interpolated.
+    fn flat_inputs(&mut self, zero: Def) {
+        for base in 8..9 + self.c.below(2) as i32 {
+            let indices = [
+                Index::Base(base),
+                Index::Range(1),
+                Index::DestType(AluType::FLOAT32),
+                Index::IoSemantics(Some(semantics(&format!("VARYING_SLOT_VAR{base}")))),
+            ];
+            let components = 2 + self.c.below(3) as u8;
+            let def = self.b.intrinsic(IntrinsicOp::LoadInput, components, 32, &[zero], indices);
+            self.split(def, components);
+        }
+    }
+
+    /// Textures at varyings that nothing else reads: they can be fetched before the program starts.
+    fn prefetched_inputs(&mut self, ij: Def, zero: Def) {
+        for base in 0..1 + self.c.below(3) as i32 {
+            let indices = [
+                Index::Base(base),
+                Index::DestType(AluType::FLOAT32),
+                Index::IoSemantics(Some(semantics(&format!("VARYING_SLOT_VAR{base}")))),
+            ];
+            let op = IntrinsicOp::LoadInterpolatedInput;
+            let Some(coord) = self.b.intrinsic(op, 2, 32, &[ij, zero], indices) else { return };
+            let op = if self.c.chance(200) { TexOp::TexPrefetch } else { TexOp::Tex };
+            let (texture, components) = (self.c.below(4) as u32, 1 + self.c.below(4) as u8);
+            let def = self.b.tex(op, AluType::FLOAT32, components, |tex| {
+                tex.srcs.push((TexSrcKind::Coord, coord));
+                (tex.texture_index, tex.sampler_index) = (texture, texture);
+            });
+            if components == 1 {
+                self.define(def);
+            } else {
+                self.split(Some(def), components);
+            }
+        }
     }
 
     fn split(&mut self, def: Option<Def>, scalars: u8) {
@@ -517,7 +573,9 @@ impl<C: Choices> Generator<'_, C> {
             self.b.intrinsic(IntrinsicOp::StoreSsboIr3, n, 32, &[data, buffer, bytes, element], indices);
             return;
         }
-        let first = if self.weights.operation != 0 { self.c.below(5 - usize::from(n)) as u8 } else { 0 };
+        if self.weights.operation != 0 {
+            return self.any_output(data, n, slot);
+        }
         let location = if self.b.shader().stage == Stage::Vertex {
             format!("VARYING_SLOT_VAR{slot}")
         } else {
@@ -527,7 +585,6 @@ impl<C: Choices> Generator<'_, C> {
             Index::Base(slot),
             Index::Range(1),
             wrmask(n),
-            Index::Component(first),
             Index::SrcType(AluType::FLOAT32),
             Index::IoSemantics(Some(semantics(&location))),
         ];

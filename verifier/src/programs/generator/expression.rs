@@ -1,9 +1,10 @@
 //! Arithmetic: one instruction at a time, by class of operation.
 
-use ir3_compiler::nir::{AluSrc, Def, Op};
+use ir3_compiler::nir::{AluSrc, Def, Op, Operand};
 use smallvec::SmallVec;
 
 use super::Generator;
+use super::accepted::operations;
 use super::choices::Choices;
 
 use Op::*;
@@ -88,11 +89,58 @@ impl<C: Choices> Generator<'_, C> {
         for (i, input) in info.inputs.iter().enumerate() {
             let width = if input.ty.size == 0 { bits } else { input.ty.size };
             let wanted = info.source_components(i, components);
-            srcs.push(self.operand(width, wanted)?);
+            srcs.push(match self.weights.operation {
+                0 => self.operand(width, wanted)?,
+                _ => self.any_operand(input.ty.base, width, wanted),
+            });
         }
-        let def = self.b.alu_swizzled(op, components, &srcs);
+        let mut def = self.b.alu_swizzled(op, components, &srcs);
+        if self.weights.operation != 0 {
+            def = self.any_result(def, info.output.ty.base);
+        }
         self.define(def);
         Some(def)
+    }
+
+    /// A few operations of which each reads the one before, and nobody else does: what folding, propagation and selection put
+    /// together. Any operation that selection accepts may be in it, and conversions often are.
+    pub(super) fn chain(&mut self) {
+        let any = self.value(32);
+        let (mut def, mut bits) = match self.c.pick(&[32, 32, 16, 8]) {
+            32 => (any, 32),
+            16 => (self.b.alu(U2u16, &[any]), 16),
+            bits => (self.b.alu(U2u8, &[any]), bits),
+        };
+        for _ in 0..2 + self.c.below(3) {
+            let list = operations(&self.target);
+            let converts = self.c.chance(100);
+            // One of the table that reads a scalar of this width, from a random place on.
+            let start = self.c.below(list.len());
+            let fits = |&&(op, width): &&(Op, u8)| {
+                let info = op.info();
+                let takes = |input: &Operand| input.components <= 1 && [0, bits].contains(&input.ty.size);
+                let is_unary = info.inputs.len() == 1 && info.output.ty.size != 0;
+                width == bits && info.output.components <= 1 && takes(&info.inputs[0]) && (is_unary || !converts)
+            };
+            let Some(&(op, _)) = list[start..].iter().chain(&list[..start]).find(fits) else { break };
+            let mut srcs = SmallVec::<[AluSrc; 4]>::new();
+            let place = self.c.below(op.info().inputs.len());
+            for (i, input) in op.info().inputs.iter().enumerate() {
+                let width = if input.ty.size == 0 { bits } else { input.ty.size };
+                let is_here = width == bits && input.components <= 1 && (i == place || i == 0 && srcs.is_empty());
+                if is_here && !srcs.iter().any(|src| src.def == def) {
+                    srcs.push(AluSrc::scalar(def, 0));
+                    continue;
+                }
+                match self.operand(width, input.components.max(1)) {
+                    Some(src) => srcs.push(src),
+                    None => srcs.push(AluSrc::scalar(self.value(width), 0)),
+                }
+            }
+            def = self.b.alu_swizzled(op, 1, &srcs);
+            bits = self.b.function().defs[def].bit_size;
+        }
+        self.define_seen(def, 256);
     }
 
     /// A source: from the pool, or sometimes a constant.
@@ -118,6 +166,12 @@ impl<C: Choices> Generator<'_, C> {
                 _ => u64::from(self.small_float().to_bits()),
             },
             6 => 1u64 << (self.c.byte() & (bits.max(8) - 1)),
+            // Around the ends of what immediates of all kinds can be: signed and not, of 8 to 16 bits.
+            7 if self.c.chance(150) => {
+                let end = 1u64 << (7 + self.c.below(10));
+                let value = (end + self.c.below(3) as u64).wrapping_sub(1);
+                if self.c.chance(128) { value } else { value.wrapping_neg() }
+            }
             _ if bits == 64 => u64::from(self.c.u32()) << 32 | u64::from(self.c.u32()),
             _ => u64::from(self.c.u32()),
         };

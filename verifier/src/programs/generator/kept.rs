@@ -152,6 +152,9 @@ impl<C: Choices> Generator<'_, C> {
 
     /// A comparison that is likelier than a random one to differ between lanes.
     fn lane_comparison(&mut self) -> Def {
+        if self.c.chance(24) {
+            return self.relative_comparison();
+        }
         if self.c.chance(50) {
             let (x, y) = (self.value(32), self.value(32));
             let op = self.c.pick(FLOAT);

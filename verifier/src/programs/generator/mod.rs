@@ -23,6 +23,7 @@ mod operations;
 mod pool;
 mod profile;
 mod scopes;
+mod style;
 mod undefined;
 mod uniform;
 mod vec4;
@@ -37,8 +38,10 @@ pub use fixed_registers::assign_fixed_registers;
 pub use profile::Profile;
 
 use control::LoopFrame;
+use operations::Swarm;
 use pool::Pool;
 use profile::Weights;
+use style::Style;
 
 /// A generated program.
 #[derive(Clone, Debug)]
@@ -56,11 +59,20 @@ struct Generator<'a, C> {
     weights: Weights,
     features: Features,
     target: Target,
+    style: Style,
+    /// The number of branches and loops around the current place whose conditions may differ between lanes.
+    divergence: usize,
+    /// The features of a program of the profile `operations`.
+    swarm: Swarm,
+    /// The weights of divergent code inside of uniform code.
+    divergent: Weights,
     loops: Vec<LoopFrame>,
     /// The number of instructions after which the program is finished.
     limit: u32,
     /// A lane may have been killed.
     killed: bool,
+    /// A varying is read at a computed place: before a5xx, no lane may end then.
+    computed_varyings: bool,
     lane: Option<Def>,
     /// Values that the outputs read, whatever other readers they have.
     long_lived: Vec<Def>,
@@ -111,7 +123,17 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
     if features.scalar || profile == Profile::Additions {
         return additions::generate(c, features);
     }
-    let weights = profile.weights();
+    let target = Target::by_name(features.gpu).unwrap_or_default();
+    let (weights, swarm) = match profile {
+        Profile::Operations => (Weights::drawn(c), Swarm::draw(c, &target)),
+        // Many live values beside operations of any kind, which have needs of their own: vectors, pairs, results before operands are read.
+        Profile::Pressure if c.chance(150) => {
+            let others = [Profile::Subgroups, Profile::Memory, Profile::Textures, Profile::Half, Profile::Int64];
+            let long_lived = profile.weights().long_lived;
+            (Weights { long_lived, ..c.pick(&others).weights() }, Swarm::default())
+        }
+        _ => (profile.weights(), Swarm::default()),
+    };
     let stage = match (profile, c.below(8)) {
         (Profile::Textures, 0..=4) | (_, 0 | 1) => Stage::Fragment,
         (_, 2) => Stage::Vertex,
@@ -120,16 +142,22 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
         _ => Stage::Compute,
     };
     let limit = c.size().min(MAX_INSTRUCTIONS);
+    let style = Style::draw(c);
     let mut g = Generator {
         c,
         b: Builder::new(stage),
         pool: Pool::default(),
         weights,
         features,
-        target: Target::by_name(features.gpu).unwrap_or_default(),
+        target,
+        style,
+        divergence: 0,
+        swarm,
+        divergent: if profile == Profile::Operations { weights } else { Profile::Uniform.weights() },
         loops: Vec::new(),
         limit,
         killed: false,
+        computed_varyings: false,
         lane: None,
         long_lived: Vec::new(),
         scratch: None,
@@ -138,6 +166,7 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
     g.preamble();
     g.lane_number();
     g.inputs();
+    g.every_width();
     g.scratch_memory();
     g.long_lived();
     g.uniform_values();
@@ -213,6 +242,9 @@ impl<C: Choices> Generator<'_, C> {
 
     fn step(&mut self, budget: u32) {
         let w = self.weights;
+        if !self.pool.only_uniform && self.c.chance(self.style.chains) {
+            return self.chain();
+        }
         let kinds = [
             w.int,
             w.float,
@@ -286,7 +318,7 @@ impl<C: Choices> Generator<'_, C> {
             14 if self.features.images && self.b.shader().stage == Stage::Compute => self.image(),
             15 => self.texture(),
             16 => self.subgroup(),
-            17 if !self.pool.only_uniform && self.c.chance(20) => self.kill(),
+            17 if !self.pool.only_uniform && self.c.chance(self.style.kills) => self.kill(),
             17 => self.branch(budget),
             18 => self.repeat(budget),
             19 => self.uniform(budget),
@@ -304,6 +336,8 @@ mod tests {
     use super::*;
     use crate::semantics::environment::env::Env;
     use crate::semantics::interp::{self, End, Scratch};
+    use ir3_compiler::nir::InstrData;
+    use rustc_hash::FxHashSet;
 
     #[test]
     fn a_seed_gives_one_program() {
@@ -332,6 +366,52 @@ mod tests {
         }
         assert!(untestable.is_empty(), "{untestable:?} of {programs}");
         assert!(undefined > 0, "no undefined value in {programs} programs");
+    }
+
+    /// Shapes that passes after selection have to get right, each of which some style makes.
+    #[test]
+    fn styles_reach_their_shapes() {
+        use ir3_compiler::nir::{CfNode, IntrinsicOp, TexOp};
+        let mut seen = FxHashSet::default();
+        for (seed, profile) in (0..1500).zip(Profile::SHAPED.into_iter().cycle()) {
+            let function = from_seed(seed, profile, Features::ALL).shader.entry;
+            let mut shapes = |data: &InstrData, in_loop: bool, in_branch: bool| match data {
+                InstrData::Phi { srcs, .. } if srcs.len() > 4 => _ = seen.insert("phi of more than four sources"),
+                InstrData::Intrinsic(it) if in_loop && it.op == IntrinsicOp::TerminateIf => {
+                    seen.insert("lanes that end in a loop");
+                }
+                InstrData::Intrinsic(it) if it.op == IntrinsicOp::LoadRegIndirect => {
+                    let bits = it.def.map_or(0, |def| function.defs[def].bit_size);
+                    seen.insert(if bits == 16 { "array of halves" } else { "array of words" });
+                }
+                InstrData::Tex(tex) if in_branch && tex.op == TexOp::Tex => {
+                    _ = seen.insert("level in a uniform branch")
+                }
+                InstrData::Tex(tex) if tex.op == TexOp::TexPrefetch => _ = seen.insert("prefetch"),
+                _ => {}
+            };
+            let mut nodes: Vec<(&CfNode, bool, bool)> = function.body.iter().map(|node| (node, false, false)).collect();
+            let mut most = 0;
+            while let Some((node, in_loop, in_branch)) = nodes.pop() {
+                match node {
+                    CfNode::Block(block) => {
+                        let list = &function.blocks[*block].instrs;
+                        let phis = list.iter().filter(|&&it| matches!(function.instrs[it], InstrData::Phi { .. }));
+                        most = most.max(phis.count());
+                        list.iter().for_each(|&it| shapes(&function.instrs[it], in_loop, in_branch));
+                    }
+                    CfNode::If(branch) => {
+                        let arms = branch.then.iter().chain(&branch.otherwise);
+                        nodes.extend(arms.map(|node| (node, in_loop, !in_loop)));
+                    }
+                    CfNode::Loop(repeated) => nodes.extend(repeated.body.iter().map(|node| (node, true, false))),
+                }
+            }
+            if most > 6 {
+                seen.insert("more than six phis");
+            }
+        }
+        assert_eq!(seen.len(), 7, "{seen:?}");
     }
 
     #[test]

@@ -15,6 +15,15 @@ pub(super) struct Vector {
     pub components: u8,
 }
 
+/// A local array in scope.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LocalArray {
+    pub reg: Def,
+    pub length: u16,
+    /// The width of an element.
+    pub bits: u8,
+}
+
 /// The values in scope.
 #[derive(Default)]
 pub(super) struct Pool {
@@ -26,8 +35,8 @@ pub(super) struct Pool {
     pub only_uniform: bool,
     /// Conditions with several readers.
     kept: Vec<Def>,
-    /// Local arrays, with their lengths.
-    arrays: Vec<(Def, u16)>,
+    /// Local arrays.
+    arrays: Vec<LocalArray>,
     /// By value: true if it has a reader.
     used: Vec<bool>,
     /// The sum of the observed values of this scope and those around it.
@@ -99,13 +108,13 @@ impl Pool {
     }
 
     /// The arrays in scope.
-    pub fn arrays(&self) -> &[(Def, u16)] {
+    pub fn arrays(&self) -> &[LocalArray] {
         &self.arrays
     }
 
     /// Adds an array.
-    pub fn add_array(&mut self, array: Def, length: u16) {
-        self.arrays.push((array, length));
+    pub fn add_array(&mut self, array: LocalArray) {
+        self.arrays.push(array);
     }
 
     /// The kept conditions.

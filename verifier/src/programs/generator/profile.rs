@@ -3,6 +3,9 @@
 use ir3_compiler::words;
 use std::str::FromStr;
 
+use super::choices::Choices;
+use super::operations::weight;
+
 words! {
     /// A mix of operations and control flow.
     pub enum Profile {
@@ -135,6 +138,31 @@ pub(super) const UNIFORM: Weights = Weights {
 };
 
 impl Profile {
+    /// The profiles of a campaign, taken in turn: every third program is of the operations that selection accepts.
+    pub const CAMPAIGN: [Self; 21] = [
+        Self::Alu,
+        Self::Operations,
+        Self::Branchy,
+        Self::Loops,
+        Self::Operations,
+        Self::Pressure,
+        Self::Vectors,
+        Self::Operations,
+        Self::Half,
+        Self::Predicates,
+        Self::Operations,
+        Self::Memory,
+        Self::Textures,
+        Self::Operations,
+        Self::Subgroups,
+        Self::Int64,
+        Self::Operations,
+        Self::Mixed,
+        Self::Uniform,
+        Self::Operations,
+        Self::Additions,
+    ];
+
     pub(super) const fn weights(self) -> Weights {
         match self {
             Self::Alu => Weights { int: 40, float: 40, bits: 12, divide: 2, branch: 1, loops: 1, memory: 2, ..BASE },
@@ -152,9 +180,45 @@ impl Profile {
             Self::Int64 => Weights { int64: 60, convert: 12, ..BASE },
             // Programs of these sums have a generator of their own.
             Self::Mixed | Self::Additions => BASE,
-            Self::Operations => Weights { operation: 200, branch: 10, loops: 4, int64: 9, ..BASE },
+            Self::Operations => Weights { operation: 200, branch: 10, loops: 4, int64: 9, uniform: 8, kept: 3, ..BASE },
             Self::Uniform => Weights { uniform: 50, subgroup: 8, branch: 14, loops: 8, ..BASE },
         }
+    }
+}
+
+impl Weights {
+    /// Weights of one program of the profile `operations`: a random subset of what the others have.
+    pub(super) fn drawn<C: Choices>(c: &mut C) -> Self {
+        let mut drawn = Profile::Operations.weights();
+        let parts = [
+            &mut drawn.int,
+            &mut drawn.float,
+            &mut drawn.half,
+            &mut drawn.int8,
+            &mut drawn.int64,
+            &mut drawn.compare,
+            &mut drawn.boolean,
+            &mut drawn.select,
+            &mut drawn.convert,
+            &mut drawn.bits,
+            &mut drawn.divide,
+            &mut drawn.vector,
+            &mut drawn.memory,
+            &mut drawn.array,
+            &mut drawn.image,
+            &mut drawn.texture,
+            &mut drawn.subgroup,
+            &mut drawn.branch,
+            &mut drawn.loops,
+            &mut drawn.uniform,
+            &mut drawn.kept,
+        ];
+        for part in parts {
+            *part = weight(c, u16::from(*part)).min(250) as u8;
+        }
+        drawn.long_lived = c.pick(&[0, 0, 0, 0, 0, 0, 30, 90]);
+        drawn.tree = c.pick(&[0, 0, 60, 170]);
+        drawn
     }
 }
 

@@ -19,10 +19,10 @@ use std::ops::ControlFlow;
 pub(super) fn settle(shader: &mut Shader) -> u32 {
     let defined = Defined::of(&shader.entry).values;
     let mut left = 0;
-    let mut convergent = FxHashSet::default();
-    let _ = all_lanes(&shader.entry, &shader.entry.body, &mut convergent);
     let level = first_constant(&shader.entry);
     let demotes = !reads_atomics_of_helpers(&shader.entry, &defined);
+    let mut convergent = FxHashSet::default();
+    let _ = all_lanes(&shader.entry, demotes, &shader.entry.body, &mut convergent);
     for (instr, data) in &mut shader.entry.instrs {
         match data {
             &mut InstrData::Undef { def } if defined[def.as_u32() as usize] => {
@@ -33,6 +33,9 @@ pub(super) fn settle(shader: &mut Shader) -> u32 {
             InstrData::Intrinsic(intrinsic) if !demotes && intrinsic.op == IntrinsicOp::DemoteIf => {
                 intrinsic.op = IntrinsicOp::TerminateIf;
             }
+            InstrData::Intrinsic(intrinsic) if !demotes && intrinsic.op == IntrinsicOp::Demote => {
+                intrinsic.op = IntrinsicOp::Terminate;
+            }
             InstrData::Tex(tex) if defined[tex.def.as_u32() as usize] && !convergent.contains(&instr) => {
                 match (tex.op, level) {
                     (TexOp::Txb, _) => {
@@ -40,7 +43,7 @@ pub(super) fn settle(shader: &mut Shader) -> u32 {
                         biases.for_each(|(kind, _)| *kind = TexSrcKind::Lod);
                         tex.op = TexOp::Txl;
                     }
-                    (TexOp::Tex, Some(level)) => {
+                    (TexOp::Tex, Some(level)) if tex.src(TexSrcKind::Lod).is_none() => {
                         tex.srcs.push((TexSrcKind::Lod, level));
                         tex.op = TexOp::Txl;
                     }
@@ -61,7 +64,7 @@ fn reads_atomics_of_helpers(function: &Function, defined: &[bool]) -> bool {
     let mut atomics = false;
     for (_, instr) in function.instrs_in_order() {
         let InstrData::Intrinsic(intrinsic) = &function.instrs[instr] else { continue };
-        demoted |= intrinsic.op == IntrinsicOp::DemoteIf;
+        demoted |= matches!(intrinsic.op, IntrinsicOp::DemoteIf | IntrinsicOp::Demote);
         if intrinsic.op.name().contains("atomic") && intrinsic.def.is_some_and(|def| defined[def.as_u32() as usize]) {
             atomics |= demoted || has_loops;
         }
@@ -77,31 +80,54 @@ fn has_loop(node: &CfNode) -> bool {
     }
 }
 
-/// Adds the instructions that all lanes of a quad execute: those outside of control flow, up to the first after which lanes
-/// may be gone, where it breaks.
-fn all_lanes(function: &Function, nodes: &[CfNode], instrs: &mut FxHashSet<Instr>) -> ControlFlow<()> {
+/// Adds the instructions that all lanes of a quad execute: those outside of divergent control flow, up to the first after which lanes
+/// may be gone, where it breaks. Lanes that were demoted are helpers, if `demotes`.
+fn all_lanes(function: &Function, demotes: bool, nodes: &[CfNode], instrs: &mut FxHashSet<Instr>) -> ControlFlow<()> {
     for node in nodes {
         match node {
             CfNode::Block(block) => {
                 for &instr in &function.blocks[*block].instrs {
-                    if ends_lanes(&function.instrs[instr]) {
+                    if ends_lanes(&function.instrs[instr], demotes) {
                         return ControlFlow::Break(());
                     }
                     instrs.insert(instr);
                 }
             }
             CfNode::If(branch) => {
-                all_lanes(function, &branch.then, &mut FxHashSet::default())?;
-                all_lanes(function, &branch.otherwise, &mut FxHashSet::default())?;
+                let mut within = FxHashSet::default();
+                for arm in [&branch.then, &branch.otherwise] {
+                    all_lanes(function, demotes, arm, &mut within)?;
+                }
+                if is_uniform(function, branch.condition, 4) {
+                    instrs.extend(within);
+                }
             }
-            CfNode::Loop(repeated) => all_lanes(function, &repeated.body, &mut FxHashSet::default())?,
+            CfNode::Loop(repeated) => all_lanes(function, demotes, &repeated.body, &mut FxHashSet::default())?,
         }
     }
     ControlFlow::Continue(())
 }
 
-fn ends_lanes(data: &InstrData) -> bool {
+/// Returns true if a value is the same in all lanes as its definition shows, looking so many operations back: arithmetic on constants and on
+/// words of the constant file.
+fn is_uniform(function: &Function, def: Def, depth: u32) -> bool {
+    match &function.instrs[function.defs[def].instr] {
+        InstrData::Const { .. } => true,
+        data @ InstrData::Alu(_) if depth > 0 => {
+            let mut all = true;
+            data.for_each_src(|src| all = all && is_uniform(function, src, depth - 1));
+            all
+        }
+        InstrData::Intrinsic(intrinsic) if intrinsic.op == IntrinsicOp::LoadConstIr3 => {
+            function.as_const(intrinsic.srcs[0]).is_some()
+        }
+        _ => false,
+    }
+}
+
+fn ends_lanes(data: &InstrData, demotes: bool) -> bool {
     let ends = ["terminate", "demote", "discard"];
+    let ends = if demotes { &[ends[0], ends[2]][..] } else { &ends[..] };
     matches!(data, InstrData::Intrinsic(intrinsic) if ends.iter().any(|name| intrinsic.op.name().starts_with(name)))
 }
 

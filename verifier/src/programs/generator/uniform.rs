@@ -8,7 +8,7 @@ use ir3_compiler::nir::{Def, Index, IntrinsicOp, Op, Stage};
 
 use super::Generator;
 use super::choices::Choices;
-use super::profile::{Profile, UNIFORM};
+use super::profile::{UNIFORM, Weights};
 
 impl<C: Choices> Generator<'_, C> {
     /// Defines uniform values that stay live until the outputs.
@@ -17,7 +17,8 @@ impl<C: Choices> Generator<'_, C> {
             return;
         }
         self.uniform_root();
-        let count = self.c.below(40);
+        let most = if self.weights.operation != 0 { self.c.pick(&[10, 40, 90]) } else { 40 };
+        let count = self.c.below(most);
         self.pool.only_uniform = true;
         for _ in 0..count {
             if self.c.exhausted() {
@@ -42,14 +43,17 @@ impl<C: Choices> Generator<'_, C> {
     pub(super) fn uniform(&mut self, budget: u32) {
         let outer = (self.weights, self.pool.only_uniform);
         if outer.1 {
-            self.weights = Profile::Uniform.weights();
+            self.weights = self.divergent;
             self.pool.only_uniform = false;
         } else {
             for _ in 0..1 + self.c.below(3) {
                 self.uniform_root();
             }
-            self.weights = UNIFORM;
+            self.weights = Weights { operation: self.divergent.operation.min(60), ..UNIFORM };
             self.pool.only_uniform = true;
+        }
+        if self.c.chance(100) {
+            self.uniform_copy();
         }
         self.region(budget / 2);
         (self.weights, self.pool.only_uniform) = outer;
@@ -69,6 +73,15 @@ impl<C: Choices> Generator<'_, C> {
             self.define(sum);
             self.pool.only_uniform = outer;
         }
+    }
+
+    /// A copy of a uniform value, in a shared register as it is.
+    fn uniform_copy(&mut self) {
+        let Some(value) = self.pool.uniform(self.c) else { return };
+        let copy = self.b.alu(Op::Mov, &[value]);
+        let outer = std::mem::replace(&mut self.pool.only_uniform, true);
+        self.define(copy);
+        self.pool.only_uniform = outer;
     }
 
     /// Defines a value that is uniform by its definition.

@@ -504,7 +504,14 @@ impl Oracle for SimulationState<'_> {
                 continue;
             }
             self.counted += 1;
-            let same_path = terms.eq(1, source.path, event.path);
+            // Where both select lanes, these are compared, and not those that take part.
+            let is_clear = |event: &Event| selected(event).is_defined(terms);
+            let selects = source.selects && event.selects && is_clear(&source) && is_clear(&event);
+            let mut part = |event: &Event| {
+                if selects { terms.and(1, event.path, selected(event).bits) } else { event.path }
+            };
+            let (part_of_source, part_of_target) = (part(&source), part(&event));
+            let same_path = terms.eq(1, part_of_source, part_of_target);
             let mut same_before = terms.constant(1, 1);
             for (version, before) in self.events.before(at) {
                 let here = event.context.makes.iter().position(|&other| other == version);
@@ -519,9 +526,10 @@ impl Oracle for SimulationState<'_> {
             } else if !self.holds(terms, assumed, same_path) && !left_out(Guard::EventPath) {
                 Some(EventDifference::Path { source: terms.brief(source.path), target: terms.brief(event.path) })
             } else {
-                let mut args = source.args.iter().zip(&event.args);
+                let compared = source.args.len() - usize::from(selects);
+                let mut args = source.args.iter().zip(&event.args).take(compared);
                 let bad = args.position(|(&a, &b)| {
-                    let goal = agreement(terms, source.path, a, b);
+                    let goal = agreement(terms, part_of_source, a, b);
                     !self.holds(terms, assumed, goal) && !left_out(Guard::EventOperands)
                 });
                 bad.map(|index| {
@@ -594,6 +602,11 @@ impl Oracle for SimulationState<'_> {
             Side::Target => self.obligations.push(Obligation::at_end(Observable::Defined(why), goal)),
         }
     }
+}
+
+/// The operand that selects lanes.
+fn selected(event: &Event) -> SymbolicValue {
+    *event.args.last().expect("an event that selects lanes has an operand")
 }
 
 /// Fresh results, about which nothing is known.

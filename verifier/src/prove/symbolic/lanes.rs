@@ -2,6 +2,7 @@
 
 use super::environment::nonzero;
 use super::run::SymbolicMachine;
+use super::wave::Selection;
 use super::{Event, EventContext, EventKind, EventSite, Oracle, SymbolicValue};
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::operations::Two;
@@ -23,6 +24,17 @@ pub enum LaneResult {
     There,
     /// The same for all lanes; undefined if no lane is selected.
     Missing,
+    /// The same for all lanes; of a lane that is there, as each lane is selected.
+    Selected,
+}
+
+/// Which of the active lanes is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum OneLane {
+    /// The first one.
+    First,
+    /// The last one of the first cluster.
+    Last,
 }
 
 /// Executes a cross-lane operation with a result of `bits` bits; returns a word.
@@ -34,31 +46,71 @@ pub fn across<O: Oracle>(
     result: LaneResult,
     bits: u8,
 ) -> SymbolicValue {
-    let path = machine.path();
-    let uniform = matches!(result, LaneResult::Uniform | LaneResult::Missing);
-    let may_miss = matches!(result, LaneResult::Other | LaneResult::Missing);
+    let event = event(machine, site, what, args, result, bits);
+    let results = machine.event(event);
+    value_of(machine, &results, result, bits)
+}
+
+/// Executes an operation whose result is a function of the operands of those lanes in which `selected` is true.
+/// `some` makes a bit of its results that is 1 if there are such lanes, and 0 if there are none.
+fn of_selected<O: Oracle>(
+    machine: &mut SymbolicMachine<'_, O>,
+    site: EventSite,
+    what: String,
+    (args, selected): (&[SymbolicValue], SymbolicValue),
+    (result, bits): (LaneResult, u8),
+    some: impl FnOnce(&mut Terms, &[Term]) -> Term,
+) -> SymbolicValue {
+    let args = args.iter().copied().chain([selected]).collect();
+    let event = Event { selects: true, ..event(machine, site, what, args, result, bits) };
+    let results = machine.event(event);
+    let selection = Selection { block: machine.block, path: machine.path(), some: some(machine.terms, &results) };
+    machine.selections.push(selection);
+    value_of(machine, &results, result, bits)
+}
+
+fn event<O: Oracle>(
+    machine: &SymbolicMachine<'_, O>,
+    site: EventSite,
+    what: String,
+    args: SmallVec<[SymbolicValue; 4]>,
+    result: LaneResult,
+    bits: u8,
+) -> Event {
+    let uniform = matches!(result, LaneResult::Uniform | LaneResult::Missing | LaneResult::Selected);
+    let may_miss = matches!(result, LaneResult::Other | LaneResult::Missing | LaneResult::Selected);
     let mut widths: SmallVec<[u8; 4]> = smallvec![bits, 1];
     if may_miss && bits < 32 {
         widths.push(32);
     }
-    let event = Event {
+    Event {
         site,
         kind: EventKind::Lanes,
         what,
-        path,
+        path: machine.path(),
         args,
         results: widths,
         uniform,
+        selects: false,
         context: EventContext::default(),
-    };
-    let results = machine.event(event);
+    }
+}
+
+/// The word that an operation results in.
+fn value_of<O: Oracle>(
+    machine: &mut SymbolicMachine<'_, O>,
+    results: &[Term],
+    result: LaneResult,
+    bits: u8,
+) -> SymbolicValue {
+    let may_miss = matches!(result, LaneResult::Other | LaneResult::Missing);
     let mut word = machine.terms.zext(bits.into(), 32, results[0]);
     // The value of an inactive lane is not narrow: all of its bits are undefined.
     if may_miss && bits < 32 {
         word = machine.terms.ite(32, results[1], results[2], word);
     }
     match result {
-        LaneResult::Uniform | LaneResult::Own => SymbolicValue::defined(machine.terms, word),
+        LaneResult::Uniform | LaneResult::Own | LaneResult::Selected => SymbolicValue::defined(machine.terms, word),
         LaneResult::Other | LaneResult::Missing => SymbolicValue::free_where(machine.terms, word, results[1]),
         LaneResult::There => {
             let free = machine.terms.sext(1, bits.into(), results[1]);
@@ -78,6 +130,14 @@ pub fn moved<O: Oracle>(
     others: &[SymbolicValue],
     result: LaneResult,
 ) -> SymbolicValue {
+    let (value, bits) = narrow(machine, value);
+    let mut args: SmallVec<[SymbolicValue; 4]> = smallvec![value];
+    args.extend(others.iter().copied());
+    across(machine, site, what, args, result, bits)
+}
+
+/// A value without the zeros that the words of all lanes have on top, and its width: see [`moved`].
+fn narrow<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, value: SymbolicValue) -> (SymbolicValue, u8) {
     let node = machine.terms.node(value.bits);
     let (inner, bits) = match node.op {
         Op::Zext if !machine.may_be_joined() || left_out(Guard::LaneWidth) => {
@@ -86,9 +146,59 @@ pub fn moved<O: Oracle>(
         _ => (value.bits, 32),
     };
     let free = machine.terms.extract(32, value.free, 0, bits);
-    let mut args: SmallVec<[SymbolicValue; 4]> = smallvec![SymbolicValue { bits: inner, free }];
-    args.extend(others.iter().copied());
-    across(machine, site, what, args, result, bits as u8)
+    (SymbolicValue { bits: inner, free }, bits as u8)
+}
+
+/// Executes a ballot: a word of a mask of the lanes in which `bit` is true. It is empty where that is false in all of them.
+pub fn ballot<O: Oracle>(
+    machine: &mut SymbolicMachine<'_, O>,
+    site: EventSite,
+    word: u32,
+    bit: SymbolicValue,
+) -> SymbolicValue {
+    let is_same = bit.is_defined(machine.terms) && machine.is_same_for_all(site, bit);
+    let some = |terms: &mut Terms, results: &[Term]| nonzero(terms, results[0]);
+    let mask = of_selected(machine, site, format!("ballot {word}"), (&[], bit), (LaneResult::Uniform, 32), some);
+    if !is_same {
+        return mask;
+    }
+    let none = machine.terms.constant(32, 0);
+    let word = machine.terms.ite(32, bit.bits, mask.bits, none);
+    SymbolicValue::defined(machine.terms, word)
+}
+
+/// Executes a read from the first of the lanes in which `bit` is true; undefined if there is none.
+pub fn read_where<O: Oracle>(
+    machine: &mut SymbolicMachine<'_, O>,
+    site: EventSite,
+    value: SymbolicValue,
+    bit: SymbolicValue,
+) -> SymbolicValue {
+    if !(value.is_defined(machine.terms) && machine.is_same_for_all(site, value)) {
+        return read_selected(machine, site, value, bit, LaneResult::Missing);
+    }
+    let some = is_any(machine, site, bit);
+    let none = machine.terms.not(1, some);
+    SymbolicValue::free_where(machine.terms, value.bits, none)
+}
+
+/// One bit: true if `bit` is true in some lane that is here.
+fn is_any<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, site: EventSite, bit: SymbolicValue) -> Term {
+    let some = |_: &mut Terms, results: &[Term]| results[0];
+    let any = of_selected(machine, site, "vote any".to_owned(), (&[], bit), (LaneResult::Uniform, 1), some);
+    machine.terms.extract(32, any.bits, 0, 1)
+}
+
+fn read_selected<O: Oracle>(
+    machine: &mut SymbolicMachine<'_, O>,
+    site: EventSite,
+    value: SymbolicValue,
+    bit: SymbolicValue,
+    result: LaneResult,
+) -> SymbolicValue {
+    let (value, bits) = narrow(machine, value);
+    let some = |terms: &mut Terms, results: &[Term]| terms.not(1, results[1]);
+    of_selected(machine, site, "read where".to_owned(), (&[value], bit), (result, bits), some)
 }
 
 /// Executes a read from an active lane. If all of them have the same value, the result has its bits; those that are undefined are the
@@ -96,14 +206,23 @@ pub fn moved<O: Oracle>(
 pub fn of_one_lane<O: Oracle>(
     machine: &mut SymbolicMachine<'_, O>,
     site: EventSite,
-    what: &str,
+    which: OneLane,
     value: SymbolicValue,
 ) -> SymbolicValue {
     let is_same = machine.is_same_for_all(site, value);
-    if is_same && machine.terms.as_constant(value.free) == Some(0) {
+    let always = machine.terms.constant(1, 1);
+    let always = SymbolicValue::defined(machine.terms, always);
+    if is_same && value.is_defined(machine.terms) {
+        // The value is known. Which lanes know it is not.
+        if which == OneLane::First && !machine.is_uniform(machine.path()) {
+            is_any(machine, site, always);
+        }
         return value;
     }
-    let read = moved(machine, site, what.to_owned(), value, &[], LaneResult::Uniform);
+    let read = match which {
+        OneLane::First => read_selected(machine, site, value, always, LaneResult::Selected),
+        OneLane::Last => moved(machine, site, "read last".to_owned(), value, &[], LaneResult::Uniform),
+    };
     if !is_same {
         return read;
     }
@@ -115,24 +234,25 @@ pub fn of_one_lane<O: Oracle>(
     SymbolicValue::defined(terms, bits)
 }
 
-/// Executes a vote on a truth value. All lanes say yes if none says no, so that both kinds are one event.
+/// Executes a vote on a truth value. All lanes say yes if none says no, so that both kinds are one event; and there is none where all say the same.
 pub fn vote<O: Oracle>(
     machine: &mut SymbolicMachine<'_, O>,
     site: EventSite,
     any: bool,
     bit: SymbolicValue,
 ) -> SymbolicValue {
-    let of_any = |machine: &mut SymbolicMachine<'_, O>, bit| {
-        across(machine, site, "vote any".to_owned(), smallvec![bit], LaneResult::Uniform, 1)
-    };
-    if any {
-        return of_any(machine, bit);
+    if bit.is_defined(machine.terms) && machine.is_same_for_all(site, bit) {
+        let word = machine.terms.zext(1, 32, bit.bits);
+        return SymbolicValue::defined(machine.terms, word);
     }
-    let no = SymbolicValue { bits: machine.terms.not(1, bit.bits), free: bit.free };
-    let one_says_no = of_any(machine, no).bits;
-    let one_says_no = machine.terms.extract(32, one_says_no, 0, 1);
-    let all = machine.terms.not(1, one_says_no);
-    let word = machine.terms.zext(1, 32, all);
+    let result = if any {
+        is_any(machine, site, bit)
+    } else {
+        let no = SymbolicValue { bits: machine.terms.not(1, bit.bits), free: bit.free };
+        let one_says_no = is_any(machine, site, no);
+        machine.terms.not(1, one_says_no)
+    };
+    let word = machine.terms.zext(1, 32, result);
     SymbolicValue::defined(machine.terms, word)
 }
 

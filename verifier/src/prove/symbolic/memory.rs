@@ -180,6 +180,7 @@ pub fn load<O: Oracle>(
             args,
             results: smallvec![32],
             uniform: false,
+            selects: false,
             context: EventContext::default(),
         });
         let word = low(machine.terms, results[0], bits.min(width).into());
@@ -250,6 +251,7 @@ pub fn store<O: Oracle>(
             args,
             results: smallvec![],
             uniform: space != Space::Scratch,
+            selects: false,
             context: EventContext::default(),
         });
     }
@@ -300,6 +302,7 @@ pub fn atomic<O: Oracle>(
         args,
         results,
         uniform: false,
+        selects: false,
         context: EventContext::default(),
     });
     bits[..words].iter().map(|&word| SymbolicValue::free_where(machine.terms, word, helper)).collect()
@@ -320,6 +323,7 @@ pub fn synchronize<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, site: EventS
         args: smallvec![],
         results: smallvec![],
         uniform: true,
+        selects: false,
         context: EventContext::default(),
     });
 }
@@ -344,6 +348,7 @@ pub fn store_constant<O: Oracle>(
         args,
         results: smallvec![],
         uniform: true,
+        selects: false,
         context: EventContext::default(),
     });
 }
@@ -375,6 +380,7 @@ pub fn copy_to_constants<O: Oracle>(
         args: operands,
         results: smallvec![],
         uniform: true,
+        selects: false,
         context: EventContext::default(),
     });
 }

@@ -246,6 +246,9 @@ pub struct Event {
     pub results: SmallVec<[u8; 4]>,
     /// True if all lanes get the same results.
     pub uniform: bool,
+    /// True if the last operand selects lanes: the results are a function of the operands of those lanes that take part
+    /// and in which it is true. So an event on a narrower path, in which all lanes are selected, may be the same.
+    pub selects: bool,
     /// The context, which [`run::SymbolicMachine::event`] fills in.
     pub context: EventContext,
 }

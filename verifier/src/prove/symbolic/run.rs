@@ -12,7 +12,7 @@
 
 use super::graph::Graph;
 use super::segment::{ExecutedBlock, IncomingEdge, Run, Transition, choose, look_up};
-use super::wave::SharedWrite;
+use super::wave::{Selection, SharedWrite};
 use super::{
     Cut, Event, EventContext, EventSite, Goal, Oracle, Slot, SymbolicProgram, SymbolicValue, Unsupported,
     VariableFacts, slot,
@@ -46,6 +46,8 @@ pub struct SymbolicMachine<'a, O: Oracle> {
     pub(super) shared: FxHashMap<Slot, Vec<SharedWrite>>,
     /// The values that shared registers had when a loop had ended, with the number of the loop.
     pub(super) after_loops: FxHashMap<Term, usize>,
+    /// The events that select lanes, for writes of shared registers behind them.
+    pub(super) selections: SmallVec<[Selection; 2]>,
     /// The conditions that hold in exactly one lane of the wave: see `preamble`.
     pub(super) elected: SmallVec<[Term; 1]>,
     /// The sites of the events of this segment.
@@ -92,6 +94,7 @@ pub fn run<C: SymbolicProgram, O: Oracle>(
         versions: FxHashMap::default(),
         shared: FxHashMap::default(),
         after_loops: FxHashMap::default(),
+        selections: SmallVec::new(),
         elected: SmallVec::new(),
         sites: FxHashSet::default(),
         shared_slots,

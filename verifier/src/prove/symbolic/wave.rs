@@ -25,6 +25,16 @@ use crate::support::guards::{Guard, left_out};
 use rustc_hash::FxHashSet;
 use smallvec::{SmallVec, smallvec};
 
+/// What an event says of the lanes that take part in it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Selection {
+    /// The position of the block, and the path condition there.
+    pub block: u32,
+    pub path: Term,
+    /// One bit; if it is 1, some lane was there. It is 0 if none was.
+    pub some: Term,
+}
+
 /// A write to a shared register.
 #[derive(Clone, Debug)]
 pub(super) struct SharedWrite {
@@ -108,7 +118,7 @@ pub fn leave_convergently<'a>(graph: &Graph, from: Cut, block: u32, goals: &dyn 
 
 impl<O: Oracle> SymbolicMachine<'_, O> {
     /// Returns true if a term is the same in all active lanes of this segment.
-    fn is_uniform(&self, term: Term) -> bool {
+    pub(super) fn is_uniform(&self, term: Term) -> bool {
         self.facts.uniform(self.terms, term)
             && (!self.is_mixed()
                 || self.facts.lasting(self.terms, term)
@@ -276,6 +286,7 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
                 args: smallvec![value],
                 results: smallvec![32, 32, 1],
                 uniform: true,
+                selects: false,
                 context: EventContext::default(),
             };
             let results = self.event(event);
@@ -293,7 +304,15 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
                     value = SymbolicValue { bits, free: differ };
                 }
             }
-            others = (!together).then_some((results[2], written, half));
+            // If an event on this path selected a lane, that lane writes.
+            let mut any = results[2];
+            for selection in &self.selections {
+                let is_here = selection.block == self.block && selection.path == path;
+                if is_here || left_out(Guard::SelectionWrites) {
+                    any = self.terms.or(1, any, selection.some);
+                }
+            }
+            others = (!together).then_some((any, written, half));
         }
         if let Some(high) = half {
             let old = self.read_shared(slot, path);

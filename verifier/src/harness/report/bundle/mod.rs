@@ -197,12 +197,14 @@ pub fn kind(failure: &Failure) -> String {
     }
 }
 
-/// A bundle that could not be written.
+/// A bundle, or the program of a failure, that could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: the bundle cannot be written: {cause}", path = path.display())]
 pub struct WriteError {
-    path: PathBuf,
-    cause: io::Error,
+    /// Its place.
+    pub path: PathBuf,
+    /// Why not.
+    pub cause: io::Error,
 }
 
 /// Writes the folder of a case below `root`, completely or not at all, and returns its path. The name is a function of

@@ -1,6 +1,6 @@
 //! Images: every dimension, format and type; bindless ones; their sizes.
 
-use ir3_compiler::nir::{AluType, BaseType, Def, Format, ImageDim, Index, Indices, IntrinsicOp, Stage};
+use ir3_compiler::nir::{Access, AluType, BaseType, Def, Format, ImageDim, Index, Indices, IntrinsicOp, Op};
 use ir3_compiler::target::Generation;
 
 use super::super::Generator;
@@ -15,6 +15,9 @@ pub(in crate::programs::generator) struct Image {
     base: BaseType,
 }
 
+/// The first image that is only read.
+const READ_ONLY: usize = 4;
+
 const DIMS: &[(ImageDim, bool)] = &[
     (ImageDim::Dim1D, false),
     (ImageDim::Dim1D, true),
@@ -25,6 +28,10 @@ const DIMS: &[(ImageDim, bool)] = &[
     (ImageDim::Cube, true),
     (ImageDim::Rect, false),
     (ImageDim::Buf, false),
+    (ImageDim::Ms, false),
+    (ImageDim::Ms, true),
+    (ImageDim::Subpass, false),
+    (ImageDim::SubpassMs, false),
 ];
 
 const FORMATS: &[(Format, BaseType)] = &[
@@ -42,17 +49,35 @@ const FORMATS: &[(Format, BaseType)] = &[
     (Format::R8G8B8A8Unorm, BaseType::Float),
     (Format::R8G8B8A8Uint, BaseType::Uint),
     (Format::R11G11B10Float, BaseType::Float),
+    (Format::R8Sint, BaseType::Int),
+    (Format::R8G8Snorm, BaseType::Float),
+    (Format::R16Unorm, BaseType::Float),
+    (Format::R16Uint, BaseType::Uint),
+    (Format::R16G16Float, BaseType::Float),
+    (Format::R16G16B16A16Float, BaseType::Float),
+    (Format::R32G32Sint, BaseType::Int),
+    (Format::R32G32B32A32Uint, BaseType::Uint),
+    (Format::R10G10B10A2Unorm, BaseType::Float),
+    (Format::R10G10B10A2Uint, BaseType::Uint),
 ];
 
 impl<C: Choices> Generator<'_, C> {
     pub(super) fn any_image(&mut self) {
-        if !self.features.images || self.b.shader().stage != Stage::Compute {
-            return self.any_memory();
-        }
-        let number = self.c.below(4);
-        let image = self.image_of(number);
         let generation = self.target.generation;
-        let number = self.b.constant(32, number as u64);
+        // The last numbers are only read: an access of them may be reordered.
+        let reads = generation >= Generation::A6xx && self.c.chance(60);
+        let number = if reads { READ_ONLY + self.c.below(2) } else { self.c.below(READ_ONLY) };
+        // Two numbers show one kind of image.
+        let image = self.image_of(number / 2);
+        let varies = generation >= Generation::A6xx && self.c.chance(40);
+        let number = match varies {
+            true => {
+                let pair = self.b.constant(32, number as u64 & !1);
+                let which = self.any_number(2);
+                self.b.alu(Op::Iadd, &[pair, which])
+            }
+            false => self.b.constant(32, number as u64),
+        };
         let mut handle = number;
         if self.features.ubos && self.c.chance(100) {
             let set = Index::DescSet(4);
@@ -61,27 +86,39 @@ impl<C: Choices> Generator<'_, C> {
         let bindless = handle != number;
         let zero = self.b.constant(32, 0);
         let coordinates = usize::from(image.dim.coordinates(image.array));
-        let scalars: Vec<Def> = (0..4).map(|i| if i < coordinates { self.any_offset(8) } else { zero }).collect();
-        let texel = self.b.vec(&scalars);
-        let access = Index::Access(self.any_access(false));
+        let texel = if self.c.chance(30) {
+            let values: Vec<u64> = (0..4).map(|i| if i < coordinates { self.c.below(8) as u64 } else { 0 }).collect();
+            self.b.constants(32, &values)
+        } else {
+            let scalars: Vec<Def> = (0..4).map(|i| if i < coordinates { self.any_offset(8) } else { zero }).collect();
+            self.b.vec(&scalars)
+        };
+        // The machine stores multisampled images with one sample.
+        let sampled = matches!(image.dim, ImageDim::Ms | ImageDim::SubpassMs);
+        let sample = if sampled { self.any_offset(4) } else { zero };
+        let mut access = self.any_access(varies);
+        access.set(Access::REORDERABLE, reads);
+        let access = Index::Access(access);
         let mut indices = Indices::from([
             Index::ImageDim(image.dim),
             Index::ImageArray(image.array),
             Index::Format(image.format),
             access,
+            Index::RangeBase(self.c.pick(&[0, 0, 0, 4])),
         ]);
         let bits = if generation >= Generation::A6xx && self.c.chance(60) { 16 } else { 32 };
         let ty = AluType::new(image.base, bits);
         let is_word = matches!(image.format, Format::R32Uint | Format::R32Sint);
-        match self.c.below(6) {
-            0 | 1 => {
+        match self.c.below(7) {
+            0 | 1 if !reads => {
                 indices.set(Index::SrcType(ty));
-                let data = self.any_vector(bits, 4);
+                let n = self.c.pick(&[4, 4, 3, 2, 1]);
+                let data = self.any_vector(bits, n);
                 let op = if bindless { IntrinsicOp::BindlessImageStore } else { IntrinsicOp::ImageStore };
-                self.b.intrinsic(op, 4, bits, &[handle, texel, zero, data, zero], indices);
+                self.b.intrinsic(op, n, bits, &[handle, texel, sample, data, zero], indices);
             }
-            2 if is_word => self.image_atomic(handle, bindless, texel, zero, indices),
-            3 if generation >= Generation::A6xx => {
+            2 | 3 if is_word && !reads => self.image_atomic(handle, bindless, texel, sample, indices),
+            4 if generation >= Generation::A6xx => {
                 let op = if bindless { IntrinsicOp::BindlessImageSize } else { IntrinsicOp::ImageSize };
                 let components = (coordinates as u8).min(3);
                 let def = self.b.intrinsic(op, components, 32, &[handle, zero], indices);
@@ -90,20 +127,21 @@ impl<C: Choices> Generator<'_, C> {
             _ => {
                 let plain = is_word || image.format == Format::R32Float;
                 if generation < Generation::A5xx && !plain {
-                    return self.any_memory();
+                    return self.any_arithmetic();
                 }
                 indices.set(Index::DestType(ty));
                 let op = if bindless { IntrinsicOp::BindlessImageLoad } else { IntrinsicOp::ImageLoad };
-                let def = self.b.intrinsic(op, 4, bits, &[handle, texel, zero, zero], indices);
+                let n = self.c.pick(&[4, 4, 3, 2, 1]);
+                let def = self.b.intrinsic(op, n, bits, &[handle, texel, sample, zero], indices);
                 self.result(def);
             }
         }
     }
 
-    fn image_atomic(&mut self, handle: Def, bindless: bool, texel: Def, zero: Def, mut indices: Indices) {
+    fn image_atomic(&mut self, handle: Def, bindless: bool, texel: Def, sample: Def, mut indices: Indices) {
         let (op, data) = self.any_atomic(32);
         indices.set(Index::AtomicOp(op));
-        let srcs: Vec<Def> = [handle, texel, zero].into_iter().chain(data).collect();
+        let srcs: Vec<Def> = [handle, texel, sample].into_iter().chain(data).collect();
         let name = match (bindless, srcs.len()) {
             (true, 5) => IntrinsicOp::BindlessImageAtomicSwap,
             (true, _) => IntrinsicOp::BindlessImageAtomic,
@@ -114,11 +152,12 @@ impl<C: Choices> Generator<'_, C> {
         self.result(def);
     }
 
-    /// The image that a number shows.
+    /// The image that a pair of numbers shows.
     fn image_of(&mut self, number: usize) -> Image {
         while self.images.len() <= number {
             let (dim, array) = self.c.pick(DIMS);
-            let (format, base) = self.c.pick(FORMATS);
+            // Only words have atomics.
+            let (format, base) = if self.c.chance(100) { FORMATS[self.c.below(2)] } else { self.c.pick(FORMATS) };
             self.images.push(Image { dim, array, format, base });
         }
         self.images[number]

@@ -25,7 +25,7 @@ impl<C: Choices> Generator<'_, C> {
         let fragment = self.b.shader().stage == Stage::Fragment;
         let def = match self.c.below(16) {
             0 => {
-                let condition = self.value(1);
+                let condition = self.any_condition();
                 let op = self.c.pick(&[IntrinsicOp::VoteAny, IntrinsicOp::VoteAll]);
                 self.b.intrinsic(op, 1, 1, &[condition], [])
             }
@@ -35,19 +35,20 @@ impl<C: Choices> Generator<'_, C> {
             }
             2 | 3 if fragment && self.is_convergent() => {
                 let op = self.c.pick(DERIVATIVES);
-                let (bits, n) = (self.c.pick(&[32, 32, 16]), 1 + self.c.below(3) as u8);
+                let (bits, n) = (self.c.pick(&[32, 32, 16]), 1 + self.c.below(4) as u8);
                 let value = self.any_vector(bits, n);
                 self.b.intrinsic(op, n, bits, &[value], [])
             }
-            4 | 5 if self.is_convergent() && self.target.generation >= Generation::A6xx => self.quad(),
-            6 if self.is_convergent() && self.target.has_shfl => self.any_shuffle(),
+            4 if self.is_convergent() && self.target.generation >= Generation::A6xx => self.quad(),
+            5 | 6 if self.is_convergent() && self.target.has_shfl => self.any_shuffle(),
+            15 => self.inverse_ballot(),
             _ if !self.features.lanes => self.b.intrinsic(IntrinsicOp::ElectAnyIr3, 1, 1, &[], []),
             7 => self.any_ballot(),
             8 => {
                 let op = self.c.pick(&[IntrinsicOp::VoteIeq, IntrinsicOp::VoteFeq]);
                 let bits =
                     if op == IntrinsicOp::VoteFeq { self.c.pick(&[16, 32]) } else { self.c.pick(&[1, 8, 16, 32, 64]) };
-                let n = 1 + self.c.below(3) as u8;
+                let n = 1 + self.c.below(4) as u8;
                 let value = self.any_vector(bits, n);
                 self.b.intrinsic(op, 1, 1, &[value], [])
             }
@@ -56,13 +57,14 @@ impl<C: Choices> Generator<'_, C> {
                 let op = self.c.pick(&[IntrinsicOp::FirstInvocation, IntrinsicOp::LastInvocation]);
                 self.b.intrinsic(op, 1, 32, &[], [])
             }
+            12 if self.target.generation >= Generation::A6xx => self.any_cluster(),
             _ => self.any_reduction(),
         };
         self.result(def);
     }
 
     fn quad(&mut self) -> Option<Def> {
-        let (bits, n) = (self.c.pick(&[1, 8, 16, 32, 32, 64]), 1 + self.c.below(2) as u8);
+        let (bits, n) = (self.c.pick(&[1, 8, 16, 32, 32, 64]), 1 + self.c.below(4) as u8);
         let value = self.any_vector(bits, n);
         let op = self.c.pick(&[
             IntrinsicOp::QuadBroadcast,
@@ -71,18 +73,15 @@ impl<C: Choices> Generator<'_, C> {
             IntrinsicOp::QuadSwapDiagonal,
         ]);
         if op == IntrinsicOp::QuadBroadcast {
-            let lane = self.c.below(4) as u64;
-            let lane = self.b.constant(32, lane);
+            let lane = self.uniform_number(4);
             return self.b.intrinsic(op, n, bits, &[value, lane], []);
         }
         self.b.intrinsic(op, n, bits, &[value], [])
     }
 
     fn any_shuffle(&mut self) -> Option<Def> {
-        let (bits, n) = (self.c.pick(&[1, 8, 16, 32, 32, 64]), 1 + self.c.below(2) as u8);
+        let (bits, n) = (self.c.pick(&[1, 8, 16, 32, 32, 64]), 1 + self.c.below(4) as u8);
         let value = self.any_vector(bits, n);
-        let distance = self.c.below(64) as u64;
-        let distance = self.b.constant(32, distance);
         let op = self.c.pick(&[
             IntrinsicOp::Rotate,
             IntrinsicOp::ShuffleXor,
@@ -92,54 +91,100 @@ impl<C: Choices> Generator<'_, C> {
             IntrinsicOp::ShuffleUpUniformIr3,
             IntrinsicOp::ShuffleDownUniformIr3,
         ]);
+        let any = matches!(op, IntrinsicOp::ShuffleXor | IntrinsicOp::ShuffleUp | IntrinsicOp::ShuffleDown);
+        // Lanes at the edge get an undefined value, of which a boolean has one bit and its register 16.
+        let all_defined = bits == 1 && matches!(op, IntrinsicOp::ShuffleUp | IntrinsicOp::ShuffleDown);
+        let distance = if any {
+            let distance = if all_defined { 0 } else { self.c.below(64) as u64 };
+            self.b.constant(32, distance)
+        } else {
+            self.uniform_number(64)
+        };
         self.b.intrinsic(op, n, bits, &[value, distance], [])
     }
 
     fn any_ballot(&mut self) -> Option<Def> {
-        match self.c.below(3) {
-            0 => {
-                let (bits, n) = self.c.pick(&[(32, 2), (32, 4), (64, 1)]);
-                let mask = self.any_vector(bits, n);
-                self.b.intrinsic(IntrinsicOp::InverseBallot, 1, 1, &[mask], [])
-            }
-            _ => {
-                let condition = if self.c.chance(60) { self.b.constant(1, 1) } else { self.value(1) };
-                let op = self.c.pick(&[IntrinsicOp::Ballot, IntrinsicOp::BallotRelaxed]);
-                let (bits, n) = self.c.pick(&[(32, 1), (32, 2), (32, 4), (64, 1)]);
-                self.b.intrinsic(op, n, bits, &[condition], [])
-            }
-        }
+        let condition = if self.c.chance(60) { self.b.constant(1, 1) } else { self.value(1) };
+        let op = self.c.pick(&[IntrinsicOp::Ballot, IntrinsicOp::BallotRelaxed]);
+        let (bits, n) = self.mask_shape();
+        self.b.intrinsic(op, n, bits, &[condition], [])
+    }
+
+    /// The bit of a mask for each lane.
+    fn inverse_ballot(&mut self) -> Option<Def> {
+        let (bits, n) = self.mask_shape();
+        let mask = self.any_vector(bits, n);
+        self.b.intrinsic(IntrinsicOp::InverseBallot, 1, 1, &[mask], [])
+    }
+
+    /// The width and the components of a mask of lanes.
+    fn mask_shape(&mut self) -> (u8, u8) {
+        (self.c.pick(&[32, 32, 64]), 1 + self.c.below(4) as u8)
     }
 
     fn any_read(&mut self) -> Option<Def> {
-        let (bits, n) = (self.c.pick(&[1, 8, 16, 32, 32, 64]), 1 + self.c.below(3) as u8);
+        let (bits, n) = (self.c.pick(&[1, 8, 16, 32, 32, 64]), 1 + self.c.below(4) as u8);
         let value = self.any_vector(bits, n);
         match self.c.below(4) {
             0 if self.is_convergent() && self.b.shader().stage == Stage::Compute => {
-                let lane = self.any_number(64);
-                let lane = self.b.intrinsic(IntrinsicOp::ReadFirstInvocation, 1, 32, &[lane], [])?;
+                let mut lane = self.any_number(64);
+                if self.b.function().as_const_scalar(lane).is_none() {
+                    lane = self.b.intrinsic(IntrinsicOp::ReadFirstInvocation, 1, 32, &[lane], [])?;
+                }
                 self.b.intrinsic(IntrinsicOp::ReadInvocation, n, bits, &[value, lane], [])
             }
             1 => {
-                let elected = self.b.intrinsic(IntrinsicOp::ElectAnyIr3, 1, 1, &[], [])?;
+                let elected = match self.c.chance(40) {
+                    true => self.b.constant(1, 1),
+                    false => self.b.intrinsic(IntrinsicOp::ElectAnyIr3, 1, 1, &[], [])?,
+                };
                 self.b.intrinsic(IntrinsicOp::ReadInvocationCondIr3, n, bits, &[value, elected], [])
             }
             _ => self.b.intrinsic(IntrinsicOp::ReadFirstInvocation, n, bits, &[value], []),
         }
     }
 
-    fn any_reduction(&mut self) -> Option<Def> {
+    /// The operations on clusters of eight lanes that Mesa's lowering of scans is made of.
+    fn any_cluster(&mut self) -> Option<Def> {
         let bits = self.c.pick(&[1, 16, 32, 32]);
-        let value = self.value(bits);
+        let value = self.any_scalar(bits);
+        match self.c.below(5) {
+            0 => {
+                let bits = self.c.pick(&[1, 8, 16, 32]);
+                let (value, other) = (self.any_scalar(bits), self.any_scalar(bits));
+                let size = Index::ClusterSize(self.c.pick(&[2, 4, 8]));
+                self.b.intrinsic(IntrinsicOp::BrcstActiveIr3, 1, bits, &[value, other], [size])
+            }
+            1 => {
+                let (bits, n) = (self.c.pick(&[1, 8, 16, 32, 64]), 1 + self.c.below(4) as u8);
+                let value = self.any_vector(bits, n);
+                self.b.intrinsic(IntrinsicOp::ReadGetlastIr3, n, bits, &[value], [])
+            }
+            kind => {
+                let op = Index::ReductionOp(self.c.pick(if bits == 1 { BOOL_REDUCTIONS } else { REDUCTIONS }));
+                match kind {
+                    2 => self.b.intrinsic(IntrinsicOp::ReduceClustersIr3, 1, bits, &[value], [op]),
+                    3 => self.b.intrinsic(IntrinsicOp::InclusiveScanClustersIr3, 1, bits, &[value], [op]),
+                    _ => {
+                        let exclusive = self.any_scalar(bits);
+                        let srcs = [value, exclusive];
+                        self.b.intrinsic(IntrinsicOp::ExclusiveScanClustersIr3, 1, bits, &srcs, [op])
+                    }
+                }
+            }
+        }
+    }
+
+    fn any_reduction(&mut self) -> Option<Def> {
+        let (bits, n) = (self.c.pick(&[1, 16, 32, 32]), self.c.pick(&[1, 1, 1, 2, 3, 4]));
+        let value = self.any_vector(bits, n);
         let op = Index::ReductionOp(self.c.pick(if bits == 1 { BOOL_REDUCTIONS } else { REDUCTIONS }));
         match self.c.below(4) {
-            0 => self.b.intrinsic(IntrinsicOp::Reduce, 1, bits, &[value], [op, Index::ClusterSize(0)]),
-            1 => self.b.intrinsic(IntrinsicOp::InclusiveScan, 1, bits, &[value], [op]),
-            2 => self.b.intrinsic(IntrinsicOp::ExclusiveScan, 1, bits, &[value], [op]),
+            0 => self.b.intrinsic(IntrinsicOp::InclusiveScan, n, bits, &[value], [op]),
+            1 => self.b.intrinsic(IntrinsicOp::ExclusiveScan, n, bits, &[value], [op]),
             _ => {
-                let n = 1 + self.c.below(3) as u8;
-                let value = self.any_vector(bits, n);
-                self.b.intrinsic(IntrinsicOp::Reduce, n, bits, &[value], [op, Index::ClusterSize(0)])
+                let size = Index::ClusterSize(self.c.pick(&[0, 0, 64, 128]));
+                self.b.intrinsic(IntrinsicOp::Reduce, n, bits, &[value], [op, size])
             }
         }
     }

@@ -21,25 +21,16 @@ const ELEMENTS: u64 = 16;
 pub(in crate::programs::generator) const SCRATCH_WORDS: u32 = 16;
 
 /// Words that preambles write: the last ones do not fit into the instruction that stores them.
-const PREAMBLE_WORDS: &[i32] = &[160, 200, 252, 256, 508];
+const PREAMBLE_WORDS: &[i32] = &[160, 100, 200, 252, 256, 508, 0];
+
+/// The low half of addresses in global memory that nothing writes, and those up to the next power of two.
+const ONLY_READ: u64 = 0x10_0000;
 
 fn mask(components: u8) -> u16 {
     (1 << components) - 1
 }
 
 impl<C: Choices> Generator<'_, C> {
-    pub(super) fn any_memory(&mut self) {
-        let compute = self.b.shader().stage == Stage::Compute;
-        match self.c.below(16) {
-            0..=4 if self.features.compute => self.any_buffer(),
-            5..=7 if compute && self.features.compute => self.any_shared(),
-            8 | 9 if self.features.global => self.any_global(),
-            10 | 11 if self.scratch.is_some() => self.any_scratch(),
-            12 | 13 if self.features.ubos => self.any_uniform_buffer(),
-            _ => self.any_constant(),
-        }
-    }
-
     fn memory_bits(&mut self) -> u8 {
         self.c.pick(MEMORY_BITS)
     }
@@ -47,7 +38,7 @@ impl<C: Choices> Generator<'_, C> {
     /// The width of an element of a storage buffer.
     fn buffer_bits(&mut self) -> u8 {
         match self.memory_bits() {
-            8 | 16 if !self.features.storage_16bit => 32,
+            8 | 16 if self.target.generation < Generation::A6xx => 32,
             bits => bits,
         }
     }
@@ -58,43 +49,41 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     /// Storage buffers, with both offsets of an access: in bytes, and in the units that ir3 counts.
-    fn any_buffer(&mut self) {
+    pub(super) fn any_buffer(&mut self) {
         let kind = self.c.below(8);
+        let sizes = kind == 7;
         let bits = if kind >= 5 { self.atomic_bits() } else { self.buffer_bits() };
         let only_read = kind == 0;
         let (buffer, varies) =
             self.any_descriptor(if only_read { READ_ONLY } else { 0 }, self.target.generation != Generation::A4xx);
-        if kind == 7 {
-            let size = self.b.intrinsic(IntrinsicOp::GetSsboSize, 1, 32, &[buffer], []);
+        let mut access = self.any_access(varies);
+        access.set(Access::REORDERABLE, only_read || sizes && self.c.chance(30));
+        if sizes {
+            let size = self.b.intrinsic(IntrinsicOp::GetSsboSize, 1, 32, &[buffer], [Index::Access(access)]);
             return self.result(size);
         }
-        let mut access = self.any_access(varies);
-        if only_read {
-            access |= Access::REORDERABLE;
-        }
         let element = self.any_offset(ELEMENTS);
-        let shift = |g: &mut Self, def, by| {
-            let by = g.b.constant(32, by);
-            g.b.alu(Op::Ishl, &[def, by])
-        };
-        let bytes = shift(self, element, u64::from(bits / 8).trailing_zeros().into());
+        let size = u32::from(bits / 8);
+        let bytes = self.shifted(element, size.trailing_zeros());
         // 64 bits are counted in halves of a word's two halves; see `ssbo_offset_unit`.
-        let units = if bits == 64 { shift(self, element, 2) } else { element };
-        let align = Index::AlignMul(u32::from(bits) / 8);
+        let units = if bits == 64 { self.shifted(element, 2) } else { element };
         // A base counts elements, so the offset in bytes is that of the access without it.
-        let base = Index::Base(if bits == 64 { 0 } else { self.c.pick(&[0, 0, 0, 1, 5, 127, 128, 300]) });
+        let base = if bits == 64 { 0 } else { self.c.pick(&[0, 0, 0, 1, 5, 127, 128, 300]) };
+        let known = self.b.function().as_const_scalar(element);
+        let [mul, offset] = self.any_alignment(known.map(|at| (at + base as u64) * u64::from(size)), size);
+        let base = Index::Base(base);
         match kind {
             0..=2 => {
                 let n = 1 + self.c.below(if bits == 8 { 4 } else { 8 }) as u8;
                 let n = if n > 5 { 8 } else { n };
-                let indices = [base, Index::Access(access), align];
+                let indices = [base, Index::Access(access), mul, offset];
                 let def = self.b.intrinsic(IntrinsicOp::LoadSsboIr3, n, bits, &[buffer, bytes, units], indices);
                 self.result(def);
             }
             3 | 4 => {
                 let n = 1 + self.c.below(4) as u8;
                 let data = self.any_vector(bits, n);
-                let indices = [base, Index::WriteMask(self.any_mask(n)), Index::Access(access), align];
+                let indices = [base, Index::WriteMask(self.any_mask(n)), Index::Access(access), mul, offset];
                 self.b.intrinsic(IntrinsicOp::StoreSsboIr3, n, bits, &[data, buffer, bytes, units], indices);
             }
             _ => {
@@ -124,21 +113,23 @@ impl<C: Choices> Generator<'_, C> {
         if self.c.chance(60) {
             // What is expected is found now and then only if it is a small number.
             let compare = if self.c.chance(128) { self.some_constant(bits) } else { self.value(bits) };
-            return (AtomicOp::Cmpxchg, vec![compare, self.value(bits)]);
+            return (AtomicOp::Cmpxchg, vec![compare, self.any_scalar(bits)]);
         }
         let op = self.c.pick(if bits == 64 { WIDE_ATOMICS } else { ATOMICS });
-        (op, vec![self.value(bits)])
+        (op, vec![self.any_scalar(bits)])
     }
 
-    fn any_shared(&mut self) {
+    pub(super) fn any_shared(&mut self) {
         let bits = self.memory_bits();
         let atomic = self.c.chance(80);
         let bits = if atomic { 32 } else { bits };
         let element = self.any_offset(64);
-        let by = self.b.constant(32, u64::from(bits / 8).trailing_zeros().into());
-        let address = self.b.alu(Op::Ishl, &[element, by]);
-        let base = Index::Base(i32::from(bits / 8) * self.c.pick(&[0, 0, 1, 7, 100, 511, 2000]));
-        let align = Index::AlignMul(u32::from(bits) / 8);
+        let size = u32::from(bits / 8);
+        let address = self.shifted(element, size.trailing_zeros());
+        let base = size as i32 * self.c.pick(&[0, 0, 1, 7, 100, 511, 2000]);
+        let known = self.b.function().as_const_scalar(element).map(|at| at * u64::from(size) + base as u64);
+        let base = Index::Base(base);
+        let [mul, offset] = self.any_alignment(known, size);
         if atomic {
             let (op, data) = self.any_atomic(32);
             let srcs: Vec<Def> = std::iter::once(address).chain(data).collect();
@@ -148,25 +139,41 @@ impl<C: Choices> Generator<'_, C> {
         }
         let n = 1 + self.c.below(4) as u8;
         if self.c.chance(128) {
-            let def = self.b.intrinsic(IntrinsicOp::LoadShared, n, bits, &[address], [base, align]);
+            let def = self.b.intrinsic(IntrinsicOp::LoadShared, n, bits, &[address], [base, mul, offset]);
             self.result(def);
         } else {
             let data = self.any_vector(bits, n);
-            let indices = [base, Index::WriteMask(self.any_mask(n)), align];
+            let indices = [base, Index::WriteMask(self.any_mask(n)), mul, offset];
             self.b.intrinsic(IntrinsicOp::StoreShared, n, bits, &[data, address], indices);
         }
     }
 
-    fn any_global(&mut self) {
+    pub(super) fn any_global(&mut self) {
         let atomic = self.c.chance(70);
         let bits = if atomic { self.atomic_bits() } else { self.memory_bits() };
-        let (low, high) = (self.value(32), self.value(32));
-        let kept = self.b.constant(32, 0xf8);
-        let low = self.b.alu(Op::Iand, &[low, kept]);
-        let address = self.b.vec(&[low, high]);
-        let mut access = Access::empty();
-        access.set(Access::COHERENT, self.c.chance(60));
-        access.set(Access::VOLATILE, self.c.chance(30));
+        // What is only read may be read in any order.
+        let only_read = !atomic && self.c.chance(30);
+        let first = if only_read { ONLY_READ } else { 0 };
+        let known = self.c.chance(24).then(|| first + 8 * self.c.below(32) as u64);
+        let address = match known {
+            Some(low) => {
+                let high = self.c.below(4) as u64;
+                self.b.constants(32, &[low, high])
+            }
+            None => {
+                let (low, high) = (self.value(32), self.value(32));
+                let kept = self.b.constant(32, 0xf8);
+                let mut low = self.b.alu(Op::Iand, &[low, kept]);
+                if only_read {
+                    let first = self.b.constant(32, first);
+                    low = self.b.alu(Op::Ior, &[low, first]);
+                }
+                self.b.vec(&[low, high])
+            }
+        };
+        let mut access = self.any_access(false);
+        access.set(Access::REORDERABLE, only_read);
+        access.set(Access::NON_UNIFORM, self.c.chance(16));
         if atomic {
             let (op, data) = self.any_atomic(bits);
             let srcs: Vec<Def> = std::iter::once(address).chain(data).collect();
@@ -190,15 +197,18 @@ impl<C: Choices> Generator<'_, C> {
         } else {
             offset
         };
-        let align = Index::AlignMul(u32::from(bits) / 8);
+        let words = self.b.function().as_const_scalar(offset);
+        let known = known.and_then(|low| words.map(|words| low + 4 * words));
+        let [mul, align] = self.any_alignment(known, u32::from(bits / 8).min(8));
         let n = 1 + self.c.below(4) as u8;
-        if self.c.chance(128) {
-            let indices = [Index::Access(access), align];
+        if only_read || self.c.chance(128) {
+            let range = Index::Range(self.c.pick(&[0, 0, 1, 64]));
+            let indices = [Index::Access(access), mul, align, Index::RangeBase(self.c.pick(&[0, 0, 16])), range];
             let def = self.b.intrinsic(IntrinsicOp::LoadGlobalIr3, n, bits, &[address, offset], indices);
             self.result(def);
         } else {
             let data = self.any_vector(bits, n);
-            let indices = [Index::Access(access), align];
+            let indices = [Index::Access(access), mul, align];
             self.b.intrinsic(IntrinsicOp::StoreGlobalIr3, n, bits, &[data, address, offset], indices);
         }
     }
@@ -220,7 +230,7 @@ impl<C: Choices> Generator<'_, C> {
         self.scratch = Some(start);
     }
 
-    fn any_scratch(&mut self) {
+    pub(super) fn any_scratch(&mut self) {
         let Some(start) = self.scratch else { return };
         let bits = self.memory_bits();
         let bytes = u32::from(bits) / 8;
@@ -228,8 +238,7 @@ impl<C: Choices> Generator<'_, C> {
         // The last element starts where all components are inside.
         let elements = (4 * SCRATCH_WORDS / bytes / 4).next_power_of_two();
         let element = self.any_offset(u64::from(elements) / 2);
-        let by = self.b.constant(32, bytes.trailing_zeros().into());
-        let offset = self.b.alu(Op::Ishl, &[element, by]);
+        let offset = self.shifted(element, bytes.trailing_zeros());
         let start = self.b.constant(32, start.into());
         let address = match self.b.function().as_const_scalar(element) {
             Some(number) if self.c.chance(128) => {
@@ -238,26 +247,27 @@ impl<C: Choices> Generator<'_, C> {
             }
             _ => self.b.alu(Op::Iadd, &[offset, start]),
         };
-        let align = Index::AlignMul(bytes);
+        let known = self.b.function().as_const_scalar(address);
+        let [mul, align] = self.any_alignment(known, bytes);
         if self.c.chance(128) {
-            let def = self.b.intrinsic(IntrinsicOp::LoadScratch, n, bits, &[address], [align]);
+            let def = self.b.intrinsic(IntrinsicOp::LoadScratch, n, bits, &[address], [mul, align]);
             self.result(def);
         } else {
             let data = self.any_vector(bits, n);
-            let indices = [align, Index::WriteMask(self.any_mask(n))];
+            let indices = [mul, align, Index::WriteMask(self.any_mask(n))];
             self.b.intrinsic(IntrinsicOp::StoreScratch, n, bits, &[data, address], indices);
         }
     }
 
-    fn any_uniform_buffer(&mut self) {
+    pub(super) fn any_uniform_buffer(&mut self) {
         let (buffer, varies) = self.any_descriptor(0, true);
         let bits = if self.c.chance(50) { 64 } else { 32 };
         let most = if bits == 64 { 2 } else { 4 };
         let component = self.c.below(most) as u8;
         let n = 1 + self.c.below(most - usize::from(component)) as u8;
         let offset = self.any_number(32);
-        let mut access = Access::empty();
-        access.set(Access::NON_UNIFORM, varies);
+        let mut access = self.any_access(varies);
+        access.set(Access::REORDERABLE, self.c.chance(60));
         let base = Index::Base(self.c.pick(&[0, 0, 1, 17, 300]));
         let indices = [Index::Access(access), base, Index::Component(component)];
         let def = self.b.intrinsic(IntrinsicOp::LoadUboVec4, n, bits, &[buffer, offset], indices);
@@ -265,7 +275,7 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     /// The constant file: words beyond what operands reach relative to an address, halves, two words at once.
-    fn any_constant(&mut self) {
+    pub(super) fn any_constant(&mut self) {
         let bits = self.c.pick(&[32, 32, 16, 64]);
         let n = 1 + self.c.below(4) as u8;
         let base = self.c.pick(&[0, 3, 60, 160, 200, 250, 255, 256, 500, 508, 512, 700]);
@@ -285,11 +295,27 @@ impl<C: Choices> Generator<'_, C> {
         for first in PREAMBLE_WORDS.iter().take(1 + self.c.below(PREAMBLE_WORDS.len())) {
             let n = 1 + self.c.below(4) as u8;
             let base = [Index::Base(4 * self.c.below(32) as i32)];
-            let Some(mut words) = self.b.intrinsic(IntrinsicOp::LoadConstIr3, n, 32, &[zero], base) else { continue };
+            let loaded = self.b.intrinsic(IntrinsicOp::LoadConstIr3, n, 32, &[zero], base);
+            let Some(mut words) = loaded else { continue };
+            if self.c.chance(30) {
+                words = self.constant_vector(32, n);
+            }
             for op in [Op::Iadd, Op::Fmul, Op::Umax].into_iter().take(self.c.below(4)) {
                 words = self.b.alu(op, &[words, words]);
             }
             self.b.intrinsic(IntrinsicOp::StoreConstIr3, n, 32, &[words], [Index::Base(*first)]);
+        }
+        if self.c.chance(128) {
+            let buffer = if self.c.chance(60) { self.uniform_number(2) } else { self.any_descriptor(0, false).0 };
+            let vec4 = match self.c.pick(&[0, 3, 255, 256, 300, 999]) {
+                999 => self.uniform_number(16),
+                known => self.b.constant(32, known),
+            };
+            let indices = [
+                Index::Base(self.c.pick(&[0, 100, 120, 212, 220, 256, 300, 520])),
+                Index::Range(1 + self.c.below(3) as u32),
+            ];
+            self.b.intrinsic(IntrinsicOp::CopyUboToUniformIr3, 0, 0, &[buffer, vec4], indices);
         }
         self.b.intrinsic(IntrinsicOp::PreambleEndIr3, 0, 0, &[], []);
         self.b.end_if();
@@ -298,7 +324,7 @@ impl<C: Choices> Generator<'_, C> {
     /// A local array of any width and number of components, written first; loads and stores with a base, an index or both, masks,
     /// and the modifiers of floats.
     pub(super) fn any_array(&mut self) {
-        let bits = self.c.pick(&[32, 32, 16, 64]);
+        let bits = self.c.pick(&[32, 32, 16, 64, 8, 1]);
         let n = 1 + self.c.below(4) as u8;
         let length: u32 = self.c.pick(&[1, 2, 4, 8]);
         let declaration = [
@@ -313,7 +339,7 @@ impl<C: Choices> Generator<'_, C> {
             let indices = [Index::Base(element), Index::WriteMask(mask(n))];
             self.b.intrinsic(IntrinsicOp::StoreReg, n, bits, &[value, array], indices);
         }
-        let is_float = bits != 64;
+        let is_float = matches!(bits, 16 | 32);
         for _ in 0..1 + self.c.below(4) {
             let indirect = length > 1 && self.c.chance(140);
             let base = self.c.below(length as usize) as i32;
@@ -352,19 +378,32 @@ impl<C: Choices> Generator<'_, C> {
         if !self.features.compute {
             return self.any_arithmetic();
         }
-        let execution =
-            if compute && self.is_convergent() && self.c.chance(128) { Scope::Workgroup } else { Scope::None };
-        let semantics = self.c.pick(&[
-            MemorySemantics::ACQUIRE,
-            MemorySemantics::RELEASE,
-            MemorySemantics::ACQUIRE.union(MemorySemantics::RELEASE),
-        ]);
+        // No lane waits for others that are not of its subgroup.
+        let alone: &[Scope] = &[Scope::None, Scope::None, Scope::Invocation, Scope::Subgroup, Scope::ShaderCall];
+        let execution = match compute && self.is_convergent() && self.c.chance(128) {
+            true => self.c.pick(&[Scope::Workgroup, Scope::Workgroup, Scope::QueueFamily, Scope::Device]),
+            false => self.c.pick(alone),
+        };
+        let both = MemorySemantics::ACQUIRE | MemorySemantics::RELEASE;
+        let more = MemorySemantics::AVAILABLE | MemorySemantics::VISIBLE;
+        let semantics = match self.c.below(8) {
+            0 | 1 => MemorySemantics::ACQUIRE,
+            2 | 3 => MemorySemantics::RELEASE,
+            4 => both,
+            5 => both | more,
+            6 => MemorySemantics::AVAILABLE,
+            _ => MemorySemantics::empty(),
+        };
         let mut modes = MemoryModes::empty();
         modes.set(MemoryModes::SSBO, self.c.chance(128));
         modes.set(MemoryModes::SHARED, compute && self.c.chance(128));
         modes.set(MemoryModes::GLOBAL, self.c.chance(90));
         modes.set(MemoryModes::IMAGE, self.c.chance(60));
-        let scope = self.c.pick(&[Scope::Workgroup, Scope::QueueFamily, Scope::Device, Scope::Subgroup]);
+        // Memories of a lane alone, and those that nothing writes.
+        if self.c.chance(60) {
+            modes |= MemoryModes::from_bits_truncate(1 << self.c.below(10));
+        }
+        let scope = self.c.pick(&Scope::ALL);
         let indices = [
             Index::ExecutionScope(execution),
             Index::MemoryScope(scope),

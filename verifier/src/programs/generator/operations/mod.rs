@@ -12,15 +12,18 @@ mod images;
 mod inputs;
 mod lanes;
 mod memory;
+mod operands;
+mod swarm;
 mod textures;
 
-use ir3_compiler::nir::{Access, Def, Index, IntrinsicOp, Op};
+use ir3_compiler::nir::{Access, Def, Index, IntrinsicOp, Op, Stage};
 
 use super::Generator;
-use super::accepted::operations;
 use super::choices::Choices;
 
 pub(super) use images::Image;
+use swarm::Family;
+pub(super) use swarm::{Swarm, weight};
 
 /// Component counts of operations; vectors of 8 and 16 are rare in shaders, and split by every pass.
 const COMPONENTS: &[u8] = &[1, 1, 1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 4, 5, 8, 16];
@@ -34,21 +37,70 @@ const READ_ONLY: u64 = 4;
 impl<C: Choices> Generator<'_, C> {
     /// An operation of any kind.
     pub(super) fn operation(&mut self) {
-        match self.c.below(32) {
-            0..=13 => self.any_arithmetic(),
-            14..=19 => self.any_memory(),
-            20 | 21 => self.any_image(),
-            22..=24 => self.any_texture(),
-            25..=27 => self.any_lanes(),
-            28 => self.any_input(),
-            29 | 30 => self.any_array(),
-            _ => self.any_barrier(),
+        if self.pool.only_uniform {
+            return match self.c.below(8) {
+                0 => self.any_constant(),
+                1 if self.features.ubos => self.any_uniform_buffer(),
+                _ => self.any_arithmetic(),
+            };
+        }
+        let stage = self.b.shader().stage;
+        let compute = stage == Stage::Compute && self.features.compute;
+        match self.swarm.family(self.c) {
+            Family::Buffer if self.features.compute => self.any_buffer(),
+            Family::Shared if compute => self.any_shared(),
+            Family::Global if self.features.global => self.any_global(),
+            Family::Scratch if self.scratch.is_some() => self.any_scratch(),
+            Family::UniformBuffer if self.features.ubos => self.any_uniform_buffer(),
+            Family::ConstantFile => self.any_constant(),
+            Family::Image if self.features.images => self.any_image(),
+            Family::Texture => self.any_texture(),
+            Family::Lanes => self.any_lanes(),
+            Family::Input => self.any_input(),
+            Family::Array => self.any_array(),
+            Family::Barrier if self.features.compute => self.any_barrier(),
+            Family::Kill if stage == Stage::Fragment => self.any_kill(),
+            _ => self.any_arithmetic(),
         }
     }
 
+    /// Ends lanes, or makes them helpers: those where a condition holds, by one operation or in a branch.
+    fn any_kill(&mut self) {
+        if self.killed || self.computed_varyings {
+            return self.any_arithmetic();
+        }
+        let condition = self.any_condition();
+        let (always, demotes) = (self.c.chance(80), self.c.chance(100));
+        if always {
+            self.b.begin_if(condition);
+            let op = if demotes { IntrinsicOp::Demote } else { IntrinsicOp::Terminate };
+            self.b.intrinsic(op, 0, 0, &[], []);
+            self.b.end_if();
+        } else {
+            let op = if demotes { IntrinsicOp::DemoteIf } else { IntrinsicOp::TerminateIf };
+            self.b.intrinsic(op, 0, 0, &[condition], []);
+        }
+        self.killed = true;
+    }
+
+    /// Defines a value of each width, for the first operations.
+    pub(super) fn every_width(&mut self) {
+        if self.weights.operation == 0 {
+            return;
+        }
+        for op in [Op::U2u8, Op::Pack64_2x32Split, Op::Vec3] {
+            let srcs: Vec<Def> = op.info().inputs.iter().map(|_| self.value(32)).collect();
+            let def = self.b.alu(op, &srcs);
+            self.define(def);
+        }
+        let halves: Vec<Def> = (0..4).map(|_| self.value(16)).collect();
+        let vector = self.b.vec(&halves);
+        self.define(vector);
+    }
+
     fn any_arithmetic(&mut self) {
-        let (op, bits) = self.c.pick(operations(&self.target));
-        let components = self.c.pick(COMPONENTS);
+        let (op, bits) = self.swarm.operation(self.c, &self.target);
+        let components = if self.swarm.scalars && self.c.chance(200) { 1 } else { self.c.pick(COMPONENTS) };
         if self.alu(op, bits, components).is_none() {
             self.alu(Op::Mov, 32, components);
         }
@@ -56,11 +108,24 @@ impl<C: Choices> Generator<'_, C> {
 
     /// True where all lanes of the wave execute the same instructions, and none has ended.
     fn is_convergent(&self) -> bool {
-        self.b.depth() == 0 && !self.killed
+        self.divergence == 0 && !self.killed
     }
 
-    /// A vector of a width, from the pool or made of scalars of it.
+    /// A scalar of a width, sometimes a constant.
+    fn any_scalar(&mut self, bits: u8) -> Def {
+        if self.c.chance(self.swarm.constants / 2) { self.some_constant(bits) } else { self.value(bits) }
+    }
+
+    /// A condition, rarely a constant.
+    fn any_condition(&mut self) -> Def {
+        if self.c.chance(self.swarm.constants / 4) { self.some_constant(1) } else { self.value(1) }
+    }
+
+    /// A vector of a width, from the pool, made of scalars of it, or of constants.
     fn any_vector(&mut self, bits: u8, components: u8) -> Def {
+        if self.c.chance(self.swarm.constants / 4) {
+            return self.constant_vector(bits, components);
+        }
         if components > 1
             && self.c.chance(100)
             && let Some(vector) = self.pool.vector(self.c, Some(bits))
@@ -74,7 +139,7 @@ impl<C: Choices> Generator<'_, C> {
 
     /// An offset below a power of two: a constant, or computed.
     fn any_offset(&mut self, limit: u64) -> Def {
-        if self.c.chance(110) {
+        if self.c.chance(self.swarm.constant_offsets) {
             let at = self.c.below(limit as usize) as u64;
             return self.b.constant(32, at);
         }
@@ -85,20 +150,48 @@ impl<C: Choices> Generator<'_, C> {
 
     /// A small number that is constant, or the same in all lanes, or differs between them.
     fn any_number(&mut self, limit: u64) -> Def {
-        match self.c.below(4) {
-            0 | 1 => {
-                let number = self.c.below(limit as usize) as u64;
-                self.b.constant(32, number)
-            }
-            2 => {
-                let zero = self.b.constant(32, 0);
-                let base = [Index::Base(4 * self.c.below(32) as i32)];
-                let word = self.b.intrinsic(IntrinsicOp::LoadConstIr3, 1, 32, &[zero], base);
-                let mask = self.b.constant(32, limit - 1);
-                self.b.alu(Op::Iand, &[word.unwrap_or(zero), mask])
-            }
-            _ => self.any_offset(limit),
+        if self.c.chance(64) { self.any_offset(limit) } else { self.uniform_number(limit) }
+    }
+
+    /// A small number that is the same in all lanes: a constant, or one of the constant file.
+    fn uniform_number(&mut self, limit: u64) -> Def {
+        if self.c.chance(170) {
+            let number = self.c.below(limit as usize) as u64;
+            return self.b.constant(32, number);
         }
+        let zero = self.b.constant(32, 0);
+        let base = [Index::Base(4 * self.c.below(32) as i32)];
+        let word = self.b.intrinsic(IntrinsicOp::LoadConstIr3, 1, 32, &[zero], base);
+        let mask = self.b.constant(32, limit - 1);
+        self.b.alu(Op::Iand, &[word.unwrap_or(zero), mask])
+    }
+
+    /// A number times a power of two.
+    fn shifted(&mut self, number: Def, by: u32) -> Def {
+        if let Some(value) = self.b.function().as_const_scalar(number)
+            && self.c.chance(200)
+        {
+            return self.b.constant(32, value << by);
+        }
+        let by = self.b.constant(32, by.into());
+        self.b.alu(Op::Ishl, &[number, by])
+    }
+
+    /// What is said of the alignment of an address: something true, of any strength. The address is known, or a multiple of the
+    /// size of an element.
+    fn any_alignment(&mut self, address: Option<u64>, bytes: u32) -> [Index; 2] {
+        if self.c.chance(16) {
+            return [Index::AlignMul(0), Index::AlignOffset(0)];
+        }
+        let (mul, offset) = match address.filter(|_| self.c.chance(200)) {
+            Some(address) => {
+                let mul = 1 << self.c.below(7);
+                (mul, address as u32 % mul)
+            }
+            None if self.c.chance(64) => (1 << self.c.below(bytes.trailing_zeros() as usize + 1), 0),
+            None => (bytes, 0),
+        };
+        [Index::AlignMul(mul), Index::AlignOffset(offset)]
     }
 
     /// A descriptor, bound or bindless, from number `first` on, and true if its number is not constant.
@@ -135,15 +228,28 @@ impl<C: Choices> Generator<'_, C> {
         access.set(Access::NON_UNIFORM, varies);
         access.set(Access::COHERENT, self.c.chance(60));
         access.set(Access::VOLATILE, self.c.chance(30));
+        access.set(Access::NON_TEMPORAL, self.c.chance(20));
+        // These say something to passes before this compiler, and change nothing here.
+        for flag in [
+            Access::RESTRICT,
+            Access::READONLY,
+            Access::WRITEONLY,
+            Access::INCLUDE_HELPERS,
+            Access::SPECULATABLE,
+            Access::KEEP_SCALAR,
+        ] {
+            access.set(flag, self.c.chance(10));
+        }
         access
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Features, Profile, from_seed};
+    use super::super::accepted::{IntrinsicForm, intrinsics, operations};
+    use super::super::{Features, Profile, from_seed, from_seed_within};
     use super::*;
-    use ir3_compiler::nir::InstrData;
+    use ir3_compiler::nir::{Components, InstrData};
     use ir3_compiler::target::Target;
     use rustc_hash::FxHashSet;
 
@@ -154,13 +260,51 @@ mod tests {
     fn selection_accepts_every_program() {
         for gpu in GPUS {
             let target = Target::by_name(gpu).expect("a GPU");
-            for seed in 0..60 {
+            for seed in 0..100 {
                 let shader = from_seed(seed, Profile::Operations, Features::of(&target)).shader;
                 if let Err(error) = ir3_compiler::select::run(&shader, &target) {
                     panic!("{gpu}, seed {seed}: {error}");
                 }
             }
         }
+    }
+
+    /// Returns true if a form makes sense only together with others that the GPU lacks.
+    fn is_useless(form: &IntrinsicForm, features: Features) -> bool {
+        let needs_a6xx = form.op.name().starts_with("preamble_") || form.op.name().starts_with("bindless_");
+        let needs_compute = form.stage == Stage::Compute || form.op == IntrinsicOp::Barrier;
+        needs_a6xx && !features.ubos || needs_compute && !features.compute
+    }
+
+    /// Each intrinsic that selection accepts is generated, with each width and each number of components.
+    #[test]
+    fn every_accepted_intrinsic_is_generated() {
+        let mut never = Vec::new();
+        for gpu in GPUS {
+            let target = Target::by_name(gpu).expect("a GPU");
+            let features = Features::of(&target);
+            let accepted = || intrinsics(&target).iter().filter(|form| !is_useless(form, features));
+            let mut widths: FxHashSet<_> = accepted().map(|form| (form.op, form.bits)).collect();
+            let mut counts: FxHashSet<_> = accepted().map(|form| (form.op, form.components)).collect();
+            assert!(widths.len() > 60, "{gpu}: {}", widths.len());
+            for seed in 0..3000 {
+                let function = from_seed_within(seed, 200, Profile::Operations, features).shader.entry;
+                for (_, instr) in function.instrs_in_order() {
+                    if let InstrData::Intrinsic(intrinsic) = &function.instrs[instr] {
+                        let vector = intrinsic.op.info().srcs.iter().position(|&src| src == Components::Vector);
+                        let shape = vector.map(|i| intrinsic.srcs[i]).or(intrinsic.def);
+                        let (bits, components) = shape
+                            .map_or((32, 1), |def| (function.defs[def].bit_size, function.defs[def].num_components));
+                        widths.remove(&(intrinsic.op, bits));
+                        counts.remove(&(intrinsic.op, components));
+                    }
+                }
+            }
+            never.extend(widths.into_iter().map(|(op, bits)| format!("{gpu}: {}, {bits} bits", op.name())));
+            never.extend(counts.into_iter().map(|(op, n)| format!("{gpu}: {}, {n} components", op.name())));
+        }
+        never.sort();
+        assert!(never.is_empty(), "{never:#?}");
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Textures: every operation with every source, of one to three coordinates.
 
-use ir3_compiler::nir::{AluType, BaseType, Def, Index, IntrinsicOp, Stage, TexOp, TexSrcKind};
+use ir3_compiler::nir::{AluSrc, AluType, BaseType, Def, Index, InterpMode, IntrinsicOp, Op, Stage, TexOp, TexSrcKind};
 
 use super::super::Generator;
 use super::super::choices::Choices;
+use super::super::effects::semantics;
 
 const SAMPLED: &[AluType] = &[
     AluType::FLOAT32,
@@ -12,6 +13,7 @@ const SAMPLED: &[AluType] = &[
     AluType::new(BaseType::Int, 32),
     AluType::UINT32,
     AluType::new(BaseType::Uint, 16),
+    AluType::new(BaseType::Int, 16),
 ];
 
 impl<C: Choices> Generator<'_, C> {
@@ -23,13 +25,18 @@ impl<C: Choices> Generator<'_, C> {
             0 => self.texture_query(TexOp::Txs),
             1 => self.texture_query(TexOp::QueryLevels),
             2 => self.texture_query(TexOp::TextureSamples),
-            3 if implicit => self.sampled(TexOp::Lod, AluType::FLOAT32),
+            3 if implicit => {
+                let bits = if self.c.chance(60) { 16 } else { 32 };
+                self.sampled(TexOp::Lod, AluType::new(BaseType::Float, bits));
+            }
             4 | 5 => self.sampled(TexOp::Tg4, dest),
             6 | 7 => self.sampled(TexOp::Txf, dest),
             8 if !self.target.txf_ms_with_isaml => self.sampled(TexOp::TxfMs, dest),
             9 => self.sampled(TexOp::Txd, dest),
             10 | 11 if implicit => self.sampled(TexOp::Tex, dest),
             12 if implicit => self.sampled(TexOp::Txb, dest),
+            13 if implicit => self.prefetched(dest),
+            14 if self.c.chance(60) => self.sampled_within(TexOp::Tex, dest, true),
             _ => self.sampled(TexOp::Txl, dest),
         }
     }
@@ -58,13 +65,20 @@ impl<C: Choices> Generator<'_, C> {
             }
             2 => {
                 sampler.srcs.push((TexSrcKind::TextureOffset, self.any_number(4)));
-                if op.needs_sampler() && self.c.chance(128) {
+                if op.needs_sampler() && self.c.chance(60) {
+                    sampler.srcs.clear();
+                }
+                if op.needs_sampler() && (sampler.srcs.is_empty() || self.c.chance(128)) {
                     sampler.srcs.push((TexSrcKind::SamplerOffset, self.any_number(4)));
                 }
                 sampler.varies = true;
             }
             // Beyond what an instruction holds.
-            3 => sampler.texture += 16,
+            3 => {
+                let beyond = self.c.pick(&[(16, 0), (0, 16), (16, 16)]);
+                sampler.texture += beyond.0;
+                sampler.sampler += if op.needs_sampler() { beyond.1 } else { 0 };
+            }
             _ => {}
         }
         sampler
@@ -86,15 +100,20 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     fn sampled(&mut self, op: TexOp, dest: AluType) {
+        self.sampled_within(op, dest, false);
+    }
+
+    /// A sample or a fetch; `has_level` if it has a level that its operation does not need.
+    fn sampled_within(&mut self, op: TexOp, dest: AluType, has_level: bool) {
         let mut sampler = self.any_sampler(op);
         let fetch = matches!(op, TexOp::Txf | TexOp::TxfMs);
-        let dims = if op == TexOp::Tg4 || op == TexOp::TxfMs { 2 } else { 1 + self.c.below(3) as u8 };
-        let layer = dims < 3 && op != TexOp::Lod && self.c.chance(60);
+        let two = matches!(op, TexOp::Tg4 | TexOp::TxfMs) && self.c.chance(200);
+        let dims = if two { 2 } else { 1 + self.c.below(3) as u8 };
+        let layer = (dims < 3 || op != TexOp::Txd) && self.c.chance(60);
         let half = !fetch && self.c.chance(40);
         let bits = if half { 16 } else { 32 };
         let mut scalars: Vec<Def> = (0..dims).map(|_| self.coordinate(fetch, bits)).collect();
         // The number of a layer is told from a coordinate by the number of offsets or gradients.
-        let gives_dims = matches!(op, TexOp::Txd);
         if layer {
             scalars.push(self.coordinate(fetch, bits));
         }
@@ -115,20 +134,19 @@ impl<C: Choices> Generator<'_, C> {
                     srcs.push((kind, gradient));
                 }
             }
+            TexOp::Tex if has_level => srcs.push((TexSrcKind::Lod, self.value(bits))),
             TexOp::Lod => components = 2,
             _ => {}
         }
-        let can_compare = matches!(op, TexOp::Tex | TexOp::Txl | TexOp::Txb | TexOp::Txd | TexOp::Tg4);
-        if can_compare && dest.base == BaseType::Float && self.c.chance(50) {
+        if op.takes(TexSrcKind::Comparator) && dest.base == BaseType::Float && self.c.chance(50) {
             srcs.insert(1, (TexSrcKind::Comparator, self.value(bits)));
             components = if op == TexOp::Tg4 { 4 } else { 1 };
         }
-        let can_project = matches!(op, TexOp::Tex | TexOp::Txl | TexOp::Txb);
+        let can_project = op.takes(TexSrcKind::Projector);
         if can_project && !layer && self.c.chance(40) {
             srcs.push((TexSrcKind::Projector, self.value(bits)));
         }
-        let can_offset = gives_dims || matches!(op, TexOp::Tex | TexOp::Txl | TexOp::Txb | TexOp::Txf | TexOp::Tg4);
-        if can_offset && (!layer || op != TexOp::Txd) && self.c.chance(60) {
+        if op.takes(TexSrcKind::Offset) && (!layer || op != TexOp::Txd) && self.c.chance(60) {
             let scalars: Vec<Def> = (0..dims).map(|_| self.texel_offset(bits)).collect();
             srcs.push((TexSrcKind::Offset, self.b.vec(&scalars)));
         }
@@ -142,6 +160,48 @@ impl<C: Choices> Generator<'_, C> {
             sampler.set(tex);
             tex.component = component;
         });
+        self.define(def);
+    }
+
+    /// A sample at two components of a varying, which can be issued before the program starts: adjacent ones, or not.
+    fn prefetched(&mut self, dest: AluType) {
+        let mut sampler = self.any_sampler(TexOp::TexPrefetch);
+        let at =
+            if self.c.chance(30) { IntrinsicOp::LoadBarycentricCentroid } else { IntrinsicOp::LoadBarycentricPixel };
+        let mode = if self.c.chance(60) { self.c.pick(&InterpMode::ALL) } else { InterpMode::Smooth };
+        let Some(pair) = self.b.intrinsic(at, 2, 32, &[], [Index::InterpMode(mode)]) else { return };
+        let n = 2 + self.c.below(3) as u8;
+        let component = self.c.below(5 - usize::from(n)) as u8;
+        let base = self.c.below(4);
+        let indices = [
+            Index::Base(base as i32),
+            Index::Component(component),
+            Index::DestType(AluType::FLOAT32),
+            Index::IoSemantics(Some(semantics(&format!("VARYING_SLOT_VAR{base}")))),
+        ];
+        let zero = self.b.constant(32, 0);
+        let op = IntrinsicOp::LoadInterpolatedInput;
+        let Some(load) = self.b.intrinsic(op, n, 32, &[pair, zero], indices) else { return };
+        self.define(load);
+        let first = self.c.below(usize::from(n) - 1) as u8;
+        let second = if self.c.chance(40) { self.c.below(n.into()) as u8 } else { first + 1 };
+        let coord = match self.c.below(3) {
+            // What cannot be issued early.
+            _ if self.c.chance(50) => {
+                let count = self.c.pick(&[1, 3, 4]);
+                self.any_vector(32, count)
+            }
+            _ if n == 2 && second == 1 => load,
+            0 => {
+                let mut swizzle = [0; 16];
+                swizzle[..2].copy_from_slice(&[first, second]);
+                self.b.alu_swizzled(Op::Mov, 2, &[AluSrc { def: load, swizzle }])
+            }
+            _ => self.b.alu_swizzled(Op::Vec2, 2, &[AluSrc::scalar(load, first), AluSrc::scalar(load, second)]),
+        };
+        sampler.srcs.insert(0, (TexSrcKind::Coord, coord));
+        let components = 1 + self.c.below(4) as u8;
+        let def = self.b.tex(TexOp::TexPrefetch, dest, components, |tex| sampler.set(tex));
         self.define(def);
     }
 

@@ -2,7 +2,7 @@
 
 use super::Ir3;
 use crate::prove::symbolic::lanes;
-use crate::prove::symbolic::lanes::{LaneResult, LaneScan, ScanPart};
+use crate::prove::symbolic::lanes::{LaneResult, LaneScan, OneLane, ScanPart};
 use crate::prove::symbolic::run::SymbolicMachine;
 use crate::prove::symbolic::{EventSite, Oracle, SymbolicValue, environment};
 use crate::semantics::arithmetic::domain::Domain;
@@ -40,8 +40,7 @@ impl Ir3<'_> {
                         SymbolicValue::defined(machine.terms, always)
                     }
                 };
-                let what = format!("ballot {word}");
-                (lanes::across(machine, site, what, smallvec![bit], LaneResult::Uniform, 32), *dst)
+                (lanes::ballot(machine, site, *word, bit), *dst)
             }
             DecodedOp::Vote { any, predicate, dst } => {
                 let value = self.read(predicate, machine);
@@ -54,12 +53,12 @@ impl Ir3<'_> {
             DecodedOp::ReadLane { which, src, dst } => {
                 let value = self.read(src, machine);
                 let value = match which {
-                    Which::First => lanes::of_one_lane(machine, site, "read first", value),
-                    Which::Last => lanes::of_one_lane(machine, site, "read last", value),
+                    Which::First => lanes::of_one_lane(machine, site, OneLane::First, value),
+                    Which::Last => lanes::of_one_lane(machine, site, OneLane::Last, value),
                     Which::Where(predicate) => {
                         let predicate = self.read(predicate, machine);
                         let bit = lanes::truth(machine, predicate);
-                        lanes::moved(machine, site, "read where".to_owned(), value, &[bit], LaneResult::Missing)
+                        lanes::read_where(machine, site, value, bit)
                     }
                 };
                 (value, *dst)

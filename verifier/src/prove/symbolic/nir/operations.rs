@@ -2,7 +2,7 @@
 
 use super::{Nir, condition_of, preamble};
 use crate::prove::symbolic::environment::{self, TextureQuery};
-use crate::prove::symbolic::lanes::{self, LaneResult, LaneScan, ScanPart};
+use crate::prove::symbolic::lanes::{self, LaneResult, LaneScan, OneLane, ScanPart};
 use crate::prove::symbolic::memory::{self, AccessPlace, AccessTarget};
 use crate::prove::symbolic::run::SymbolicMachine;
 use crate::prove::symbolic::{EventSite, Oracle, Slot, SymbolicProgram, SymbolicValue, Unsupported, slot};
@@ -263,11 +263,6 @@ impl Nir<'_> {
         let own = |machine: &mut SymbolicMachine<'_, O>, what: &str, result| {
             lanes::across(machine, site, what.to_owned(), smallvec![], result, 1)
         };
-        let vote = |machine: &mut SymbolicMachine<'_, O>, what: String, bits| {
-            let value = machine.read(src);
-            let bit = lanes::truth(machine, value);
-            lanes::across(machine, site, what, smallvec![bit], LaneResult::Uniform, bits)
-        };
         match kind {
             LaneKind::Elect => {
                 let elected = own(machine, "elect", LaneResult::Own);
@@ -279,7 +274,11 @@ impl Nir<'_> {
                 let bit = lanes::truth(machine, value);
                 lanes::vote(machine, site, matches!(kind, LaneKind::VoteAny), bit)
             }
-            LaneKind::Ballot { word } => vote(machine, format!("ballot {word}"), 32),
+            LaneKind::Ballot { word } => {
+                let value = machine.read(src);
+                let bit = lanes::truth(machine, value);
+                lanes::ballot(machine, site, word, bit)
+            }
             LaneKind::LaneNumber { last } => {
                 lanes::across(machine, site, format!("lane number, last {last}"), smallvec![], LaneResult::Uniform, 32)
             }
@@ -302,8 +301,8 @@ impl Nir<'_> {
             }
             LaneKind::ReadFirst | LaneKind::ReadLast => {
                 let value = machine.read(src);
-                let what = if matches!(kind, LaneKind::ReadFirst) { "read first" } else { "read last" };
-                lanes::of_one_lane(machine, site, what, value)
+                let which = if matches!(kind, LaneKind::ReadFirst) { OneLane::First } else { OneLane::Last };
+                lanes::of_one_lane(machine, site, which, value)
             }
             LaneKind::ReadLane(number) => {
                 let (value, number) = (machine.read(src), machine.read(number));
@@ -312,7 +311,7 @@ impl Nir<'_> {
             LaneKind::ReadWhere(predicate) => {
                 let (value, predicate) = (machine.read(src), machine.read(predicate));
                 let predicate = lanes::truth(machine, predicate);
-                lanes::moved(machine, site, "read where".to_owned(), value, &[predicate], LaneResult::Missing)
+                lanes::read_where(machine, site, value, predicate)
             }
             LaneKind::Shuffle { mode, index } => {
                 let (value, index) = (machine.read(src), machine.read(index));

@@ -418,7 +418,7 @@ impl main {
     }
 
     #[test]
-    fn floats_of_16_bits_in_memory_are_moderate() {
+    fn floats_of_16_bits_in_memory_are_small() {
         let (header, _) = SOURCE.split_once("block b0:").expect("a block");
         let source = |bits: u32| {
             let load =
@@ -430,17 +430,15 @@ impl main {
         };
         let of = |bits| Hints::of(&text::read(&source(bits)).unwrap_or_else(|error| panic!("{error}")));
         assert_eq!((of(32).memory_usage(), of(16).memory_usage()), (Usage::Float, Usage::Half));
-        let moderate = |hints: Hints| {
-            let envs = (0..300).map(|seed| Env { hints: Some(Box::new(hints.clone())), ..Env::from_seed(seed) });
+        let small = |hints: Hints| {
+            let hints = Some(Box::new(hints.calm()));
+            let envs = (0..300).map(|seed| Env { hints: hints.clone(), ..Env::from_seed(seed) });
             let words = envs.map(|env| env.memory_word(Space::Ssbo, Binding::from_bits(0), 0));
-            let is_moderate = |half: u32| {
-                let value = f32::from_bits(f16_to_f32(half)).abs();
-                value == 0.0 || (1e-3..=8.0).contains(&value)
-            };
-            words.filter(|word| is_moderate(word & 0xffff) && is_moderate(word >> 16)).count()
+            let is_small = |half: u32| f32::from_bits(f16_to_f32(half)).abs() <= 2.0;
+            words.filter(|word| is_small(word & 0xffff) && is_small(word >> 16)).count()
         };
-        let (floats, halves) = (moderate(of(32)), moderate(of(16)));
-        assert!(halves > 200 && floats < 150, "{floats} {halves}");
+        let (floats, halves) = (small(of(32)), small(of(16)));
+        assert!(halves > 230 && halves > floats, "{floats} {halves}");
     }
 
     #[test]

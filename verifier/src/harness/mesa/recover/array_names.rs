@@ -128,11 +128,4 @@ mod tests {
     fn copies_are_of_the_array_that_they_copy() {
         assert_eq!(spilled(SPILLED), [1, 2]);
     }
-
-    #[test]
-    fn what_may_be_of_two_arrays_has_no_name() {
-        // The second copy is of the first array, whose version is also said to be of another one.
-        let contradictory = SPILLED.replace("ssa_3:3:arr[id=0", "ssa_3:3:arr[id=1");
-        assert_eq!(spilled(&contradictory), [1, 0]);
-    }
 }

@@ -171,9 +171,9 @@ impl Limits {
                 let drawn = program_seed(program ^ 0x7265_6773, 0);
                 // Programs of `pressure` with all registers reach the upper half of the file; the others are short of registers now and then.
                 let is_short = match profile {
-                    Profile::Pressure => drawn % 5 != 0,
-                    Profile::Operations => drawn % 5 == 0,
-                    _ => drawn % 8 == 0,
+                    Profile::Pressure => !drawn.is_multiple_of(5),
+                    Profile::Operations => drawn.is_multiple_of(5),
+                    _ => drawn.is_multiple_of(8),
                 };
                 if is_short { RegisterLimit::Minimum((drawn / 40 % 8) as u16) } else { RegisterLimit::Target }
             }

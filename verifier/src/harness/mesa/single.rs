@@ -75,7 +75,7 @@ impl Boundaries {
     pub fn check_on(&self, checked: &mut Checked<'_>, before: usize, after: usize, other: &Checked<'_>) {
         if let Verdict::Refuted(refutation) = &other.verdict {
             let (before, after) = (&self.sides[before], &self.sides[after]);
-            boundary::check_on(checked, before, after, &self.target, &[refutation.env.clone()]);
+            boundary::check_on(checked, before, after, &self.target, std::slice::from_ref(&refutation.env));
         }
     }
 

@@ -10,7 +10,8 @@ pub use ir3_compiler::target::Target;
 pub use ir3_compiler::{ir3, nir};
 
 #[doc(inline)]
-pub use crate::harness::campaigns::fuzzing::{Campaign, Counts, Finding, Limits};
+pub use crate::harness::campaigns::counts::Counts;
+pub use crate::harness::campaigns::fuzzing::{Campaign, Finding, Limits};
 #[doc(inline)]
 pub use crate::harness::check::{Answer, EngineKind, Engines, Refutation, Smt, Unknown, Verdict};
 #[doc(inline)]

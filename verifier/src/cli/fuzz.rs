@@ -12,9 +12,10 @@ use crate::{Format, Fuel, Guarding, Planted, Stages, given, interrupt, output, v
 use clap::Args;
 use ir3_compiler::target::Target;
 use ir3_compiler::vec4;
+use ir3_verifier::harness::campaigns::counts::Counts;
 use ir3_verifier::harness::campaigns::coverage::Director;
 use ir3_verifier::harness::campaigns::external::CompilerCommand;
-use ir3_verifier::harness::campaigns::fuzzing::{Boundaries, Campaign, Counts, Drawn, Limits, every_generation};
+use ir3_verifier::harness::campaigns::fuzzing::{Boundaries, Campaign, Drawn, Limits, every_generation};
 use ir3_verifier::harness::campaigns::shard::Shard;
 use ir3_verifier::harness::campaigns::vec4::CodeFailure;
 use ir3_verifier::harness::campaigns::workers::{self, Ended, WorkerCommand, WorkerFinding};

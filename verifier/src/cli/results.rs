@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::unknown_programs::SavedReason;
-use ir3_verifier::harness::campaigns::fuzzing::Counts;
+use ir3_verifier::harness::campaigns::counts::Counts;
 use ir3_verifier::harness::campaigns::shard::Shard;
 use ir3_verifier::harness::check::Summary;
 use ir3_verifier::support::version;

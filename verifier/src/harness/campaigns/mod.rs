@@ -13,6 +13,7 @@
 pub mod boundaries;
 pub mod broken_logs;
 pub mod cases;
+pub mod counts;
 pub mod coverage;
 pub mod external;
 pub mod fuzzing;

@@ -9,7 +9,8 @@ use ir3_compiler::nir::{Shader, text};
 use ir3_compiler::pipeline::{Options, RegisterLimit};
 use ir3_compiler::target::Target;
 
-use crate::harness::campaigns::fuzzing::{Boundaries, Campaign, Counts, Finding, Limits};
+use crate::harness::campaigns::counts::Counts;
+use crate::harness::campaigns::fuzzing::{Boundaries, Campaign, Finding, Limits};
 use crate::harness::campaigns::shard::Shard;
 use crate::harness::reduce;
 use crate::harness::reduce::combined;

@@ -1,6 +1,7 @@
 //! The campaign on the passes of vec4: generated vec4 programs, each boundary compared by all engines, refutations made smaller.
 
-use super::fuzzing::{self, Campaign, Counts, Drawn, unknown_boundaries};
+use super::counts::Counts;
+use super::fuzzing::{self, Campaign, Drawn, unknown_boundaries};
 use crate::harness::check::{Engines, Summary, Unknown, Verdict, Verification};
 use crate::harness::reduce::minimal_vec4;
 use crate::programs::planted_bugs::PlantedBug;

@@ -5,8 +5,9 @@
 //! to an end, or takes too much memory, ends. The last line of its log has the number of the program: that is a finding, and what the
 //! worker did not report is done again by a new one.
 
+use super::counts::Counts;
 use super::coverage::Coverage;
-use super::fuzzing::{Campaign, Counts, Drawn, Finding};
+use super::fuzzing::{Campaign, Drawn, Finding};
 use crate::harness::guard::{Limits, Process, worker};
 use crate::programs::coverage::table::Table;
 use crate::semantics::environment::env::Env;

@@ -92,15 +92,15 @@ fn of_type<'a>(values: &'a [Value], name: &str) -> Vec<&'a Value> {
 #[test]
 fn planted_bugs_are_found_at_their_passes_and_reduced() {
     let folder = Folder::new("stand-in");
-    for (plant, profile, pass) in [
-        ("wrong-constant", "alu", "nir->ir3"),
-        ("inverted-branch", "branchy", "ir3_cp"),
-        ("lost-wait", "memory", "ir3_legalize"),
+    for (plant, seed, profile, pass) in [
+        ("wrong-constant", "1", "alu", "nir->ir3"),
+        ("inverted-branch", "2", "branchy", "ir3_cp"),
+        ("lost-wait", "1", "memory", "ir3_legalize"),
     ] {
         let (output, values) = stand_in(
             folder.path(),
             Some(plant),
-            &["--seed", "1", "--programs", "60", "--profile", profile, "--engine", "interpreter", "--failures", plant],
+            &["--seed", seed, "--programs", "60", "--profile", profile, "--engine", "interpreter", "--failures", plant],
         );
         let text = String::from_utf8_lossy(&output.stdout);
         assert_eq!(output.status.code(), Some(1), "{plant}: {text}");

@@ -179,12 +179,12 @@ fn junit_has_a_case_for_each_boundary() {
     assert!(text.starts_with("<?xml") && text.trim_end().ends_with("</testsuites>"), "{text}");
     assert_eq!(text.matches("<failure").count(), 1, "{text}");
     assert!(text.matches("<testcase").count() > 2, "{text}");
-    let text = run(folder.path(), "--format junit mesa x.log lost.log --compile");
+    let text = run(folder.path(), "--format junit mesa x.log lost.log --compile --gpu a660");
     assert!(text.starts_with("<?xml") && text.trim_end().ends_with("</testsuites>"), "{text}");
     assert_eq!(text.matches("<testsuite ").count(), 4, "{text}");
     assert!(text.contains("lost.log#0 on a660") && text.contains("name=\"ir3_cp (interpreter)\""), "{text}");
     assert!(text.matches("<failure").count() >= 1 && !text.contains("<error"), "{text}");
-    let text = run(folder.path(), "--format junit mesa --watch x.log --verbose");
+    let text = run(folder.path(), "--format junit mesa --watch x.log --verbose --gpu a660");
     assert!(text.matches("<testcase").count() == 8 && text.matches("<failure").count() == 0, "{text}");
     let text = run(folder.path(), "--format junit rules --no-lemmas --timeout 1s");
     assert!(text.contains("<testcase") && text.starts_with("<?xml"), "{text}");

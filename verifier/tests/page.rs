@@ -1,10 +1,11 @@
 //! Pages of failures and of refuted rules: well-formed HTML with every part, escaped, and without other files.
 
-use super::common::folder::{Folder, planted, refused};
+use super::common::folder::{Folder, planted, planted_in, refused};
 use html5gum::{Token, Tokenizer};
 use ir3_compiler::nir;
 use ir3_verifier::harness::report::bundle::{self, Case};
 use ir3_verifier::harness::report::page;
+use ir3_verifier::programs::generator::Profile;
 use ir3_verifier::programs::planted_bugs::rules;
 use ir3_verifier::prove::rewrite_rules::{ClaimVerdict, tables};
 use ir3_verifier::prove::solver::{Budget, Z3};
@@ -144,7 +145,7 @@ fn refutations_have_every_part() {
 /// The chart of an allocation bug says which use reads which register, as the register checker finds it.
 #[test]
 fn a_wrong_register_is_marked() {
-    let page = page_of(&planted("live-range"));
+    let page = page_of(&planted_in("live-range", &[Profile::Branchy]));
     let said = page.text("strong.");
     assert!(said.contains("which should hold ssa_") && said.contains("and holds"), "{said}");
     assert!(page.count("rect.ring") > 0, "no register is marked");

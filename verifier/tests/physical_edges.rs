@@ -64,7 +64,7 @@ fn every_step_is_along_a_physical_edge() {
     println!(
         "{programs} programs, {taken} edges taken; of {physical_only} edges that are only physical {physical_only_taken} are taken"
     );
-    assert!(programs >= 300 && physical_only > 1000, "{programs} programs, {physical_only} edges");
+    assert!(programs >= 300 && physical_only > 900, "{programs} programs, {physical_only} edges");
     // A run would notice if one of these were missing. The others are for lanes that did not diverge in these few runs.
     assert!(physical_only_taken > 100, "{physical_only_taken} of {physical_only} taken");
 }

@@ -67,6 +67,11 @@ pub fn refused() -> Case {
 
 /// A random program in which a planted bug is found.
 pub fn planted(name: &str) -> Case {
+    planted_in(name, &Profile::SHAPED)
+}
+
+/// A random program of these profiles in which a planted bug is found.
+pub fn planted_in(name: &str, profiles: &[Profile]) -> Case {
     let plant = planted_bugs::by_name(name).unwrap_or_else(|| panic!("there is no bug {name}"));
-    failing(Target::default(), Some(plant), &Profile::SHAPED)
+    failing(Target::default(), Some(plant), profiles)
 }

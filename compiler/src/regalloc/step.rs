@@ -59,12 +59,19 @@ pub struct Step {
     /// The number of the step that last killed each value.
     killed_at: SecondaryMap<Value, u32>,
     number: u32,
+    /// Values have given places: those of different merge sets are different.
+    has_fixed_places: bool,
 }
 
 impl Step {
     /// Creates a step for the values of a program.
     pub fn new(program: &Program) -> Self {
         Self { killed_at: map_of(program.values.len()), ..Self::default() }
+    }
+
+    /// The steps where each value has one place for its whole life: a tied result is in the registers of its source only if both are merged.
+    pub fn with_fixed_places(program: &Program) -> Self {
+        Self { has_fixed_places: true, ..Self::new(program) }
     }
 
     fn start(&mut self) {
@@ -166,7 +173,8 @@ impl Step {
         let root = forest.root_of(sets, src);
         let same = sets.interval(root).start == sets.interval(src).start
             && liveness.units(root) == liveness.units(value)
-            && liveness.units(src) == liveness.units(value);
+            && liveness.units(src) == liveness.units(value)
+            && (!self.has_fixed_places || sets.interval(src) == sets.interval(value));
         if let (true, Some(i)) = (same, self.dying.iter().position(|&dying| dying == root)) {
             self.dying.remove(i);
             return Manner::InPlace(root);

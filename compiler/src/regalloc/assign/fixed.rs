@@ -29,7 +29,7 @@ pub fn run_fixed(
     fixed: &FixedPlaces,
     pressure: &Pressure,
 ) -> Result<(), Error> {
-    let mut step = Step::new(program);
+    let mut step = Step::with_fixed_places(program);
     let settings = Settings { files: fixed.files, preferred: None, splitting: false };
     let mut assigner = Assigner::new(program, analysis, target, settings, pressure, Some(fixed))?;
     for &block in &analysis.liveness.order {

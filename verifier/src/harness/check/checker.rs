@@ -13,6 +13,7 @@ use crate::semantics::Snapshot;
 use crate::semantics::environment::env::{DEFAULT_FUEL, Env};
 use crate::semantics::header::{Header, HeaderDifference};
 use crate::semantics::interp;
+use crate::semantics::interp::filling::{self, Agreement};
 use crate::semantics::interp::{Compared, Difference, End, Outcome, Scratch};
 use crate::support::panics::{Panicked, catch};
 use crate::support::watch::watched;
@@ -489,12 +490,13 @@ impl Checker {
                 None => {}
             }
             let target = after.run(env, target_fuel(outcome.executed), &mut self.scratch);
-            match outcome.compare(&target) {
+            let run = |scratch: &mut Scratch| after.run(env, target_fuel(outcome.executed), scratch);
+            match filling::compare(&outcome, &target, &mut self.scratch, run) {
                 Err(difference) => return like(&difference),
-                Ok(Compared::OutOfFuel) => {
+                Ok(Agreement::Plain(Compared::OutOfFuel)) => {
                     return like(&Difference::Endless { expected: outcome.executed, actual: target.executed });
                 }
-                Ok(Compared::Same | Compared::Vacuous) => {}
+                Ok(_) => {}
             }
         }
         false

@@ -6,6 +6,7 @@ use crate::semantics::arithmetic::rounding;
 use crate::semantics::environment::env::{DEFAULT_FUEL, Env};
 use crate::semantics::header;
 use crate::semantics::interp;
+use crate::semantics::interp::filling::{self, Agreement};
 use crate::semantics::interp::ir3::machine::Completion;
 use crate::semantics::interp::{Compared, Difference, End, Outcome, Scratch};
 use cpu_time::ThreadTime;
@@ -63,19 +64,25 @@ pub(super) fn compare_runs(
         if !matches!(source.end, End::Finished) {
             // The stores before the undefined behaviour count. It stays the source of all later stages.
             if !source.stored.is_empty() {
-                let target = scratch.logged(|scratch| run(env, fuel, scratch));
-                source.compare(&target).map_err(|difference| (i, difference))?;
+                let mut again = |scratch: &mut Scratch| scratch.logged(|scratch| run(env, fuel, scratch));
+                let target = again(scratch);
+                filling::compare(source, &target, scratch, again).map_err(|difference| (i, difference))?;
             }
             continue;
         }
         let target = run(env, fuel, scratch);
-        match source.compare(&target) {
+        match filling::compare(source, &target, scratch, |scratch| run(env, fuel, scratch)) {
             Err(difference) => return Err((i, difference)),
-            Ok(Compared::Same) => lanes += u64::from(source.lanes.count_ones()),
-            Ok(Compared::OutOfFuel) => {
+            Ok(Agreement::Plain(Compared::Same)) => lanes += u64::from(source.lanes.count_ones()),
+            Ok(Agreement::Plain(Compared::OutOfFuel)) => {
                 return Err((i, Difference::Endless { expected: source.executed, actual: target.executed }));
             }
-            Ok(Compared::Vacuous) => {}
+            Ok(Agreement::Plain(Compared::Vacuous)) => {}
+            // The source's run says more than the target's.
+            Ok(Agreement::Filled) => {
+                lanes += u64::from(source.lanes.count_ones());
+                continue;
+            }
         }
         // What the source loads by volatile loads all later stages have to load, though a stage may have loads that do not say so.
         let required = source.loads.volatile;

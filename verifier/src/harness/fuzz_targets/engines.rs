@@ -20,6 +20,7 @@ use crate::harness::fuzz_targets::{TargetFailure, stats};
 use crate::semantics::arithmetic::rows::LANES;
 use crate::semantics::environment::env::{Env, Launch, lanes};
 use crate::semantics::interp;
+use crate::semantics::interp::filling::{self, Agreement};
 use crate::semantics::interp::{Compared, End, Outcome};
 use ir3_compiler::compilation::{Compilation, ProgramRef};
 use ir3_compiler::ir3::{self, SystemValue};
@@ -176,9 +177,13 @@ fn compare_ir3(
     };
     let engine = format!("ir3 interpreter, {which}");
     let Ok(outcome) = run(program) else { return Ok(false) };
-    match source.compare(&outcome) {
+    let again = |scratch: &mut interp::Scratch| {
+        interp::ir3::Decoded::new(program, &input.target)
+            .map_or_else(|_| outcome.clone(), |it| it.run(env, fuel, scratch))
+    };
+    match with_scratch(input, |scratch| filling::compare(source, &outcome, scratch, again)) {
         Err(difference) => return Err(TargetFailure::new(engine, difference)),
-        Ok(Compared::OutOfFuel) if source.end == End::Finished => {
+        Ok(Agreement::Plain(Compared::OutOfFuel)) if source.end == End::Finished => {
             return Err(TargetFailure::new(engine, "does not end"));
         }
         Ok(_) => {}

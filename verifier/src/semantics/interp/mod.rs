@@ -4,6 +4,7 @@
 //! has everything observable of a run, and [`Outcome::first_difference`] is the one place where two runs are compared: wherever the
 //! source's result is defined, the target's must be defined and equal.
 
+pub mod filling;
 pub mod ir3;
 pub mod nir;
 mod outcome;
@@ -74,6 +75,8 @@ pub struct Scratch {
     pub memory: Memory,
     /// The constant file.
     pub consts: ConstFile,
+    /// What undefined bits are in the next run, if they have values.
+    pub(crate) filling: Option<filling::Filling>,
     /// The buffers of the second of two waves; the memory is that of the first.
     second: Option<Box<Scratch>>,
 }
@@ -89,6 +92,14 @@ impl Scratch {
         self.memory.keep_log(true);
         let outcome = run(self);
         self.memory.keep_log(false);
+        outcome
+    }
+
+    /// Runs a program with these buffers and a value for each undefined bit.
+    pub fn filled(&mut self, filling: filling::Filling, run: impl FnOnce(&mut Scratch) -> Outcome) -> Outcome {
+        self.filling = Some(filling);
+        let outcome = run(self);
+        self.filling = None;
         outcome
     }
 

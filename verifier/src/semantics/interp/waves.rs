@@ -70,7 +70,11 @@ impl WaveState {
 
 /// Takes the buffers of the second wave, if there is one.
 pub(super) fn second_scratch(count: u32, scratch: &mut Scratch) -> Option<Box<Scratch>> {
-    (count > 1).then(|| scratch.second.take().unwrap_or_default())
+    (count > 1).then(|| {
+        let mut second = scratch.second.take().unwrap_or_default();
+        second.filling = scratch.filling;
+        second
+    })
 }
 
 /// Returns the buffers that waves took.

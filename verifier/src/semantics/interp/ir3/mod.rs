@@ -31,6 +31,7 @@ mod watch;
 
 pub use flips::{FlipBits, FlipKind, FlipSite, Flippable};
 
+use super::filling::Narrow;
 use super::trace::Traced;
 use super::{Outcome, OutputSlot, Places, Scratch, Unsupported};
 use crate::semantics::environment::env::{Env, Launch};
@@ -56,6 +57,8 @@ pub struct Decoded {
     pub(crate) memory: Vec<op::Memory>,
     pub(crate) textures: Vec<op::Texture>,
     pub(crate) slots: u32,
+    /// The slots of less than 32 bits.
+    pub(crate) narrow: Narrow,
     pub(crate) immediates: Vec<(u32, u32)>,
     pub(crate) consts: Vec<(u16, ConstWidth, u32)>,
     pub(crate) driver_params: Vec<DriverParam>,
@@ -145,6 +148,7 @@ impl Decoded {
             memory: Vec::new(),
             textures: Vec::new(),
             slots: 0,
+            narrow: Narrow::new(),
             immediates: Vec::new(),
             consts: Vec::new(),
             driver_params: program.consts.driver_params.clone(),

@@ -10,6 +10,7 @@ use super::{Decoded, InputSlot};
 use crate::semantics::arithmetic::concrete::Concrete;
 use crate::semantics::arithmetic::rows::{ALL_LANES, LANES, Row};
 use crate::semantics::environment::env::{Env, lanes};
+use crate::semantics::interp::filling::Filled;
 use crate::semantics::interp::waves;
 use crate::semantics::interp::waves::{Stop, WaveState};
 use crate::semantics::interp::{ConstFile, End, OperationSite, Outcome, Outputs, Scratch, UndefinedReason};
@@ -112,6 +113,7 @@ impl<'a> RunningWave<'a> {
             poison: std::mem::take(&mut scratch.poison),
             partial: std::mem::take(&mut scratch.partial),
             open: std::mem::take(&mut scratch.open),
+            filled: scratch.filling.map(|filling| Filled::new(filling, program.slots, &program.narrow)),
         };
         let outputs = Outputs::declared(&program.declared);
         let memory = std::mem::take(&mut scratch.memory);

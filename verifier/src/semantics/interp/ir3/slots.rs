@@ -2,6 +2,7 @@
 
 use super::op::{ConstWidth, SlotElements};
 use super::storage::{Loc, Modifier, Read, Storage, Write};
+use crate::semantics::interp::filling::Narrow;
 use crate::semantics::interp::{Places, array_word};
 use crate::semantics::machine::units;
 use crate::semantics::operations::ir3_alu;
@@ -85,6 +86,15 @@ impl RegisterBases {
     }
 }
 
+/// The bits of a class of less than 32.
+fn mask_of(class: RegClass) -> Option<u32> {
+    match class.file {
+        RegFile::Predicate => Some(1),
+        RegFile::Address => Some(0xffff),
+        _ => class.half.then_some(0xffff),
+    }
+}
+
 /// A place that has no slot, as text.
 pub(crate) type SlotError = String;
 
@@ -129,6 +139,25 @@ impl<'a> SlotAllocator<'a> {
             self.values.iter().filter_map(|(value, slot)| Some(((*slot)?, value.as_u32()))).collect();
         list.sort_unstable();
         list
+    }
+
+    /// The slots of less than 32 bits, and their bits.
+    pub fn narrow(&self) -> Narrow {
+        let regions = [(self.half, GENERAL, 0xffff), (self.predicates, 4, 1), (self.addresses, 2, 0xffff)];
+        let mut narrow: Narrow =
+            regions.into_iter().filter_map(|(base, size, mask)| Some((base?, size, mask))).collect();
+        for (value, data) in self.program.values.iter() {
+            let (Some(slot), Some(mask)) = (self.values[value], mask_of(data.class)) else { continue };
+            let array = data.array.map(|array| u32::from(self.program.arrays[array].length));
+            narrow.push((slot, array.unwrap_or_else(|| data.components.into()), mask));
+        }
+        for (array, slot) in self.arrays.iter() {
+            let data = &self.program.arrays[array];
+            if let (Some(slot), Some(mask)) = (*slot, mask_of(data.class)) {
+                narrow.push((slot, data.length.into(), mask));
+            }
+        }
+        narrow
     }
 
     /// The names of the slots of arrays without versions and of registers, which do not depend on the rest of the program; and the slots of

@@ -11,6 +11,7 @@
 
 use crate::semantics::arithmetic::rows::{LANES, Row};
 use crate::semantics::environment::env::lanes;
+use crate::semantics::interp::filling::Filled;
 use crate::semantics::operations::Modify;
 use crate::semantics::operations::undefined::{Partly, partly_modified};
 
@@ -124,6 +125,8 @@ pub(crate) struct Storage {
     pub partial: Vec<u64>,
     /// The mask of poisoned bits.
     pub open: Vec<Row>,
+    /// The values of undefined bits, if they have any: nothing is poison then.
+    pub filled: Option<Filled>,
 }
 
 impl Storage {
@@ -135,8 +138,15 @@ impl Storage {
         if self.poison.len() < 2 * slots {
             self.poison.resize(2 * slots, !0);
         }
-        self.poison[..2 * slots].fill(!0);
         self.partial[..slots].fill(0);
+        if let Some(filled) = &self.filled {
+            self.poison[..2 * slots].fill(0);
+            for (slot, words) in self.words[..slots].iter_mut().enumerate() {
+                filled.fill(slot as u32, words, !0, |_| u32::MAX);
+            }
+            return;
+        }
+        self.poison[..2 * slots].fill(!0);
     }
 
     #[inline]
@@ -148,6 +158,14 @@ impl Storage {
     /// Sets a slot to one value in all lanes.
     pub fn splat(&mut self, slot: u32, value: u32, poison: bool) {
         self.words[slot as usize] = [value; LANES];
+        let poison = match &self.filled {
+            Some(filled) if poison => {
+                // One value for all lanes.
+                self.words[slot as usize] = [filled.bits(slot, 0); LANES];
+                false
+            }
+            _ => poison,
+        };
         *self.masks(slot) = [if poison { !0 } else { 0 }; 2];
     }
 
@@ -274,6 +292,12 @@ impl Storage {
 
     /// Writes one lane; the bits of `open` are poison.
     pub fn set_lane(&mut self, loc: Loc, lane: usize, value: u32, open: u32) {
+        if let Some(filled) = &self.filled
+            && open != 0
+        {
+            let value = value & !open | filled.bits(loc.slot, lane) & open;
+            return self.set_lane(loc, lane, value, 0);
+        }
         let word = &mut self.words[loc.slot as usize][lane];
         match loc.part {
             SlotPart::Whole => *word = value,
@@ -314,6 +338,11 @@ impl Storage {
         if write.shared {
             return self.write_shared(write.loc, words, poison, open, active.mask);
         }
+        if let Some(filled) = &self.filled {
+            let mut row = *words;
+            filled.fill(write.loc.slot, &mut row, poison & active.mask, |lane| open[lane]);
+            return self.write(write, &row, 0, active);
+        }
         // The write below makes the lanes defined; the other half of the slot stays.
         self.write(write, words, 0, active);
         for lane in lanes(poison & active.mask) {
@@ -327,7 +356,7 @@ impl Storage {
         if write.shared {
             return self.write_shared(write.loc, words, poison, &ALL_OPEN, active.mask);
         }
-        if write.loc.part != SlotPart::Whole && poison & active.mask != 0 {
+        if (write.loc.part != SlotPart::Whole || self.filled.is_some()) && poison & active.mask != 0 {
             return self.write_open(write, words, poison, &ALL_OPEN, active);
         }
         let slot = write.loc.slot as usize;
@@ -365,10 +394,14 @@ impl Storage {
         if mask == 0 {
             return;
         }
+        let everywhere = Active { mask: !0, all: true, words: [0; LANES] };
         let value = words[mask.trailing_zeros() as usize];
         let differ = (0..LANES).filter(|lane| mask >> lane & 1 != 0).fold(0, |bits, lane| bits | words[lane] ^ value);
         let open = lanes(poison & mask).fold(differ, |bits, lane| bits | open[lane]);
-        let everywhere = Active { mask: !0, all: true, words: [0; LANES] };
+        if let Some(filled) = &self.filled {
+            let value = value & !open | filled.bits(loc.slot, 0) & open;
+            return self.write(Write { loc, shared: false }, &[value; LANES], 0, &everywhere);
+        }
         let poison = if open == 0 { 0 } else { !0 };
         self.write_partly(Write { loc, shared: false }, &[value; LANES], poison, &[open; LANES], &everywhere);
     }

@@ -75,7 +75,8 @@ fn decode_with(shader: &Shader, watched: WatchTable) -> Result<(Decoded, WatchTa
         shader,
         function,
         cfg: Cfg::new(function),
-        code: DecodedCode { rows: UNDEFINED + 1, ..DecodedCode::default() },
+        // Values of all widths have the undefined row.
+        code: DecodedCode { rows: UNDEFINED + 1, narrow: vec![(UNDEFINED, 1, 1)], ..DecodedCode::default() },
         rows: SecondaryMap::new(),
         constants: FxHashMap::default(),
         controls: FloatControls::OPEN,
@@ -327,6 +328,9 @@ impl Decoder<'_> {
         let count = self.components(def) * self.width(def);
         let first = self.new_rows(count);
         self.rows[def] = (first..first + count).collect();
+        if self.bits(def) < 32 {
+            self.code.narrow.push((first, count, (1 << self.bits(def)) - 1));
+        }
         first
     }
 

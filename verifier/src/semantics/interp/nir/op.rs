@@ -8,6 +8,7 @@ use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::arithmetic::{convert, integer};
 use crate::semantics::environment::memory::{Atomic, TexelView};
 use crate::semantics::environment::sync::Sync;
+use crate::semantics::interp::filling::Narrow;
 use crate::semantics::interp::{OperationSite, OutputSlot};
 use crate::semantics::operations::{Modify, One, Rows, Select, Three, Two};
 
@@ -399,6 +400,8 @@ pub(crate) struct DecodedCode {
     pub open_rounding: bool,
     pub ops: Vec<DecodedOp>,
     pub rows: u32,
+    /// The rows of less than 32 bits.
+    pub narrow: Narrow,
     /// Rows with the same bits in all lanes.
     pub constants: Vec<(R, u32)>,
     pub slots: u32,

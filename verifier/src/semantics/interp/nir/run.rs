@@ -11,6 +11,7 @@ use crate::semantics::arithmetic::concrete::Concrete;
 use crate::semantics::arithmetic::float;
 use crate::semantics::arithmetic::rows::{ALL_LANES, LANES, Row, splat};
 use crate::semantics::environment::env::{CONST_WORDS, Env, lanes};
+use crate::semantics::interp::filling::Filled;
 use crate::semantics::interp::waves;
 use crate::semantics::interp::waves::{Stop, WaveState};
 use crate::semantics::interp::{ConstFile, End, Outcome, Outputs, Scratch, UndefinedReason};
@@ -29,6 +30,8 @@ struct RunningWave<'a> {
     /// The lanes of each row that are poison only in the bits of `open`; other poisoned lanes are poison as a whole.
     partial: &'a mut [u64],
     open: &'a mut [Row],
+    /// The values of undefined bits, if they have any.
+    filled: Option<Filled>,
     /// Lanes that wait, by slot.
     slots: &'a mut [u64],
     temporaries: &'a mut Vec<Row>,
@@ -103,10 +106,15 @@ impl<'a> RunningWave<'a> {
         let code = &program.code;
         scratch.prepare(env, code.rows as usize, program.scratch_size);
         scratch.masks.resize(code.slots as usize, 0);
+        let filled = scratch.filling.map(|filling| Filled::new(filling, code.rows, &code.narrow));
         let Scratch { rows, poison, partial, open, temporaries, masks, memory, consts, .. } = scratch;
         poison[..code.rows as usize].fill(0);
         poison[UNDEFINED as usize] = ALL_LANES;
         partial[UNDEFINED as usize] = 0;
+        if let Some(filled) = &filled {
+            poison[UNDEFINED as usize] = 0;
+            filled.fill(UNDEFINED, &mut rows[UNDEFINED as usize], ALL_LANES, |_| u32::MAX);
+        }
         for &(row, bits) in &code.constants {
             rows[row as usize] = splat(bits);
         }
@@ -114,7 +122,7 @@ impl<'a> RunningWave<'a> {
         let state = WaveState::new(env, program.launch, program.waves, number, std::mem::take(memory), outputs);
         let active = state.lanes;
         let slots = masks;
-        RunningWave { code, env, state, rows, poison, partial, open, slots, temporaries, consts, active, pc: 0 }
+        RunningWave { code, env, state, rows, poison, partial, open, filled, slots, temporaries, consts, active, pc: 0 }
     }
 
     /// Runs to the next barrier, or to the end.
@@ -286,6 +294,9 @@ impl<'a> RunningWave<'a> {
     /// Writes a row in the active lanes; lanes of `poison` are poison as a whole.
     #[inline]
     fn write(&mut self, row: R, value: &Row, poison: u64) {
+        if self.filled.is_some() && poison & self.active != 0 {
+            return self.write_partly(row, value, poison, &[u32::MAX; LANES]);
+        }
         blend(&mut self.rows[row as usize], self.active, value);
         let old = &mut self.poison[row as usize];
         *old = *old & !self.active | poison & self.active;
@@ -295,6 +306,13 @@ impl<'a> RunningWave<'a> {
     /// Writes a row in the active lanes; in lanes of `poison` the bits in `open` are poison.
     #[inline]
     fn write_partly(&mut self, row: R, value: &Row, poison: u64, open: &Row) {
+        if let Some(filled) = &self.filled
+            && poison & self.active != 0
+        {
+            let mut value = *value;
+            filled.fill(row, &mut value, poison & self.active, |lane| open[lane]);
+            return self.write(row, &value, 0);
+        }
         self.write(row, value, poison);
         if poison & self.active != 0 {
             self.set_open(row, poison, open);

@@ -246,3 +246,104 @@ fn an_unknown_operation_is_refused_by_name() {
     code.end(&[]);
     assert!(code.refused().contains("`emit`"));
 }
+
+/// A marked bit of the target is a difference only if a value of it shows one.
+#[test]
+fn undefined_bits_of_a_target_may_have_any_value() {
+    use crate::semantics::interp::filling::{Agreement, compare};
+    let undefined = |class| Src::new(SrcOperand::Undef, class, WriteMask::SCALAR);
+    let zero = {
+        let mut code = TestProgram::new();
+        let zero = code.mov(full(0));
+        let zero = code.src(zero);
+        code.end(&[zero]);
+        code.run()
+    };
+    let against_zero = |build: &dyn Fn(&mut TestProgram) -> Src| {
+        let mut code = TestProgram::new();
+        let value = build(&mut code);
+        code.end(&[value]);
+        let decoded = Decoded::new(&code.program, &Target::by_name("a660").unwrap()).unwrap();
+        let run = |scratch: &mut Scratch| decoded.run(&Env::from_seed(1), FUEL, scratch);
+        let mut scratch = Scratch::new();
+        let target = run(&mut scratch);
+        let compared = compare(&zero, &target, &mut scratch, run);
+        // A run after it has undefined bits again.
+        assert_eq!(run(&mut scratch), target);
+        compared
+    };
+    let masked = |mask: u32| {
+        move |code: &mut TestProgram| {
+            let value = code.mov(undefined(RegClass::FULL));
+            let value = code.src(value);
+            let masked = code.op2(Opcode::AndB, value, full(mask));
+            code.src(masked)
+        }
+    };
+    let same = |code: &mut TestProgram, other: u32| {
+        let value = code.mov(undefined(RegClass::FULL));
+        let value = code.src(value);
+        let same = code.op2(Opcode::XorB, value, value);
+        let same = code.src(same);
+        let sum = code.op2(Opcode::AddU, same, full(other));
+        code.src(sum)
+    };
+    let on_half = |bits: u32| {
+        move |code: &mut TestProgram| {
+            let value = code.mov(undefined(RegClass::HALF));
+            let value = code.src(value);
+            let wide = code.b().convert(Type::U16, Type::U32, RegClass::FULL, value);
+            let wide = code.src(wide);
+            let masked = code.op2(Opcode::AndB, wide, full(bits));
+            code.src(masked)
+        }
+    };
+    assert_eq!(against_zero(&|code| same(code, 0)), Ok(Agreement::Filled));
+    let difference = against_zero(&|code| same(code, 1)).unwrap_err().to_string();
+    assert!(difference.ends_with("got an undefined value"), "{difference}");
+    for mask in [0xff00, 1, 1 << 31] {
+        against_zero(&masked(mask)).unwrap_err();
+    }
+    // A half register has 16 bits, whatever is undefined in it.
+    against_zero(&on_half(0x8000)).unwrap_err();
+    assert_eq!(against_zero(&on_half(0xffff_0000)), Ok(Agreement::Plain(crate::semantics::interp::Compared::Same)));
+}
+
+#[test]
+fn a_branch_of_a_target_on_undefined_bits_shows_where_it_goes() {
+    use crate::semantics::interp::filling::{Agreement, compare};
+    let program = |other: u32| {
+        let mut code = TestProgram::new();
+        let (yes, no, end) = (code.new_block(), code.new_block(), code.new_block());
+        let undefined = code.mov(Src::new(SrcOperand::Undef, RegClass::FULL, WriteMask::SCALAR));
+        let undefined = code.src(undefined);
+        let test = code.test(Condition::Eq, undefined, full(0));
+        code.branch(Opcode::Br, &[test], yes, no);
+        code.go(yes);
+        let one = code.mov(full(5));
+        code.jump(end);
+        code.go(no);
+        let two = code.mov(full(other));
+        code.jump(end);
+        code.go(end);
+        let (one, two) = (code.src(one), code.src(two));
+        let phi = code.phi(&[one, two]);
+        let phi = code.src(phi);
+        code.end(&[phi]);
+        code.program
+    };
+    let mut five = TestProgram::new();
+    let value = five.mov(full(5));
+    let value = five.src(value);
+    five.end(&[value]);
+    let compared = |other| {
+        let decoded = Decoded::new(&program(other), &Target::by_name("a660").unwrap()).unwrap();
+        let run = |scratch: &mut Scratch| decoded.run(&Env::from_seed(1), FUEL, scratch);
+        let mut scratch = Scratch::new();
+        let target = run(&mut scratch);
+        compare(&five.run(), &target, &mut scratch, run)
+    };
+    assert_eq!(compared(5), Ok(Agreement::Filled));
+    let difference = compared(6).unwrap_err().to_string();
+    assert!(difference.contains("a branch on an undefined condition"), "{difference}");
+}

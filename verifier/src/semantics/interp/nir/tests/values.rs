@@ -306,3 +306,40 @@ fn bits_are_undefined_one_by_one() {
     let words: Vec<(u32, u32, u32)> = outcome.memory.iter().map(|word| (word.word, word.value, word.poison)).collect();
     assert_eq!(words, [(0, 0, 1), (1, 0, 0), (2, 0, 4)]);
 }
+
+/// A marked bit of the target is a difference only if a value of it shows one.
+#[test]
+fn undefined_bits_of_a_target_may_have_any_value() {
+    use crate::semantics::interp::filling::{Agreement, compare};
+    let zero = run(Stage::Vertex, |b| {
+        let zero = b.constant(32, 0);
+        output(b, zero);
+    });
+    let against_zero = |op: Op, bits: u8| {
+        let decoded = Decoded::new(&shader(Stage::Vertex, |b| {
+            let number = lane(b);
+            let undefined = b.undef(1, bits);
+            let known = b.constant(bits, 0);
+            // Not one row for all widths.
+            let condition = lane_is(b, Op::Ult, 64);
+            let value = b.alu(Op::Bcsel, &[condition, undefined, known]);
+            let result = b.alu(op, &[value, value]);
+            let result = if bits == 32 { result } else { b.alu(Op::B2i32, &[result]) };
+            let sum = b.alu(Op::Iadd, &[result, number]);
+            let result = b.alu(Op::Isub, &[sum, number]);
+            output(b, result);
+        }))
+        .unwrap();
+        let env = Env { helpers: Some(0), ..Env::from_seed(1) };
+        let again = |scratch: &mut Scratch| decoded.run(&env, 10_000, scratch);
+        let mut scratch = Scratch::new();
+        let target = again(&mut scratch);
+        let compared = compare(&zero, &target, &mut scratch, again);
+        assert_eq!(again(&mut scratch), target);
+        compared
+    };
+    for bits in [1, 32] {
+        assert_eq!(against_zero(Op::Ixor, bits), Ok(Agreement::Filled), "{bits} bits");
+        against_zero(Op::Iand, bits).unwrap_err();
+    }
+}

@@ -1,0 +1,126 @@
+//! Values for what is undefined, to decide whether a target differs.
+//!
+//! A run marks each bit that *may* depend on an undefined value (`operations::undefined`), which are more bits than do: operation by
+//! operation, what `x ^ x` is not known to be is lost. Of a source that is on the safe side. That a target has a mark where its source has
+//! none is no difference by itself: the same function, in other instructions, may have marks elsewhere. An undefined value of a target is
+//! *some* value, the same for all that read it. So the target runs again, with a value for each undefined bit ([`Filling`]); it differs if one of these runs
+//! does. Such a run is one of those that the target may have, so a refutation is never wrong; and where no filling shows a difference, the
+//! verdict is that of a run: tested.
+
+use super::{Compared, Difference, Outcome, Scratch, UndefinedReason};
+use crate::semantics::environment::env::lanes;
+use crate::support::random::hash;
+
+/// The value of undefined bits in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filling {
+    /// All are 0.
+    Zeros,
+    /// All are 1.
+    Ones,
+    /// Other bits in each place and lane, by a seed.
+    Mixed(u64),
+}
+
+impl Filling {
+    /// The fillings that are tried.
+    const TRIED: [Self; 4] = [Self::Mixed(1), Self::Mixed(2), Self::Zeros, Self::Ones];
+
+    /// The bits of a place in a lane.
+    pub fn bits(self, place: u32, lane: usize) -> u32 {
+        match self {
+            Self::Zeros => 0,
+            Self::Ones => u32::MAX,
+            Self::Mixed(seed) => hash(&[seed, place.into(), lane as u64]) as u32,
+        }
+    }
+}
+
+/// The masks of the bits that places narrower than a word have: first place, number of places, mask.
+pub(crate) type Narrow = Vec<(u32, u32, u32)>;
+
+/// A filling, and the bits of each place.
+#[derive(Debug)]
+pub(crate) struct Filled {
+    filling: Filling,
+    masks: Vec<u32>,
+}
+
+impl Filled {
+    /// Creates the filling of a program with so many places.
+    pub fn new(filling: Filling, places: u32, narrow: &Narrow) -> Self {
+        let mut masks = vec![u32::MAX; places as usize];
+        for &(first, count, mask) in narrow {
+            masks[first as usize..(first + count) as usize].fill(mask);
+        }
+        Self { filling, masks }
+    }
+
+    /// The bits of a place in a lane; none beyond its width.
+    pub fn bits(&self, place: u32, lane: usize) -> u32 {
+        self.filling.bits(place, lane) & self.masks[place as usize]
+    }
+
+    /// Gives the undefined bits of these lanes their values.
+    pub fn fill(&self, place: u32, row: &mut [u32], poison: u64, open: impl Fn(usize) -> u32) {
+        for lane in lanes(poison) {
+            let open = open(lane);
+            row[lane] = row[lane] & !open | self.bits(place, lane) & open;
+        }
+    }
+}
+
+impl Difference {
+    /// Returns true if the target may only be undefined where it should be defined.
+    fn is_of_undefined_bits(&self) -> bool {
+        match self {
+            Self::Output { actual, .. } => actual.is_none(),
+            Self::Memory { expected, actual, defined, poisoned, .. } => {
+                (expected ^ actual) & defined & !poisoned == 0 && poisoned & defined != 0
+            }
+            Self::Undefined { reason, .. } => matches!(
+                reason,
+                UndefinedReason::Branch
+                    | UndefinedReason::Kill
+                    | UndefinedReason::Address
+                    | UndefinedReason::LaneNumber
+                    | UndefinedReason::Predication
+            ),
+            _ => false,
+        }
+    }
+}
+
+/// A comparison of a run with one of its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Agreement {
+    /// As it is.
+    Plain(Compared),
+    /// The target is undefined somewhere, by its marks, where the source is not; whatever was tried for its undefined bits, it does the same.
+    Filled,
+}
+
+/// Compares a run of a target with that of its source in the same environment. `run` runs the target again.
+///
+/// # Errors
+/// The first difference.
+pub fn compare(
+    source: &Outcome,
+    target: &Outcome,
+    scratch: &mut Scratch,
+    mut run: impl FnMut(&mut Scratch) -> Outcome,
+) -> Result<Agreement, Difference> {
+    let difference = match source.compare(target) {
+        Ok(compared) => return Ok(Agreement::Plain(compared)),
+        Err(difference) if difference.is_of_undefined_bits() => difference,
+        Err(difference) => return Err(difference),
+    };
+    for filling in Filling::TRIED {
+        let filled = scratch.filled(filling, &mut run);
+        match source.compare(&filled) {
+            Ok(Compared::Same | Compared::Vacuous) => {}
+            Ok(Compared::OutOfFuel) | Err(_) => return Err(difference),
+        }
+    }
+    Ok(Agreement::Filled)
+}

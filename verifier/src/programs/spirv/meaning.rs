@@ -14,7 +14,7 @@ use super::values::{Kind, Ty};
 use super::{Emitter, NoForm, no_form, refs};
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::operations::{Kernel, nir_alu};
-use crate::semantics::terms::{Op, Term, Terms, VariableKind};
+use crate::semantics::terms::{FloatOp, Op, Term, Terms, VariableKind};
 
 /// The type of a term.
 fn container(width: u8) -> Ty {
@@ -72,7 +72,12 @@ impl Emitter<'_> {
                     SmallVec::from_elem((kernel.meaning)(&mut terms, operands[0], operands[1], operands[2]), 1)
                 }
                 Kernel::Rows(kernel) => (kernel.meaning)(&mut terms, &operands),
-                Kernel::Select(_) => return no_form(format_args!("`{}`", alu.op)),
+                Kernel::Select(select) => {
+                    let [condition, yes, no] =
+                        [select.condition, select.yes, select.no].map(|i| operands[usize::from(i)]);
+                    let test = (select.test.meaning)(&mut terms, condition);
+                    SmallVec::from_elem(terms.ite(32, test, yes, no), 1)
+                }
             };
             let count = if info.is_per_component() { 1 } else { data.num_components };
             let bits = data.bit_size;
@@ -216,6 +221,19 @@ impl Emitter<'_> {
                 let low = self.widened(args[1], low_width, ty);
                 self.apply(spirv::Op::BitwiseOr, ty, &[high, low])
             }
+            Op::UmulHigh | Op::SmulHigh if matches!(node.width, 8 | 16) => {
+                let words = [0, 1].map(|i| match node.op {
+                    Op::UmulHigh => self.widened(args[i], node.width, Ty::U32),
+                    _ => {
+                        let signed = self.signed(args[i], node.width);
+                        self.apply(spirv::Op::SConvert, Ty::U32, &[signed])
+                    }
+                });
+                let product = self.apply(spirv::Op::IMul, Ty::U32, &words);
+                let count = self.constant(Ty::U32, node.width.into());
+                let high = self.apply(spirv::Op::ShiftRightLogical, Ty::U32, &[product, count]);
+                self.narrowed(high, ty)
+            }
             Op::UmulHigh | Op::SmulHigh if node.width == 32 => {
                 let op = if node.op == Op::UmulHigh { spirv::Op::UMulExtended } else { spirv::Op::SMulExtended };
                 let word = self.type_id(ty);
@@ -223,14 +241,37 @@ impl Emitter<'_> {
                 let product = self.emit(op, pair, refs(&args));
                 self.emit(spirv::Op::CompositeExtract, word, vec![Operand::IdRef(product), Operand::LiteralBit32(1)])
             }
-            Op::Popcount if width_of(0) == 32 && node.width == 32 => self.apply(spirv::Op::BitCount, ty, &args),
-            Op::Reverse if node.width == 32 => self.apply(spirv::Op::BitReverse, ty, &args),
-            Op::Clz if node.width == 32 => {
-                let id = self.b.id();
-                let type_id = self.type_id(ty);
-                self.emit_form(id, Form::Glsl(GlslStd450Op::FindUMsb), type_id, &args);
-                let top = self.constant(ty, 31);
-                self.apply(spirv::Op::ISub, ty, &[top, id])
+            // Bits are counted in words.
+            Op::Popcount if width_of(0) <= 32 => {
+                let word = self.widened(args[0], width_of(0), Ty::U32);
+                let count = self.apply(spirv::Op::BitCount, Ty::U32, &[word]);
+                self.narrowed(count, ty)
+            }
+            Op::Reverse if node.width <= 32 => {
+                let word = self.widened(args[0], node.width, Ty::U32);
+                let reversed = self.apply(spirv::Op::BitReverse, Ty::U32, &[word]);
+                let count = self.constant(Ty::U32, (32 - node.width).into());
+                let low = self.apply(spirv::Op::ShiftRightLogical, Ty::U32, &[reversed, count]);
+                self.narrowed(low, ty)
+            }
+            Op::Clz if width_of(0) <= 32 => {
+                let word = self.widened(args[0], width_of(0), Ty::U32);
+                let (id, type_id) = (self.b.id(), self.type_id(Ty::U32));
+                self.emit_form(id, Form::Glsl(GlslStd450Op::FindUMsb), type_id, &[word]);
+                // Of 0 it is -1.
+                let top = self.constant(Ty::U32, u64::from(width_of(0)) - 1);
+                let zeros = self.apply(spirv::Op::ISub, Ty::U32, &[top, id]);
+                self.narrowed(zeros, ty)
+            }
+            Op::Float(FloatOp::Eq(format) | FloatOp::Lt(format) | FloatOp::Le(format)) => {
+                let float = Ty { kind: Kind::Float, ..Ty::uint(format.width() as u8) };
+                let operands = [0, 1].map(|i| self.apply(spirv::Op::Bitcast, float, &args[i..=i]));
+                let op = match node.op {
+                    Op::Float(FloatOp::Eq(_)) => spirv::Op::FOrdEqual,
+                    Op::Float(FloatOp::Lt(_)) => spirv::Op::FOrdLessThan,
+                    _ => spirv::Op::FOrdLessThanEqual,
+                };
+                self.apply(op, Ty::BOOL, &operands)
             }
             op => return no_form(format_args!("the term {op:?} of {} bits", node.width)),
         })
@@ -271,6 +312,14 @@ impl Emitter<'_> {
         match container(width) == ty {
             true => value,
             false => self.apply(spirv::Op::UConvert, ty, &[value]),
+        }
+    }
+
+    /// A word in a container that is no larger, without the bits above.
+    fn narrowed(&mut self, word: Word, ty: Ty) -> Word {
+        match ty == Ty::U32 {
+            true => word,
+            false => self.apply(spirv::Op::UConvert, ty, &[word]),
         }
     }
 

@@ -4,7 +4,7 @@
 //! operation, what `x ^ x` is not known to be is lost. Of a source that is on the safe side. That a target has a mark where its source has
 //! none is no difference by itself: the same function, in other instructions, may have marks elsewhere. An undefined value of a target is
 //! *some* value, the same for all that read it. So the target runs again, with a value for each undefined bit ([`Filling`]); it differs if one of these runs
-//! does. Such a run is one of those that the target may have, so a refutation is never wrong; and where no filling shows a difference, the
+//! does, or if they go different ways: a branch on an undefined value has no meaning, wherever it goes ([`Outcome::decisions`]). Such a run is one of those that the target may have, so a refutation is never wrong; and where no filling shows a difference, the
 //! verdict is that of a run: tested.
 
 use super::{Compared, Difference, Outcome, Scratch, UndefinedReason};
@@ -115,11 +115,16 @@ pub fn compare(
         Err(difference) if difference.is_of_undefined_bits() => difference,
         Err(difference) => return Err(difference),
     };
+    let is_undefined = matches!(difference, Difference::Undefined { .. });
+    let mut decisions = None;
     for filling in Filling::TRIED {
         let filled = scratch.filled(filling, &mut run);
         match source.compare(&filled) {
             Ok(Compared::Same | Compared::Vacuous) => {}
             Ok(Compared::OutOfFuel) | Err(_) => return Err(difference),
+        }
+        if is_undefined && *decisions.get_or_insert(filled.decisions) != filled.decisions {
+            return Err(difference);
         }
     }
     Ok(Agreement::Filled)

@@ -206,6 +206,8 @@ pub struct Outcome {
     pub synchronized: Vec<Synchronized>,
     /// The number of instructions that all waves executed.
     pub executed: u64,
+    /// A hash of what branches, ends of lanes and writes went by, if undefined bits have values in the run: not compared.
+    pub decisions: u64,
 }
 
 /// The result of a comparison that found no difference.

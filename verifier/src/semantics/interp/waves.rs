@@ -11,6 +11,7 @@ use crate::semantics::arithmetic::rows::LANES;
 use crate::semantics::environment::env::{Env, Launch};
 use crate::semantics::environment::memory::{Memory, SEEN};
 use crate::semantics::environment::sync::{Sync, Synchronized};
+use crate::support::random::hash;
 
 /// The reason why a wave stops running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,16 +56,34 @@ pub(super) struct WaveState {
     pub outputs: Outputs,
     pub sync_log: SyncLog,
     pub executed: u64,
+    /// See [`Outcome::decisions`].
+    pub decisions: u64,
 }
 
 impl WaveState {
+    /// Notes what a branch, the end of a lane or a write goes by.
+    pub fn decide(&mut self, what: impl IntoIterator<Item = u64>) {
+        self.decisions = what.into_iter().fold(self.decisions, |all, what| hash(&[all, what]));
+    }
+
     /// Creates the state of wave `number` of `count` at the start of the program. It has the memory of its buffers.
     pub fn new(env: &Env, launch: Launch, count: u32, number: u32, memory: Memory, outputs: Outputs) -> Self {
         let helpers = env.helper_lanes(launch);
         let launch = Launch { wave: number, ..launch };
         let lanes = if count == 1 { env.running_lanes() } else { env.lanes_of_wave(launch) };
         let sync_log = SyncLog::default();
-        Self { launch, lanes, memory, stored: [0; SEEN.len()], helpers, killed: 0, outputs, sync_log, executed: 0 }
+        Self {
+            launch,
+            lanes,
+            memory,
+            stored: [0; SEEN.len()],
+            helpers,
+            killed: 0,
+            outputs,
+            sync_log,
+            executed: 0,
+            decisions: 0,
+        }
     }
 }
 
@@ -106,7 +125,8 @@ pub(super) fn run<W: AsMut<WaveState>>(
     let end = run_in_turns(env, &mut done, &mut next);
     let state = wave.as_mut();
     let other = other.map(AsMut::as_mut);
-    let (sync_log, executed) = other.map(|other| (&mut other.sync_log, other.executed)).unzip();
+    let (sync_log, counts) = other.map(|other| (&mut other.sync_log, (other.executed, other.decisions))).unzip();
+    let (executed, decisions) = counts.unwrap_or_default();
     let outcome = Outcome {
         end,
         outputs: std::mem::take(&mut state.outputs),
@@ -118,7 +138,8 @@ pub(super) fn run<W: AsMut<WaveState>>(
         helpers: state.helpers,
         lanes: state.lanes,
         synchronized: SyncLog::of_all(&mut state.sync_log, sync_log),
-        executed: state.executed + executed.unwrap_or(0),
+        executed: state.executed + executed,
+        decisions: hash(&[state.decisions, decisions]),
     };
     (outcome, memory)
 }

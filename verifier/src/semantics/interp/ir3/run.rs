@@ -266,14 +266,12 @@ impl<'a> RunningWave<'a> {
                 let ((a, no_a), (b, no_b)) = (self.test(a), self.test(b));
                 // If one of them is false, the other does not matter.
                 let fails = !a & !no_a | !b & !no_b;
-                self.decided((no_a | no_b) & !fails, instr)?;
-                a & b & !fails
+                self.decided((no_a | no_b) & !fails, a & b & !fails, instr)?
             }
             Condition::Or(a, b) => {
                 let ((a, no_a), (b, no_b)) = (self.test(a), self.test(b));
                 let holds = a & !no_a | b & !no_b;
-                self.decided((no_a | no_b) & !holds, instr)?;
-                holds
+                self.decided((no_a | no_b) & !holds, holds, instr)?
             }
             Condition::Any(a) => {
                 if self.predicate(a, instr, UndefinedReason::Branch)? != 0 {
@@ -302,14 +300,24 @@ impl<'a> RunningWave<'a> {
         if undefined != 0 {
             return Err(self.undefined(reason, instr, undefined));
         }
+        self.decide(|_| [holds]);
         Ok(holds)
     }
 
-    /// Ends the run if a branch is undefined in an active lane.
-    fn decided(&self, poison: u64, instr: Instr) -> Result<(), End> {
+    /// The lanes that take a branch; ends the run if it is undefined in an active lane.
+    fn decided(&mut self, poison: u64, taken: u64, instr: Instr) -> Result<u64, End> {
         match poison & self.active.mask {
-            0 => Ok(()),
-            lanes => Err(self.undefined(UndefinedReason::Branch, instr, lanes)),
+            0 => self.decide(|_| [taken]),
+            lanes => return Err(self.undefined(UndefinedReason::Branch, instr, lanes)),
+        }
+        Ok(taken)
+    }
+
+    /// Notes what an operation goes by that must not be undefined, where undefined bits have values.
+    #[inline]
+    pub(super) fn decide<T: IntoIterator<Item = u64>>(&mut self, what: impl FnOnce(&Storage) -> T) {
+        if self.storage.filled.is_some() {
+            self.state.decide(what(&self.storage));
         }
     }
 
@@ -457,6 +465,10 @@ impl<'a> RunningWave<'a> {
                     } else {
                         outside |= 1 << lane;
                     }
+                }
+                let (indices, mask) = (*a, active.mask);
+                if storage.filled.is_some() {
+                    self.state.decide(lanes(mask).map(|lane| indices[lane].into()));
                 }
                 if outside != 0 {
                     return Err(self.undefined(UndefinedReason::Address, *instr, outside));

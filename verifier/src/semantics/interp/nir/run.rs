@@ -413,12 +413,16 @@ impl<'a> RunningWave<'a> {
     }
 
     /// The active lanes where a row is not 0; it must not be poison in any.
-    fn condition(&self, row: R, origin: u32, reason: UndefinedReason) -> Result<u64, End> {
+    fn condition(&mut self, row: R, origin: u32, reason: UndefinedReason) -> Result<u64, End> {
         let poison = self.poison[row as usize] & self.active;
         if poison != 0 {
             return Err(self.undefined(reason, origin, poison));
         }
-        Ok(nonzero(&self.rows[row as usize]) & self.active)
+        let holds = nonzero(&self.rows[row as usize]) & self.active;
+        if self.filled.is_some() {
+            self.state.decide([holds]);
+        }
+        Ok(holds)
     }
 
     #[cold]

@@ -309,15 +309,18 @@ fn undefined_bits_of_a_target_may_have_any_value() {
     assert_eq!(against_zero(&on_half(0xffff_0000)), Ok(Agreement::Plain(crate::semantics::interp::Compared::Same)));
 }
 
+/// A branch on an undefined value has no meaning, even if both ways are the same; one on what only has marks has.
 #[test]
-fn a_branch_of_a_target_on_undefined_bits_shows_where_it_goes() {
+fn a_branch_of_a_target_on_undefined_bits_goes_one_way() {
     use crate::semantics::interp::filling::{Agreement, compare};
-    let program = |other: u32| {
+    let program = |other: u32, only_marked: bool| {
         let mut code = TestProgram::new();
         let (yes, no, end) = (code.new_block(), code.new_block(), code.new_block());
         let undefined = code.mov(Src::new(SrcOperand::Undef, RegClass::FULL, WriteMask::SCALAR));
         let undefined = code.src(undefined);
-        let test = code.test(Condition::Eq, undefined, full(0));
+        let number = if only_marked { code.op2(Opcode::XorB, undefined, undefined) } else { code.mov(undefined) };
+        let number = code.src(number);
+        let test = code.test(Condition::Eq, number, full(0));
         code.branch(Opcode::Br, &[test], yes, no);
         code.go(yes);
         let one = code.mov(full(5));
@@ -336,14 +339,16 @@ fn a_branch_of_a_target_on_undefined_bits_shows_where_it_goes() {
     let value = five.mov(full(5));
     let value = five.src(value);
     five.end(&[value]);
-    let compared = |other| {
-        let decoded = Decoded::new(&program(other), &Target::by_name("a660").unwrap()).unwrap();
+    let compared = |other, only_marked| {
+        let decoded = Decoded::new(&program(other, only_marked), &Target::by_name("a660").unwrap()).unwrap();
         let run = |scratch: &mut Scratch| decoded.run(&Env::from_seed(1), FUEL, scratch);
         let mut scratch = Scratch::new();
         let target = run(&mut scratch);
         compare(&five.run(), &target, &mut scratch, run)
     };
-    assert_eq!(compared(5), Ok(Agreement::Filled));
-    let difference = compared(6).unwrap_err().to_string();
-    assert!(difference.contains("a branch on an undefined condition"), "{difference}");
+    assert_eq!(compared(6, true), Ok(Agreement::Filled));
+    for other in [5, 6] {
+        let difference = compared(other, false).unwrap_err().to_string();
+        assert!(difference.contains("a branch on an undefined condition"), "{difference}");
+    }
 }

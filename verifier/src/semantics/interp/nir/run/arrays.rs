@@ -44,6 +44,11 @@ impl RunningWave<'_> {
         if outside != 0 {
             return Err(self.undefined(UndefinedReason::Address, access.origin, outside));
         }
+        if self.filled.is_some() {
+            let elements: Vec<u64> =
+                lanes(self.active).filter_map(|lane| self.element(access, lane)).map(u64::from).collect();
+            self.state.decide(elements);
+        }
         for &(word, src) in &access.rows {
             let mut row = self.rows[src as usize];
             let poison = self.poison[src as usize] & self.active;

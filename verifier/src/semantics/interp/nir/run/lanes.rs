@@ -117,8 +117,8 @@ impl RunningWave<'_> {
 
     /// What is asked in each lane must be defined in the active ones, as the condition of a branch: the machine branches on it
     /// (`getlast`, `bany` and `ball` aside, a ballot is an `if` around `movmsk`).
-    fn decided(&self, op: &Lanes) -> RunResult {
-        let asks = |row: R| self.condition(row, op.origin, UndefinedReason::LaneNumber).map(|_| ());
+    fn decided(&mut self, op: &Lanes) -> RunResult {
+        let mut asks = |row: R| self.condition(row, op.origin, UndefinedReason::LaneNumber).map(|_| ());
         match op.kind {
             LaneKind::VoteAny | LaneKind::VoteAll | LaneKind::VoteEqual { .. } | LaneKind::Ballot { .. } => {
                 op.rows.iter().try_for_each(|&(_, src)| asks(src))

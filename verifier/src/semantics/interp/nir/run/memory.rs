@@ -88,8 +88,13 @@ impl RunningWave<'_> {
         let copies = matches!(access.action, Action::CopyToConsts { .. });
         let own = copies || access.space == AddressSpace::Scratch;
         let visible = if own { self.active } else { self.active & !self.state.helpers };
+        let writes = matches!(access.action, Action::Store | Action::Atomic { .. } | Action::CopyToConsts { .. });
+        if writes && self.filled.is_some() {
+            let binding = |lane: usize| resource.map_or(Binding::NONE, |resource| resource(lane)).bits();
+            self.state.decide(lanes(visible).flat_map(|lane| [target.address(lane, 0), binding(lane)]));
+        }
         match access.action {
-            Action::Store | Action::Atomic { .. } | Action::CopyToConsts { .. } if poison & visible != 0 => {
+            _ if writes && poison & visible != 0 => {
                 Err(self.undefined(UndefinedReason::Address, access.origin, poison & visible))
             }
             // The constant file belongs to the wave: the lowest lane gives the address.

@@ -21,6 +21,7 @@ use ir3_verifier::programs::mutations::{KINDS, Sites};
 use ir3_verifier::programs::seeds::{env_seeds, program_seed};
 use ir3_verifier::prove::registers;
 use ir3_verifier::semantics::environment::env::Env;
+use ir3_verifier::semantics::interp::filling::{self, Agreement};
 use ir3_verifier::semantics::interp::{Compared, Difference, End, Outcome, Scratch, ir3};
 
 /// The number of environments of each program.
@@ -134,15 +135,6 @@ fn outcomes(program: &ir3::Decoded, envs: &[Env], fuel: &[u64], scratch: &mut Sc
     envs.iter().zip(fuel).map(|(env, &fuel)| program.run(env, fuel, scratch)).collect()
 }
 
-/// The first difference that the checker reports as such.
-fn difference(source: &Outcome, target: &Outcome) -> Option<Difference> {
-    match source.compare(target) {
-        Err(difference) => Some(difference),
-        Ok(Compared::OutOfFuel) => Some(Difference::Endless { expected: source.executed, actual: target.executed }),
-        Ok(Compared::Same | Compared::Vacuous) => None,
-    }
-}
-
 /// The number of mutants of a kind from which on their share is checked.
 const ENOUGH: u32 = 100;
 
@@ -168,8 +160,17 @@ impl StageRuns<'_> {
     ) -> Option<Difference> {
         let fuel = self.fuel();
         range.filter(|&i| matches!(self.outcomes[i].end, End::Finished)).find_map(|i| {
-            let target = mutant.run(&self.envs[i], fuel[i], scratch);
-            difference(&self.outcomes[i], &target)
+            let source = &self.outcomes[i];
+            let run = |scratch: &mut Scratch| mutant.run(&self.envs[i], fuel[i], scratch);
+            let target = run(scratch);
+            // As the checker does.
+            match filling::compare(source, &target, scratch, run) {
+                Err(difference) => Some(difference),
+                Ok(Agreement::Plain(Compared::OutOfFuel)) => {
+                    Some(Difference::Endless { expected: source.executed, actual: target.executed })
+                }
+                Ok(_) => None,
+            }
         })
     }
 }

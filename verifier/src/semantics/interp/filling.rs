@@ -8,7 +8,7 @@
 //! verdict is that of a run: tested.
 
 use super::{Compared, Difference, Outcome, Scratch, UndefinedReason};
-use crate::semantics::environment::env::lanes;
+use crate::semantics::environment::env::{lanes, nice};
 use crate::support::random::hash;
 
 /// The value of undefined bits in a run.
@@ -20,11 +20,26 @@ pub enum Filling {
     Ones,
     /// Other bits in each place and lane, by a seed.
     Mixed(u64),
+    /// Other numbers in each place and lane, by a seed: small ones, floats, corner cases, as inputs are.
+    Fitting(u64),
 }
 
 impl Filling {
-    /// The fillings that are tried.
-    const TRIED: [Self; 4] = [Self::Mixed(1), Self::Mixed(2), Self::Zeros, Self::Ones];
+    /// The fillings that are tried: hardly any comparison needs them, and one that does should not miss a difference.
+    const TRIED: [Self; 12] = [
+        Self::Mixed(1),
+        Self::Fitting(1),
+        Self::Zeros,
+        Self::Ones,
+        Self::Mixed(2),
+        Self::Fitting(2),
+        Self::Fitting(3),
+        Self::Fitting(4),
+        Self::Fitting(5),
+        Self::Fitting(6),
+        Self::Fitting(7),
+        Self::Fitting(8),
+    ];
 
     /// The bits of a place in a lane.
     pub fn bits(self, place: u32, lane: usize) -> u32 {
@@ -32,6 +47,7 @@ impl Filling {
             Self::Zeros => 0,
             Self::Ones => u32::MAX,
             Self::Mixed(seed) => hash(&[seed, place.into(), lane as u64]) as u32,
+            Self::Fitting(seed) => nice(hash(&[seed, place.into(), lane as u64])),
         }
     }
 }

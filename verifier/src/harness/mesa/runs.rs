@@ -2,8 +2,8 @@
 //!
 //! The first environments are those of the shader by number. While the runs depend on too little of the program, more are added: of some
 //! candidates those that come to most of what no run has depended on yet ([`SensitivityProbe::choose`]). What a run depends on costs many
-//! runs, to compare two programs costs two: so both are compared in more environments than are measured, and in many more where the
-//! register checker names what is wrong.
+//! runs, to compare two programs costs two: so both are compared in some environments before anything is measured, in more after it, and in
+//! many more where the register checker names what is wrong.
 
 use super::boundary::Settings;
 use crate::harness::check::{Answer, LEAST_SENSITIVITY, Sensitivity, SensitivityProbe, Unknown, Verdict};
@@ -22,10 +22,16 @@ use std::collections::BTreeSet;
 const LONG: u64 = 10;
 /// The candidates of which environments are chosen.
 const CANDIDATES: usize = 12;
-/// Environments in which the programs are compared only.
-const COMPARED: usize = 16;
+/// Environments in which the programs are compared before anything is measured.
+const COMPARED_FIRST: usize = 24;
+/// Environments in which the programs are compared only, with these.
+const COMPARED: usize = 96;
 /// The same where the register checker has found a difference.
-const COMPARED_DOUBTED: usize = 128;
+const COMPARED_DOUBTED: usize = 192;
+/// The candidates that are made of runs before, so that a comparison comes out otherwise.
+const STEERED: usize = 6;
+/// The runs of which these are made.
+const MOST_LEARNED: usize = 4;
 /// Environments that are compared at once.
 const BATCH: usize = 8;
 /// The work of measuring, in multiples of what it is elsewhere: real shaders are large.
@@ -82,6 +88,8 @@ pub(super) struct Runs<'a> {
     next: usize,
     /// The environment by which the runs came to depend on more.
     best: Option<Env>,
+    /// Environments with the operands of the comparisons that their runs come to.
+    compared: Vec<(Env, Vec<[u32; 2]>)>,
     /// The register checker has found a difference.
     pub doubted: bool,
 }
@@ -95,7 +103,17 @@ impl<'a> Runs<'a> {
     ) -> Self {
         let probe = catch(|| SensitivityProbe::of(after, target)).ok().flatten().map(|probe| probe.with_work(WORK));
         let (fuel, next) = (settings.fuel, settings.runs);
-        Self { settings, environments, probe, measured: None, fuel, next, best: None, doubted: false }
+        Self {
+            settings,
+            environments,
+            probe,
+            measured: None,
+            fuel,
+            next,
+            best: None,
+            compared: Vec::new(),
+            doubted: false,
+        }
     }
 
     /// The share of the program after on which the runs depend.
@@ -120,6 +138,10 @@ impl<'a> Runs<'a> {
                 _ => self.fuel = settings.fuel,
             }
         }
+        envs.iter().for_each(|env| self.learn(env));
+        let mut at = 0;
+        self.compare(&mut answer, ask, &mut at, COMPARED_FIRST, start);
+        let start = ThreadTime::now();
         let mut measured = envs.clone();
         let mut count = envs.len();
         let (mut last, mut idle) = (0.0, 0);
@@ -127,6 +149,7 @@ impl<'a> Runs<'a> {
             let Some(share) = self.measure(&measured) else { break };
             if share > last {
                 self.best = measured.first().cloned();
+                measured.iter().for_each(|env| self.learn(env));
             }
             idle = if share < last + 0.01 { idle + 1 } else { 0 };
             let too_long = start.elapsed() >= settings.limit;
@@ -139,13 +162,24 @@ impl<'a> Runs<'a> {
             add(&mut answer, ask(&measured));
         }
         let most = if self.doubted { COMPARED_DOUBTED } else { COMPARED };
-        let mut at = 0;
-        while at < most && !is_decided(&answer.verdict) && start.elapsed() < settings.limit * 2 {
-            let batch: Vec<Env> = (at..at + BATCH).map(|at| self.comparison(at)).collect();
-            add(&mut answer, ask(&batch));
-            at += BATCH;
-        }
+        self.compare(&mut answer, ask, &mut at, most, start);
         Some(answer)
+    }
+
+    /// Compares both programs in the environments from number `at` on, up to `most`, while the time lasts.
+    fn compare(
+        &self,
+        answer: &mut Answer,
+        ask: &dyn Fn(&[Env]) -> Option<Answer>,
+        at: &mut usize,
+        most: usize,
+        start: ThreadTime,
+    ) {
+        while *at < most && !is_decided(&answer.verdict) && start.elapsed() < self.settings.limit * 2 {
+            let batch: Vec<Env> = (*at..*at + BATCH).map(|at| self.comparison(at)).collect();
+            add(answer, ask(&batch));
+            *at += BATCH;
+        }
     }
 
     fn env(&self, number: usize) -> Env {
@@ -154,10 +188,25 @@ impl<'a> Runs<'a> {
 
     /// An environment in which the programs are compared only.
     fn comparison(&self, at: usize) -> Env {
-        let number = FIRST_COMPARED + at;
-        match self.environments {
-            Some(it) => Env { fuel: Some(self.fuel), ..it.with_booleans(it.envs.comparison(number)) },
-            None => self.env(number),
+        // In turn with the others, those that steer the last runs elsewhere.
+        if at % 4 == 3
+            && let Some(it) = self.environments
+            && let Some((env, compared)) = self.compared.iter().rev().cycle().nth(at / 4 % self.compared.len().max(1))
+            && let Some(env) = it.envs.towards(env, compared, FIRST_COMPARED + at)
+        {
+            return it.with_booleans(env);
+        }
+        comparison(self.environments, at, self.best.as_ref(), self.fuel)
+    }
+
+    /// Records the comparisons of a run, of the last few that are given.
+    fn learn(&mut self, env: &Env) {
+        let fuel = self.fuel;
+        let Some(probe) = &mut self.probe else { return };
+        if let Ok(compared) = catch(|| probe.compared(env, fuel)) {
+            self.compared.push((env.clone(), compared));
+            let first = self.compared.len().saturating_sub(MOST_LEARNED);
+            self.compared.drain(..first);
         }
     }
 
@@ -184,8 +233,14 @@ impl<'a> Runs<'a> {
         let mut chosen = Vec::new();
         if let (Some(it), Some(probe)) = (self.environments, &mut self.probe) {
             let make = |number| it.with_booleans(it.envs.candidate(number, self.best.as_ref()));
-            let candidates: Vec<Env> =
-                (from..self.next).map(|number| Env { fuel: Some(fuel), ..make(number) }).collect();
+            let steered = |number: usize| {
+                let (env, compared) = self.compared.get(number % self.compared.len().max(1))?;
+                it.envs.towards(env, compared, number).map(|env| it.with_booleans(env))
+            };
+            let candidates: Vec<Env> = (from..self.next)
+                .map(|number| Env { fuel: Some(fuel), ..make(number) })
+                .chain((from..from + STEERED).filter_map(steered))
+                .collect();
             chosen = catch(|| probe.choose(candidates, fuel, count)).unwrap_or_default();
         }
         if chosen.is_empty() {
@@ -193,6 +248,16 @@ impl<'a> Runs<'a> {
         }
         chosen
     }
+}
+
+/// The environment of a number in which programs are compared only.
+pub(super) fn comparison(environments: Option<&Environments>, at: usize, best: Option<&Env>, fuel: u64) -> Env {
+    let number = FIRST_COMPARED + at;
+    let env = match environments {
+        Some(it) => it.with_booleans(it.envs.comparison(number, best)),
+        None => Environments::numbered(None, number),
+    };
+    Env { fuel: Some(fuel), ..env }
 }
 
 fn is_decided(verdict: &Verdict) -> bool {

@@ -1,7 +1,8 @@
 //! Attributes of memory and texture accesses.
 //!
-//! The words of the final code have all of them, and the text after the last pass has the serial number of each word. An access that is in
-//! no word has what its operands say.
+//! The words of the final code have all of them, and the text after the last pass has the serial number of each word. Where the words are not
+//! those of the text, an access has what all other words of its opcode say, if they say the same. An access that is in no word has what its
+//! operands say.
 
 use crate::harness::report::natives;
 use ir3_compiler::ir3::{
@@ -36,16 +37,28 @@ impl Accesses {
         let end = code.instrs.values().position(|word| word.data.opcode == Opcode::End);
         let count = end.map_or(code.instrs.len(), |end| end + 1);
         let are_paired = count == texts.len();
-        for ((_, instr), word) in texts.into_iter().zip(code.instrs.values()) {
-            if last.instrs[instr].opcode != word.data.opcode {
-                if are_paired {
-                    // A fault of one word.
-                    continue;
-                }
-                // The code is not that of the text; what follows would be paired wrongly.
-                break;
+        let words: Vec<&InstrData> = code.instrs.values().take(count).map(|word| &word.data).collect();
+        let is_pair = |at: usize| {
+            texts.get(at).zip(words.get(at)).is_some_and(|(text, word)| last.instrs[text.1].opcode == word.opcode)
+        };
+        // From there on the code is not that of the text, and what follows would be paired wrongly; or it has faults in single words.
+        let until = if are_paired { count } else { (0..).find(|&at| !is_pair(at)).unwrap_or(0) };
+        for (&(_, instr), &word) in
+            texts.iter().zip(&words).take(until).filter(|((_, instr), word)| last.instrs[*instr].opcode == word.opcode)
+        {
+            own.by_serial.insert(last.serials[instr], word.clone());
+        }
+        let is_left = |at: &usize| *at >= until || !is_pair(*at);
+        for at in (0..texts.len()).filter(is_left) {
+            let instr = texts[at].1;
+            let opcode = last.instrs[instr].opcode;
+            let mut same = (0..count).filter(is_left).map(|at| words[at]).filter(|word| word.opcode == opcode);
+            if let Some(first) = same.next()
+                && same
+                    .all(|word| word.attrs == first.attrs && (word.flags ^ first.flags) & FLAGS == InstrFlags::empty())
+            {
+                own.by_serial.insert(last.serials[instr], first.clone());
             }
-            own.by_serial.insert(last.serials[instr], word.data.clone());
         }
         own
     }
@@ -245,6 +258,36 @@ mod tests {
         ] {
             assert!(!is_same_access(a, b), "{a:?} {b:?}");
         }
+    }
+
+    #[test]
+    fn an_access_without_a_word_of_its_own_has_what_all_of_its_opcode_say() {
+        let program = |lines: [&str; 3]| {
+            let lines: String = lines.iter().map(|line| format!("\t{line}\n")).collect();
+            let text = format!("block0 {{\n{lines}\t0009:0000:000: \tend\n}}\n");
+            text::read(&text).unwrap_or_else(|error| panic!("{error}"))
+        };
+        let add = "0001:0000:000: \tadd.u r1.x, r0.x, r0.y";
+        let [first, second] = [
+            "0002:0000:000: \tldib r2.x, imm[0.000000,0,0x0], r0.x, imm[0.000000,0,0x0]",
+            "0003:0000:000: \tldib r2.y, imm[0.000000,0,0x0], r1.x, imm[0.000000,0,0x0]",
+        ];
+        let words = "// {type=u32, components=1, space=ssbo, coords=1}";
+        let floats = "// {type=f32, components=1, space=ssbo, coords=1}";
+        let last = program([first, second, add]);
+        let code = |lines: [&str; 3]| Code::from_program(&program(lines)).expect("code");
+        // The words have the sum before the second load.
+        let types = |said: [&str; 2]| {
+            let [first, second] = [format!("{first} {}", said[0]), format!("{second} {}", said[1])];
+            let accesses = Accesses::of(Some(&last), &code([&first, add, &second]));
+            [2, 3].map(|serial| {
+                let data = accesses.by_serial.get(&serial)?;
+                data.memory().and_then(|memory| memory.ty)
+            })
+        };
+        assert_eq!(types([words, words]), [Some(Type::U32); 2]);
+        // The first one is paired, and says nothing of the second.
+        assert_eq!(types([words, floats]), [Some(Type::U32), Some(Type::F32)]);
     }
 
     #[test]

@@ -148,6 +148,9 @@ impl Drawn {
     }
 }
 
+/// More registers than any program needs beyond the fewest: a limit of this is what the program needs without spilling.
+const ALL_REGISTERS: u16 = 192;
+
 /// The register limits of the programs of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limits {
@@ -155,8 +158,8 @@ pub enum Limits {
     Fixed(RegisterLimit),
     /// A random limit for each program, from the fewest registers to all.
     Drawn,
-    /// All registers; for four in five programs of the profile `pressure`, for each fifth one of `operations` and each sixth of the
-    /// others so few that most of them spill: the fewest that are possible, and up to 7 more, or for one in four of these up to 27.
+    /// All registers; for four in five programs of the profile `pressure` and for each fifth one of the others as few as it needs: in three of
+    /// eight cases without spilling, otherwise the fewest that are possible, and up to 7 or, rarely, 27 more.
     ByProfile,
 }
 
@@ -171,12 +174,15 @@ impl Limits {
                 // Programs of `pressure` with all registers reach the upper half of the file; the others are short of registers now and then.
                 let is_short = match profile {
                     Profile::Pressure => !drawn.is_multiple_of(5),
-                    Profile::Operations => drawn.is_multiple_of(5),
-                    _ => drawn.is_multiple_of(6),
+                    _ => drawn.is_multiple_of(5),
                 };
-                // Mostly most of them spill; with a few more they just fit, and have to be moved.
-                let most = if drawn / 512 % 4 == 0 { 28 } else { 8 };
-                if is_short { RegisterLimit::Minimum((drawn / 4096 % most) as u16) } else { RegisterLimit::Target }
+                match drawn / 512 % 8 {
+                    _ if !is_short => RegisterLimit::Target,
+                    // No more than the program needs without spilling: vectors stay together, and have to be moved.
+                    0..=2 => RegisterLimit::Minimum(ALL_REGISTERS),
+                    3 => RegisterLimit::Minimum((drawn / 4096 % 28) as u16),
+                    _ => RegisterLimit::Minimum((drawn / 4096 % 8) as u16),
+                }
             }
         }
     }

@@ -177,6 +177,9 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
     g.scratch_memory();
     g.long_lived();
     g.uniform_values();
+    if profile == Profile::Pressure && g.c.chance(100) {
+        g.crowd();
+    }
     while !g.done() {
         g.region(u32::MAX);
     }

@@ -26,7 +26,8 @@ impl<C: Choices> Generator<'_, C> {
     /// One of these shapes.
     pub(super) fn shape(&mut self) {
         match self.c.below(8) {
-            0..=3 => self.crowd(),
+            0..=2 => self.crowd(),
+            3 => self.moved(),
             4 | 5 => {
                 let depth = self.c.below(3);
                 self.nest(depth);
@@ -46,7 +47,7 @@ impl<C: Choices> Generator<'_, C> {
         self.b.alu(op, &[x, y])
     }
 
-    fn crowd(&mut self) {
+    pub(super) fn crowd(&mut self) {
         let halves = self.c.pick(&[0, 90, 160, 250]);
         let width = |this: &mut Self| if this.c.chance(halves) { 16 } else { 32 };
         let mut singles: Vec<Value> = Vec::new();
@@ -55,7 +56,8 @@ impl<C: Choices> Generator<'_, C> {
             singles.push((self.fresh(bits), bits, 1));
         }
         let mut vectors: Vec<Value> = Vec::new();
-        for _ in 0..1 + self.c.below(4) {
+        let most = self.c.pick(&[3, 3, 6]);
+        for _ in 0..1 + self.c.below(most) {
             let (bits, count) = (width(self), 2 + self.c.below(3));
             let known: Vec<Def> = singles.iter().filter(|single| single.1 == bits).map(|single| single.0).collect();
             // Vectors that overlap have their common components in one of them only.
@@ -178,6 +180,45 @@ impl<C: Choices> Generator<'_, C> {
         let op = self.c.pick(super::effects::ATOMICS);
         let indices = [Index::Access(ir3_compiler::nir::Access::COHERENT), Index::AtomicOp(op)];
         self.b.intrinsic(IntrinsicOp::SsboAtomicIr3, 1, 32, &[buffer, bytes, data, element], indices)
+    }
+
+    /// Values that are moved to shared registers, or read by another unit, for the last time, and new values in the next block: these may
+    /// take the registers before they have been read.
+    fn moved(&mut self) {
+        let mut results: Vec<Value> = Vec::new();
+        let condition = self.condition();
+        for _ in 0..1 + self.c.below(3) {
+            let value = self.fresh(32);
+            let def = match self.c.below(4) {
+                0 => {
+                    let op = self.c.pick(&[Op::Frcp, Op::Fexp2, Op::Fsqrt]);
+                    self.b.alu(op, &[value])
+                }
+                _ if self.features.lanes => {
+                    self.b.intrinsic(IntrinsicOp::ReadFirstInvocation, 1, 32, &[value], []).unwrap_or(value)
+                }
+                _ => self.b.alu(Op::Flog2, &[value]),
+            };
+            results.push((def, 32, 1));
+        }
+        if self.b.depth() >= MAX_DEPTH {
+            return;
+        }
+        let outer = self.value(32);
+        self.b.begin_if(condition);
+        let made: Vec<Def> = (0..1 + self.c.below(4)).map(|_| self.fresh(32)).collect();
+        let sum = made[1..].iter().fold(made[0], |sum, &value| self.b.alu(Op::Ixor, &[sum, value]));
+        let then = self.b.current_block();
+        self.b.begin_else();
+        let otherwise = self.b.current_block();
+        self.b.end_if();
+        let phi = self.b.phi(1, 32);
+        self.b.set_phi_src(phi, then, sum);
+        self.b.set_phi_src(phi, otherwise, outer);
+        results.insert(0, (phi, 32, 1));
+        if let Some(sum) = self.fold(&results) {
+            self.define_seen(sum, 256);
+        }
     }
 
     /// A branch with shared values that one arm reads, while the other arm has branches of its own, makes new ones, and may leave the loop.
@@ -314,14 +355,28 @@ impl<C: Choices> Generator<'_, C> {
         let condition = self.value(1);
         let op = if self.c.chance(128) { IntrinsicOp::VoteAny } else { IntrinsicOp::VoteAll };
         let Some(vote) = self.b.intrinsic(op, 1, 1, &[condition], []) else { return };
-        if self.c.chance(100) {
+        if self.c.chance(60) {
             return self.define(vote);
         }
-        let outer = self.value(32);
-        self.b.begin_if(vote);
+        // One arm has nothing that needs helper lanes, and takes time; the other arm may need them.
+        let mut outer = self.value(32);
+        let branch = if self.c.chance(100) { vote } else { self.condition() };
+        self.b.begin_if(branch);
         let changed = self.fresh(32);
+        if self.features.compute {
+            self.store_ssbo_value(changed, 1, 32);
+        }
         let then = self.b.current_block();
         self.b.begin_else();
+        if self.c.chance(170) {
+            let mark = self.pool.mark();
+            let other = self.value(1);
+            if let Some(vote) = self.b.intrinsic(op, 1, 1, &[other], []) {
+                let number = self.b.alu(Op::B2i32, &[vote]);
+                outer = self.b.alu(Op::Iadd, &[number, outer]);
+            }
+            self.pool.release(mark);
+        }
         let otherwise = self.b.current_block();
         self.b.end_if();
         let phi = self.b.phi(1, 32);

@@ -386,7 +386,12 @@ impl Fuzz {
             let failure = campaign.code_failure(finding.number, self.reducing.wanted().is_some());
             let failure = failure.ok_or(Lost::Passed { gpu, profile, seed })?;
             let path = self.failures.join(format!("{}-{gpu}-{seed}.{}", failure.stage, failure.extension));
-            let written = std::fs::create_dir_all(&self.failures).and_then(|()| std::fs::write(&path, &failure.text));
+            let write = || {
+                std::fs::create_dir_all(&self.failures)?;
+                std::fs::write(&path, &failure.text)?;
+                failure.after.iter().try_for_each(|after| std::fs::write(path.with_extension("after.ir3"), after))
+            };
+            let written = write();
             written.map_err(|cause| bundle::WriteError { path: path.clone(), cause })?;
             return Ok((Kept::Code(failure), path));
         }

@@ -87,6 +87,8 @@ pub struct CodeFailure {
     pub message: String,
     /// The program, made smaller, as text.
     pub text: String,
+    /// The program after the stage, as text, if `check` is needed to see the failure again.
+    pub after: Option<String>,
     /// How the name of its file ends.
     pub extension: &'static str,
     /// The number of its instructions.
@@ -199,7 +201,11 @@ impl Campaign {
         }
         let extension = if matches!(code, Code::Vec4(_)) { "vec4" } else { "ir3" };
         let (text, instructions) = (code.text(), code.instructions());
-        Some(CodeFailure { stage, is_crash, message, text, extension, instructions })
+        let after = match &code {
+            Code::Copies(program, target) => lowered(self, program, target).ok().map(|after| ir3::text::write(&after)),
+            Code::Vec4(_) => None,
+        };
+        Some(CodeFailure { stage, is_crash, message, text, after, extension, instructions })
     }
 }
 

@@ -11,13 +11,12 @@ use crate::values;
 use crate::{Format, Fuel, Guarding, Planted, Stages, given, interrupt, output, verify};
 use clap::Args;
 use ir3_compiler::target::Target;
-use ir3_compiler::vec4;
+use ir3_verifier::harness::campaigns::code::CodeFailure;
 use ir3_verifier::harness::campaigns::counts::Counts;
 use ir3_verifier::harness::campaigns::coverage::Director;
 use ir3_verifier::harness::campaigns::external::CompilerCommand;
 use ir3_verifier::harness::campaigns::fuzzing::{Boundaries, Campaign, Drawn, Limits, every_generation};
 use ir3_verifier::harness::campaigns::shard::Shard;
-use ir3_verifier::harness::campaigns::vec4::CodeFailure;
 use ir3_verifier::harness::campaigns::workers::{self, Ended, WorkerCommand, WorkerFinding};
 use ir3_verifier::harness::check::{EngineKind, Summary};
 use ir3_verifier::harness::report::bundle;
@@ -277,7 +276,7 @@ impl Fuzz {
             plant: self.planted.on(&self.gpu.unwrap_or_default())?,
             coverage: self.coverage.counts(),
             director: None,
-            vec4_code: true,
+            has_code: true,
         };
         let director = self.coverage.is_directed().then(|| Arc::new(Director::of(&campaign)));
         Ok(Campaign { director, ..campaign })
@@ -386,9 +385,13 @@ impl Fuzz {
         if is_code && finding.died.is_none() {
             let failure = campaign.code_failure(finding.number, self.reducing.wanted().is_some());
             let failure = failure.ok_or(Lost::Passed { gpu, profile, seed })?;
-            let path = self.failures.join(format!("{}-{gpu}-{seed}.vec4", failure.stage));
-            let text = vec4::text::write(&failure.program);
-            let written = std::fs::create_dir_all(&self.failures).and_then(|()| std::fs::write(&path, text));
+            let path = self.failures.join(format!("{}-{gpu}-{seed}.{}", failure.stage, failure.extension));
+            let write = || {
+                std::fs::create_dir_all(&self.failures)?;
+                std::fs::write(&path, &failure.text)?;
+                failure.after.iter().try_for_each(|after| std::fs::write(path.with_extension("after.ir3"), after))
+            };
+            let written = write();
             written.map_err(|cause| bundle::WriteError { path: path.clone(), cause })?;
             return Ok((Kept::Code(failure), path));
         }
@@ -410,7 +413,7 @@ impl Fuzz {
 enum Kept {
     /// As a bundle.
     Bundle(Box<Case>),
-    /// As the text of a vec4 program.
+    /// As the text of a program in the language of the backend.
     Code(CodeFailure),
 }
 

@@ -10,6 +10,9 @@ use ir3_compiler::vec4::{
 /// The conditional modifiers of vec4 programs: all but overflow.
 const CMODS: [Cmod; 6] = [Cmod::Z, Cmod::Nz, Cmod::G, Cmod::Ge, Cmod::L, Cmod::Le];
 
+/// The least integer, whose negation it is itself.
+const LEAST: u32 = 1 << 31;
+
 /// The registers that instructions work on; one more counts iterations.
 const REGISTERS: u32 = 5;
 
@@ -117,7 +120,7 @@ impl<C: Choices> Generator<'_, C> {
 
     fn last(&mut self, ty: RegType, modifiers: bool) -> Src {
         match self.c.chance(70) {
-            true => Src::immediate(self.c.pick(&[0, 1, 0x3f80_0000, u32::MAX]), ty),
+            true => Src::immediate(self.c.pick(&[0, 1, 31, 0x3f80_0000, LEAST, u32::MAX]), ty),
             false => self.src(ty, modifiers),
         }
     }
@@ -130,7 +133,8 @@ impl<C: Choices> Generator<'_, C> {
 
     fn statement(&mut self, depth: u32) {
         match self.c.below(16) {
-            0..=5 => self.compute(),
+            0..=3 => self.compute(),
+            4 | 5 => self.tested(),
             6..=8 => self.compare(),
             9 | 10 => self.test(),
             11 | 12 => self.select(),
@@ -194,6 +198,64 @@ impl<C: Choices> Generator<'_, C> {
             }
         };
         self.push(instr);
+    }
+
+    /// A result that is tested for zero in the same channels, by any condition, and a reader of the flag: what becomes a conditional
+    /// modifier of the instruction that computes the result, or must not.
+    fn tested(&mut self) {
+        let before = self.instrs.len();
+        if self.c.chance(70) {
+            self.compare()
+        } else {
+            self.compute()
+        }
+        let Some(producer) = self.instrs[before..].last_mut() else { return };
+        if self.c.chance(200) {
+            producer.predicate = None;
+        }
+        if self.c.chance(150) && producer.opcode != Opcode::Cmp {
+            producer.cmod = None;
+        }
+        if self.c.chance(170) {
+            producer.dst.mask = if self.c.chance(128) { Mask(1) } else { Mask::ALL };
+        }
+        let ty = producer.dst.ty;
+        // The sign alone: the least integer, or zero.
+        if ty == RegType::D && producer.opcode == Opcode::And && self.c.chance(160) {
+            producer.srcs[1] = Src::immediate(LEAST, ty);
+        }
+        if ty == RegType::F && producer.opcode != Opcode::Cmp && self.c.chance(60) {
+            producer.saturate = true;
+        }
+        let producer = producer.clone();
+        let register = match producer.dst.file {
+            DstFile::Vgrf(register) => register,
+            // The flag alone: its test is that of another result.
+            _ => self.c.below(REGISTERS as usize) as u32,
+        };
+        let other = self.c.pick(&[RegType::D, RegType::Ud, RegType::F]);
+        let ty = if self.c.chance(220) { ty } else { other };
+        if self.c.chance(50) {
+            // In between, what does not write the flag.
+            self.select();
+        }
+        let mut src = whole(register, ty);
+        src.negate = ty != RegType::Ud && self.c.chance(70);
+        let mask = if self.c.chance(200) { producer.dst.mask } else { self.mask() };
+        let to = Dst { mask, ..Dst::null(ty) };
+        let cmod = if self.c.chance(70) { Cmod::Nz } else { self.c.pick(&CMODS) };
+        let mut test = match self.c.chance(60) {
+            true => Instr { cmod: Some(Cmod::Nz), ..Instr::new(Opcode::Mov, to, &[src]) },
+            false => Instr { cmod: Some(cmod), ..Instr::new(Opcode::Cmp, to, &[src, Src::immediate(0, ty)]) },
+        };
+        (test.exec_size, test.group) = (producer.exec_size, producer.group);
+        if self.c.chance(40) {
+            (test.exec_size, test.group) = (4, self.c.pick(&[0, 4]));
+        }
+        self.push(test);
+        if self.c.chance(150) {
+            self.select();
+        }
     }
 
     fn select(&mut self) {

@@ -70,8 +70,8 @@ pub struct Campaign {
     pub coverage: Option<Arc<Coverage>>,
     /// Chooses programs for what is rare among those before, if they are not just taken in turn.
     pub director: Option<Arc<Director>>,
-    /// Every other program for a vec4 target is vec4 code ([`Drawn::code`]).
-    pub vec4_code: bool,
+    /// Some programs are in the language of the backend ([`Drawn::code`]).
+    pub has_code: bool,
 }
 
 /// A thousand programs of all profiles on the default GPU, compared by runs, until the first failure.
@@ -97,7 +97,7 @@ impl Default for Campaign {
             plant: None,
             coverage: None,
             director: None,
-            vec4_code: false,
+            has_code: false,
         }
     }
 }
@@ -137,7 +137,7 @@ pub struct Drawn {
     pub seed: u64,
     /// The register limit.
     pub registers: RegisterLimit,
-    /// True if it is a program of the vec4 backend's own language.
+    /// True if it is a program of the backend's own language ([`Drawn::code`]).
     pub is_code: bool,
 }
 
@@ -148,6 +148,9 @@ impl Drawn {
     }
 }
 
+/// More registers than any program needs beyond the fewest: a limit of this is what the program needs without spilling.
+const ALL_REGISTERS: u16 = 192;
+
 /// The register limits of the programs of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limits {
@@ -155,8 +158,8 @@ pub enum Limits {
     Fixed(RegisterLimit),
     /// A random limit for each program, from the fewest registers to all.
     Drawn,
-    /// All registers; for four in five programs of the profile `pressure`, for each fifth one of `operations` and each eighth of the
-    /// others so few that most of them spill: the fewest that are possible, and up to 7 more.
+    /// All registers; for four in five programs of the profile `pressure` and for each fifth one of the others as few as it needs: in three of
+    /// eight cases without spilling, otherwise the fewest that are possible, and up to 7 or, rarely, 27 more.
     ByProfile,
 }
 
@@ -171,10 +174,15 @@ impl Limits {
                 // Programs of `pressure` with all registers reach the upper half of the file; the others are short of registers now and then.
                 let is_short = match profile {
                     Profile::Pressure => !drawn.is_multiple_of(5),
-                    Profile::Operations => drawn.is_multiple_of(5),
-                    _ => drawn.is_multiple_of(8),
+                    _ => drawn.is_multiple_of(5),
                 };
-                if is_short { RegisterLimit::Minimum((drawn / 40 % 8) as u16) } else { RegisterLimit::Target }
+                match drawn / 512 % 8 {
+                    _ if !is_short => RegisterLimit::Target,
+                    // No more than the program needs without spilling: vectors stay together, and have to be moved.
+                    0..=2 => RegisterLimit::Minimum(ALL_REGISTERS),
+                    3 => RegisterLimit::Minimum((drawn / 4096 % 28) as u16),
+                    _ => RegisterLimit::Minimum((drawn / 4096 % 8) as u16),
+                }
             }
         }
     }
@@ -198,7 +206,7 @@ pub struct Finding<'a> {
     pub failed: bool,
     /// Its unknown boundaries, the first of each kind, if it is no failure.
     pub unknown: Vec<(Stage, Unknown)>,
-    /// The program, unless it is [vec4 code](Drawn::code).
+    /// The program, unless it is [code](Drawn::code).
     pub generated: Option<&'a Generated>,
     /// The report of the check.
     pub report: &'a ProgramReport,
@@ -318,7 +326,7 @@ impl Campaign {
             Some(director) => director.seed(number),
             None => program_seed(self.seed, number),
         };
-        let is_code = self.vec4_code && target.backend == Backend::Vec4 && !seed.is_multiple_of(2);
+        let is_code = self.has_code && Drawn::is_code(&target, seed);
         Drawn { target, profile, seed, registers: self.registers.of(profile, seed), is_code }
     }
 
@@ -484,7 +492,7 @@ mod tests {
             plant: Some(plant),
             coverage: None,
             director: None,
-            vec4_code: false,
+            has_code: false,
         }
     }
 

@@ -163,11 +163,16 @@ fn observes(outcome: &Outcome) -> bool {
 }
 
 fn refuted(difference: &Difference, env: &Env) -> Finding {
-    use UndefinedReason::{LeavesCode, Overwritten, ReadBeforeResult, Reconvergence, WriteBeforeResult};
+    use UndefinedReason::{
+        AddressReleased, HelperLanes, LeavesCode, Overwritten, ReadBeforeResult, Reconvergence, StaysInLoop, Varyings,
+        WriteBeforeResult,
+    };
     let what = format!("{difference} (seed {:#x})", env.seed);
     match difference {
         Difference::Undefined {
-            reason: LeavesCode | Overwritten | ReadBeforeResult | Reconvergence | WriteBeforeResult,
+            reason:
+                AddressReleased | HelperLanes | LeavesCode | Overwritten | ReadBeforeResult | Reconvergence | StaysInLoop
+                | Varyings | WriteBeforeResult,
             ..
         } => Finding::Hazard(what),
         _ => Finding::Different(what),

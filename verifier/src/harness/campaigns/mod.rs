@@ -4,7 +4,7 @@
 //!
 //! [`fuzzing`] compiles generated programs and checks them, [`workers`] does so in processes that can be stopped, [`shard`] is a part of a
 //! campaign for one of several machines. [`boundaries`] generates the boundaries of compilations one after the other. [`cases`] runs
-//! engines on many cases. [`kill_matrix`] counts the engines that refute random mutations,
+//! engines on many cases. [`code`] are the programs of a campaign that are not made from nir. [`kill_matrix`] counts the engines that refute random mutations,
 //! [`hazard_mutants`] the changes of waits that the hazard checker and the machine refute, [`log_mutants`] the changes of Mesa's logs
 //! of which `mesa` names the pass, [`broken_logs`] what it says of logs that are cut or mixed,
 //! [`prover_mutants`] the wrong proofs of provers without one of their side conditions, [`planted_trial`] measures how
@@ -13,6 +13,7 @@
 pub mod boundaries;
 pub mod broken_logs;
 pub mod cases;
+pub mod code;
 pub mod counts;
 pub mod coverage;
 pub mod external;

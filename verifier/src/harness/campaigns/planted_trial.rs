@@ -69,7 +69,7 @@ pub fn find(
         plant: Some(plant),
         coverage: None,
         director: None,
-        vec4_code: false,
+        has_code: false,
     };
     let over = AtomicBool::new(false);
     let mut all = Vec::new();

@@ -1,8 +1,6 @@
 //! The campaign on the passes of vec4: generated vec4 programs, each boundary compared by all engines, refutations made smaller.
 
-use super::counts::Counts;
-use super::fuzzing::{self, Campaign, Drawn, unknown_boundaries};
-use crate::harness::check::{Engines, Summary, Unknown, Verdict, Verification};
+use crate::harness::check::{Engines, Summary, Verdict, Verification};
 use crate::harness::reduce::minimal_vec4;
 use crate::programs::planted_bugs::PlantedBug;
 use crate::programs::seeds::{env_seeds, program_seed};
@@ -13,7 +11,6 @@ use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::vec4::Program;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 /// The environments of a program.
 const ENVS: u32 = 8;
@@ -111,99 +108,6 @@ impl Vec4Campaign {
     }
 }
 
-/// About the most instructions of a program of vec4 code in a campaign of [`fuzzing`](super::fuzzing).
-const CODE_SIZE: u32 = 60;
-
-/// The environments of such a program.
-const CODE_ENVS: u32 = 2;
-
-impl Drawn {
-    /// The program, if it is vec4 code: selection emits few of the shapes that the passes have to keep.
-    pub fn code(&self) -> Option<Program> {
-        self.is_code.then(|| vec4_code::from_seed(self.seed, CODE_SIZE))
-    }
-}
-
-/// A failure on a program of vec4 code.
-pub struct CodeFailure {
-    /// The stage.
-    pub stage: Stage,
-    /// True if the stage panicked, or left a program that is not valid.
-    pub is_crash: bool,
-    /// What is wrong.
-    pub message: String,
-    /// The program, made smaller.
-    pub program: Program,
-}
-
-/// The stage that fails, true if it crashes, and why.
-fn failure(verification: &Verification) -> Option<(Stage, bool, String)> {
-    verification.boundaries.iter().find_map(|row| match &row.verdict {
-        Verdict::Refuted(refutation) => Some((row.stage, false, refutation.difference.to_string())),
-        Verdict::Unknown(Unknown::Crashed(message)) => Some((row.stage, true, message.clone())),
-        _ => None,
-    })
-}
-
-impl Campaign {
-    /// Tests every pass on the vec4 code of a number.
-    fn test_code(&self, program: &Program, seed: u64) -> Verification {
-        let envs = Env::with_fuel(Env::from_seeds(&env_seeds(seed, CODE_ENVS.max(self.runs))), self.fuel);
-        self.engines.test_vec4(program, &self.options, self.plant, envs)
-    }
-
-    /// Checks vec4 code, adds it to the counts, and reports it as [`check_number`](Self::check_number) does with nir.
-    pub(super) fn check_code(
-        &self,
-        number: u64,
-        drawn: &Drawn,
-        program: &Program,
-        counts: &mut Counts,
-        found: &mut dyn FnMut(&fuzzing::Finding<'_>),
-    ) -> bool {
-        let &Drawn { target, profile, seed, registers, .. } = drawn;
-        let mut verification = self.test_code(program, seed);
-        verification.report.times.run = verification.boundaries.iter().map(|row| row.time).sum();
-        counts.count(number, program.instrs.len(), Duration::ZERO, &verification);
-        let failed = failure(&verification).is_some();
-        let unknown = if failed { Vec::new() } else { unknown_boundaries(&verification) };
-        if failed || !unknown.is_empty() {
-            let report = &verification.report;
-            let generated = None;
-            let plant = self.plant;
-            found(&fuzzing::Finding {
-                number,
-                target,
-                profile,
-                seed,
-                registers,
-                plant,
-                failed,
-                unknown,
-                generated,
-                report,
-                env: None,
-            });
-        }
-        failed
-    }
-
-    /// The failure of the vec4 code of a number, made smaller if that is wanted. `None` if it does not fail when it is tested again.
-    pub fn code_failure(&self, number: u64, reduces: bool) -> Option<CodeFailure> {
-        let drawn = self.program(number);
-        let mut program = drawn.code()?;
-        let verify = |program: &Program| failure(&self.test_code(program, drawn.seed));
-        let (stage, is_crash, mut message) = verify(&program)?;
-        if reduces {
-            let fails =
-                |smaller: &Program| verify(smaller).is_some_and(|found| (found.0, found.1) == (stage, is_crash));
-            program = minimal_vec4(&program, &fails);
-            message = verify(&program).map_or(message, |found| found.2);
-        }
-        Some(CodeFailure { stage, is_crash, message, program })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -275,35 +179,9 @@ mod tests {
         }
     }
 
-    /// Campaigns on the target reach a bug of a pass that no program from nir shows, and write the program that shows it.
-    #[test]
-    fn campaigns_have_vec4_code() {
-        let bug = ALL.iter().find(|bug| bug.name == "one-flag-bit").expect("a planted bug");
-        let found_with = |vec4_code| {
-            let over = AtomicBool::new(false);
-            let mut found = None;
-            let campaign = Campaign {
-                targets: vec![GEN7],
-                programs: Some(600),
-                plant: Some(bug),
-                jobs: 1,
-                vec4_code,
-                ..Campaign::default()
-            };
-            campaign.run(&over, &mut |finding| found = found.or(finding.failed.then_some(finding.number)), &mut |_| ());
-            found.map(|number| campaign.code_failure(number, true).expect("it fails again"))
-        };
-        let failure = found_with(true).expect("a failure");
-        assert!(failure.stage == bug.stage && !failure.is_crash, "{}: {}", failure.stage, failure.message);
-        assert!(failure.program.instrs.len() < 10, "{}", failure.program.instrs.len());
-        assert!(found_with(false).is_none());
-    }
-
     #[test]
     fn each_correction_is_needed() {
-        // Clamped results are hardly ever compared in generated programs: corpus/vec4 has the counterexample.
-        let is_found = |feature: &Feature| feature.is_correction() && *feature != Feature::CmodSaturated;
-        for feature in Feature::every().filter(is_found) {
+        for feature in Feature::every().filter(|feature| feature.is_correction()) {
             let counts = campaign(Options::default().without(feature), None).run(&AtomicBool::new(false));
             let stage = counts.findings.first().map(|finding| finding.stage);
             let is_of = |stage: Stage| {

@@ -53,6 +53,9 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     fn phi_width(&mut self) -> u8 {
+        if self.c.chance(self.style.half_phis) {
+            return 16;
+        }
         match self.c.below(16) {
             0 | 1 => 16,
             2 => 1,
@@ -70,6 +73,14 @@ impl<C: Choices> Generator<'_, C> {
             let condition = self.uniform_comparison();
             return self.branch_between(condition, budget);
         }
+        if self.c.chance(30)
+            && let Some(condition) = self.quad_condition()
+        {
+            self.divergence += 1;
+            self.branch_between(condition, budget);
+            self.divergence -= 1;
+            return;
+        }
         let condition = self.condition();
         self.branch_on(condition, budget);
     }
@@ -80,8 +91,10 @@ impl<C: Choices> Generator<'_, C> {
             return;
         }
         self.divergence += 1;
+        self.quads += 1;
         self.branch_between(condition, budget);
         self.divergence -= 1;
+        self.quads -= 1;
     }
 
     /// Like [`branch_on`](Self::branch_on); the condition is the same in all lanes, or the arms count as divergent already.
@@ -168,7 +181,7 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     /// `break`, with a source for each phi after the loop: `first`, of 32 bits, for the first phi of that width.
-    fn leave_loop(&mut self, mut first: Option<Def>) {
+    pub(super) fn leave_loop(&mut self, mut first: Option<Def>) {
         let block = self.b.current_block();
         let Some(frame) = self.loops.last() else { return };
         let widths: Vec<u8> = frame.exits.iter().map(|e| e.0).collect();
@@ -218,7 +231,7 @@ impl<C: Choices> Generator<'_, C> {
         phi
     }
 
-    fn continue_loop(&mut self) {
+    pub(super) fn continue_loop(&mut self) {
         self.close_iteration();
         self.b.jump(JumpKind::Continue);
     }
@@ -326,6 +339,7 @@ impl<C: Choices> Generator<'_, C> {
         let header = [counter, next];
 
         self.divergence += 1;
+        self.quads += 1;
         if self.ends_lanes_of_loop() {
             // The lanes end here, and none goes on after the loop from here.
             self.b.intrinsic(IntrinsicOp::TerminateIf, 0, 0, &[done], []);
@@ -338,6 +352,10 @@ impl<C: Choices> Generator<'_, C> {
         self.leave_loop(None);
         self.b.end_if();
         self.kept_in_loop();
+        if self.c.chance(self.style.nests) {
+            let depth = self.c.below(3);
+            self.nest(depth);
+        }
         self.region(budget);
         for _ in 0..self.c.below(self.style.exits + 1) {
             if self.c.chance(60) || self.style.exits > 1 {
@@ -356,6 +374,7 @@ impl<C: Choices> Generator<'_, C> {
         }
         self.b.end_loop();
         self.divergence -= 1;
+        self.quads -= 1;
         self.pool.release(outer);
 
         if let Some(frame) = self.loops.pop() {

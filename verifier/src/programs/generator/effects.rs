@@ -100,7 +100,7 @@ impl<C: Choices> Generator<'_, C> {
         if self.features.storage_16bit && self.c.chance(u32::from(self.weights.half) * 2) { 16 } else { 32 }
     }
 
-    fn ssbo_offsets(&mut self, bits: u8) -> (Def, Def, Def) {
+    pub(super) fn ssbo_offsets(&mut self, bits: u8) -> (Def, Def, Def) {
         let n = self.c.below(BUFFERS) as u64;
         let buffer = self.b.constant(32, n);
         let element = self.element(ELEMENTS);
@@ -123,7 +123,7 @@ impl<C: Choices> Generator<'_, C> {
         self.store_ssbo_value(data, n, bits);
     }
 
-    fn store_ssbo_value(&mut self, data: Def, n: u8, bits: u8) {
+    pub(super) fn store_ssbo_value(&mut self, data: Def, n: u8, bits: u8) {
         let (buffer, bytes, element) = self.ssbo_offsets(bits);
         let mask = if n > 1 && self.c.chance(60) { 1 + self.c.below((1 << n) - 1) as u16 } else { (1 << n) - 1 };
         let align = Index::AlignMul(u32::from(bits) / 8);
@@ -338,7 +338,7 @@ impl<C: Choices> Generator<'_, C> {
         self.define(def);
         // Derivatives are undefined where lanes of the quad are inactive: only at the top level, before any lane is
         // killed.
-        if fragment && self.divergence == 0 && !self.killed && self.c.chance(120) {
+        if fragment && self.quads == 0 && !self.killed && self.c.chance(120) {
             let ops = [IntrinsicOp::Ddx, IntrinsicOp::Ddy, IntrinsicOp::DdxFine, IntrinsicOp::DdyFine];
             let op = self.c.pick(&ops);
             let value = self.value(32);
@@ -351,6 +351,11 @@ impl<C: Choices> Generator<'_, C> {
     fn reduction(&mut self) -> Option<Def> {
         let bits = self.lane_bits();
         let value = self.value(bits);
+        self.reduction_of(value, bits)
+    }
+
+    /// Like [`reduction`](Self::reduction), of a value.
+    pub(super) fn reduction_of(&mut self, value: Def, bits: u8) -> Option<Def> {
         let op = Index::ReductionOp(self.c.pick(REDUCTIONS));
         match self.c.below(3) {
             0 => self.b.intrinsic(IntrinsicOp::Reduce, 1, bits, &[value], [op, Index::ClusterSize(0)]),
@@ -394,6 +399,9 @@ impl<C: Choices> Generator<'_, C> {
             }
         };
         self.result(def);
+        if self.c.chance(40) {
+            self.census();
+        }
     }
 
     /// `terminate_if` or `demote_if` in fragment shaders, rarely.
@@ -437,7 +445,8 @@ impl<C: Choices> Generator<'_, C> {
             Stage::Fragment => {
                 let mode = [Index::InterpMode(InterpMode::Smooth)];
                 let ij = self.b.intrinsic(IntrinsicOp::LoadBarycentricPixel, 2, 32, &[], mode);
-                if let Some(ij) = ij.filter(|_| self.weights.operation != 0 && self.c.chance(40)) {
+                let prefetched = if self.has_preamble { 150 } else { 40 };
+                if let Some(ij) = ij.filter(|_| self.weights.operation != 0 && self.c.chance(prefetched)) {
                     self.prefetched_inputs(ij, zero);
                 } else if let Some(ij) = ij {
                     for base in 0..1 + self.c.below(3) as i32 {

@@ -23,6 +23,7 @@ mod operations;
 mod pool;
 mod profile;
 mod scopes;
+mod shapes;
 mod style;
 mod undefined;
 mod uniform;
@@ -62,6 +63,10 @@ struct Generator<'a, C> {
     style: Style,
     /// The number of branches and loops around the current place whose conditions may differ between lanes.
     divergence: usize,
+    /// The number of those that may separate the lanes of a quad.
+    quads: usize,
+    /// The program has a preamble.
+    has_preamble: bool,
     /// The features of a program of the profile `operations`.
     swarm: Swarm,
     /// The weights of divergent code inside of uniform code.
@@ -152,6 +157,8 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
         target,
         style,
         divergence: 0,
+        quads: 0,
+        has_preamble: false,
         swarm,
         divergent: if profile == Profile::Operations { weights } else { Profile::Uniform.weights() },
         loops: Vec::new(),
@@ -170,9 +177,13 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
     g.scratch_memory();
     g.long_lived();
     g.uniform_values();
+    if profile == Profile::Pressure && g.c.chance(100) {
+        g.crowd();
+    }
     while !g.done() {
         g.region(u32::MAX);
     }
+    g.last_votes();
     g.outputs();
     let mut shader = g.b.finish();
     shader.info.divergence_analysis_run = false;
@@ -244,6 +255,9 @@ impl<C: Choices> Generator<'_, C> {
         let w = self.weights;
         if !self.pool.only_uniform && self.c.chance(self.style.chains) {
             return self.chain();
+        }
+        if !self.pool.only_uniform && self.c.chance(self.style.shapes) {
+            return self.shape();
         }
         let kinds = [
             w.int,

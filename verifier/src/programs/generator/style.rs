@@ -22,6 +22,12 @@ pub(super) struct Style {
     pub chains: u32,
     /// The width of a local array is often this one.
     pub array_bits: u8,
+    /// Of 256, the steps that are a shape made on purpose (`shapes`).
+    pub shapes: u32,
+    /// Of 256, the loops with a nest of branches.
+    pub nests: u32,
+    /// Of 256, the phis that have 16 bits, beside the usual ones.
+    pub half_phis: u32,
 }
 
 impl Style {
@@ -35,6 +41,9 @@ impl Style {
             uniform_branches: c.pick(&[10, 10, 30, 90]),
             chains: c.pick(&[4, 12, 30, 60]),
             array_bits: c.pick(&[32, 32, 16]),
+            shapes: c.pick(&[0, 0, 4, 20]),
+            nests: c.pick(&[12, 12, 100]),
+            half_phis: c.pick(&[0, 0, 40, 110]),
         }
     }
 }

@@ -108,8 +108,8 @@ fn all_lanes(function: &Function, demotes: bool, nodes: &[CfNode], instrs: &mut 
     ControlFlow::Continue(())
 }
 
-/// Returns true if a value is the same in all lanes as its definition shows, looking so many operations back: arithmetic on constants and on
-/// words of the constant file.
+/// Returns true if a value is the same in all lanes of a quad as its definition shows, looking so many operations back: arithmetic on constants,
+/// on words of the constant file, and on what one lane of the quad hands to the others.
 fn is_uniform(function: &Function, def: Def, depth: u32) -> bool {
     match &function.instrs[function.defs[def].instr] {
         InstrData::Const { .. } => true,
@@ -118,6 +118,7 @@ fn is_uniform(function: &Function, def: Def, depth: u32) -> bool {
             data.for_each_src(|src| all = all && is_uniform(function, src, depth - 1));
             all
         }
+        InstrData::Intrinsic(intrinsic) if intrinsic.op == IntrinsicOp::QuadBroadcast => true,
         InstrData::Intrinsic(intrinsic) if intrinsic.op == IntrinsicOp::LoadConstIr3 => {
             function.as_const(intrinsic.srcs[0]).is_some()
         }

@@ -61,6 +61,15 @@ pub enum UndefinedReason {
     ReadBeforeResult,
     /// A register is written that another unit still writes.
     WriteBeforeResult,
+    /// A varying is read after the release of their memory, or they are released while one is read, before the end of the preamble, or too
+    /// late.
+    Varyings,
+    /// Helper lanes are used after their end.
+    HelperLanes,
+    /// An address is used after its release.
+    AddressReleased,
+    /// A lane ends in a loop, and does not leave it.
+    StaysInLoop,
     /// Control flow leaves the code.
     LeavesCode,
     /// Buffers are one in this environment, and the program promises that they do not alias.
@@ -79,6 +88,10 @@ impl fmt::Display for UndefinedReason {
             UndefinedReason::Overwritten => "a register that is overwritten before an earlier instruction has read it",
             UndefinedReason::ReadBeforeResult => "a result that is read before it is there",
             UndefinedReason::WriteBeforeResult => "a register that is written while an earlier result is outstanding",
+            UndefinedReason::Varyings => "varyings that are read or released at the wrong time",
+            UndefinedReason::HelperLanes => "helper lanes that are used after their end",
+            UndefinedReason::AddressReleased => "an address that is used after its release",
+            UndefinedReason::StaysInLoop => "a lane that ends in a loop and does not leave it",
             UndefinedReason::LeavesCode => "control flow that leaves the code",
             UndefinedReason::Alias => "a buffer that is declared `restrict` is another one too",
         })

@@ -33,13 +33,13 @@ impl<C: Choices> Generator<'_, C> {
                 let op = self.c.pick(&[IntrinsicOp::Elect, IntrinsicOp::ElectAnyIr3]);
                 self.b.intrinsic(op, 1, 1, &[], [])
             }
-            2 | 3 if fragment && self.is_convergent() => {
+            2 | 3 if fragment && self.quads == 0 && !self.killed => {
                 let op = self.c.pick(DERIVATIVES);
                 let (bits, n) = (self.c.pick(&[32, 32, 16]), 1 + self.c.below(4) as u8);
                 let value = self.any_vector(bits, n);
                 self.b.intrinsic(op, n, bits, &[value], [])
             }
-            4 if self.is_convergent() && self.target.generation >= Generation::A6xx => self.quad(),
+            4 if self.quads == 0 && !self.killed && self.target.generation >= Generation::A6xx => self.quad(),
             5 | 6 if self.is_convergent() && self.target.has_shfl => self.any_shuffle(),
             15 => self.inverse_ballot(),
             _ if !self.features.lanes => self.b.intrinsic(IntrinsicOp::ElectAnyIr3, 1, 1, &[], []),
@@ -61,6 +61,9 @@ impl<C: Choices> Generator<'_, C> {
             _ => self.any_reduction(),
         };
         self.result(def);
+        if self.c.chance(40) {
+            self.census();
+        }
     }
 
     fn quad(&mut self) -> Option<Def> {

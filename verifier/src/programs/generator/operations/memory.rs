@@ -290,6 +290,7 @@ impl<C: Choices> Generator<'_, C> {
             return;
         }
         let Some(start) = self.b.intrinsic(IntrinsicOp::PreambleStartIr3, 1, 1, &[], []) else { return };
+        self.has_preamble = true;
         self.b.begin_if(start);
         let zero = self.b.constant(32, 0);
         for first in PREAMBLE_WORDS.iter().take(1 + self.c.below(PREAMBLE_WORDS.len())) {

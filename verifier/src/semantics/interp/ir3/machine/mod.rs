@@ -9,10 +9,13 @@
 //! before that; a source that is overwritten while it may not have been read makes the results of its reader poison.
 //! That is the worst order of completion; others are tried too ([`Completion`]). The rules of time are those of
 //! `semantics::machine`, what instructions compute is in their decoded operations.
+//!
+//! *Releases.* What uses varyings, helper lanes or an address after their release ends the run as undefined, where hazards do ([`Hazards`]).
 
 mod choices;
 mod decode;
 mod relative;
+mod releases;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -35,6 +38,7 @@ use ir3_compiler::ir3::{InstrData, InstrFlags, Opcode, Program};
 use ir3_compiler::machine::Code;
 use ir3_compiler::target::Target;
 use relative::Elements;
+use releases::{Released, Releases};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use time::Clock;
@@ -78,6 +82,7 @@ pub struct Machine {
     /// For each position, true if lanes that wait there join.
     joins: Vec<bool>,
     opcodes: Vec<Opcode>,
+    releases: Releases,
     /// The instructions with relative accesses.
     relative: FxHashMap<usize, InstrData>,
     target: Target,
@@ -113,6 +118,7 @@ impl Machine {
         let (decoded, bases) = decode::decode(code, &steps, target)?;
         Ok(Self {
             decoded,
+            releases: Releases::of(code, &steps, target),
             steps,
             joins: code.instrs.values().map(|instr| instr.data.flags.contains(InstrFlags::JP)).collect(),
             opcodes: code.instrs.values().map(|instr| instr.data.opcode).collect(),
@@ -171,6 +177,7 @@ struct MachineWave<'a> {
     machine: &'a Machine,
     wave: RunningWave<'a>,
     clock: Clock,
+    released: Released,
     elements: Elements,
     /// The position.
     at: usize,
@@ -206,6 +213,7 @@ impl<'a> MachineWave<'a> {
             machine,
             wave,
             clock,
+            released: Released::default(),
             elements: Elements::default(),
             at: 0,
             waiting: SmallVec::new(),
@@ -336,10 +344,19 @@ impl<'a> MachineWave<'a> {
         if let Some((reason, lanes)) = self.clock.hazard().filter(|_| machine.hazards == Hazards::End) {
             return Err(self.undefined_in(reason, lanes));
         }
+        let broken = self.released.step(at, step, &machine.releases);
+        if let Some(reason) = broken.filter(|_| machine.hazards == Hazards::End) {
+            return Err(self.undefined(reason));
+        }
         let saved = if early.is_empty() { SmallVec::new() } else { self.poison_reads(&early) };
+        let ended = self.wave.state.killed;
         let result = self.execute(at);
         self.restore(&saved, at);
         let next = result?;
+        let ended = self.wave.state.killed & !ended;
+        if ended != 0 && machine.hazards == Hazards::End && machine.releases.stays(at) {
+            return Err(self.undefined_in(UndefinedReason::StaysInLoop, ended));
+        }
         match &groups {
             None => self.clock.add(at, step, &machine.steps, lanes),
             Some(groups) => {

@@ -172,6 +172,38 @@ fn a_hazard_ends_a_run_if_wanted() {
     assert_eq!(origin.instr, 1);
 }
 
+/// What ends a run of straight code in which hazards do.
+fn broken(lines: &[&str]) -> Option<UndefinedReason> {
+    let machine = Machine::new(&straight(lines), &Target::default(), Start::Arbitrary(3)).unwrap();
+    let outcome =
+        machine.with_hazards(Hazards::End).run(&Env::from_seed(1), Completion::Latest, 1000, &mut Scratch::new());
+    match outcome.end {
+        End::Undefined { reason, .. } => Some(reason),
+        _ => None,
+    }
+}
+
+#[test]
+fn what_is_released_is_not_used_any_more() {
+    let input = "bary.f r1.x, imm[0.000000,1,0x1], r0.x (wrmask=0x3)";
+    let ends = "bary.f r2.x, imm[0.000000,1,0x1], r0.x (wrmask=0x3) // {flags=ei}";
+    assert_eq!(broken(&[input, ends]), None);
+    assert_eq!(broken(&[ends, input]), Some(UndefinedReason::Varyings));
+    let local = "ldlv r1.x, imm[0.000000,1,0x1], imm[0.000000,1,0x1]";
+    assert_eq!(broken(&[local, &format!("(ss){ends}")]), None);
+    assert_eq!(broken(&[local, ends]), Some(UndefinedReason::Varyings));
+    // The release is after the preamble.
+    assert_eq!(broken(&["(ss)(sy)shpe", ends]), None);
+    assert_eq!(broken(&[ends, "(ss)(sy)shpe"]), Some(UndefinedReason::Varyings));
+    let (derivative, last) = ("dsx (f32)(x)r1.x, r0.x", "nop // {flags=eq}");
+    assert_eq!(broken(&[derivative, last]), None);
+    assert_eq!(broken(&[last, derivative]), Some(UndefinedReason::HelperLanes));
+    let address = "mov.s16s16 hr61.x, hr8.x";
+    let reads = ["(ul)mov.f32f32 r2.x, c<a0.x + 4>, hr61.x", "mov.f32f32 r3.x, c<a0.x + 4>, hr61.x"];
+    assert_eq!(broken(&[address, "(rpt5)nop", reads[1], reads[0]]), None);
+    assert_eq!(broken(&[address, "(rpt5)nop", reads[0], reads[1]]), Some(UndefinedReason::AddressReleased));
+}
+
 /// An undefined register is exchanged with another one, with an instruction between the steps.
 #[test]
 fn exchanges_may_stand_apart() {

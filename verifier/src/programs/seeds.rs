@@ -1,8 +1,10 @@
 //! Seeds of the programs and environments of a campaign, the same on every machine.
 
+use crate::semantics::arithmetic::rows::LANES;
 use crate::semantics::environment::env::Env;
 use crate::semantics::environment::hints::Hints;
 use crate::support::random::{Random, hash};
+use ir3_compiler::ir3::SystemValue;
 use ir3_compiler::nir::{Shader, Stage};
 
 /// The seed of program `number` of a campaign: that number of its stream.
@@ -17,6 +19,53 @@ pub fn env_seeds(program: u64, runs: u32) -> Vec<u64> {
 
 fn env_seed(program: u64, number: u64) -> u64 {
     program_seed(program ^ 0x656e_7673, number)
+}
+
+/// Words at which operations on integers and on floats differ from those that are nearly the same: signs, the ends of ranges, of 16 and
+/// of 8 bits, too, halves between two integers, negative floats, and what is no number.
+const CORNERS: [u32; 24] = [
+    0,
+    1,
+    u32::MAX,
+    0xffff_fffd,
+    0x7fff_ffff,
+    0x8000_0000,
+    0x0000_7fff,
+    0x0000_8000,
+    0x0000_ffff,
+    0x0001_0000,
+    0x00ff_ffff,
+    0x8080_8080,
+    0x3f00_0000,
+    0xbf00_0000,
+    0x3fc0_0000,
+    0xbfc0_0000,
+    0xbf80_0000,
+    0xc0a0_0000,
+    0x42f0_0000,
+    0xc2f0_0000,
+    0x7f80_0000,
+    0xff80_0000,
+    0x7fc0_0000,
+    0x0000_0001 << 23,
+];
+
+/// The environment in a dispatch or draw of many workgroups, vertices and instances: the numbers have up to 16 bits.
+fn with_large_dispatch(mut env: Env, seed: u64) -> Env {
+    let mut random = Random::new(seed ^ 0x6c61_7267_65);
+    for component in 0..3 {
+        let bits = random.below(17);
+        let number = random.below(1 << bits) as u32;
+        env.system.insert(format!("{:?}.{component}", SystemValue::WorkgroupId), vec![number]);
+        let more = random.below(1 << bits) as u32;
+        env.system.insert(format!("{:?}.{component}", SystemValue::NumWorkgroups), vec![number + 1 + more]);
+    }
+    for value in [SystemValue::VertexIdZeroBase, SystemValue::InstanceId] {
+        let bits = random.below(17);
+        let numbers = (0..LANES).map(|_| random.below(1 << bits) as u32).collect();
+        env.system.insert(format!("{value:?}.0"), numbers);
+    }
+    env
 }
 
 /// The environments in which one program is verified, by number. Half of them fit it.
@@ -48,24 +97,46 @@ impl ProgramEnvs {
         match (number % 4, best) {
             (0 | 1, _) => self.env(number),
             (3, Some(best)) => self.with_other_consts(best, seed),
-            _ => Env { hints: Some(Box::new(self.hints.calm())), ..Env::from_seed(seed) },
+            _ => self.calm(seed),
         }
     }
 
-    /// An environment for comparing only, by number: as candidates, and now and then the smallest wave.
-    pub fn comparison(&self, number: usize) -> Env {
-        let lanes = (number % 8 == 2).then_some(self.smallest);
-        Env { lanes, ..self.candidate(number, None) }
+    /// An environment for comparing only, by number: as candidates, and in turn the smallest wave, a large dispatch, and corner cases in a
+    /// few of the words that the program reads, the other inputs being small or those of the best one so far.
+    pub fn comparison(&self, number: usize, best: Option<&Env>) -> Env {
+        let seed = env_seed(self.seed, number as u64);
+        match number % 8 {
+            2 => Env { lanes: Some(self.smallest), ..self.candidate(number, best) },
+            4 => with_large_dispatch(self.env(number), seed),
+            5 => self.with_other_consts(&self.calm(seed), seed),
+            6 => with_large_dispatch(self.calm(seed), seed),
+            7 => self.with_other_consts(best.unwrap_or(&self.env(number - 1)), seed),
+            _ => self.candidate(number, best),
+        }
     }
 
-    /// The environment with up to three other words in the constant file, of those that the program reads.
+    /// An environment of small values.
+    fn calm(&self, seed: u64) -> Env {
+        Env { hints: Some(Box::new(self.hints.calm())), ..Env::from_seed(seed) }
+    }
+
+    /// The environment with up to three other words in the constant file, of those that the program reads: values that fit, corner cases,
+    /// and values that another word has, too, or its neighbours. Two words that a program compares are hardly ever equal by chance.
     fn with_other_consts(&self, env: &Env, seed: u64) -> Env {
         let mut env = env.clone();
         let words = self.hints.const_words();
         let mut random = Random::new(seed);
         for at in 0..1 + random.below(3) as u64 {
             let Some(word) = random.pick(&words) else { break };
-            let value = self.hints.word(seed, hash(&[seed, at]), self.hints.const_usage(word));
+            let value = match random.below(4) {
+                0 => CORNERS[random.below(CORNERS.len())],
+                1 => {
+                    let of = random.pick(&words).unwrap_or(word);
+                    let near = [0, 0, 1, u32::MAX, 2, 5][random.below(6)];
+                    env.const_word(of).wrapping_add(near)
+                }
+                _ => self.hints.word(seed, hash(&[seed, at]), self.hints.const_usage(word)),
+            };
             env.consts.insert(word, value);
         }
         env

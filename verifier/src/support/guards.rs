@@ -116,6 +116,8 @@ guards! {
     Demoted "demoted" Equivalence "The same lanes are demoted at the end.";
     Outputs "outputs" Equivalence "Outputs are the same at the end.";
     RelationWays "relation-ways" Equivalence "Locations of one class have the same term on every edge to the header, back edges included.";
+    RegistersCommuted "registers-commuted" Registers "Sources are in another order only where the operation commutes.";
+    RelationNarrow "relation-narrow" Equivalence "A word of which a class holds the low bits has no others on any edge to the header.";
     RelationLasting "relation-lasting" Equivalence "A location that is constant in a loop is a term of values computed before all loops.";
     RelationTogether "relation-together" Lanes "A class is uniform only if the lanes at the header reached it convergently.";
     RelationUniform "relation-uniform" Lanes "A class is uniform only if its terms are, on every edge.";

@@ -82,6 +82,10 @@ const MOVING: [&str; 6] = [
     "ir3_lower_copies",
 ];
 
+/// The batches of environments in which a program with a hazard is run, after those by number, and their size.
+const LATE_BATCHES: usize = 12;
+const LATE_BATCH: usize = 8;
+
 /// CPU time of a proof for each instruction.
 const PROOF_TIME_PER_INSTR: Duration = Duration::from_micros(1_500);
 /// The most CPU time of a proof, unless more is asked for.
@@ -167,11 +171,17 @@ pub(super) fn check<'a>(
         && let Some(hazard) = hazard(&checked.name, program, target)
     {
         let start = ThreadTime::now();
-        let envs: Vec<Env> = (0..settings.runs).map(env).collect();
-        let verdict = match compare_late(before, after, program, target, &envs) {
-            refuted @ Verdict::Refuted(_) => refuted,
-            _ => Verdict::Unknown(Unknown::NotShown(NotShown::Hazard(hazard))),
-        };
+        let first: Vec<Env> = (0..settings.runs).map(env).collect();
+        let others = (0..LATE_BATCHES).map(|batch| {
+            let numbers = batch * LATE_BATCH..(batch + 1) * LATE_BATCH;
+            numbers.map(|at| runs::comparison(environments, at, None, settings.fuel)).collect()
+        });
+        let refuted = std::iter::once(first)
+            .chain(others)
+            .take_while(|_| start.elapsed() < settings.limit * 2)
+            .map(|envs| compare_late(before, after, program, target, &envs))
+            .find(|verdict| matches!(verdict, Verdict::Refuted(_)));
+        let verdict = refuted.unwrap_or(Verdict::Unknown(Unknown::NotShown(NotShown::Hazard(hazard))));
         // What was shown holds of a machine that has all results at once.
         answers = vec![Answer { engine: EngineKind::Interpreter, verdict, time: start.elapsed() }];
     }

@@ -2,8 +2,8 @@
 //!
 //! The first environments are those of the shader by number. While the runs depend on too little of the program, more are added: of some
 //! candidates those that come to most of what no run has depended on yet ([`SensitivityProbe::choose`]). What a run depends on costs many
-//! runs, to compare two programs costs two: so both are compared in more environments than are measured, and in many more where the
-//! register checker names what is wrong.
+//! runs, to compare two programs costs two: so both are compared in some environments before anything is measured, in more after it, and in
+//! many more where the register checker names what is wrong.
 
 use super::boundary::Settings;
 use crate::harness::check::{Answer, LEAST_SENSITIVITY, Sensitivity, SensitivityProbe, Unknown, Verdict};
@@ -22,10 +22,12 @@ use std::collections::BTreeSet;
 const LONG: u64 = 10;
 /// The candidates of which environments are chosen.
 const CANDIDATES: usize = 12;
-/// Environments in which the programs are compared only.
-const COMPARED: usize = 16;
+/// Environments in which the programs are compared before anything is measured.
+const COMPARED_FIRST: usize = 24;
+/// Environments in which the programs are compared only, with these.
+const COMPARED: usize = 96;
 /// The same where the register checker has found a difference.
-const COMPARED_DOUBTED: usize = 128;
+const COMPARED_DOUBTED: usize = 192;
 /// Environments that are compared at once.
 const BATCH: usize = 8;
 /// The work of measuring, in multiples of what it is elsewhere: real shaders are large.
@@ -120,6 +122,8 @@ impl<'a> Runs<'a> {
                 _ => self.fuel = settings.fuel,
             }
         }
+        let mut at = 0;
+        self.compare(&mut answer, ask, &mut at, COMPARED_FIRST, start);
         let mut measured = envs.clone();
         let mut count = envs.len();
         let (mut last, mut idle) = (0.0, 0);
@@ -139,13 +143,24 @@ impl<'a> Runs<'a> {
             add(&mut answer, ask(&measured));
         }
         let most = if self.doubted { COMPARED_DOUBTED } else { COMPARED };
-        let mut at = 0;
-        while at < most && !is_decided(&answer.verdict) && start.elapsed() < settings.limit * 2 {
-            let batch: Vec<Env> = (at..at + BATCH).map(|at| self.comparison(at)).collect();
-            add(&mut answer, ask(&batch));
-            at += BATCH;
-        }
+        self.compare(&mut answer, ask, &mut at, most, start);
         Some(answer)
+    }
+
+    /// Compares both programs in the environments from number `at` on, up to `most`, while the time lasts.
+    fn compare(
+        &self,
+        answer: &mut Answer,
+        ask: &dyn Fn(&[Env]) -> Option<Answer>,
+        at: &mut usize,
+        most: usize,
+        start: ThreadTime,
+    ) {
+        while *at < most && !is_decided(&answer.verdict) && start.elapsed() < self.settings.limit * 2 {
+            let batch: Vec<Env> = (*at..*at + BATCH).map(|at| self.comparison(at)).collect();
+            add(answer, ask(&batch));
+            *at += BATCH;
+        }
     }
 
     fn env(&self, number: usize) -> Env {
@@ -154,11 +169,7 @@ impl<'a> Runs<'a> {
 
     /// An environment in which the programs are compared only.
     fn comparison(&self, at: usize) -> Env {
-        let number = FIRST_COMPARED + at;
-        match self.environments {
-            Some(it) => Env { fuel: Some(self.fuel), ..it.with_booleans(it.envs.comparison(number)) },
-            None => self.env(number),
-        }
+        comparison(self.environments, at, self.best.as_ref(), self.fuel)
     }
 
     /// Measures what more runs depend on.
@@ -193,6 +204,16 @@ impl<'a> Runs<'a> {
         }
         chosen
     }
+}
+
+/// The environment of a number in which programs are compared only.
+pub(super) fn comparison(environments: Option<&Environments>, at: usize, best: Option<&Env>, fuel: u64) -> Env {
+    let number = FIRST_COMPARED + at;
+    let env = match environments {
+        Some(it) => it.with_booleans(it.envs.comparison(number, best)),
+        None => Environments::numbered(None, number),
+    };
+    Env { fuel: Some(fuel), ..env }
 }
 
 fn is_decided(verdict: &Verdict) -> bool {

@@ -18,6 +18,29 @@ pub(super) fn writes_memory(opcode: Opcode) -> bool {
     stores || matches!(opcode, G2l | L2g | Prefetch) || opcode.name().starts_with("atomic.")
 }
 
+/// Returns true if an opcode of two sources has the same result when these are exchanged, with their modifiers.
+pub(super) const fn commutes(opcode: Opcode) -> bool {
+    use Opcode::*;
+    matches!(
+        opcode,
+        AddF | MulF
+            | MinF
+            | MaxF
+            | AddU
+            | AddS
+            | MinU
+            | MinS
+            | MaxU
+            | MaxS
+            | AndB
+            | OrB
+            | XorB
+            | MulU24
+            | MulS24
+            | MullU
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -31,6 +54,8 @@ mod tests {
                 let written = writes_memory(opcode) || writes_constants(opcode);
                 assert_eq!(written, opcode.has_side_effect(), "{opcode}");
             }
+            // The column is tested by the meaning of the operations.
+            assert!(!commutes(opcode) || opcode.commutes(), "{opcode}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Instructions of both programs: equal operands give equal results.
 
 use super::copies::{Copies, append_moves};
-use super::effects::writes_constants;
+use super::effects::{commutes, writes_constants};
 use super::facts::{CopySource, CurrentFacts, Literal};
 use super::failure::{Mismatch, RegisterFailure};
 use super::location::{LocationProblem, Locations, Piece};
@@ -64,6 +64,12 @@ impl LockstepWalk<'_> {
         let mut fine = Ok(());
         for slot in 0..s.srcs.len() {
             fine = fine.and_then(|()| self.same_source(s, t, slot));
+        }
+        if fine.is_err() && s.srcs.len() == 2 && (commutes(s.opcode) || left_out(Guard::RegistersCommuted)) {
+            let mut exchanged = t.clone();
+            exchanged.srcs.swap(0, 1);
+            let both = self.same_source(s, &exchanged, 0).and_then(|()| self.same_source(s, &exchanged, 1));
+            fine = both.or(fine);
         }
         if let Err(failure) = fine {
             if !is_pure(s) || !matches!(failure, RegisterFailure::Contents(_)) {

@@ -50,15 +50,18 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
         let (source, target) =
             (RecutProgram { code: source, graph: &graphs.0 }, RecutProgram { code: target, graph: &graphs.1 });
         let choices = memories.iter().flat_map(|&own| images.iter().map(move |&apart| (own, apart)));
-        for ((scratch_slots_from, images_apart), undefined) in
-            choices.flat_map(|choice| undefined.iter().map(move |&undefined| (choice, undefined)))
+        let choices = choices.flat_map(|choice| undefined.iter().map(move |&undefined| (choice, undefined)));
+        // Ranges of what loops compute take queries of their own.
+        let ranges: &[bool] = if source.graph.loops.is_empty() { &[false] } else { &[false, true] };
+        for (((scratch_slots_from, images_apart), undefined), narrow) in
+            choices.flat_map(|choice| ranges.iter().map(move |&narrow| (choice, narrow)))
         {
             // Nothing is undefined, so there is nothing to choose.
             if undefined != of_undefined(products)[0] && !has_undefined {
                 continue;
             }
             let Some(time) = until.checked_sub(start.elapsed()) else { break };
-            let choice = Choice { scratch_slots_from, products, deep, images_apart, undefined };
+            let choice = Choice { scratch_slots_from, products, deep, images_apart, undefined, narrow };
             let limits = Limits { time, inputs: limits.inputs && failure.is_none(), ..*limits };
             match proof::prove(&source, &target, choice, &mut has_undefined, &limits, solver) {
                 // The first failure is the most informative.

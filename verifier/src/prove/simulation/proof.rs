@@ -64,13 +64,15 @@ pub(super) struct Choice {
     pub images_apart: bool,
     /// The choice for undefined words of the source.
     pub undefined: UndefinedChoice,
+    /// Words that are shown to be narrow on all paths to a header are so in the loop: see [`HeaderRelation`].
+    pub narrow: bool,
 }
 
 /// Proves that `target` refines `source`.
 pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
     source: &S,
     target: &T,
-    Choice { scratch_slots_from, products, deep, images_apart, undefined }: Choice,
+    Choice { scratch_slots_from, products, deep, images_apart, undefined, narrow }: Choice,
     has_undefined: &mut bool,
     limits: &Limits,
     solver: &mut dyn Solver,
@@ -103,6 +105,7 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
     state.sweeper.scouting = loops > 0;
     state.sweeper.products = products;
     state.sweeper.deep = deep;
+    state.narrow = narrow;
     state.printed_shapes = source.prints_shapes() && target.prints_shapes();
     state.is_selection = !source.prints_shapes() && target.prints_shapes();
     // The other text is nir.
@@ -233,7 +236,7 @@ fn iterate<S: SymbolicProgram, T: SymbolicProgram>(
                     let mixed =
                         !leave_convergently(source.graph(), cut, there, &|cut| state.goals_of(Side::Source, cut));
                     let terms_there = arrive(source, target, &mut segment, i, number, terms, state);
-                    let arrival = Arrival { terms: terms_there, back, mixed };
+                    let arrival = Arrival { terms: terms_there, path, back, mixed };
                     arrivals.entry(number).or_default().push(arrival);
                     if !reached.contains(&Cut::Header(number)) {
                         reached.push(Cut::Header(number));
@@ -249,10 +252,10 @@ fn iterate<S: SymbolicProgram, T: SymbolicProgram>(
         }
         // In the first iteration, later segments need the relation that this one finds.
         for (&number, arrivals) in &arrivals {
-            let header = &mut state.headers[number as usize];
+            let header = &state.headers[number as usize];
             let queried = header.atoms().count();
             if header.classes() == 0 && queried > 0 && arrivals.iter().all(|arrival| arrival.terms.len() == queried) {
-                header.refine(terms, arrivals, &state.facts, of_wave);
+                refine(number, arrivals, of_wave, terms, state);
             }
         }
     }
@@ -275,20 +278,41 @@ fn iterate<S: SymbolicProgram, T: SymbolicProgram>(
     if state.sweeper.scouting {
         // A constant on the first path into a loop may be another value later, and then more loops are reachable.
         changed |= has_new;
-        for (number, header) in state.headers.iter_mut().enumerate() {
-            let queried = header.atoms().count();
+        for number in 0..state.headers.len() as u32 {
+            let queried = state.headers[number as usize].atoms().count();
             let of_all = |arrivals: &&Vec<Arrival>| arrivals.iter().all(|arrival| arrival.terms.len() == queried);
-            if let Some(arrivals) = arrivals.get(&(number as u32)).filter(of_all) {
-                changed |= header.refine(terms, arrivals, &state.facts, of_wave);
+            if let Some(arrivals) = arrivals.get(&number).filter(of_all) {
+                changed |= refine(number, arrivals, of_wave, terms, state);
             }
         }
         return Ok((changed, reached.len()));
     }
-    for (number, header) in state.headers.iter_mut().enumerate() {
-        let Some(arrivals) = arrivals.get(&(number as u32)) else { continue };
-        changed |= header.refine(terms, arrivals, &state.facts, of_wave);
+    for number in 0..state.headers.len() as u32 {
+        let Some(arrivals) = arrivals.get(&number) else { continue };
+        changed |= refine(number, arrivals, of_wave, terms, state);
     }
     Ok((changed, reached.len()))
+}
+
+/// Splits the classes of a header. Returns true if anything has changed.
+fn refine(
+    number: u32,
+    arrivals: &[Arrival],
+    of_wave: impl Fn(Atom) -> bool,
+    terms: &mut Terms,
+    state: &mut SimulationState<'_>,
+) -> bool {
+    let SimulationState { headers, sweeper, facts, narrow, .. } = state;
+    let mut is_narrow = |terms: &mut Terms, [path, word]: [Term; 2], bits: u32| {
+        if !*narrow {
+            return false;
+        }
+        let high = terms.extract(32, word, bits, 32 - bits);
+        let zero = terms.constant(32 - bits, 0);
+        let goal = terms.eq(32 - bits, high, zero);
+        sweeper.follows(terms, path, goal) || left_out(Guard::RelationNarrow)
+    };
+    headers[number as usize].refine(terms, arrivals, facts, of_wave, &mut is_narrow)
 }
 
 /// Returns true if an atom belongs to a shared register: all lanes at the cut point find the same value in it.

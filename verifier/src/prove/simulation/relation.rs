@@ -9,7 +9,9 @@
 //! A class may hold 16 bits of which an atom is the extension ([`AtomForm`]): one program may keep a half register over the
 //! loop, and the other its conversion to a word. An atom has the first form that its terms on all paths have, and never
 //! goes back to an earlier one. Between two programs of nir, a class may hold one bit: a bool of one program, and in the
-//! other (a lifted vec4 program) the word that is all ones where the bool is true.
+//! other (a lifted vec4 program) the word that is all ones where the bool is true. Where an attempt asks for it, a class may hold the 16 or 31
+//! low bits of a word whose other bits are proved to be 0 on each path: a counter that is never negative, by the condition of its loop, is
+//! the same compared with and without a sign.
 //!
 //! Atoms are found as segments query locations: a location that is never read is in no class.
 
@@ -52,6 +54,8 @@ enum AtomForm {
     Unsigned,
     /// The class holds 16 bits, and the atom is their sign extension.
     Signed,
+    /// The class holds 31 bits, and the atom is their zero extension: a number that is not negative on any path.
+    Positive,
     /// The atom is the value of the class.
     Whole,
 }
@@ -62,6 +66,7 @@ impl AtomForm {
         match self {
             Self::Bit | Self::Truth => 1,
             Self::Unsigned | Self::Signed => 16,
+            Self::Positive => 31,
             Self::Whole => 32,
         }
     }
@@ -72,7 +77,8 @@ impl AtomForm {
             Self::Bit => Self::Truth,
             Self::Truth => Self::Unsigned,
             Self::Unsigned => Self::Signed,
-            Self::Signed | Self::Whole => Self::Whole,
+            Self::Signed => Self::Positive,
+            Self::Positive | Self::Whole => Self::Whole,
         }
     }
 
@@ -83,18 +89,34 @@ impl AtomForm {
             Self::Truth => terms.sext(1, 32, class_value),
             Self::Unsigned => terms.zext(16, 32, class_value),
             Self::Signed => terms.sext(16, 32, class_value),
+            Self::Positive => terms.zext(31, 32, class_value),
             Self::Whole => class_value,
         }
     }
 
-    /// The value of the class, given the value of the atom; `None` if the word does not have this form.
-    fn class_value(self, terms: &mut Terms, word: Term) -> Option<Term> {
+    /// The value of the class, given the value of the atom; `None` if the word does not have this form. `is_narrow` says that the word has
+    /// so many bits, the others being 0.
+    fn class_value(
+        self,
+        terms: &mut Terms,
+        word: Term,
+        is_narrow: impl FnOnce(&mut Terms, u32) -> bool,
+    ) -> Option<Term> {
         if self == Self::Whole {
             return Some(word);
         }
         if terms.width(word) != 32 {
             return None;
         }
+        let by_text = if self == Self::Positive { None } else { self.extended(terms, word) };
+        if by_text.is_none() && matches!(self, Self::Unsigned | Self::Positive) && is_narrow(terms, self.width()) {
+            return Some(terms.extract(32, word, 0, self.width()));
+        }
+        by_text
+    }
+
+    /// The value of the class, if the word is an extension or a selection between such words.
+    fn extended(self, terms: &mut Terms, word: Term) -> Option<Term> {
         // Selections between words of the form; their operands have lower numbers.
         let (mut choices, mut seen, mut found) = (Vec::new(), FxHashSet::default(), FxHashMap::default());
         let mut work = vec![word];
@@ -154,6 +176,8 @@ pub struct HeaderRelation {
 pub struct Arrival {
     /// One term for each atom.
     pub terms: Vec<Term>,
+    /// The condition of the path.
+    pub path: Term,
     /// True if the path comes from inside of the loop.
     pub back: bool,
     /// True if the lanes that arrive together have left another loop, perhaps in different iterations: what was uniform
@@ -223,13 +247,15 @@ impl HeaderRelation {
         }
     }
 
-    /// Splits classes by the terms on all paths to the header. Returns true if anything has changed.
+    /// Splits classes by the terms on all paths to the header. `is_narrow` returns true if a word, the second term, has so many bits on a
+    /// path, the first one. Returns true if anything has changed.
     pub fn refine(
         &mut self,
         terms: &mut Terms,
         arrivals: &[Arrival],
         facts: &VariableFacts,
         is_of_wave: impl Fn(Atom) -> bool,
+        is_narrow: &mut dyn FnMut(&mut Terms, [Term; 2], u32) -> bool,
     ) -> bool {
         if arrivals.is_empty() {
             return false;
@@ -252,9 +278,10 @@ impl HeaderRelation {
         let mut of_wave: FxHashSet<&SplitKey> = FxHashSet::default();
         for (i, AtomState { class, form }) in self.atoms.values_mut().enumerate() {
             let before = *form;
-            let words = arrivals.iter().map(|arrival| arrival.terms[i]);
+            let words = arrivals.iter().map(|arrival| (arrival.path, arrival.terms[i]));
             let mut on_paths = loop {
-                let class_value = |word| form.class_value(terms, word);
+                let class_value =
+                    |(path, word)| form.class_value(terms, word, |terms, bits| is_narrow(terms, [path, word], bits));
                 let class_value: Option<SmallVec<[Term; 3]>> = words.clone().map(class_value).collect();
                 match (class_value, *form) {
                     (Some(class_value), _) => break class_value,

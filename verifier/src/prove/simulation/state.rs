@@ -114,6 +114,8 @@ pub(super) struct SimulationState<'a> {
     /// True if it is unknown whether the source is defined on any input.
     pub(super) meaning_unknown: bool,
     pub(super) counted: usize,
+    /// See [`Choice::narrow`](super::proof::Choice::narrow).
+    pub(super) narrow: bool,
 }
 
 impl<'a> SimulationState<'a> {
@@ -162,6 +164,7 @@ impl<'a> SimulationState<'a> {
             vacuous: false,
             meaning_unknown: false,
             counted: 0,
+            narrow: false,
         }
     }
 

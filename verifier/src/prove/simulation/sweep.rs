@@ -436,6 +436,19 @@ impl<'a> Sweeper<'a> {
         holds
     }
 
+    /// Returns true if a goal is proved on a path. No input is searched for where it is not.
+    pub fn follows(&mut self, terms: &mut Terms, path: Term, goal: Term) -> bool {
+        let key = (vec![path], goal);
+        if let Some(&shown) = self.shown.get(&key) {
+            return shown;
+        }
+        let holds = self.is_shown(terms, &[path], goal);
+        if !self.late && !self.scouting {
+            self.shown.insert(key, holds);
+        }
+        holds
+    }
+
     /// Returns true if a condition holds for some values of the variables and some meaning of the functions, false if
     /// it is unsatisfiable, and `None` if neither is found out.
     pub fn is_possible(&mut self, terms: &mut Terms, condition: Term) -> Option<bool> {

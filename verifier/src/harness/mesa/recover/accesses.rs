@@ -1,7 +1,8 @@
 //! Attributes of memory and texture accesses.
 //!
-//! The words of the final code have all of them, and the text after the last pass has the serial number of each word. An access that is in
-//! no word has what its operands say.
+//! The words of the final code have all of them, and the text after the last pass has the serial number of each word. Where the words are not
+//! those of the text, an access has what all other words of its opcode say, if they say the same. An access that is in no word has what its
+//! operands say.
 
 use crate::harness::report::natives;
 use ir3_compiler::ir3::{
@@ -36,16 +37,28 @@ impl Accesses {
         let end = code.instrs.values().position(|word| word.data.opcode == Opcode::End);
         let count = end.map_or(code.instrs.len(), |end| end + 1);
         let are_paired = count == texts.len();
-        for ((_, instr), word) in texts.into_iter().zip(code.instrs.values()) {
-            if last.instrs[instr].opcode != word.data.opcode {
-                if are_paired {
-                    // A fault of one word.
-                    continue;
-                }
-                // The code is not that of the text; what follows would be paired wrongly.
-                break;
+        let words: Vec<&InstrData> = code.instrs.values().take(count).map(|word| &word.data).collect();
+        let is_pair = |at: usize| {
+            texts.get(at).zip(words.get(at)).is_some_and(|(text, word)| last.instrs[text.1].opcode == word.opcode)
+        };
+        // From there on the code is not that of the text, and what follows would be paired wrongly; or it has faults in single words.
+        let until = if are_paired { count } else { (0..).find(|&at| !is_pair(at)).unwrap_or(0) };
+        for (&(_, instr), &word) in
+            texts.iter().zip(&words).take(until).filter(|((_, instr), word)| last.instrs[*instr].opcode == word.opcode)
+        {
+            own.by_serial.insert(last.serials[instr], word.clone());
+        }
+        let is_left = |at: &usize| *at >= until || !is_pair(*at);
+        for at in (0..texts.len()).filter(is_left) {
+            let instr = texts[at].1;
+            let opcode = last.instrs[instr].opcode;
+            let mut same = (0..count).filter(is_left).map(|at| words[at]).filter(|word| word.opcode == opcode);
+            if let Some(first) = same.next()
+                && same
+                    .all(|word| word.attrs == first.attrs && (word.flags ^ first.flags) & FLAGS == InstrFlags::empty())
+            {
+                own.by_serial.insert(last.serials[instr], first.clone());
             }
-            own.by_serial.insert(last.serials[instr], word.data.clone());
         }
         own
     }

@@ -158,10 +158,24 @@ fn per(dst: &mut Row, f: impl Fn(usize) -> u32) {
 
 /// The number of low bits of a component of a system value that may be other than 0.
 ///
-/// No framebuffer is larger than 16384 × 16384 pixels (`maxFramebufferWidth` of Mesa's turnip).
+/// No framebuffer is larger than 16384 × 16384 pixels (`maxFramebufferWidth` of Mesa's turnip), and no dispatch has more than 65535
+/// workgroups in a dimension (`maxComputeWorkGroupCount`); workgroups, views and samples are far fewer than 65536.
 pub fn system_value_bits(value: SystemValue, component: u32) -> u32 {
     match (value, component) {
         (SystemValue::FragCoord, 0 | 1) => 14 + 4,
+        (
+            SystemValue::WorkgroupId
+            | SystemValue::BaseWorkgroupId
+            | SystemValue::NumWorkgroups
+            | SystemValue::LocalInvocationId
+            | SystemValue::LocalInvocationIndex
+            | SystemValue::SubgroupId
+            | SystemValue::SubgroupInvocation
+            | SystemValue::ViewIndex
+            | SystemValue::SampleId
+            | SystemValue::SampleMaskIn,
+            _,
+        ) => 16,
         _ => 32,
     }
 }

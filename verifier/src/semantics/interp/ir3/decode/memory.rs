@@ -7,7 +7,7 @@ use crate::semantics::interp::ir3::op::{AccessAddress, DecodedOp};
 use crate::semantics::interp::ir3::storage::{Loc, Read};
 use crate::semantics::machine::rules::quad_lane;
 use ir3_compiler::ir3::access::{Access, Address, Binding, MemoryAccess, MemoryAction, Number, Slice, TextureAccess};
-use ir3_compiler::ir3::{Attrs, InstrData, Opcode, OperandFlags, Type};
+use ir3_compiler::ir3::{Attrs, InstrData, Opcode, OperandFlags, PhysReg, Type};
 
 impl Decoder<'_> {
     /// An instruction of category 6.
@@ -22,8 +22,8 @@ impl Decoder<'_> {
 
     /// An instruction of category 5.
     pub(super) fn texture(&mut self, data: &InstrData) -> Result {
-        // Without a result it prefetches descriptors, whatever its coordinates are.
-        if data.opcode == Opcode::Sam && data.dsts.is_empty() {
+        // Without a result it prefetches descriptors, whatever its coordinates are. Final code has `r63.x` there.
+        if data.opcode == Opcode::Sam && data.dsts.iter().all(|dst| dst.place.reg() == Some(PhysReg::INVALID)) {
             return Ok(());
         }
         self.access(data)

@@ -152,6 +152,43 @@ impl ProgramEnvs {
 mod tests {
     use super::*;
 
+    #[test]
+    fn environments_for_comparing_have_all_forms() {
+        let shader = ir3_compiler::nir::text::read(
+            "shader: MESA_SHADER_COMPUTE
+workgroup_size: 64, 1, 1
+num_ssbos: 1
+subgroup_size: 1
+decl_function main () (entrypoint)
+
+impl main {
+    block b0:
+    32     %0 = load_const (0x00000000)
+    32     %1 = @load_const_ir3 (%0) (base=4)
+    32     %2 = @load_const_ir3 (%0) (base=5)
+    32     %3 = iadd %1, %2
+                @store_ssbo_ir3 (%3, %0, %0, %0) (base=0, wrmask=x, access=none, align_mul=4, align_offset=0)
+    block b1:
+}
+",
+        )
+        .expect("a shader");
+        let envs = ProgramEnvs::new(&shader, 1);
+        let all: Vec<Env> = (0..1600).map(|number| envs.comparison(number, None)).collect();
+        let count = |holds: &dyn Fn(&Env) -> bool| all.iter().filter(|env| holds(env)).count();
+        assert_eq!(count(&|env| env.lanes == Some(1)), 200);
+        // Workgroups beyond the few of other environments.
+        let group = |env: &Env| env.system.get("WorkgroupId.0").map(|values| values[0]);
+        let fits = |env: &Env| env.system["NumWorkgroups.0"][0] > env.system["WorkgroupId.0"][0];
+        assert_eq!(count(&|env| group(env).is_some() && fits(env)), 400);
+        assert!(count(&|env| group(env).is_some_and(|group| group >= 256)) > 100);
+        // Two words that are equal, or next to each other; corners.
+        let gap = |env: &Env| env.const_word(4).wrapping_sub(env.const_word(5)).wrapping_add(2);
+        assert!(count(&|env| !env.consts.is_empty() && gap(env) <= 4) > 60);
+        assert!(count(&|env| [0x8000_0000, 0x7fc0_0000, 0x7fff_ffff].contains(&env.const_word(4))) > 5);
+        assert_eq!(Env::from_json(&all[13].to_json()).expect("JSON"), all[13]);
+    }
+
     /// Reports and tests name seeds: these are what they have always been.
     #[test]
     fn seeds_stay_what_they_are() {

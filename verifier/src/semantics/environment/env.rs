@@ -252,7 +252,7 @@ impl Env {
             return word;
         }
         let hash = || self.hash(EnvironmentKey::Ubo, [binding.bits(), word.into(), 0]);
-        self.fill.unwrap_or_else(|| self.drawn(hash(), Hints::memory_usage))
+        self.fill.unwrap_or_else(|| self.drawn(hash(), |hints| hints.ubo_usage(word)))
     }
 
     /// The initial contents of a word of memory.

@@ -45,6 +45,10 @@ pub struct Hints {
     consts: [BTreeSet<u32>; 2],
     /// The same for inputs, by `4 * base + component`.
     inputs: [BTreeSet<u32>; 2],
+    /// The same for the words of uniform buffers, whatever the buffer is: those that are loaded at a known place, by an instruction or
+    /// into the constant file.
+    #[serde(default, skip_serializing_if = "are_empty")]
+    ubos: [BTreeSet<u32>; 2],
     /// What most loads from memory are read as.
     memory: Usage,
     /// Values are small: loops end soon, and powers do not overflow.
@@ -54,6 +58,8 @@ pub struct Hints {
 
 /// The most constants of each type.
 const MOST_CONSTANTS: usize = 64;
+/// The most vec4s of one copy to the constant file.
+const MOST_COPIED: u32 = 512;
 /// The number of values that several inputs of an environment have.
 const SHARED: u64 = 4;
 
@@ -91,6 +97,14 @@ impl Hints {
     /// What an input is read as, by `4 * base + component`.
     pub fn input_usage(&self, location: u32) -> Usage {
         usage_in(&self.inputs, location)
+    }
+
+    /// What a word of a uniform buffer is read as.
+    pub fn ubo_usage(&self, word: u32) -> Usage {
+        match usage_in(&self.ubos, word) {
+            Usage::Any => self.memory,
+            usage => usage,
+        }
     }
 
     /// What words of memory are read as.
@@ -135,6 +149,10 @@ impl Hints {
             _ => ((drawn as u32 >> 8) as f32 / (1 << 25) as f32 - 0.25).to_bits(),
         }
     }
+}
+
+fn are_empty(sets: &[BTreeSet<u32>; 2]) -> bool {
+    sets.iter().all(BTreeSet::is_empty)
 }
 
 fn usage_in([floats, ints]: &[BTreeSet<u32>; 2], key: u32) -> Usage {
@@ -310,6 +328,40 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The words of uniform buffers that are loaded at a known place, with their uses.
+    fn ubo_words(&self) -> Vec<(u32, Uses)> {
+        let mut words = Vec::new();
+        for data in self.function.instrs.values() {
+            let InstrData::Intrinsic(intrinsic) = data else { continue };
+            let &[_, vec4, ..] = &intrinsic.srcs[..] else { continue };
+            let Some(vec4) = self.function.as_const_scalar(vec4).and_then(|vec4| u32::try_from(vec4).ok()) else {
+                continue;
+            };
+            let from = vec4.wrapping_mul(4);
+            match (intrinsic.op, intrinsic.def) {
+                (IntrinsicOp::CopyUboToUniformIr3, _) => {
+                    let to = intrinsic.indices.base() as u32;
+                    let count = intrinsic.indices.range().min(MOST_COPIED) * 4;
+                    words.extend(
+                        (0..count).map(|at| (from.wrapping_add(at), self.uses(Value::Const(to.wrapping_add(at))))),
+                    );
+                }
+                (IntrinsicOp::LoadUboVec4, Some(def)) if self.function.defs[def].bit_size == 32 => {
+                    let first = match intrinsic.indices.get(IndexKind::Component) {
+                        Some(&Index::Component(component)) => component as u32,
+                        _ => 0,
+                    };
+                    let from = from.wrapping_add(intrinsic.indices.base() as u32 * 4).wrapping_add(first);
+                    words.extend(self.components(def).map(|component| {
+                        (from.wrapping_add(component.into()), self.uses(Value::Component(def, component)))
+                    }));
+                }
+                _ => {}
+            }
+        }
+        words
+    }
+
     fn hints(self) -> Hints {
         let mut hints = Hints::default();
         let insert = |[floats, ints]: &mut [BTreeSet<u32>; 2], key: u32, uses: Uses| {
@@ -322,6 +374,9 @@ impl<'a> Reader<'a> {
             if let Value::Const(word) = *value {
                 insert(&mut hints.consts, word, uses);
             }
+        }
+        for (word, uses) in self.ubo_words() {
+            insert(&mut hints.ubos, word, uses);
         }
         for data in self.function.instrs.values() {
             match data {
@@ -407,6 +462,25 @@ impl main {
         let usages = [4, 5, 6, 7].map(|word| hints.const_usage(word));
         assert_eq!(usages, [Usage::Float, Usage::Int, Usage::Any, Usage::Any]);
         assert_eq!((&hints.floats[..], &hints.ints[..]), (&[0x3e99_999a][..], &[0x123][..]));
+    }
+
+    #[test]
+    fn words_of_uniform_buffers_have_the_use_of_the_words_that_they_are_copied_to() {
+        let source = SOURCE.replace(
+            "    32     %1 = @load_const_ir3 (%0) (base=4)",
+            "    32     %10 = load_const (0x00000002)
+    32     %11 = @bindless_resource_ir3 (%10) (desc_set=0)
+                @copy_ubo_to_uniform_ir3 (%11, %10) (base=4, range=1)
+    32x2   %12 = @load_ubo_vec4 (%11, %0) (access=none, base=1, component=0)
+    32     %13 = fadd %12.x, %12.x
+    32     %14 = iadd %12.y, %12.y
+    32     %1 = @load_const_ir3 (%0) (base=4)",
+        );
+        let hints = Hints::of(&text::read(&source).unwrap_or_else(|error| panic!("{error}")));
+        let usages = [8, 9, 10, 11, 4, 5].map(|word| hints.ubo_usage(word));
+        let memory = hints.memory_usage();
+        assert_eq!(usages, [Usage::Float, Usage::Int, memory, memory, Usage::Float, Usage::Int]);
+        assert_ne!(memory, Usage::Int);
     }
 
     #[test]

@@ -261,6 +261,36 @@ mod tests {
     }
 
     #[test]
+    fn an_access_without_a_word_of_its_own_has_what_all_of_its_opcode_say() {
+        let program = |lines: [&str; 3]| {
+            let lines: String = lines.iter().map(|line| format!("\t{line}\n")).collect();
+            let text = format!("block0 {{\n{lines}\t0009:0000:000: \tend\n}}\n");
+            text::read(&text).unwrap_or_else(|error| panic!("{error}"))
+        };
+        let add = "0001:0000:000: \tadd.u r1.x, r0.x, r0.y";
+        let [first, second] = [
+            "0002:0000:000: \tldib r2.x, imm[0.000000,0,0x0], r0.x, imm[0.000000,0,0x0]",
+            "0003:0000:000: \tldib r2.y, imm[0.000000,0,0x0], r1.x, imm[0.000000,0,0x0]",
+        ];
+        let words = "// {type=u32, components=1, space=ssbo, coords=1}";
+        let floats = "// {type=f32, components=1, space=ssbo, coords=1}";
+        let last = program([first, second, add]);
+        let code = |lines: [&str; 3]| Code::from_program(&program(lines)).expect("code");
+        // The words have the sum before the second load.
+        let types = |said: [&str; 2]| {
+            let [first, second] = [format!("{first} {}", said[0]), format!("{second} {}", said[1])];
+            let accesses = Accesses::of(Some(&last), &code([&first, add, &second]));
+            [2, 3].map(|serial| {
+                let data = accesses.by_serial.get(&serial)?;
+                data.memory().and_then(|memory| memory.ty)
+            })
+        };
+        assert_eq!(types([words, words]), [Some(Type::U32); 2]);
+        // The first one is paired, and says nothing of the second.
+        assert_eq!(types([words, floats]), [Some(Type::U32), Some(Type::F32)]);
+    }
+
+    #[test]
     fn the_mask_says_how_many_words_are_stored() {
         let text = "block0 {
 \t0001:0000:000: \tmov.u32u32 ssa_1, imm[0.000000,7,0x7]

@@ -106,6 +106,17 @@ impl ProgramEnvs {
     pub fn comparison(&self, number: usize, best: Option<&Env>) -> Env {
         let seed = env_seed(self.seed, number as u64);
         match number % 8 {
+            // All memory is one word: values that are loaded are equal.
+            0 if number % 16 == 8 => {
+                let fill = match number % 32 {
+                    8 => CORNERS[(seed % CORNERS.len() as u64) as usize],
+                    _ => self.hints.word(seed, seed, self.hints.memory_usage()),
+                };
+                let consts = self.hints.const_words().into_iter();
+                let env = self.env(number);
+                let consts = consts.map(|word| (word, env.const_word(word))).collect();
+                Env { fill: Some(fill), consts, ..env }
+            }
             2 => Env { lanes: Some(self.smallest), ..self.candidate(number, best) },
             4 => with_large_dispatch(self.env(number), seed),
             5 => self.with_other_consts(&self.calm(seed), seed),
@@ -113,6 +124,25 @@ impl ProgramEnvs {
             7 => self.with_other_consts(best.unwrap_or(&self.env(number - 1)), seed),
             _ => self.candidate(number, best),
         }
+    }
+
+    /// The environment with another word in the constant file, so that a comparison comes out otherwise: the word was one of its operands,
+    /// which `compared` has, and becomes the other one or its neighbour. `None` if no word is an operand.
+    pub fn towards(&self, env: &Env, compared: &[[u32; 2]], number: usize) -> Option<Env> {
+        let mut random = Random::new(env_seed(self.seed, number as u64));
+        let words = self.hints.const_words();
+        let given: Vec<(u32, u32)> = words.iter().map(|&word| (word, env.const_word(word))).collect();
+        let mut possible = Vec::new();
+        for &[a, b] in compared.iter().filter(|[a, b]| a != b) {
+            possible.extend(given.iter().filter(|(_, value)| *value == a).map(|&(word, _)| (word, b)));
+            possible.extend(given.iter().filter(|(_, value)| *value == b).map(|&(word, _)| (word, a)));
+        }
+        possible.sort_unstable();
+        possible.dedup();
+        let (word, value) = random.pick(&possible)?;
+        let mut env = env.clone();
+        env.consts.insert(word, value.wrapping_add([0, 1, u32::MAX][random.below(3)]));
+        Some(env)
     }
 
     /// An environment of small values.

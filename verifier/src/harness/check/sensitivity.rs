@@ -177,6 +177,11 @@ impl SensitivityProbe {
         }
     }
 
+    /// Operands of the comparisons that a run comes to.
+    pub fn compared(&mut self, env: &Env, fuel: u64) -> Vec<[u32; 2]> {
+        self.program.compared(env, fuel, &mut self.scratch)
+    }
+
     /// Of some environments, at most `count` whose runs come to most of what no run has depended on yet; none whose run does not end.
     pub fn choose(&mut self, candidates: Vec<Env>, fuel: u64, count: usize) -> Vec<Env> {
         let reach = |env: Env| {

@@ -28,6 +28,10 @@ const COMPARED_FIRST: usize = 24;
 const COMPARED: usize = 96;
 /// The same where the register checker has found a difference.
 const COMPARED_DOUBTED: usize = 192;
+/// The candidates that are made of runs before, so that a comparison comes out otherwise.
+const STEERED: usize = 6;
+/// The runs of which these are made.
+const MOST_LEARNED: usize = 4;
 /// Environments that are compared at once.
 const BATCH: usize = 8;
 /// The work of measuring, in multiples of what it is elsewhere: real shaders are large.
@@ -84,6 +88,8 @@ pub(super) struct Runs<'a> {
     next: usize,
     /// The environment by which the runs came to depend on more.
     best: Option<Env>,
+    /// Environments with the operands of the comparisons that their runs come to.
+    compared: Vec<(Env, Vec<[u32; 2]>)>,
     /// The register checker has found a difference.
     pub doubted: bool,
 }
@@ -97,7 +103,17 @@ impl<'a> Runs<'a> {
     ) -> Self {
         let probe = catch(|| SensitivityProbe::of(after, target)).ok().flatten().map(|probe| probe.with_work(WORK));
         let (fuel, next) = (settings.fuel, settings.runs);
-        Self { settings, environments, probe, measured: None, fuel, next, best: None, doubted: false }
+        Self {
+            settings,
+            environments,
+            probe,
+            measured: None,
+            fuel,
+            next,
+            best: None,
+            compared: Vec::new(),
+            doubted: false,
+        }
     }
 
     /// The share of the program after on which the runs depend.
@@ -122,6 +138,7 @@ impl<'a> Runs<'a> {
                 _ => self.fuel = settings.fuel,
             }
         }
+        envs.iter().for_each(|env| self.learn(env));
         let mut at = 0;
         self.compare(&mut answer, ask, &mut at, COMPARED_FIRST, start);
         let mut measured = envs.clone();
@@ -131,6 +148,7 @@ impl<'a> Runs<'a> {
             let Some(share) = self.measure(&measured) else { break };
             if share > last {
                 self.best = measured.first().cloned();
+                measured.iter().for_each(|env| self.learn(env));
             }
             idle = if share < last + 0.01 { idle + 1 } else { 0 };
             let too_long = start.elapsed() >= settings.limit;
@@ -169,7 +187,26 @@ impl<'a> Runs<'a> {
 
     /// An environment in which the programs are compared only.
     fn comparison(&self, at: usize) -> Env {
+        // In turn with the others, those that steer the last runs elsewhere.
+        if at % 4 == 3
+            && let Some(it) = self.environments
+            && let Some((env, compared)) = self.compared.iter().rev().cycle().nth(at / 4 % self.compared.len().max(1))
+            && let Some(env) = it.envs.towards(env, compared, FIRST_COMPARED + at)
+        {
+            return it.with_booleans(env);
+        }
         comparison(self.environments, at, self.best.as_ref(), self.fuel)
+    }
+
+    /// Records the comparisons of a run, of the last few that are given.
+    fn learn(&mut self, env: &Env) {
+        let fuel = self.fuel;
+        let Some(probe) = &mut self.probe else { return };
+        if let Ok(compared) = catch(|| probe.compared(env, fuel)) {
+            self.compared.push((env.clone(), compared));
+            let first = self.compared.len().saturating_sub(MOST_LEARNED);
+            self.compared.drain(..first);
+        }
     }
 
     /// Measures what more runs depend on.
@@ -195,8 +232,14 @@ impl<'a> Runs<'a> {
         let mut chosen = Vec::new();
         if let (Some(it), Some(probe)) = (self.environments, &mut self.probe) {
             let make = |number| it.with_booleans(it.envs.candidate(number, self.best.as_ref()));
-            let candidates: Vec<Env> =
-                (from..self.next).map(|number| Env { fuel: Some(fuel), ..make(number) }).collect();
+            let steered = |number: usize| {
+                let (env, compared) = self.compared.get(number % self.compared.len().max(1))?;
+                it.envs.towards(env, compared, number).map(|env| it.with_booleans(env))
+            };
+            let candidates: Vec<Env> = (from..self.next)
+                .map(|number| Env { fuel: Some(fuel), ..make(number) })
+                .chain((from..from + STEERED).filter_map(steered))
+                .collect();
             chosen = catch(|| probe.choose(candidates, fuel, count)).unwrap_or_default();
         }
         if chosen.is_empty() {

@@ -141,6 +141,7 @@ impl<'a> Runs<'a> {
         envs.iter().for_each(|env| self.learn(env));
         let mut at = 0;
         self.compare(&mut answer, ask, &mut at, COMPARED_FIRST, start);
+        let start = ThreadTime::now();
         let mut measured = envs.clone();
         let mut count = envs.len();
         let (mut last, mut idle) = (0.0, 0);

@@ -52,7 +52,7 @@ const CORNERS: [u32; 24] = [
 
 /// The environment in a dispatch or draw of many workgroups, vertices and instances: the numbers have up to 16 bits.
 fn with_large_dispatch(mut env: Env, seed: u64) -> Env {
-    let mut random = Random::new(seed ^ 0x6c61_7267_65);
+    let mut random = Random::new(seed ^ 0x006c_6172_6765);
     for component in 0..3 {
         let bits = random.below(17);
         let number = random.below(1 << bits) as u32;

@@ -56,7 +56,7 @@ fn shared(place: Option<&Place>, class: RegClass) -> Option<(PhysReg, bool)> {
 /// No lanes are assumed to wait: shared values are live on logical edges only.
 #[test]
 fn missing_physical_edges() {
-    planted("missing physical edges", Stage::Predicates, 5, |program| {
+    planted("missing physical edges", Stage::Predicates, 2, |program| {
         let mut changed = false;
         for position in 0..program.layout.len() {
             let data = &mut program.blocks[program.layout[position]];

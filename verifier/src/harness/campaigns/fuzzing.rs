@@ -561,7 +561,10 @@ mod tests {
         let numbers: Vec<u64> = reported.iter().map(|(number, _)| *number).collect();
         assert_eq!(numbers, [0, 1, 2, 3]);
         for (_, unknown) in reported {
-            assert!(matches!(&unknown[..], [(Stage::Select, Unknown::OutOfFuel)]), "{unknown:?}");
+            assert!(
+                matches!(&unknown[..], [(Stage::SplitAdditions | Stage::Select, Unknown::OutOfFuel)]),
+                "{unknown:?}"
+            );
         }
     }
 

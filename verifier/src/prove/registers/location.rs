@@ -168,10 +168,8 @@ impl<'a> Locations<'a> {
         let width = pieces(class);
         match place {
             // Some values that have a register are not in SSA form any more; these keep the register that they were
-            // given.
-            Place::Assigned(_, reg)
-                if matches!(class.file, RegFile::Predicate | RegFile::Address | RegFile::Shared) =>
-            {
+            // given. Addresses are values until all registers are assigned, as the interpreter takes them.
+            Place::Assigned(_, reg) if matches!(class.file, RegFile::Predicate | RegFile::Shared) => {
                 self.register(*reg, class, component, named)
             }
             Place::Value(value) | Place::Assigned(value, _) => {

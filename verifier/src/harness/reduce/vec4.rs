@@ -8,15 +8,20 @@ use ir3_compiler::vec4::{Instr, Mask, Opcode, Program, SrcFile, Structure, text,
 pub fn minimal_vec4(program: &Program, fails: &dyn Fn(&Program) -> bool) -> Program {
     let mut best = Vec4Subject::new(program.clone());
     loop {
-        let smaller = (0..best.kinds().len()).find_map(|kind| {
-            best.list(kind).iter().find_map(|step| {
-                let finished = best.edited(&[step], true)?.finished()?;
-                (finished.size() < best.size() && fails(&finished.program())).then_some(finished)
-            })
-        });
-        match smaller {
-            Some(smaller) => best = smaller,
-            None => return best.program(),
+        let before = best.size();
+        for kind in 0..best.kinds().len() {
+            let mut at = 0;
+            // After a step that fails less is left, and the next one stands in its place.
+            while let Some(step) = best.list(kind).get(at) {
+                let smaller = best.edited(&[step], true).and_then(|edited| edited.finished());
+                match smaller.filter(|smaller| smaller.size() < best.size() && fails(&smaller.program())) {
+                    Some(smaller) => best = smaller,
+                    None => at += 1,
+                }
+            }
+        }
+        if best.size() == before {
+            return best.program();
         }
     }
 }

@@ -170,18 +170,12 @@ fn compare_ir3(
     plant: TextPlant<'_>,
 ) -> Result<bool, TargetFailure> {
     let fuel = target_fuel(source.executed);
-    let run = |program: &ir3::Program| {
-        with_scratch(input, |scratch| {
-            interp::ir3::Decoded::new(program, &input.target).map(|decoded| decoded.run(env, fuel, scratch))
-        })
-    };
+    let decode = |program: &ir3::Program| interp::ir3::Decoded::new(program, &input.target);
     let engine = format!("ir3 interpreter, {which}");
-    let Ok(outcome) = run(program) else { return Ok(false) };
-    let again = |scratch: &mut interp::Scratch| {
-        interp::ir3::Decoded::new(program, &input.target)
-            .map_or_else(|_| outcome.clone(), |it| it.run(env, fuel, scratch))
-    };
-    match with_scratch(input, |scratch| filling::compare(source, &outcome, scratch, again)) {
+    let Ok(decoded) = decode(program) else { return Ok(false) };
+    let run = |scratch: &mut interp::Scratch| decoded.run(env, fuel, scratch);
+    let outcome = with_scratch(input, run);
+    match with_scratch(input, |scratch| filling::compare(source, &outcome, scratch, run)) {
         Err(difference) => return Err(TargetFailure::new(engine, difference)),
         Ok(Agreement::Plain(Compared::OutOfFuel)) if source.end == End::Finished => {
             return Err(TargetFailure::new(engine, "does not end"));
@@ -195,7 +189,8 @@ fn compare_ir3(
     let mut text = ir3::text::write(program);
     plant(&engine, &mut text);
     let again = ir3::text::read(&text).map_err(|error| TargetFailure::new(&engine, format_args!("{error}\n{text}")))?;
-    let again = run(&again).map_err(|error| TargetFailure::new(&engine, error))?;
+    let again = decode(&again).map_err(|error| TargetFailure::new(&engine, error))?;
+    let again = with_scratch(input, |scratch| again.run(env, fuel, scratch));
     same_run(&engine, &outcome, &again)?;
     Ok(true)
 }

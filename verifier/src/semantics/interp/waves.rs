@@ -56,14 +56,16 @@ pub(super) struct WaveState {
     pub outputs: Outputs,
     pub sync_log: SyncLog,
     pub executed: u64,
-    /// See [`Outcome::decisions`].
-    pub decisions: u64,
+    /// See [`Outcome::decisions`]; `None` unless undefined bits have values.
+    pub decisions: Option<u64>,
 }
 
 impl WaveState {
     /// Notes what a branch, the end of a lane or a write goes by.
     pub fn decide(&mut self, what: impl IntoIterator<Item = u64>) {
-        self.decisions = what.into_iter().fold(self.decisions, |all, what| hash(&[all, what]));
+        if let Some(decisions) = &mut self.decisions {
+            *decisions = what.into_iter().fold(*decisions, |all, what| hash(&[all, what]));
+        }
     }
 
     /// Creates the state of wave `number` of `count` at the start of the program. It has the memory of its buffers.
@@ -82,7 +84,7 @@ impl WaveState {
             outputs,
             sync_log,
             executed: 0,
-            decisions: 0,
+            decisions: None,
         }
     }
 }
@@ -139,7 +141,7 @@ pub(super) fn run<W: AsMut<WaveState>>(
         lanes: state.lanes,
         synchronized: SyncLog::of_all(&mut state.sync_log, sync_log),
         executed: state.executed + executed,
-        decisions: hash(&[state.decisions, decisions]),
+        decisions: hash(&[state.decisions, decisions].map(Option::unwrap_or_default)),
     };
     (outcome, memory)
 }

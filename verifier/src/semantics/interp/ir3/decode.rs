@@ -107,7 +107,7 @@ fn decode_with<'a>(
     }
     let mut out = decoder.out;
     out.slots = decoder.slots.count;
-    out.narrow = decoder.slots.narrow();
+    out.narrow = std::mem::take(&mut decoder.slots.narrow);
     out.immediates = decoder.slots.immediates();
     out.undefined = decoder.slots.undefined;
     if out.undefined.is_some() {

@@ -117,7 +117,8 @@ impl<'a> RunningWave<'a> {
         };
         let outputs = Outputs::declared(&program.declared);
         let memory = std::mem::take(&mut scratch.memory);
-        let state = WaveState::new(env, program.launch, program.waves, number, memory, outputs);
+        let mut state = WaveState::new(env, program.launch, program.waves, number, memory, outputs);
+        state.decisions = scratch.filling.map(|_| 0);
         let mut wave = RunningWave {
             program,
             env,
@@ -300,25 +301,17 @@ impl<'a> RunningWave<'a> {
         if undefined != 0 {
             return Err(self.undefined(reason, instr, undefined));
         }
-        self.decide(|_| [holds]);
+        self.state.decide([holds]);
         Ok(holds)
     }
 
     /// The lanes that take a branch; ends the run if it is undefined in an active lane.
     fn decided(&mut self, poison: u64, taken: u64, instr: Instr) -> Result<u64, End> {
         match poison & self.active.mask {
-            0 => self.decide(|_| [taken]),
+            0 => self.state.decide([taken]),
             lanes => return Err(self.undefined(UndefinedReason::Branch, instr, lanes)),
         }
         Ok(taken)
-    }
-
-    /// Notes what an operation goes by that must not be undefined, where undefined bits have values.
-    #[inline]
-    pub(super) fn decide<T: IntoIterator<Item = u64>>(&mut self, what: impl FnOnce(&Storage) -> T) {
-        if self.storage.filled.is_some() {
-            self.state.decide(what(&self.storage));
-        }
     }
 
     /// The active lanes in which a value is not 0, and the lanes in which it is poison.
@@ -466,10 +459,7 @@ impl<'a> RunningWave<'a> {
                         outside |= 1 << lane;
                     }
                 }
-                let (indices, mask) = (*a, active.mask);
-                if storage.filled.is_some() {
-                    self.state.decide(lanes(mask).map(|lane| indices[lane].into()));
-                }
+                self.state.decide(lanes(active.mask).map(|lane| a[lane].into()));
                 if outside != 0 {
                     return Err(self.undefined(UndefinedReason::Address, *instr, outside));
                 }

@@ -33,6 +33,8 @@ pub(crate) struct SlotAllocator<'a> {
     predicates: Option<u32>,
     addresses: Option<u32>,
     pub undefined: Option<u32>,
+    /// The slots of less than 32 bits, and their bits.
+    pub narrow: Narrow,
     immediates: FxHashMap<u32, u32>,
     consts: FxHashMap<(u16, ConstWidth), u32>,
 }
@@ -114,6 +116,7 @@ impl<'a> SlotAllocator<'a> {
             predicates: None,
             addresses: None,
             undefined: None,
+            narrow: Narrow::new(),
             immediates: FxHashMap::default(),
             consts: FxHashMap::default(),
         }
@@ -139,25 +142,6 @@ impl<'a> SlotAllocator<'a> {
             self.values.iter().filter_map(|(value, slot)| Some(((*slot)?, value.as_u32()))).collect();
         list.sort_unstable();
         list
-    }
-
-    /// The slots of less than 32 bits, and their bits.
-    pub fn narrow(&self) -> Narrow {
-        let regions = [(self.half, GENERAL, 0xffff), (self.predicates, 4, 1), (self.addresses, 2, 0xffff)];
-        let mut narrow: Narrow =
-            regions.into_iter().filter_map(|(base, size, mask)| Some((base?, size, mask))).collect();
-        for (value, data) in self.program.values.iter() {
-            let (Some(slot), Some(mask)) = (self.values[value], mask_of(data.class)) else { continue };
-            let array = data.array.map(|array| u32::from(self.program.arrays[array].length));
-            narrow.push((slot, array.unwrap_or_else(|| data.components.into()), mask));
-        }
-        for (array, slot) in self.arrays.iter() {
-            let data = &self.program.arrays[array];
-            if let (Some(slot), Some(mask)) = (*slot, mask_of(data.class)) {
-                narrow.push((slot, data.length.into(), mask));
-            }
-        }
-        narrow
     }
 
     /// The names of the slots of arrays without versions and of registers, which do not depend on the rest of the program; and the slots of
@@ -212,6 +196,13 @@ impl<'a> SlotAllocator<'a> {
         first
     }
 
+    /// Allocates `n` consecutive slots for values of a class.
+    fn fresh_of(&mut self, class: RegClass, n: u32) -> u32 {
+        let first = self.fresh(n);
+        self.narrow.extend(mask_of(class).map(|mask| (first, n, mask)));
+        first
+    }
+
     /// The slot of an immediate.
     pub fn immediate(&mut self, bits: u32) -> Loc {
         let count = &mut self.count;
@@ -253,7 +244,7 @@ impl<'a> SlotAllocator<'a> {
             Some(array) => u32::from(self.program.arrays[array].length),
             None => u32::from(data.components),
         };
-        let slot = self.fresh(slots.max(1));
+        let slot = self.fresh_of(data.class, slots.max(1));
         self.values[value] = Some(slot);
         slot
     }
@@ -277,11 +268,11 @@ impl<'a> SlotAllocator<'a> {
         number < 2 * GENERAL + SHARED + 4 + 2
     }
 
-    fn region(&mut self, of: impl Fn(&mut Self) -> &mut Option<u32>, size: u32) -> u32 {
+    fn region(&mut self, of: impl Fn(&mut Self) -> &mut Option<u32>, class: RegClass, size: u32) -> u32 {
         if let Some(slot) = *of(self) {
             return slot;
         }
-        let slot = self.fresh(size);
+        let slot = self.fresh_of(class, size);
         *of(self) = Some(slot);
         slot
     }
@@ -298,33 +289,33 @@ impl<'a> SlotAllocator<'a> {
         Ok(match (class.file, class.half) {
             (RegFile::General, true) if self.merged => {
                 let index = within(0, 2 * GENERAL)?;
-                let base = self.region(|s| &mut s.general, GENERAL);
+                let base = self.region(|s| &mut s.general, RegClass::FULL, GENERAL);
                 SlotElements { slot: base + index / 2, first: index & 1, halves: true, length }
             }
             (RegFile::General, true) => {
                 let index = within(0, GENERAL)?;
-                plain(self.region(|s| &mut s.half, GENERAL) + index, length)
+                plain(self.region(|s| &mut s.half, class, GENERAL) + index, length)
             }
             (RegFile::General, false) => {
                 let index = within(0, GENERAL)?;
-                plain(self.region(|s| &mut s.general, GENERAL) + index, length)
+                plain(self.region(|s| &mut s.general, RegClass::FULL, GENERAL) + index, length)
             }
             (RegFile::Shared, true) => {
                 let index = within(GENERAL, 2 * SHARED)?;
-                let base = self.region(|s| &mut s.shared, SHARED);
+                let base = self.region(|s| &mut s.shared, RegClass::FULL, SHARED);
                 SlotElements { slot: base + index / 2, first: index & 1, halves: true, length }
             }
             (RegFile::Shared, false) => {
                 let index = within(GENERAL, SHARED)?;
-                plain(self.region(|s| &mut s.shared, SHARED) + index, length)
+                plain(self.region(|s| &mut s.shared, RegClass::FULL, SHARED) + index, length)
             }
             (RegFile::Predicate, _) => {
                 let index = within(u32::from(PhysReg::P0_X.0), 4)?;
-                plain(self.region(|s| &mut s.predicates, 4) + index, length)
+                plain(self.region(|s| &mut s.predicates, class, 4) + index, length)
             }
             (RegFile::Address, _) => {
                 let index = within(u32::from(PhysReg::A0_X.0), 2)?;
-                plain(self.region(|s| &mut s.addresses, 2) + index, length)
+                plain(self.region(|s| &mut s.addresses, class, 2) + index, length)
             }
         })
     }
@@ -346,7 +337,7 @@ impl<'a> SlotAllocator<'a> {
         if self.unversioned[access.array] {
             let slot = match self.arrays[access.array] {
                 Some(slot) => slot,
-                None => self.fresh(length),
+                None => self.fresh_of(class, length),
             };
             self.arrays[access.array] = Some(slot);
             return Ok(Some(SlotElements { slot, first: 0, halves: false, length }));

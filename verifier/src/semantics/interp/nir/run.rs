@@ -119,7 +119,8 @@ impl<'a> RunningWave<'a> {
             rows[row as usize] = splat(bits);
         }
         let outputs = Outputs::declared(&code.declared);
-        let state = WaveState::new(env, program.launch, program.waves, number, std::mem::take(memory), outputs);
+        let mut state = WaveState::new(env, program.launch, program.waves, number, std::mem::take(memory), outputs);
+        state.decisions = filled.as_ref().map(|_| 0);
         let active = state.lanes;
         let slots = masks;
         RunningWave { code, env, state, rows, poison, partial, open, filled, slots, temporaries, consts, active, pc: 0 }
@@ -419,9 +420,7 @@ impl<'a> RunningWave<'a> {
             return Err(self.undefined(reason, origin, poison));
         }
         let holds = nonzero(&self.rows[row as usize]) & self.active;
-        if self.filled.is_some() {
-            self.state.decide([holds]);
-        }
+        self.state.decide([holds]);
         Ok(holds)
     }
 

@@ -65,7 +65,7 @@ impl RunningWave<'_> {
         }
         if writes {
             let place = |lane: usize| [target.address(access.space, lane, 0, 4), resources[lane].bits()];
-            self.decide(|_| lanes(mask).flat_map(place).collect::<Vec<_>>());
+            self.state.decide(lanes(mask).flat_map(place));
         }
         match access.action {
             MemoryAction::Load => self.load(access, &target, &resources, poison),
@@ -243,7 +243,7 @@ impl RunningWave<'_> {
         if undefined != 0 {
             return Err(self.undefined(UndefinedReason::Address, access.instr, undefined));
         }
-        self.decide(|_| [first[lane].into()]);
+        self.state.decide([first[lane].into()]);
         for i in 0..access.copied {
             let address = target.address(access.space, lane, i, 4);
             let value = self.env.ubo_word(resources[lane], (address >> 2) as u32);

@@ -44,7 +44,7 @@ impl RunningWave<'_> {
         if outside != 0 {
             return Err(self.undefined(UndefinedReason::Address, access.origin, outside));
         }
-        if self.filled.is_some() {
+        if self.state.decisions.is_some() {
             let elements: Vec<u64> =
                 lanes(self.active).filter_map(|lane| self.element(access, lane)).map(u64::from).collect();
             self.state.decide(elements);

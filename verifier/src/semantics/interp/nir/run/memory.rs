@@ -89,7 +89,7 @@ impl RunningWave<'_> {
         let own = copies || access.space == AddressSpace::Scratch;
         let visible = if own { self.active } else { self.active & !self.state.helpers };
         let writes = matches!(access.action, Action::Store | Action::Atomic { .. } | Action::CopyToConsts { .. });
-        if writes && self.filled.is_some() {
+        if writes {
             let binding = |lane: usize| resource.map_or(Binding::NONE, |resource| resource(lane)).bits();
             self.state.decide(lanes(visible).flat_map(|lane| [target.address(lane, 0), binding(lane)]));
         }

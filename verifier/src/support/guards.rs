@@ -134,6 +134,8 @@ guards! {
     WrittenEverywhere "written-everywhere" Lanes "A shared register is uniform after a write only if all segments write the same.";
     EventPath "event-path" Events "The same lanes take part in an event in both programs.";
     SelectionWrites "selection-writes" Lanes "A lane that an event selects writes a shared register only behind it in the same block, on the same path.";
+    ScanAlone "scan-alone" Lanes "No other block runs while a loop over lanes computes a scan, and none leads into it.";
+    ScanApart "scan-apart" Lanes "A loop over lanes that is a scan does not overwrite what lanes read later.";
     EventOperands "event-operands" Events "An event has the same operands in both programs.";
     EventAdded "event-added" Events "Every store of the target is one of the source.";
     TargetDemands "target-demands" Equivalence "The target has no undefined behaviour where the source is defined.";

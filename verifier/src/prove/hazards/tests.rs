@@ -279,6 +279,24 @@ fn barriers_and_the_preamble_wait_for_memory() {
     assert_eq!(kinds(&[store, "mov.f32f32 r1.x, c0.w"], "a660"), []);
 }
 
+/// Words 4 to 7 are copied, at an address that is a constant, or may be another one by another path.
+#[test]
+fn copies_write_the_words_at_their_address() {
+    const COPY: &str = "ldc.k.1.base0 imm[0.000000,1,0x1], imm[0.000000,0,0x0], hr61.y";
+    let program = |word: u8, (last, to): (&str, &str)| {
+        let read = format!("mov.f32f32 r1.x, c{}.{}", word / 4, ["x", "y", "z", "w"][usize::from(word % 4)]);
+        let address = "mov.u16u16 hr61.y, imm[0.000000,4,0x4]";
+        let list: [(&[&str], &str); 3] =
+            [(&[address], "block1"), (&["(rpt5)nop", COPY, &read, last], to), (&["end"], "")];
+        report(&blocks(&list), "a660").hazards.iter().any(|hazard| hazard.kind == HazardKind::ConstBeforeWrite)
+    };
+    let (falls, loops) = (("nop", "block2"), ("br p0.x target=block1", "block1, block2"));
+    for word in [3, 4, 7, 8] {
+        assert_eq!(program(word, falls), (4..8).contains(&word), "c{word}");
+        assert!(program(word, loops), "c{word}");
+    }
+}
+
 #[test]
 fn waves_without_the_preamble_go_on_after_it() {
     let program = |to: &str| {

@@ -30,6 +30,7 @@ mod meaning;
 mod memories;
 mod proof;
 mod relation;
+mod scans;
 mod state;
 mod sweep;
 
@@ -108,12 +109,21 @@ enum DecodedProgram {
 
 impl DecodedProgram {
     fn new(program: ProgramRef<'_>, machine: &Target) -> Result<Self, interp::Unsupported> {
+        Self::with_order_of(program, program, machine)
+    }
+
+    /// Decodes a program that has the values of another one, in which their order is checked.
+    fn with_order_of(
+        program: ProgramRef<'_>,
+        other: ProgramRef<'_>,
+        machine: &Target,
+    ) -> Result<Self, interp::Unsupported> {
         Ok(match program {
             ProgramRef::Nir(shader) => Self::Nir(interp::nir::Decoded::new(shader)?),
             ProgramRef::Vec4(program) => Self::Nir(interp::nir::Decoded::new(&vec4::lift(program)?)?),
             ProgramRef::Ir3(program) => {
                 let (decoded, mut places) = interp::ir3::Decoded::with_places(program, machine)?;
-                if !is_in_order(program, machine) {
+                if !matches!(other, ProgramRef::Ir3(other) if is_in_order(other, machine)) {
                     places.written_first.clear();
                 }
                 Self::Ir3(decoded, places)
@@ -166,8 +176,16 @@ fn prove_code(
         _ => None,
     };
     let source = resolved.as_deref().map_or(source, ProgramRef::Nir);
-    let (source, target) = (DecodedProgram::new(source, machine)?, DecodedProgram::new(target, machine)?);
-    match (&source, &target) {
+    let scans = scans::of_both(source, target, machine);
+    let [source, target] = [(source, &scans[0]), (target, &scans[1])].map(|(program, with_macros)| {
+        let decoded = DecodedProgram::new(program, machine)?;
+        match with_macros {
+            Some(read) => DecodedProgram::with_order_of(ProgramRef::Ir3(&read.program), program, machine),
+            None => Ok(decoded),
+        }
+    });
+    let (source, target) = (source?, target?);
+    let proof = match (&source, &target) {
         (DecodedProgram::Nir(source), DecodedProgram::Nir(target)) => {
             cuts::prove(&Nir::new(source)?, &Nir::new(target)?, false, limits, solver)
         }
@@ -180,5 +198,13 @@ fn prove_code(
         (DecodedProgram::Ir3(..), DecodedProgram::Nir(_)) => {
             Err(SimulationFailure::Unsupported("nir from ir3".to_owned()))
         }
-    }
+    };
+    proof.map(|mut proof| {
+        for lemma in scans.into_iter().flatten().flat_map(|read| read.lemmas) {
+            if !proof.assumptions.contains(&lemma) {
+                proof.assumptions.push(lemma);
+            }
+        }
+        proof
+    })
 }

@@ -11,6 +11,9 @@ use crate::semantics::terms::{Op, Term, Terms, VariableKind};
 use crate::support::guards::{Guard, left_out};
 use smallvec::{SmallVec, smallvec};
 
+/// Why a cross-lane operation has no meaning, as runs say it.
+pub const UNDECIDED: &str = "a cross-lane operation with an undefined lane or condition";
+
 /// The result of a cross-lane operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum LaneResult {
@@ -287,6 +290,13 @@ pub fn truth<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, value: SymbolicVal
     let width = machine.terms.width(value.bits);
     let bits = nonzero(machine.terms, value.bits);
     SymbolicValue { bits, free: free_truth(machine.terms, width, value.bits, value.free) }
+}
+
+/// Demands that a truth value by which lanes are asked is defined in each of them, as the condition of a branch: the machine branches on it.
+pub fn decided<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, value: SymbolicValue) {
+    let undefined = truth(machine, value).free;
+    let defined = machine.terms.not(1, undefined);
+    machine.demand(defined, UNDECIDED);
 }
 
 /// The result of a scan that is meant.

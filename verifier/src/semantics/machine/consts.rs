@@ -1,10 +1,13 @@
 //! The words of the constant file that a program writes: its preamble, for the program after it.
 //!
-//! The set is that of the whole program, whatever the path.
+//! The set is that of the whole program, whatever the path. A write at an address in `a1.x` is known where a constant is
+//! moved there before it, on the only path: no instruction in between is a target of a branch, or may branch. Any other
+//! write at an address writes all words.
 
 use super::rules::{ConstWrite, const_write};
-use ir3_compiler::ir3::{InstrData, InstrFlags, Opcode, SrcOperand};
-use ir3_compiler::machine::Code;
+use ir3_compiler::ir3::{Category, Dst, InstrData, InstrFlags, Opcode, PhysReg, RegFile, Src, SrcOperand};
+use ir3_compiler::machine::{Code, Ip};
+use rustc_hash::FxHashSet;
 use std::ops::Range;
 
 /// Words of the file, more than any GPU has.
@@ -19,12 +22,22 @@ pub struct ConstWords {
 impl ConstWords {
     /// Finds the words that a program writes and that are there at the end of the preamble; none if nothing is written.
     pub fn of(code: &Code) -> Option<Self> {
-        let writes = code.instrs.values().map(|instr| &instr.data);
-        let mut writes = writes.filter(|data| const_write(data.opcode) == ConstWrite::Preamble).peekable();
-        writes.peek()?;
+        let is_write = |data: &InstrData| const_write(data.opcode) == ConstWrite::Preamble;
+        if !code.instrs.values().any(|instr| is_write(&instr.data)) {
+            return None;
+        }
+        let targets: FxHashSet<Ip> = code.instrs.values().filter_map(|instr| instr.target).collect();
         let mut bits = Box::new([false; WORDS]);
-        for range in writes.map(written) {
-            bits[range.start.min(WORDS)..range.end.min(WORDS)].fill(true);
+        let mut a1 = None;
+        for (ip, instr) in &code.instrs {
+            if targets.contains(&ip) {
+                a1 = None;
+            }
+            if is_write(&instr.data) {
+                let words = written(&instr.data, a1).unwrap_or(0..WORDS);
+                bits[words.start.min(WORDS)..words.end.min(WORDS)].fill(true);
+            }
+            a1 = a1_after(&instr.data, a1);
         }
         Some(Self { bits })
     }
@@ -36,14 +49,32 @@ impl ConstWords {
     }
 }
 
-/// The words that an instruction writes; all, unless it names them.
-fn written(data: &InstrData) -> Range<usize> {
-    let all = 0..WORDS;
-    let (Opcode::Stc, [to, from, ..]) = (data.opcode, &data.srcs[..]) else { return all };
-    let SrcOperand::Immediate(first) = to.operand else { return all };
-    if data.flags.contains(InstrFlags::A1EN) || data.srcs.len() > 2 {
-        return all;
+/// The words that an instruction writes, if they are known, `a1.x` being what is given.
+fn written(data: &InstrData, a1: Option<u16>) -> Option<Range<usize>> {
+    let (first, count) = match (data.opcode, &data.srcs[..]) {
+        (Opcode::Stc, [Src { operand: SrcOperand::Immediate(first), .. }, stored, addresses @ ..]) => {
+            let by_address = !addresses.is_empty() || data.flags.contains(InstrFlags::A1EN);
+            let first = first.checked_add_signed(data.memory().map_or(0, |memory| memory.offset))?;
+            (first.checked_add(if by_address { u32::from(a1?) } else { 0 })?, stored.mask.span())
+        }
+        (Opcode::LdcK, _) => (u32::from(a1?), 4 * u32::from(data.memory()?.components?)),
+        _ => return None,
+    };
+    Some(first as usize..first.checked_add(count)? as usize)
+}
+
+/// What is known of `a1.x` after an instruction.
+fn a1_after(data: &InstrData, before: Option<u16>) -> Option<u16> {
+    if data.opcode.category() == Category::Flow && data.opcode != Opcode::Nop {
+        return None;
     }
-    let first = first.saturating_add_signed(data.memory().map_or(0, |memory| memory.offset)) as usize;
-    first..first.saturating_add(from.mask.span() as usize)
+    let is_a1 = |dst: &Dst| dst.class.file == RegFile::Address && dst.place.reg() != Some(PhysReg::A0_X);
+    let writes_a1 = data.dsts.iter().any(is_a1);
+    match &data.srcs[..] {
+        _ if !writes_a1 => before,
+        [Src { operand: SrcOperand::Immediate(bits), mods, .. }] if data.opcode == Opcode::Mov && mods.is_empty() => {
+            Some(*bits as u16)
+        }
+        _ => None,
+    }
 }

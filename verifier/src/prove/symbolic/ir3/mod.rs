@@ -475,8 +475,10 @@ impl Ir3<'_> {
                 let holds = self.predicate(predicate, "a lane ends by an undefined condition", machine);
                 environment::demote(machine, holds);
             }
-            // To a proof, a vote on an undefined value is a vote on some value: more than runs ask of the program after.
-            DecodedOp::Decided(..) => {}
+            DecodedOp::Decided(predicate, _) => {
+                let value = self.read(predicate, machine);
+                lanes::decided(machine, value);
+            }
             DecodedOp::Sync(sync) => synchronize(machine, site, *sync),
             DecodedOp::Memory(access) => self.access(site, &self.code.memory[*access as usize], machine)?,
             DecodedOp::Texture(texture) => self.texture(site, &self.code.textures[*texture as usize], machine),

@@ -407,3 +407,36 @@ fn is_shared(dst: &Dst) -> bool {
 fn is_own(dst: &Dst) -> bool {
     dst.class.file == RegFile::General
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ir3_compiler::ir3::RegClass;
+
+    /// Of two halves, either 24-bit multiplication is the product that a scan by products computes.
+    #[test]
+    fn products_of_halves_are_products() {
+        let Some(product) = ir3_alu::combine(Opcode::MulU24, true) else { panic!("a product") };
+        let edges = [0, 1, 2, 3, 0x7f, 0x80, 0xff, 0x100, 0x7fff, 0x8000, 0x8001, 0xfffe, 0xffff];
+        let others: [u32; 64] = std::array::from_fn(|i| edges.get(i).copied().unwrap_or(i as u32 * 0x03f1) & 0xffff);
+        for opcode in [Opcode::MulS24, Opcode::MulU24] {
+            let src = Src::new(SrcOperand::Undef, RegClass::HALF, WriteMask::SCALAR);
+            let dst = Dst::new(Place::Reg(PhysReg(0)), RegClass::HALF, WriteMask::SCALAR);
+            let data = InstrData {
+                dsts: [dst].into_iter().collect(),
+                srcs: [src, src].into_iter().collect(),
+                ..InstrData::new(opcode)
+            };
+            let Some(Kernel::Two(kernel)) = ir3_alu::kernel(&data).map(|alu| alu.kernel) else { panic!("{opcode}") };
+            for a in 0..=0xffff_u32 {
+                let [mut one, mut two] = [[a; 64]; 2];
+                let found = [(kernel, &mut one), (product, &mut two)].map(|(kernel, row)| {
+                    let values = *row;
+                    (kernel.run)(row, &values, &others);
+                    *row
+                });
+                assert_eq!(found[0], found[1], "{opcode} of {a:#x}");
+            }
+        }
+    }
+}

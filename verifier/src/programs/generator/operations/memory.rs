@@ -295,7 +295,11 @@ impl<C: Choices> Generator<'_, C> {
         let zero = self.b.constant(32, 0);
         for first in PREAMBLE_WORDS.iter().take(1 + self.c.below(PREAMBLE_WORDS.len())) {
             let n = 1 + self.c.below(4) as u8;
-            let base = [Index::Base(4 * self.c.below(32) as i32)];
+            let base = 4 * self.c.below(32) as i32;
+            // What a preamble stores is there after its end.
+            let mut stored = PREAMBLE_WORDS.iter().take_while(|&before| before != first);
+            let is_stored = stored.any(|before| (base - before).abs() < 4);
+            let base = [Index::Base(if is_stored { 0 } else { base })];
             let loaded = self.b.intrinsic(IntrinsicOp::LoadConstIr3, n, 32, &[zero], base);
             let Some(mut words) = loaded else { continue };
             if self.c.chance(30) {

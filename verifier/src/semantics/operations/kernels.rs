@@ -445,6 +445,6 @@ macro_rules! from_bool {
 }
 
 pub(super) use {
-    binary, bit_compare, conversion, counts, float_compare, float_to_byte, float_horizontal, floats, from_bool, horizontal,
-    int_compare, ints, modify, select, shifts, ternary, unary,
+    binary, bit_compare, conversion, counts, float_compare, float_horizontal, float_to_byte, floats, from_bool,
+    horizontal, int_compare, ints, modify, select, shifts, ternary, unary,
 };

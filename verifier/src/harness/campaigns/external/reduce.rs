@@ -2,14 +2,15 @@
 //!
 //! The reducer works on nir; each candidate is translated to SPIR-V and compiled again. One that SPIR-V cannot express is not taken.
 //! When no step makes the nir smaller, instructions of SPIR-V count, too: the same nir can need more or fewer of them.
-//! Each candidate costs a run of the compiler, so the random walk of the search ends as soon as both are easy to read.
+//! Each candidate costs a run of the compiler, so the random walk of the search ends as soon as both are easy to read. nir's values have no
+//! type; those of SPIR-V are floats or integers, with a cast between them: so additions and the like become those of the other kind, too.
 
 use super::command::{CompilerCommand, RunError};
 use super::observe::{self, Found, LogRules};
 use crate::harness::reduce::{self, Kind, NirStep, Options, Progress, Size, Subject};
 use crate::programs::spirv::Module;
 use crate::support::panics::catch;
-use ir3_compiler::nir::Shader;
+use ir3_compiler::nir::{Instr, InstrData, Op, Shader};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -148,19 +149,76 @@ impl HandedOver {
     }
 }
 
+/// A change of a program that the compiler gets.
+enum HandedStep {
+    Nir(NirStep),
+    /// An operation becomes another one.
+    Other(Instr, Op),
+}
+
+/// Operations of integers, and those of floats that are like them.
+const ALIKE: [(Op, Op); 7] = [
+    (Op::Iadd, Op::Fadd),
+    (Op::Isub, Op::Fsub),
+    (Op::Imul, Op::Fmul),
+    (Op::Imin, Op::Fmin),
+    (Op::Imax, Op::Fmax),
+    (Op::Ineg, Op::Fneg),
+    (Op::Iabs, Op::Fabs),
+];
+
+/// The kinds that are added: to floats, to integers.
+const TO_OTHERS: [Kind; 2] =
+    [Kind { name: "operations of floats", together: true }, Kind { name: "operations of integers", together: true }];
+
+/// The operations that become one of the other kind.
+fn to_others(shader: &Shader, floats: bool) -> Vec<HandedStep> {
+    let function = &shader.entry;
+    let other = |(_, instr): (_, Instr)| {
+        let InstrData::Alu(alu) = &function.instrs[instr] else { return None };
+        let pair = |&(integer, float): &(Op, Op)| if floats { (integer, float) } else { (float, integer) };
+        let (_, to) = ALIKE.iter().map(pair).find(|&(from, _)| from == alu.op)?;
+        // There are no floats of 8 bits.
+        (function.defs[alu.def].bit_size >= 16).then_some(HandedStep::Other(instr, to))
+    };
+    function.instrs_in_order().filter_map(other).collect()
+}
+
 impl Subject for HandedOver {
-    type Step = NirStep;
+    type Step = HandedStep;
 
     fn kinds(&self) -> Vec<Kind> {
-        self.shader.kinds()
+        let mut kinds = self.shader.kinds();
+        if self.counted == Counted::Both {
+            kinds.extend(TO_OTHERS);
+        }
+        kinds
     }
 
-    fn list(&self, kind: usize) -> Vec<NirStep> {
-        self.shader.list(kind)
+    fn list(&self, kind: usize) -> Vec<HandedStep> {
+        match kind.checked_sub(self.shader.kinds().len()) {
+            None => self.shader.list(kind).into_iter().map(HandedStep::Nir).collect(),
+            Some(own) => to_others(&self.shader, own == 0),
+        }
     }
 
-    fn edited(&self, steps: &[&NirStep], sweep: bool) -> Option<Self> {
-        self.shader.edited(steps, sweep).map(|shader| self.with(shader))
+    fn edited(&self, steps: &[&HandedStep], sweep: bool) -> Option<Self> {
+        // All are of one kind.
+        let nir: Vec<&NirStep> =
+            steps.iter().filter_map(|step| if let HandedStep::Nir(step) = step { Some(step) } else { None }).collect();
+        if !nir.is_empty() {
+            return self.shader.edited(&nir, sweep).map(|shader| self.with(shader));
+        }
+        let mut shader = self.shader.clone();
+        for step in steps {
+            if let HandedStep::Other(instr, op) = step
+                && let InstrData::Alu(alu) = &mut shader.entry.instrs[*instr]
+            {
+                alu.op = *op;
+                (alu.exact, alu.no_signed_wrap, alu.no_unsigned_wrap) = (false, false, false);
+            }
+        }
+        Some(self.with(shader))
     }
 
     fn swept(&self) -> Self {

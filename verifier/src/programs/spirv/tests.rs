@@ -67,6 +67,22 @@ fn a_choice_of_64_bits_is_translated() {
     assert_eq!(refused(&module.expect("a module")), None);
 }
 
+/// A buffer that only gets floats has elements of floats: a store is a pointer and a store, without a cast.
+#[test]
+fn floats_are_stored_as_floats() {
+    let store = "                 @store_ssbo_ir3 (%1, %0, %0, %0) (base=0, wrmask=x, access=none, align_mul=4, align_offset=0)";
+    let size = |lines: &str| {
+        let module = translated(&text(lines)).expect("a module");
+        assert_eq!(refused(&module), None, "{module}");
+        module.instruction_count()
+    };
+    let floats = format!("    32   %1 = frcp %0\n{store}");
+    assert_eq!(size(&floats), 3);
+    let load = "    32   %2 = @load_ssbo_ir3 (%0, %0, %0) (base=0, access=none, align_mul=4, align_offset=0)";
+    // A pointer and a load, and the cast.
+    assert_eq!(size(&format!("{floats}\n{load}")), 6);
+}
+
 #[test]
 fn barriers_have_the_scopes_of_vulkan() {
     let barrier = |execution: &str, memory: &str| {

@@ -94,8 +94,8 @@ impl Emitter<'_> {
             Scope::None | Scope::Invocation => spirv::Scope::Invocation,
             Scope::Subgroup => spirv::Scope::Subgroup,
             Scope::Workgroup => spirv::Scope::Workgroup,
-            Scope::QueueFamily => spirv::Scope::QueueFamily,
-            Scope::Device => spirv::Scope::Device,
+            // That of a queue family needs the memory model of Vulkan; a device is more than one.
+            Scope::QueueFamily | Scope::Device => spirv::Scope::Device,
             // It is for ray tracing.
             other => return no_form(format_args!("a barrier of the memory scope {other}")),
         };

@@ -176,6 +176,49 @@ fn samples_move_over_kills() {
     }
 }
 
+/// Nothing says whether killed lanes vote: a sample that moves over a kill is unknown then, a vote that does is refuted.
+#[test]
+fn votes_do_not_move_over_kills() {
+    let kill = |ip: &str| format!("MESA: info: \t0007:{ip}:000: \tkill pssa_6\n");
+    let vote = "MESA: info: \t0009:0005:000: \tany.macro.f32f16 hssa_9, pssa_6\n";
+    let voted = changed_in(KILL, "AFTER: nir->ir3:", &kill("0006"), &format!("{vote}{}", kill("0006")));
+    let of_sched = |log: &str| check(log).into_iter().find(|(name, _)| name == "ir3_sched").expect("the pass").1;
+    let kept = changed_in(&voted, "AFTER: ir3_sched:", &kill("0005"), &format!("{vote}{}", kill("0005")));
+    let verdict = of_sched(&kept);
+    assert!(matches!(verdict, Verdict::Unknown(_)), "{verdict}");
+    assert!(verdict.reason().is_some_and(|why| why.contains("over a kill")), "{:?}", verdict.reason());
+    let moved = changed_in(&voted, "AFTER: ir3_sched:", &kill("0005"), &format!("{}{vote}", kill("0005")));
+    assert!(matches!(of_sched(&moved), Verdict::Refuted(_)));
+}
+
+/// Legalization puts a branch to the end after a `kill`, even where the end is the only block that follows.
+#[test]
+fn a_branch_to_the_only_successor_is_a_jump() {
+    let from = concat!(
+        "MESA: info: \t0007:0005:000: \tkill (kill)pp0.x\n",
+        "MESA: info: \t0005:0006:000: \tsam (f32)(xyzw)r0.x (wrmask=0xf), (kill)r0.z (wrmask=0x3), s#0, t#0\n",
+        "MESA: info: \t0022:0007:000: \tnop\n",
+        "MESA: info: \t0008:0008:000: \t(sy)end (kill)r0.x (wrmask=0xf) (0)\n",
+    );
+    let to = concat!(
+        "MESA: info: \t0005:0005:000: \tsam (f32)(xyzw)r0.x (wrmask=0xf), (kill)r0.z (wrmask=0x3), s#0, t#0\n",
+        "MESA: info: \t0007:0006:000: \tkill (kill)pp0.x\n",
+        "MESA: info: \t0023:0007:000: \tbr (kill)pp0.x target=block2\n",
+        "MESA: info: \t/* succs: block2 */\n",
+        "MESA: info: }\n",
+        "MESA: info: block2 {\n",
+        "MESA: info: \tpred: block1\n",
+        "MESA: info: \t0008:0008:000: \t(jp)(sy)end (kill)r0.x (wrmask=0xf) (0)\n",
+    );
+    for (name, verdict) in check(&changed_in(KILL, "AFTER: ir3_legalize:", from, to)) {
+        assert!(is_pass(&verdict), "{name}: {verdict} {:?}", verdict.reason());
+    }
+    // It still has to be killed.
+    let alive = to.replace("kill (kill)pp0.x", "nop");
+    let rows = check(&changed_in(KILL, "AFTER: ir3_legalize:", from, &alive));
+    assert!(rows.iter().any(|(name, verdict)| name == "ir3_legalize" && matches!(verdict, Verdict::Refuted(_))));
+}
+
 /// The engines leave time out; a lost wait is found all the same.
 #[test]
 fn a_lost_nop_is_refuted() {

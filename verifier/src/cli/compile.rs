@@ -54,6 +54,11 @@ fn emit() -> impl TypedValueParser<Value = Emit> {
 }
 
 impl Compile {
+    /// Returns true if it plays the part of a compiler under test.
+    pub fn is_under_test(&self) -> bool {
+        self.beside
+    }
+
     /// Runs the subcommand.
     pub fn run(&self) -> Result<Exit, Failure> {
         let path = if self.beside { self.path.with_extension("nir") } else { self.path.clone() };

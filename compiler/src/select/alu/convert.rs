@@ -82,19 +82,12 @@ impl Scalar<'_, '_> {
                 let ty = if to == 16 { Type::U16 } else { Type::U32 };
                 self.converted(float_type(from), ty, x)
             }
-            F2i8 => {
+            F2i8 | F2u8 => {
                 let x = self.src(0);
-                let x = self.ctx.convert_src(float_type(from), Type::S16, x);
-                let x = self.ctx.bin(MinS, x, Src::immediate(127, true));
-                let low = self.ctx.immediate(0xff80, true);
-                let x = self.ctx.bin(MaxS, x, low);
+                // Of a float outside of the range these are the low bits of the conversion to 16 bits.
+                let ty = if self.op() == F2i8 { Type::S16 } else { Type::U16 };
+                let x = self.ctx.convert_src(float_type(from), ty, x);
                 self.masked_result(x)
-            }
-            F2u8 => {
-                let x = self.src(0);
-                let x = self.ctx.convert_src(float_type(from), Type::U16, x);
-                let x = self.ctx.bin(MinU, x, Src::immediate(255, true));
-                self.result(x)
             }
             F2i1 | F2u1 => return Err(self.ctx.unsupported("a float to an integer of one bit")),
             Fquantize2f16 if from == 32 => {

@@ -198,13 +198,18 @@ pub(super) fn check<'a>(
         checked.verdict = Verdict::Unknown(Unknown::Unsupported(what.into()));
     }
     if let Verdict::Refuted(_) = &checked.verdict
-        && let Some((before, after)) = kills::as_helpers(before, after, target)
+        && let Some(helpers) = kills::as_helpers(before, after, target)
     {
         let side = |name: &str, program| Side { name: name.to_owned(), section: None, program: Ok(program) };
-        let sides = [side(&checked.name, before), side(&checked.name, after)];
+        let sides = [side(&checked.name, helpers.before), side(&checked.name, helpers.after)];
         let again = check(&sides[0], &sides[1], target, settings, environments);
         checked.time += again.time;
         if !matches!(again.verdict, Verdict::Refuted(_)) {
+            if helpers.counts_lanes {
+                let what = "a sample moved over a kill where other instructions depend on the active lanes";
+                checked.verdict = Verdict::Unknown(Unknown::Unsupported(what.to_owned().into()));
+                return checked;
+            }
             let (time, sections) = (checked.time, checked.sections);
             return Checked { name: checked.name, time, sections, ..again };
         }
@@ -244,13 +249,13 @@ pub(super) fn rerun(before: &Side<'_>, after: &Side<'_>, target: &Target, envs: 
         Verdict::Refuted(refutation) if !is_of_fence(first, second, &refutation.difference) => {
             match kills::as_helpers(first, second, target) {
                 // It counts only if it does not need that killed lanes end; see `check`.
-                Some((first, second)) => {
+                Some(helpers) => {
                     let side = |side: &Side<'_>, program| Side {
                         name: side.name.clone(),
                         section: None,
                         program: Ok(program),
                     };
-                    rerun(&side(before, first), &side(after, second), target, envs)
+                    rerun(&side(before, helpers.before), &side(after, helpers.after), target, envs)
                 }
                 None => Some(refutation),
             }

@@ -3,36 +3,54 @@
 //! In our model `kill` ends a lane for derivatives, too, as nir's `terminate` does; Mesa's schedulers move samples over a `kill`, both ways
 //! (docs/semantics.md, killed lanes). From a6xx on `kill` and `demote` are one word, so a killed lane of the hardware is a helper lane.
 //! A boundary that is refuted with the stricter meaning is checked once more with that of the hardware.
+//!
+//! Nothing says whether killed lanes take part in votes and in reads of other lanes. A program that has any of them, in the same order
+//! with its kills on both sides, is *unknown* then.
 
 use crate::semantics::Snapshot;
 use ir3_compiler::ir3::{Opcode, Program};
 use ir3_compiler::target::{Generation, Target};
 
-/// The two programs with each `kill` as a `demote`. `None` if there is none in the program after, or more than samples may depend on
-/// killed lanes: they must not count as voters, and before a6xx nothing says that they are helper lanes.
-pub(super) fn as_helpers(before: &Snapshot, after: &Snapshot, target: &Target) -> Option<(Snapshot, Snapshot)> {
+/// The two programs with each `kill` as a `demote`.
+pub(super) struct AsHelpers {
+    pub before: Snapshot,
+    pub after: Snapshot,
+    /// Something depends on which lanes are active: that both programs mean the same shows nothing.
+    pub counts_lanes: bool,
+}
+
+/// The two programs with each `kill` as a `demote`. `None` if there is none in the program after, before a6xx, where nothing says that
+/// killed lanes are helper lanes, and where a pass has moved votes over kills, or reads of other lanes.
+pub(super) fn as_helpers(before: &Snapshot, after: &Snapshot, target: &Target) -> Option<AsHelpers> {
     if target.generation < Generation::A6xx || !after.as_ir3().is_some_and(kills) {
         return None;
     }
-    let depends = [before, after].iter().filter_map(|side| side.as_ir3()).any(counts_lanes);
-    (!depends).then(|| (demoting(before), demoting(after)))
+    let orders = [before, after].map(|side| side.as_ir3().map(order));
+    if let [Some(first), Some(second)] = &orders
+        && first != second
+        && orders.iter().flatten().any(|order| order.iter().any(|&opcode| opcode != Opcode::Kill))
+    {
+        return None;
+    }
+    let counts_lanes = orders.iter().flatten().flatten().any(|&opcode| opcode != Opcode::Kill);
+    Some(AsHelpers { before: demoting(before), after: demoting(after), counts_lanes })
 }
 
 fn kills(program: &Program) -> bool {
     program.iter_instrs().any(|(_, instr)| program.instrs[instr].opcode == Opcode::Kill)
 }
 
-/// Returns true if a vote, an election or a read of another lane depends on which lanes are active, after the preamble.
-fn counts_lanes(program: &Program) -> bool {
+/// The kills, votes, elections and reads of other lanes after the preamble, as the text has them.
+fn order(program: &Program) -> Vec<Opcode> {
     use Opcode::{
-        AllMacro, AnyMacro, Ball, BallotMacro, Bany, BrcstActive, ElectMacro, Getlast, Getone, Movmsk, ReadCondMacro,
-        ReadFirstMacro, ReadGetlastMacro, ScanClustersMacro, ScanMacro, Shfl, Shpe,
+        AllMacro, AnyMacro, Ball, BallotMacro, Bany, BrcstActive, ElectMacro, Getlast, Getone, Kill, Movmsk,
+        ReadCondMacro, ReadFirstMacro, ReadGetlastMacro, ScanClustersMacro, ScanMacro, Shfl, Shpe,
     };
     let mut opcodes: Vec<Opcode> = program.iter_instrs().map(|(_, instr)| program.instrs[instr].opcode).collect();
     if let Some(end) = opcodes.iter().rposition(|&opcode| opcode == Shpe) {
         opcodes.drain(..=end);
     }
-    opcodes.iter().any(|opcode| {
+    opcodes.retain(|opcode| {
         matches!(
             opcode,
             AllMacro
@@ -44,6 +62,7 @@ fn counts_lanes(program: &Program) -> bool {
                 | ElectMacro
                 | Getlast
                 | Getone
+                | Kill
                 | Movmsk
                 | ReadCondMacro
                 | ReadFirstMacro
@@ -52,7 +71,8 @@ fn counts_lanes(program: &Program) -> bool {
                 | ScanMacro
                 | Shfl
         )
-    })
+    });
+    opcodes
 }
 
 fn demoting(side: &Snapshot) -> Snapshot {

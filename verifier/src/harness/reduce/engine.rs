@@ -166,9 +166,6 @@ fn reduce<'a, S: Subject>(
     Ok(Reduced { program: search.current, reproduced: true, minimal, progress: search.state })
 }
 
-/// No walk is done for programs of up to this number of instructions: they are easy to read as they are.
-const SMALL: u32 = 8;
-
 /// The number of instructions by which a program may grow on a walk.
 const SLACK: u32 = 2;
 
@@ -291,7 +288,7 @@ impl<S: Subject> ProgramSearch<'_, S> {
     fn shake(&mut self) -> Result<bool, CheckpointError> {
         self.state.kind = "walk";
         let mut any = false;
-        while self.state.size.instructions > SMALL && !self.stopped && self.walked.as_ref() != Some(&self.current) {
+        while !self.current.is_small() && !self.stopped && self.walked.as_ref() != Some(&self.current) {
             let (start, least) = (self.current.clone(), self.state.size);
             self.least = Some(least.instructions);
             let found = self.walk(least.instructions);

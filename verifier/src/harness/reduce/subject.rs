@@ -14,6 +14,9 @@ use crate::semantics::Snapshot;
 use ir3_compiler::nir::{Shader, text, validate};
 use ir3_compiler::target::Target;
 
+/// Programs of up to this number of instructions are easy to read as they are.
+const SMALL: u32 = 8;
+
 /// A kind of step.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
@@ -46,6 +49,11 @@ pub trait Subject: Clone + PartialEq + Send + Sync {
 
     /// Its size.
     fn size(&self) -> Size;
+
+    /// True if it is easy to read as it is: no walk is done from there.
+    fn is_small(&self) -> bool {
+        self.size().instructions <= SMALL
+    }
 
     /// Applies random changes that need not make it smaller. `None` if nothing has changed, it is not valid, or there are none.
     fn shuffled(&self, _number: usize, _sweep: bool) -> Option<Self> {

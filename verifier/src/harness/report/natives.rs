@@ -320,16 +320,18 @@ impl UsedMemory {
     }
 }
 
-/// Returns true if a shader accesses buffers, none of them by elements of 8 bits, and no images.
-pub(crate) fn has_only_buffers(shader: &Shader) -> bool {
+/// Returns true if all that `stib` stores, or `ldib` loads, is in buffers, and no element has 8 bits: the shader stores to no image, or loads
+/// from none.
+pub(crate) fn is_of_buffers(shader: &Shader, opcode: Opcode) -> bool {
+    use IntrinsicOp::{BindlessImageLoad, BindlessImageStore, ImageLoad, ImageStore};
+    let of_images = match opcode {
+        Opcode::Stib => [ImageStore, BindlessImageStore],
+        Opcode::Ldib => [ImageLoad, BindlessImageLoad],
+        _ => return false,
+    };
     let used = UsedMemory::of(shader);
-    used.buffers && !used.bytes && !accesses_images(shader)
-}
-
-/// Returns true if a shader has operations on images.
-fn accesses_images(shader: &Shader) -> bool {
-    let is_image = |op: IntrinsicOp| op.to_string().contains("image");
-    shader.entry.instrs.values().any(|data| matches!(data, InstrData::Intrinsic(intrinsic) if is_image(intrinsic.op)))
+    let is_image = |data: &InstrData| matches!(data, InstrData::Intrinsic(its) if of_images.contains(&its.op));
+    used.buffers && !used.bytes && !shader.entry.instrs.values().any(is_image)
 }
 
 /// The descriptor that a value names, if it is a constant.

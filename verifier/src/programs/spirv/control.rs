@@ -37,6 +37,13 @@ impl<'a> Emitter<'a> {
     /// Emits the function's body.
     pub fn body(&mut self) -> Result<(), NoForm> {
         let function = self.function;
+        for (_, instr) in function.instrs_in_order() {
+            let Some(def) = function.instrs[instr].def() else { continue };
+            let count = function.defs[def].num_components;
+            if count > 4 {
+                return no_form(format_args!("a vector of {count} components"));
+            }
+        }
         for block in function.blocks_in_order() {
             self.begins[block] = self.b.id();
             self.ends[block] = if kills(function, block) > 0 { self.b.id() } else { self.begins[block] };

@@ -70,17 +70,6 @@ impl Emitter<'_> {
     }
 
     fn barrier(&mut self, intrinsic: &Intrinsic) -> Result<(), NoForm> {
-        let scope = |scope: Scope| {
-            Some(match scope {
-                Scope::None => return None,
-                Scope::Invocation => spirv::Scope::Invocation,
-                Scope::Subgroup => spirv::Scope::Subgroup,
-                Scope::ShaderCall => spirv::Scope::ShaderCallKHR,
-                Scope::Workgroup => spirv::Scope::Workgroup,
-                Scope::QueueFamily => spirv::Scope::QueueFamily,
-                Scope::Device => spirv::Scope::Device,
-            })
-        };
         let indices = &intrinsic.indices;
         let order = indices.memory_semantics();
         let mut semantics = match (order.contains(MemorySemantics::ACQUIRE), order.contains(MemorySemantics::RELEASE)) {
@@ -94,10 +83,29 @@ impl Emitter<'_> {
                 | spirv::MemorySemantics::WORKGROUP_MEMORY
                 | spirv::MemorySemantics::IMAGE_MEMORY;
         }
-        let memory = scope(indices.memory_scope()).unwrap_or(spirv::Scope::Invocation) as u32;
-        let (memory, semantics) = (self.number(memory), self.number(semantics.bits()));
+        let execution = match indices.execution_scope() {
+            Scope::None | Scope::Invocation => None,
+            Scope::Subgroup => Some(spirv::Scope::Subgroup),
+            Scope::Workgroup => Some(spirv::Scope::Workgroup),
+            // Vulkan has no wider ones.
+            wide => return no_form(format_args!("a barrier of the execution scope {wide}")),
+        };
+        let memory = match indices.memory_scope() {
+            Scope::None | Scope::Invocation => spirv::Scope::Invocation,
+            Scope::Subgroup => spirv::Scope::Subgroup,
+            Scope::Workgroup => spirv::Scope::Workgroup,
+            // That of a queue family needs the memory model of Vulkan; a device is more than one.
+            Scope::QueueFamily | Scope::Device => spirv::Scope::Device,
+            // It is for ray tracing.
+            other => return no_form(format_args!("a barrier of the memory scope {other}")),
+        };
+        if execution.is_none() && (memory == spirv::Scope::Invocation || semantics.is_empty()) {
+            // Nothing waits, and no other lane sees the order.
+            return Ok(());
+        }
+        let (memory, semantics) = (self.number(memory as u32), self.number(semantics.bits()));
         let operands = vec![Operand::IdScope(memory), Operand::IdMemorySemantics(semantics)];
-        match scope(indices.execution_scope()) {
+        match execution {
             None => self.act(spirv::Op::MemoryBarrier, operands),
             Some(execution) => {
                 let execution = self.number(execution as u32);

@@ -51,7 +51,10 @@ impl Emitter<'_> {
             let mut terms = Terms::new();
             let mut values: FxHashMap<Term, Word> = FxHashMap::default();
             let mut operands = SmallVec::new();
+            // The first word of each source.
+            let mut firsts: SmallVec<[usize; 4]> = SmallVec::new();
             for (i, src) in alu.srcs.iter().enumerate() {
+                firsts.push(operands.len());
                 let (first, count) = match info.inputs[i].components {
                     0 => (run, 1),
                     count => (0, count),
@@ -73,10 +76,12 @@ impl Emitter<'_> {
                 }
                 Kernel::Rows(kernel) => (kernel.meaning)(&mut terms, &operands),
                 Kernel::Select(select) => {
+                    // Words of 64 bits are chosen one by one.
                     let [condition, yes, no] =
-                        [select.condition, select.yes, select.no].map(|i| operands[usize::from(i)]);
-                    let test = (select.test.meaning)(&mut terms, condition);
-                    SmallVec::from_elem(terms.ite(32, test, yes, no), 1)
+                        [select.condition, select.yes, select.no].map(|i| firsts[usize::from(i)]);
+                    let test = (select.test.meaning)(&mut terms, operands[condition]);
+                    let count = usize::from(data.bit_size).div_ceil(32);
+                    (0..count).map(|word| terms.ite(32, test, operands[yes + word], operands[no + word])).collect()
                 }
             };
             let count = if info.is_per_component() { 1 } else { data.num_components };

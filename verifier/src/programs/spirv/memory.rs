@@ -15,8 +15,8 @@ use super::{Emitter, NoForm, binding, no_form, refs};
 pub(super) enum Layout {
     /// A uniform buffer of vectors of four words.
     Uniform,
-    /// Any number of elements of this many bits.
-    Storage(u8),
+    /// Any number of elements of this kind and of this many bits.
+    Storage(Kind, u8),
 }
 
 /// Vectors in a uniform buffer: all that a range of 64 KiB has.
@@ -77,13 +77,13 @@ impl Emitter<'_> {
                 let id = self.b.id();
                 (self.b.type_array_id(Some(id), element, length), 16)
             }
-            Layout::Storage(bits) => {
+            Layout::Storage(kind, bits) => {
                 match bits {
                     8 => self.capability(Capability::StorageBuffer8BitAccess),
                     16 => self.capability(Capability::StorageBuffer16BitAccess),
                     _ => {}
                 }
-                let element = self.type_id(Ty::uint(bits));
+                let element = self.type_id(Ty { kind, bits, components: 1 });
                 let id = self.b.id();
                 (self.b.type_runtime_array_id(Some(id), element), u32::from(bits) / 8)
             }
@@ -160,12 +160,13 @@ impl Emitter<'_> {
     fn store_parts(
         &mut self,
         data: Def,
+        kind: Kind,
         mask: u32,
         mut pointer: impl FnMut(&mut Self, u32) -> Word,
         aligned: Option<u32>,
     ) {
         for c in (0..u32::from(self.ty(data).components)).filter(|c| mask >> c & 1 != 0) {
-            let value = self.component(data, c as u8, Kind::Uint);
+            let value = self.component(data, c as u8, kind);
             let pointer = pointer(self, c);
             let mut operands = refs(&[pointer, value]);
             operands.extend(alignment(aligned));
@@ -252,6 +253,26 @@ impl Emitter<'_> {
         self.narrow(def, value, whole, first)
     }
 
+    /// The kind of the elements of a storage buffer: floats, if nothing else is stored to it as elements of this width, and nothing is read.
+    fn buffer_kind(&self, number: u32, bits: u8) -> Kind {
+        use IntrinsicOp::{LoadSsboIr3, SsboAtomicIr3, SsboAtomicSwapIr3, StoreSsboIr3};
+        let function = self.function;
+        let of_floats = |intrinsic: &Intrinsic| {
+            let is_store = intrinsic.op == StoreSsboIr3;
+            let is_access = is_store || matches!(intrinsic.op, LoadSsboIr3 | SsboAtomicIr3 | SsboAtomicSwapIr3);
+            if !is_access || !self.resource(intrinsic.srcs[usize::from(is_store)]).is_ok_and(|its| its == number) {
+                return true;
+            }
+            let data = if is_store { Some(intrinsic.srcs[0]) } else { intrinsic.def };
+            data.is_none_or(|data| function.defs[data].bit_size != bits || is_store && self.kinds[data] == Kind::Float)
+        };
+        let all_floats = function.instrs_in_order().all(|(_, instr)| match &function.instrs[instr] {
+            InstrData::Intrinsic(intrinsic) => of_floats(intrinsic),
+            _ => true,
+        });
+        if all_floats { Kind::Float } else { Kind::Uint }
+    }
+
     fn storage(&mut self, intrinsic: &Intrinsic) -> Result<(), NoForm> {
         use IntrinsicOp as I;
         let is_store = intrinsic.op == I::StoreSsboIr3;
@@ -264,16 +285,17 @@ impl Emitter<'_> {
         if !matches!(bits, 16 | 32) {
             return no_form(format_args!("`{}` of {bits} bits", intrinsic.op));
         }
-        let layout = self.layout(Layout::Storage(bits));
+        let kind = self.buffer_kind(number, bits);
+        let layout = self.layout(Layout::Storage(kind, bits));
         let class = StorageClass::StorageBuffer;
         let buffer = self.bound(Variable::Storage(number, bits), layout, class, binding::STORAGE_BUFFERS + number);
         let pointer = |this: &mut Self, c: u32| {
             let indices = [this.number(0), this.at(index, c)];
-            this.element(class, Ty::uint(bits), buffer, &indices)
+            this.element(class, Ty { kind, bits, components: 1 }, buffer, &indices)
         };
         match intrinsic.op {
             I::LoadSsboIr3 => self.load_parts(data, pointer, None),
-            I::StoreSsboIr3 => self.store_parts(data, intrinsic.indices.write_mask().into(), pointer, None),
+            I::StoreSsboIr3 => self.store_parts(data, kind, intrinsic.indices.write_mask().into(), pointer, None),
             _ => {
                 let pointer = pointer(self, 0);
                 return self.atomic(
@@ -316,7 +338,7 @@ impl Emitter<'_> {
         };
         match intrinsic.op {
             I::LoadShared => self.load_parts(data, pointer, None),
-            I::StoreShared => self.store_parts(data, intrinsic.indices.write_mask().into(), pointer, None),
+            I::StoreShared => self.store_parts(data, Kind::Uint, intrinsic.indices.write_mask().into(), pointer, None),
             _ => {
                 let pointer = pointer(self, 0);
                 return self.atomic(intrinsic, pointer, spirv::Scope::Workgroup, &intrinsic.srcs[1..]);
@@ -335,7 +357,7 @@ impl Emitter<'_> {
         }
         self.capability(Capability::PhysicalStorageBufferAddresses);
         let class = StorageClass::PhysicalStorageBuffer;
-        let layout = self.layout(Layout::Storage(32));
+        let layout = self.layout(Layout::Storage(Kind::Uint, 32));
         let pointer = self.b.type_pointer(None, class, layout);
         let address = self.read(intrinsic.srcs[usize::from(is_store)], Kind::Uint);
         let base = self.emit(spirv::Op::Bitcast, pointer, refs(&[address]));
@@ -345,7 +367,7 @@ impl Emitter<'_> {
             this.element(class, Ty::U32, base, &indices)
         };
         if is_store {
-            self.store_parts(data, (1 << ty.components) - 1, pointer, Some(4));
+            self.store_parts(data, Kind::Uint, (1 << ty.components) - 1, pointer, Some(4));
         } else {
             self.load_parts(data, pointer, Some(4));
         }
@@ -459,7 +481,7 @@ impl Emitter<'_> {
             let index = this.number(c);
             this.element(class, ty.of(1), element, &[index])
         };
-        self.store_parts(data, mask, pointer, None);
+        self.store_parts(data, Kind::Uint, mask, pointer, None);
         Ok(())
     }
 }

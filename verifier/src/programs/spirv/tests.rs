@@ -51,14 +51,70 @@ fn generated_programs_are_translated() {
     assert!(done.values().sum::<u32>() >= 390, "{done:?}, refused: {refusals:?}");
 }
 
+/// A compute shader with these lines after a constant, `%0`.
+fn text(lines: &str) -> String {
+    format!(
+        "shader: MESA_SHADER_COMPUTE\nworkgroup_size: 64, 1, 1\nsubgroup_size: 1\ndecl_function main () (entrypoint)\n\nimpl main {{\n    block b0:   // preds:\n    32   %0 = load_const (0x00000000)\n{lines}\n                // succs: b1\n    block b1:\n}}\n"
+    )
+}
+
+/// Words of 64 bits are chosen one by one.
+#[test]
+fn a_choice_of_64_bits_is_translated() {
+    let module = translated(&text(
+        "    64   %1 = load_const (0x0000000100000002)\n    64   %2 = load_const (0x0000000300000004)\n    64   %3 = b32csel %0, %1, %2",
+    ));
+    assert_eq!(refused(&module.expect("a module")), None);
+}
+
+/// A buffer that only gets floats has elements of floats: a store is a pointer and a store, without a cast.
+#[test]
+fn floats_are_stored_as_floats() {
+    let store = "                 @store_ssbo_ir3 (%1, %0, %0, %0) (base=0, wrmask=x, access=none, align_mul=4, align_offset=0)";
+    let size = |lines: &str| {
+        let module = translated(&text(lines)).expect("a module");
+        assert_eq!(refused(&module), None, "{module}");
+        module.instruction_count()
+    };
+    let floats = format!("    32   %1 = frcp %0\n{store}");
+    assert_eq!(size(&floats), 3);
+    let load = "    32   %2 = @load_ssbo_ir3 (%0, %0, %0) (base=0, access=none, align_mul=4, align_offset=0)";
+    // A pointer and a load, and the cast.
+    assert_eq!(size(&format!("{floats}\n{load}")), 6);
+}
+
+#[test]
+fn barriers_have_the_scopes_of_vulkan() {
+    let barrier = |execution: &str, memory: &str| {
+        let modes = "mem_semantics=ACQ|REL, mem_modes=ssbo";
+        text(&format!("                 @barrier (execution_scope={execution}, memory_scope={memory}, {modes})"))
+    };
+    for (execution, memory, instructions) in [
+        ("NONE", "INVOCATION", 0),
+        ("INVOCATION", "INVOCATION", 0),
+        ("INVOCATION", "WORKGROUP", 1),
+        ("SUBGROUP", "SUBGROUP", 1),
+        ("WORKGROUP", "DEVICE", 1),
+        ("NONE", "QUEUE_FAMILY", 1),
+    ] {
+        let module = translated(&barrier(execution, memory)).expect("a module");
+        // The constant of the program is a global.
+        assert_eq!((module.instruction_count(), refused(&module)), (instructions, None), "{execution} {memory}");
+    }
+    for (execution, memory, named) in [
+        ("DEVICE", "DEVICE", "a barrier of the execution scope DEVICE"),
+        ("WORKGROUP", "SHADER_CALL", "a barrier of the memory scope SHADER_CALL"),
+    ] {
+        let refusal = translated(&barrier(execution, memory)).err().expect("a refusal");
+        assert_eq!(refusal.to_string(), format!("{named} has no form in SPIR-V"));
+    }
+}
+
 #[test]
 fn what_has_no_form_is_named() {
-    let text = |line: &str| {
-        format!(
-            "shader: MESA_SHADER_COMPUTE\nworkgroup_size: 64, 1, 1\nsubgroup_size: 1\ndecl_function main () (entrypoint)\n\nimpl main {{\n    block b0:   // preds:\n    32   %0 = load_const (0x00000000)\n{line}\n                // succs: b1\n    block b1:\n}}\n"
-        )
-    };
     let refusal = translated(&text("    32   %1 = @load_tcs_header_ir3")).err().expect("a refusal");
     assert_eq!(refusal.to_string(), "`load_tcs_header_ir3` has no form in SPIR-V");
+    let refusal = translated(&text("    32x5 %1 = vec5 %0, %0, %0, %0, %0")).err().expect("a refusal");
+    assert_eq!(refusal.to_string(), "a vector of 5 components has no form in SPIR-V");
     assert!(translated(&text("    32   %1 = @load_subgroup_size")).is_ok());
 }

@@ -411,6 +411,25 @@ macro_rules! conversion {
     };
 }
 
+/// A conversion of a float to an integer of 8 bits: the low bits of that to 16 bits. In the range of 8 bits that is the integer; outside of
+/// it neither SPIR-V nor C says what the result is, and this is what ir3 computes, which converts floats to 16 bits at least.
+macro_rules! float_to_byte {
+    ($width:expr, $kind:expr) => {
+        match $width {
+            16 => float_to_byte!(@from 16, $kind),
+            32 => float_to_byte!(@from 32, $kind),
+            64 => float_to_byte!(@from 64, $kind),
+            _ => return None,
+        }
+    };
+    (@from $w:tt, $kind:expr) => {
+        unary!(8 $w |d, a| {
+            let half = convert::convert(d, (NumberKind::Float, $w), ($kind, 16), None, a);
+            d.extract(16, half, 0, 8)
+        })
+    };
+}
+
 /// A conversion from a boolean: 0 or anything else, of 1, 8, 16 or 32 bits.
 macro_rules! from_bool {
     ($width:expr, $dw:tt |$d:ident, $bit:ident| $e:expr) => {
@@ -426,6 +445,6 @@ macro_rules! from_bool {
 }
 
 pub(super) use {
-    binary, bit_compare, conversion, counts, float_compare, float_horizontal, floats, from_bool, horizontal,
-    int_compare, ints, modify, select, shifts, ternary, unary,
+    binary, bit_compare, conversion, counts, float_compare, float_horizontal, float_to_byte, floats, from_bool,
+    horizontal, int_compare, ints, modify, select, shifts, ternary, unary,
 };

@@ -12,7 +12,8 @@ use crate::semantics::arithmetic::rows::{LANES, Row};
 use crate::semantics::operations::Words;
 use crate::semantics::operations::kernels;
 use crate::semantics::operations::kernels::{
-    binary, conversion, counts, float_horizontal, floats, from_bool, horizontal, ints, select, shifts, ternary, unary,
+    binary, conversion, counts, float_horizontal, float_to_byte, floats, from_bool, horizontal, ints, select, shifts,
+    ternary, unary,
 };
 use crate::semantics::operations::nir_compare;
 use crate::semantics::operations::values::{Kernel, LaneTest, One, Rows, Select, Three, Two};
@@ -96,12 +97,12 @@ fn conversions(op: Op, w: u8, controls: FloatControls) -> Option<Kernel> {
         Op::U2u64 => conversion!(Unsigned, w, Unsigned, 64, None),
         _ if Format::of_width(w.into()).is_none() => return bool_conversions(op, w),
         Op::F2i1 => conversion!(Float, w, Signed, 1, None),
-        Op::F2i8 => conversion!(Float, w, Signed, 8, None),
+        Op::F2i8 => float_to_byte!(w, Signed),
         Op::F2i16 => conversion!(Float, w, Signed, 16, None),
         Op::F2i32 => conversion!(Float, w, Signed, 32, None),
         Op::F2i64 => conversion!(Float, w, Signed, 64, None),
         Op::F2u1 => conversion!(Float, w, Unsigned, 1, None),
-        Op::F2u8 => conversion!(Float, w, Unsigned, 8, None),
+        Op::F2u8 => float_to_byte!(w, Unsigned),
         Op::F2u16 => conversion!(Float, w, Unsigned, 16, None),
         Op::F2u32 => conversion!(Float, w, Unsigned, 32, None),
         Op::F2u64 => conversion!(Float, w, Unsigned, 64, None),

@@ -13,6 +13,7 @@ use super::reduce::spirv_size;
 use crate::harness::report::bundle::folder;
 use crate::programs::generator::Profile;
 use crate::programs::spirv::Module;
+use crate::support::panics::catch;
 use crate::support::random::text_hash;
 use ir3_compiler::nir::{self, Shader};
 use std::io;
@@ -55,7 +56,9 @@ impl Report<'_> {
             "instructions": self.shader.instruction_count(),
             "spirv_instructions": spirv_size(self.shader),
         });
-        let module = Module::of(self.shader).map(|module| module.bytes()).unwrap_or_default();
+        // A translation that panics is a failure as well; it has no module.
+        let module = catch(|| Module::of(self.shader).map(|module| module.bytes()));
+        let module = module.ok().and_then(Result::ok).unwrap_or_default();
         let mut all: Vec<(&'static str, Vec<u8>)> = vec![
             ("README.md", self.readme().into_bytes()),
             ("failure.json", format!("{json:#}\n").into_bytes()),

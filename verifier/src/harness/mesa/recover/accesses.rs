@@ -89,8 +89,10 @@ impl Accesses {
                 memory.ty = place.filter(|class| class.half).map(|_| Type::U16);
             }
         }
-        if target.generation >= Generation::A6xx && natives::has_only_buffers(nir) {
-            program.instrs.values_mut().for_each(complete_by_operands);
+        if target.generation >= Generation::A6xx {
+            for opcode in [Opcode::Stib, Opcode::Ldib].into_iter().filter(|&it| natives::is_of_buffers(nir, it)) {
+                program.instrs.values_mut().filter(|data| data.opcode == opcode).for_each(complete_by_operands);
+            }
         }
         if target.generation < Generation::A6xx && nir.info.num_ssbos > 0 {
             number_images(program, nir.info.num_ssbos);
@@ -128,8 +130,8 @@ fn complete_store(data: &mut InstrData) {
     }
 }
 
-/// Completes an access that is in no word, since a pass has removed it: where nir accesses no images and no bytes, it is one of a buffer, of as
-/// many elements as its value has components.
+/// Completes an access that is in no word, since a pass has removed it: where nir has no access of its kind to images and none to bytes, it is
+/// one of a buffer, of as many elements as its value has components.
 fn complete_by_operands(data: &mut InstrData) {
     let value = match data.opcode {
         Opcode::Stib => data.srcs.last().map(|src| (src.class, src.mask)),

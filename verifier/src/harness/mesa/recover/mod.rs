@@ -9,6 +9,7 @@ pub(super) mod array_starts;
 mod array_versions;
 mod arrays;
 mod chain;
+mod false_deps;
 mod interface;
 mod scratch;
 mod varyings;
@@ -19,7 +20,7 @@ use crate::programs::mesa::mixed::{mixed_at, without_serials};
 use crate::programs::mesa::native::{Native, listed_words};
 use crate::programs::mesa::shader::LogShader;
 use crate::programs::mesa::{FilePosition, InputError, Section, SectionKind};
-use ir3_compiler::ir3::{self, Attrs, Opcode, Program};
+use ir3_compiler::ir3::{self, Attrs, Block, Opcode, Program};
 use ir3_compiler::machine::{Code, listing};
 use ir3_compiler::nir::{Shader, Stage};
 use ir3_compiler::target::{Generation, Target};
@@ -57,7 +58,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
         .passes
         .iter()
         .map(|section| {
-            ir3::text::read(&section.text).map_err(|error| {
+            ir3::text::read(&false_deps::without_expanded(section)).map_err(|error| {
                 let (line, column) = section.place(error.line as u32, error.column as u32);
                 let place = FilePosition { path: path.to_owned(), line, column };
                 let (found, expected) = (error.found, error.expected);
@@ -155,14 +156,16 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
                 if let Some(split) = split_blocks(program) {
                     *program = split;
                 }
+                without_choice(program);
                 array_versions::remove(program);
                 starts.section(section, program);
             }
             contradictions.append(&mut starts.contradictions);
-            if let Ok(code) = &mut code
-                && let Some(Ok(last)) = passes.last()
-            {
-                array_starts::Starts::code(last, code);
+            if let Ok(code) = &mut code {
+                without_choice(code);
+                if let Some(Ok(last)) = passes.last() {
+                    array_starts::Starts::code(last, code);
+                }
             }
             let statistics = shader.statistics.as_ref().filter(|_| nir.info.scratch_size == 0);
             let said = statistics.map_or(0, |statistics| scratch::said(&statistics.text));
@@ -239,6 +242,24 @@ fn native(shader: &LogShader, listing: Option<&Section>, target: &Target) -> Res
     };
     let native = Native::read(Some(assembly), shader.statistics.as_ref(), words);
     native.map_err(|line| format!("a line of another form: `{line}`"))
+}
+
+/// Makes jumps of conditional branches to the only successor of their block: legalization puts one after a `kill` with which the block
+/// before the end ends.
+fn without_choice(program: &mut Program) {
+    use Opcode::{Ball, Bany, Br, Braa, Brao};
+    for block in program.layout.clone() {
+        let successors: Vec<Block> = program.blocks[block].successors().collect();
+        let Some(&last) = program.blocks[block].instrs.last() else { continue };
+        let data = &mut program.instrs[last];
+        if let (&[to], Br | Braa | Brao | Bany | Ball, Attrs::Branch { target: Some(target) }) =
+            (&successors[..], data.opcode, &data.attrs)
+            && *target == to
+        {
+            data.opcode = Opcode::Jump;
+            data.srcs.clear();
+        }
+    }
 }
 
 /// The program with a block after each branch, if legalization has put a branch into the middle or at the end of one that leads to

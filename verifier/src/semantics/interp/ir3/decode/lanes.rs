@@ -21,6 +21,9 @@ impl Decoder<'_> {
             self.site(data);
             self.push(DecodedOp::Decided(predicate, self.instr));
         }
+        if finishes_in_place(data) {
+            return Ok(());
+        }
         for (k, dst) in self.results(data)? {
             let op = match data.opcode {
                 Movmsk => DecodedOp::MoveMask { predicate: None, word: k, dst },
@@ -146,4 +149,12 @@ impl Decoder<'_> {
         self.push(DecodedOp::Scan(scan));
         Ok(())
     }
+}
+
+/// Returns true for the second of a pair whose result is on top of its source: the first one has computed it, and the second one reads what
+/// the first one has read, not its result (`apply_fine_deriv_macro`).
+fn finishes_in_place(data: &InstrData) -> bool {
+    let [dst] = &data.dsts[..] else { return false };
+    data.flags.contains(InstrFlags::PAIR)
+        && data.srcs.first().is_some_and(|src| src.operand == SrcOperand::Place(dst.place))
 }

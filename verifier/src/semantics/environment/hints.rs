@@ -8,6 +8,7 @@
 //!
 //! The values are still a function of the seed: two programs in one environment read the same inputs.
 
+use super::Binding;
 use super::env::{nice, nice_float};
 use crate::semantics::arithmetic::float::f32_to_f16;
 use crate::support::random::{hash, mix};
@@ -79,6 +80,17 @@ impl Hints {
     pub fn const_words(&self) -> Vec<u32> {
         let all: BTreeSet<u32> = self.consts.iter().flatten().copied().collect();
         all.into_iter().collect()
+    }
+
+    /// The components of inputs that are read as a number, by `4 * base + component`.
+    pub fn input_places(&self) -> BTreeSet<u32> {
+        self.inputs.iter().flatten().copied().collect()
+    }
+
+    /// The words of uniform buffers that a program loads at a known place, of known buffers.
+    pub fn ubo_places(shader: &Shader) -> BTreeSet<(Binding, u32)> {
+        let reader = Reader { function: &shader.entry, uses: FxHashMap::default(), changed: false };
+        reader.ubo_words().into_iter().filter_map(|(buffer, word, _)| Some((buffer?, word))).collect()
     }
 
     /// The words of the constant file that a program reads as booleans of 32 bits: all bits of such a word are equal
@@ -328,12 +340,25 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The words of uniform buffers that are loaded at a known place, with their uses.
-    fn ubo_words(&self) -> Vec<(u32, Uses)> {
+    /// The buffer that a handle names, if its index is a constant.
+    fn buffer(&self, handle: Def) -> Option<Binding> {
+        let (set, index) = match &self.function.instrs[self.function.defs[handle].instr] {
+            InstrData::Intrinsic(intrinsic) if intrinsic.op == IntrinsicOp::BindlessResourceIr3 => {
+                (Some(intrinsic.indices.desc_set()).filter(|&set| set < Binding::SETS), *intrinsic.srcs.first()?)
+            }
+            _ => (None, handle),
+        };
+        let index = self.function.as_const_scalar(index).and_then(|index| u32::try_from(index).ok())?;
+        Some(Binding::new(set, index))
+    }
+
+    /// The words of uniform buffers that are loaded at a known place, with the buffer, if that is known, and their uses.
+    fn ubo_words(&self) -> Vec<(Option<Binding>, u32, Uses)> {
         let mut words = Vec::new();
         for data in self.function.instrs.values() {
             let InstrData::Intrinsic(intrinsic) = data else { continue };
-            let &[_, vec4, ..] = &intrinsic.srcs[..] else { continue };
+            let &[handle, vec4, ..] = &intrinsic.srcs[..] else { continue };
+            let buffer = self.buffer(handle);
             let Some(vec4) = self.function.as_const_scalar(vec4).and_then(|vec4| u32::try_from(vec4).ok()) else {
                 continue;
             };
@@ -343,7 +368,8 @@ impl<'a> Reader<'a> {
                     let to = intrinsic.indices.base() as u32;
                     let count = intrinsic.indices.range().min(MOST_COPIED) * 4;
                     words.extend(
-                        (0..count).map(|at| (from.wrapping_add(at), self.uses(Value::Const(to.wrapping_add(at))))),
+                        (0..count)
+                            .map(|at| (buffer, from.wrapping_add(at), self.uses(Value::Const(to.wrapping_add(at))))),
                     );
                 }
                 (IntrinsicOp::LoadUboVec4, Some(def)) if self.function.defs[def].bit_size == 32 => {
@@ -353,7 +379,7 @@ impl<'a> Reader<'a> {
                     };
                     let from = from.wrapping_add(intrinsic.indices.base() as u32 * 4).wrapping_add(first);
                     words.extend(self.components(def).map(|component| {
-                        (from.wrapping_add(component.into()), self.uses(Value::Component(def, component)))
+                        (buffer, from.wrapping_add(component.into()), self.uses(Value::Component(def, component)))
                     }));
                 }
                 _ => {}
@@ -375,7 +401,7 @@ impl<'a> Reader<'a> {
                 insert(&mut hints.consts, word, uses);
             }
         }
-        for (word, uses) in self.ubo_words() {
+        for (_, word, uses) in self.ubo_words() {
             insert(&mut hints.ubos, word, uses);
         }
         for data in self.function.instrs.values() {

@@ -15,6 +15,7 @@ pub struct Boundaries {
     sides: Vec<Side<'static>>,
     environments: Option<Environments>,
     target: Target,
+    contradictions: Vec<String>,
 }
 
 impl Boundaries {
@@ -24,7 +25,7 @@ impl Boundaries {
         let environments = recovered.nir.as_ref().ok().map(|nir| Environments::of(nir, seed));
         let sides =
             sides(shader, &recovered).map(|Side { name, program, .. }| Side { name, program, section: None }).collect();
-        Self { sides, environments, target: *target }
+        Self { sides, environments, target: *target, contradictions: recovered.contradictions }
     }
 
     /// The number of programs.
@@ -54,6 +55,14 @@ impl Boundaries {
             (Ok(_), Ok(_)) => true,
             (own, other) => own.is_err() == other.is_err(),
         }
+    }
+
+    /// A contradiction between two sections that the original does not have, and that names the section with this title: `mesa` ends
+    /// with an error that has both.
+    pub fn contradiction(&self, original: &Self, title: &str) -> Option<&str> {
+        let names = format!("`{title}`");
+        let mut new = self.contradictions.iter().filter(|what| !original.contradictions.contains(what));
+        new.find(|what| what.contains(&names)).map(String::as_str)
     }
 
     /// The number of rules of the language that a program after a pass breaks.

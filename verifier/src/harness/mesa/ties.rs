@@ -99,8 +99,10 @@ impl Search<'_, '_> {
             let Some(tie) = self.tie(point, samples) else { continue };
             tried.insert(comparison, MOST_POINTS);
             *self.ties.found.entry(comparison).or_default() += 1;
-            let words = [tie, tie.wrapping_add(1), tie.wrapping_sub(1)];
-            let envs: Vec<Env> = words.into_iter().filter_map(|word| self.at(word)).collect();
+            // The zero of the other sign is equal, too.
+            let other_zero = (self.is_float && tie << 1 == 0).then_some(tie ^ 0x8000_0000);
+            let words = [tie, tie.wrapping_add(1), tie.wrapping_sub(1)].into_iter().chain(other_zero);
+            let envs: Vec<Env> = words.filter_map(|word| self.at(word)).collect();
             if !each(&envs) {
                 return false;
             }
@@ -173,5 +175,72 @@ fn is_float(usage: Usage, word: u32) -> bool {
         Usage::Float => f32::from_bits(word).is_finite(),
         Usage::Int => false,
         Usage::Any | Usage::Half => (0x3000_0000..0x5000_0000).contains(&(word & 0x7fff_ffff)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ir3_compiler::compilation::compile;
+    use ir3_compiler::nir::text;
+    use ir3_compiler::pipeline::Options;
+    use ir3_compiler::target::Target;
+
+    /// Stores whether word 4 as a float, times 3 and plus 1, is less than the integer word 5 as a float.
+    const SOURCE: &str = "shader: MESA_SHADER_COMPUTE
+workgroup_size: 64, 1, 1
+num_ssbos: 1
+subgroup_size: 1
+decl_function main () (entrypoint)
+
+impl main {
+    block b0:
+    32     %0 = load_const (0x00000000)
+    32     %1 = @load_const_ir3 (%0) (base=4)
+    32     %2 = @load_const_ir3 (%0) (base=5)
+    32     %3 = load_const (0x40400000)
+    32     %4 = fmul %1, %3
+    32     %5 = load_const (0x3f800000)
+    32     %6 = fadd %4, %5
+    32     %7 = i2f32 %2
+    1      %8 = flt %6, %7
+    32     %9 = b2i32 %8
+                @store_ssbo_ir3 (%9, %0, %0, %0) (base=0, wrmask=x, access=none, align_mul=4, align_offset=0)
+    block b1:
+}
+";
+
+    #[test]
+    fn operands_that_are_computed_become_equal() {
+        let shader = text::read(SOURCE).unwrap_or_else(|error| panic!("{error}"));
+        let target = Target::default();
+        let program = compile(&shader, &target, &Options::default(), &mut |_, _| ()).expect("it compiles");
+        let environments = Environments::of(&shader, 1);
+        let mut probe = SensitivityProbe::new(&program, &target).expect("it is supported");
+        let env = environments.env(0);
+        let mut found = Vec::new();
+        let mut ties = Ties::new(&environments, &mut probe, 10_000, Duration::from_secs(60));
+        ties.search(&env, &mut |envs| {
+            found.extend_from_slice(envs);
+            true
+        });
+        let gap = |env: &Env| {
+            let float = f32::from_bits(env.const_word(4)) * 3.0 + 1.0;
+            float - env.const_word(5) as i32 as f32
+        };
+        let by_float = |env: &&Env| env.const_word(5) == environments.env(0).const_word(5);
+        assert!(found.iter().filter(by_float).any(|env| gap(env) == 0.0), "{found:?}");
+        assert!(found.iter().any(|env| gap(env) < 0.0) && found.iter().any(|env| gap(env) > 0.0));
+        assert!(gap(&env).abs() > 0.1);
+        // It ends when it is told to, and when the time is over.
+        let mut times = 0;
+        ties.found.clear();
+        ties.search(&env, &mut |_| {
+            times += 1;
+            false
+        });
+        ties.limit = Duration::ZERO;
+        ties.search(&env, &mut |_| panic!("out of time"));
+        assert_eq!(times, 1);
     }
 }

@@ -99,9 +99,10 @@ impl Search<'_, '_> {
             let Some(tie) = self.tie(point, samples) else { continue };
             tried.insert(comparison, MOST_POINTS);
             *self.ties.found.entry(comparison).or_default() += 1;
-            // The zero of the other sign is equal, too.
+            // The zero of the other sign is equal, too, and no number is neither less nor more.
             let other_zero = (self.is_float && tie << 1 == 0).then_some(tie ^ 0x8000_0000);
-            let words = [tie, tie.wrapping_add(1), tie.wrapping_sub(1)].into_iter().chain(other_zero);
+            let none = self.is_float.then_some(f32::NAN.to_bits());
+            let words = [tie, tie.wrapping_add(1), tie.wrapping_sub(1)].into_iter().chain(other_zero).chain(none);
             let envs: Vec<Env> = words.filter_map(|word| self.at(word)).collect();
             if !each(&envs) {
                 return false;

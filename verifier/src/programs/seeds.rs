@@ -70,7 +70,7 @@ fn with_large_dispatch(mut env: Env, seed: u64) -> Env {
 
 /// The environment in which the fragments are near the corner of the window: an 8 × 8 square of pixels at one of its first places.
 fn at_window_corner(mut env: Env, seed: u64) -> Env {
-    let mut random = Random::new(seed ^ 0x0063_6f72_6e65_72);
+    let mut random = Random::new(seed ^ 0x0000_636f_726e_6572);
     for component in 0..2u32 {
         let bits = random.below(5);
         let first = 8 * random.below(1 << bits) as u32;

@@ -49,7 +49,7 @@ impl TextureAnswer {
         }
         let smooth =
             env.hints.is_some().then(|| level(hash(&[env.seed ^ 0x736d, request.texture.bits()]), &request.operands));
-        let black = mix(state, 0x626c_6b) % 8 < env.black_texels.into();
+        let black = mix(state, 0x0062_6c6b) % 8 < env.black_texels.into();
         TextureAnswer { kind: request.kind, state, smooth, black }
     }
 

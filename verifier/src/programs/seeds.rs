@@ -283,7 +283,7 @@ decl_function main () (entrypoint)
 impl main {
     block b0:
     32     %0 = load_const (0x00000000)
-    32x2   %1 = @load_barycentric_pixel (interp_mode=SMOOTH)
+    32x2   %1 = @load_barycentric_pixel (interp_mode=INTERP_MODE_SMOOTH)
     32     %2 = @load_interpolated_input (%1, %0) (base=0, component=1, dest_type=float32)
     32     %3 = fadd %2, %2
                 @store_output (%3, %0) (base=0, range=1, wrmask=x, component=0, src_type=float32)

@@ -68,6 +68,8 @@ fn a_changed_stage_is_refuted_at_its_pass() {
         (VERTEX, "register allocation", "(kill)r0.y (0), (kill)r0.x (1)", "(kill)r0.x (0), (kill)r0.y (1)"),
         (VERTEX, "ir3_legalize", "stlw (kill)r1.x", "stlw (kill)r1.y"),
         (GEOMETRY, "nir->ir3", "c4.y", "c4.z"),
+        // The mark before the block stays.
+        (CONTROL, "ir3_legalize", "(jp)end", "end"),
         (
             GEOMETRY,
             "register allocation",

@@ -54,6 +54,8 @@ struct LogMutantCounts {
     mutants: u64,
     refuted: u64,
     other_pass: u64,
+    /// Found as a contradiction of two sections.
+    contradicted: u64,
     equivalent: u64,
     unknown: u64,
     /// By runs.
@@ -68,6 +70,7 @@ impl LogMutantCounts {
         *match outcome {
             Outcome::Refuted => &mut self.refuted,
             Outcome::RefutedElsewhere { .. } => &mut self.other_pass,
+            Outcome::Contradicted => &mut self.contradicted,
             Outcome::Equivalent => &mut self.equivalent,
             Outcome::Unknown { .. } => &mut self.unknown,
             Outcome::MissedTested { .. } => &mut self.missed,
@@ -79,12 +82,18 @@ impl LogMutantCounts {
         self.mutants - self.equivalent
     }
 
+    /// Those that are found at their section.
+    fn found(&self) -> u64 {
+        self.refuted + self.contradicted
+    }
+
     fn print(&self, name: &str) {
-        let Self { mutants, refuted, other_pass, equivalent, unknown, missed, unsound } = *self;
+        let Self { mutants, refuted, other_pass, contradicted, equivalent, unknown, missed, unsound } = *self;
         let meant = self.meant();
-        let share = if meant == 0 { "-".to_owned() } else { format!("{:.1} %", 100.0 * refuted as f64 / meant as f64) };
+        let found = self.found();
+        let share = if meant == 0 { "-".to_owned() } else { format!("{:.1} %", 100.0 * found as f64 / meant as f64) };
         output::line(&format!(
-            "{name:<27} {mutants:>7} {equivalent:>10} {refuted:>8} {other_pass:>10} {unknown:>8} {missed:>7} {unsound:>15} {share:>9}"
+            "{name:<27} {mutants:>7} {equivalent:>10} {refuted:>8} {contradicted:>12} {other_pass:>10} {unknown:>8} {missed:>7} {unsound:>15} {share:>9}"
         ));
     }
 }
@@ -151,7 +160,7 @@ impl LogMutants {
         let tables = tables.into_inner().unwrap_or_else(PoisonError::into_inner);
         if format == Format::Human {
             output::line(
-                "                            mutants equivalent  refuted other pass  unknown  missed  missed: proved   refuted",
+                "                            mutants equivalent  refuted contradicted other pass  unknown  missed  missed: proved     found",
             );
         }
         for name in kinds() {
@@ -179,13 +188,14 @@ impl LogMutants {
         if total.unsound > 0 {
             return Ok(Exit::Unsound);
         }
-        let unmet = Exit::Unmet.when(100 * total.refuted < LEAST * total.meant());
+        let unmet = Exit::Unmet.when(100 * total.found() < LEAST * total.meant());
         Ok(unmet.max(Exit::Nothing.when(total.mutants == 0)))
     }
 
     fn print(&self, number: u64, log: &str, trial: &Trial) {
         let what = match &trial.outcome {
             Outcome::Refuted => return,
+            Outcome::Contradicted => "contradicts another section".to_owned(),
             Outcome::Equivalent if !self.list && self.only.is_none() => return,
             Outcome::Equivalent => "equivalent".to_owned(),
             Outcome::RefutedElsewhere { pass } => format!("refuted at {pass}"),

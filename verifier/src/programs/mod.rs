@@ -5,7 +5,8 @@
 //! [`divergence`] and [`adversarial`] pairs against the soundness of proofs, [`planted_bugs`] compilers with a bug.
 //! [`foreign`] is the way in for the programs of other compilers. [`vec4_code`] generates programs of the vec4 backend's
 //! language. [`spirv`] writes a nir program
-//! for compilers that read SPIR-V. [`coverage`] counts what programs have. [`seeds`] derives the seeds of a campaign.
+//! for compilers that read SPIR-V. [`coverage`] counts what programs have. [`seeds`] derives the seeds of a campaign,
+//! [`numbers`] the inputs of a program that are one number each.
 
 pub mod adversarial;
 pub mod coverage;
@@ -15,6 +16,7 @@ pub mod foreign;
 pub mod generator;
 pub mod mesa;
 pub mod mutations;
+pub mod numbers;
 mod pair;
 pub mod planted_bugs;
 pub mod seeds;

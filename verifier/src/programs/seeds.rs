@@ -68,20 +68,49 @@ fn with_large_dispatch(mut env: Env, seed: u64) -> Env {
     env
 }
 
+/// The environment in which the fragments are near the corner of the window: an 8 × 8 square of pixels at one of its first places.
+fn at_window_corner(mut env: Env, seed: u64) -> Env {
+    let mut random = Random::new(seed ^ 0x0000_636f_726e_6572);
+    for component in 0..2u32 {
+        let bits = random.below(5);
+        let first = 8 * random.below(1 << bits) as u32;
+        let place = |lane: u32| match component {
+            0 => lane / 4 % 4 * 2 + (lane & 1),
+            _ => lane / 16 * 2 + (lane >> 1 & 1),
+        };
+        // In sixteenths of a pixel.
+        let all = (0..LANES as u32).map(|lane| (first + place(lane)) * 16 + 8).collect();
+        env.system.insert(format!("{:?}.{component}", SystemValue::FragCoord), all);
+    }
+    env
+}
+
 /// The environments in which one program is verified, by number. Half of them fit it.
 #[derive(Clone, Debug)]
 pub struct ProgramEnvs {
     hints: Box<Hints>,
     seed: u64,
-    /// The lanes of the smallest wave: one, or a quad of fragments.
-    smallest: u64,
+    /// The stage.
+    stage: Stage,
 }
 
 impl ProgramEnvs {
     /// The environments of a program and a seed.
     pub fn new(shader: &Shader, seed: u64) -> Self {
-        let smallest = if shader.stage == Stage::Fragment { 0xf } else { 1 };
-        Self { hints: Box::new(Hints::of(shader)), seed, smallest }
+        Self { hints: Box::new(Hints::of(shader)), seed, stage: shader.stage }
+    }
+
+    /// The lanes of the smallest wave: one, or a quad of fragments.
+    fn smallest(&self) -> u64 {
+        if self.stage == Stage::Fragment { 0xf } else { 1 }
+    }
+
+    /// The environment in a large dispatch, or at the corner of the window.
+    fn elsewhere(&self, env: Env, seed: u64) -> Env {
+        match self.stage {
+            Stage::Fragment => at_window_corner(env, seed),
+            _ => with_large_dispatch(env, seed),
+        }
     }
 
     /// The environment of a number. Each second one fits no program: it has more corner cases.
@@ -101,8 +130,9 @@ impl ProgramEnvs {
         }
     }
 
-    /// An environment for comparing only, by number: as candidates, and in turn the smallest wave, a large dispatch, and corner cases in a
-    /// few of the words that the program reads, the other inputs being small or those of the best one so far.
+    /// An environment for comparing only, by number: as candidates, and in turn textures most of which are black, the smallest wave, a large
+    /// dispatch or the corner of the window, and corner cases in a few of the words and inputs that the program reads, the others being
+    /// small or those of the best one so far.
     pub fn comparison(&self, number: usize, best: Option<&Env>) -> Env {
         let seed = env_seed(self.seed, number as u64);
         match number % 8 {
@@ -117,10 +147,11 @@ impl ProgramEnvs {
                 let consts = consts.map(|word| (word, env.const_word(word))).collect();
                 Env { fill: Some(fill), consts, ..env }
             }
-            2 => Env { lanes: Some(self.smallest), ..self.candidate(number, best) },
-            4 => with_large_dispatch(self.env(number), seed),
-            5 => self.with_other_consts(&self.calm(seed), seed),
-            6 => with_large_dispatch(self.calm(seed), seed),
+            0 => Env { black_texels: 2 + (seed % 5) as u8, ..self.env(number) },
+            2 => Env { lanes: Some(self.smallest()), ..self.candidate(number, best) },
+            4 => self.elsewhere(self.env(number), seed),
+            5 => self.with_other_inputs(&self.with_other_consts(&self.calm(seed), seed), seed),
+            6 => self.elsewhere(self.calm(seed), seed),
             7 => self.with_other_consts(best.unwrap_or(&self.env(number - 1)), seed),
             _ => self.candidate(number, best),
         }
@@ -172,6 +203,28 @@ impl ProgramEnvs {
         env
     }
 
+    /// The environment with corner cases in some components of the inputs that the program reads: in every other lane of an attribute, and all
+    /// over a fragment input. Zeros have their sign, which a slope of the other sign would take away.
+    fn with_other_inputs(&self, env: &Env, seed: u64) -> Env {
+        let mut env = env.clone();
+        let places: Vec<u32> = self.hints.input_places().into_iter().collect();
+        let mut random = Random::new(seed ^ 0x696e_7075);
+        for _ in 0..1 + random.below(3) {
+            let Some(place) = random.pick(&places) else { break };
+            if self.stage == Stage::Fragment {
+                let corner = CORNERS[random.below(CORNERS.len())];
+                let zero = corner & 0x8000_0000;
+                env.varyings.insert(place, [corner, zero, zero]);
+            } else {
+                let mut row = [0; LANES];
+                env.attribute(place / 4, place % 4, &mut row);
+                row.iter_mut().step_by(2).for_each(|word| *word = CORNERS[random.below(CORNERS.len())]);
+                env.attributes.insert(format!("{}.{}", place / 4, place % 4), row.to_vec());
+            }
+        }
+        env
+    }
+
     /// The first environments.
     pub fn first(&self, count: u32) -> Vec<Env> {
         (0..count as usize).map(|number| self.env(number)).collect()
@@ -181,6 +234,7 @@ impl ProgramEnvs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::semantics::environment::env::Launch;
 
     #[test]
     fn environments_for_comparing_have_all_forms() {
@@ -217,6 +271,44 @@ impl main {
         assert!(count(&|env| !env.consts.is_empty() && gap(env) <= 4) > 60);
         assert!(count(&|env| [0x8000_0000, 0x7fc0_0000, 0x7fff_ffff].contains(&env.const_word(4))) > 5);
         assert_eq!(Env::from_json(&all[13].to_json()).expect("JSON"), all[13]);
+    }
+
+    #[test]
+    fn fragments_are_at_the_corner_of_the_window_and_have_corner_cases() {
+        let shader = ir3_compiler::nir::text::read(
+            "shader: MESA_SHADER_FRAGMENT
+inputs: 1
+decl_function main () (entrypoint)
+
+impl main {
+    block b0:
+    32     %0 = load_const (0x00000000)
+    32x2   %1 = @load_barycentric_pixel (interp_mode=INTERP_MODE_SMOOTH)
+    32     %2 = @load_interpolated_input (%1, %0) (base=0, component=1, dest_type=float32)
+    32     %3 = fadd %2, %2
+                @store_output (%3, %0) (base=0, range=1, wrmask=x, component=0, src_type=float32)
+    block b1:
+}
+",
+        )
+        .unwrap_or_else(|error| panic!("{error}"));
+        let envs = ProgramEnvs::new(&shader, 1);
+        let all: Vec<Env> = (0..1600).map(|number| envs.comparison(number, None)).collect();
+        let count = |holds: &dyn Fn(&Env) -> bool| all.iter().filter(|env| holds(env)).count();
+        let launch = Launch { fragment: true, ..Launch::default() };
+        let first = |env: &Env| {
+            let mut row = [0; LANES];
+            env.system_value(launch, SystemValue::FragCoord, 0, &mut row);
+            // The position of a pixel in its quad stays: lanes 0 and 1 are neighbours.
+            assert_eq!(row[1], row[0] + 16);
+            row[0] / 16
+        };
+        assert!(count(&|env| first(env) == 0) > 100);
+        assert!(count(&|env| first(env) > 64) > 600);
+        let negative_zero = [0x8000_0000; 3];
+        assert!(count(&|env| env.varyings.get(&1) == Some(&negative_zero)) >= 3);
+        assert_eq!(count(&|env| env.black_texels > 0), 100);
+        assert_eq!(Env::from_json(&all[16].to_json()).expect("JSON"), all[16]);
     }
 
     /// Reports and tests name seeds: these are what they have always been.

@@ -164,15 +164,15 @@ fn observes(outcome: &Outcome) -> bool {
 
 fn refuted(difference: &Difference, env: &Env) -> Finding {
     use UndefinedReason::{
-        AddressReleased, HelperLanes, LeavesCode, Overwritten, ReadBeforeResult, Reconvergence, StaysInLoop, Varyings,
-        WriteBeforeResult,
+        AddressReleased, Constants, HelperLanes, LeavesCode, Overwritten, ReadBeforeResult, Reconvergence, StaysInLoop,
+        Varyings, WriteBeforeResult,
     };
     let what = format!("{difference} (seed {:#x})", env.seed);
     match difference {
         Difference::Undefined {
             reason:
-                AddressReleased | HelperLanes | LeavesCode | Overwritten | ReadBeforeResult | Reconvergence | StaysInLoop
-                | Varyings | WriteBeforeResult,
+                AddressReleased | Constants | HelperLanes | LeavesCode | Overwritten | ReadBeforeResult | Reconvergence
+                | StaysInLoop | Varyings | WriteBeforeResult,
             ..
         } => Finding::Hazard(what),
         _ => Finding::Different(what),

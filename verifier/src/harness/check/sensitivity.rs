@@ -11,7 +11,7 @@
 
 use crate::semantics::environment::env::Env;
 use crate::semantics::environment::memory::StoredWord;
-use crate::semantics::interp::ir3::{FlipBits, FlipKind, Flippable};
+use crate::semantics::interp::ir3::{ComparedOperands, FlipBits, FlipKind, Flippable};
 use crate::semantics::interp::{End, Outcome, Scratch, Unsupported};
 use crate::semantics::{Snapshot, vec4};
 use ir3_compiler::ir3::Program;
@@ -178,7 +178,7 @@ impl SensitivityProbe {
     }
 
     /// Operands of the comparisons that a run comes to.
-    pub fn compared(&mut self, env: &Env, fuel: u64) -> Vec<[u32; 2]> {
+    pub fn compared(&mut self, env: &Env, fuel: u64) -> Vec<ComparedOperands> {
         self.program.compared(env, fuel, &mut self.scratch)
     }
 

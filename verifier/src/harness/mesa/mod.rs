@@ -20,6 +20,7 @@ pub mod recover;
 mod rerun;
 mod runs;
 mod single;
+mod ties;
 
 pub use boundary::{Checked, NO_ENGINE, READER, SAME_PROGRAM, Settings};
 pub use bundle::{files as bundle_files, write as write_bundle};

@@ -6,7 +6,9 @@
 //! many more where the register checker names what is wrong.
 
 use super::boundary::Settings;
+use super::ties::Ties;
 use crate::harness::check::{Answer, LEAST_SENSITIVITY, Sensitivity, SensitivityProbe, Unknown, Verdict};
+use crate::programs::numbers::InputNumbers;
 use crate::programs::seeds::ProgramEnvs;
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
@@ -43,11 +45,14 @@ const FIRST_COMPARED: usize = 1 << 20;
 pub(super) struct Environments {
     envs: ProgramEnvs,
     booleans: BTreeSet<u32>,
+    /// The inputs that are one number each.
+    pub numbers: InputNumbers,
 }
 
 impl Environments {
     pub fn of(shader: &Shader, seed: u64) -> Self {
-        Self { envs: ProgramEnvs::new(shader, seed), booleans: Hints::boolean_words(shader) }
+        let (booleans, numbers) = (Hints::boolean_words(shader), InputNumbers::of(shader));
+        Self { envs: ProgramEnvs::new(shader, seed), booleans, numbers }
     }
 
     /// The environment of a number. Each word that nir reads as a boolean of 32 bits has no bit or all of them: Mesa's `b2b1`
@@ -163,7 +168,30 @@ impl<'a> Runs<'a> {
         }
         let most = if self.doubted { COMPARED_DOUBTED } else { COMPARED };
         self.compare(&mut answer, ask, &mut at, most, start);
+        self.steer(&mut answer, ask);
         Some(answer)
+    }
+
+    /// Compares both programs where operands of comparisons are equal, or next to each other.
+    fn steer(&mut self, answer: &mut Answer, ask: &dyn Fn(&[Env]) -> Option<Answer>) {
+        if is_decided(&answer.verdict) {
+            return;
+        }
+        let (Some(environments), Some(probe)) = (self.environments, &mut self.probe) else { return };
+        let limit = if self.doubted { self.settings.limit } else { self.settings.limit / 2 };
+        let mut ties = Ties::new(environments, probe, self.fuel, limit);
+        let from = self.best.iter().chain(self.compared.iter().rev().map(|(env, _)| env));
+        for env in from {
+            let found = catch(|| {
+                ties.search(env, &mut |envs| {
+                    add(answer, ask(envs));
+                    !is_decided(&answer.verdict)
+                });
+            });
+            if found.is_err() || is_decided(&answer.verdict) {
+                break;
+            }
+        }
     }
 
     /// Compares both programs in the environments from number `at` on, up to `most`, while the time lasts.
@@ -204,7 +232,8 @@ impl<'a> Runs<'a> {
         let fuel = self.fuel;
         let Some(probe) = &mut self.probe else { return };
         if let Ok(compared) = catch(|| probe.compared(env, fuel)) {
-            self.compared.push((env.clone(), compared));
+            let operands = compared.into_iter().map(|compared| compared.values).collect();
+            self.compared.push((env.clone(), operands));
             let first = self.compared.len().saturating_sub(MOST_LEARNED);
             self.compared.drain(..first);
         }

@@ -6,7 +6,7 @@ use super::{Checked, Settings, Side, recover, sides};
 use crate::harness::check::Verdict;
 use crate::programs::mesa::shader::LogShader;
 use crate::semantics::Snapshot;
-use ir3_compiler::ir3::validate::{Form, validate};
+use ir3_compiler::ir3::validate::{Form, Rule, validate};
 use ir3_compiler::target::Target;
 use std::path::Path;
 
@@ -15,6 +15,7 @@ pub struct Boundaries {
     sides: Vec<Side<'static>>,
     environments: Option<Environments>,
     target: Target,
+    contradictions: Vec<String>,
 }
 
 impl Boundaries {
@@ -24,7 +25,7 @@ impl Boundaries {
         let environments = recovered.nir.as_ref().ok().map(|nir| Environments::of(nir, seed));
         let sides =
             sides(shader, &recovered).map(|Side { name, program, .. }| Side { name, program, section: None }).collect();
-        Self { sides, environments, target: *target }
+        Self { sides, environments, target: *target, contradictions: recovered.contradictions }
     }
 
     /// The number of programs.
@@ -56,11 +57,20 @@ impl Boundaries {
         }
     }
 
-    /// The number of rules of the language that a program after a pass breaks.
+    /// A contradiction between two sections that the original does not have, and that names the section with this title: `mesa` ends
+    /// with an error that has both.
+    pub fn contradiction(&self, original: &Self, title: &str) -> Option<&str> {
+        let names = format!("`{title}`");
+        let mut new = self.contradictions.iter().filter(|what| !original.contradictions.contains(what));
+        new.find(|what| what.contains(&names)).map(String::as_str)
+    }
+
+    /// The number of rules of the language that a program after a pass breaks, without that of `(jp)`, which Mesa's validator does not know.
     pub fn violations(&self, at: usize) -> usize {
         match &self.sides[at].program {
             Ok(Snapshot::Ir3(program)) => {
-                validate(program, &self.target, Form::of(program)).map_or_else(|all| all.len(), |()| 0)
+                let all = validate(program, &self.target, Form::of(program)).err().unwrap_or_default();
+                all.iter().filter(|violation| violation.rule != Rule::Reconvergence).count()
             }
             _ => 0,
         }

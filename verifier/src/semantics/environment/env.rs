@@ -147,6 +147,9 @@ pub struct Env {
     /// programs only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub printed_formats: bool,
+    /// The eighths of all texels that are 0 in every component.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub black_texels: u8,
     /// The value of every word of the constant file, of uniform buffers and of memory that is not given below; a hash of the seed by
     /// default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -423,6 +426,10 @@ impl Env {
     fn named<'a>(&self, map: &'a BTreeMap<String, Vec<u32>>, key: impl Fn() -> String) -> Option<&'a [u32]> {
         if map.is_empty() { None } else { map.get(&key()).map(Vec::as_slice).filter(|values| !values.is_empty()) }
     }
+}
+
+fn is_zero(number: &u8) -> bool {
+    *number == 0
 }
 
 fn fill(dst: &mut Row, values: &[u32]) {

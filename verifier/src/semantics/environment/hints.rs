@@ -8,11 +8,12 @@
 //!
 //! The values are still a function of the seed: two programs in one environment read the same inputs.
 
+use super::Binding;
 use super::env::{nice, nice_float};
 use crate::semantics::arithmetic::float::f32_to_f16;
 use crate::support::random::{hash, mix};
 use ir3_compiler::nir::{
-    AluType, BaseType, Def, Function, Index, IndexKind, InstrData, IntrinsicOp, Op, Shader, TexOp,
+    Alu, AluType, BaseType, Def, Function, Index, IndexKind, InstrData, IntrinsicOp, Op, Shader, TexOp,
 };
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,9 @@ pub struct Hints {
     /// into the constant file.
     #[serde(default, skip_serializing_if = "are_empty")]
     ubos: [BTreeSet<u32>; 2],
+    /// The words of the constant file of which a half is read as a float of 16 bits, and those of uniform buffers.
+    #[serde(default, skip_serializing_if = "are_empty")]
+    halves: [BTreeSet<u32>; 2],
     /// What most loads from memory are read as.
     memory: Usage,
     /// Values are small: loops end soon, and powers do not overflow.
@@ -81,6 +85,17 @@ impl Hints {
         all.into_iter().collect()
     }
 
+    /// The components of inputs that are read as a number, by `4 * base + component`.
+    pub fn input_places(&self) -> BTreeSet<u32> {
+        self.inputs.iter().flatten().copied().collect()
+    }
+
+    /// The words of uniform buffers that a program loads at a known place, of known buffers.
+    pub fn ubo_places(shader: &Shader) -> BTreeSet<(Binding, u32)> {
+        let reader = Reader { function: &shader.entry, uses: FxHashMap::default(), changed: false };
+        reader.ubo_words().into_iter().filter_map(|(buffer, word, _)| Some((buffer?, word))).collect()
+    }
+
     /// The words of the constant file that a program reads as booleans of 32 bits: all bits of such a word are equal
     /// (docs/semantics.md, boolean words).
     pub fn boolean_words(shader: &Shader) -> BTreeSet<u32> {
@@ -91,7 +106,7 @@ impl Hints {
 
     /// What a word of the constant file is read as.
     pub fn const_usage(&self, word: u32) -> Usage {
-        usage_in(&self.consts, word)
+        if self.halves[0].contains(&word) { Usage::Half } else { usage_in(&self.consts, word) }
     }
 
     /// What an input is read as, by `4 * base + component`.
@@ -102,6 +117,7 @@ impl Hints {
     /// What a word of a uniform buffer is read as.
     pub fn ubo_usage(&self, word: u32) -> Usage {
         match usage_in(&self.ubos, word) {
+            _ if self.halves[1].contains(&word) => Usage::Half,
             Usage::Any => self.memory,
             usage => usage,
         }
@@ -204,12 +220,16 @@ struct Uses {
     float: bool,
     int: bool,
     boolean: bool,
+    /// A half of the word is read as a float of 16 bits.
+    half: bool,
 }
 
 impl Uses {
+    const HALF: Self = Self { float: false, int: false, boolean: false, half: true };
+
     fn of(ty: AluType) -> Self {
         let [float, int] = [&[BaseType::Float][..], &[BaseType::Int, BaseType::Uint]].map(|all| all.contains(&ty.base));
-        Self { float, int, boolean: false }
+        Self { float, int, ..Self::default() }
     }
 
     fn usage(self) -> Usage {
@@ -257,6 +277,7 @@ impl<'a> Reader<'a> {
             float: known.float || uses.float,
             int: known.int || uses.int,
             boolean: known.boolean || uses.boolean,
+            half: known.half || uses.half,
         };
         self.changed |= *known != new;
         *known = new;
@@ -273,6 +294,15 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Returns true if a component takes the low half of a word, or the high one, for a float of 16 bits.
+    fn is_half(&self, alu: &Alu, component: u8) -> bool {
+        let uses = self.uses(Value::Component(alu.def, component));
+        match alu.op {
+            Op::U2u16 => uses.float,
+            _ => uses.half && alu.srcs.get(1).is_some_and(|by| self.function.as_const_scalar(by.def) == Some(16)),
+        }
+    }
+
     fn instr(&mut self, data: &InstrData) {
         match data {
             InstrData::Alu(alu) => {
@@ -285,6 +315,7 @@ impl<'a> Reader<'a> {
                             Op::Bcsel | Op::B32csel if number > 0 => self.uses(Value::Component(alu.def, at)),
                             op if op.is_vec() => self.uses(Value::Component(alu.def, number as u8)),
                             Op::B2b1 => Uses { boolean: true, ..Uses::default() },
+                            Op::U2u16 | Op::Ushr if number == 0 && self.is_half(alu, at) => Uses::HALF,
                             _ => Uses::of(info.inputs[number].ty),
                         };
                         self.add(Value::Component(src.def, src.swizzle[usize::from(at)]), uses);
@@ -300,7 +331,7 @@ impl<'a> Reader<'a> {
                 let coordinates = tex.srcs.iter().filter(|&&(kind, _)| is_coordinate(kind));
                 for &(_, src) in coordinates {
                     for component in self.components(src) {
-                        self.add(Value::Component(src, component), Uses { float, int: !float, boolean: false });
+                        self.add(Value::Component(src, component), Uses { float, int: !float, ..Uses::default() });
                     }
                 }
             }
@@ -328,12 +359,25 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The words of uniform buffers that are loaded at a known place, with their uses.
-    fn ubo_words(&self) -> Vec<(u32, Uses)> {
+    /// The buffer that a handle names, if its index is a constant.
+    fn buffer(&self, handle: Def) -> Option<Binding> {
+        let (set, index) = match &self.function.instrs[self.function.defs[handle].instr] {
+            InstrData::Intrinsic(intrinsic) if intrinsic.op == IntrinsicOp::BindlessResourceIr3 => {
+                (Some(intrinsic.indices.desc_set()).filter(|&set| set < Binding::SETS), *intrinsic.srcs.first()?)
+            }
+            _ => (None, handle),
+        };
+        let index = self.function.as_const_scalar(index).and_then(|index| u32::try_from(index).ok())?;
+        Some(Binding::new(set, index))
+    }
+
+    /// The words of uniform buffers that are loaded at a known place, with the buffer, if that is known, and their uses.
+    fn ubo_words(&self) -> Vec<(Option<Binding>, u32, Uses)> {
         let mut words = Vec::new();
         for data in self.function.instrs.values() {
             let InstrData::Intrinsic(intrinsic) = data else { continue };
-            let &[_, vec4, ..] = &intrinsic.srcs[..] else { continue };
+            let &[handle, vec4, ..] = &intrinsic.srcs[..] else { continue };
+            let buffer = self.buffer(handle);
             let Some(vec4) = self.function.as_const_scalar(vec4).and_then(|vec4| u32::try_from(vec4).ok()) else {
                 continue;
             };
@@ -343,7 +387,8 @@ impl<'a> Reader<'a> {
                     let to = intrinsic.indices.base() as u32;
                     let count = intrinsic.indices.range().min(MOST_COPIED) * 4;
                     words.extend(
-                        (0..count).map(|at| (from.wrapping_add(at), self.uses(Value::Const(to.wrapping_add(at))))),
+                        (0..count)
+                            .map(|at| (buffer, from.wrapping_add(at), self.uses(Value::Const(to.wrapping_add(at))))),
                     );
                 }
                 (IntrinsicOp::LoadUboVec4, Some(def)) if self.function.defs[def].bit_size == 32 => {
@@ -353,7 +398,7 @@ impl<'a> Reader<'a> {
                     };
                     let from = from.wrapping_add(intrinsic.indices.base() as u32 * 4).wrapping_add(first);
                     words.extend(self.components(def).map(|component| {
-                        (from.wrapping_add(component.into()), self.uses(Value::Component(def, component)))
+                        (buffer, from.wrapping_add(component.into()), self.uses(Value::Component(def, component)))
                     }));
                 }
                 _ => {}
@@ -373,10 +418,12 @@ impl<'a> Reader<'a> {
         for (value, &uses) in &self.uses {
             if let Value::Const(word) = *value {
                 insert(&mut hints.consts, word, uses);
+                uses.half.then(|| hints.halves[0].insert(word));
             }
         }
-        for (word, uses) in self.ubo_words() {
+        for (_, word, uses) in self.ubo_words() {
             insert(&mut hints.ubos, word, uses);
+            uses.half.then(|| hints.halves[1].insert(word));
         }
         for data in self.function.instrs.values() {
             match data {
@@ -481,6 +528,24 @@ impl main {
         let memory = hints.memory_usage();
         assert_eq!(usages, [Usage::Float, Usage::Int, memory, memory, Usage::Float, Usage::Int]);
         assert_ne!(memory, Usage::Int);
+    }
+
+    #[test]
+    fn words_are_two_halves_where_each_is_read_as_a_float() {
+        let halves = "16 %9 = u2u16 %2
+    32 %10 = load_const (0x00000010)
+    32 %11 = ushr %1, %10
+    16 %12 = u2u16 %11
+    16 %13 = fadd %9, %12
+    16 %14 = u2u16 %3
+    16 %15 = iadd %14, %14
+";
+        let (start, end) = SOURCE.split_once("    32     %4 =").expect("a constant");
+        let end = end.split_once("@store").map(|(_, store)| store.replace("%9", "%3")).expect("a store");
+        let hints =
+            Hints::of(&text::read(&format!("{start}    {halves}    @store{end}")).unwrap_or_else(|e| panic!("{e}")));
+        let usages = [4, 5, 6].map(|word| hints.const_usage(word));
+        assert_eq!(usages, [Usage::Half, Usage::Half, Usage::Int]);
     }
 
     #[test]

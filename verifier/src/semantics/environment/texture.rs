@@ -2,7 +2,8 @@
 //!
 //! A texture operation of a program becomes a [`TextureRequest`], whose form does not depend on the language, and each component of the
 //! result is a hash of it. So equal requests of two programs get equal results, however their instructions encode them. With hints of a
-//! program, textures are smooth: floats that change little with the coordinates, and mostly from 0 to 1.
+//! program, textures are smooth: floats that change little with the coordinates, and mostly from 0 to 1. An environment may have some black
+//! texels: programs that count, or skip what is empty, come to more.
 //!
 //! If a fragment shader does not give the level, the level comes from derivatives: the result depends on the coordinates of the whole
 //! quad, helper lanes included ([`Quads`]). Where a lane of the quad is inactive, or its coordinates are undefined, so is the result.
@@ -22,6 +23,8 @@ pub struct TextureAnswer {
     state: u64,
     /// A number that changes little with the operands, if the texture is smooth.
     smooth: Option<f32>,
+    /// The texel is 0 in all components.
+    black: bool,
 }
 
 impl TextureAnswer {
@@ -46,7 +49,8 @@ impl TextureAnswer {
         }
         let smooth =
             env.hints.is_some().then(|| level(hash(&[env.seed ^ 0x736d, request.texture.bits()]), &request.operands));
-        TextureAnswer { kind: request.kind, state, smooth }
+        let black = mix(state, 0x0062_6c6b) % 8 < env.black_texels.into();
+        TextureAnswer { kind: request.kind, state, smooth, black }
     }
 
     /// Component `component` of the result, in a destination of this type: floats in [`Type::F32`] and [`Type::F16`], if the result of the
@@ -60,6 +64,7 @@ impl TextureAnswer {
             TextureKind::Size | TextureKind::BufferSize => 1 << ((word(component.min(2)) >> 20) % 9),
             TextureKind::Info => 1 + (word(component) >> 20) as u32 % 8,
             TextureKind::LodQuery => (word(component) >> 20) as u32 % 2048,
+            _ if self.black => 0,
             _ => match ty {
                 Type::F32 => self.float(word(component), component),
                 Type::F16 => float::f32_to_f16(self.float(word(component), component)),

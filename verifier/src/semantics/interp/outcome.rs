@@ -64,6 +64,8 @@ pub enum UndefinedReason {
     /// A varying is read after the release of their memory, or they are released while one is read, before the end of the preamble, or too
     /// late.
     Varyings,
+    /// Words of the constant file are read, or the preamble ends, before a write to them is known to be there.
+    Constants,
     /// Helper lanes are used after their end.
     HelperLanes,
     /// An address is used after its release.
@@ -88,6 +90,7 @@ impl fmt::Display for UndefinedReason {
             UndefinedReason::Overwritten => "a register that is overwritten before an earlier instruction has read it",
             UndefinedReason::ReadBeforeResult => "a result that is read before it is there",
             UndefinedReason::WriteBeforeResult => "a register that is written while an earlier result is outstanding",
+            UndefinedReason::Constants => "constants that are still being written",
             UndefinedReason::Varyings => "varyings that are read or released at the wrong time",
             UndefinedReason::HelperLanes => "helper lanes that are used after their end",
             UndefinedReason::AddressReleased => "an address that is used after its release",

@@ -37,6 +37,8 @@ pub enum Outcome {
         /// Its name.
         pass: String,
     },
+    /// No boundary is refuted, and `mesa` ends with an error: the section and another one contradict each other.
+    Contradicted,
     /// The provers show that the section means what it meant.
     Equivalent,
     /// No boundary is refuted, and that before the section is no pass.
@@ -168,6 +170,14 @@ pub fn trial(
         time: Duration::ZERO,
     };
     judge(&mut trial, &original, &mutant, at, settings)?;
+    let title = Part::of(shader, part).map_or_else(String::new, |section| section.title().to_owned());
+    let passes = matches!(
+        trial.outcome,
+        Outcome::RefutedElsewhere { .. } | Outcome::Unknown { .. } | Outcome::MissedTested { .. }
+    );
+    if passes && mutant.contradiction(&original, &title).is_some() {
+        trial.outcome = Outcome::Contradicted;
+    }
     Ok(trial)
 }
 

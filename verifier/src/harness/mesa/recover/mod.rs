@@ -20,7 +20,7 @@ use crate::programs::mesa::mixed::{mixed_at, without_serials};
 use crate::programs::mesa::native::{Native, listed_words};
 use crate::programs::mesa::shader::LogShader;
 use crate::programs::mesa::{FilePosition, InputError, Section, SectionKind};
-use ir3_compiler::ir3::{self, Attrs, Block, Opcode, Program};
+use ir3_compiler::ir3::{self, Attrs, Block, InstrFlags, Opcode, Program};
 use ir3_compiler::machine::{Code, listing};
 use ir3_compiler::nir::{Shader, Stage};
 use ir3_compiler::target::{Generation, Target};
@@ -153,6 +153,9 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
                     program.instrs.values_mut().for_each(|data| varyings.unpack(data));
                 }
                 interface.complete(program);
+                if matches!(&section.kind, SectionKind::Ir3After { pass } if pass == LEGALIZE) {
+                    go_by_flags(program);
+                }
                 if let Some(split) = split_blocks(program) {
                     *program = split;
                 }
@@ -258,6 +261,25 @@ fn without_choice(program: &mut Program) {
         {
             data.opcode = Opcode::Jump;
             data.srcs.clear();
+        }
+    }
+}
+
+/// The pass after which instructions say where lanes reconverge.
+const LEGALIZE: &str = "ir3_legalize";
+
+/// Takes the `(jp)` from each block whose first instruction has none: before a block it is what the compiler knows, before the instruction
+/// what the hardware gets.
+fn go_by_flags(program: &mut Program) {
+    for position in 0..program.layout.len() {
+        let block = program.layout[position];
+        let mut code = program.blocks[block]
+            .instrs
+            .iter()
+            .map(|&instr| &program.instrs[instr])
+            .filter(|data| !data.opcode.is_meta());
+        if code.next().is_some_and(|first| !first.flags.contains(InstrFlags::JP)) {
+            program.blocks[block].reconvergence_point = false;
         }
     }
 }

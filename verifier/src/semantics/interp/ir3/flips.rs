@@ -3,6 +3,7 @@
 //! A flip shows if a run depends on a value: if nothing observable changes, a wrong value in that place would not have
 //! been noticed either. As each lane has a flip of its own, one run tries as many as there are lanes.
 
+use super::comparisons::{self, ComparedOperands, Comparison};
 use super::storage::{Loc, Read, SlotPart, Storage};
 use super::watch::Watch;
 use super::{Decoded, decode, run};
@@ -45,8 +46,8 @@ pub struct Flippable {
     sites: Vec<FlipSite>,
     /// The numbers of the sites, by point.
     by_point: Vec<usize>,
-    /// The comparisons, by point: where their operands are.
-    comparisons: Vec<(u32, [Loc; 2])>,
+    /// The comparisons, by point.
+    comparisons: Vec<Comparison>,
 }
 
 /// The bits to flip. Booleans are numbers here, too, and floats ignore the low bits.
@@ -89,9 +90,9 @@ impl Flippable {
         let mut comparisons = Vec::new();
         for watched in &table {
             add_sites(program, watched, &mut sites);
-            comparisons.extend(comparison(program, watched));
+            comparisons.extend(Comparison::of(program, watched));
         }
-        comparisons.sort_by_key(|&(point, _)| point);
+        comparisons.sort_by_key(Comparison::point);
         let mut by_point: Vec<usize> = (0..sites.len()).collect();
         by_point.sort_by_key(|&site| sites[site].from);
         Ok(Self { decoded, sites, by_point, comparisons })
@@ -111,10 +112,8 @@ impl Flippable {
     }
 
     /// Runs the program and returns operands of its comparisons: of a few lanes that come to one, the first times.
-    pub fn compared(&self, env: &Env, fuel: u64, scratch: &mut Scratch) -> Vec<[u32; 2]> {
-        let mut compared = Compared { program: self, times: vec![0; self.comparisons.len()], found: Vec::new() };
-        run::run_watched(&self.decoded, env, fuel, scratch, &mut compared);
-        compared.found
+    pub fn compared(&self, env: &Env, fuel: u64, scratch: &mut Scratch) -> Vec<ComparedOperands> {
+        comparisons::compared(&self.decoded, &self.comparisons, env, fuel, scratch)
     }
 
     /// Runs the program with the site number `sites[lane]` flipped in each lane, the first time that the lane comes to
@@ -150,48 +149,6 @@ fn add_sites(program: &Program, watched: &Watched<Read>, sites: &mut Vec<FlipSit
     }
     for write in &watched.writes {
         sites.push(site(FlipKind::Result, write, last, None));
-    }
-}
-
-/// Where the operands of a comparison are.
-fn comparison(program: &Program, watched: &Watched<Read>) -> Option<(u32, [Loc; 2])> {
-    let TracePoint::Instr(instr) = watched.at else { return None };
-    if !program.instrs[Instr::from_u32(instr)].opcode.has_condition() {
-        return None;
-    }
-    let operand = |number: u8| watched.reads.iter().find(|read| (read.operand, read.component) == (number, 0));
-    Some((watched.ops.0, [operand(0)?.place.loc, operand(1)?.place.loc]))
-}
-
-/// The number of times that a comparison is recorded.
-const MOST_COMPARED: u32 = 3;
-
-/// The observer that records operands of comparisons.
-struct Compared<'a> {
-    program: &'a Flippable,
-    /// How often each comparison was recorded.
-    times: Vec<u32>,
-    found: Vec<[u32; 2]>,
-}
-
-impl Watch for Compared<'_> {
-    fn enter(&mut self, _: usize, _: u64) {}
-
-    fn between(&mut self, point: u32, mask: u64, storage: &mut Storage, _: &mut Memory) {
-        let all = &self.program.comparisons;
-        let first = all.partition_point(|&(at, _)| at < point);
-        for (number, &(_, operands)) in all.iter().enumerate().skip(first).take_while(|(_, (at, _))| *at == point) {
-            if mask == 0 || self.times[number] == MOST_COMPARED {
-                continue;
-            }
-            self.times[number] += 1;
-            for lane in [mask.trailing_zeros(), 63 - mask.leading_zeros()] {
-                let [a, b] = operands.map(|loc| storage.lane(loc, lane as usize));
-                if !a.1 && !b.1 {
-                    self.found.push([a.0, b.0]);
-                }
-            }
-        }
     }
 }
 

@@ -18,6 +18,7 @@
 //! Time is not modelled. Delay slots, `(ss)` and `(sy)` mean nothing before legalization, and the programs here have not been legalized. A
 //! program with `bar` in a workgroup of more than one wave is run by two waves; see `waves`.
 
+mod comparisons;
 mod decode;
 mod flips;
 pub mod machine;
@@ -29,6 +30,7 @@ pub(crate) mod storage;
 mod tests;
 mod watch;
 
+pub use comparisons::{ComparedOperands, ComparisonPoint};
 pub use flips::{FlipBits, FlipKind, FlipSite, Flippable};
 
 use super::filling::Narrow;

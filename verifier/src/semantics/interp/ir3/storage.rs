@@ -279,6 +279,22 @@ impl Storage {
         (value, self.poisoned(loc) >> lane & 1 != 0)
     }
 
+    /// A lane of an operand, with its modifiers; `None` if it is poison.
+    pub fn operand(&self, read: Read, lane: usize) -> Option<u32> {
+        let (value, poison) = self.lane(read.loc, lane);
+        let value = match read.modifier {
+            Modifier::None => value,
+            Modifier::Invert => value & 1 ^ 1,
+            Modifier::Low => value & 0xffff,
+            Modifier::Apply(apply) => {
+                let mut row = [value; LANES];
+                (apply.run)(&mut row);
+                row[lane]
+            }
+        };
+        (!poison).then_some(value)
+    }
+
     /// The lanes in which a location is poison.
     pub fn poisoned(&self, loc: Loc) -> u64 {
         let at = 2 * loc.slot as usize;

@@ -3,8 +3,7 @@
 use super::decode::Decoder;
 use super::op::ConstWidth;
 use super::slots::{SlotAllocator, modifier};
-use super::storage::{Loc, Modifier, Read, SlotPart, Storage};
-use crate::semantics::arithmetic::rows::LANES;
+use super::storage::{Loc, Read, SlotPart, Storage};
 use crate::semantics::environment::memory::Memory;
 use crate::semantics::interp::trace;
 use crate::semantics::interp::trace::{Location, TracePoint, Watched, WatchedOperand};
@@ -69,20 +68,7 @@ impl Watch for Recorder<'_> {
 
     fn between(&mut self, point: u32, mask: u64, storage: &mut Storage, memory: &mut Memory) {
         let lane = self.lane;
-        let value = |read: Read| {
-            let (value, poison) = storage.lane(read.loc, lane);
-            let value = match read.modifier {
-                Modifier::None => value,
-                Modifier::Invert => value & 1 ^ 1,
-                Modifier::Low => value & 0xffff,
-                Modifier::Apply(apply) => {
-                    let mut row = [value; LANES];
-                    (apply.run)(&mut row);
-                    row[lane]
-                }
-            };
-            (!poison).then_some(value)
-        };
+        let value = |read: Read| storage.operand(read, lane);
         self.between(point, mask, value, || memory.take_log());
     }
 }

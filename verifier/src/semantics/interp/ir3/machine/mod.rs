@@ -13,6 +13,7 @@
 //! *Releases.* What uses varyings, helper lanes or an address after their release ends the run as undefined, where hazards do ([`Hazards`]).
 
 mod choices;
+mod constants;
 mod decode;
 mod relative;
 mod releases;
@@ -33,6 +34,7 @@ use crate::semantics::machine::arrays::ArrayBases;
 use crate::semantics::machine::steps::Steps;
 use crate::support::random::hash;
 use choices::Choices;
+use constants::ConstWrites;
 use cranelift_entity::EntityRef;
 use ir3_compiler::ir3::{InstrData, InstrFlags, Opcode, Program};
 use ir3_compiler::machine::Code;
@@ -178,6 +180,7 @@ struct MachineWave<'a> {
     wave: RunningWave<'a>,
     clock: Clock,
     released: Released,
+    const_writes: ConstWrites,
     elements: Elements,
     /// The position.
     at: usize,
@@ -214,6 +217,7 @@ impl<'a> MachineWave<'a> {
             wave,
             clock,
             released: Released::default(),
+            const_writes: ConstWrites::default(),
             elements: Elements::default(),
             at: 0,
             waiting: SmallVec::new(),
@@ -344,7 +348,7 @@ impl<'a> MachineWave<'a> {
         if let Some((reason, lanes)) = self.clock.hazard().filter(|_| machine.hazards == Hazards::End) {
             return Err(self.undefined_in(reason, lanes));
         }
-        let broken = self.released.step(at, step, &machine.releases);
+        let broken = self.released.step(at, step, &machine.releases).or(self.const_writes.step(step));
         if let Some(reason) = broken.filter(|_| machine.hazards == Hazards::End) {
             return Err(self.undefined(reason));
         }

@@ -204,6 +204,19 @@ fn what_is_released_is_not_used_any_more() {
     assert_eq!(broken(&[address, "(rpt5)nop", reads[0], reads[1]]), Some(UndefinedReason::AddressReleased));
 }
 
+#[test]
+fn constants_are_there_before_they_are_read() {
+    let (store, read) = ("stc imm[0.000000,16,0x10], r0.x", "mov.f32f32 r1.x, c4.x");
+    assert_eq!(broken(&[store, "(ss)(sy)shpe", read]), None);
+    assert_eq!(broken(&["shpe", read]), None);
+    for end in ["shpe", "(ss)shpe", "(sy)shpe"] {
+        assert_eq!(broken(&[store, end, read]), Some(UndefinedReason::Constants), "{end}");
+    }
+    assert_eq!(broken(&[store, read, "(ss)(sy)shpe"]), Some(UndefinedReason::Constants));
+    // Another word.
+    assert_eq!(broken(&[store, "mov.f32f32 r1.x, c5.x", "(ss)(sy)shpe"]), None);
+}
+
 /// An undefined register is exchanged with another one, with an instruction between the steps.
 #[test]
 fn exchanges_may_stand_apart() {

@@ -2,8 +2,8 @@
 //! (`ir3_lower_subgroups.c`).
 //!
 //! A program that has such loops is read as one that has the macros, and this is why it means the same. Nothing but the loop
-//! runs between its start and its end: its blocks follow each other in the layout, no other block leads into it, and it has
-//! no effect but its registers.
+//! runs between its start and its end: its blocks follow each other in the layout, before the block where lanes go on, no other
+//! block leads into it, and it has no effect but its registers.
 //!
 //! ```text
 //!     header: getone exit, footer
@@ -129,12 +129,14 @@ impl Scan {
         }
         let comes_from_loop = |from: &Block| self.blocks.contains(from);
         let all = |block: Block, test: &dyn Fn(&Block) -> bool| program.blocks[block].predecessors.iter().all(test);
-        let start = program.layout.iter().position(|&block| block == self.before);
-        let following = start.and_then(|start| program.layout.get(start + 1..start + 1 + self.blocks.len()));
+        let mut layout = program.layout.iter().skip_while(|block| **block != self.before).skip(1);
+        let follow = layout.by_ref().take(self.blocks.len()).filter(|block| comes_from_loop(block)).count();
+        // Lanes that leave the loop would run a block in front of it before the others go round again.
+        let is_after = layout.any(|block| *block == self.after);
         self.before != self.after
             && !self.blocks.contains(&self.before)
-            && !self.blocks.contains(&self.after)
-            && following.is_some_and(|following| following.iter().all(comes_from_loop))
+            && follow == self.blocks.len()
+            && is_after
             && self.blocks[1..].iter().all(|&block| all(block, &comes_from_loop))
             && all(self.blocks[0], &|from| *from == self.before || comes_from_loop(from))
     }

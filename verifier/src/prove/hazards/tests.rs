@@ -277,6 +277,15 @@ fn barriers_and_the_preamble_wait_for_memory() {
     let user = "mov.f32f32 r1.x, c1.x";
     pair("a660", HazardKind::ConstBeforeWrite, &[store, user], &[store, "(sy)(ss)shpe", user]);
     assert_eq!(kinds(&[store, "mov.f32f32 r1.x, c0.w"], "a660"), []);
+    // A word that is written later, unless the program comes back.
+    let other = "stc imm[0.000000,20,0x14], sr48.x";
+    assert_eq!(kinds(&[other, user, store], "a660"), []);
+    let program = |last: &str, to: &str| {
+        let list: [(&[&str], &str); 3] = [(&[other], "block1"), (&[user, store, last], to), (&["end"], "")];
+        report(&blocks(&list), "a660").hazards.len()
+    };
+    assert_eq!(program("nop", "block2"), 0);
+    assert_eq!(program("br p0.x target=block1", "block1, block2"), 1);
 }
 
 /// Words 4 to 7 are copied, at an address that is a constant, or may be another one by another path.

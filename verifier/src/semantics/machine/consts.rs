@@ -1,8 +1,8 @@
 //! The words of the constant file that a program writes: its preamble, for the program after it.
 //!
-//! The set is that of the whole program, whatever the path. A write at an address in `a1.x` is known where a constant is
-//! moved there before it, on the only path: no instruction in between is a target of a branch, or may branch. Any other
-//! write at an address writes all words.
+//! A write counts for what may be executed after it: what stands behind it, and what a branch back leads to. One at an address in
+//! `a1.x` is known where a constant is moved there before it, on the only path: no instruction in between is a target of a
+//! branch, or may branch. Any other write at an address writes all words.
 
 use super::rules::{ConstWrite, const_write};
 use ir3_compiler::ir3::{Category, Dst, InstrData, InstrFlags, Opcode, PhysReg, RegFile, Src, SrcOperand};
@@ -10,13 +10,13 @@ use ir3_compiler::machine::{Code, Ip};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 
-/// Words of the file, more than any GPU has.
-const WORDS: usize = 1 << 13;
-
-/// Words that are written.
+/// What a program writes.
 #[derive(Clone, Debug)]
 pub struct ConstWords {
-    bits: Box<[bool; WORDS]>,
+    /// The writes, in order: where, and which words, if that is known.
+    writes: Vec<(Ip, Option<Range<u32>>)>,
+    /// The branches back: their target, and where they are.
+    back: Vec<(Ip, Ip)>,
 }
 
 impl ConstWords {
@@ -27,30 +27,42 @@ impl ConstWords {
             return None;
         }
         let targets: FxHashSet<Ip> = code.instrs.values().filter_map(|instr| instr.target).collect();
-        let mut bits = Box::new([false; WORDS]);
+        let branches = code.instrs.iter().filter_map(|(ip, instr)| Some((instr.target?, ip)));
+        let mut this = Self { writes: Vec::new(), back: branches.filter(|(to, from)| to <= from).collect() };
         let mut a1 = None;
         for (ip, instr) in &code.instrs {
             if targets.contains(&ip) {
                 a1 = None;
             }
             if is_write(&instr.data) {
-                let words = written(&instr.data, a1).unwrap_or(0..WORDS);
-                bits[words.start.min(WORDS)..words.end.min(WORDS)].fill(true);
+                this.writes.push((ip, written(&instr.data, a1)));
             }
             a1 = a1_after(&instr.data, a1);
         }
-        Some(Self { bits })
+        Some(this)
     }
 
-    /// Returns true if one of these words is written.
-    pub fn any(&self, first: u16, count: u16) -> bool {
-        let first = usize::from(first).min(WORDS - 1);
-        self.bits[first..(first + usize::from(count.max(1))).min(WORDS)].contains(&true)
+    /// The words that an instruction writes, if they are known.
+    pub fn written_by(&self, at: Ip) -> Option<Range<u32>> {
+        let write = self.writes.binary_search_by_key(&at, |(write, _)| *write).ok()?;
+        self.writes[write].1.clone()
+    }
+
+    /// Returns true if one of these words may have been written when an instruction is executed.
+    pub fn any(&self, at: Ip, first: u16, count: u16) -> bool {
+        let (first, end) = (u32::from(first), u32::from(first) + u32::from(count.max(1)));
+        // The last instruction that may be executed before it.
+        let mut last = at;
+        while let Some(&(_, from)) = self.back.iter().find(|(to, from)| *to <= last && *from > last) {
+            last = from;
+        }
+        let mut before = self.writes.iter().take_while(|(write, _)| *write <= last);
+        before.any(|(_, words)| words.as_ref().is_none_or(|words| words.start < end && first < words.end))
     }
 }
 
 /// The words that an instruction writes, if they are known, `a1.x` being what is given.
-fn written(data: &InstrData, a1: Option<u16>) -> Option<Range<usize>> {
+fn written(data: &InstrData, a1: Option<u16>) -> Option<Range<u32>> {
     let (first, count) = match (data.opcode, &data.srcs[..]) {
         (Opcode::Stc, [Src { operand: SrcOperand::Immediate(first), .. }, stored, addresses @ ..]) => {
             let by_address = !addresses.is_empty() || data.flags.contains(InstrFlags::A1EN);
@@ -60,7 +72,7 @@ fn written(data: &InstrData, a1: Option<u16>) -> Option<Range<usize>> {
         (Opcode::LdcK, _) => (u32::from(a1?), 4 * u32::from(data.memory()?.components?)),
         _ => return None,
     };
-    Some(first as usize..first.checked_add(count)? as usize)
+    Some(first..first.checked_add(count)?)
 }
 
 /// What is known of `a1.x` after an instruction.

@@ -63,8 +63,12 @@ pub struct Step {
     pub const_write: ConstWrite,
     /// It reads the constant file.
     pub reads_consts: bool,
-    /// It may read words of the constant file that the preamble writes.
+    /// It may read words of the constant file that the preamble has written, on some path.
     pub reads_written_consts: bool,
+    /// The words of the constant file that it names, in order.
+    pub const_reads: Range<u32>,
+    /// The words of the constant file that it writes, if they are known; none otherwise.
+    pub const_words: Range<u32>,
     /// It reads memory, textures or barriers: what a barrier before it orders.
     pub accesses: bool,
     /// It is the second of a pair that is one operation: it waits for nothing.
@@ -99,6 +103,7 @@ pub struct Steps {
     pub steps: Vec<Step>,
     operands: Vec<Operand>,
     bits: Vec<Bits>,
+    const_words: Vec<Range<u32>>,
     preamble_writes: Option<ConstWords>,
 }
 
@@ -114,6 +119,7 @@ impl Steps {
             steps: Vec::with_capacity(count),
             operands: Vec::with_capacity(3 * count),
             bits: Vec::with_capacity(3 * count),
+            const_words: Vec::new(),
             preamble_writes: ConstWords::of(code),
         };
         for (ip, instr) in &code.instrs {
@@ -139,6 +145,11 @@ impl Steps {
         &self.operands[range.start as usize..range.end as usize]
     }
 
+    /// Words of the constant file that instructions name, of a range.
+    pub fn const_words(&self, range: &Range<u32>) -> &[Range<u32>] {
+        &self.const_words[range.start as usize..range.end as usize]
+    }
+
     /// The bits of a range.
     pub fn bits(&self, range: &Range<u32>) -> &[Bits] {
         &self.bits[range.start as usize..range.end as usize]
@@ -156,6 +167,7 @@ impl Steps {
         let unit = Unit::of(data, target);
         let (operands, bits) = (self.operands.len(), self.bits.len());
         let (mut reads_consts, mut reads_written_consts) = (false, false);
+        let const_reads = self.const_words.len();
         let outputs = outputs.iter().map(|output| &output.src);
         // What a release of the varyings reads is of no matter.
         let srcs = if rules::only_releases(data) { &[][..] } else { &data.srcs[..] };
@@ -165,8 +177,10 @@ impl Steps {
                 SrcOperand::Const(word) => {
                     reads_consts = true;
                     let mask = repeated_mask(data, src.mask, src.flags);
-                    let written = self.preamble_writes.as_ref();
-                    reads_written_consts |= written.is_some_and(|words| words.any(*word, mask.span() as u16));
+                    if let Some(written) = &self.preamble_writes {
+                        reads_written_consts |= written.any(at, *word, mask.span() as u16);
+                        self.const_words.push(u32::from(*word)..u32::from(*word) + mask.span());
+                    }
                     continue;
                 }
                 SrcOperand::ConstRelative(offset) => {
@@ -174,7 +188,7 @@ impl Steps {
                     let words = bases.consts(*offset).unwrap_or(0..u16::MAX);
                     let written = self.preamble_writes.as_ref();
                     reads_written_consts |=
-                        written.is_some_and(|written| written.any(words.start, words.end - words.start));
+                        written.is_some_and(|written| written.any(at, words.start, words.end - words.start));
                     continue;
                 }
                 SrcOperand::Immediate(_) | SrcOperand::Undef => continue,
@@ -222,6 +236,8 @@ impl Steps {
             const_write: rules::const_write(data.opcode),
             reads_consts,
             reads_written_consts,
+            const_reads: range(const_reads, self.const_words.len()),
+            const_words: self.preamble_writes.as_ref().and_then(|words| words.written_by(at)).unwrap_or_default(),
             accesses: matches!(unit, Unit::Memory | Unit::Texture | Unit::Barrier),
             paired: false,
             early_a1,

@@ -1,32 +1,47 @@
 //! Words of the constant file that are being written: who reads them waits, and the preamble does not end before they are there.
 //!
-//! These are the rules of `prove::hazards` on the path of one run. Which word is read is not looked at beyond what the code says of it.
+//! These are the rules of `prove::hazards` on the path of one run. Words that the code does not name, of a write or of a read relative to
+//! an address, are not looked at.
 
 use crate::semantics::interp::UndefinedReason;
 use crate::semantics::machine::rules::ConstWrite;
 use crate::semantics::machine::steps::Step;
 use ir3_compiler::ir3::Opcode;
+use smallvec::SmallVec;
+use std::ops::Range;
 
 /// The writes of a wave that are not known to be there.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ConstWrites {
     /// One that an `(ss)` waits for.
     until_ss: bool,
     /// One that is there after the end of the preamble.
     of_preamble: bool,
+    /// The words of those that are there after the end of the preamble.
+    words: SmallVec<[Range<u32>; 4]>,
 }
 
 impl ConstWrites {
-    /// Executes an instruction; returns the rule that it breaks.
-    pub fn step(&mut self, step: &Step) -> Option<UndefinedReason> {
+    /// Executes an instruction that names some words; returns the rule that it breaks.
+    pub fn step(&mut self, step: &Step, reads: &[Range<u32>]) -> Option<UndefinedReason> {
         self.until_ss &= !step.ss;
         let ends_preamble = step.opcode == Opcode::Shpe;
+        let is_written =
+            |read: &Range<u32>| self.words.iter().any(|word| word.start < read.end && read.start < word.end);
         let is_early = step.reads_consts && self.until_ss
-            || step.reads_written_consts && self.of_preamble
+            || reads.iter().any(is_written)
             || ends_preamble && self.of_preamble && !(step.ss && step.sy);
-        self.of_preamble &= !ends_preamble;
+        if ends_preamble {
+            self.of_preamble = false;
+            self.words.clear();
+        }
         self.until_ss |= step.const_write == ConstWrite::Ss;
-        self.of_preamble |= step.const_write == ConstWrite::Preamble;
+        if step.const_write == ConstWrite::Preamble {
+            self.of_preamble = true;
+            if !step.const_words.is_empty() && !self.words.contains(&step.const_words) {
+                self.words.push(step.const_words.clone());
+            }
+        }
         is_early.then_some(UndefinedReason::Constants)
     }
 }

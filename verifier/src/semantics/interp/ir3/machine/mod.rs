@@ -348,7 +348,8 @@ impl<'a> MachineWave<'a> {
         if let Some((reason, lanes)) = self.clock.hazard().filter(|_| machine.hazards == Hazards::End) {
             return Err(self.undefined_in(reason, lanes));
         }
-        let broken = self.released.step(at, step, &machine.releases).or(self.const_writes.step(step));
+        let consts = self.const_writes.step(step, machine.steps.const_words(&step.const_reads));
+        let broken = self.released.step(at, step, &machine.releases).or(consts);
         if let Some(reason) = broken.filter(|_| machine.hazards == Hazards::End) {
             return Err(self.undefined(reason));
         }

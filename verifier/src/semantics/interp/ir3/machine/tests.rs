@@ -215,6 +215,10 @@ fn constants_are_there_before_they_are_read() {
     assert_eq!(broken(&[store, read, "(ss)(sy)shpe"]), Some(UndefinedReason::Constants));
     // Another word.
     assert_eq!(broken(&[store, "mov.f32f32 r1.x, c5.x", "(ss)(sy)shpe"]), None);
+    // A word that is written later.
+    let other = "stc imm[0.000000,20,0x14], r0.x";
+    assert_eq!(broken(&[other, read, store, "(ss)(sy)shpe"]), None);
+    assert_eq!(broken(&[other, store, read, "(ss)(sy)shpe"]), Some(UndefinedReason::Constants));
 }
 
 /// An undefined register is exchanged with another one, with an instruction between the steps.

@@ -67,6 +67,8 @@ struct Generator<'a, C> {
     quads: usize,
     /// The program has a preamble.
     has_preamble: bool,
+    /// In the preamble: the first words of what it has stored in the constant file.
+    stored_words: Vec<i32>,
     /// The features of a program of the profile `operations`.
     swarm: Swarm,
     /// The weights of divergent code inside of uniform code.
@@ -159,6 +161,7 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
         divergence: 0,
         quads: 0,
         has_preamble: false,
+        stored_words: Vec::new(),
         swarm,
         divergent: if profile == Profile::Operations { weights } else { Profile::Uniform.weights() },
         loops: Vec::new(),

@@ -285,7 +285,7 @@ fn barriers_and_the_preamble_wait_for_memory() {
         report(&blocks(&list), "a660").hazards.len()
     };
     assert_eq!(program("nop", "block2"), 0);
-    assert_eq!(program("br p0.x target=block1", "block1, block2"), 1);
+    assert_eq!(program("br pp0.x target=block1", "block1, block2"), 1);
 }
 
 /// Words 4 to 7 are copied, at an address that is a constant, or may be another one by another path.
@@ -299,7 +299,7 @@ fn copies_write_the_words_at_their_address() {
             [(&[address], "block1"), (&["(rpt5)nop", COPY, &read, last], to), (&["end"], "")];
         report(&blocks(&list), "a660").hazards.iter().any(|hazard| hazard.kind == HazardKind::ConstBeforeWrite)
     };
-    let (falls, loops) = (("nop", "block2"), ("br p0.x target=block1", "block1, block2"));
+    let (falls, loops) = (("nop", "block2"), ("br pp0.x target=block1", "block1, block2"));
     for word in [3, 4, 7, 8] {
         assert_eq!(program(word, falls), (4..8).contains(&word), "c{word}");
         assert!(program(word, loops), "c{word}");

@@ -212,11 +212,11 @@ impl<'a> Registers<'a> {
         let [in_exclusive, in_inclusive, in_reduction] = [&exclusive, &dst, &reduction].map(|dst| self.of(dst));
         let in_value = RegisterSet::of_src(self.program, self.machine, &value);
         let are_right = is_shared(&reduction) && is_own(&exclusive);
-        let apart = !in_exclusive.meets(&in_value)
-            && !in_reduction.meets(&in_value)
-            && !in_exclusive.meets(&in_inclusive)
-            && !(is_product && in_inclusive.meets(&in_value));
-        if !is_chain || !are_right || !(apart || left_out(Guard::ScanApart)) {
+        let is_overwritten = in_exclusive.meets(&in_value)
+            || in_reduction.meets(&in_value)
+            || in_exclusive.meets(&in_inclusive)
+            || is_product && in_inclusive.meets(&in_value);
+        if !is_chain || !are_right || is_overwritten && !left_out(Guard::ScanApart) {
             return None;
         }
         let before = self.before(header, &blocks)?;
@@ -258,13 +258,11 @@ impl<'a> Registers<'a> {
         }
         written.push(self.of(&reduction));
         let read = |result: &&Combined| RegisterSet::of_src(self.program, self.machine, &result.value);
-        let are_kept = results.iter().map(read).all(|value| written.iter().all(|set| !set.meets(&value)));
-        let are_apart = (0..written.len()).all(|i| written[..i].iter().all(|set| !set.meets(&written[i])));
-        if !is_chain
-            || !is_one_operation
-            || !(is_shared(&reduction) && is_own(&scratch))
-            || !(are_kept && are_apart || left_out(Guard::ScanApart))
-        {
+        let meets_written = |set: &RegisterSet, count: usize| written[..count].iter().any(|other| other.meets(set));
+        let is_overwritten = results.iter().map(read).any(|value| meets_written(&value, written.len()))
+            || (0..written.len()).any(|i| meets_written(&written[i], i));
+        let are_right = is_chain && is_one_operation && is_shared(&reduction) && is_own(&scratch);
+        if !are_right || is_overwritten && !left_out(Guard::ScanApart) {
             return None;
         }
         let blocks: SmallVec<[Block; 3]> = SmallVec::from_slice(&[body, store]);

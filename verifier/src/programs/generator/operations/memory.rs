@@ -295,11 +295,7 @@ impl<C: Choices> Generator<'_, C> {
         let zero = self.b.constant(32, 0);
         for first in PREAMBLE_WORDS.iter().take(1 + self.c.below(PREAMBLE_WORDS.len())) {
             let n = 1 + self.c.below(4) as u8;
-            let base = 4 * self.c.below(32) as i32;
-            // What a preamble stores is there after its end.
-            let mut stored = PREAMBLE_WORDS.iter().take_while(|&before| before != first);
-            let is_stored = stored.any(|before| (base - before).abs() < 4);
-            let base = [Index::Base(if is_stored { 0 } else { base })];
+            let base = [self.any_constant_base()];
             let loaded = self.b.intrinsic(IntrinsicOp::LoadConstIr3, n, 32, &[zero], base);
             let Some(mut words) = loaded else { continue };
             if self.c.chance(30) {
@@ -309,6 +305,7 @@ impl<C: Choices> Generator<'_, C> {
                 words = self.b.alu(op, &[words, words]);
             }
             self.b.intrinsic(IntrinsicOp::StoreConstIr3, n, 32, &[words], [Index::Base(*first)]);
+            self.stored_words.push(*first);
         }
         if self.c.chance(128) {
             let buffer = if self.c.chance(60) { self.uniform_number(2) } else { self.any_descriptor(0, false).0 };
@@ -323,6 +320,7 @@ impl<C: Choices> Generator<'_, C> {
             self.b.intrinsic(IntrinsicOp::CopyUboToUniformIr3, 0, 0, &[buffer, vec4], indices);
         }
         self.b.intrinsic(IntrinsicOp::PreambleEndIr3, 0, 0, &[], []);
+        self.stored_words.clear();
         self.b.end_if();
     }
 

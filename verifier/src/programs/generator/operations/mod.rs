@@ -160,10 +160,18 @@ impl<C: Choices> Generator<'_, C> {
             return self.b.constant(32, number);
         }
         let zero = self.b.constant(32, 0);
-        let base = [Index::Base(4 * self.c.below(32) as i32)];
+        let base = [self.any_constant_base()];
         let word = self.b.intrinsic(IntrinsicOp::LoadConstIr3, 1, 32, &[zero], base);
         let mask = self.b.constant(32, limit - 1);
         self.b.alu(Op::Iand, &[word.unwrap_or(zero), mask])
+    }
+
+    /// The first of up to four words of the constant file. What a preamble stores is there after its end: in it, other words are read.
+    fn any_constant_base(&mut self) -> Index {
+        const NEVER_STORED: i32 = 40;
+        let base = 4 * self.c.below(32) as i32;
+        let is_stored = self.stored_words.iter().any(|stored| (base - stored).abs() < 4);
+        Index::Base(if is_stored { NEVER_STORED } else { base })
     }
 
     /// A number times a power of two.

@@ -178,6 +178,7 @@ fn prove_code(
     let source = resolved.as_deref().map_or(source, ProgramRef::Nir);
     let scans = scans::of_both(source, target, machine);
     let [source, target] = [(source, &scans[0]), (target, &scans[1])].map(|(program, with_macros)| {
+        // Also a program that is read with macros has to be one that is supported as it is.
         let decoded = DecodedProgram::new(program, machine)?;
         match with_macros {
             Some(read) => DecodedProgram::with_order_of(ProgramRef::Ir3(&read.program), program, machine),

@@ -292,11 +292,12 @@ pub fn truth<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, value: SymbolicVal
     SymbolicValue { bits, free: free_truth(machine.terms, width, value.bits, value.free) }
 }
 
-/// Demands that a truth value by which lanes are asked is defined in each of them, as the condition of a branch: the machine branches on it.
-pub fn decided<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, value: SymbolicValue) {
-    let undefined = truth(machine, value).free;
-    let defined = machine.terms.not(1, undefined);
-    machine.demand(defined, UNDECIDED);
+/// Returns a truth value as an operand, and demands that it is defined.
+pub fn defined_truth<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, value: SymbolicValue, why: &'static str) -> Term {
+    let truth = truth(machine, value);
+    let defined = machine.terms.not(1, truth.free);
+    machine.demand(defined, why);
+    truth.bits
 }
 
 /// The result of a scan that is meant.

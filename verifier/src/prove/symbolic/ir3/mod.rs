@@ -477,7 +477,7 @@ impl Ir3<'_> {
             }
             DecodedOp::Decided(predicate, _) => {
                 let value = self.read(predicate, machine);
-                lanes::decided(machine, value);
+                lanes::defined_truth(machine, value, lanes::UNDECIDED);
             }
             DecodedOp::Sync(sync) => synchronize(machine, site, *sync),
             DecodedOp::Memory(access) => self.access(site, &self.code.memory[*access as usize], machine)?,

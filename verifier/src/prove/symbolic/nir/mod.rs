@@ -290,8 +290,6 @@ pub(super) fn condition_of<O: Oracle>(
     value: SymbolicValue,
     why: &'static str,
 ) -> Term {
-    let truth = lanes::truth(machine, value);
-    let defined = machine.terms.not(1, truth.free);
-    machine.demand(defined, why);
-    machine.oracle.condition(machine.terms, truth.bits)
+    let truth = lanes::defined_truth(machine, value, why);
+    machine.oracle.condition(machine.terms, truth)
 }

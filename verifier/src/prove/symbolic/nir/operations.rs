@@ -24,23 +24,6 @@ fn result<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, row: R, value: Symbol
     machine.write(row, value);
 }
 
-/// Demands that what is asked in each lane is defined.
-fn decided<O: Oracle>(op: &Lanes, machine: &mut SymbolicMachine<'_, O>) {
-    let mut asks = |row: R| {
-        let value = machine.read(row);
-        let undefined = value.any_free(machine.terms);
-        let defined = machine.terms.not(1, undefined);
-        machine.demand(defined, lanes::UNDECIDED);
-    };
-    match op.kind {
-        LaneKind::VoteAny | LaneKind::VoteAll | LaneKind::VoteEqual { .. } | LaneKind::Ballot { .. } => {
-            op.rows.iter().for_each(|&(_, src)| asks(src));
-        }
-        LaneKind::ReadLane(row) | LaneKind::ReadWhere(row) => asks(row),
-        _ => {}
-    }
-}
-
 /// Returns the name of a buffer, image, texture or sampler; `read` reads a row.
 fn resource<O: Oracle>(
     machine: &mut SymbolicMachine<'_, O>,
@@ -242,7 +225,12 @@ impl Nir<'_> {
     }
 
     fn across<O: Oracle>(&self, site: EventSite, op: &Lanes, machine: &mut SymbolicMachine<'_, O>) {
-        decided(op, machine);
+        for row in op.asked() {
+            let value = machine.read(row);
+            let undefined = value.any_free(machine.terms);
+            let defined = machine.terms.not(1, undefined);
+            machine.demand(defined, lanes::UNDECIDED);
+        }
         match op.kind {
             LaneKind::VoteEqual { float } => {
                 let args = op.rows.iter().map(|&(_, src)| machine.read(src)).collect();

@@ -160,6 +160,21 @@ pub(crate) struct Lanes {
     pub origin: u32,
 }
 
+impl Lanes {
+    /// The rows by which lanes are asked. They must be defined in the active ones, as the condition of a branch: the machine branches on
+    /// them (`getlast`, `bany` and `ball` aside, a ballot is an `if` around `movmsk`).
+    pub fn asked(&self) -> impl Iterator<Item = R> + '_ {
+        let (rows, other) = match self.kind {
+            LaneKind::VoteAny | LaneKind::VoteAll | LaneKind::VoteEqual { .. } | LaneKind::Ballot { .. } => {
+                (&self.rows[..], None)
+            }
+            LaneKind::ReadLane(row) | LaneKind::ReadWhere(row) => (&[][..], Some(row)),
+            _ => (&[][..], None),
+        };
+        rows.iter().map(|&(_, src)| src).chain(other)
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum LaneKind {
     /// True in the first active lane.

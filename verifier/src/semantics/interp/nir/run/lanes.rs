@@ -115,17 +115,9 @@ impl RunningWave<'_> {
         Ok(())
     }
 
-    /// What is asked in each lane must be defined in the active ones, as the condition of a branch: the machine branches on it
-    /// (`getlast`, `bany` and `ball` aside, a ballot is an `if` around `movmsk`).
+    /// What is asked in each lane must be defined in the active ones.
     fn decided(&mut self, op: &Lanes) -> RunResult {
-        let mut asks = |row: R| self.condition(row, op.origin, UndefinedReason::LaneNumber).map(|_| ());
-        match op.kind {
-            LaneKind::VoteAny | LaneKind::VoteAll | LaneKind::VoteEqual { .. } | LaneKind::Ballot { .. } => {
-                op.rows.iter().try_for_each(|&(_, src)| asks(src))
-            }
-            LaneKind::ReadLane(row) | LaneKind::ReadWhere(row) => asks(row),
-            _ => Ok(()),
-        }
+        op.asked().try_for_each(|row| self.condition(row, op.origin, UndefinedReason::LaneNumber).map(|_| ()))
     }
 
     /// Writes one result to all destinations.

@@ -120,19 +120,24 @@ impl ProgramEnvs {
     }
 
     /// A candidate for an environment that shows more of the program than those before: in turn one that fits the program, one that
-    /// does not, one of small values, and the best one so far with other words in the constant file.
+    /// does not, one of small values or of units or with coarse textures, and the best one so far with other words in the constant file.
     pub fn candidate(&self, number: usize, best: Option<&Env>) -> Env {
         let seed = env_seed(self.seed, number as u64);
         match (number % 4, best) {
             (0 | 1, _) => self.env(number),
             (3, Some(best)) => self.with_other_consts(best, seed),
-            _ => self.calm(seed),
+            _ => match number % 16 {
+                2 | 3 => self.calm(seed),
+                6 | 7 => self.units(seed),
+                10 | 11 => Env { coarse_texels: 1, ..self.calm(seed) },
+                _ => self.with_cells(seed),
+            },
         }
     }
 
-    /// An environment for comparing only, by number: as candidates, and in turn textures most of which are black, the smallest wave, a large
-    /// dispatch or the corner of the window, and corner cases in a few of the words and inputs that the program reads, the others being
-    /// small or those of the best one so far.
+    /// An environment for comparing only, by number: as candidates, and in turn textures most of which are black or have corner cases,
+    /// units, the smallest wave, a large dispatch or the corner of the window, and corner cases in a few of the words and inputs that the
+    /// program reads, the others being small or those of the best one so far.
     pub fn comparison(&self, number: usize, best: Option<&Env>) -> Env {
         let seed = env_seed(self.seed, number as u64);
         match number % 8 {
@@ -148,6 +153,9 @@ impl ProgramEnvs {
                 Env { fill: Some(fill), consts, ..env }
             }
             0 => Env { black_texels: 2 + (seed % 5) as u8, ..self.env(number) },
+            1 if number % 16 == 9 => self.units(seed),
+            1 => Env { corner_texels: 1 + (seed % 5) as u8, ..self.candidate(number, best) },
+            2 if number % 16 == 10 => self.with_cells(seed),
             2 => Env { lanes: Some(self.smallest()), ..self.candidate(number, best) },
             4 => self.elsewhere(self.env(number), seed),
             5 => self.with_other_inputs(&self.with_other_consts(&self.calm(seed), seed), seed),
@@ -174,6 +182,17 @@ impl ProgramEnvs {
         let mut env = env.clone();
         env.consts.insert(word, value.wrapping_add([0, 1, u32::MAX][random.below(3)]));
         Some(env)
+    }
+
+    /// An environment that fits the program, with coarse textures: few cells, or one.
+    fn with_cells(&self, seed: u64) -> Env {
+        let coarse_texels = [1, 2, 3, 5][(seed >> 32) as usize % 4];
+        Env { hints: Some(self.hints.clone()), coarse_texels, ..Env::from_seed(seed) }
+    }
+
+    /// An environment whose values are mostly 0, 1 and -1.
+    fn units(&self, seed: u64) -> Env {
+        Env { hints: Some(Box::new(self.hints.units())), ..Env::from_seed(seed) }
     }
 
     /// An environment of small values.
@@ -260,7 +279,7 @@ impl main {
         let envs = ProgramEnvs::new(&shader, 1);
         let all: Vec<Env> = (0..1600).map(|number| envs.comparison(number, None)).collect();
         let count = |holds: &dyn Fn(&Env) -> bool| all.iter().filter(|env| holds(env)).count();
-        assert_eq!(count(&|env| env.lanes == Some(1)), 200);
+        assert_eq!(count(&|env| env.lanes == Some(1)), 100);
         // Workgroups beyond the few of other environments.
         let group = |env: &Env| env.system.get("WorkgroupId.0").map(|values| values[0]);
         let fits = |env: &Env| env.system["NumWorkgroups.0"][0] > env.system["WorkgroupId.0"][0];
@@ -308,6 +327,8 @@ impl main {
         let negative_zero = [0x8000_0000; 3];
         assert!(count(&|env| env.varyings.get(&1) == Some(&negative_zero)) >= 3);
         assert_eq!(count(&|env| env.black_texels > 0), 100);
+        assert!(count(&|env| env.coarse_texels > 0) >= 100);
+        assert_eq!(count(&|env| env.corner_texels > 0), 100);
         assert_eq!(Env::from_json(&all[16].to_json()).expect("JSON"), all[16]);
     }
 

@@ -23,6 +23,8 @@ const MOST_POINTS: usize = 2;
 const STEPS: usize = 10;
 /// A gap that is so much smaller than at first is as good as none: rounding may leave no tie.
 const CLOSE: f64 = 1.0 / 4096.0;
+/// The floats on each side of such a value among which a tie is looked for.
+const NEAR: u32 = 6;
 
 /// A search for ties of the comparisons of one program.
 pub(super) struct Ties<'a> {
@@ -131,7 +133,24 @@ impl Search<'_, '_> {
                 best = this;
             }
         }
+        if self.is_float && best.gap != 0.0 && best.gap.abs() <= close {
+            best.word = self.tie_near(point, best.word).unwrap_or(best.word);
+        }
         (best.gap.abs() <= close).then_some(best.word)
+    }
+
+    /// Looks for a tie among the floats next to one that all but ties: rounding decides which of them does.
+    fn tie_near(&mut self, point: &ComparisonPoint, word: u32) -> Option<u32> {
+        let steps = (1..=NEAR).flat_map(|step| [word.wrapping_add(step), word.wrapping_sub(step)]);
+        for word in steps {
+            if self.ties.is_out_of_time() {
+                return None;
+            }
+            if self.gaps(word).get(point) == Some(&0.0) {
+                return Some(word);
+            }
+        }
+        None
     }
 
     /// The gaps of all comparisons with a value.
@@ -175,7 +194,7 @@ fn is_float(usage: Usage, word: u32) -> bool {
     match usage {
         Usage::Float => f32::from_bits(word).is_finite(),
         Usage::Int => false,
-        Usage::Any | Usage::Half => (0x3000_0000..0x5000_0000).contains(&(word & 0x7fff_ffff)),
+        Usage::Any | Usage::Halves(_) => (0x3000_0000..0x5000_0000).contains(&(word & 0x7fff_ffff)),
     }
 }
 

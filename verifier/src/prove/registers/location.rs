@@ -4,7 +4,7 @@
 //! and SSA values. A full register is two pieces, a half one is one; in a merged file these are the same pieces.
 
 use super::liveness::LiveEntity;
-use cranelift_entity::{EntityRef, SecondaryMap};
+use cranelift_entity::{EntityRef, EntitySet, SecondaryMap};
 use fixedbitset::FixedBitSet;
 use ir3_compiler::ir3::{Array, ArrayAccess, PhysReg, Place, Program, RegClass, RegFile, Value};
 use std::ops::Range;
@@ -41,6 +41,8 @@ pub struct Locations<'a> {
     pub fixed: u32,
     values: SecondaryMap<Value, u32>,
     arrays: SecondaryMap<Array, u32>,
+    /// The values that have a definition without a register: those are in no register, whatever a use says.
+    unassigned: EntitySet<Value>,
     /// Number of pieces.
     pub count: u32,
     /// Pieces of shared registers.
@@ -71,9 +73,18 @@ impl<'a> Locations<'a> {
             values[value] = count;
             count += u32::from(data.components) * pieces(data.class);
         }
+        let mut unassigned = EntitySet::new();
+        for (_, instr) in program.iter_instrs() {
+            for dst in &program.instrs[instr].dsts {
+                if let Place::Value(value) = dst.place {
+                    unassigned.insert(value);
+                }
+            }
+        }
         let registers = SCRATCH_FIRST + scratch;
         let shared = FixedBitSet::new();
-        let mut this = Self { program, merged, registers, fixed, values, arrays, count, shared, any_shared };
+        let mut this =
+            Self { program, merged, registers, fixed, values, arrays, unassigned, count, shared, any_shared };
         this.shared = this.find_shared();
         this
     }
@@ -168,8 +179,11 @@ impl<'a> Locations<'a> {
         let width = pieces(class);
         match place {
             // Some values that have a register are not in SSA form any more; these keep the register that they were
-            // given. Addresses are values until all registers are assigned, as the interpreter takes them.
-            Place::Assigned(_, reg) if matches!(class.file, RegFile::Predicate | RegFile::Shared) => {
+            // given. Addresses are values until all registers are assigned, as the interpreter takes them; and Mesa's
+            // `predt` and `predf` name the register that they read before it is assigned.
+            Place::Assigned(value, reg)
+                if matches!(class.file, RegFile::Predicate | RegFile::Shared) && !self.unassigned.contains(*value) =>
+            {
                 self.register(*reg, class, component, named)
             }
             Place::Value(value) | Place::Assigned(value, _) => {

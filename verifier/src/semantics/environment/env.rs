@@ -56,7 +56,8 @@ pub fn nice_float(hash: u64) -> u32 {
     value.to_bits()
 }
 
-const EDGE_FLOATS: [u32; 10] = [
+/// Corner cases of floats.
+pub(super) const EDGE_FLOATS: [u32; 10] = [
     0x0000_0000,
     0x8000_0000,
     0x3f80_0000,
@@ -112,6 +113,7 @@ enum EnvironmentKey {
     Aliases,
     Primitive,
     WorkgroupSize,
+    Preamble,
 }
 
 /// The number of instructions of a wave after which a run of the program before is aborted.
@@ -150,6 +152,13 @@ pub struct Env {
     /// The eighths of all texels that are 0 in every component.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub black_texels: u8,
+    /// The number of cells of one color from coordinate 0 to 1, plus one: 1 for textures that are the same all over, 0 for textures that
+    /// have no cells.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub coarse_texels: u8,
+    /// The eighths of the components of all texels that are corner cases of floats.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub corner_texels: u8,
     /// The value of every word of the constant file, of uniform buffers and of memory that is not given below; a hash of the seed by
     /// default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -307,6 +316,11 @@ impl Env {
         self.hash(EnvironmentKey::Waves, [barriers, 0, 0]) & 1 != 0
     }
 
+    /// Returns true if another wave than the one that is run has run the preamble.
+    pub fn is_behind_the_preamble(&self) -> bool {
+        self.hash(EnvironmentKey::Preamble, [0; 3]) & 1 != 0
+    }
+
     /// The mask of running lanes, never empty.
     pub fn running_lanes(&self) -> u64 {
         self.lanes.filter(|&lanes| lanes != 0).unwrap_or(ALL_LANES)
@@ -317,9 +331,16 @@ impl Env {
         self.one_buffer.unwrap_or_else(|| self.memory.is_empty() && self.hash(EnvironmentKey::Aliases, [0; 3]) & 3 == 0)
     }
 
-    /// The size of a buffer in bytes, as a query returns it.
+    /// The size of a buffer, as a query returns it: in bytes, or in words where the program makes bytes of them.
     pub fn buffer_size(&self, binding: Binding) -> u32 {
-        64 << (self.hash(EnvironmentKey::Size, [binding.bits(), 0, 0]) % 7)
+        let hash = self.hash(EnvironmentKey::Size, [binding.bits(), 0, 0]);
+        let words = (hash >> 32) as u32;
+        match hash >> 60 {
+            // What is computed of a size often wraps only where a buffer is very small.
+            0 | 1 => words % 8,
+            2 => 4 * (words % 64),
+            _ => 64 << (hash % 7),
+        }
     }
 
     /// A property of an image or texture: its size in one dimension, its levels or its samples, by number. A power of
@@ -386,7 +407,7 @@ impl Env {
                 (None, _) => nice_float(hash),
                 (Some(hints), 0) => match hints.input_usage(location) {
                     Usage::Int => hints.word(self.seed, hash, Usage::Int),
-                    Usage::Any | Usage::Float | Usage::Half => hints.word(self.seed, hash, Usage::Float),
+                    Usage::Any | Usage::Float | Usage::Halves(_) => hints.word(self.seed, hash, Usage::Float),
                 },
                 (Some(_), _) => Hints::slope(hash),
             }

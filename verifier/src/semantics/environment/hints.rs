@@ -17,7 +17,7 @@ use ir3_compiler::nir::{
 };
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The type that operations read a value as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,8 +30,21 @@ pub enum Usage {
     Float,
     /// An integer.
     Int,
-    /// Two floats of 16 bits.
-    Half,
+    /// Two numbers of 16 bits; those that are set, the low one first, are floats.
+    Halves([bool; 2]),
+}
+
+/// The size of the values that are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Magnitude {
+    /// Moderate.
+    #[default]
+    Moderate,
+    /// Small: loops end soon, and powers do not overflow.
+    Small,
+    /// Mostly 0, 1 and -1: what is computed often from itself neither grows nor vanishes, and sums of products are exact.
+    Units,
 }
 
 /// What a program tells about its inputs.
@@ -50,22 +63,31 @@ pub struct Hints {
     /// into the constant file.
     #[serde(default, skip_serializing_if = "are_empty")]
     ubos: [BTreeSet<u32>; 2],
-    /// The words of the constant file of which a half is read as a float of 16 bits, and those of uniform buffers.
-    #[serde(default, skip_serializing_if = "are_empty")]
-    halves: [BTreeSet<u32>; 2],
+    /// The words of the constant file of which a half is read as a number of 16 bits, and those of uniform buffers; each with the halves
+    /// that are floats.
+    #[serde(default, skip_serializing_if = "has_no_halves")]
+    halves: [BTreeMap<u32, [bool; 2]>; 2],
     /// What most loads from memory are read as.
     memory: Usage,
-    /// Values are small: loops end soon, and powers do not overflow.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    calm: bool,
+    /// The size of the values.
+    #[serde(default, skip_serializing_if = "Magnitude::is_moderate")]
+    magnitude: Magnitude,
 }
 
 /// The most constants of each type.
 const MOST_CONSTANTS: usize = 64;
 /// The most vec4s of one copy to the constant file.
 const MOST_COPIED: u32 = 512;
+/// The largest constant that is a value where values are small.
+const MOST_COUNTED: u32 = 4096;
 /// The number of values that several inputs of an environment have.
 const SHARED: u64 = 4;
+
+impl Magnitude {
+    fn is_moderate(&self) -> bool {
+        *self == Self::Moderate
+    }
+}
 
 impl Hints {
     /// The hints of a program.
@@ -76,7 +98,13 @@ impl Hints {
     /// The same hints for small values: loops over them end soon, and their powers do not overflow.
     #[must_use]
     pub fn calm(&self) -> Self {
-        Self { calm: true, ..self.clone() }
+        Self { magnitude: Magnitude::Small, ..self.clone() }
+    }
+
+    /// The same hints for floats that are mostly 0, 1 and -1, and small integers.
+    #[must_use]
+    pub fn units(&self) -> Self {
+        Self { magnitude: Magnitude::Units, ..self.clone() }
     }
 
     /// The words of the constant file that are read as a number.
@@ -106,7 +134,7 @@ impl Hints {
 
     /// What a word of the constant file is read as.
     pub fn const_usage(&self, word: u32) -> Usage {
-        if self.halves[0].contains(&word) { Usage::Half } else { usage_in(&self.consts, word) }
+        self.halves[0].get(&word).map_or_else(|| usage_in(&self.consts, word), |&floats| Usage::Halves(floats))
     }
 
     /// What an input is read as, by `4 * base + component`.
@@ -116,10 +144,10 @@ impl Hints {
 
     /// What a word of a uniform buffer is read as.
     pub fn ubo_usage(&self, word: u32) -> Usage {
-        match usage_in(&self.ubos, word) {
-            _ if self.halves[1].contains(&word) => Usage::Half,
-            Usage::Any => self.memory,
-            usage => usage,
+        match (self.halves[1].get(&word), usage_in(&self.ubos, word)) {
+            (Some(&floats), _) => Usage::Halves(floats),
+            (None, Usage::Any) => self.memory,
+            (None, usage) => usage,
         }
     }
 
@@ -135,16 +163,31 @@ impl Hints {
             Usage::Float => true,
             Usage::Int => false,
             Usage::Any => choice >> 63 != 0,
-            Usage::Half => {
-                let half = |number: u64| f32_to_f16(self.word(seed, mix(drawn, number), Usage::Float));
-                return half(1) | half(2) << 16;
+            Usage::Halves([low, high]) => {
+                let half = |number: u64, is_float: bool| match is_float {
+                    true => f32_to_f16(self.word(seed, mix(drawn, number), Usage::Float)),
+                    false => self.word(seed, mix(drawn, number), Usage::Int) & 0xffff,
+                };
+                return half(1, low) | half(2, high) << 16;
             }
         };
         let constants = if is_float { &self.floats } else { &self.ints };
+        let constant = (!constants.is_empty()).then(|| constants[(choice >> 8) as usize % constants.len()]);
+        // Of a sum of many words one large value, or one that is no number, is all that is left: half of these environments have none.
+        let is_rare = choice & 0xff < 16 && mix(seed, 0x7461_6d65) & 1 != 0;
+        // Programs count to what they count by; in some environments most numbers are such.
+        let share = if mix(seed, 0x636f_756e) & 3 == 0 { 192 } else { 48 };
+        let counted = constant.filter(|&number| !is_float && number <= MOST_COUNTED && choice & 0xff < share);
         let base = match choice & 0xff {
-            16.. if self.calm => return calm(drawn, is_float),
+            _ if self.magnitude != Magnitude::Moderate && !is_rare => {
+                return match (counted, self.magnitude) {
+                    (Some(number), _) => number,
+                    (None, Magnitude::Units) => unit(drawn, is_float),
+                    (None, _) => calm(drawn, is_float),
+                };
+            }
             0..=35 => draw(hash(&[seed, choice >> 8 & (SHARED - 1), is_float.into()]), is_float),
-            36..=75 if !constants.is_empty() => constants[(choice >> 8) as usize % constants.len()],
+            36..=75 if let Some(constant) = constant => constant,
             _ => return draw(drawn, is_float),
         };
         // The value itself more often than a neighbour.
@@ -169,6 +212,10 @@ impl Hints {
 
 fn are_empty(sets: &[BTreeSet<u32>; 2]) -> bool {
     sets.iter().all(BTreeSet::is_empty)
+}
+
+fn has_no_halves(halves: &[BTreeMap<u32, [bool; 2]>; 2]) -> bool {
+    halves.iter().all(BTreeMap::is_empty)
 }
 
 fn usage_in([floats, ints]: &[BTreeSet<u32>; 2], key: u32) -> Usage {
@@ -214,18 +261,57 @@ fn calm(drawn: u64, is_float: bool) -> u32 {
     }
 }
 
+/// 0, 1 or -1 most of the time; integers as small as [`calm`] ones.
+fn unit(drawn: u64, is_float: bool) -> u32 {
+    match (is_float, drawn >> 60) {
+        (true, 0..=8) => 0,
+        (true, 9..=11) => 1.0f32.to_bits(),
+        (true, 12..=14) => (-1.0f32).to_bits(),
+        _ => calm(drawn << 4, is_float),
+    }
+}
+
+/// Uses of a half of a word.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct HalfUses {
+    float: bool,
+    int: bool,
+}
+
+impl HalfUses {
+    fn and(self, other: Self) -> Self {
+        Self { float: self.float || other.float, int: self.int || other.int }
+    }
+
+    fn any(self) -> bool {
+        self.float || self.int
+    }
+}
+
 /// Uses as floats, as integers and as booleans of several bits.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Uses {
     float: bool,
     int: bool,
     boolean: bool,
-    /// A half of the word is read as a float of 16 bits.
-    half: bool,
+    /// Uses of the low half, and of the high one.
+    halves: [HalfUses; 2],
 }
 
 impl Uses {
-    const HALF: Self = Self { float: false, int: false, boolean: false, half: true };
+    /// The uses of a word of which a half becomes a value with some uses.
+    fn of_half(number: usize, uses: Self) -> Self {
+        let mut halves = [HalfUses::default(); 2];
+        halves[number] = HalfUses { float: uses.float, int: uses.int };
+        // The low half of a number is a number, too.
+        Self { int: number == 0 && !uses.float, halves, ..Self::default() }
+    }
+
+    /// The halves that are floats, if the word is read as two numbers.
+    fn separate_halves(self) -> Option<[bool; 2]> {
+        let [low, high] = self.halves;
+        (low.float || high.any()).then_some([low.float, high.float])
+    }
 
     fn of(ty: AluType) -> Self {
         let [float, int] = [&[BaseType::Float][..], &[BaseType::Int, BaseType::Uint]].map(|all| all.contains(&ty.base));
@@ -277,7 +363,7 @@ impl<'a> Reader<'a> {
             float: known.float || uses.float,
             int: known.int || uses.int,
             boolean: known.boolean || uses.boolean,
-            half: known.half || uses.half,
+            halves: [0, 1].map(|at| known.halves[at].and(uses.halves[at])),
         };
         self.changed |= *known != new;
         *known = new;
@@ -294,12 +380,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns true if a component takes the low half of a word, or the high one, for a float of 16 bits.
-    fn is_half(&self, alu: &Alu, component: u8) -> bool {
+    /// The uses of the word of which a component of the result is a half, or the shift by which its high half becomes the low one.
+    fn halved(&self, alu: &Alu, component: u8) -> Option<Uses> {
         let uses = self.uses(Value::Component(alu.def, component));
         match alu.op {
-            Op::U2u16 => uses.float,
-            _ => uses.half && alu.srcs.get(1).is_some_and(|by| self.function.as_const_scalar(by.def) == Some(16)),
+            Op::U2u16 | Op::Unpack32_2x16SplitX => Some(Uses::of_half(0, uses)),
+            Op::Unpack32_2x16SplitY => Some(Uses::of_half(1, uses)),
+            Op::Ushr | Op::Ishr if uses.halves[0].any() => {
+                let is_half = alu.srcs.get(1).is_some_and(|by| self.function.as_const_scalar(by.def) == Some(16));
+                is_half.then(|| Uses { halves: [HalfUses::default(), uses.halves[0]], ..Uses::default() })
+            }
+            _ => None,
         }
     }
 
@@ -315,7 +406,11 @@ impl<'a> Reader<'a> {
                             Op::Bcsel | Op::B32csel if number > 0 => self.uses(Value::Component(alu.def, at)),
                             op if op.is_vec() => self.uses(Value::Component(alu.def, number as u8)),
                             Op::B2b1 => Uses { boolean: true, ..Uses::default() },
-                            Op::U2u16 | Op::Ushr if number == 0 && self.is_half(alu, at) => Uses::HALF,
+                            _ if number == 0
+                                && let Some(uses) = self.halved(alu, at) =>
+                            {
+                                uses
+                            }
                             _ => Uses::of(info.inputs[number].ty),
                         };
                         self.add(Value::Component(src.def, src.swizzle[usize::from(at)]), uses);
@@ -418,12 +513,12 @@ impl<'a> Reader<'a> {
         for (value, &uses) in &self.uses {
             if let Value::Const(word) = *value {
                 insert(&mut hints.consts, word, uses);
-                uses.half.then(|| hints.halves[0].insert(word));
+                hints.halves[0].extend(uses.separate_halves().map(|floats| (word, floats)));
             }
         }
         for (_, word, uses) in self.ubo_words() {
             insert(&mut hints.ubos, word, uses);
-            uses.half.then(|| hints.halves[1].insert(word));
+            hints.halves[1].extend(uses.separate_halves().map(|floats| (word, floats)));
         }
         for data in self.function.instrs.values() {
             match data {
@@ -462,7 +557,7 @@ impl<'a> Reader<'a> {
         hints.memory = match memory {
             [floats, ints, halves] if floats > 2 * (ints + halves) => Usage::Float,
             [floats, ints, halves] if ints > 2 * (floats + halves) => Usage::Int,
-            [floats, ints, halves] if halves > 2 * (floats + ints) => Usage::Half,
+            [floats, ints, halves] if halves > 2 * (floats + ints) => Usage::Halves([true; 2]),
             _ => Usage::Any,
         };
         [hints.floats, hints.ints] = constants.map(|set| set.into_iter().take(MOST_CONSTANTS).collect());
@@ -531,7 +626,7 @@ impl main {
     }
 
     #[test]
-    fn words_are_two_halves_where_each_is_read_as_a_float() {
+    fn words_are_two_halves_where_one_is_read_as_a_float() {
         let halves = "16 %9 = u2u16 %2
     32 %10 = load_const (0x00000010)
     32 %11 = ushr %1, %10
@@ -545,7 +640,7 @@ impl main {
         let hints =
             Hints::of(&text::read(&format!("{start}    {halves}    @store{end}")).unwrap_or_else(|e| panic!("{e}")));
         let usages = [4, 5, 6].map(|word| hints.const_usage(word));
-        assert_eq!(usages, [Usage::Half, Usage::Half, Usage::Int]);
+        assert_eq!(usages, [Usage::Halves([false, true]), Usage::Halves([true, false]), Usage::Int]);
     }
 
     #[test]
@@ -568,7 +663,7 @@ impl main {
             )
         };
         let of = |bits| Hints::of(&text::read(&source(bits)).unwrap_or_else(|error| panic!("{error}")));
-        assert_eq!((of(32).memory_usage(), of(16).memory_usage()), (Usage::Float, Usage::Half));
+        assert_eq!((of(32).memory_usage(), of(16).memory_usage()), (Usage::Float, Usage::Halves([true; 2])));
         let small = |hints: Hints| {
             let hints = Some(Box::new(hints.calm()));
             let envs = (0..300).map(|seed| Env { hints: hints.clone(), ..Env::from_seed(seed) });
@@ -584,12 +679,29 @@ impl main {
     fn calm_values_are_small() {
         let hints = Hints::of(&text::read(SOURCE).expect("a shader")).calm();
         assert_eq!(hints.const_words(), [4, 5, 6]);
-        let hints = Some(Box::new(hints));
-        let envs: Vec<Env> = (0..300).map(|seed| Env { hints: hints.clone(), ..Env::from_seed(seed) }).collect();
+        let given = Some(Box::new(hints.clone()));
+        let envs: Vec<Env> = (0..300).map(|seed| Env { hints: given.clone(), ..Env::from_seed(seed) }).collect();
         let count = |holds: &dyn Fn(&Env) -> bool| envs.iter().filter(|env| holds(env)).count();
         assert!(count(&|env| f32::from_bits(env.const_word(4)).abs() <= 2.0) > 270);
         assert!(count(&|env| f32::from_bits(env.const_word(4)) < 0.0) > 50);
-        assert!(count(&|env| env.const_word(5).wrapping_add(2) <= 17) > 270);
+        // Small, or the constant by which the program counts.
+        let is_small = |env: &Env| env.const_word(5).wrapping_add(2) <= 17;
+        assert!(count(&is_small) > 150);
+        assert!(count(&|env| is_small(env) || env.const_word(5) == 0x123) > 270);
+        // In half of the environments all of them are.
+        let word = |seed, drawn| f32::from_bits(hints.word(seed, mix(drawn, 1), Usage::Float));
+        let all_small = (0..300).filter(|&seed| (0..256).all(|drawn| word(seed, drawn).abs() <= 2.0)).count();
+        assert!((150..280).contains(&all_small), "{all_small}");
+        assert_eq!(Env::from_json(&envs[7].to_json()).expect("JSON"), envs[7]);
+    }
+
+    #[test]
+    fn units_are_0_and_1_and_minus_1() {
+        let hints = Some(Box::new(Hints::of(&text::read(SOURCE).expect("a shader")).units()));
+        let envs: Vec<Env> = (0..300).map(|seed| Env { hints: hints.clone(), ..Env::from_seed(seed) }).collect();
+        let count = |value: f32| envs.iter().filter(|env| f32::from_bits(env.const_word(4)) == value).count();
+        let [zeros, ones, others] = [0.0, 1.0, -1.0].map(count);
+        assert!(zeros > 100 && ones > 25 && others > 25, "{zeros} {ones} {others}");
         assert_eq!(Env::from_json(&envs[7].to_json()).expect("JSON"), envs[7]);
     }
 

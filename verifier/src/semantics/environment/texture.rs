@@ -3,7 +3,9 @@
 //! A texture operation of a program becomes a [`TextureRequest`], whose form does not depend on the language, and each component of the
 //! result is a hash of it. So equal requests of two programs get equal results, however their instructions encode them. With hints of a
 //! program, textures are smooth: floats that change little with the coordinates, and mostly from 0 to 1. An environment may have some black
-//! texels: programs that count, or skip what is empty, come to more.
+//! texels: programs that count, or skip what is empty, come to more. And it may have coarse ones: large cells of one color, or one color
+//! all over. Lanes of a quad then mostly read the same, so branches that depend on a texture do not take them apart. Or some components are
+//! corner cases of floats: 0 beside something that is no number.
 //!
 //! If a fragment shader does not give the level, the level comes from derivatives: the result depends on the coordinates of the whole
 //! quad, helper lanes included ([`Quads`]). Where a lane of the quad is inactive, or its coordinates are undefined, so is the result.
@@ -13,7 +15,7 @@ use ir3_compiler::ir3::access::{TextureKind, TextureRequest};
 
 use crate::semantics::arithmetic::float;
 use crate::semantics::arithmetic::rows::{LANES, Row};
-use crate::semantics::environment::env::{Env, nice, nice_float};
+use crate::semantics::environment::env::{EDGE_FLOATS, Env, nice, nice_float};
 use crate::support::random::{hash, mix};
 
 /// The result of a [`TextureRequest`]: a fixed function of the request and of the seed.
@@ -25,6 +27,8 @@ pub struct TextureAnswer {
     smooth: Option<f32>,
     /// The texel is 0 in all components.
     black: bool,
+    /// The eighths of components that are corner cases.
+    corners: u8,
 }
 
 impl TextureAnswer {
@@ -35,22 +39,25 @@ impl TextureAnswer {
         let sampler = request.sampler.map_or(u64::MAX, |sampler| sampler.bits());
         let head = u64::from(request.kind.number()) << 32 | u64::from(request.present.0);
         let mut state = hash(&[env.seed ^ 0x7465_7874, head, sampler, request.texture.bits()]);
+        let mut operands = request.operands;
+        if let Some(cells) = env.coarse_texels.checked_sub(1) {
+            operands.iter_mut().for_each(|operand| *operand = cell(*operand, cells));
+        }
         // The mask of present operands is hashed already, so absent ones need not be.
         let mut rest = request.present.0;
         while rest != 0 {
-            state = mix(state, request.operands[rest.trailing_zeros() as usize].into());
+            state = mix(state, operands[rest.trailing_zeros() as usize].into());
             rest &= rest - 1;
         }
-        if let Some(quad) = request.quad {
+        if let Some(quad) = request.quad.filter(|_| env.coarse_texels == 0) {
             state = mix(state, quad);
         }
         if let Some(shape) = request.shape {
             state = mix(state, u64::from(shape.number()) | 1 << 32);
         }
-        let smooth =
-            env.hints.is_some().then(|| level(hash(&[env.seed ^ 0x736d, request.texture.bits()]), &request.operands));
+        let smooth = env.hints.is_some().then(|| level(hash(&[env.seed ^ 0x736d, request.texture.bits()]), &operands));
         let black = mix(state, 0x0062_6c6b) % 8 < env.black_texels.into();
-        TextureAnswer { kind: request.kind, state, smooth, black }
+        TextureAnswer { kind: request.kind, state, smooth, black, corners: env.corner_texels }
     }
 
     /// Component `component` of the result, in a destination of this type: floats in [`Type::F32`] and [`Type::F16`], if the result of the
@@ -77,6 +84,9 @@ impl TextureAnswer {
 impl TextureAnswer {
     /// The float of a component. Most of a smooth texture's is its level there, and a little of it the hash: so equal levels differ.
     fn float(&self, word: u64, component: u32) -> u32 {
+        if (word >> 3) % 8 < self.corners.into() {
+            return EDGE_FLOATS[(word >> 8) as usize % EDGE_FLOATS.len()];
+        }
         match self.smooth {
             Some(smooth) if word >> 61 != 0 => {
                 let noise = (word as u32 >> 8) as f32 / (1 << 24) as f32;
@@ -84,6 +94,19 @@ impl TextureAnswer {
             }
             _ => nice_float(word),
         }
+    }
+}
+
+/// The number of the cell of an operand: there are `cells` from 0 to 1, and one of each if `cells` is 0.
+fn cell(bits: u32, cells: u8) -> u32 {
+    if cells == 0 {
+        return 0;
+    }
+    let value = f32::from_bits(bits);
+    match value.is_normal() {
+        true => (value * f32::from(cells)).floor().to_bits(),
+        // An integer, or 0.
+        false => bits / 16,
     }
 }
 

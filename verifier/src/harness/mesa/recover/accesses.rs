@@ -2,7 +2,7 @@
 //!
 //! The words of the final code have all of them, and the text after the last pass has the serial number of each word. Where the words are not
 //! those of the text, an access has what all other words of its opcode say, if they say the same. An access that is in no word has what its
-//! operands say.
+//! operands say, or what all words of its opcode say.
 
 use crate::harness::report::natives;
 use ir3_compiler::ir3::{
@@ -12,12 +12,16 @@ use ir3_compiler::ir3::{
 use ir3_compiler::machine::Code;
 use ir3_compiler::nir::Shader;
 use ir3_compiler::target::{Generation, Target};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices};
+use std::collections::BTreeSet;
 
 /// The accesses of the final code by their serial numbers.
 #[derive(Default)]
 pub(super) struct Accesses {
     by_serial: FxHashMap<u32, InstrData>,
+    /// What all words of an opcode say, where they say the same.
+    by_opcode: FxHashMap<Opcode, InstrData>,
 }
 
 impl Accesses {
@@ -36,29 +40,26 @@ impl Accesses {
         // The words go on after the end, to the size of the instruction cache.
         let end = code.instrs.values().position(|word| word.data.opcode == Opcode::End);
         let count = end.map_or(code.instrs.len(), |end| end + 1);
-        let are_paired = count == texts.len();
         let words: Vec<&InstrData> = code.instrs.values().take(count).map(|word| &word.data).collect();
-        let is_pair = |at: usize| {
-            texts.get(at).zip(words.get(at)).is_some_and(|(text, word)| last.instrs[text.1].opcode == word.opcode)
-        };
-        // From there on the code is not that of the text, and what follows would be paired wrongly; or it has faults in single words.
-        let until = if are_paired { count } else { (0..).find(|&at| !is_pair(at)).unwrap_or(0) };
-        for (&(_, instr), &word) in
-            texts.iter().zip(&words).take(until).filter(|((_, instr), word)| last.instrs[*instr].opcode == word.opcode)
-        {
-            own.by_serial.insert(last.serials[instr], word.clone());
+        let of_texts: Vec<&str> = texts.iter().map(|&(_, instr)| form(last.instrs[instr].opcode)).collect();
+        let of_words: Vec<&str> = words.iter().map(|word| form(word.opcode)).collect();
+        let mut left_words: BTreeSet<usize> = (0..words.len()).collect();
+        let mut left_texts: BTreeSet<usize> = (0..texts.len()).collect();
+        for (text, word) in pairs(&of_texts, &of_words) {
+            own.by_serial.insert(last.serials[texts[text].1], words[word].clone());
+            left_texts.remove(&text);
+            left_words.remove(&word);
         }
-        let is_left = |at: &usize| *at >= until || !is_pair(*at);
-        for at in (0..texts.len()).filter(is_left) {
+        for at in left_texts {
             let instr = texts[at].1;
-            let opcode = last.instrs[instr].opcode;
-            let mut same = (0..count).filter(is_left).map(|at| words[at]).filter(|word| word.opcode == opcode);
-            if let Some(first) = same.next()
-                && same
-                    .all(|word| word.attrs == first.attrs && (word.flags ^ first.flags) & FLAGS == InstrFlags::empty())
-            {
-                own.by_serial.insert(last.serials[instr], first.clone());
+            let of_opcode = left_words.iter().map(|&at| words[at]).filter(|word| form(word.opcode) == of_texts[at]);
+            if let Some(word) = unanimous(of_opcode) {
+                own.by_serial.insert(last.serials[instr], word.clone());
             }
+        }
+        for opcode in words.iter().map(|word| word.opcode).collect::<FxHashSet<_>>() {
+            let all = words.iter().copied().filter(|word| word.opcode == opcode);
+            own.by_opcode.extend(unanimous(all).map(|word| (opcode, word.clone())));
         }
         own
     }
@@ -77,7 +78,7 @@ impl Accesses {
             let serial = program.serials[instr];
             complete_move(data);
             complete_store(data);
-            if let Some(said) = self.by_serial.get(&serial).filter(|said| is_same_access(said.opcode, data.opcode)) {
+            if let Some(said) = self.by_serial.get(&serial).filter(|said| form(said.opcode) == form(data.opcode)) {
                 complete(data, said);
             }
             // A half register is spilled as 16 bits.
@@ -94,17 +95,22 @@ impl Accesses {
                 program.instrs.values_mut().filter(|data| data.opcode == opcode).for_each(complete_by_operands);
             }
         }
+        for data in program.instrs.values_mut() {
+            if let Some(said) = self.by_opcode.get(&data.opcode) {
+                complete_by_others(data, said);
+            }
+        }
         if target.generation < Generation::A6xx && nir.info.num_ssbos > 0 {
             number_images(program, nir.info.num_ssbos);
         }
     }
 }
 
-/// Returns true if two instructions access memory alike: they are the same, or atomics of one form. A pass that makes another operation of
-/// an atomic does not change what it accesses.
-fn is_same_access(a: Opcode, b: Opcode) -> bool {
-    let form = |opcode: Opcode| opcode.name().rsplit_once('.').filter(|(form, _)| form.starts_with("atomic"));
-    a == b || form(a).zip(form(b)).is_some_and(|((a, _), (b, _))| a == b)
+/// The kind of access of an instruction: its opcode, or the form of an atomic. A pass that makes another operation of an atomic does not change
+/// what it accesses.
+fn form(opcode: Opcode) -> &'static str {
+    let name = opcode.name();
+    name.rsplit_once('.').filter(|(form, _)| form.starts_with("atomic")).map_or(name, |(form, _)| form)
 }
 
 /// Sets the types of a macro that takes a value of one lane. Mesa prints `f16f16` for all of them, and lowers them to moves of integers: a half
@@ -146,6 +152,55 @@ fn complete_by_operands(data: &mut InstrData) {
         memory.components = memory.components.or(Some(mask.0.count_ones() as u16));
         memory.coords = memory.coords.or(Some(1));
     }
+}
+
+/// Completes an access of which nothing is known by what all words of its opcode say. Its operands say of how many components it is, and
+/// whether these are halves.
+fn complete_by_others(data: &mut InstrData, said: &InstrData) {
+    let value = |data: &InstrData| match data.dsts.first() {
+        Some(dst) => Some((dst.class.half, dst.mask)),
+        None => data.srcs.iter().map(|src| (src.class.half, src.mask)).max_by_key(|(_, mask)| mask.0),
+    };
+    match (&data.attrs, &said.attrs) {
+        (Attrs::None, Attrs::Fence { .. }) => {}
+        (Attrs::Memory(memory), Attrs::Memory(_))
+            if memory.space.is_none() && memory.ty.is_none() && value(data) == value(said) => {}
+        _ => return,
+    }
+    complete(data, said);
+}
+
+/// Pairs the instructions of the last text with the words, by their places in both. Code of as many instructions has faults in single words.
+/// Otherwise they are paired as lines of two files are, but for those of which an equal one next to them has no partner: it is not known
+/// which of these has none.
+fn pairs(texts: &[&str], words: &[&str]) -> Vec<(usize, usize)> {
+    if texts.len() == words.len() {
+        return (0..texts.len()).filter(|&at| texts[at] == words[at]).map(|at| (at, at)).collect();
+    }
+    let changes = capture_diff_slices(Algorithm::Myers, texts, words);
+    let mut pairs = Vec::new();
+    for (number, change) in changes.iter().enumerate() {
+        let (DiffTag::Equal, old, new) = change.as_tag_tuple() else { continue };
+        let alone = |change: Option<&DiffOp>| -> FxHashSet<&str> {
+            change.map_or_else(FxHashSet::default, |it| {
+                texts[it.old_range()].iter().chain(&words[it.new_range()]).copied().collect()
+            })
+        };
+        let (before, after) = (alone(number.checked_sub(1).map(|at| &changes[at])), alone(changes.get(number + 1)));
+        let all = &texts[old.clone()];
+        let front = all.iter().take_while(|form| before.contains(*form)).count();
+        let back = all.iter().rev().take_while(|form| after.contains(*form)).count();
+        pairs.extend(old.zip(new).take(all.len().saturating_sub(back)).skip(front));
+    }
+    pairs
+}
+
+/// The first of some words, if all of them say the same.
+fn unanimous<'a>(mut words: impl Iterator<Item = &'a InstrData>) -> Option<&'a InstrData> {
+    let first = words.next()?;
+    words
+        .all(|word| word.attrs == first.attrs && (word.flags ^ first.flags) & FLAGS == InstrFlags::empty())
+        .then_some(first)
 }
 
 /// Subtracts the number of buffers from the numbers of images: before a6xx their resources have one numbering, the buffers first.
@@ -250,16 +305,32 @@ mod tests {
 
     #[test]
     fn atomics_of_one_form_access_the_same() {
-        assert!(is_same_access(Opcode::AtomicBAdd, Opcode::AtomicBOr));
-        assert!(is_same_access(Opcode::Stc, Opcode::Stc));
+        assert_eq!(form(Opcode::AtomicBAdd), form(Opcode::AtomicBOr));
         for (a, b) in [
             (Opcode::AtomicBAdd, Opcode::AtomicAdd),
             (Opcode::AtomicBAdd, Opcode::AtomicSAdd),
             (Opcode::AtomicBAdd, Opcode::Ldib),
             (Opcode::Stib, Opcode::Ldib),
         ] {
-            assert!(!is_same_access(a, b), "{a:?} {b:?}");
+            assert_ne!(form(a), form(b));
         }
+    }
+
+    #[test]
+    fn instructions_are_paired_around_what_one_side_has_alone() {
+        // One is another.
+        assert_eq!(pairs(&["add.u", "fence", "end"], &["min.u", "fence", "end"]), [(1, 1), (2, 2)]);
+        // One is missing, and one is another.
+        let (text, words) = (["add.u", "ldib", "fence", "stib", "end"], ["min.u", "ldib", "stib", "end"]);
+        assert_eq!(pairs(&text, &words), [(1, 1), (3, 2), (4, 3)]);
+        let words = ["nop", "add.u", "nop", "stib", "end"];
+        assert_eq!(pairs(&["add.u", "stib", "end"], &words), [(0, 1), (1, 3), (2, 4)]);
+        // Which of several is missing is not known.
+        let words = ["add.u", "fence", "stib", "fence", "end"];
+        assert_eq!(
+            pairs(&["add.u", "fence", "fence", "stib", "fence", "end"], &words),
+            [(0, 0), (3, 2), (4, 3), (5, 4)]
+        );
     }
 
     #[test]

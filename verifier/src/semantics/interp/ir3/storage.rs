@@ -115,7 +115,7 @@ impl Active {
 }
 
 /// The slots of a wave.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Storage {
     /// The rows.
     pub words: Vec<Row>,

@@ -248,6 +248,34 @@ fn textures_that_fit_a_program_are_smooth() {
     assert!(texels.iter().filter(|texel| (0.0..=1.0).contains(*texel)).count() > 48, "{texels:?}");
 }
 
+/// Coarse textures have as many colors as cells; a component of a texture with corner cases is one, or as it is.
+#[test]
+fn textures_are_coarse_or_have_corner_cases() {
+    let smooth = Env { hints: Some(Box::default()), ..Env::from_seed(3) };
+    let texels = |env: &Env, kind: TextureKind| -> Vec<u32> {
+        let texel = |at: u32| {
+            let mut request = TextureRequest::new(kind, Binding::bound(1), Binding::bound(2));
+            request.set(Slot::X, if kind == TextureKind::Fetch { at } else { (at as f32 / 64.0).to_bits() });
+            request.quad = (kind == TextureKind::Sample).then_some(at.into());
+            TextureAnswer::new(env, &request).component(0, Type::F32)
+        };
+        (0..64).map(texel).collect()
+    };
+    for kind in [TextureKind::Sample, TextureKind::Fetch] {
+        for (coarse_texels, most) in [(1, 1), (3, 5)] {
+            let mut colors = texels(&Env { coarse_texels, ..smooth.clone() }, kind);
+            colors.sort_unstable();
+            colors.dedup();
+            assert!(colors.len() <= most && (most == 1 || colors.len() > 1), "{kind:?} {coarse_texels} {colors:?}");
+        }
+        let (plain, corners) = (texels(&smooth, kind), texels(&Env { corner_texels: 4, ..smooth.clone() }, kind));
+        let changed: Vec<f32> =
+            plain.iter().zip(&corners).filter(|(a, b)| a != b).map(|(_, &corner)| f32::from_bits(corner)).collect();
+        assert!((16..48).contains(&changed.len()), "{changed:?}");
+        assert!(changed.iter().any(|corner| corner.is_nan()) && changed.contains(&0.0), "{changed:?}");
+    }
+}
+
 #[test]
 fn masks_of_lanes() {
     assert_eq!(lanes(0b1010).collect::<Vec<_>>(), [1, 3]);

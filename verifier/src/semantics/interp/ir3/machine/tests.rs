@@ -272,3 +272,40 @@ fn lanes_of_quads_do_not_wait_for_each_other() {
     let first = sample("samgp1");
     differs(&[&first, &format!("(sy){other}")], &[&first, other]);
 }
+
+#[test]
+fn waves_jump_over_the_preamble() {
+    // The first wave saves a register, and restores it; all waves read what it has stored to the constant file.
+    let code = |target: &str| {
+        code(&[
+            (&["mov.u32u32 r4.x, r0.y", "(rpt2)nop", &format!("shps target={target}")], &format!("block1, {target}")),
+            (
+                &[
+                    "mov.u32u32 r1.x, r4.x",
+                    "mov.u32u32 r4.x, r0.x",
+                    "(rpt2)nop",
+                    "stc imm[0.000000,16,0x10], r0.x",
+                    "(sy)(ss)shpe",
+                ],
+                "block2",
+            ),
+            (&["mov.u32u32 r4.x, r1.x"], "block3"),
+            (&["(rpt2)nop", "add.u r4.x, r4.x, c4.x"], "block4"),
+            (&["(rpt2)nop", "end r4.x"], ""),
+        ])
+    };
+    let expected = straight(&["stc imm[0.000000,16,0x10], r0.x", "(ss)add.u r4.x, r0.y, c4.x"]);
+    let differ = |target: &str| {
+        let machine =
+            |code: &Code| Machine::new(code, &Target::default(), Start::Arbitrary(3)).expect("it is supported");
+        let (right, jumping) = (machine(&expected), machine(&code(target)));
+        let run = |machine: &Machine, env: &Env| machine.run(env, Completion::Latest, 1000, &mut Scratch::new());
+        let envs = (0..32).map(Env::from_seed);
+        envs.filter(|env| run(&right, env).compare(&run(&jumping, env)).is_err())
+            .map(|env| env.is_behind_the_preamble())
+            .collect::<Vec<_>>()
+    };
+    assert!(differ("block3").is_empty());
+    let wrong = differ("block4");
+    assert!(wrong.len() > 8 && wrong.iter().all(|&is_behind| is_behind), "{wrong:?}");
+}

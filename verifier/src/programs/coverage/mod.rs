@@ -6,13 +6,16 @@
 //! addition; its name is made when a table is printed.
 //!
 //! `alu`, `intrinsics`, `textures` and `control` are cells of a shader, `machine` those of a compiled program. [`accepted`] asks
-//! selection which of them a program can have; [`table`] is what is printed and kept in a file.
+//! selection which of them a program can have, and [`impossible`] has rules for those of compiled programs; [`table`] is what is printed and
+//! kept in a file.
 
 pub mod accepted;
 mod alu;
 mod control;
+mod impossible;
 mod intrinsics;
 mod machine;
+mod made;
 pub mod table;
 mod textures;
 

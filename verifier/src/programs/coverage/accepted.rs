@@ -79,7 +79,7 @@ impl Accepted {
         match family {
             Family::Ssa | Family::Final => {
                 let (opcode, property) = machine::property(number);
-                impossible::instruction(family, opcode, property, &Made::of(self, &self.target))
+                impossible::instruction(family, opcode, property, &self.target, &Made::of(self, &self.target))
             }
             Family::Arms => Arm::every().get(number as usize).and_then(|info| impossible::arm(info.arm, &self.target)),
             _ => None,
@@ -175,23 +175,53 @@ impl Accepted {
     }
 }
 
+/// The type of the result of a texture operation.
+fn usual(op: TexOp) -> AluType {
+    if op.is_query() { AluType::UINT32 } else { AluType::FLOAT32 }
+}
+
+/// The sources that a texture operation has at least.
+fn plain(op: TexOp) -> Vec<TexSrcKind> {
+    use TexSrcKind as S;
+    match op {
+        TexOp::Txb => vec![S::Coord, S::Bias],
+        TexOp::Txl | TexOp::Txf => vec![S::Coord, S::Lod],
+        TexOp::Txd => vec![S::Coord, S::Ddx, S::Ddy],
+        TexOp::TxfMs => vec![S::Coord, S::MsIndex],
+        TexOp::Txs => vec![S::Lod],
+        TexOp::QueryLevels | TexOp::TextureSamples => Vec::new(),
+        _ => vec![S::Coord],
+    }
+}
+
+/// Programs of one texture operation: every type with every number and width of coordinates, with and without a level, and with a name of the
+/// texture that is a number, a handle, computed, or not the same in all lanes.
+pub(super) fn every_texture() -> impl Iterator<Item = Shader> {
+    use TexSrcKind as S;
+    const NON_UNIFORM: usize = 9;
+    let names: [(&[S], usize); 5] = [
+        (&[], 0),
+        (&[S::TextureHandle], 0),
+        (&[S::TextureOffset], 0),
+        (&[S::TextureHandle], NON_UNIFORM),
+        (&[S::TextureOffset], NON_UNIFORM),
+    ];
+    let ops = TexOp::ALL.into_iter().flat_map(|op| textures::TYPES.map(|ty| (op, ty)));
+    let shapes = ops.flat_map(|it| [(1, 16), (2, 16), (3, 16), (1, 32), (2, 32), (3, 32)].map(|shape| (it, shape)));
+    let named = shapes.flat_map(move |it| names.map(|name| (it, name)));
+    named.flat_map(|(((op, ty), (count, bits)), (more, flag))| {
+        [true, false].map(|has_level| {
+            let mut kinds = plain(op);
+            kinds.retain(|&kind| has_level || kind != S::Lod);
+            kinds.extend(more);
+            texture_of(bits, op, ty, count, &kinds, flag)
+        })
+    })
+}
+
 /// Programs of one texture operation that have a property.
 fn textures_with(number: u32) -> Programs<'static> {
     use TexSrcKind as S;
-    let usual = |op: TexOp| if op.is_query() { AluType::UINT32 } else { AluType::FLOAT32 };
-    let plain = |op| {
-        let mut kinds = vec![S::Coord];
-        match op {
-            TexOp::Txb => kinds.push(S::Bias),
-            TexOp::Txl | TexOp::Txf => kinds.push(S::Lod),
-            TexOp::Txd => kinds.extend([S::Ddx, S::Ddy]),
-            TexOp::TxfMs => kinds.push(S::MsIndex),
-            TexOp::Txs => kinds = vec![S::Lod],
-            TexOp::QueryLevels | TexOp::TextureSamples => kinds.clear(),
-            _ => {}
-        }
-        kinds
-    };
     let add = |mut kinds: Vec<S>, more: &[S]| {
         more.iter().for_each(|kind| {
             if !kinds.contains(kind) {
@@ -297,10 +327,15 @@ fn with_form(mut shader: Shader, op: IntrinsicOp, source: usize, form: usize) ->
 
 /// A program of one texture operation. The number of a flag is one more than its place; 0 is none.
 fn texture(op: TexOp, ty: AluType, coordinates: u8, kinds: &[TexSrcKind], flag: usize) -> Shader {
+    texture_of(32, op, ty, coordinates, kinds, flag)
+}
+
+/// The same with sources of a width.
+fn texture_of(bits: u8, op: TexOp, ty: AluType, coordinates: u8, kinds: &[TexSrcKind], flag: usize) -> Shader {
     use TexSrcKind as S;
     let mut b = Builder::new(Stage::Fragment);
     let zero = b.constant(32, 0);
-    let word = b.intrinsic(IntrinsicOp::LoadConstIr3, 1, 32, &[zero], [Index::Base(4)]).expect("a load has a result");
+    let word = b.intrinsic(IntrinsicOp::LoadConstIr3, 1, bits, &[zero], [Index::Base(4)]).expect("a load has a result");
     let vector = b.vec(&vec![word; coordinates.into()]);
     let handle = |b: &mut Builder| {
         b.intrinsic(IntrinsicOp::BindlessResourceIr3, 1, 32, &[zero], [Index::DescSet(0)])

@@ -17,6 +17,7 @@ struct Instruction<'a> {
     family: Family,
     opcode: Opcode,
     property: Property,
+    target: &'a Target,
     made: &'a Made,
 }
 
@@ -30,6 +31,11 @@ impl Instruction<'_> {
         !JOINED.contains(&self.opcode)
     }
 
+    /// Returns true if it is a product of which an address is made.
+    fn is_address(&self) -> bool {
+        self.family == Family::Final && self.opcode == Opcode::MulS24
+    }
+
     /// Returns true if a source or a result of this width is made, where the property is one.
     fn has_width(&self) -> bool {
         let alike = |slot: usize, register: SourceForm| {
@@ -37,21 +43,26 @@ impl Instruction<'_> {
             forms.any(|form| self.is_made(Property::Source(slot, form)))
         };
         match self.property {
+            Property::Source(..) | Property::Result(_) if self.is_address() => true,
             Property::Source(slot, form) => form.register().is_none_or(|register| {
                 // Operands of operations that commute change places.
                 alike(slot, register) || slot < 2 && self.opcode.commutes() && alike(1 - slot, register)
             }),
             Property::Result(form) => {
-                let is_half = matches!(form, ResultForm::Half | ResultForm::HalfShared);
-                let made = |full, half| self.is_made(Property::Result(if is_half { half } else { full }));
-                let same =
-                    || made(ResultForm::Full, ResultForm::Half) || made(ResultForm::Shared, ResultForm::HalfShared);
+                use ResultForm as F;
+                let made = |form| self.is_made(Property::Result(form));
+                let is_half = matches!(form, F::Half | F::HalfShared);
                 let converts = || {
-                    CONVERSIONS.iter().any(|it| it.opcodes.contains(&self.opcode) && it.types.1.is_half() == is_half)
+                    CONVERSIONS.iter().any(|it| it.types.1.is_half() == is_half && it.opcodes.contains(&self.opcode))
                 };
-                !matches!(form, ResultForm::Full | ResultForm::Half | ResultForm::Shared | ResultForm::HalfShared)
-                    || same()
-                    || converts()
+                let (general, shared) = if is_half { (F::Half, F::HalfShared) } else { (F::Full, F::Shared) };
+                match form {
+                    F::Full | F::Half | F::Shared | F::HalfShared if self.opcode.has_scalar_form() => {
+                        made(general) || made(shared) || converts()
+                    }
+                    F::Full | F::Half => made(general),
+                    _ => true,
+                }
             }
             _ => true,
         }
@@ -65,6 +76,69 @@ struct Rule {
 }
 
 const RULES: &[Rule] = &[
+    Rule {
+        reason: "target: it has no shared registers",
+        covers: |it| {
+            use {ResultForm as R, SourceForm as S};
+            let is_shared = matches!(
+                it.property,
+                Property::Source(_, S::Shared | S::HalfShared) | Property::Result(R::Shared | R::HalfShared)
+            );
+            is_shared && !it.target.has_shared_regfile
+        },
+    },
+    Rule {
+        reason: "legalize: `dsxpp.macro` and `dsypp.macro` are two instructions each",
+        covers: |it| it.family == Family::Final && matches!(it.opcode, Opcode::DsxppMacro | Opcode::DsyppMacro),
+    },
+    Rule {
+        reason: "register-allocation: nothing is swapped, waited for, reactivated or elected before it",
+        covers: |it| {
+            it.family == Family::Ssa && matches!(it.opcode, Opcode::Swz | Opcode::Nop | Opcode::Prede | Opcode::Getlast)
+        },
+    },
+    Rule {
+        reason: "register-allocation: of half registers, only the products of which addresses are made are `mul.s24`",
+        covers: |it| {
+            use {ResultForm as R, SourceForm as S};
+            it.is_address()
+                && matches!(
+                    it.property,
+                    Property::Source(_, S::HalfShared | S::HalfConstant | S::HalfImmediate)
+                        | Property::Result(R::HalfShared)
+                )
+        },
+    },
+    Rule {
+        reason: "select: the coordinates of a varying, and of a sample before the program starts, are a pair of full registers",
+        covers: |it| {
+            let slot = if it.opcode == Opcode::TexPrefetch { 0 } else { 1 };
+            let is_pair = matches!(it.opcode, Opcode::BaryF | Opcode::FlatB | Opcode::TexPrefetch);
+            match it.property {
+                Property::Source(at, form) => {
+                    is_pair && at == slot && form != SourceForm::Full && !it.is_made(it.property)
+                }
+                _ => false,
+            }
+        },
+    },
+    Rule {
+        reason: "select: barriers have no operands",
+        covers: |it| it.opcode.category() == Category::Barrier && matches!(it.property, Property::Source(..)),
+    },
+    Rule {
+        reason: "lower-copies: swaps are of general registers",
+        covers: |it| {
+            it.opcode == Opcode::Swz
+                && matches!(it.property, Property::Source(_, SourceForm::Shared | SourceForm::HalfShared))
+        },
+    },
+    Rule {
+        reason: "lower-spills: the address of a spill slot has 32 bits",
+        covers: |it| {
+            matches!(it.opcode, Opcode::Ldp | Opcode::Stp) && it.property == Property::Source(0, SourceForm::Half)
+        },
+    },
     Rule {
         reason: "select: no operation that it accepts becomes this opcode, and no pass makes it",
         covers: |it| it.is_told() && !it.made.has_opcode(it.family, it.opcode),
@@ -161,18 +235,17 @@ const RULES: &[Rule] = &[
                 }
         },
     },
-    Rule {
-        reason: "register-allocation: swaps are made after it, of general registers",
-        covers: |it| {
-            let is_shared = matches!(it.property, Property::Source(_, SourceForm::Shared | SourceForm::HalfShared));
-            it.opcode == Opcode::Swz && (it.family == Family::Ssa || is_shared)
-        },
-    },
 ];
 
 /// The reason for which no program has a cell of an instruction.
-pub(super) fn instruction(family: Family, opcode: Opcode, property: Property, made: &Made) -> Option<&'static str> {
-    let cell = Instruction { family, opcode, property, made };
+pub(super) fn instruction(
+    family: Family,
+    opcode: Opcode,
+    property: Property,
+    target: &Target,
+    made: &Made,
+) -> Option<&'static str> {
+    let cell = Instruction { family, opcode, property, target, made };
     RULES.iter().find(|rule| (rule.covers)(&cell)).map(|rule| rule.reason)
 }
 
@@ -191,10 +264,18 @@ const ARMS: &[(Arm, &str)] = &[
 /// Arms of the stages of one backend.
 const INLINED: [Arm; 3] = [Arm::PreambleValue, Arm::PreambleDriver, Arm::PreambleBuffer];
 
+/// Why arms of [`INLINED`] are not reached.
+const NOT_INLINED: &str = "pipeline: preambles are inlined for vec4 only";
+
+/// The reasons of all rules.
+pub fn reasons() -> impl Iterator<Item = &'static str> {
+    RULES.iter().map(|rule| rule.reason).chain(ARMS.iter().map(|(_, reason)| *reason)).chain([NOT_INLINED])
+}
+
 /// The reason for which no program reaches an arm.
 pub(super) fn arm(arm: Arm, target: &Target) -> Option<&'static str> {
     if INLINED.contains(&arm) && target.backend != Backend::Vec4 {
-        return Some("pipeline: preambles are inlined for vec4 only");
+        return Some(NOT_INLINED);
     }
     ARMS.iter().find(|(other, _)| *other == arm).map(|(_, reason)| *reason)
 }

@@ -12,7 +12,7 @@
 pub mod accepted;
 mod alu;
 mod control;
-mod impossible;
+pub mod impossible;
 mod intrinsics;
 mod machine;
 mod made;
@@ -69,6 +69,11 @@ impl Family {
             Self::Final => "final",
             Self::Arms => "arm",
         }
+    }
+
+    /// Returns true if rules, and not selection, say what is impossible.
+    fn has_rules(self) -> bool {
+        matches!(self, Self::Ssa | Self::Final | Self::Arms)
     }
 
     const fn size(self) -> u32 {

@@ -36,6 +36,8 @@ pub struct FamilyRow {
     pub missing: Vec<String>,
     /// Those that nothing rules out, and no program has.
     pub open: Vec<String>,
+    /// Those that a rule calls impossible, and that were seen: the rule is wrong. What selection refuses no program has.
+    pub wrong: Vec<String>,
 }
 
 impl FamilyRow {
@@ -70,11 +72,17 @@ impl Table {
             let mut row = FamilyRow { family: family.name(), ..FamilyRow::default() };
             for (cell, name) in family.cells() {
                 row.cells += 1;
-                if self.seen.contains_key(&name) {
-                    row.seen += 1;
+                let is_seen = self.seen.contains_key(&name);
+                row.seen += usize::from(is_seen);
+                if is_seen && !family.has_rules() {
                     continue;
                 }
                 let known: Vec<Status> = accepted.iter().map(|accepted| accepted.status(family, cell)).collect();
+                if is_seen {
+                    let is_impossible = !known.is_empty() && known.iter().all(|it| matches!(it, Status::Impossible(_)));
+                    row.wrong.extend(is_impossible.then_some(name));
+                    continue;
+                }
                 match known.iter().find(|status| !matches!(status, Status::Impossible(_))) {
                     Some(Status::Open) => row.open.push(name),
                     Some(_) => row.missing.push(name),
@@ -101,6 +109,7 @@ impl Table {
         for (what, list) in [
             ("selection accepts, and no program has", rows.iter().flat_map(|row| &row.missing).collect::<Vec<_>>()),
             ("nothing rules out, and no program has", rows.iter().flat_map(|row| &row.open).collect()),
+            ("a rule calls impossible, and a program has", rows.iter().flat_map(|row| &row.wrong).collect()),
         ] {
             let _ = writeln!(out, "{} cells that {what}:", list.len());
             list.iter().for_each(|name| out.push_str(&format!("  {name}\n")));

@@ -42,13 +42,14 @@ pub(super) const JOINED: &[Opcode] = &[
 ];
 
 /// The opcodes that have the operands of an opcode: those of its family, and in a final program the one that a pass replaces by it.
-fn alike(family: Family, opcode: Opcode) -> impl Iterator<Item = Opcode> {
-    let base = |opcode: Opcode| {
+fn alike(family: Family, opcode: Opcode, property: Property) -> impl Iterator<Item = Opcode> {
+    let base = move |opcode: Opcode| {
         let name = opcode.name();
         match name.rsplit_once('.') {
             Some((base, _)) if opcode.is_atomic() => base,
             _ if name.starts_with("gather4") => "gather4",
-            _ if name.starts_with("isam") => "isam",
+            // A fetch of a level has coordinates of its own.
+            _ if name.starts_with("isam") && !matches!(property, Property::Source(..)) => "isam",
             _ if ["getbuf", "getinfo"].contains(&name) => "getsize",
             _ => name,
         }
@@ -129,7 +130,7 @@ impl Made {
     /// Returns true if a program of one operation has a property, of the opcode or of one that is alike. What is selected may be in a final
     /// program as well.
     pub fn has(&self, family: Family, opcode: Opcode, property: Property) -> bool {
-        alike(family, opcode).any(|opcode| self.has_cell(family, opcode, property))
+        alike(family, opcode, property).any(|opcode| self.has_cell(family, opcode, property))
     }
 
     /// Returns true if a program of one operation has the opcode.

@@ -151,8 +151,8 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
     let limit = c.size().min(MAX_INSTRUCTIONS);
     let mut style = Style::draw(c);
     if profile == Profile::Operations && weights.long_lived > 0 {
-        // Cycles of halves where the file is full.
-        (style.permutations, style.half_phis) = (160, 110);
+        // Cycles of halves where the file is full, and crowds, for which some of them are moved beyond what half operands name.
+        (style.permutations, style.half_phis, style.shapes) = (160, 110, 40);
     }
     let mut g = Generator {
         c,

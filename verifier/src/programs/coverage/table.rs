@@ -30,7 +30,7 @@ pub struct FamilyRow {
     pub seen: usize,
     /// Those that no program can have.
     pub impossible: usize,
-    /// These, by the reason of the first GPU.
+    /// These, by the reason of the last GPU.
     pub reasons: BTreeMap<String, Vec<String>>,
     /// Those that selection accepts, and no program has.
     pub missing: Vec<String>,
@@ -88,7 +88,7 @@ impl Table {
                     Some(_) => row.missing.push(name),
                     None => {
                         row.impossible += 1;
-                        let reason = match known.into_iter().next() {
+                        let reason = match known.into_iter().next_back() {
                             Some(Status::Impossible(reason)) => reason,
                             _ => "no GPU".to_owned(),
                         };

@@ -97,7 +97,6 @@ arms! {
     "fold" {
         FoldInvertedBranch Changes "a branch on a negation is inverted",
         FoldSelection Changes "a selection by a negation swaps its operands",
-        FoldSelectionIllegal Declines "a selection whose operands cannot be swapped",
         FoldWideSelectionOther Declines "a widened negation with readers that are no selections",
         FoldWideSelection Changes "selections by a widened negation swap their operands",
         FoldNegatedOperand Changes "a conjunction reads an operand with (not)",
@@ -141,7 +140,6 @@ arms! {
     "lower-copies" {
         CopiesHalfFree Changes "a copy is split, as one half of its destination is free",
         CopiesCycle Changes "a cycle of copies becomes swaps",
-        CopiesCycleHalves Changes "a cycle of halves splits a whole register",
         CopiesAcross Declines "a cycle of general and shared registers",
         CopiesBeyond Changes "a copy to a half beyond reach",
         CopiesSwapBeyond Changes "a swap of a half beyond reach",

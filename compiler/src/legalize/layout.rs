@@ -121,24 +121,27 @@ fn drop_choice(program: &mut Program, block: Block) -> bool {
     true
 }
 
-/// The only successor of a block that does nothing else than to go there, if that is not backwards. The arms of a predicated if join in one
-/// block, which stays.
+/// The only successor of a block that does nothing else than to go there, if that is not backwards. A block stays in which the arms of a
+/// predicated if join, or an elected lane waits for those of a loop.
 fn destination(program: &Program, block: Block) -> Option<Block> {
     let data = &program.blocks[block];
     let ends_arm = |from: &Block| {
         let last = program.blocks[*from].instrs.last();
         last.is_some_and(|&last| program.instrs[last].opcode.is_predication())
     };
-    if data.predecessors.iter().any(ends_arm) {
+    let place = |block: Block| program.layout.iter().position(|&other| other == block);
+    // The lane that is elected while the others go back waits in this block. A jump in the block before would have no `(jp)`.
+    let elects = |from: &Block| {
+        let goes_back = |instr| target(program, instr).is_some_and(|to| place(to) <= place(*from));
+        program.blocks[*from].instrs.iter().any(|&instr| program.instrs[instr].opcode.elects_lane() && goes_back(instr))
+    };
+    if data.predecessors.iter().any(|from| ends_arm(from) || elects(from)) {
         return None;
     }
     let [Some(only), None] = data.successors else { return None };
     match data.instrs[..] {
         [] => Some(only),
-        [instr] if program.instrs[instr].opcode == Opcode::Jump => {
-            let place = |block: Block| program.layout.iter().position(|&other| other == block);
-            (place(only) > place(block)).then_some(only)
-        }
+        [instr] if program.instrs[instr].opcode == Opcode::Jump => (place(only) > place(block)).then_some(only),
         _ => None,
     }
 }

@@ -271,23 +271,12 @@ fn sequence(pending: &mut Vec<Copy>, readers: &mut [u16; UNITS], out: &mut Emitt
         }
         reached(Arm::CopiesCycle);
         out.swap(copy.dst, src, copy.half)?;
-        // The old value of the destination is in the source now.
-        let mut j = i;
-        while let Some(other) = pending.get_mut(j) {
-            if !other.reads(copy.dst, copy.units()) {
-                j += 1;
-                continue;
-            }
-            if copy.half && !other.half {
-                // One half of it moved. The two pieces are placed at `j` and at the end, and are examined again.
-                reached(Arm::CopiesCycleHalves);
-                split(pending, j);
-                continue;
-            }
+        // The old value of the destination is in the source now. The copies that are left read all of it or one half: after a swap of halves
+        // only halves are left.
+        for other in pending[i..].iter_mut().filter(|other| other.reads(copy.dst, copy.units())) {
             if let Source::Unit(from) = &mut other.src {
                 *from = *from - copy.dst + src;
             }
-            j += 1;
         }
     }
     Ok(())

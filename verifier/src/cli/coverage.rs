@@ -16,9 +16,10 @@ pub struct CoverageArgs {
     /// with `.txt` after its name.
     #[arg(long, value_name = "FILE")]
     coverage: Option<PathBuf>,
-    /// Choose programs with what is rare among those before: of several candidates for each number, the one with the rarest operations.
-    #[arg(long)]
-    directed: bool,
+    /// Choose programs with what is rare among those before: of several candidates for each number, the one with the rarest operations. So
+    /// the same seed makes other programs. Unless given: yes with `--coverage`, and no without.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    directed: Option<bool>,
 }
 
 impl CoverageArgs {
@@ -37,7 +38,7 @@ impl CoverageArgs {
 
     /// Returns true if programs are chosen.
     pub fn is_directed(&self) -> bool {
-        self.directed
+        self.directed.unwrap_or(self.coverage.is_some())
     }
 
     /// Writes the table, and prints its shares.

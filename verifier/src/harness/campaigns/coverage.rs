@@ -83,6 +83,8 @@ impl Drop for Counting<'_> {
 const BATCH: u64 = 64;
 /// The number of candidates for a number, at most.
 const CANDIDATES: u64 = 8;
+/// What a program costs whatever its size is, in instructions.
+const EVERY_PROGRAM: u64 = 200;
 /// A cell that was seen in so many programs is not rare.
 const ENOUGH: u64 = 8;
 
@@ -135,11 +137,14 @@ impl Director {
             for candidate in 0..state.candidates {
                 let seed = program_seed(self.seed, number);
                 let seed = if candidate == 0 { seed } else { program_seed(seed ^ 0x6361_6e64, candidate) };
+                let shader = generator::from_seed(seed, profile, features).shader;
                 let mut cells = Vec::new();
-                of_shader(&generator::from_seed(seed, profile, features).shader, |cell| cells.push(cell));
+                of_shader(&shader, |cell| cells.push(cell));
                 cells.sort_unstable();
                 cells.dedup();
-                let rarity = cells.iter().map(|&cell| weight(state.programs.of(cell))).sum::<u64>();
+                let weights = cells.iter().map(|&cell| weight(state.programs.of(cell))).sum::<u64>();
+                // What a large program has more than a small one costs time, too.
+                let rarity = 256 * weights / (shader.instruction_count() as u64 + EVERY_PROGRAM);
                 if best.as_ref().is_none_or(|(most, ..)| rarity > *most) {
                     gained += u64::from(candidate > 0);
                     best = Some((rarity, seed, cells));
@@ -165,7 +170,8 @@ fn weight(programs: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::programs::coverage::Family;
+    use crate::programs::coverage::{Family, impossible};
+    use std::collections::BTreeSet;
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
 
@@ -207,6 +213,35 @@ mod tests {
         };
         let (without, with) = (cells(false), cells(true));
         assert!(with > without, "{with} cells, {without} without a choice");
+    }
+
+    /// The least shares of 300 programs of one GPU, in percent.
+    const FLOORS: [(Family, f64); 4] =
+        [(Family::Control, 95.0), (Family::Ssa, 86.0), (Family::Final, 85.0), (Family::Arms, 90.0)];
+
+    /// No program has a cell that a rule calls impossible, each rule covers a cell of some GPU, and most other cells are filled.
+    #[test]
+    fn rules_cover_cells_that_no_program_has() {
+        let mut reasons = BTreeSet::new();
+        for (gpu, programs) in [("a306", 60), ("a540", 60), ("a630", 60), ("a660", 300), ("a750", 60)] {
+            let targets = vec![Target::by_name(gpu).expect("a GPU")];
+            let campaign = Campaign { programs: Some(programs), targets, ..campaign(1, true) };
+            campaign.run(&AtomicBool::new(false), &mut |_| (), &mut |_| ());
+            let table = campaign.coverage.as_ref().expect("it counts").table(&campaign.targets);
+            for row in table.rows() {
+                assert!(row.wrong.is_empty(), "{gpu}: rules call these impossible: {:#?}", row.wrong);
+                if let Some((_, floor)) =
+                    FLOORS.iter().find(|(family, _)| programs == 300 && family.name() == row.family)
+                {
+                    let share = 100.0 * row.share();
+                    println!("{gpu}: {share:.1} % of {}", row.family);
+                    assert!(share >= *floor, "{gpu}: {share:.1} % of {}", row.family);
+                }
+                reasons.extend(row.reasons.into_keys());
+            }
+        }
+        let idle: Vec<&str> = impossible::reasons().filter(|reason| !reasons.contains(*reason)).collect();
+        assert!(idle.is_empty(), "rules without a cell: {idle:#?}");
     }
 
     #[test]

@@ -1,17 +1,19 @@
-//! Which cells of shaders a program can have: selection is asked, with a program of one operation.
+//! Which cells a program can have: selection is asked, with a program of one operation.
 //!
 //! The programs are those of [`generator::accepted`](crate::programs::generator::accepted), each changed in the one property of the cell.
-//! Cells of compiled programs, of passes and of control flow cannot be asked for: whether a program can have them is not known.
+//! Cells of compiled programs and of passes cannot be asked for one by one: rules say which of them are [`impossible`].
 
 use ir3_compiler::nir::{
     AluSrc, AluType, Builder, Def, DefData, Index, InstrData, Intrinsic, IntrinsicOp, Op, Shader, Stage, TexOp,
     TexSrcKind,
 };
+use ir3_compiler::reached::Arm;
 use ir3_compiler::target::Target;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::OnceLock;
 
-use super::{Cell, Family, alu, intrinsics, textures};
+use super::made::Made;
+use super::{Cell, Family, alu, impossible, intrinsics, machine, textures};
 use crate::programs::generator::accepted::{self, IntrinsicForm, STAGES, WIDTHS, refusal};
 
 /// What is known of a cell without a program that has it.
@@ -19,10 +21,10 @@ use crate::programs::generator::accepted::{self, IntrinsicForm, STAGES, WIDTHS, 
 pub enum Status {
     /// Selection accepts a program that has it.
     Accepted,
-    /// Selection refuses every program that was tried, for this reason.
-    Refused(String),
-    /// It cannot be asked for.
-    Unknown,
+    /// No program has it, for this reason.
+    Impossible(String),
+    /// Nothing rules it out.
+    Open,
 }
 
 /// Returns true if operands of an intrinsic can have a shape, by its row.
@@ -36,17 +38,8 @@ pub(super) fn shapes(op: IntrinsicOp, bits: u8, components: u8) -> bool {
     SHAPES.get_or_init(find).contains(&(op, bits, components))
 }
 
-/// The first reason for which none of some programs is accepted.
-fn status(programs: impl IntoIterator<Item = Shader>, target: &Target) -> Status {
-    let mut first = None;
-    for shader in programs {
-        match refusal(&shader, target) {
-            None => return Status::Accepted,
-            Some(reason) => first = first.or(Some(reason)),
-        }
-    }
-    Status::Refused(first.unwrap_or_else(|| "select: no form of it is accepted".into()))
-}
+/// Programs of one operation.
+pub(super) type Programs<'a> = Box<dyn Iterator<Item = Shader> + 'a>;
 
 /// What a GPU accepts.
 pub struct Accepted {
@@ -67,146 +60,191 @@ impl Accepted {
 
     /// What is known of a cell of a family.
     pub fn status(&self, family: Family, cell: Cell) -> Status {
+        let Some(programs) = self.programs(family, cell) else {
+            let reason = self.rule(family, cell.0 - family.first());
+            return reason.map_or(Status::Open, |reason| Status::Impossible(reason.to_owned()));
+        };
+        let mut first = None;
+        for shader in programs {
+            match refusal(&shader, &self.target) {
+                None => return Status::Accepted,
+                Some(reason) => first = first.or(Some(reason)),
+            }
+        }
+        Status::Impossible(first.unwrap_or_else(|| "select: no form of it is accepted".into()))
+    }
+
+    /// The reason of the rule that rules out a cell of a compiled program.
+    fn rule(&self, family: Family, number: u32) -> Option<&'static str> {
+        match family {
+            Family::Ssa | Family::Final => {
+                let (opcode, property) = machine::property(number);
+                impossible::instruction(family, opcode, property, &self.target, &Made::of(self, &self.target))
+            }
+            Family::Arms => Arm::every().get(number as usize).and_then(|info| impossible::arm(info.arm, &self.target)),
+            _ => None,
+        }
+    }
+
+    /// Programs of one operation that have a cell, if the cell is one of an operation: all that selection is asked about.
+    pub(super) fn programs(&self, family: Family, cell: Cell) -> Option<Programs<'_>> {
         let number = cell.0 - family.first();
         match family {
-            Family::Alu => self.alu(number),
+            Family::Alu => Some(self.alu(number)),
             Family::Intrinsics => self.intrinsic(number),
-            Family::Textures => self.texture(number),
-            Family::Control | Family::Ssa | Family::Final | Family::Arms => Status::Unknown,
+            Family::Textures => Some(textures_with(number)),
+            Family::Control | Family::Ssa | Family::Final | Family::Arms => None,
         }
     }
 
-    fn alu(&self, number: u32) -> Status {
+    fn alu(&self, number: u32) -> Programs<'_> {
         let (op, property) = alu::property(number);
         let known = self.operations.get(&op).map_or(&[][..], Vec::as_slice);
-        let every = || WIDTHS.into_iter().filter_map(move |bits| accepted::operation(op, bits));
-        if known.is_empty() {
-            return match property {
-                alu::Property::Width(bits) => status(accepted::operation(op, bits), &self.target),
-                _ => status(every(), &self.target),
-            };
+        if let alu::Property::Width(bits) = property {
+            return Box::new(accepted::operation(op, bits).into_iter());
         }
-        let programs = known.iter().filter_map(|&bits| accepted::operation(op, bits));
+        if known.is_empty() {
+            return Box::new(WIDTHS.into_iter().filter_map(move |bits| accepted::operation(op, bits)));
+        }
+        let programs = known.iter().filter_map(move |&bits| accepted::operation(op, bits));
         match property {
-            alu::Property::Width(bits) => status(accepted::operation(op, bits), &self.target),
-            alu::Property::Components(components) => {
-                let changed = programs.map(|mut shader| {
-                    let (instr, def) = last(&shader);
-                    shader.entry.defs[def].num_components = components;
-                    if let InstrData::Alu(alu) = &mut shader.entry.instrs[instr] {
-                        for (src, input) in alu.srcs.iter_mut().zip(op.info().inputs) {
-                            if input.components == 0 {
-                                let mut swizzle = [0; 16];
-                                swizzle[..usize::from(components)].fill(0);
-                                *src = AluSrc { def: src.def, swizzle };
-                            }
+            alu::Property::Components(components) => Box::new(programs.map(move |mut shader| {
+                let (instr, def) = last(&shader);
+                shader.entry.defs[def].num_components = components;
+                if let InstrData::Alu(alu) = &mut shader.entry.instrs[instr] {
+                    for (src, input) in alu.srcs.iter_mut().zip(op.info().inputs) {
+                        if input.components == 0 {
+                            let mut swizzle = [0; 16];
+                            swizzle[..usize::from(components)].fill(0);
+                            *src = AluSrc { def: src.def, swizzle };
                         }
                     }
-                    shader
-                });
-                status(changed, &self.target)
-            }
-            alu::Property::Form { source, form: 0 } => {
-                let changed = programs.map(|mut shader| {
-                    let (instr, _) = last(&shader);
-                    let InstrData::Alu(alu) = &shader.entry.instrs[instr] else { return shader };
-                    let old = alu.srcs[source].def;
-                    let new = constant(&mut shader, old);
-                    if let InstrData::Alu(alu) = &mut shader.entry.instrs[instr] {
-                        alu.srcs[source].def = new;
-                    }
-                    shader
-                });
-                status(changed, &self.target)
-            }
+                }
+                shader
+            })),
+            alu::Property::Form { source, form: 0 } => Box::new(programs.map(move |mut shader| {
+                let (instr, _) = last(&shader);
+                let InstrData::Alu(alu) = &shader.entry.instrs[instr] else { return shader };
+                let old = alu.srcs[source].def;
+                let new = constant(&mut shader, old);
+                if let InstrData::Alu(alu) = &mut shader.entry.instrs[instr] {
+                    alu.srcs[source].def = new;
+                }
+                shader
+            })),
             // Selection reads components one at a time, wherever they come from.
-            alu::Property::Form { .. } => status(programs, &self.target),
+            alu::Property::Form { .. } | alu::Property::Width(_) => Box::new(programs),
         }
     }
 
-    fn intrinsic(&self, number: u32) -> Status {
-        let Some((op, property)) = intrinsics::property(number) else { return Status::Unknown };
+    fn intrinsic(&self, number: u32) -> Option<Programs<'_>> {
+        let (op, property) = intrinsics::property(number)?;
         let forms = self.forms.get(&op).map_or(&[][..], Vec::as_slice);
         let target = &self.target;
-        let tried = |bits: u8, components: u8| {
+        let tried = move |bits: u8, components: u8| {
             let form = move |stage| IntrinsicForm { op, stage, components, bits };
             STAGES.into_iter().filter_map(move |stage| accepted::intrinsic(form(stage), target))
         };
         if let intrinsics::Property::Shape { bits, components } = property {
-            return status(tried(bits, components), target);
+            return Some(Box::new(tried(bits, components)));
         }
         if forms.is_empty() {
             let every = WIDTHS.into_iter().flat_map(|bits| (1..=4).map(move |components| (bits, components)));
-            return status(every.flat_map(|(bits, components)| tried(bits, components)), target);
+            return Some(Box::new(every.flat_map(move |(bits, components)| tried(bits, components))));
         }
-        let programs = forms.iter().filter_map(|&form| accepted::intrinsic(form, target));
+        let programs = forms.iter().filter_map(move |&form| accepted::intrinsic(form, target));
         match property {
             intrinsics::Property::Form { source, form } => {
-                status(programs.filter_map(|shader| with_form(shader, op, source, form)), target)
+                Some(Box::new(programs.filter_map(move |shader| with_form(shader, op, source, form))))
             }
-            intrinsics::Property::Value(value) => {
-                let changed = programs.filter_map(|mut shader| {
-                    let instr = found(&shader, op)?;
-                    if let InstrData::Intrinsic(intrinsic) = &mut shader.entry.instrs[instr] {
-                        intrinsic.indices.set(value.sample.clone());
-                        if let Index::WriteMask(_) = value.sample {
-                            let components = shader.entry.defs[intrinsic.srcs[0]].num_components;
-                            if components < 2 && value.sample == Index::WriteMask(2) {
-                                return None;
-                            }
+            intrinsics::Property::Value(value) => Some(Box::new(programs.filter_map(move |mut shader| {
+                let instr = found(&shader, op)?;
+                if let InstrData::Intrinsic(intrinsic) = &mut shader.entry.instrs[instr] {
+                    intrinsic.indices.set(value.sample.clone());
+                    if let Index::WriteMask(_) = value.sample {
+                        let components = shader.entry.defs[intrinsic.srcs[0]].num_components;
+                        if components < 2 && value.sample == Index::WriteMask(2) {
+                            return None;
                         }
                     }
-                    Some(shader)
-                });
-                status(changed, target)
-            }
-            intrinsics::Property::Shape { .. } => Status::Unknown,
+                }
+                Some(shader)
+            }))),
+            intrinsics::Property::Shape { .. } => None,
         }
     }
+}
 
-    fn texture(&self, number: u32) -> Status {
-        use TexSrcKind as S;
-        let target = &self.target;
-        let usual = |op: TexOp| if op.is_query() { AluType::UINT32 } else { AluType::FLOAT32 };
-        let plain = |op| {
-            let mut kinds = vec![S::Coord];
-            match op {
-                TexOp::Txb => kinds.push(S::Bias),
-                TexOp::Txl | TexOp::Txf => kinds.push(S::Lod),
-                TexOp::Txd => kinds.extend([S::Ddx, S::Ddy]),
-                TexOp::TxfMs => kinds.push(S::MsIndex),
-                TexOp::Txs => kinds = vec![S::Lod],
-                TexOp::QueryLevels | TexOp::TextureSamples => kinds.clear(),
-                _ => {}
+/// The type of the result of a texture operation.
+fn usual(op: TexOp) -> AluType {
+    if op.is_query() { AluType::UINT32 } else { AluType::FLOAT32 }
+}
+
+/// The sources that a texture operation has at least.
+fn plain(op: TexOp) -> Vec<TexSrcKind> {
+    use TexSrcKind as S;
+    match op {
+        TexOp::Txb => vec![S::Coord, S::Bias],
+        TexOp::Txl | TexOp::Txf => vec![S::Coord, S::Lod],
+        TexOp::Txd => vec![S::Coord, S::Ddx, S::Ddy],
+        TexOp::TxfMs => vec![S::Coord, S::MsIndex],
+        TexOp::Txs => vec![S::Lod],
+        TexOp::QueryLevels | TexOp::TextureSamples => Vec::new(),
+        _ => vec![S::Coord],
+    }
+}
+
+/// Programs of one texture operation: every type with every number and width of coordinates, with and without a level, and with a name of the
+/// texture that is a number, a handle, computed, or not the same in all lanes.
+pub(super) fn every_texture() -> impl Iterator<Item = Shader> {
+    use TexSrcKind as S;
+    const NON_UNIFORM: usize = 9;
+    let names: [(&[S], usize); 5] = [
+        (&[], 0),
+        (&[S::TextureHandle], 0),
+        (&[S::TextureOffset], 0),
+        (&[S::TextureHandle], NON_UNIFORM),
+        (&[S::TextureOffset], NON_UNIFORM),
+    ];
+    let ops = TexOp::ALL.into_iter().flat_map(|op| textures::TYPES.map(|ty| (op, ty)));
+    let shapes = ops.flat_map(|it| [(1, 16), (2, 16), (3, 16), (1, 32), (2, 32), (3, 32)].map(|shape| (it, shape)));
+    let named = shapes.flat_map(move |it| names.map(|name| (it, name)));
+    named.flat_map(|(((op, ty), (count, bits)), (more, flag))| {
+        [true, false].map(|has_level| {
+            let mut kinds = plain(op);
+            kinds.retain(|&kind| has_level || kind != S::Lod);
+            kinds.extend(more);
+            texture_of(bits, op, ty, count, &kinds, flag)
+        })
+    })
+}
+
+/// Programs of one texture operation that have a property.
+fn textures_with(number: u32) -> Programs<'static> {
+    use TexSrcKind as S;
+    let add = |mut kinds: Vec<S>, more: &[S]| {
+        more.iter().for_each(|kind| {
+            if !kinds.contains(kind) {
+                kinds.push(*kind)
             }
-            kinds
-        };
-        let add = |mut kinds: Vec<S>, more: &[S]| {
-            more.iter().for_each(|kind| {
-                if !kinds.contains(kind) {
-                    kinds.push(*kind)
-                }
-            });
-            kinds
-        };
-        match textures::property(number) {
-            textures::Property::Source(op, kind) => {
-                status((1..=3).map(|count| texture(op, usual(op), count, &add(plain(op), &[kind]), 0)), target)
-            }
-            textures::Property::Type(op, ty) => {
-                status((1..=3).map(|count| texture(op, ty, count, &plain(op), 0)), target)
-            }
-            textures::Property::Coordinates(op, count) => {
-                status([texture(op, usual(op), count, &plain(op), 0)], target)
-            }
-            textures::Property::Flag(op, flag) => {
-                status((1..=3).map(|count| texture(op, usual(op), count, &plain(op), flag + 1)), target)
-            }
-            textures::Property::Pair(a, b) => {
-                let every = TexOp::ALL.into_iter().flat_map(|op| (1..=3).map(move |count| (op, count)));
-                let programs = every.map(|(op, count)| texture(op, usual(op), count, &add(plain(op), &[a, b]), 0));
-                status(programs, target)
-            }
+        });
+        kinds
+    };
+    let counts = 1..=3;
+    match textures::property(number) {
+        textures::Property::Source(op, kind) => {
+            Box::new(counts.map(move |count| texture(op, usual(op), count, &add(plain(op), &[kind]), 0)))
+        }
+        textures::Property::Type(op, ty) => Box::new(counts.map(move |count| texture(op, ty, count, &plain(op), 0))),
+        textures::Property::Coordinates(op, count) => {
+            Box::new(std::iter::once(texture(op, usual(op), count, &plain(op), 0)))
+        }
+        textures::Property::Flag(op, flag) => {
+            Box::new(counts.map(move |count| texture(op, usual(op), count, &plain(op), flag + 1)))
+        }
+        textures::Property::Pair(a, b) => {
+            let every = TexOp::ALL.into_iter().flat_map(|op| (1..=3).map(move |count| (op, count)));
+            Box::new(every.map(move |(op, count)| texture(op, usual(op), count, &add(plain(op), &[a, b]), 0)))
         }
     }
 }
@@ -289,10 +327,15 @@ fn with_form(mut shader: Shader, op: IntrinsicOp, source: usize, form: usize) ->
 
 /// A program of one texture operation. The number of a flag is one more than its place; 0 is none.
 fn texture(op: TexOp, ty: AluType, coordinates: u8, kinds: &[TexSrcKind], flag: usize) -> Shader {
+    texture_of(32, op, ty, coordinates, kinds, flag)
+}
+
+/// The same with sources of a width.
+fn texture_of(bits: u8, op: TexOp, ty: AluType, coordinates: u8, kinds: &[TexSrcKind], flag: usize) -> Shader {
     use TexSrcKind as S;
     let mut b = Builder::new(Stage::Fragment);
     let zero = b.constant(32, 0);
-    let word = b.intrinsic(IntrinsicOp::LoadConstIr3, 1, 32, &[zero], [Index::Base(4)]).expect("a load has a result");
+    let word = b.intrinsic(IntrinsicOp::LoadConstIr3, 1, bits, &[zero], [Index::Base(4)]).expect("a load has a result");
     let vector = b.vec(&vec![word; coordinates.into()]);
     let handle = |b: &mut Builder| {
         b.intrinsic(IntrinsicOp::BindlessResourceIr3, 1, 32, &[zero], [Index::DescSet(0)])

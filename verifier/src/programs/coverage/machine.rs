@@ -6,104 +6,183 @@ use ir3_compiler::ir3::{
     Round, Src, SrcOperand, Type, WriteMask,
 };
 use ir3_compiler::target::Target;
+use ir3_compiler::words;
 
 const SOURCES: u32 = 3;
-const SOURCE_FORMS: [&str; 13] = [
-    "full",
-    "half",
-    "shared",
-    "half shared",
-    "predicate",
-    "constant",
-    "half constant",
-    "relative constant",
-    "immediate",
-    "half immediate",
-    "relative",
-    "negated",
-    "absolute",
-];
-const RESULT_FORMS: [&str; 8] =
-    ["full", "half", "shared", "half shared", "predicate", "address", "relative", "a vector"];
-const OTHERS: [&str; 6] = ["alone", "saturated", "repeated", "nops", "rounded", "not"];
 
-const FIRST_RESULT: u32 = SOURCES * SOURCE_FORMS.len() as u32;
-const FIRST_OTHER: u32 = FIRST_RESULT + RESULT_FORMS.len() as u32;
-const FIRST_CONDITION: u32 = FIRST_OTHER + OTHERS.len() as u32;
+words! {
+    /// The form of a source.
+    pub(super) enum SourceForm {
+        Full = "full",
+        Half = "half",
+        Shared = "shared",
+        HalfShared = "half shared",
+        Predicate = "predicate",
+        Constant = "constant",
+        HalfConstant = "half constant",
+        RelativeConstant = "relative constant",
+        Immediate = "immediate",
+        HalfImmediate = "half immediate",
+        Relative = "relative",
+        Negated = "negated",
+        Absolute = "absolute",
+    }
+}
+
+impl SourceForm {
+    /// The general register of the same width; none if the form says nothing of the width.
+    pub fn register(self) -> Option<Self> {
+        match self {
+            Self::Full | Self::Shared | Self::Constant | Self::RelativeConstant | Self::Immediate | Self::Relative => {
+                Some(Self::Full)
+            }
+            Self::Half | Self::HalfShared | Self::HalfConstant | Self::HalfImmediate => Some(Self::Half),
+            Self::Predicate | Self::Negated | Self::Absolute => None,
+        }
+    }
+}
+
+words! {
+    /// The form of a result.
+    pub(super) enum ResultForm {
+        Full = "full",
+        Half = "half",
+        Shared = "shared",
+        HalfShared = "half shared",
+        Predicate = "predicate",
+        Address = "address",
+        Relative = "relative",
+        Vector = "a vector",
+    }
+}
+
+words! {
+    /// What else an instruction is.
+    pub(super) enum Mark {
+        Alone = "alone",
+        Saturated = "saturated",
+        Repeated = "repeated",
+        Nops = "nops",
+        Rounded = "rounded",
+        Not = "not",
+    }
+}
+
+/// What a number stands for, beside the opcode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Property {
+    Source(usize, SourceForm),
+    Result(ResultForm),
+    Mark(Mark),
+    Condition(Condition),
+    Type(Type),
+}
+
+const FIRST_RESULT: u32 = SOURCES * SourceForm::ALL.len() as u32;
+const FIRST_MARK: u32 = FIRST_RESULT + ResultForm::ALL.len() as u32;
+const FIRST_CONDITION: u32 = FIRST_MARK + Mark::ALL.len() as u32;
 const FIRST_TYPE: u32 = FIRST_CONDITION + Condition::ALL.len() as u32;
 const STRIDE: u32 = FIRST_TYPE + Type::ALL.len() as u32;
 
 pub(super) const SIZE: u32 = Opcode::ALL.len() as u32 * STRIDE;
 
+/// The opcode and the property of a number.
+pub(super) fn property(number: u32) -> (Opcode, Property) {
+    let (opcode, rest) = (Opcode::ALL[(number / STRIDE) as usize], number % STRIDE);
+    let forms = SourceForm::ALL.len() as u32;
+    let property = if rest < FIRST_RESULT {
+        Property::Source((rest / forms) as usize, SourceForm::ALL[(rest % forms) as usize])
+    } else if rest < FIRST_MARK {
+        Property::Result(ResultForm::ALL[(rest - FIRST_RESULT) as usize])
+    } else if rest < FIRST_CONDITION {
+        Property::Mark(Mark::ALL[(rest - FIRST_MARK) as usize])
+    } else if rest < FIRST_TYPE {
+        Property::Condition(Condition::ALL[(rest - FIRST_CONDITION) as usize])
+    } else {
+        Property::Type(Type::ALL[(rest - FIRST_TYPE) as usize])
+    };
+    (opcode, property)
+}
+
+/// The number of a property of an opcode.
+pub(super) fn number(opcode: Opcode, property: Property) -> u32 {
+    let rest = match property {
+        Property::Source(slot, form) => slot as u32 * SourceForm::ALL.len() as u32 + form as u32,
+        Property::Result(form) => FIRST_RESULT + form as u32,
+        Property::Mark(mark) => FIRST_MARK + mark as u32,
+        Property::Condition(condition) => FIRST_CONDITION + condition as u32,
+        Property::Type(ty) => FIRST_TYPE + ty as u32,
+    };
+    opcode as u32 * STRIDE + rest
+}
+
 /// The name of a cell; none if the row of the opcode rules it out, or the encoding.
 pub(super) fn name(number: u32, is_final: bool) -> Option<String> {
-    let (opcode, rest) = (Opcode::ALL[(number / STRIDE) as usize], number % STRIDE);
+    let (opcode, property) = property(number);
     let info = opcode.info();
     // What only one of the two kinds of program has.
     if is_final && (opcode.is_meta() || opcode.is_macro()) {
         return None;
     }
-    let at = |rest: u32, of: &[&str]| of[rest as usize % of.len()].to_owned();
-    let computes = matches!(info.category, Category::Alu2 | Category::Alu3 | Category::Sfu);
-    let what = if rest < FIRST_RESULT {
-        let (slot, form) = (rest / SOURCE_FORMS.len() as u32, rest as usize % SOURCE_FORMS.len());
-        let fits = slot < u32::from(info.max_srcs).min(u32::from(info.min_srcs).max(1))
-            && source_fits(opcode, slot as usize, form);
-        fits.then(|| format!("source {slot} {}", SOURCE_FORMS[form]))?
-    } else if rest < FIRST_OTHER {
-        let form = rest - FIRST_RESULT;
-        let scalar = opcode.has_scalar_form();
-        let fits = info.dsts > 0
-            && match form {
-                0 | 1 => true,
-                2 | 3 => scalar,
-                4 => {
-                    opcode.is_comparison()
-                        || matches!(opcode, Opcode::AndB | Opcode::OrB | Opcode::XorB | Opcode::GetbitB)
-                }
-                5 | 6 => opcode == Opcode::Mov,
-                _ => matches!(info.category, Category::Texture | Category::Memory),
+    let what = match property {
+        Property::Source(slot, form) => {
+            let fits = slot < usize::from(info.max_srcs.min(info.min_srcs.max(1))) && source_fits(opcode, slot, form);
+            fits.then(|| format!("source {slot} {form}"))?
+        }
+        Property::Result(form) => {
+            let fits = info.dsts > 0
+                && match form {
+                    ResultForm::Full | ResultForm::Half => true,
+                    ResultForm::Shared | ResultForm::HalfShared => opcode.has_scalar_form(),
+                    ResultForm::Predicate => {
+                        opcode.is_comparison()
+                            || matches!(opcode, Opcode::AndB | Opcode::OrB | Opcode::XorB | Opcode::GetbitB)
+                    }
+                    ResultForm::Address | ResultForm::Relative => opcode == Opcode::Mov,
+                    ResultForm::Vector => matches!(info.category, Category::Texture | Category::Memory),
+                };
+            fits.then(|| format!("result {form}"))?
+        }
+        Property::Mark(mark) => {
+            let fits = match mark {
+                Mark::Alone => true,
+                Mark::Saturated => opcode.can_saturate(),
+                Mark::Repeated => is_final && opcode.can_repeat(),
+                // Special functions have no field for it.
+                Mark::Nops => is_final && matches!(info.category, Category::Alu2 | Category::Alu3),
+                Mark::Rounded => opcode == Opcode::Mov,
+                Mark::Not => opcode.source_mods(0).contains(Mods::NOT),
             };
-        fits.then(|| format!("result {}", at(form, &RESULT_FORMS)))?
-    } else if rest < FIRST_CONDITION {
-        let other = rest - FIRST_OTHER;
-        let fits = match other {
-            0 => true,
-            1 => opcode.can_saturate(),
-            2 => is_final && opcode.can_repeat(),
-            3 => is_final && computes,
-            4 => opcode == Opcode::Mov,
-            _ => opcode.source_mods(0).contains(Mods::NOT),
-        };
-        fits.then(|| at(other, &OTHERS))?
-    } else if rest < FIRST_TYPE {
-        let condition = Condition::ALL[(rest - FIRST_CONDITION) as usize];
-        opcode.is_comparison().then(|| condition.name().to_owned())?
-    } else {
-        let typed = matches!(info.category, Category::Texture) || opcode == Opcode::Mov;
-        typed.then(|| Type::ALL[(rest - FIRST_TYPE) as usize].name().to_owned())?
+            fits.then(|| mark.name().to_owned())?
+        }
+        Property::Condition(condition) => opcode.is_comparison().then(|| condition.name().to_owned())?,
+        Property::Type(ty) => {
+            let typed = matches!(info.category, Category::Texture) || opcode == Opcode::Mov;
+            typed.then(|| ty.name().to_owned())?
+        }
     };
     Some(format!("{opcode}, {what}"))
 }
 
 /// Returns true if an instruction of the opcode, with general registers beside, can encode a source of the form.
-fn source_fits(opcode: Opcode, slot: usize, form: usize) -> bool {
+fn source_fits(opcode: Opcode, slot: usize, form: SourceForm) -> bool {
     let general = |half| Src::reg(Place::Reg(PhysReg(0)), RegClass::general(half), WriteMask::SCALAR);
-    let shared = |half| {
-        let class = if half { RegClass::SHARED_HALF } else { RegClass::SHARED };
-        Src::reg(Place::Reg(PhysReg::SHARED_FIRST), class, WriteMask::SCALAR)
-    };
+    let shared = |class| Src::reg(Place::Reg(PhysReg::SHARED_FIRST), class, WriteMask::SCALAR);
     let relative = Place::Relative { offset: 0, size: 2 };
     let src = match form {
-        0 | 1 => general(form == 1),
-        2 | 3 => shared(form == 3),
-        4 => return opcode.reads_predicates(),
-        5 | 6 => Src::constant(0, form == 6),
-        7 => Src::new(SrcOperand::ConstRelative(0), RegClass::FULL, WriteMask::SCALAR),
-        8 | 9 => Src::immediate(0, form == 9),
-        10 => Src::reg(relative, RegClass::FULL, WriteMask::SCALAR),
-        11 => general(false).with_mods(Mods::NEG),
-        _ => general(false).with_mods(Mods::ABS),
+        SourceForm::Full => general(false),
+        SourceForm::Half => general(true),
+        SourceForm::Shared => shared(RegClass::SHARED),
+        SourceForm::HalfShared => shared(RegClass::SHARED_HALF),
+        SourceForm::Predicate => return opcode.reads_predicates(),
+        SourceForm::Constant => Src::constant(0, false),
+        SourceForm::HalfConstant => Src::constant(0, true),
+        SourceForm::RelativeConstant => Src::new(SrcOperand::ConstRelative(0), RegClass::FULL, WriteMask::SCALAR),
+        SourceForm::Immediate => Src::immediate(0, false),
+        SourceForm::HalfImmediate => Src::immediate(0, true),
+        SourceForm::Relative => Src::reg(relative, RegClass::FULL, WriteMask::SCALAR),
+        SourceForm::Negated => general(false).with_mods(Mods::NEG),
+        SourceForm::Absolute => general(false).with_mods(Mods::ABS),
     };
     let mut data = InstrData::new(opcode);
     let half = src.class.half;
@@ -112,34 +191,38 @@ fn source_fits(opcode: Opcode, slot: usize, form: usize) -> bool {
     !opcode.reads_predicates() && valid_source(&Target::default(), &data, slot, &src)
 }
 
-fn source_form(src: &Src) -> u32 {
-    let half = u32::from(src.class.half);
+fn source_form(src: &Src) -> SourceForm {
+    use SourceForm as F;
+    let of = |full, half| if src.class.half { half } else { full };
     match src.operand {
-        SrcOperand::Const(_) => 5 + half,
-        SrcOperand::ConstRelative(_) => 7,
-        SrcOperand::Immediate(_) => 8 + half,
-        SrcOperand::Place(Place::Relative { .. }) => 10,
-        SrcOperand::Place(Place::Array(access)) if access.relative => 10,
+        SrcOperand::Const(_) => of(F::Constant, F::HalfConstant),
+        SrcOperand::ConstRelative(_) => F::RelativeConstant,
+        SrcOperand::Immediate(_) => of(F::Immediate, F::HalfImmediate),
+        SrcOperand::Place(Place::Relative { .. }) => F::Relative,
+        SrcOperand::Place(Place::Array(access)) if access.relative => F::Relative,
         SrcOperand::Place(_) | SrcOperand::Undef => match src.class.file {
-            RegFile::General | RegFile::Address => half,
-            RegFile::Shared => 2 + half,
-            RegFile::Predicate => 4,
+            RegFile::General | RegFile::Address => of(F::Full, F::Half),
+            RegFile::Shared => of(F::Shared, F::HalfShared),
+            RegFile::Predicate => F::Predicate,
         },
     }
 }
 
-fn result_form(dst: &Dst) -> u32 {
+fn result_form(dst: &Dst) -> ResultForm {
+    use ResultForm as F;
     let is_relative = match dst.place {
         Place::Relative { .. } => true,
         Place::Array(access) => access.relative,
         _ => false,
     };
-    match dst.class.file {
-        _ if is_relative => 6,
-        RegFile::General => u32::from(dst.class.half),
-        RegFile::Shared => 2 + u32::from(dst.class.half),
-        RegFile::Predicate => 4,
-        RegFile::Address => 5,
+    match (dst.class.file, dst.class.half) {
+        _ if is_relative => F::Relative,
+        (RegFile::General, false) => F::Full,
+        (RegFile::General, true) => F::Half,
+        (RegFile::Shared, false) => F::Shared,
+        (RegFile::Shared, true) => F::HalfShared,
+        (RegFile::Predicate, _) => F::Predicate,
+        (RegFile::Address, _) => F::Address,
     }
 }
 
@@ -147,41 +230,44 @@ fn result_form(dst: &Dst) -> u32 {
 pub(super) fn visit(program: &Program, mut visit: impl FnMut(u32)) {
     for (_, instr) in program.iter_instrs() {
         let data = &program.instrs[instr];
-        let first = data.opcode as u32 * STRIDE;
-        visit(first + FIRST_OTHER);
-        for (slot, src) in (0..SOURCES).zip(&data.srcs) {
-            let at = first + slot * SOURCE_FORMS.len() as u32;
-            visit(at + source_form(src));
+        let mut add = |property| visit(number(data.opcode, property));
+        add(Property::Mark(Mark::Alone));
+        for (slot, src) in data.srcs.iter().enumerate().take(SOURCES as usize) {
+            add(Property::Source(slot, source_form(src)));
             if src.mods.contains(Mods::NEG) {
-                visit(at + 11);
+                add(Property::Source(slot, SourceForm::Negated));
             }
             if src.mods.contains(Mods::ABS) {
-                visit(at + 12);
+                add(Property::Source(slot, SourceForm::Absolute));
             }
             if src.mods.contains(Mods::NOT) {
-                visit(first + FIRST_OTHER + 5);
+                add(Property::Mark(Mark::Not));
             }
         }
         for dst in &data.dsts {
-            visit(first + FIRST_RESULT + result_form(dst));
+            add(Property::Result(result_form(dst)));
             if dst.mask != WriteMask::SCALAR {
-                visit(first + FIRST_RESULT + 7);
+                add(Property::Result(ResultForm::Vector));
             }
         }
-        let marks = [(1, data.flags.contains(InstrFlags::SAT)), (2, data.repeat > 0), (3, data.nop > 0)];
-        marks.iter().filter(|(_, is_set)| *is_set).for_each(|(other, _)| visit(first + FIRST_OTHER + other));
+        let marks = [
+            (Mark::Saturated, data.flags.contains(InstrFlags::SAT)),
+            (Mark::Repeated, data.repeat > 0),
+            (Mark::Nops, data.nop > 0),
+        ];
+        marks.iter().filter(|(_, is_set)| *is_set).for_each(|(mark, _)| add(Property::Mark(*mark)));
         match &data.attrs {
-            Attrs::Compare(condition) => visit(first + FIRST_CONDITION + *condition as u32),
+            Attrs::Compare(condition) => add(Property::Condition(*condition)),
             Attrs::Move { src, dst, round } => {
-                visit(first + FIRST_TYPE + *src as u32);
+                add(Property::Type(*src));
                 if dst != src {
-                    visit(first + FIRST_TYPE + *dst as u32);
+                    add(Property::Type(*dst));
                 }
                 if *round != Round::Default {
-                    visit(first + FIRST_OTHER + 4);
+                    add(Property::Mark(Mark::Rounded));
                 }
             }
-            Attrs::Texture(texture) => texture.ty.iter().for_each(|&ty| visit(first + FIRST_TYPE + ty as u32)),
+            Attrs::Texture(texture) => texture.ty.iter().for_each(|&ty| add(Property::Type(ty))),
             _ => {}
         }
     }

@@ -6,13 +6,16 @@
 //! addition; its name is made when a table is printed.
 //!
 //! `alu`, `intrinsics`, `textures` and `control` are cells of a shader, `machine` those of a compiled program. [`accepted`] asks
-//! selection which of them a program can have; [`table`] is what is printed and kept in a file.
+//! selection which of them a program can have, and [`impossible`] has rules for those of compiled programs; [`table`] is what is printed and
+//! kept in a file.
 
 pub mod accepted;
 mod alu;
 mod control;
+pub mod impossible;
 mod intrinsics;
 mod machine;
+mod made;
 pub mod table;
 mod textures;
 
@@ -66,6 +69,11 @@ impl Family {
             Self::Final => "final",
             Self::Arms => "arm",
         }
+    }
+
+    /// Returns true if rules, and not selection, say what is impossible.
+    fn has_rules(self) -> bool {
+        matches!(self, Self::Ssa | Self::Final | Self::Arms)
     }
 
     const fn size(self) -> u32 {

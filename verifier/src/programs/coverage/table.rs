@@ -28,20 +28,22 @@ pub struct FamilyRow {
     pub cells: usize,
     /// Those that were seen.
     pub seen: usize,
-    /// Those that nir or selection refuses.
-    pub refused: usize,
-    /// These, by the reason of the first GPU.
-    pub refusals: BTreeMap<String, Vec<String>>,
+    /// Those that no program can have.
+    pub impossible: usize,
+    /// These, by the reason of the last GPU.
+    pub reasons: BTreeMap<String, Vec<String>>,
     /// Those that selection accepts, and no program has.
     pub missing: Vec<String>,
-    /// Those that no program has, and that cannot be asked for.
+    /// Those that nothing rules out, and no program has.
     pub open: Vec<String>,
+    /// Those that a rule calls impossible, and that were seen: the rule is wrong. What selection refuses no program has.
+    pub wrong: Vec<String>,
 }
 
 impl FamilyRow {
-    /// The share of the cells that selection does not refuse, that were seen.
+    /// The share of the cells that are not impossible, that were seen.
     pub fn share(&self) -> f64 {
-        self.seen as f64 / (self.cells - self.refused).max(1) as f64
+        self.seen as f64 / (self.cells - self.impossible).max(1) as f64
     }
 }
 
@@ -62,7 +64,7 @@ impl Table {
         }
     }
 
-    /// The rows: each cell is filled, refused by every GPU of the table, accepted by one and missing, or not known.
+    /// The rows: each cell is seen, impossible on every GPU of the table, accepted by one and missing, or open.
     pub fn rows(&self) -> Vec<FamilyRow> {
         let accepted: Vec<Accepted> =
             self.gpus.iter().filter_map(|gpu| Target::by_name(gpu).ok()).map(|target| Accepted::of(&target)).collect();
@@ -70,21 +72,27 @@ impl Table {
             let mut row = FamilyRow { family: family.name(), ..FamilyRow::default() };
             for (cell, name) in family.cells() {
                 row.cells += 1;
-                if self.seen.contains_key(&name) {
-                    row.seen += 1;
+                let is_seen = self.seen.contains_key(&name);
+                row.seen += usize::from(is_seen);
+                if is_seen && !family.has_rules() {
                     continue;
                 }
                 let known: Vec<Status> = accepted.iter().map(|accepted| accepted.status(family, cell)).collect();
-                match known.iter().find(|status| !matches!(status, Status::Refused(_))) {
-                    Some(Status::Unknown) => row.open.push(name),
+                if is_seen {
+                    let is_impossible = !known.is_empty() && known.iter().all(|it| matches!(it, Status::Impossible(_)));
+                    row.wrong.extend(is_impossible.then_some(name));
+                    continue;
+                }
+                match known.iter().find(|status| !matches!(status, Status::Impossible(_))) {
+                    Some(Status::Open) => row.open.push(name),
                     Some(_) => row.missing.push(name),
                     None => {
-                        row.refused += 1;
-                        let reason = match known.into_iter().next() {
-                            Some(Status::Refused(reason)) => reason,
+                        row.impossible += 1;
+                        let reason = match known.into_iter().next_back() {
+                            Some(Status::Impossible(reason)) => reason,
                             _ => "no GPU".to_owned(),
                         };
-                        row.refusals.entry(reason).or_default().push(name);
+                        row.reasons.entry(reason).or_default().push(name);
                     }
                 }
             }
@@ -93,23 +101,24 @@ impl Table {
         Family::ALL.map(row).into()
     }
 
-    /// The table as text: shares, then the cells that are missing, those that are open, and those that are refused, with the reason.
+    /// The table as text: shares, then the cells that are missing, those that are open, and those that are impossible, with the reason.
     pub fn text(&self) -> String {
         let rows = self.rows();
         let gpus: Vec<&str> = self.gpus.iter().map(String::as_str).collect();
         let mut out = format!("{} programs, {}\n\n{}\n", self.programs, gpus.join(", "), shares(&rows));
         for (what, list) in [
             ("selection accepts, and no program has", rows.iter().flat_map(|row| &row.missing).collect::<Vec<_>>()),
-            ("cannot be asked for, and no program has", rows.iter().flat_map(|row| &row.open).collect()),
+            ("nothing rules out, and no program has", rows.iter().flat_map(|row| &row.open).collect()),
+            ("a rule calls impossible, and a program has", rows.iter().flat_map(|row| &row.wrong).collect()),
         ] {
             let _ = writeln!(out, "{} cells that {what}:", list.len());
             list.iter().for_each(|name| out.push_str(&format!("  {name}\n")));
             out.push('\n');
         }
-        let refusals = || rows.iter().flat_map(|row| &row.refusals);
-        let _ = writeln!(out, "{} cells that are refused:", refusals().map(|(_, names)| names.len()).sum::<usize>());
-        for (reason, names) in refusals() {
-            let _ = writeln!(out, "  {reason}:");
+        let reasons = || rows.iter().flat_map(|row| &row.reasons);
+        let _ = writeln!(out, "{} cells that are impossible:", reasons().map(|(_, names)| names.len()).sum::<usize>());
+        for (reason, names) in reasons() {
+            let _ = writeln!(out, "  {reason} ({}):", names.len());
             names.iter().for_each(|name| out.push_str(&format!("    {name}\n")));
         }
         out.push('\n');
@@ -121,21 +130,22 @@ impl Table {
     }
 }
 
-/// The shares of the families as lines.
+/// The shares of the families, and of all together, as lines.
 pub fn shares(rows: &[FamilyRow]) -> String {
-    let mut out = String::from("family        cells  refused     seen    share  missing     open\n");
+    let mut out = String::from("family        cells  impossible     seen    share  missing     open\n");
+    let mut line = |name: &str, row: &FamilyRow, missing: usize, open: usize| {
+        let FamilyRow { cells, impossible, seen, .. } = row;
+        let share = row.share() * 100.0;
+        let _ = writeln!(out, "{name:<10} {cells:>8} {impossible:>11} {seen:>8} {share:>7.2}% {missing:>8} {open:>8}");
+    };
+    let mut all = FamilyRow::default();
     for row in rows {
-        let _ = writeln!(
-            out,
-            "{:<10} {:>8} {:>8} {:>8} {:>7.2}% {:>8} {:>8}",
-            row.family,
-            row.cells,
-            row.refused,
-            row.seen,
-            row.share() * 100.0,
-            row.missing.len(),
-            row.open.len()
-        );
+        line(row.family, row, row.missing.len(), row.open.len());
+        all.cells += row.cells;
+        all.impossible += row.impossible;
+        all.seen += row.seen;
     }
+    let sum = |of: fn(&FamilyRow) -> usize| rows.iter().map(of).sum();
+    line("all", &all, sum(|row| row.missing.len()), sum(|row| row.open.len()));
     out
 }

@@ -44,9 +44,9 @@ fn a_few_hundred_programs_have_most_cells() {
         for (cell, name) in family.cells() {
             let is_seen = seen.of(cell) > 0;
             let status = accepted.status(family, cell);
-            if let Status::Refused(reason) = &status {
+            if let Status::Impossible(reason) = &status {
                 assert!(!reason.is_empty(), "{name} has no reason");
-                assert!(!is_seen, "{name} is generated, and refused: {reason}");
+                assert!(!is_seen, "{name} is generated, and impossible: {reason}");
             }
             if is_seen || status == Status::Accepted {
                 all += 1;

@@ -2,7 +2,7 @@
 
 use ir3_compiler::nir::{AluType, BaseType, Function, Tex, TexOp, TexSrcKind};
 
-const TYPES: [AluType; 6] = [
+pub(super) const TYPES: [AluType; 6] = [
     AluType::new(BaseType::Float, 16),
     AluType::new(BaseType::Float, 32),
     AluType::new(BaseType::Int, 16),

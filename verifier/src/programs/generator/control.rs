@@ -20,6 +20,8 @@ pub(super) struct LoopFrame {
     exits: Vec<(u8, Vec<(Block, Def)>)>,
     /// The nesting depth at the start of the body.
     depth: usize,
+    /// If the loop has a continue construct: for each phi of the header, what reaches the construct.
+    construct: Option<Vec<Vec<(Block, Def)>>>,
 }
 
 /// The greatest nesting depth of ifs and loops.
@@ -56,6 +58,9 @@ impl<C: Choices> Generator<'_, C> {
         if self.c.chance(self.style.half_phis) {
             return 16;
         }
+        if self.weights.operation != 0 && self.c.chance(10) {
+            return 8;
+        }
         match self.c.below(16) {
             0 | 1 => 16,
             2 => 1,
@@ -71,6 +76,10 @@ impl<C: Choices> Generator<'_, C> {
         }
         if self.c.chance(self.style.uniform_branches) {
             let condition = self.uniform_comparison();
+            return self.branch_between(condition, budget);
+        }
+        if self.weights.operation != 0 && self.c.chance(8) {
+            let condition = self.some_constant(1);
             return self.branch_between(condition, budget);
         }
         if self.c.chance(30)
@@ -107,6 +116,8 @@ impl<C: Choices> Generator<'_, C> {
             widths.fill(self.c.pick(&[32, 32, 16]));
             turned = (0..count).map(|_| self.value(widths[0])).collect();
         }
+        let has_vector = self.weights.operation != 0 && self.c.chance(16);
+        let vector = has_vector.then(|| (self.c.pick(&[32, 32, 16, 64, 8]), 2 + self.c.below(3) as u8));
 
         self.b.begin_if(condition);
         let mark = self.pool.mark();
@@ -114,6 +125,7 @@ impl<C: Choices> Generator<'_, C> {
         self.region(budget / 2);
         let jumped = self.maybe_jump();
         let mut then = (!jumped).then(|| self.arm(mark, &widths));
+        let first = vector.filter(|_| !jumped).map(|(bits, components)| self.any_vector(bits, components));
         self.pool.release(mark);
 
         self.b.begin_else();
@@ -122,6 +134,7 @@ impl<C: Choices> Generator<'_, C> {
             self.region(budget / 2);
         }
         let mut otherwise = self.arm(mark, &widths);
+        let second = vector.map(|(bits, components)| self.any_vector(bits, components));
         self.pool.release(mark);
         self.b.end_if();
         if let (Some((_, values)), [first, rest @ ..]) = (&mut then, &turned[..]) {
@@ -140,6 +153,14 @@ impl<C: Choices> Generator<'_, C> {
                 self.b.set_phi_src(phi, *block, values[i]);
             }
             self.b.set_phi_src(phi, otherwise.0, otherwise.1[i]);
+            self.define_seen(phi, WITNESSED_PHIS);
+        }
+        if let (Some((bits, components)), Some(second)) = (vector, second) {
+            let phi = self.b.phi(components, bits);
+            if let (Some((block, _)), Some(first)) = (&then, first) {
+                self.b.set_phi_src(phi, *block, first);
+            }
+            self.b.set_phi_src(phi, otherwise.0, second);
             self.define_seen(phi, WITNESSED_PHIS);
         }
     }
@@ -200,7 +221,7 @@ impl<C: Choices> Generator<'_, C> {
         self.b.jump(JumpKind::Break);
     }
 
-    /// Adds the sources of the header's phis for a back edge from here.
+    /// Adds the sources of the header's phis for a back edge from here, or what reaches the continue construct.
     fn close_iteration(&mut self) {
         let block = self.b.current_block();
         let Some(frame) = self.loops.last() else { return };
@@ -213,7 +234,33 @@ impl<C: Choices> Generator<'_, C> {
                 i if rotate => self.rotated(&phis, i, step),
                 _ => self.value(bits),
             };
-            self.b.set_phi_src(phi, block, value);
+            match self.loops.last_mut().and_then(|frame| frame.construct.as_mut()) {
+                Some(construct) => construct[i].push((block, value)),
+                None => self.b.set_phi_src(phi, block, value),
+            }
+        }
+    }
+
+    /// The continue construct of the innermost loop, if it has one: it runs before each further iteration.
+    fn continue_construct(&mut self) {
+        let Some(frame) = self.loops.last_mut() else { return };
+        let Some(construct) = frame.construct.take() else { return };
+        let (phis, next) = (frame.phis.clone(), frame.next);
+        self.b.begin_continuing();
+        // The phis of the construct first.
+        let handed_on: Vec<Def> = (phis.iter().zip(&construct))
+            .map(|(&(_, bits, _), sources)| {
+                let phi = self.b.phi(1, bits);
+                sources.iter().for_each(|&(block, value)| self.b.set_phi_src(phi, block, value));
+                phi
+            })
+            .collect();
+        let changes = self.c.chance(170);
+        for (i, (&(phi, bits, _), mut value)) in phis.iter().zip(handed_on).enumerate() {
+            if changes && bits == 32 && i > 0 {
+                value = self.b.alu(Op::Iadd, &[value, next]);
+            }
+            self.b.set_phi_src(phi, self.b.current_block(), value);
         }
     }
 
@@ -334,7 +381,9 @@ impl<C: Choices> Generator<'_, C> {
         self.define(next);
         let done = self.b.alu(Op::Uge, &[counter, limit]);
         let depth = self.b.depth();
-        self.loops.push(LoopFrame { phis, next, exits, depth });
+        let has_construct = self.weights.operation != 0 && self.c.chance(40);
+        let construct = has_construct.then(|| vec![Vec::new(); phis.len()]);
+        self.loops.push(LoopFrame { phis, next, exits, depth, construct });
         // Values of the header dominate the code after the loop as well.
         let header = [counter, next];
 
@@ -372,6 +421,7 @@ impl<C: Choices> Generator<'_, C> {
         } else {
             self.close_iteration();
         }
+        self.continue_construct();
         self.b.end_loop();
         self.divergence -= 1;
         self.quads -= 1;

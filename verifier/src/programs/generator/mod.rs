@@ -149,7 +149,11 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
         _ => Stage::Compute,
     };
     let limit = c.size().min(MAX_INSTRUCTIONS);
-    let style = Style::draw(c);
+    let mut style = Style::draw(c);
+    if profile == Profile::Operations && weights.long_lived > 0 {
+        // Cycles of halves where the file is full, and crowds, for which some of them are moved beyond what half operands name.
+        (style.permutations, style.half_phis, style.shapes) = (160, 110, 40);
+    }
     let mut g = Generator {
         c,
         b: Builder::new(stage),
@@ -187,6 +191,7 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
         g.region(u32::MAX);
     }
     g.last_votes();
+    g.last_constants();
     g.outputs();
     let mut shader = g.b.finish();
     shader.info.divergence_analysis_run = false;
@@ -228,9 +233,10 @@ impl<C: Choices> Generator<'_, C> {
             return;
         }
         let mut count = 8 + self.c.below(usize::from(self.weights.long_lived));
-        if self.c.chance(24) {
-            // Enough to reach the upper half of the file, which half registers do not.
-            count += 40 + self.c.below(80);
+        // Enough to reach the upper half of the file, which half registers do not.
+        let (often, least) = if self.weights.operation == 0 { (24, 40) } else { (128, 100) };
+        if self.c.chance(often) {
+            count += least + self.c.below(80);
         }
         for _ in 0..count {
             if self.c.exhausted() {

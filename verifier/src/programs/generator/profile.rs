@@ -216,7 +216,7 @@ impl Weights {
         for part in parts {
             *part = weight(c, u16::from(*part)).min(250) as u8;
         }
-        drawn.long_lived = c.pick(&[0, 0, 0, 0, 0, 0, 30, 90]);
+        drawn.long_lived = c.pick(&[0, 0, 0, 0, 0, 30, 90, 90]);
         drawn.tree = c.pick(&[0, 0, 60, 170]);
         drawn
     }

@@ -99,7 +99,7 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     /// Reads a vector as a whole.
-    fn read_vector(&mut self, (def, bits, count): Value) {
+    pub(super) fn read_vector(&mut self, (def, bits, count): Value) {
         if self.features.compute && (bits == 32 || self.features.storage_16bit) {
             return self.store_ssbo_value(def, count, bits);
         }

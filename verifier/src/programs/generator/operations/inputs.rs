@@ -150,6 +150,8 @@ impl<C: Choices> Generator<'_, C> {
             let constant = self.constant_vector(bits, n);
             let mut indices = ir3_compiler::nir::Indices::from(indices.clone());
             indices.set(Index::Base(4 * slot + 512));
+            let location = format!("{name}{}", (slot + 4).min(7));
+            indices.set(Index::IoSemantics(Some(semantics(&location))));
             let zero = self.b.constant(32, 0);
             if vertex && self.c.chance(100) {
                 self.b.intrinsic(StorePerViewOutput, n, bits, &[constant, zero, zero], indices);

@@ -23,7 +23,10 @@ const DERIVATIVES: &[IntrinsicOp] = &[
 impl<C: Choices> Generator<'_, C> {
     pub(super) fn any_lanes(&mut self) {
         let fragment = self.b.shader().stage == Stage::Fragment;
-        let def = match self.c.below(16) {
+        // Places where all lanes of a quad are there are rare.
+        let is_whole = self.quads == 0 && !self.killed;
+        let kind = if is_whole && self.c.chance(100) { self.c.pick(&[2, 4, 5]) } else { self.c.below(16) };
+        let def = match kind {
             0 => {
                 let condition = self.any_condition();
                 let op = self.c.pick(&[IntrinsicOp::VoteAny, IntrinsicOp::VoteAll]);
@@ -33,13 +36,13 @@ impl<C: Choices> Generator<'_, C> {
                 let op = self.c.pick(&[IntrinsicOp::Elect, IntrinsicOp::ElectAnyIr3]);
                 self.b.intrinsic(op, 1, 1, &[], [])
             }
-            2 | 3 if fragment && self.quads == 0 && !self.killed => {
+            2 | 3 if fragment && is_whole => {
                 let op = self.c.pick(DERIVATIVES);
                 let (bits, n) = (self.c.pick(&[32, 32, 16]), 1 + self.c.below(4) as u8);
                 let value = self.any_vector(bits, n);
                 self.b.intrinsic(op, n, bits, &[value], [])
             }
-            4 if self.quads == 0 && !self.killed && self.target.generation >= Generation::A6xx => self.quad(),
+            4 if is_whole && self.target.generation >= Generation::A6xx => self.quad(),
             5 | 6 if self.is_convergent() && self.target.has_shfl => self.any_shuffle(),
             15 => self.inverse_ballot(),
             _ if !self.features.lanes => self.b.intrinsic(IntrinsicOp::ElectAnyIr3, 1, 1, &[], []),
@@ -57,7 +60,7 @@ impl<C: Choices> Generator<'_, C> {
                 let op = self.c.pick(&[IntrinsicOp::FirstInvocation, IntrinsicOp::LastInvocation]);
                 self.b.intrinsic(op, 1, 32, &[], [])
             }
-            12 if self.target.generation >= Generation::A6xx => self.any_cluster(),
+            12 | 13 if self.target.generation >= Generation::A6xx => self.any_cluster(),
             _ => self.any_reduction(),
         };
         self.result(def);

@@ -1,7 +1,7 @@
 //! Accesses of memory: every space, width, number of components and mask; local arrays; the constant file.
 
 use ir3_compiler::nir::{
-    Access, AtomicOp, Def, Index, Indices, IntrinsicOp, MemoryModes, MemorySemantics, Op, Scope, Stage,
+    Access, AtomicOp, Def, Index, Indices, InstrData, IntrinsicOp, MemoryModes, MemorySemantics, Op, Scope, Stage,
 };
 use ir3_compiler::target::Generation;
 
@@ -22,6 +22,26 @@ pub(in crate::programs::generator) const SCRATCH_WORDS: u32 = 16;
 
 /// Words that preambles write: the last ones do not fit into the instruction that stores them.
 const PREAMBLE_WORDS: &[i32] = &[160, 100, 200, 252, 256, 508, 0];
+
+/// System values that the driver puts into words of the constant file.
+const FILLED: &[IntrinsicOp] = &[
+    IntrinsicOp::LoadBaseWorkgroupId,
+    IntrinsicOp::LoadNumWorkgroups,
+    IntrinsicOp::LoadWorkgroupSize,
+    IntrinsicOp::LoadSubgroupSize,
+    IntrinsicOp::LoadSubgroupIdShiftIr3,
+    IntrinsicOp::LoadWorkDim,
+    IntrinsicOp::LoadBaseVertex,
+    IntrinsicOp::LoadFirstVertex,
+    IntrinsicOp::LoadBaseInstance,
+    IntrinsicOp::LoadDrawId,
+    IntrinsicOp::LoadIsIndexedDraw,
+    IntrinsicOp::LoadFragInvocationCount,
+    IntrinsicOp::LoadUserClipPlane,
+    IntrinsicOp::LoadKernelInput,
+    IntrinsicOp::LoadFragSizeIr3,
+    IntrinsicOp::LoadFragOffsetIr3,
+];
 
 /// The low half of addresses in global memory that nothing writes, and those up to the next power of two.
 const ONLY_READ: u64 = 0x10_0000;
@@ -282,6 +302,26 @@ impl<C: Choices> Generator<'_, C> {
         let offset = self.any_number(16);
         let def = self.b.intrinsic(IntrinsicOp::LoadConstIr3, n, bits, &[offset], [Index::Base(base)]);
         self.result(def);
+    }
+
+    /// Reads the last words of the constant file, so that no word is free for immediates. What the driver fills would need free words, too.
+    pub(in crate::programs::generator) fn last_constants(&mut self) {
+        let is_filled = |data: &InstrData| matches!(data, InstrData::Intrinsic(it) if FILLED.contains(&it.op));
+        let needs_words = self.target.generation < Generation::A6xx || self.b.function().instrs.values().any(is_filled);
+        if self.weights.operation == 0 || needs_words || !self.c.chance(8) {
+            return;
+        }
+        let limits = &self.target.const_limits;
+        let vec4s = match self.b.shader().stage {
+            Stage::Compute => limits.compute,
+            Stage::Fragment => limits.fragment,
+            _ => limits.geometry,
+        };
+        let zero = self.b.constant(32, 0);
+        let base = Index::Base(4 * vec4s as i32 - 4);
+        if let Some(words) = self.b.intrinsic(IntrinsicOp::LoadConstIr3, 4, 32, &[zero], [base]) {
+            self.define_seen(words, 256);
+        }
     }
 
     /// A preamble: words of the constant file that are computed before the program, and read in it.

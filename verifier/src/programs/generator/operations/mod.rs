@@ -16,7 +16,7 @@ mod operands;
 mod swarm;
 mod textures;
 
-use ir3_compiler::nir::{Access, Def, Index, IntrinsicOp, Op, Stage};
+use ir3_compiler::nir::{Access, AluSrc, Def, Index, IntrinsicOp, Op, Operand, Stage};
 
 use super::Generator;
 use super::choices::Choices;
@@ -26,7 +26,7 @@ use swarm::Family;
 pub(super) use swarm::{Swarm, weight};
 
 /// Component counts of operations; vectors of 8 and 16 are rare in shaders, and split by every pass.
-const COMPONENTS: &[u8] = &[1, 1, 1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 4, 5, 8, 16];
+const COMPONENTS: &[u8] = &[1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 8, 8, 16, 16];
 
 /// The widths of components in memory.
 const MEMORY_BITS: &[u8] = &[32, 32, 32, 16, 64, 8];
@@ -71,6 +71,11 @@ impl<C: Choices> Generator<'_, C> {
         }
         let condition = self.any_condition();
         let (always, demotes) = (self.c.chance(80), self.c.chance(100));
+        // A vote of the lanes that are there before, on which a branch after it goes.
+        let vote = self.c.chance(100).then(|| {
+            let (op, condition) = (self.c.pick(&[IntrinsicOp::VoteAny, IntrinsicOp::VoteAll]), self.value(1));
+            self.b.intrinsic(op, 1, 1, &[condition], [])
+        });
         if always {
             self.b.begin_if(condition);
             let op = if demotes { IntrinsicOp::Demote } else { IntrinsicOp::Terminate };
@@ -81,6 +86,9 @@ impl<C: Choices> Generator<'_, C> {
             self.b.intrinsic(op, 0, 0, &[condition], []);
         }
         self.killed = true;
+        if let Some(vote) = vote.flatten() {
+            self.branch_on(vote, 20);
+        }
     }
 
     /// Defines a value of each width, for the first operations.
@@ -100,10 +108,34 @@ impl<C: Choices> Generator<'_, C> {
 
     fn any_arithmetic(&mut self) {
         let (op, bits) = self.swarm.operation(self.c, &self.target);
+        if !self.pool.only_uniform && self.c.chance(40) && self.in_order(op, bits).is_some() {
+            return;
+        }
         let components = if self.swarm.scalars && self.c.chance(200) { 1 } else { self.c.pick(COMPONENTS) };
         if self.alu(op, bits, components).is_none() {
             self.alu(Op::Mov, 32, components);
         }
+    }
+
+    /// An operation on the components of a vector in their order, with scalars as other operands, whose result is read as a whole: what
+    /// one instruction can repeat. None if there is no such vector, or nothing that reads the result.
+    fn in_order(&mut self, op: Op, bits: u8) -> Option<()> {
+        let info = op.info();
+        let width = |input: &Operand| if input.ty.size == 0 { bits } else { input.ty.size };
+        let place = self.c.below(info.inputs.len().max(1));
+        let input = info.inputs.get(place).filter(|_| info.is_per_component())?;
+        let vector = self.pool.vector(self.c, Some(width(input)))?;
+        let count = vector.components.min(4);
+        let srcs: Vec<AluSrc> = (info.inputs.iter().enumerate())
+            .map(|(i, input)| match i == place {
+                true => AluSrc::identity(vector.def),
+                false => AluSrc::scalar(self.value(width(input)), 0),
+            })
+            .collect();
+        let def = self.b.alu_swizzled(op, count, &srcs);
+        self.define(def);
+        let bits = self.b.function().defs[def].bit_size;
+        matches!(bits, 16 | 32).then(|| self.read_vector((def, bits, count)))
     }
 
     /// True where all lanes of the wave execute the same instructions, and none has ended.
@@ -122,7 +154,7 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     /// A vector of a width, from the pool, made of scalars of it, or of constants.
-    fn any_vector(&mut self, bits: u8, components: u8) -> Def {
+    pub(super) fn any_vector(&mut self, bits: u8, components: u8) -> Def {
         if self.c.chance(self.swarm.constants / 4) {
             return self.constant_vector(bits, components);
         }

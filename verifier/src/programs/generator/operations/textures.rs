@@ -32,6 +32,8 @@ impl<C: Choices> Generator<'_, C> {
             4 | 5 => self.sampled(TexOp::Tg4, dest),
             6 | 7 => self.sampled(TexOp::Txf, dest),
             8 if !self.target.txf_ms_with_isaml => self.sampled(TexOp::TxfMs, dest),
+            // These are four instructions where the GPU has no such sample in vertex shaders.
+            10..=12 if self.b.shader().stage == Stage::Vertex => self.sampled(TexOp::Txd, dest),
             9 => self.sampled(TexOp::Txd, dest),
             10 | 11 if implicit => self.sampled(TexOp::Tex, dest),
             12 if implicit => self.sampled(TexOp::Txb, dest),

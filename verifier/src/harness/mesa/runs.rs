@@ -19,6 +19,7 @@ use cpu_time::ThreadTime;
 use ir3_compiler::nir::Shader;
 use ir3_compiler::target::Target;
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// The factor of the fuel of a run where others end without it.
 const LONG: u64 = 10;
@@ -128,7 +129,6 @@ impl<'a> Runs<'a> {
 
     /// Runs both programs: `ask` compares them.
     pub fn ask(&mut self, ask: &dyn Fn(&[Env]) -> Option<Answer>) -> Option<Answer> {
-        let start = ThreadTime::now();
         let settings = self.settings;
         let mut envs: Vec<Env> = (0..settings.runs).map(|at| self.env(at)).collect();
         let mut answer = ask(&envs)?;
@@ -145,7 +145,7 @@ impl<'a> Runs<'a> {
         }
         envs.iter().for_each(|env| self.learn(env));
         let mut at = 0;
-        self.compare(&mut answer, ask, &mut at, COMPARED_FIRST, start);
+        self.compare(&mut answer, ask, &mut at, COMPARED_FIRST, settings.limit * 2);
         let start = ThreadTime::now();
         let mut measured = envs.clone();
         let mut count = envs.len();
@@ -167,7 +167,9 @@ impl<'a> Runs<'a> {
             add(&mut answer, ask(&measured));
         }
         let most = if self.doubted { COMPARED_DOUBTED } else { COMPARED };
-        self.compare(&mut answer, ask, &mut at, most, start);
+        // Measuring long runs takes all of the time, and says little of what they compute.
+        let left = (settings.limit * 2).saturating_sub(start.elapsed()).max(settings.limit / 2);
+        self.compare(&mut answer, ask, &mut at, most, left);
         self.steer(&mut answer, ask);
         Some(answer)
     }
@@ -201,9 +203,10 @@ impl<'a> Runs<'a> {
         ask: &dyn Fn(&[Env]) -> Option<Answer>,
         at: &mut usize,
         most: usize,
-        start: ThreadTime,
+        limit: Duration,
     ) {
-        while *at < most && !is_decided(&answer.verdict) && start.elapsed() < self.settings.limit * 2 {
+        let start = ThreadTime::now();
+        while *at < most && !is_decided(&answer.verdict) && start.elapsed() < limit {
             let batch: Vec<Env> = (*at..*at + BATCH).map(|at| self.comparison(at)).collect();
             add(answer, ask(&batch));
             *at += BATCH;

@@ -113,7 +113,6 @@ enum EnvironmentKey {
     Aliases,
     Primitive,
     WorkgroupSize,
-    Preamble,
 }
 
 /// The number of instructions of a wave after which a run of the program before is aborted.
@@ -314,11 +313,6 @@ impl Env {
     /// Returns true if the second of two waves runs first after this number of barriers.
     pub fn second_wave_is_first(&self, barriers: u64) -> bool {
         self.hash(EnvironmentKey::Waves, [barriers, 0, 0]) & 1 != 0
-    }
-
-    /// Returns true if another wave than the one that is run has run the preamble.
-    pub fn is_behind_the_preamble(&self) -> bool {
-        self.hash(EnvironmentKey::Preamble, [0; 3]) & 1 != 0
     }
 
     /// The mask of running lanes, never empty.

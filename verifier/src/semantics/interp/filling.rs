@@ -56,7 +56,7 @@ impl Filling {
 pub(crate) type Narrow = Vec<(u32, u32, u32)>;
 
 /// A filling, and the bits of each place.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Filled {
     filling: Filling,
     masks: Vec<u32>,

@@ -24,7 +24,7 @@ use smallvec::SmallVec;
 /// A running wave.
 pub(super) struct RunningWave<'a> {
     program: &'a Decoded,
-    pub(super) env: &'a Env,
+    env: &'a Env,
     pub(super) state: WaveState,
     pub(super) storage: Storage,
     pub(super) active: Active,
@@ -166,12 +166,7 @@ impl<'a> RunningWave<'a> {
         for &(word, bits) in &program.driver_immediates {
             self.consts.write(word.into(), bits, false);
         }
-        self.take_consts();
-    }
-
-    /// Sets the slots of the words of the constant file to what the file has.
-    pub(super) fn take_consts(&mut self) {
-        for &(word, width, slot) in &self.program.consts {
+        for &(word, width, slot) in &program.consts {
             let (value, poison) = self.consts.read(self.env, word.into());
             self.storage.splat(slot, converted(value, width), poison);
         }

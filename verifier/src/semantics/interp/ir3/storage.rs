@@ -115,7 +115,7 @@ impl Active {
 }
 
 /// The slots of a wave.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct Storage {
     /// The rows.
     pub words: Vec<Row>,

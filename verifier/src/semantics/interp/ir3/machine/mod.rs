@@ -10,9 +10,6 @@
 //! That is the worst order of completion; others are tried too ([`Completion`]). The rules of time are those of
 //! `semantics::machine`, what instructions compute is in their decoded operations.
 //!
-//! *Preamble.* One wave runs it, the others jump over it and find the constant file as it left it. By the environment, the wave that is run is
-//! the first one, or becomes one of the others at the end of the preamble: with the registers that it had before, where these go on.
-//!
 //! *Releases.* What uses varyings, helper lanes or an address after their release ends the run as undefined, where hazards do ([`Hazards`]).
 
 mod choices;
@@ -191,8 +188,6 @@ struct MachineWave<'a> {
     waiting: SmallVec<[(usize, u64); 4]>,
     /// The lanes that were active before predication.
     predicated: Option<u64>,
-    /// The wave as it jumps over the preamble, while it runs it.
-    other: Option<OtherWave>,
     /// The inputs have been written.
     begun: bool,
     /// How often each branch has been executed, if these are chosen.
@@ -203,12 +198,6 @@ impl AsMut<WaveState> for MachineWave<'_> {
     fn as_mut(&mut self) -> &mut WaveState {
         self.wave.as_mut()
     }
-}
-
-/// A wave that jumps over the preamble, after the jump.
-struct OtherWave {
-    storage: Storage,
-    at: usize,
 }
 
 /// The block of an instruction: the first one has the inputs.
@@ -233,7 +222,6 @@ impl<'a> MachineWave<'a> {
             at: 0,
             waiting: SmallVec::new(),
             predicated: None,
-            other: None,
             begun: false,
             executions: machine.choices.as_ref().map(Choices::executions).unwrap_or_default(),
         }
@@ -408,16 +396,6 @@ impl<'a> MachineWave<'a> {
         Ok(false)
     }
 
-    /// Goes on as a wave that has jumped over the preamble, after the end of the preamble; returns where.
-    fn become_other_wave(&mut self, at: usize) -> usize {
-        let Some(other) = self.other.take() else { return at + 1 };
-        self.wave.storage = other.storage;
-        self.wave.take_consts();
-        self.waiting.clear();
-        self.activate(self.wave.alive);
-        other.at
-    }
-
     /// The values of `a0.x` in the active lanes, with their lanes, if the instruction accesses registers relative to it.
     fn elements_of(&self, at: usize) -> Option<SmallVec<[(i16, u64); 4]>> {
         if self.machine.relative.is_empty() || !self.machine.relative.contains_key(&at) {
@@ -463,9 +441,6 @@ impl<'a> MachineWave<'a> {
                 self.activate(0);
                 Ok(Next::Ended)
             }
-            Terminator::Jump(_) if machine.opcodes[at] == Opcode::Shpe && self.other.is_some() => {
-                Ok(Next::To(self.become_other_wave(at)))
-            }
             Terminator::Jump(edge) => {
                 if machine.opcodes[at] == Opcode::Prede
                     && let Some(lanes) = self.predicated.take()
@@ -487,9 +462,6 @@ impl<'a> MachineWave<'a> {
                     taken = choices.choose(at, taken, self.wave.active.mask, &mut self.executions);
                 }
                 let (target, other) = (position(yes.to), position(no.to));
-                if machine.opcodes[at] == Opcode::Shps && self.wave.env.is_behind_the_preamble() {
-                    self.other = Some(OtherWave { storage: self.wave.storage.clone(), at: other });
-                }
                 Ok(if taken == self.wave.active.mask {
                     Next::To(target)
                 } else if taken == 0 {

@@ -47,6 +47,12 @@ impl Opcode {
         matches!(self.info().effect, Effect::Atomic)
     }
 
+    /// The name without the operation of an atomic: `atomic.b` for all of them that access memory in the same way.
+    pub fn form(self) -> &'static str {
+        let name = self.name();
+        name.rsplit_once('.').filter(|_| self.is_atomic()).map_or(name, |(form, _)| form)
+    }
+
     /// Returns true if it writes to the constant file, so that a constant may be another one after it.
     pub const fn writes_consts(self) -> bool {
         matches!(self.info().effect, Effect::StoreConsts | Effect::LoadConsts)

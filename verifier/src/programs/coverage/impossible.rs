@@ -10,7 +10,7 @@ use ir3_compiler::target::{Backend, Target};
 
 use super::Family;
 use super::machine::{Mark, Property, ResultForm, SourceForm};
-use super::made::{JOINED, Made};
+use super::made::{self, Made};
 
 /// A cell of an instruction, and what is known of the GPU.
 struct Instruction<'a> {
@@ -28,7 +28,7 @@ impl Instruction<'_> {
 
     /// Returns true if programs of one operation tell all about the opcode.
     fn is_told(&self) -> bool {
-        !JOINED.contains(&self.opcode)
+        made::is_told(self.opcode)
     }
 
     /// Returns true if it is a product of which an address is made.

@@ -1,12 +1,13 @@
 //! Which instructions selection makes: those of the programs of one operation that it accepts.
 //!
 //! A pass replaces operands and joins instructions, and makes hardly an opcode of its own. So what no program of one operation has, after
-//! selection or in the final program, no program has, but for what passes make of several instructions ([`JOINED`]).
+//! selection or in the final program, no program has, but for branches and what passes make of several instructions ([`is_told`]).
 
 use ir3_compiler::compilation::{Compilation, ProgramRef};
 use ir3_compiler::ir3::{Opcode, Program, SrcOperand, WriteMask};
 use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::{Feature, Options, Stage};
+use ir3_compiler::stats::BRANCHES;
 use ir3_compiler::target::Target;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -16,21 +17,9 @@ use super::machine::{self, Mark, Property};
 use super::{Cell, Family};
 use crate::programs::generator::accepted::refusal;
 
-/// Opcodes of control flow, of spilling, and those that passes make of several instructions. Programs of one operation say nothing of them.
-pub(super) const JOINED: &[Opcode] = &[
+/// Opcodes of spilling, and those that passes make of several instructions. Programs of one operation say nothing of them, nor of branches.
+const JOINED: &[Opcode] = &[
     Opcode::Nop,
-    Opcode::Br,
-    Opcode::Braa,
-    Opcode::Brao,
-    Opcode::Bany,
-    Opcode::Ball,
-    Opcode::Getone,
-    Opcode::Getlast,
-    Opcode::Shps,
-    Opcode::Jump,
-    Opcode::Predt,
-    Opcode::Predf,
-    Opcode::Prede,
     Opcode::Swz,
     Opcode::GetbitB,
     Opcode::Ldp,
@@ -41,17 +30,20 @@ pub(super) const JOINED: &[Opcode] = &[
     Opcode::TexPrefetch,
 ];
 
+/// Returns true if programs of one operation tell all about an opcode.
+pub(super) fn is_told(opcode: Opcode) -> bool {
+    !JOINED.contains(&opcode) && !BRANCHES.contains(&opcode)
+}
+
 /// The opcodes that have the operands of an opcode: those of its family, and in a final program the one that a pass replaces by it.
 fn alike(family: Family, opcode: Opcode, property: Property) -> impl Iterator<Item = Opcode> {
     let base = move |opcode: Opcode| {
-        let name = opcode.name();
-        match name.rsplit_once('.') {
-            Some((base, _)) if opcode.is_atomic() => base,
-            _ if name.starts_with("gather4") => "gather4",
+        match opcode.form() {
+            name if name.starts_with("gather4") => "gather4",
             // A fetch of a level has coordinates of its own.
-            _ if name.starts_with("isam") && !matches!(property, Property::Source(..)) => "isam",
-            _ if ["getbuf", "getinfo"].contains(&name) => "getsize",
-            _ => name,
+            name if name.starts_with("isam") && !matches!(property, Property::Source(..)) => "isam",
+            "getbuf" | "getinfo" => "getsize",
+            name => name,
         }
     };
     Opcode::ALL.into_iter().filter(move |&other| base(other) == base(opcode)).chain(replaced(family, opcode))

@@ -8,14 +8,14 @@
 //!
 //! The values are still a function of the seed: two programs in one environment read the same inputs.
 
+mod reader;
+
 use super::Binding;
 use super::env::{nice, nice_float};
 use crate::semantics::arithmetic::float::f32_to_f16;
 use crate::support::random::{hash, mix};
-use ir3_compiler::nir::{
-    Alu, AluType, BaseType, Def, Function, Index, IndexKind, InstrData, IntrinsicOp, Op, Shader, TexOp,
-};
-use rustc_hash::FxHashMap;
+use ir3_compiler::nir::Shader;
+use reader::Reader;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -76,8 +76,6 @@ pub struct Hints {
 
 /// The most constants of each type.
 const MOST_CONSTANTS: usize = 64;
-/// The most vec4s of one copy to the constant file.
-const MOST_COPIED: u32 = 512;
 /// The largest constant that is a value where values are small.
 const MOST_COUNTED: u32 = 4096;
 /// The number of values that several inputs of an environment have.
@@ -120,16 +118,13 @@ impl Hints {
 
     /// The words of uniform buffers that a program loads at a known place, of known buffers.
     pub fn ubo_places(shader: &Shader) -> BTreeSet<(Binding, u32)> {
-        let reader = Reader { function: &shader.entry, uses: FxHashMap::default(), changed: false };
-        reader.ubo_words().into_iter().filter_map(|(buffer, word, _)| Some((buffer?, word))).collect()
+        Reader::without_uses(&shader.entry).ubo_places()
     }
 
     /// The words of the constant file that a program reads as booleans of 32 bits: all bits of such a word are equal
     /// (docs/semantics.md, boolean words).
     pub fn boolean_words(shader: &Shader) -> BTreeSet<u32> {
-        let reader = Reader::new(&shader.entry);
-        let words = reader.uses.iter().filter(|(_, uses)| uses.boolean);
-        words.filter_map(|(&value, _)| if let Value::Const(word) = value { Some(word) } else { None }).collect()
+        Reader::new(&shader.entry).boolean_words()
     }
 
     /// What a word of the constant file is read as.
@@ -173,19 +168,10 @@ impl Hints {
         };
         let constants = if is_float { &self.floats } else { &self.ints };
         let constant = (!constants.is_empty()).then(|| constants[(choice >> 8) as usize % constants.len()]);
-        // Of a sum of many words one large value, or one that is no number, is all that is left: half of these environments have none.
-        let is_rare = choice & 0xff < 16 && mix(seed, 0x7461_6d65) & 1 != 0;
-        // Programs count to what they count by; in some environments most numbers are such.
-        let share = if mix(seed, 0x636f_756e) & 3 == 0 { 192 } else { 48 };
-        let counted = constant.filter(|&number| !is_float && number <= MOST_COUNTED && choice & 0xff < share);
+        if let Some(word) = self.small_word(seed, drawn, is_float, choice & 0xff, constant) {
+            return word;
+        }
         let base = match choice & 0xff {
-            _ if self.magnitude != Magnitude::Moderate && !is_rare => {
-                return match (counted, self.magnitude) {
-                    (Some(number), _) => number,
-                    (None, Magnitude::Units) => unit(drawn, is_float),
-                    (None, _) => calm(drawn, is_float),
-                };
-            }
             0..=35 => draw(hash(&[seed, choice >> 8 & (SHARED - 1), is_float.into()]), is_float),
             36..=75 if let Some(constant) = constant => constant,
             _ => return draw(drawn, is_float),
@@ -198,6 +184,24 @@ impl Hints {
             3 if is_float => (f32::from_bits(base) - 0.0625).to_bits(),
             _ => base,
         }
+    }
+
+    /// A word of the magnitude, by a choice below 256; `None` if that is moderate, and where a value is as other environments have it.
+    #[inline]
+    fn small_word(&self, seed: u64, drawn: u64, is_float: bool, choice: u64, constant: Option<u32>) -> Option<u32> {
+        let value = match self.magnitude {
+            Magnitude::Moderate => return None,
+            Magnitude::Small => calm,
+            Magnitude::Units => unit,
+        };
+        // Of a sum of many words one large value, or one that is no number, is all that is left: half of these environments have none.
+        if choice < 16 && mix(seed, 0x7461_6d65) & 1 != 0 {
+            return None;
+        }
+        // Programs count to what they count by; in some environments most numbers are such.
+        let share = if mix(seed, 0x636f_756e) & 3 == 0 { 192 } else { 48 };
+        let counted = constant.filter(|&number| !is_float && number <= MOST_COUNTED && choice < share);
+        Some(counted.unwrap_or_else(|| value(drawn, is_float)))
     }
 
     /// The slope of a varying: small, so that the values of a primitive are near each other.
@@ -268,300 +272,6 @@ fn unit(drawn: u64, is_float: bool) -> u32 {
         (true, 9..=11) => 1.0f32.to_bits(),
         (true, 12..=14) => (-1.0f32).to_bits(),
         _ => calm(drawn << 4, is_float),
-    }
-}
-
-/// Uses of a half of a word.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct HalfUses {
-    float: bool,
-    int: bool,
-}
-
-impl HalfUses {
-    fn and(self, other: Self) -> Self {
-        Self { float: self.float || other.float, int: self.int || other.int }
-    }
-
-    fn any(self) -> bool {
-        self.float || self.int
-    }
-}
-
-/// Uses as floats, as integers and as booleans of several bits.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Uses {
-    float: bool,
-    int: bool,
-    boolean: bool,
-    /// Uses of the low half, and of the high one.
-    halves: [HalfUses; 2],
-}
-
-impl Uses {
-    /// The uses of a word of which a half becomes a value with some uses.
-    fn of_half(number: usize, uses: Self) -> Self {
-        let mut halves = [HalfUses::default(); 2];
-        halves[number] = HalfUses { float: uses.float, int: uses.int };
-        // The low half of a number is a number, too.
-        Self { int: number == 0 && !uses.float, halves, ..Self::default() }
-    }
-
-    /// The halves that are floats, if the word is read as two numbers.
-    fn separate_halves(self) -> Option<[bool; 2]> {
-        let [low, high] = self.halves;
-        (low.float || high.any()).then_some([low.float, high.float])
-    }
-
-    fn of(ty: AluType) -> Self {
-        let [float, int] = [&[BaseType::Float][..], &[BaseType::Int, BaseType::Uint]].map(|all| all.contains(&ty.base));
-        Self { float, int, ..Self::default() }
-    }
-
-    fn usage(self) -> Usage {
-        match (self.float, self.int) {
-            (true, false) => Usage::Float,
-            (false, true) => Usage::Int,
-            _ => Usage::Any,
-        }
-    }
-}
-
-/// A component of a value, or a word of the constant file that the program stores.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Value {
-    Component(Def, u8),
-    Const(u32),
-}
-
-/// Finds the uses of all values of a function: those of copies are uses of what is copied.
-struct Reader<'a> {
-    function: &'a Function,
-    uses: FxHashMap<Value, Uses>,
-    changed: bool,
-}
-
-impl<'a> Reader<'a> {
-    fn new(function: &'a Function) -> Self {
-        let mut reader = Self { function, uses: FxHashMap::default(), changed: true };
-        // A copy may be of a value of an earlier iteration.
-        while std::mem::take(&mut reader.changed) {
-            for data in function.instrs.values() {
-                reader.instr(data);
-            }
-        }
-        reader
-    }
-
-    fn uses(&self, value: Value) -> Uses {
-        self.uses.get(&value).copied().unwrap_or_default()
-    }
-
-    fn add(&mut self, value: Value, uses: Uses) {
-        let known = self.uses.entry(value).or_default();
-        let new = Uses {
-            float: known.float || uses.float,
-            int: known.int || uses.int,
-            boolean: known.boolean || uses.boolean,
-            halves: [0, 1].map(|at| known.halves[at].and(uses.halves[at])),
-        };
-        self.changed |= *known != new;
-        *known = new;
-    }
-
-    fn components(&self, def: Def) -> impl Iterator<Item = u8> + use<> {
-        0..self.function.defs[def].num_components
-    }
-
-    /// Every use of `to` is one of `from`.
-    fn copy(&mut self, from: Def, to: Def) {
-        for component in self.components(to) {
-            self.add(Value::Component(from, component), self.uses(Value::Component(to, component)));
-        }
-    }
-
-    /// The uses of the word of which a component of the result is a half, or the shift by which its high half becomes the low one.
-    fn halved(&self, alu: &Alu, component: u8) -> Option<Uses> {
-        let uses = self.uses(Value::Component(alu.def, component));
-        match alu.op {
-            Op::U2u16 | Op::Unpack32_2x16SplitX => Some(Uses::of_half(0, uses)),
-            Op::Unpack32_2x16SplitY => Some(Uses::of_half(1, uses)),
-            Op::Ushr | Op::Ishr if uses.halves[0].any() => {
-                let is_half = alu.srcs.get(1).is_some_and(|by| self.function.as_const_scalar(by.def) == Some(16));
-                is_half.then(|| Uses { halves: [HalfUses::default(), uses.halves[0]], ..Uses::default() })
-            }
-            _ => None,
-        }
-    }
-
-    fn instr(&mut self, data: &InstrData) {
-        match data {
-            InstrData::Alu(alu) => {
-                let info = alu.op.info();
-                let components = self.function.defs[alu.def].num_components;
-                for (number, src) in alu.srcs.iter().enumerate() {
-                    for at in 0..info.source_components(number, components) {
-                        let uses = match alu.op {
-                            Op::Mov => self.uses(Value::Component(alu.def, at)),
-                            Op::Bcsel | Op::B32csel if number > 0 => self.uses(Value::Component(alu.def, at)),
-                            op if op.is_vec() => self.uses(Value::Component(alu.def, number as u8)),
-                            Op::B2b1 => Uses { boolean: true, ..Uses::default() },
-                            _ if number == 0
-                                && let Some(uses) = self.halved(alu, at) =>
-                            {
-                                uses
-                            }
-                            _ => Uses::of(info.inputs[number].ty),
-                        };
-                        self.add(Value::Component(src.def, src.swizzle[usize::from(at)]), uses);
-                    }
-                }
-            }
-            InstrData::Phi { def, srcs } => srcs.iter().for_each(|&(_, src)| self.copy(src, *def)),
-            InstrData::Tex(tex) => {
-                let float = !matches!(tex.op, TexOp::Txf | TexOp::TxfMs | TexOp::TxfMsFb | TexOp::Txs);
-                use ir3_compiler::nir::TexSrcKind::{Bias, Comparator, Coord, Ddx, Ddy, Lod, MinLod, Projector};
-                let is_coordinate =
-                    |kind| matches!(kind, Coord | Comparator | Projector | Bias | Lod | MinLod | Ddx | Ddy);
-                let coordinates = tex.srcs.iter().filter(|&&(kind, _)| is_coordinate(kind));
-                for &(_, src) in coordinates {
-                    for component in self.components(src) {
-                        self.add(Value::Component(src, component), Uses { float, int: !float, ..Uses::default() });
-                    }
-                }
-            }
-            InstrData::Intrinsic(intrinsic) => {
-                let Some(&first) = intrinsic.srcs.first() else { return };
-                match (intrinsic.op, intrinsic.def, intrinsic.indices.get(IndexKind::Base)) {
-                    (IntrinsicOp::StoreConstIr3, _, Some(&Index::Base(base))) => {
-                        for component in self.components(first) {
-                            let uses = self.uses(Value::Const(base as u32 + u32::from(component)));
-                            self.add(Value::Component(first, component), uses);
-                        }
-                    }
-                    (IntrinsicOp::LoadConstIr3, Some(def), Some(&Index::Base(base))) => {
-                        let Some(offset) = self.function.as_const_scalar(first) else { return };
-                        for component in self.components(def) {
-                            let word = (base as u32).wrapping_add(offset as u32) + u32::from(component);
-                            self.add(Value::Const(word), self.uses(Value::Component(def, component)));
-                        }
-                    }
-                    (IntrinsicOp::ReadFirstInvocation, Some(def), _) => self.copy(first, def),
-                    _ => {}
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// The buffer that a handle names, if its index is a constant.
-    fn buffer(&self, handle: Def) -> Option<Binding> {
-        let (set, index) = match &self.function.instrs[self.function.defs[handle].instr] {
-            InstrData::Intrinsic(intrinsic) if intrinsic.op == IntrinsicOp::BindlessResourceIr3 => {
-                (Some(intrinsic.indices.desc_set()).filter(|&set| set < Binding::SETS), *intrinsic.srcs.first()?)
-            }
-            _ => (None, handle),
-        };
-        let index = self.function.as_const_scalar(index).and_then(|index| u32::try_from(index).ok())?;
-        Some(Binding::new(set, index))
-    }
-
-    /// The words of uniform buffers that are loaded at a known place, with the buffer, if that is known, and their uses.
-    fn ubo_words(&self) -> Vec<(Option<Binding>, u32, Uses)> {
-        let mut words = Vec::new();
-        for data in self.function.instrs.values() {
-            let InstrData::Intrinsic(intrinsic) = data else { continue };
-            let &[handle, vec4, ..] = &intrinsic.srcs[..] else { continue };
-            let buffer = self.buffer(handle);
-            let Some(vec4) = self.function.as_const_scalar(vec4).and_then(|vec4| u32::try_from(vec4).ok()) else {
-                continue;
-            };
-            let from = vec4.wrapping_mul(4);
-            match (intrinsic.op, intrinsic.def) {
-                (IntrinsicOp::CopyUboToUniformIr3, _) => {
-                    let to = intrinsic.indices.base() as u32;
-                    let count = intrinsic.indices.range().min(MOST_COPIED) * 4;
-                    words.extend(
-                        (0..count)
-                            .map(|at| (buffer, from.wrapping_add(at), self.uses(Value::Const(to.wrapping_add(at))))),
-                    );
-                }
-                (IntrinsicOp::LoadUboVec4, Some(def)) if self.function.defs[def].bit_size == 32 => {
-                    let first = match intrinsic.indices.get(IndexKind::Component) {
-                        Some(&Index::Component(component)) => component as u32,
-                        _ => 0,
-                    };
-                    let from = from.wrapping_add(intrinsic.indices.base() as u32 * 4).wrapping_add(first);
-                    words.extend(self.components(def).map(|component| {
-                        (buffer, from.wrapping_add(component.into()), self.uses(Value::Component(def, component)))
-                    }));
-                }
-                _ => {}
-            }
-        }
-        words
-    }
-
-    fn hints(self) -> Hints {
-        let mut hints = Hints::default();
-        let insert = |[floats, ints]: &mut [BTreeSet<u32>; 2], key: u32, uses: Uses| {
-            uses.float.then(|| floats.insert(key));
-            uses.int.then(|| ints.insert(key));
-        };
-        let mut memory = [0, 0, 0];
-        let mut constants = [BTreeSet::new(), BTreeSet::new()];
-        for (value, &uses) in &self.uses {
-            if let Value::Const(word) = *value {
-                insert(&mut hints.consts, word, uses);
-                hints.halves[0].extend(uses.separate_halves().map(|floats| (word, floats)));
-            }
-        }
-        for (_, word, uses) in self.ubo_words() {
-            insert(&mut hints.ubos, word, uses);
-            hints.halves[1].extend(uses.separate_halves().map(|floats| (word, floats)));
-        }
-        for data in self.function.instrs.values() {
-            match data {
-                InstrData::Const { def, values } if self.function.defs[*def].bit_size == 32 => {
-                    for (component, &value) in values.iter().enumerate().filter(|(_, value)| **value != 0) {
-                        let uses = self.uses(Value::Component(*def, component as u8));
-                        constants[usize::from(uses.usage() != Usage::Float)].insert(value as u32);
-                    }
-                }
-                InstrData::Intrinsic(intrinsic) => {
-                    let Some(def) = intrinsic.def else { continue };
-                    let base = match intrinsic.indices.get(IndexKind::Base) {
-                        Some(&Index::Base(base)) => base as u32,
-                        _ => 0,
-                    };
-                    let first = match intrinsic.indices.get(IndexKind::Component) {
-                        Some(&Index::Component(component)) => component as u32,
-                        _ => 0,
-                    };
-                    for component in self.components(def) {
-                        let uses = self.uses(Value::Component(def, component));
-                        let name = intrinsic.op.name();
-                        if matches!(intrinsic.op, IntrinsicOp::LoadInput | IntrinsicOp::LoadInterpolatedInput) {
-                            insert(&mut hints.inputs, 4 * base + first + u32::from(component), uses);
-                        } else if ["ssbo", "ubo", "global", "shared"].iter().any(|space| name.contains(space)) {
-                            let is_half = self.function.defs[def].bit_size == 16;
-                            memory[0] += u32::from(uses.float && !is_half);
-                            memory[1] += u32::from(uses.int);
-                            memory[2] += u32::from(uses.float && is_half);
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
-        hints.memory = match memory {
-            [floats, ints, halves] if floats > 2 * (ints + halves) => Usage::Float,
-            [floats, ints, halves] if ints > 2 * (floats + halves) => Usage::Int,
-            [floats, ints, halves] if halves > 2 * (floats + ints) => Usage::Halves([true; 2]),
-            _ => Usage::Any,
-        };
-        [hints.floats, hints.ints] = constants.map(|set| set.into_iter().take(MOST_CONSTANTS).collect());
-        hints
     }
 }
 

@@ -41,8 +41,8 @@ impl Accesses {
         let end = code.instrs.values().position(|word| word.data.opcode == Opcode::End);
         let count = end.map_or(code.instrs.len(), |end| end + 1);
         let words: Vec<&InstrData> = code.instrs.values().take(count).map(|word| &word.data).collect();
-        let of_texts: Vec<&str> = texts.iter().map(|&(_, instr)| form(last.instrs[instr].opcode)).collect();
-        let of_words: Vec<&str> = words.iter().map(|word| form(word.opcode)).collect();
+        let of_texts: Vec<&str> = texts.iter().map(|&(_, instr)| last.instrs[instr].opcode.form()).collect();
+        let of_words: Vec<&str> = words.iter().map(|word| word.opcode.form()).collect();
         let mut left_words: BTreeSet<usize> = (0..words.len()).collect();
         let mut left_texts: BTreeSet<usize> = (0..texts.len()).collect();
         for (text, word) in pairs(&of_texts, &of_words) {
@@ -52,7 +52,7 @@ impl Accesses {
         }
         for at in left_texts {
             let instr = texts[at].1;
-            let of_opcode = left_words.iter().map(|&at| words[at]).filter(|word| form(word.opcode) == of_texts[at]);
+            let of_opcode = left_words.iter().map(|&at| words[at]).filter(|word| word.opcode.form() == of_texts[at]);
             if let Some(word) = unanimous(of_opcode) {
                 own.by_serial.insert(last.serials[instr], word.clone());
             }
@@ -78,7 +78,8 @@ impl Accesses {
             let serial = program.serials[instr];
             complete_move(data);
             complete_store(data);
-            if let Some(said) = self.by_serial.get(&serial).filter(|said| form(said.opcode) == form(data.opcode)) {
+            // A pass that makes another operation of an atomic does not change what it accesses.
+            if let Some(said) = self.by_serial.get(&serial).filter(|said| said.opcode.form() == data.opcode.form()) {
                 complete(data, said);
             }
             // A half register is spilled as 16 bits.
@@ -104,13 +105,6 @@ impl Accesses {
             number_images(program, nir.info.num_ssbos);
         }
     }
-}
-
-/// The kind of access of an instruction: its opcode, or the form of an atomic. A pass that makes another operation of an atomic does not change
-/// what it accesses.
-fn form(opcode: Opcode) -> &'static str {
-    let name = opcode.name();
-    name.rsplit_once('.').filter(|(form, _)| form.starts_with("atomic")).map_or(name, |(form, _)| form)
 }
 
 /// Sets the types of a macro that takes a value of one lane. Mesa prints `f16f16` for all of them, and lowers them to moves of integers: a half
@@ -305,14 +299,14 @@ mod tests {
 
     #[test]
     fn atomics_of_one_form_access_the_same() {
-        assert_eq!(form(Opcode::AtomicBAdd), form(Opcode::AtomicBOr));
+        assert_eq!(Opcode::AtomicBAdd.form(), Opcode::AtomicBOr.form());
         for (a, b) in [
             (Opcode::AtomicBAdd, Opcode::AtomicAdd),
             (Opcode::AtomicBAdd, Opcode::AtomicSAdd),
             (Opcode::AtomicBAdd, Opcode::Ldib),
             (Opcode::Stib, Opcode::Ldib),
         ] {
-            assert_ne!(form(a), form(b));
+            assert_ne!(a.form(), b.form());
         }
     }
 

@@ -2,8 +2,11 @@
 //!
 //! Only if all of these instructions are in the first block of the program, and none comes after a `kill`: the hardware does not
 //! bear that lanes end before `(ei)`. Otherwise the memory is released at the end: by itself from a5xx on, and by an instruction
-//! there before. `ldlv` cannot carry the mark, so a `bary.f` without a result follows it. A program that reads varyings by
-//! prefetches only begins with such a `bary.f`.
+//! before. Where lanes end, that instruction comes right after the last read: `select::early_inputs` has moved all reads to the
+//! first block, and what has split that since (`elect`, scans) leaves the block of a read on every path.
+//!
+//! `ldlv` cannot carry the mark, so a `bary.f` without a result follows it. A program that reads varyings by prefetches only
+//! begins with such a `bary.f`.
 
 use super::preamble::Preamble;
 use crate::ir3::{Block, Dst, Instr, InstrData, InstrFlags, Opcode, PhysReg, Place, Program, RegClass, Src, WriteMask};
@@ -12,6 +15,7 @@ use crate::target::{Generation, Target};
 /// Marks the last input, or inserts an instruction that is marked.
 pub fn run(program: &mut Program, target: &Target, preamble: &Preamble) {
     let is_input = |instr: Instr| program.instrs[instr].opcode.reads_varying();
+    let lanes_end = program.iter_instrs().any(|(_, instr)| program.instrs[instr].opcode.ends_lanes());
     let start = preamble.start();
     let inputs = || program.iter_instrs().filter(|&(_, instr)| is_input(instr)).map(|(block, _)| block);
     if inputs().next().is_none() {
@@ -37,10 +41,29 @@ pub fn run(program: &mut Program, target: &Target, preamble: &Preamble) {
         None if target.generation < Generation::A5xx => {
             let end = program.layout[program.layout.len() - 1];
             let dummy = program.instrs.push(dummy());
-            program.insert_before_terminators(end, dummy);
+            match after_last_input(program) {
+                Some((block, at)) if lanes_end => program.blocks[block].instrs.insert(at, dummy),
+                _ => program.insert_before_terminators(end, dummy),
+            }
         }
         None => {}
     }
+}
+
+/// The place after the last instruction that reads a varying, if all lanes pass it once: no edge leads over its block, or back to
+/// it or over it.
+fn after_last_input(program: &Program) -> Option<(Block, usize)> {
+    let is_input = |&instr: &Instr| program.instrs[instr].opcode.reads_varying();
+    let inputs = program.layout.iter().enumerate().filter_map(|(position, &block)| {
+        program.blocks[block].instrs.iter().rposition(is_input).map(|at| (position, at + 1))
+    });
+    let (place, at) = inputs.last()?;
+    let position = |block: Block| program.layout.iter().position(|&other| other == block);
+    let all_pass = program.layout.iter().enumerate().all(|(from, &block)| {
+        let mut targets = program.blocks[block].successors().filter_map(position);
+        targets.all(|to| if from < place { to <= place } else { to > place })
+    });
+    all_pass.then(|| (program.layout[place], at))
 }
 
 /// `bary.f (ei)r63.x, 0, r0.x`.

@@ -15,7 +15,6 @@ use crate::target::{Generation, Target};
 /// Marks the last input, or inserts an instruction that is marked.
 pub fn run(program: &mut Program, target: &Target, preamble: &Preamble) {
     let is_input = |instr: Instr| program.instrs[instr].opcode.reads_varying();
-    let lanes_end = program.iter_instrs().any(|(_, instr)| program.instrs[instr].opcode.ends_lanes());
     let start = preamble.start();
     let inputs = || program.iter_instrs().filter(|&(_, instr)| is_input(instr)).map(|(block, _)| block);
     if inputs().next().is_none() {
@@ -39,6 +38,7 @@ pub fn run(program: &mut Program, target: &Target, preamble: &Preamble) {
         }
         Some(last) => program.instrs[list[last]].flags |= InstrFlags::EI,
         None if target.generation < Generation::A5xx => {
+            let lanes_end = program.iter_instrs().any(|(_, instr)| program.instrs[instr].opcode.ends_lanes());
             let end = program.layout[program.layout.len() - 1];
             let dummy = program.instrs.push(dummy());
             match after_last_input(program) {

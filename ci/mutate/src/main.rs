@@ -86,5 +86,5 @@ fn write_switch(tree: &Path, places: usize) -> Result<(), Box<dyn Error>> {
     let switch = include_str!("switch.rs").replace("PLACES: usize = 1", &format!("PLACES: usize = {}", places + 1));
     write(&tree.join(SOURCES).join("mutant_switch.rs"), &switch)?;
     // Parentheses around mutants are only needed in some places, and so on.
-    write(&root, &format!("#![allow(warnings)]\n{text}mod mutant_switch;\nuse mutant_switch::mutant;\n"))
+    write(&root, &format!("#![allow(warnings, arithmetic_overflow, unconditional_panic)]\n{text}mod mutant_switch;\nuse mutant_switch::mutant;\n"))
 }

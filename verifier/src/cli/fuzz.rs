@@ -1,5 +1,6 @@
 //! `fuzz`: checks generated programs.
 
+use crate::corpus::CorpusArgs;
 use crate::coverage::CoverageArgs;
 use crate::engines::{self, EngineArgs, TIMEOUT};
 use crate::exit::{self, Exit, Failure};
@@ -100,6 +101,8 @@ pub struct Fuzz {
     worker: Option<u64>,
     #[command(flatten)]
     coverage: CoverageArgs,
+    #[command(flatten)]
+    corpus: CorpusArgs,
 }
 
 fn parse_registers(text: &str) -> Result<Limits, String> {
@@ -204,6 +207,8 @@ struct Findings {
     coverage: Table,
     /// True if a worker could not write what an option demands.
     is_unwritten: bool,
+    /// The numbers of programs for the corpus.
+    new: Vec<u64>,
 }
 
 impl Fuzz {
@@ -218,7 +223,11 @@ impl Fuzz {
         output::json("campaign", &serde_json::json!({ "seed": seed, "first": self.from }));
         output::line(&format!("seed {seed}"));
         let mut table = self.coverage.table()?;
-        let campaign = self.of_seed(seed)?;
+        let mut skipped = 0;
+        let campaign = self.of_seed(seed, &mut skipped)?;
+        if let Some(corpus) = &campaign.corpus {
+            CorpusArgs::print(corpus, skipped, format);
+        }
         let jobs = campaign.jobs;
         let (counts, findings) = self.campaign(&campaign, format, interrupted)?;
         print(format, &counts, &findings.unknown);
@@ -226,6 +235,7 @@ impl Fuzz {
             table.merge(&findings.coverage);
             self.coverage.write(table, format)?;
         }
+        self.corpus.keep(&campaign, &findings.new, format, interrupted)?;
         if let Some(shard) = self.shard {
             let results = Results::new(shard, counts.summary.clone(), Some(counts.clone()), findings.unknown.saved());
             results.write(&self.failures)?;
@@ -254,10 +264,12 @@ impl Fuzz {
         ]))
     }
 
-    /// The campaign of a seed.
-    fn of_seed(&self, seed: u64) -> Result<Campaign, Failure> {
+    /// The campaign of a seed; `skipped` counts the texts of the corpus that are left out.
+    fn of_seed(&self, seed: u64, skipped: &mut usize) -> Result<Campaign, Failure> {
+        let targets = self.gpu.map_or_else(every_generation, |target| vec![target]);
+        let corpus = self.corpus.read(&targets, skipped)?.map(Arc::new);
         let campaign = Campaign {
-            targets: self.gpu.map_or_else(every_generation, |target| vec![target]),
+            targets,
             seed,
             profiles: if self.profile.is_empty() { Profile::CAMPAIGN.to_vec() } else { self.profile.clone() },
             registers: self.max_registers.unwrap_or(Limits::ByProfile),
@@ -274,9 +286,10 @@ impl Fuzz {
             refusals: self.refusals,
             boundaries: if self.every_boundary { Boundaries::All } else { Boundaries::Sampled },
             plant: self.planted.on(&self.gpu.unwrap_or_default())?,
-            coverage: self.coverage.counts(),
+            coverage: self.coverage.counts().or_else(|| corpus.is_some().then(Arc::default)),
             director: None,
             has_code: true,
+            corpus,
         };
         let director = self.coverage.is_directed().then(|| Arc::new(Director::of(&campaign)));
         Ok(Campaign { director, ..campaign })
@@ -289,7 +302,7 @@ impl Fuzz {
 
     /// Works for a campaign in another process.
     pub fn work(&self, seed: u64) -> Result<Exit, Failure> {
-        let campaign = self.of_seed(seed)?;
+        let campaign = self.of_seed(seed, &mut 0)?;
         workers::serve(&campaign, self.guarding.limits())?;
         Ok(engines::written(&campaign.engines))
     }
@@ -371,8 +384,8 @@ impl Fuzz {
         let command = WorkerCommand { program: &program, arguments: &arguments };
         let ended = workers::run(campaign, &command, interrupted, &mut found, &mut progress);
         bar.finish_and_clear();
-        let Ended { counts, failures, coverage } = ended?;
-        findings.coverage = coverage;
+        let Ended { counts, failures, coverage, new } = ended?;
+        (findings.coverage, findings.new) = (coverage, new);
         failures.iter().for_each(|failure| output::problem(failure));
         findings.is_unwritten = !failures.is_empty();
         Ok((counts, findings))

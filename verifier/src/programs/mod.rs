@@ -2,7 +2,7 @@
 //!
 //! [`mesa`] reads input files and Mesa's logs; [`generator`] makes programs from bytes and seeds. The others make pairs
 //! of programs: [`mutations`] random single changes, [`equivalent_pairs`] pairs that are equivalent by construction,
-//! [`divergence`] and [`adversarial`] pairs against the soundness of proofs, [`planted_bugs`] compilers with a bug.
+//! [`variants`] are programs with pieces of others, [`divergence`] and [`adversarial`] pairs against the soundness of proofs, [`planted_bugs`] compilers with a bug.
 //! [`foreign`] is the way in for the programs of other compilers. [`vec4_code`] generates programs of the vec4 backend's
 //! language. [`spirv`] writes a nir program
 //! for compilers that read SPIR-V. [`coverage`] counts what programs have. [`seeds`] derives the seeds of a campaign,
@@ -21,6 +21,7 @@ mod pair;
 pub mod planted_bugs;
 pub mod seeds;
 pub mod spirv;
+pub mod variants;
 pub mod vec4_code;
 
 pub use pair::{Case, Pair, Question};

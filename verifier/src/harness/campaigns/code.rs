@@ -162,7 +162,7 @@ impl Campaign {
         let unknown = if failed { Vec::new() } else { unknown_boundaries(&verification) };
         if failed || !unknown.is_empty() {
             let report = &verification.report;
-            let generated = None;
+            let shader = None;
             let plant = self.plant;
             found(&fuzzing::Finding {
                 number,
@@ -173,7 +173,7 @@ impl Campaign {
                 plant,
                 failed,
                 unknown,
-                generated,
+                shader,
                 report,
                 env: None,
             });

@@ -21,6 +21,28 @@ thread_local! {
     static COUNTS: RefCell<Option<(Box<Seen>, u64)>> = const { RefCell::new(None) };
 }
 
+/// The cells that were seen before, to tell which programs have a new one.
+#[derive(Debug)]
+pub struct Known(Seen);
+
+impl Known {
+    /// Begins with what a corpus has.
+    pub fn new(seen: Seen) -> Self {
+        Self(seen)
+    }
+
+    /// Returns true if this thread, which [counts](Coverage::count), has counted a cell that is not known; it is known then.
+    pub fn learns(&mut self) -> bool {
+        COUNTS.with_borrow_mut(|counts| {
+            let Some((seen, _)) = counts else { return false };
+            seen.take_arms();
+            let new: Vec<Cell> = seen.cells().filter(|&cell| self.0.of(cell) == 0).collect();
+            new.iter().for_each(|&cell| self.0.add(cell));
+            !new.is_empty()
+        })
+    }
+}
+
 /// The observer of the compilations of a thread.
 fn observe(stage: Option<Stage>, program: ProgramRef<'_>) {
     COUNTS.with_borrow_mut(|counts| {

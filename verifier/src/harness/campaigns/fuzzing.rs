@@ -5,6 +5,7 @@
 //! counts of a campaign do not depend on the distribution of the work. A failure is reported as soon as it is found,
 //! before anything else happens.
 
+use super::corpus::{Corpus, NewProgram};
 use super::counts::Counts;
 use super::coverage::{Coverage, Director};
 use crate::harness::campaigns::shard::Shard;
@@ -14,7 +15,7 @@ use crate::harness::check::{
 use crate::harness::guard::{self, Setting};
 use crate::harness::report::bundle::{Case, ProgramOrigin};
 use crate::programs::generator;
-use crate::programs::generator::{Features, Generated, Profile};
+use crate::programs::generator::{Features, Profile};
 use crate::programs::planted_bugs::PlantedBug;
 use crate::programs::seeds::{env_seeds, program_seed};
 use crate::semantics::environment::env::Env;
@@ -72,6 +73,8 @@ pub struct Campaign {
     pub director: Option<Arc<Director>>,
     /// Some programs are in the language of the backend ([`Drawn::code`]).
     pub has_code: bool,
+    /// Programs that half of the programs are variants of.
+    pub corpus: Option<Arc<Corpus>>,
 }
 
 /// A thousand programs of all profiles on the default GPU, compared by runs, until the first failure.
@@ -98,6 +101,7 @@ impl Default for Campaign {
             coverage: None,
             director: None,
             has_code: false,
+            corpus: None,
         }
     }
 }
@@ -139,13 +143,8 @@ pub struct Drawn {
     pub registers: RegisterLimit,
     /// True if it is a program of the backend's own language ([`Drawn::code`]).
     pub is_code: bool,
-}
-
-impl Drawn {
-    /// Generates the program.
-    fn generate(&self) -> Generated {
-        generator::from_seed(self.seed, self.profile, Features::of(&self.target))
-    }
+    /// True if it is a variant of a program of the corpus, where that has one for the GPU.
+    pub is_variant: bool,
 }
 
 /// More registers than any program needs beyond the fewest: a limit of this is what the program needs without spilling.
@@ -207,7 +206,7 @@ pub struct Finding<'a> {
     /// Its unknown boundaries, the first of each kind, if it is no failure.
     pub unknown: Vec<(Stage, Unknown)>,
     /// The program, unless it is [code](Drawn::code).
-    pub generated: Option<&'a Generated>,
+    pub shader: Option<&'a Shader>,
     /// The report of the check.
     pub report: &'a ProgramReport,
     /// The environment in which a prover refuted it, if the runs of the campaign did not.
@@ -297,7 +296,7 @@ impl Campaign {
     pub fn stopped_case(&self, number: u64) -> Option<Case> {
         let drawn = self.program(number);
         let Drawn { target, registers, .. } = drawn;
-        let shader = drawn.generate().shader;
+        let (shader, _) = self.generate(&drawn);
         let options = Options { registers, ..self.options };
         let plant = self.plant.map(PlantedBug::shared);
         let limits = guard::guard()?.limits;
@@ -308,14 +307,13 @@ impl Campaign {
     /// The failure of the program of a number, in the environment in which a prover has refuted it, if the runs of the campaign did not.
     pub fn case_of(&self, number: u64, env: Option<&Env>) -> Option<Case> {
         let drawn = self.program(number);
-        let Drawn { target, profile, seed, registers, .. } = drawn;
-        let shader = drawn.generate().shader;
+        let Drawn { target, seed, registers, .. } = drawn;
+        let (shader, origin) = self.generate(&drawn);
         let envs = match env {
             Some(env) => vec![env.clone()],
             None => self.envs(seed, &shader),
         };
         let options = Options { registers, ..self.options };
-        let origin = ProgramOrigin::Seed { seed, profile };
         Case::find(shader, target, options, self.plant, &envs, origin)
     }
 
@@ -327,7 +325,27 @@ impl Campaign {
             None => program_seed(self.seed, number),
         };
         let is_code = self.has_code && Drawn::is_code(&target, seed);
-        Drawn { target, profile, seed, registers: self.registers.of(profile, seed), is_code }
+        let is_variant = !is_code && self.corpus.is_some() && program_seed(seed ^ 0x7661_7269, 0).is_multiple_of(2);
+        Drawn { target, profile, seed, registers: self.registers.of(profile, seed), is_code, is_variant }
+    }
+
+    /// Generates a program.
+    fn generate(&self, drawn: &Drawn) -> (Shader, ProgramOrigin) {
+        let &Drawn { target, profile, seed, .. } = drawn;
+        if let Some(corpus) = self.corpus.as_ref().filter(|_| drawn.is_variant)
+            && let Some((of, shader)) = corpus.variant(&target, seed)
+        {
+            return (shader, ProgramOrigin::Variant { of: of.to_owned(), seed });
+        }
+        (generator::from_seed(seed, profile, Features::of(&target)).shader, ProgramOrigin::Seed { seed, profile })
+    }
+
+    /// The program of a number, to be kept in a corpus; `None` if it is [code](Drawn::code).
+    pub fn new_program(&self, number: u64) -> Option<NewProgram> {
+        let drawn = self.program(number);
+        let options = Options { registers: drawn.registers, ..self.options };
+        let (shader, _) = self.generate(&drawn);
+        (!drawn.is_code).then_some(NewProgram { shader, target: drawn.target, options })
     }
 
     /// Checks the program of a number, and adds it to the counts. `found` is called if it is refuted, crashes, is refused or has an unknown
@@ -345,10 +363,10 @@ impl Campaign {
         }
         let Drawn { target, profile, seed, registers, .. } = drawn;
         let cpu = ThreadTime::now();
-        let generated = drawn.generate();
+        let (generated, _) = self.generate(&drawn);
         let elapsed = cpu.elapsed();
         checker.retarget(target, Options { registers, ..self.options });
-        let shader = &generated.shader;
+        let shader = &generated;
         let cpu = ThreadTime::now();
         let source = self.source(seed, shader, checker.scratch());
         counts.run += cpu.elapsed();
@@ -402,7 +420,7 @@ impl Campaign {
                 plant: self.plant,
                 failed,
                 unknown,
-                generated: Some(&generated),
+                shader: Some(shader),
                 report: &report,
                 env: env.as_ref(),
             });
@@ -493,6 +511,7 @@ mod tests {
             coverage: None,
             director: None,
             has_code: false,
+            corpus: None,
         }
     }
 

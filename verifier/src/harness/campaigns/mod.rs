@@ -1,6 +1,7 @@
 //! Campaigns over many programs: the compiler on generated programs, and the engines on pairs whose verdict is known.
 //!
-//! [`coverage`] counts what the programs of a campaign have, and chooses programs with what is rare.
+//! [`coverage`] counts what the programs of a campaign have, and chooses programs with what is rare; [`corpus`] are programs that it starts
+//! from, and keeps.
 //!
 //! [`fuzzing`] compiles generated programs and checks them, [`workers`] does so in processes that can be stopped, [`shard`] is a part of a
 //! campaign for one of several machines. [`boundaries`] generates the boundaries of compilations one after the other. [`cases`] runs
@@ -14,6 +15,7 @@ pub mod boundaries;
 pub mod broken_logs;
 pub mod cases;
 pub mod code;
+pub mod corpus;
 pub mod counts;
 pub mod coverage;
 pub mod external;

@@ -70,12 +70,13 @@ pub fn find(
         coverage: None,
         director: None,
         has_code: false,
+        corpus: None,
     };
     let over = AtomicBool::new(false);
     let mut all = Vec::new();
     let mut found = |finding: &Finding<'_>| {
         let failed = finding.report.refutation().is_some() || finding.report.crash().is_some();
-        if let Some(generated) = finding.generated.filter(|_| failed && all.len() < programs) {
+        if let Some(shader) = finding.shader.filter(|_| failed && all.len() < programs) {
             // The only thread of the campaign, which was started for it.
             all.push(Found {
                 plant,
@@ -83,8 +84,8 @@ pub fn find(
                 profile: finding.profile,
                 seed: finding.seed,
                 time: ThreadTime::now().as_duration(),
-                shader: generated.shader.clone(),
-                envs: campaign.envs(finding.seed, &generated.shader),
+                shader: shader.clone(),
+                envs: campaign.envs(finding.seed, shader),
             });
             over.store(all.len() == programs, Ordering::Relaxed);
         }

@@ -6,7 +6,7 @@
 //! worker did not report is done again by a new one.
 
 use super::counts::Counts;
-use super::coverage::Coverage;
+use super::coverage::{Coverage, Known};
 use super::fuzzing::{Campaign, Drawn, Finding};
 use crate::harness::guard::{Limits, Process, worker};
 use crate::programs::coverage::table::Table;
@@ -84,6 +84,8 @@ enum Event {
     /// The counts of the programs since the last ones, up to a number that is not among them; true if the range ends with them; and true if
     /// the campaign does.
     Counted { end: u64, counts: Box<Counts>, is_last: bool, stops: bool },
+    /// The program of a number has what no program of the corpus has, nor one before it.
+    New(u64),
     /// What all its programs had, if that is counted: its last line.
     Covered(Box<Table>),
 }
@@ -118,6 +120,8 @@ fn ranges(campaign: &Campaign) -> io::Result<()> {
         out.write_all(b"\n")?;
         out.flush()
     };
+    let corpus = campaign.corpus.as_ref();
+    let mut known = corpus.map(|corpus| Known::new(corpus.seen(&campaign.targets, campaign.options)));
     let counting = campaign.coverage.as_deref().map(Coverage::count);
     let mut checker = campaign.checker();
     for line in stdin.lines() {
@@ -133,6 +137,9 @@ fn ranges(campaign: &Campaign) -> io::Result<()> {
             let mut found = |one: &Finding<'_>| finding = Some(Box::new(WorkerFinding::of(one)));
             let failed = campaign.check_number(&mut checker, number, &mut counts, &mut found);
             stops = failed && !campaign.keep_going;
+            if known.as_mut().is_some_and(Known::learns) && !failed {
+                write(&Event::New(number))?;
+            }
             let is_due = finding.is_some() || last.elapsed() > REPORT;
             if let Some(finding) = finding {
                 write(&Event::Found(finding))?;
@@ -195,6 +202,7 @@ pub fn run(
         error: None,
         failures: Vec::new(),
         coverage: Table::default(),
+        new: Vec::new(),
     });
     let is_over = || {
         campaign.time.is_some_and(|time| start.elapsed() >= time)
@@ -253,9 +261,10 @@ pub fn run(
     if let Some(error) = shared.error {
         return Err(io::Error::other(error));
     }
-    let mut counts = shared.counts;
+    let (mut counts, mut new) = (shared.counts, shared.new);
     counts.summary.interrupted = interrupted.load(Ordering::Relaxed);
-    Ok(Ended { counts, failures: shared.failures, coverage: shared.coverage })
+    new.sort_unstable();
+    Ok(Ended { counts, failures: shared.failures, coverage: shared.coverage, new })
 }
 
 /// What the threads share.
@@ -266,6 +275,7 @@ struct Shared<'a> {
     error: Option<String>,
     failures: Vec<String>,
     coverage: Table,
+    new: Vec<u64>,
 }
 
 /// The end of a campaign.
@@ -277,6 +287,8 @@ pub struct Ended {
     pub failures: Vec<String>,
     /// What its programs had, if that is counted; without those of workers that were ended.
     pub coverage: Table,
+    /// The numbers of programs that have what those of the corpus lack, in order.
+    pub new: Vec<u64>,
 }
 
 fn lock<'a, 'b>(shared: &'a Mutex<Shared<'b>>) -> std::sync::MutexGuard<'a, Shared<'b>> {
@@ -305,6 +317,7 @@ fn one_range(
     while let Some(line) = worker.line() {
         match serde_json::from_str(&line) {
             Ok(Event::Found(finding)) => (lock(shared).found)(&finding),
+            Ok(Event::New(number)) => lock(shared).new.push(number),
             Ok(Event::Counted { end, counts, is_last, stops }) => {
                 let mut shared = lock(shared);
                 shared.counts.add(&counts);

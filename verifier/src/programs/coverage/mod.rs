@@ -142,6 +142,11 @@ impl Seen {
         self.0[cell.0 as usize]
     }
 
+    /// The cells that were seen.
+    pub fn cells(&self) -> impl Iterator<Item = Cell> + '_ {
+        (0..SIZE).map(Cell).filter(|&cell| self.of(cell) > 0)
+    }
+
     /// Adds the counts of other programs.
     pub fn merge(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(sum, count)| *sum += count);

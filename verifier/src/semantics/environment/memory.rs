@@ -179,6 +179,8 @@ pub struct Memory {
     /// See [`Env::has_one_buffer`].
     one_buffer: bool,
     loads: Loads,
+    /// The number of the running wave.
+    wave: u32,
 }
 
 impl Memory {
@@ -195,6 +197,11 @@ impl Memory {
     /// Resumes a suspended log.
     pub fn resume_log(&mut self, log: Option<Vec<StoredWord>>) {
         self.log = log;
+    }
+
+    /// Sets the number of the running wave: each has scratch memory of its own.
+    pub fn set_wave(&mut self, wave: u32) {
+        self.wave = wave;
     }
 
     /// Bytes that the running wave has stored so far, by kind of memory ([`SEEN`]).
@@ -256,6 +263,7 @@ impl Memory {
             array.words.reset();
         }
         self.live = 0;
+        self.wave = 0;
         self.stored = [0; SEEN.len()];
         self.loads = Loads::default();
     }
@@ -291,6 +299,7 @@ impl Memory {
         let (space, binding) = match space {
             Space::Ssbo | Space::Global if self.one_buffer => (Space::Ssbo, Binding::NONE),
             Space::Image if self.one_buffer => (space, Binding::NONE),
+            Space::Scratch => (space, Binding::bound(self.wave)),
             _ => (space, binding),
         };
         let found = self.arrays[..self.live].iter().position(|a| a.binding == binding && a.space == space);

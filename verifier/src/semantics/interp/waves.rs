@@ -1,9 +1,10 @@
 //! Runs the waves of one workgroup in turns.
 //!
-//! A program with barriers is run by two waves of its workgroup, if the workgroup has as many. They share memory. A wave runs until it
-//! reaches a barrier or ends; then the other wave runs, and when both are at the barrier both continue. The seed decides which one runs
-//! first after each barrier. All of a wave's accesses between two barriers happen at once, so two programs with the same accesses between
-//! the same barriers have the same final memory, whatever races there are; but a wave that does not wait, or accesses memory on the other
+//! A program with barriers is run by two waves of its workgroup, if the workgroup has as many. They share memory, but for scratch memory, of
+//! which each lane has its own. A wave runs until it reaches a barrier or ends; then the other wave runs, and when both are at the barrier
+//! both continue. The seed decides which one runs first after each barrier. All of a wave's accesses between two barriers happen at once, so
+//! two programs with the same accesses between the same barriers have the same final memory, whatever races there are; but a wave that does
+//! not wait, or accesses memory on the other
 //! side of a barrier, sees accesses of the other wave that have or have not happened yet.
 
 use super::{End, Outcome, Outputs, Scratch};
@@ -178,6 +179,7 @@ fn turn<W: AsMut<WaveState>>(
         return Ok(Stop::Done);
     }
     memory.set_stored(state.stored);
+    memory.set_wave(state.launch.wave);
     std::mem::swap(&mut state.memory, memory);
     let stop = run_to_barrier(wave);
     let state = wave.as_mut();
@@ -204,5 +206,47 @@ impl SyncLog {
         let mut all = std::mem::take(&mut first.done);
         all.extend(second.into_iter().flat_map(|second| second.done.drain(..)));
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::semantics::interp::nir::Decoded;
+
+    /// A lane keeps its number in scratch memory across a barrier, and stores it after that.
+    const KEPT: &str = "shader: MESA_SHADER_COMPUTE
+workgroup_size: 128, 1, 1
+num_ssbos: 1
+scratch: 4
+subgroup_size: 1
+decl_function main () (entrypoint)
+
+impl main {
+    block b0:
+    32x3 %0 = @load_local_invocation_id
+    32   %1 = load_const (0x00000000)
+    32   %2 = load_const (0x00000002)
+    32   %3 = ishl %0.x, %2
+    32   %5 = mov %0.x
+    @store_scratch (%3, %1) (align_mul=4, align_offset=0, wrmask=x)
+    @barrier (execution_scope=WORKGROUP, memory_scope=WORKGROUP, mem_semantics=ACQ|REL, mem_modes=shared)
+    32   %4 = @load_scratch (%1) (align_mul=4, align_offset=0)
+    @store_ssbo_ir3 (%4, %1, %3, %5) (base=0, wrmask=x, access=none, align_mul=4, align_offset=0)
+    block b1:
+}
+";
+
+    #[test]
+    fn scratch_memory_is_of_one_wave() {
+        let shader = ir3_compiler::nir::read(KEPT).expect("a program");
+        let decoded = Decoded::new(&shader).expect("a program that can be run");
+        for seed in 0..8 {
+            let env = Env::from_seed(seed);
+            let outcome = decoded.run(&env, env.fuel(), &mut Scratch::default());
+            assert_eq!(outcome.end, End::Finished);
+            let written: Vec<(u32, u32)> = outcome.memory.iter().map(|word| (word.word * 4, word.value)).collect();
+            assert!(written.len() > 1 && written.iter().all(|(byte, value)| byte == value), "{seed}: {written:?}");
+        }
     }
 }

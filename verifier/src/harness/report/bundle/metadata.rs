@@ -128,6 +128,7 @@ enum SavedOrigin {
     File(String),
     Seed { seed: u64, profile: String },
     Artifact(String),
+    Variant { of: String, seed: u64 },
 }
 
 impl SavedOptions {
@@ -186,6 +187,7 @@ pub(super) fn write(case: &Case, evidence: &Evidence) -> String {
             ProgramOrigin::File(path) => SavedOrigin::File(path.clone()),
             ProgramOrigin::Seed { seed, profile } => SavedOrigin::Seed { seed: *seed, profile: profile.to_string() },
             ProgramOrigin::Artifact(path) => SavedOrigin::Artifact(path.clone()),
+            ProgramOrigin::Variant { of, seed } => SavedOrigin::Variant { of: of.clone(), seed: *seed },
         },
         instructions: instructions(program),
         original_instructions: instructions(original.as_ref().map_or(program, |original| &original.program)),
@@ -268,6 +270,7 @@ fn facts(file: &Path, metadata: Metadata) -> Result<CaseFacts, ReadError> {
     let origin = match metadata.origin {
         SavedOrigin::File(path) => ProgramOrigin::File(path),
         SavedOrigin::Artifact(path) => ProgramOrigin::Artifact(path),
+        SavedOrigin::Variant { of, seed } => ProgramOrigin::Variant { of, seed },
         SavedOrigin::Seed { seed, profile } => {
             let profile = profile.parse().map_err(|expected: String| in_file.bad("profile", &profile, &expected))?;
             ProgramOrigin::Seed { seed, profile }

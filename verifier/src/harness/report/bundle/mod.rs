@@ -55,6 +55,13 @@ pub enum ProgramOrigin {
     },
     /// The input bytes on which a fuzz target failed.
     Artifact(String),
+    /// A program made of others: [`variant`](crate::programs::variants::variant).
+    Variant {
+        /// The name of the program that most of it is from.
+        of: String,
+        /// The seed.
+        seed: u64,
+    },
 }
 
 impl fmt::Display for ProgramOrigin {
@@ -62,6 +69,9 @@ impl fmt::Display for ProgramOrigin {
         match self {
             Self::File(path) | Self::Artifact(path) => f.write_str(path),
             Self::Seed { seed, profile } => write!(f, "{profile}-{seed}"),
+            Self::Variant { of, seed } => {
+                write!(f, "variant-{seed}-of-{}", of.rsplit(['/', '\\']).next().unwrap_or_default())
+            }
         }
     }
 }
@@ -144,7 +154,7 @@ impl Case {
             ProgramOrigin::File(path) | ProgramOrigin::Artifact(path) => {
                 path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned()
             }
-            ProgramOrigin::Seed { .. } => self.origin.to_string(),
+            ProgramOrigin::Seed { .. } | ProgramOrigin::Variant { .. } => self.origin.to_string(),
         };
         // The end of a long name is more specific than its beginning.
         let skip = origin.chars().count().saturating_sub(80);

@@ -303,6 +303,9 @@ pub(in crate::harness::report) fn origin_in_words(origin: &ProgramOrigin, target
     match origin {
         ProgramOrigin::File(path) => path.clone(),
         ProgramOrigin::Artifact(path) => format!("the bytes of {path}, on which a fuzz target failed"),
+        ProgramOrigin::Variant { of, seed } => {
+            format!("a variant of {of} with pieces of other programs (`fuzz --corpus`, seed {seed})")
+        }
         ProgramOrigin::Seed { seed, profile } => {
             format!("`ir3-equiv generate --profile {profile} --seed {seed} --gpu {}`", target.name)
         }

@@ -50,6 +50,9 @@ fn mask(components: u8) -> u16 {
     (1 << components) - 1
 }
 
+/// Sizes of workgroups with barriers: of one wave, of two, and of several, the last of them not full.
+const WORKGROUPS: [[u32; 3]; 5] = [[64, 1, 1], [128, 1, 1], [16, 8, 1], [16, 4, 4], [10, 10, 1]];
+
 impl<C: Choices> Generator<'_, C> {
     fn memory_bits(&mut self) -> u8 {
         self.c.pick(MEMORY_BITS)
@@ -427,6 +430,10 @@ impl<C: Choices> Generator<'_, C> {
             true => self.c.pick(&[Scope::Workgroup, Scope::Workgroup, Scope::QueueFamily, Scope::Device]),
             false => self.c.pick(alone),
         };
+        if !alone.contains(&execution) {
+            // Most workgroups have waves to wait for.
+            self.b.shader_mut().info.workgroup_size = Some(self.c.pick(&WORKGROUPS));
+        }
         let both = MemorySemantics::ACQUIRE | MemorySemantics::RELEASE;
         let more = MemorySemantics::AVAILABLE | MemorySemantics::VISIBLE;
         let semantics = match self.c.below(8) {

@@ -1,0 +1,114 @@
+//! `fuzz --corpus`: programs that a campaign starts from, and the folder in which it keeps those that have what none of these has.
+
+use crate::exit::Failure;
+use crate::{Format, output, paths};
+use clap::Args;
+use ir3_compiler::nir::write;
+use ir3_compiler::target::Target;
+use ir3_verifier::harness::campaigns::corpus::{Corpus, CorpusProgram, file_name, kept};
+use ir3_verifier::harness::campaigns::fuzzing::Campaign;
+use ir3_verifier::harness::report;
+use ir3_verifier::semantics::Snapshot;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// The option of `fuzz` about programs to start from.
+#[derive(Args)]
+pub struct CorpusArgs {
+    /// Folder of nir programs to start from: half of the programs are variants of one of them with pieces of others. At the end, programs
+    /// with what none of them has are reduced and kept there. May be repeated; further folders, and files, are only read, and may hold Mesa's logs.
+    #[arg(long, value_name = "DIR")]
+    corpus: Vec<PathBuf>,
+}
+
+impl CorpusArgs {
+    /// Reads the programs; `None` if there is no such option. The first folder need not exist, and is made. Texts that are no valid nir are
+    /// left out and counted by `skipped`.
+    ///
+    /// # Errors
+    /// If a path cannot be read, or the first one is no folder that can be written.
+    pub fn read(&self, targets: &[Target], skipped: &mut usize) -> Result<Option<Corpus>, Failure> {
+        let Some(first) = self.corpus.first() else { return Ok(None) };
+        fs::create_dir_all(first).map_err(|error| format!("{}: {error}", first.display()))?;
+        let mut programs = Vec::new();
+        for path in &self.corpus {
+            if path == first && is_empty(first)? {
+                continue;
+            }
+            for file in paths::files(std::slice::from_ref(path))?.0 {
+                for text in report::unread(&file, None) {
+                    let named = text.map_err(Failure::from).and_then(|text| text.read().map_err(Failure::from));
+                    match named.map(|named| (named.name, named.program)) {
+                        Ok((name, Snapshot::Nir(shader))) => programs.push(CorpusProgram { name, shader: *shader }),
+                        Ok(_) | Err(_) => *skipped += 1,
+                    }
+                }
+            }
+        }
+        Ok(Some(Corpus::new(programs, targets)))
+    }
+
+    /// Says what was read.
+    pub fn print(corpus: &Corpus, skipped: usize, format: Format) {
+        let (programs, accepted) = corpus.counts();
+        match format {
+            Format::Json => output::json(
+                "corpus",
+                &serde_json::json!({ "programs": programs, "accepted": accepted, "skipped": skipped }),
+            ),
+            _ => output::line(&format!(
+                "corpus: {programs} programs, {accepted} of which a GPU of the campaign accepts; {skipped} texts that are no nir programs left out"
+            )),
+        }
+    }
+
+    /// Keeps the new programs of a campaign, by number, in the first folder, and says how many.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn keep(
+        &self,
+        campaign: &Campaign,
+        new: &[u64],
+        format: Format,
+        interrupted: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let (Some(folder), Some(corpus)) = (self.corpus.first(), &campaign.corpus) else { return Ok(()) };
+        let seen = corpus.seen(&campaign.targets, campaign.options);
+        let programs = new.iter().filter_map(|&number| campaign.new_program(number)).collect();
+        let (mut count, mut failure) = (0, None);
+        kept(&seen, programs, interrupted, &mut |shader, whole| {
+            count += usize::from(whole.is_none());
+            // What it was before is replaced only when it is written.
+            let write = || {
+                fs::write(folder.join(file_name(shader)), write(shader))?;
+                match whole.map(file_name).filter(|name| *name != file_name(shader)) {
+                    Some(name) => fs::remove_file(folder.join(name)),
+                    None => Ok(()),
+                }
+            };
+            failure = write().err();
+            failure.is_none()
+        });
+        if let Some(error) = failure {
+            return Err(format!("{}: {error}", folder.display()).into());
+        }
+        match format {
+            Format::Json => output::json("kept", &serde_json::json!({ "programs": count })),
+            _ => output::line(&format!("{count} programs kept in {}", folder.display())),
+        }
+        Ok(())
+    }
+}
+
+fn is_empty(folder: &Path) -> Result<bool, Failure> {
+    match fs::read_dir(folder) {
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            Err(format!("{}: found a file, expected a folder", folder.display()).into())
+        }
+        Err(error) => Err(format!("{}: {error}", folder.display()).into()),
+    }
+}

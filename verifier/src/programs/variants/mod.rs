@@ -1,0 +1,86 @@
+//! Variants of programs: pieces of other programs in them, code behind conditions, small changes.
+//!
+//! Real programs have shapes that no generator has thought of. A variant keeps most of one and changes little: each of a few steps grafts a
+//! piece of arithmetic of a donor ([`piece`], [`graft`]), puts the code of another program behind it ([`append`]), or makes one of the
+//! [small changes](crate::programs::mutations::nir). Some steps preserve what the program means, as code behind an opaque condition
+//! does (one whose value is known to whoever wrote it, not to the compiler), and others do not: what is compared is the variant before and
+//! after each stage, never the variant with the program that it was made of.
+//!
+//! After Donaldson et al., *Test-case reduction and deduplication almost for free with transformation-based compiler testing* (spirv-fuzz).
+
+mod append;
+mod graft;
+mod piece;
+
+use crate::programs::mutations::nir::KINDS;
+use crate::support::random::Random;
+use ir3_compiler::nir::{Function, Shader, read, validate, write};
+
+/// The most steps of a variant.
+const STEPS: usize = 8;
+
+/// A variant gets no longer than this, in instructions, by steps.
+const LARGEST: usize = 1500;
+
+/// A variant of a program with pieces of donors: a function of its arguments. Valid if the program is; the program itself if no step applies.
+///
+/// What divergence analysis has said of the program is left out, as it need not be true of the variant.
+pub fn variant(program: &Shader, donors: &[&Shader], seed: u64) -> Shader {
+    let mut random = Random::new(seed);
+    let mut variant = program.clone();
+    forget_divergence(&mut variant);
+    for _ in 0..random.below(STEPS + 1) {
+        let mut next = variant.clone();
+        let donor = random.pick(donors).unwrap_or(program);
+        let function = &mut next.entry;
+        let changed = match random.below(8) {
+            0 | 1 => graft::replace(function, &donor.entry, &mut random),
+            2 | 3 => graft::keep(function, &donor.entry, &mut random),
+            4 | 5 => graft::branch(function, &donor.entry, &mut random),
+            6 => append::append(&mut next, donor),
+            _ => KINDS[random.below(KINDS.len())].apply(function, random.next()),
+        };
+        if changed
+            && next.instruction_count() <= LARGEST.max(program.instruction_count())
+            && let Some(valid) = renumbered(&next)
+        {
+            variant = valid;
+        }
+    }
+    variant
+}
+
+/// The program with its entities in the order of its text; `None` if it is not valid.
+fn renumbered(shader: &Shader) -> Option<Shader> {
+    let shader = read(&write(shader)).ok()?;
+    validate(&shader).is_ok().then_some(shader)
+}
+
+fn forget_divergence(shader: &mut Shader) {
+    shader.info.divergence_analysis_run = false;
+    let Function { defs, blocks, body, .. } = &mut shader.entry;
+    defs.values_mut().for_each(|def| def.divergent = None);
+    blocks.values_mut().for_each(|block| block.divergent = None);
+    forget_loops(body);
+}
+
+fn forget_loops(list: &mut [ir3_compiler::nir::CfNode]) {
+    use ir3_compiler::nir::CfNode;
+    for node in list {
+        match node {
+            CfNode::Block(_) => {}
+            CfNode::If(node) => {
+                forget_loops(&mut node.then);
+                forget_loops(&mut node.otherwise);
+            }
+            CfNode::Loop(node) => {
+                node.divergent = None;
+                forget_loops(&mut node.body);
+                node.continuing.iter_mut().for_each(|list| forget_loops(list));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

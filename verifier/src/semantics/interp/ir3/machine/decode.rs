@@ -7,7 +7,7 @@ use crate::semantics::environment::exchange::exchange;
 use crate::semantics::interp::Unsupported;
 use crate::semantics::machine::steps::Steps;
 use cranelift_entity::EntityRef;
-use ir3_compiler::ir3::{Attrs, Block, BlockData, Instr, InstrData, InstrFlags, Opcode, Output, Program};
+use ir3_compiler::ir3::{Attrs, Block, BlockData, InstrData, InstrFlags, Opcode, Output, Program};
 use ir3_compiler::machine::{Code, Interface, Ip};
 use ir3_compiler::target::Target;
 use rustc_hash::FxHashSet;
@@ -104,8 +104,6 @@ fn exchanges(code: &Code, steps: &Steps) -> Vec<[Ip; 3]> {
         return all;
     }
     let targets: FxHashSet<Ip> = code.instrs.values().filter_map(|instr| instr.target).collect();
-    let mut program = Program::default();
-    let instrs: Vec<Instr> = code.instrs.values().map(|instr| program.instrs.push(instr.data.clone())).collect();
     let bits = |range: &Range<u32>| steps.bits(range).iter().map(|bits| (bits.word, bits.bits));
     let registers = |ip: Ip| {
         let step = &steps.steps[ip.index()];
@@ -136,7 +134,7 @@ fn exchanges(code: &Code, steps: &Steps) -> Vec<[Ip; 3]> {
         let Some(second) = next_user(first).filter(|&ip| is_step(ip)) else { continue };
         let Some(third) = next_user(second).filter(|&ip| is_step(ip)) else { continue };
         let steps = [first, second, third];
-        if exchange(&program, &steps.map(|ip| instrs[ip.index()])).is_some() {
+        if exchange(steps.map(|ip| &code.instrs[ip].data)).is_some() {
             all.push(steps);
         }
     }

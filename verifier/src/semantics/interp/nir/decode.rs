@@ -77,7 +77,12 @@ fn decode_with(shader: &Shader, watched: WatchTable) -> Result<(Decoded, WatchTa
         function,
         cfg: Cfg::new(function),
         // Values of all widths have the undefined row.
-        code: DecodedCode { rows: UNDEFINED + 1, narrow: vec![(UNDEFINED, 1, 1)], ..DecodedCode::default() },
+        code: DecodedCode {
+            rows: UNDEFINED + 1,
+            narrow: vec![(UNDEFINED, 1, 1)],
+            ops: Vec::with_capacity(function.instrs.len()),
+            ..DecodedCode::default()
+        },
         rows: map_of(function.defs.len()),
         constants: FxHashMap::default(),
         controls: FloatControls::OPEN,

@@ -6,7 +6,7 @@ use super::super::slots::RegisterBases;
 use crate::semantics::environment::exchange::exchange;
 use crate::semantics::interp::Unsupported;
 use crate::semantics::machine::steps::Steps;
-use cranelift_entity::EntityRef;
+use cranelift_entity::{EntityRef, PrimaryMap};
 use ir3_compiler::ir3::{Attrs, Block, BlockData, InstrData, InstrFlags, Opcode, Output, Program};
 use ir3_compiler::machine::{Code, Interface, Ip};
 use ir3_compiler::target::Target;
@@ -36,6 +36,10 @@ fn one_block_each(code: &Code, steps: &Steps) -> Program {
         scratch_size: *scratch_size,
         outputs: outputs_at.clone(),
         consts: consts.clone(),
+        instrs: PrimaryMap::with_capacity(
+            code.interface.inputs.len() + code.interface.prefetches.len() + code.instrs.len(),
+        ),
+        blocks: PrimaryMap::with_capacity(code.instrs.len() + 1),
         ..Program::default()
     };
     let blocks: Vec<Block> = (0..=code.instrs.len()).map(|_| program.blocks.push(BlockData::default())).collect();

@@ -5,7 +5,7 @@
 use ir3_compiler::ir3::{Dst, InstrData, Opcode, Place, RegFile, WriteMask};
 
 /// The registers that three instructions exchange, if they are an exchange.
-pub fn exchange<'a>([first, second, third]: [&'a InstrData; 3]) -> Option<(&'a Dst, &'a Dst)> {
+pub fn exchange([first, second, third]: [&InstrData; 3]) -> Option<(&Dst, &Dst)> {
     let (a, b) = (first.dsts.first()?, second.dsts.first()?);
     let is_step = |data: &InstrData, dst: &Dst| {
         let reads = |dst: &Dst| {

@@ -14,7 +14,7 @@ pub mod log_line;
 pub mod lower_samgq;
 pub mod lower_subgroups;
 pub mod machine;
-mod maps;
+pub mod maps;
 pub mod nir;
 pub mod nir_passes;
 pub mod opt;

@@ -3,7 +3,7 @@
 //! A unit is half a register of 32 bits, so that a full register and its halves meet in a merged file. Where the files are
 //! separate, half registers have units of their own. Shared registers, addresses and predicates follow.
 
-use super::{ArrayAccess, Dst, PhysReg, Place, Program, RegClass, RegFile, Src, SrcOperand, WriteMask};
+use super::{ArrayAccess, Dst, InstrData, PhysReg, Place, Program, RegClass, RegFile, Src, SrcOperand, WriteMask};
 use crate::target::Target;
 use std::ops::Range;
 
@@ -38,29 +38,48 @@ impl RegisterSet {
     /// The registers of a place; none for `r63.x`.
     pub fn of(program: &Program, target: &Target, place: &Place, class: RegClass, mask: WriteMask) -> Self {
         let mut set = Self::EMPTY;
+        set.add_place(program, target, place, class, mask);
+        set
+    }
+
+    /// Adds the registers of a place.
+    fn add_place(&mut self, program: &Program, target: &Target, place: &Place, class: RegClass, mask: WriteMask) {
         match *place {
             Place::Relative { offset, size } => {
                 let (first, count) = around(offset, size);
-                set.add_range(target, class, first, count);
+                self.add_range(target, class, first, count);
             }
             Place::Array(ArrayAccess { array, base: Some(base), relative: true, .. }) => {
-                set.add_range(target, class, i32::from(base.0), u32::from(program.arrays[array].length));
+                self.add_range(target, class, i32::from(base.0), u32::from(program.arrays[array].length));
             }
             Place::Array(ArrayAccess { base: Some(base), offset, .. }) => {
-                set.add_range(target, class, i32::from(base.0) + i32::from(offset), mask.span());
+                self.add_range(target, class, i32::from(base.0) + i32::from(offset), mask.span());
             }
             _ => {
-                let Some(reg) = place.reg().filter(|&reg| reg != PhysReg::INVALID) else { return set };
+                let Some(reg) = place.reg().filter(|&reg| reg != PhysReg::INVALID) else { return };
                 let mut components = mask.0;
                 while components != 0 {
                     let first = components.trailing_zeros();
                     let count = (components >> first).trailing_ones();
-                    set.add_range(target, class, i32::from(reg.0) + first as i32, count);
+                    self.add_range(target, class, i32::from(reg.0) + first as i32, count);
                     components &= u32::MAX.checked_shl(first + count).unwrap_or(0);
                 }
             }
         }
-        set
+    }
+
+    /// The registers that an instruction reads, and those that it writes.
+    pub fn of_instr(program: &Program, target: &Target, data: &InstrData) -> [Self; 2] {
+        let [mut reads, mut writes] = [Self::EMPTY; 2];
+        for src in &data.srcs {
+            if let SrcOperand::Place(place) = &src.operand {
+                reads.add_place(program, target, place, src.class, src.mask);
+            }
+        }
+        for dst in &data.dsts {
+            writes.add_place(program, target, &dst.place, dst.class, dst.mask);
+        }
+        [reads, writes]
     }
 
     /// The registers that a destination names.

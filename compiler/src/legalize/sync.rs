@@ -212,9 +212,7 @@ struct Operands<'a> {
 
 impl<'a> Operands<'a> {
     fn of(program: &'a Program, target: &'a Target, data: &'a InstrData, is_early: bool) -> Self {
-        let (mut writes, mut reads) = (RegisterSet::EMPTY, RegisterSet::EMPTY);
-        data.dsts.iter().for_each(|dst| writes.add(&RegisterSet::of_dst(program, target, dst)));
-        data.srcs.iter().for_each(|src| reads.add(&RegisterSet::of_src(program, target, src)));
+        let [reads, writes] = RegisterSet::of_instr(program, target, data);
         let mut named = reads;
         named.add(&writes);
         Self { program, data, target, is_scalar: is_scalar_alu(data, target), is_early, writes, reads, named }

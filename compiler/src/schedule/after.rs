@@ -63,6 +63,7 @@ pub fn run(program: &mut Program, target: &Target) {
 /// An instruction of the block.
 struct Node {
     instr: Instr,
+    opcode: Opcode,
     reads: RegisterSet,
     writes: RegisterSet,
     /// The same reads on the scoreboard.
@@ -187,20 +188,18 @@ impl Scheduler<'_> {
         let mut expected = Expected::default();
         for &at in order {
             let node = &self.nodes[at];
-            if !self.program.instrs[node.instr].opcode.is_meta() {
+            if !node.opcode.is_meta() {
                 let kinds = expected.kinds(node);
                 issue(self.program, &mut self.board, &mut expected, node, kinds);
             }
         }
-        let reads_varying = |&at: &usize| self.program.instrs[self.nodes[at].instr].opcode.reads_varying();
+        let reads_varying = |&at: &usize| self.nodes[at].opcode.reads_varying();
         (expected.time, order.iter().rposition(reads_varying))
     }
 
     fn node(&self, instr: Instr) -> Node {
         let (program, target, data) = (self.program, self.target, &self.program.instrs[instr]);
-        let (mut reads, mut writes) = (RegisterSet::EMPTY, RegisterSet::EMPTY);
-        data.srcs.iter().for_each(|src| reads.add(&RegisterSet::of_src(program, target, src)));
-        data.dsts.iter().for_each(|dst| writes.add(&RegisterSet::of_dst(program, target, dst)));
+        let [reads, writes] = RegisterSet::of_instr(program, target, data);
         // Stores are read from later, too.
         let stores = matches!(data.opcode.info().effect, Effect::Store | Effect::StoreAny | Effect::StoreConsts);
         let kind = match sync(data, target) {
@@ -208,7 +207,7 @@ impl Scheduler<'_> {
             kind => kind,
         };
         let (on_board, latency) = (self.board.reads(data), Latency::of(data, target).soft);
-        Node { instr, reads, writes, on_board, waits_for: 0, height: 0, kind, latency }
+        Node { instr, opcode: data.opcode, reads, writes, on_board, waits_for: 0, height: 0, kind, latency }
     }
 
     /// Appends a region without fences in its new order. Positions are those in the block.
@@ -228,7 +227,7 @@ impl Scheduler<'_> {
             let keys = window.iter().enumerate().map(|(at, candidate)| {
                 let node = &nodes[candidate.node as usize];
                 let wait = expected.wait(candidate.kinds);
-                (key(program.instrs[node.instr].opcode, node, board, wait), candidate.node, at)
+                (key(node, board, wait), candidate.node, at)
             });
             let Some((.., at)) = keys.min() else { break };
             let Candidate { node: at, kinds } = window.swap_remove(at);
@@ -264,11 +263,11 @@ fn issue(
 }
 
 /// The priority of an instruction; the least is next, of equal ones the first in the code.
-fn key(opcode: Opcode, node: &Node, board: &Scoreboard<'_>, wait: u32) -> (u8, u32, Reverse<u32>) {
+fn key(node: &Node, board: &Scoreboard<'_>, wait: u32) -> (u8, u32, Reverse<u32>) {
     let nops = board.delay(&node.on_board);
     let wait = nops.max(wait);
-    let (class, wait) = match opcode {
-        _ if opcode.reads_varying() => (0, 0),
+    let (class, wait) = match node.opcode {
+        opcode if opcode.reads_varying() => (0, 0),
         Opcode::Kill | Opcode::Demote if nops == 0 => (1, 0),
         _ if node.kind != Sync::Distance && wait == 0 => (2, 0),
         _ if wait <= SHORT => (3, wait),

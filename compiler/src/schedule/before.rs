@@ -273,6 +273,10 @@ impl Facts {
 struct Candidate {
     node: u32,
     facts: Facts,
+    /// Its [`Node::slot`] and [`Node::time`], which are final.
+    slot: u32,
+    time: u32,
+    height: u32,
     /// The current change in register use if it is next.
     effect: Effect,
 }
@@ -388,8 +392,10 @@ impl Scheduler<'_> {
             while self.window.len() < WINDOW {
                 let Some(Reverse(node)) = self.ready.pop() else { break };
                 let instr = stretch[node as usize];
-                let (facts, effect) = (self.facts[instr], self.registers.effect(program, instr));
-                self.window.push(Candidate { node, facts, effect });
+                let Node { slot, time, .. } = self.nodes[node as usize];
+                let (facts, height) = (self.facts[instr], self.graph.height[node as usize]);
+                let effect = self.registers.effect(program, instr);
+                self.window.push(Candidate { node, facts, slot, time, height, effect });
             }
             let waited = [0, 1].map(|which| self.waited(which));
             let room = std::array::from_fn(|i| at_ease(self.limit[i]) - self.registers.used[i] as i32);
@@ -466,24 +472,19 @@ impl Scheduler<'_> {
 
     /// The priority, with so many registers left and so many outstanding results; the least is next, of equal ones the first in the code.
     fn key(&self, candidate: &Candidate, room: [i32; 3], waited: [usize; 2]) -> Key {
-        let &Candidate { node, facts, effect: Effect { change, most } } = candidate;
+        let &Candidate { node, facts, slot, time, height, effect: Effect { change, most } } = candidate;
         if facts.is_first {
             return Key::default();
         }
         let grows = (0..3).any(|i| most[i] > 0 && most[i] > room[i]);
         let sum = change[0] + change[1] + change[2];
-        let waits = &self.nodes[node as usize];
         let waited = match facts.sync {
             Sync::Distance => 0,
             Sync::Ss => waited[0],
             Sync::Sy => waited[1],
         };
         let crowded = facts.writes_predicate && self.registers.predicates >= self.predicates;
-        let wait = if facts.is_meta {
-            0
-        } else {
-            waits.slot.saturating_sub(self.slot).max(waits.time.saturating_sub(self.time))
-        };
+        let wait = if facts.is_meta { 0 } else { slot.saturating_sub(self.slot).max(time.saturating_sub(self.time)) };
         let first_use = if grows && self.is_tight { self.first_use[node as usize] } else { 0 };
         Key {
             machine: true,
@@ -493,7 +494,7 @@ impl Scheduler<'_> {
             no_varying: !facts.reads_varying,
             wait,
             effect: sum.signum(),
-            height: self.graph.height[node as usize],
+            height,
         }
     }
 

@@ -5,6 +5,7 @@
 //! program always is, so that the proofs are tested together.
 
 use super::interpreter::{Refutation, SourceRuns, beside_driver, compare_runs, source_run, source_runs, target_fuel};
+use super::legal::Judged;
 use crate::harness::check::{
     Executable, Execution, StageSnapshots, Unknown, Unsupported, Verdict, hook_of, postconditions,
 };
@@ -315,6 +316,7 @@ impl Checker {
         let mut hook = hook_of(plant, self.nir_plant);
         let mut compilation = Compilation::new(shader, &target, &options).with_hook(Some(&mut hook));
         let beside = OnceCell::new();
+        let mut judged = Judged::default();
         let mut differs = None;
         // The program before the current stage, and true if `previous` is older than that.
         let mut before = decide.is_some().then(|| Snapshot::Nir(Box::new(shader.clone())));
@@ -398,7 +400,7 @@ impl Checker {
             }
             let ProgramRef::Ir3(program) = compilation.program() else { continue };
             let start = ThreadTime::now();
-            let broken = postconditions::broken(stage, program, &target, &terms);
+            let broken = postconditions::broken(stage, program, &target, &terms, Some(&mut judged));
             report.times.run += start.elapsed();
             if let Some(error) = broken {
                 if is_noted {

@@ -118,7 +118,7 @@ impl Checker {
                 }
                 Stage::RegisterAllocation => {
                     let begin = ThreadTime::now();
-                    if postconditions::broken(stage, program, &target, &terms).is_some() {
+                    if postconditions::broken(stage, program, &target, &terms, None).is_some() {
                         return None;
                     }
                     // From here on no stage may move an input or output.
@@ -134,7 +134,7 @@ impl Checker {
         let (runs, vacuous) = source_runs(&outcomes);
         report.source = runs;
         let is_fine = changed(&mut header, compilation.program()).is_none()
-            && postconditions::broken(last, program, &target, &terms).is_none();
+            && postconditions::broken(last, program, &target, &terms, None).is_none();
         let executable =
             is_fine.then(|| Executable::new(compilation.program(), &target, Execution::after(last)).ok())??;
         let run = |env: &Env, fuel, scratch: &mut interp::Scratch| executable.run(env, fuel, scratch);

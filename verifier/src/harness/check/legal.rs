@@ -6,13 +6,15 @@
 //! What a word can say and the hardware does not do (two constants beside each other, operands of a scalar operation) is a table of this
 //! module, by category. Meta instructions and macros, which have no word, have rules of their own.
 
+use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::{
-    Attrs, Dst, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile, RepeatLink,
-    Src, SrcOperand, Type,
+    Attrs, Dst, Instr, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile,
+    RepeatLink, Src, SrcOperand, Type,
 };
 use ir3_compiler::ir3::{Category, WriteMask};
 use ir3_compiler::machine::encoding::{decode, encode};
 use ir3_compiler::target::{Generation, Target};
+use smallvec::SmallVec;
 
 /// The part of the rules that a program has to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,12 +25,40 @@ pub enum Extent {
     Decoded,
 }
 
-/// Returns the first instruction that the hardware does not have, and the reason.
-pub fn illegal(program: &Program, target: &Target, extent: Extent) -> Option<String> {
+/// The instructions of a compilation that keep all rules, as they were judged. Most stages change few instructions, and only those are judged again.
+#[derive(Debug, Default)]
+pub struct Judged(SecondaryMap<Instr, Option<InstrData>>);
+
+impl Judged {
+    /// Returns true if the instruction was judged, and has not changed since.
+    fn has(&self, instr: Instr, data: &InstrData) -> bool {
+        self.0[instr].as_ref() == Some(data)
+    }
+
+    /// Notes an instruction that keeps all rules. What accesses an array is judged by the array, too, and not noted.
+    fn add(&mut self, instr: Instr, data: &InstrData) {
+        let mut places = data.dsts.iter().map(|dst| &dst.place).chain(data.srcs.iter().filter_map(Src::place));
+        if !places.any(|place| matches!(place, Place::Array(_))) {
+            self.0[instr] = Some(data.clone());
+        }
+    }
+}
+
+/// Returns the first instruction that the hardware does not have, and the reason. With the instructions that were judged before in a
+/// compilation for the same target, only others are judged.
+pub fn illegal(program: &Program, target: &Target, extent: Extent, mut judged: Option<&mut Judged>) -> Option<String> {
     program.iter_instrs().find_map(|(_, instr)| {
         let data = &program.instrs[instr];
-        let why = reason(program, data, target, extent)?;
-        Some(format!("{instr} (`{}`): {why}", data.opcode))
+        if judged.as_ref().is_some_and(|judged| judged.has(instr, data)) {
+            return None;
+        }
+        if let Some(why) = reason(program, data, target, extent) {
+            return Some(format!("{instr} (`{}`): {why}", data.opcode));
+        }
+        if let (Some(judged), Extent::All) = (&mut judged, extent) {
+            judged.add(instr, data);
+        }
+        None
     })
 }
 
@@ -280,7 +310,7 @@ impl Places {
         data.link = RepeatLink::None;
         data.flags -= InstrFlags::UNUSED;
         let mut places = Self { general: 4, shared: 48 * 4 };
-        let dsts: Vec<(Place, bool)> =
+        let dsts: SmallVec<[(Place, bool); 4]> =
             data.dsts.iter().map(|dst| (dst.place, dst.flags.contains(OperandFlags::TIED))).collect();
         let address = if data.flags.contains(InstrFlags::A1EN)
             || matches!(data.attrs, Attrs::Move { dst: Type::U16, .. })
@@ -302,7 +332,7 @@ impl Places {
             let kept = writes_array.then(|| SrcOperand::Place(dsts[0].0));
             data.srcs.retain(|src| Some(src.operand) != kept && !src.flags.contains(OperandFlags::TIED));
         }
-        let mut tied: Vec<Place> =
+        let mut tied: SmallVec<[Place; 4]> =
             data.dsts.iter().zip(&dsts).filter(|(_, (_, tied))| *tied).map(|(dst, _)| dst.place).rev().collect();
         for src in &mut data.srcs {
             let is_tied = src.flags.contains(OperandFlags::TIED);

@@ -5,7 +5,7 @@
 //! does an input or output in another register than the given one: runs do not show these mistakes. A program that
 //! breaks a rule counts as refused by an internal error of the compiler, and is found, reduced and kept as such.
 
-use super::legal::{Extent, illegal};
+use super::legal::{Extent, Judged, illegal};
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::ir3::{Opcode, PhysReg, Place, Program, RegClass, RegFile, Src, WriteMask};
 use ir3_compiler::pipeline::{CompileError, ErrorKind, Options, Refusal, Stage};
@@ -59,8 +59,14 @@ fn form_after(stage: Stage) -> Form {
     }
 }
 
-/// Checks the postconditions of a stage.
-pub fn broken(stage: Stage, program: &Program, target: &Target, terms: &Terms) -> Option<CompileError> {
+/// Checks the postconditions of a stage, with what is known of the stages before it.
+pub fn broken(
+    stage: Stage,
+    program: &Program,
+    target: &Target,
+    terms: &Terms,
+    judged: Option<&mut Judged>,
+) -> Option<CompileError> {
     let files = || excess(program, target, terms.files.as_ref()?);
     let rules = || {
         let violations = validate(program, target, form_after(stage)).err()?;
@@ -68,7 +74,7 @@ pub fn broken(stage: Stage, program: &Program, target: &Target, terms: &Terms) -
     };
     // The last stage has read the program back from its words.
     let extent = if stage == Stage::Encode { Extent::Decoded } else { Extent::All };
-    let operands = || illegal(program, target, extent);
+    let operands = || illegal(program, target, extent, judged);
     let elsewhere = || (stage >= Stage::RegisterAllocation).then(|| moved(&terms.given, &given(program)))?;
     // The most specific one first.
     let reason = if stage >= Stage::LowerCopies {

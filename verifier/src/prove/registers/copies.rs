@@ -237,8 +237,10 @@ fn high_half(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -
 
 /// Appends the copies of three `xor.b` that exchange two registers.
 fn exchanged(locations: &Locations<'_>, list: &[Instr], copies: &mut Copies) -> Option<Result<(), LocationProblem>> {
-    let (a, b) = exchange(locations.program, list)?;
-    let plain = list[..3].iter().all(|&instr| is_plain(&locations.program.instrs[instr]));
+    let [first, second, third, ..] = *list else { return None };
+    let steps = [first, second, third].map(|instr| &locations.program.instrs[instr]);
+    let (a, b) = exchange(steps)?;
+    let plain = steps.into_iter().all(is_plain);
     if !plain || a.class != b.class || a.class.file == RegFile::Address {
         return None;
     }

@@ -2,12 +2,10 @@
 //!
 //! An exchange preserves poisoned bits, so it is modelled as one operation, and not as three operations on poison.
 
-use ir3_compiler::ir3::{Dst, Instr, InstrData, Opcode, Place, Program, RegFile, WriteMask};
+use ir3_compiler::ir3::{Dst, InstrData, Opcode, Place, RegFile, WriteMask};
 
-/// The registers that the first three of these instructions exchange, if they are an exchange.
-pub fn exchange<'a>(program: &'a Program, instrs: &[Instr]) -> Option<(&'a Dst, &'a Dst)> {
-    let [first, second, third, ..] = instrs else { return None };
-    let [first, second, third] = [first, second, third].map(|&instr| &program.instrs[instr]);
+/// The registers that three instructions exchange, if they are an exchange.
+pub fn exchange([first, second, third]: [&InstrData; 3]) -> Option<(&Dst, &Dst)> {
     let (a, b) = (first.dsts.first()?, second.dsts.first()?);
     let is_step = |data: &InstrData, dst: &Dst| {
         let reads = |dst: &Dst| {

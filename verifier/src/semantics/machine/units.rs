@@ -46,7 +46,14 @@ pub struct Piece {
 pub fn pieces(place: &Place, class: RegClass, mask: WriteMask, merged: bool) -> Result<SmallVec<[Piece; 4]>, PhysReg> {
     match place.reg() {
         None | Some(PhysReg::INVALID) => Ok(SmallVec::new()),
-        Some(reg) => mask.components().map(|k| piece(reg.0 + k as u16, class, merged)).collect(),
+        Some(reg) => {
+            // Not collected: that is several times as slow for the one or few that there are.
+            let mut pieces = SmallVec::new();
+            for k in mask.components() {
+                pieces.push(piece(reg.0 + k as u16, class, merged)?);
+            }
+            Ok(pieces)
+        }
     }
 }
 

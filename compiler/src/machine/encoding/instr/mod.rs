@@ -353,7 +353,9 @@ impl Encoder<'_> {
             return self.fail(FieldName::Mode, "another way to find the descriptors");
         }
         for (name, flag) in FLAGS {
-            self.put(name, data.flags.contains(flag).into())?;
+            if data.flags.contains(flag) {
+                self.put(name, 1)?;
+            }
         }
         let category = data.opcode.category();
         if data.nop > 0 && !matches!(category, Category::Alu2 | Category::Alu3 | Category::Sfu) {

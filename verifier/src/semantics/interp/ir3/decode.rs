@@ -82,6 +82,7 @@ fn decode_with<'a>(
     watched: WatchTable,
 ) -> std::result::Result<(Decoded, WatchTable, SlotAllocator<'a>), Unsupported> {
     let mut position = SecondaryMap::with_default(u32::MAX);
+    position.resize(program.blocks.len());
     for (i, &block) in program.layout.iter().enumerate() {
         position[block] = i as u32;
     }
@@ -288,7 +289,11 @@ impl Decoder<'_> {
 
     /// Decodes three `xor.b` that exchange two registers, if the list begins with them.
     fn exchange(&mut self, instrs: &[Instr]) -> Result<bool> {
-        let Some((a, b)) = exchange(self.program, instrs) else { return Ok(false) };
+        let [first, second, third, ..] = *instrs else { return Ok(false) };
+        let program = self.program;
+        let Some((a, b)) = exchange([first, second, third].map(|instr| &program.instrs[instr])) else {
+            return Ok(false);
+        };
         let here = self.here();
         let (to_a, to_b) = (self.slots.write(a, 0)?, self.slots.write(b, 0)?);
         let pairs = [(Read::plain(to_b.loc), to_a), (Read::plain(to_a.loc), to_b)];

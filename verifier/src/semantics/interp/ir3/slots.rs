@@ -10,6 +10,7 @@ use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::{
     Array, ArrayAccess, Dst, InstrData, Mods, PhysReg, Place, Program, RegClass, RegFile, Src, SrcOperand, Value,
 };
+use ir3_compiler::maps::map_of;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Full registers of the general file, and half registers where they are a file of their own.
@@ -107,7 +108,7 @@ impl<'a> SlotAllocator<'a> {
             program,
             merged,
             count: 0,
-            values: SecondaryMap::with_capacity(program.values.len()),
+            values: map_of(program.values.len()),
             arrays: SecondaryMap::new(),
             unversioned: unversioned_arrays(program),
             general: None,

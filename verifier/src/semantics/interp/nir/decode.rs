@@ -7,6 +7,7 @@ pub(super) mod memory;
 mod texture;
 
 use cranelift_entity::{EntityRef, SecondaryMap};
+use ir3_compiler::maps::map_of;
 use ir3_compiler::nir::{Block, CfNode, Cfg, Def, FloatControls, Function, Instr, InstrData, JumpKind, Shader, Stage};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -76,8 +77,13 @@ fn decode_with(shader: &Shader, watched: WatchTable) -> Result<(Decoded, WatchTa
         function,
         cfg: Cfg::new(function),
         // Values of all widths have the undefined row.
-        code: DecodedCode { rows: UNDEFINED + 1, narrow: vec![(UNDEFINED, 1, 1)], ..DecodedCode::default() },
-        rows: SecondaryMap::new(),
+        code: DecodedCode {
+            rows: UNDEFINED + 1,
+            narrow: vec![(UNDEFINED, 1, 1)],
+            ops: Vec::with_capacity(function.instrs.len()),
+            ..DecodedCode::default()
+        },
+        rows: map_of(function.defs.len()),
         constants: FxHashMap::default(),
         controls: FloatControls::OPEN,
         live_out: live_out_of_loops(function),
@@ -110,7 +116,7 @@ fn decode_with(shader: &Shader, watched: WatchTable) -> Result<(Decoded, WatchTa
 /// The values that are used outside of a loop in which they are defined.
 fn live_out_of_loops(function: &Function) -> FxHashSet<Def> {
     // The loops around each block, outermost first.
-    let mut loops: SecondaryMap<Block, SmallVec<[u32; 4]>> = SecondaryMap::new();
+    let mut loops: SecondaryMap<Block, SmallVec<[u32; 4]>> = map_of(function.blocks.len());
     let mut number = 0;
     fn walk(
         list: &[CfNode],
@@ -141,7 +147,7 @@ fn live_out_of_loops(function: &Function) -> FxHashSet<Def> {
     if number == 0 {
         return FxHashSet::default();
     }
-    let mut block_of: SecondaryMap<Instr, Option<Block>> = SecondaryMap::new();
+    let mut block_of: SecondaryMap<Instr, Option<Block>> = map_of(function.instrs.len());
     for (block, instr) in function.instrs_in_order() {
         block_of[instr] = Some(block);
     }

@@ -6,8 +6,8 @@ use super::super::slots::RegisterBases;
 use crate::semantics::environment::exchange::exchange;
 use crate::semantics::interp::Unsupported;
 use crate::semantics::machine::steps::Steps;
-use cranelift_entity::EntityRef;
-use ir3_compiler::ir3::{Attrs, Block, BlockData, Instr, InstrData, InstrFlags, Opcode, Output, Program};
+use cranelift_entity::{EntityRef, PrimaryMap};
+use ir3_compiler::ir3::{Attrs, Block, BlockData, InstrData, InstrFlags, Opcode, Output, Program};
 use ir3_compiler::machine::{Code, Interface, Ip};
 use ir3_compiler::target::Target;
 use rustc_hash::FxHashSet;
@@ -36,6 +36,10 @@ fn one_block_each(code: &Code, steps: &Steps) -> Program {
         scratch_size: *scratch_size,
         outputs: outputs_at.clone(),
         consts: consts.clone(),
+        instrs: PrimaryMap::with_capacity(
+            code.interface.inputs.len() + code.interface.prefetches.len() + code.instrs.len(),
+        ),
+        blocks: PrimaryMap::with_capacity(code.instrs.len() + 1),
         ..Program::default()
     };
     let blocks: Vec<Block> = (0..=code.instrs.len()).map(|_| program.blocks.push(BlockData::default())).collect();
@@ -104,8 +108,6 @@ fn exchanges(code: &Code, steps: &Steps) -> Vec<[Ip; 3]> {
         return all;
     }
     let targets: FxHashSet<Ip> = code.instrs.values().filter_map(|instr| instr.target).collect();
-    let mut program = Program::default();
-    let instrs: Vec<Instr> = code.instrs.values().map(|instr| program.instrs.push(instr.data.clone())).collect();
     let bits = |range: &Range<u32>| steps.bits(range).iter().map(|bits| (bits.word, bits.bits));
     let registers = |ip: Ip| {
         let step = &steps.steps[ip.index()];
@@ -136,7 +138,7 @@ fn exchanges(code: &Code, steps: &Steps) -> Vec<[Ip; 3]> {
         let Some(second) = next_user(first).filter(|&ip| is_step(ip)) else { continue };
         let Some(third) = next_user(second).filter(|&ip| is_step(ip)) else { continue };
         let steps = [first, second, third];
-        if exchange(&program, &steps.map(|ip| instrs[ip.index()])).is_some() {
+        if exchange(steps.map(|ip| &code.instrs[ip].data)).is_some() {
             all.push(steps);
         }
     }

@@ -9,12 +9,13 @@
 //! After Donaldson et al., *Test-case reduction and deduplication almost for free with transformation-based compiler testing* (spirv-fuzz).
 
 mod append;
+mod edit;
 mod graft;
 mod piece;
 
 use crate::programs::mutations::nir::KINDS;
 use crate::support::random::Random;
-use ir3_compiler::nir::{Function, Shader, read, validate, write};
+use ir3_compiler::nir::{CfNode, Function, Shader, read, validate, write};
 
 /// The most steps of a variant.
 const STEPS: usize = 8;
@@ -64,8 +65,7 @@ fn forget_divergence(shader: &mut Shader) {
     forget_loops(body);
 }
 
-fn forget_loops(list: &mut [ir3_compiler::nir::CfNode]) {
-    use ir3_compiler::nir::CfNode;
+fn forget_loops(list: &mut [CfNode]) {
     for node in list {
         match node {
             CfNode::Block(_) => {}

@@ -160,7 +160,8 @@ impl<C: Choices> Generator<'_, C> {
             let def = self.b.intrinsic(name, 1, 32, &srcs, [base, Index::AtomicOp(op)]);
             return self.result(def);
         }
-        let n = 1 + self.c.below(4) as u8;
+        // Three and four components of 64 bits are two accesses.
+        let n = if bits == 64 { 2 + self.c.below(3) } else { 1 + self.c.below(4) } as u8;
         if self.c.chance(128) {
             let def = self.b.intrinsic(IntrinsicOp::LoadShared, n, bits, &[address], [base, mul, offset]);
             self.result(def);
@@ -257,7 +258,7 @@ impl<C: Choices> Generator<'_, C> {
         let Some(start) = self.scratch else { return };
         let bits = self.memory_bits();
         let bytes = u32::from(bits) / 8;
-        let n = 1 + self.c.below(4) as u8;
+        let n = if bits == 64 { 2 + self.c.below(3) } else { 1 + self.c.below(4) } as u8;
         // The last element starts where all components are inside.
         let elements = (4 * SCRATCH_WORDS / bytes / 4).next_power_of_two();
         let element = self.any_offset(u64::from(elements) / 2);

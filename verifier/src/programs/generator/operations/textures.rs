@@ -186,7 +186,7 @@ impl<C: Choices> Generator<'_, C> {
         let Some(load) = self.b.intrinsic(op, n, 32, &[pair, zero], indices) else { return };
         self.define(load);
         let first = self.c.below(usize::from(n) - 1) as u8;
-        let second = if self.c.chance(40) { self.c.below(n.into()) as u8 } else { first + 1 };
+        let second = if self.c.chance(100) { self.c.below(n.into()) as u8 } else { first + 1 };
         let coord = match self.c.below(3) {
             // What cannot be issued early.
             _ if self.c.chance(50) => {

@@ -54,10 +54,10 @@ pub fn run(program: &mut Program, target: &Target, preamble: &Preamble) {
 /// it or over it.
 fn after_last_input(program: &Program) -> Option<(Block, usize)> {
     let is_input = |&instr: &Instr| program.instrs[instr].opcode.reads_varying();
-    let inputs = program.layout.iter().enumerate().filter_map(|(position, &block)| {
+    let mut inputs = program.layout.iter().enumerate().filter_map(|(position, &block)| {
         program.blocks[block].instrs.iter().rposition(is_input).map(|at| (position, at + 1))
     });
-    let (place, at) = inputs.last()?;
+    let (place, at) = inputs.next_back()?;
     let position = |block: Block| program.layout.iter().position(|&other| other == block);
     let all_pass = program.layout.iter().enumerate().all(|(from, &block)| {
         let mut targets = program.blocks[block].successors().filter_map(position);

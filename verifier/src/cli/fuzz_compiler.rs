@@ -32,7 +32,7 @@ pub struct External {
         long,
         value_name = "CMD",
         help_heading = "Another compiler",
-        conflicts_with_all = ["plant", "max_registers", "disable", "round_robin"]
+        conflicts_with_all = ["plant", "max_registers", "disable", "round_robin", "coverage", "directed", "corpus"]
     )]
     compiler: Option<PathBuf>,
     /// An argument of the compiler, before the path of the module. May be repeated.

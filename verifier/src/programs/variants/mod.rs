@@ -1,7 +1,7 @@
 //! Variants of programs: pieces of other programs in them, code behind conditions, small changes.
 //!
 //! Real programs have shapes that no generator has thought of. A variant keeps most of one and changes little: each of a few steps grafts a
-//! piece of arithmetic of a donor ([`piece`], [`graft`]), puts the code of another program behind it ([`append`]), or makes one of the
+//! piece of arithmetic of a donor (`piece`, `graft`), puts the code of another program behind it (`append`), or makes one of the
 //! [small changes](crate::programs::mutations::nir). Some steps preserve what the program means, as code behind an opaque condition
 //! does (one whose value is known to whoever wrote it, not to the compiler), and others do not: what is compared is the variant before and
 //! after each stage, never the variant with the program that it was made of.

@@ -30,7 +30,8 @@ fn a_campaign_goes_on_from_what_it_kept() {
     let corpus = corpus.to_str().expect("a path in UTF-8");
     let given = ["--gpu", "a660", "--seed", "5", "--programs", "40", "--jobs", "1", "--corpus", "kept"];
     let (code, text) = fuzz(folder.path(), &[&given[..], &["--corpus", corpus]].concat());
-    assert_eq!(code, Some(0), "{text}");
+    // Variants may have no meaning, which is no failure.
+    assert!(matches!(code, Some(0 | 3)), "{text}");
     let kept = programs(&folder.path().join("kept"));
     assert!(!kept.is_empty() && text.contains(&format!("{} programs kept in kept", kept.len())), "{text}");
     for path in &kept {
@@ -38,7 +39,7 @@ fn a_campaign_goes_on_from_what_it_kept() {
         assert!(nir::validate(&shader).is_ok(), "{}", path.display());
     }
     let (code, text) = fuzz(folder.path(), &given);
-    assert_eq!(code, Some(0), "{text}");
+    assert!(matches!(code, Some(0 | 3)), "{text}");
     assert!(text.contains(&format!("corpus: {} programs", kept.len())), "{text}");
     let more = programs(&folder.path().join("kept")).len() - kept.len();
     assert!(more < kept.len(), "{more} more than {}", kept.len());

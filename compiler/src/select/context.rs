@@ -125,8 +125,12 @@ impl<'a> Context<'a> {
             return Err(self.unsupported("the words that it names leave no room for those that the driver fills"));
         }
         let entry = self.program.entry();
-        let inputs = self.input_instrs.into_iter().chain(self.input_splits);
-        self.program.blocks[entry].instrs.splice(0..0, inputs);
+        // A prefetch has written its registers when the first instruction is issued: no copy, which a split may become, precedes it.
+        let program = &mut self.program;
+        let start = &mut program.blocks[entry].instrs;
+        let prefetches = start.iter().take_while(|&&instr| program.instrs[instr].opcode == Opcode::TexPrefetch).count();
+        start.splice(prefetches..prefetches, self.input_splits);
+        start.splice(0..0, self.input_instrs);
         Ok(self.program)
     }
 

@@ -117,14 +117,14 @@ fn random_seed() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
-/// The exit of a campaign without a failure. Programs that do not fit in the registers are counted and shown, and are no fault of the campaign
-/// unless nothing else is left: its limits are tight on purpose.
+/// The exit of a campaign without a failure. Programs that do not fit in the registers are counted and shown. They are no fault of the campaign
+/// unless nothing else is left, or all of a program could be spilled: its limits are tight on purpose.
 pub fn exit_of(counts: &Counts) -> Exit {
     let summary = &counts.summary;
     if summary.proved + summary.tested + summary.refuted == 0 || counts.rejected >= summary.programs {
         return Exit::Nothing;
     }
-    Exit::Unmet.when(summary.unknown > summary.needs_spilling)
+    Exit::Unmet.when(summary.unknown > summary.needs_spilling || counts.not_spilled > 0)
 }
 
 /// Rates and shares of the campaign, as JSON.
@@ -507,4 +507,17 @@ pub fn print(format: Format, counts: &Counts, unknown: &UnknownPrograms) {
         }
     }
     unknown.print(format);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_could_be_spilled_and_is_not_is_no_pass() {
+        let summary = Summary { programs: 2, tested: 1, unknown: 1, needs_spilling: 1, ..Summary::default() };
+        let counts = Counts { summary, ..Counts::default() };
+        assert_eq!(exit_of(&counts), Exit::Passed);
+        assert_eq!(exit_of(&Counts { not_spilled: 1, ..counts }), Exit::Unmet);
+    }
 }

@@ -24,6 +24,10 @@ pub struct Counts {
     pub unfinished_runs: u64,
     /// Instructions of the generated programs.
     pub instructions: u64,
+    /// Programs that do not fit in the registers although everything could be spilled: the GPU has private memory, and the limit is what the
+    /// program needs at least, or more.
+    #[serde(default)]
+    pub not_spilled: u64,
     /// Programs with spilled values.
     pub spilled: u64,
     /// Accesses to spill slots.
@@ -103,6 +107,7 @@ impl Counts {
         self.vacuous_runs += other.vacuous_runs;
         self.unfinished_runs += other.unfinished_runs;
         self.instructions += other.instructions;
+        self.not_spilled += other.not_spilled;
         self.spilled += other.spilled;
         self.spills.stores += other.spills.stores;
         self.spills.loads += other.spills.loads;

@@ -24,7 +24,7 @@ use crate::support::panics::catch;
 use crate::support::threads;
 use cpu_time::ThreadTime;
 use ir3_compiler::nir::Shader;
-use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
+use ir3_compiler::pipeline::{Allocator, Options, RegisterLimit, Stage};
 use ir3_compiler::target::{Backend, Target};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -276,6 +276,12 @@ impl Campaign {
         catch(find).ok().flatten().unwrap_or_else(without)
     }
 
+    /// Returns true if every program for a GPU fits in its registers once it is spilled.
+    fn can_spill(&self, target: &Target) -> bool {
+        let is_least = !matches!(self.registers, Limits::Fixed(RegisterLimit::Registers(_)));
+        target.pvtmem && is_least && self.options.allocator == Allocator::Ssa
+    }
+
     /// A checker for its programs.
     pub fn checker(&self) -> Checker {
         Checker::new(self.targets.first().copied().unwrap_or_default(), self.options)
@@ -399,6 +405,8 @@ impl Campaign {
         counts.count(number, shader.instruction_count(), elapsed, &verification);
         let env = verification.failing_env().flatten().cloned();
         let mut unknown = unknown_boundaries(&verification);
+        let needs_spilling = unknown.iter().any(|(_, why)| matches!(why, Unknown::NeedsSpilling(_)));
+        counts.not_spilled += u64::from(needs_spilling && self.can_spill(&target));
         let mut report = verification.report;
         if let Some(refuting) = &env {
             // A run confirms the refutation of a prover.
@@ -585,6 +593,40 @@ mod tests {
                 "{unknown:?}"
             );
         }
+    }
+
+    /// Programs that are short of registers are no fault of a GPU without private memory, or of a limit that somebody gave.
+    #[test]
+    fn who_can_spill() {
+        let can_spill = |gpu: &str, registers: Limits| {
+            let campaign = Campaign { registers, ..campaign(&[EngineKind::Interpreter]) };
+            campaign.can_spill(&Target::by_name(gpu).expect("a GPU"))
+        };
+        assert!(can_spill("a660", Limits::ByProfile) && can_spill("a540", Limits::Fixed(RegisterLimit::Minimum(0))));
+        assert!(!can_spill("a306", Limits::ByProfile));
+        assert!(!can_spill("a660", Limits::Fixed(RegisterLimit::Registers(4))));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted() {
+        let never = AtomicBool::new(false);
+        let count = |registers: Limits| {
+            let targets = vec![Target::by_name("a306").expect("a GPU")];
+            let (options, profiles) = (Options::default(), vec![Profile::Pressure]);
+            let few = Campaign {
+                targets,
+                profiles,
+                registers,
+                options,
+                plant: None,
+                programs: Some(3),
+                ..campaign(&[EngineKind::Interpreter])
+            };
+            let counts = few.run(&never, &mut |_| (), &mut |_| ());
+            (counts.summary.needs_spilling, counts.not_spilled)
+        };
+        let (needs_spilling, not_spilled) = count(Limits::Fixed(RegisterLimit::Registers(4)));
+        assert!(needs_spilling > 0 && not_spilled == 0, "{needs_spilling}, {not_spilled}");
     }
 
     /// A vote on the result of an atomic, which helper lanes do not get.

@@ -167,6 +167,17 @@ impl InstrData {
         }
     }
 
+    /// The value that the instruction defines, mutable.
+    pub fn def_mut(&mut self) -> Option<&mut Def> {
+        match self {
+            InstrData::Alu(alu) => Some(&mut alu.def),
+            InstrData::Const { def, .. } | InstrData::Undef { def } | InstrData::Phi { def, .. } => Some(def),
+            InstrData::Intrinsic(intrinsic) => intrinsic.def.as_mut(),
+            InstrData::Tex(tex) => Some(&mut tex.def),
+            InstrData::Jump(_) => None,
+        }
+    }
+
     /// Calls `visit` with each value that the instruction reads, in order.
     pub fn for_each_src(&self, mut visit: impl FnMut(Def)) {
         match self {

@@ -53,18 +53,11 @@ pub(super) fn compact(shader: &Shader) -> Shader {
         let instrs = old.blocks[block].instrs.iter().map(|&instr| {
             let mut data = old.instrs[instr].clone();
             data.for_each_src_mut(|src| *src = defs[*src]);
-            match &mut data {
-                InstrData::Alu(alu) => alu.def = defs[alu.def],
-                InstrData::Const { def, .. } | InstrData::Undef { def } => *def = defs[*def],
-                InstrData::Phi { def, srcs } => {
-                    *def = defs[*def];
-                    srcs.iter_mut().for_each(|(pred, _)| *pred = blocks[*pred]);
-                    // Predecessors are printed in source order.
-                    srcs.sort_by_key(|&(pred, _)| pred);
-                }
-                InstrData::Intrinsic(intrinsic) => intrinsic.def = intrinsic.def.map(|def| defs[def]),
-                InstrData::Tex(tex) => tex.def = defs[tex.def],
-                InstrData::Jump(_) => {}
+            data.def_mut().into_iter().for_each(|def| *def = defs[*def]);
+            if let InstrData::Phi { srcs, .. } = &mut data {
+                srcs.iter_mut().for_each(|(pred, _)| *pred = blocks[*pred]);
+                // Predecessors are printed in source order.
+                srcs.sort_by_key(|&(pred, _)| pred);
             }
             let def = data.def();
             let instr = new.instrs.push(data);

@@ -1,6 +1,6 @@
 //! One compute program after another: the code of a donor at the end of a program, on the same memory.
 
-use super::edit::{new_def, push, set_def};
+use super::edit::{new_def, push};
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::nir::preamble::Preamble;
 use ir3_compiler::nir::{Block, CfNode, Def, Function, InstrData, JumpKind, Shader, Stage};
@@ -48,7 +48,7 @@ pub(super) fn append(program: &mut Shader, donor: &Shader) -> bool {
     for (block, instr) in donor.entry.instrs_in_order() {
         let mut data = donor.entry.instrs[instr].clone();
         data.for_each_src_mut(|src| *src = defs[*src]);
-        set_def(&mut data, |def| defs[def]);
+        data.def_mut().into_iter().for_each(|def| *def = defs[*def]);
         if let InstrData::Phi { srcs, .. } = &mut data {
             srcs.iter_mut().for_each(|(from, _)| *from = blocks[*from]);
         }

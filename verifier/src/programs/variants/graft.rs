@@ -3,7 +3,7 @@
 //! The inputs of a piece become values that are there at the place, with the width that the piece wants, in any of their components. The
 //! place is never in a preamble, whose lanes compute what all read.
 
-use super::edit::{new_def, push, set_def};
+use super::edit::{self, new_def, push};
 use super::piece::Piece;
 use crate::support::random::Random;
 use cranelift_entity::SecondaryMap;
@@ -202,7 +202,7 @@ fn insert_from(
         data.for_each_src_mut(|src| *src = defs[*src]);
         if let Some(def) = data.def() {
             defs[def] = new_def(function, DefData { divergent: None, ..donor.defs[def].clone() });
-            set_def(&mut data, |def| defs[def]);
+            data.def_mut().into_iter().for_each(|def| *def = defs[*def]);
         }
         add(function, place, data);
     }
@@ -230,10 +230,7 @@ fn operation(function: &mut Function, place: &mut Place, op: Op, srcs: &[AluSrc]
 
 /// Inserts an instruction at a place, which is behind it then.
 fn add(function: &mut Function, place: &mut Place, data: InstrData) {
-    let def = data.def();
-    let instr = function.instrs.push(data);
-    def.into_iter().for_each(|def| function.defs[def].instr = instr);
-    function.blocks[place.block].instrs.insert(place.index, instr);
+    edit::insert(function, place.block, place.index, data);
     place.index += 1;
 }
 

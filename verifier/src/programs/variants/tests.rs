@@ -1,3 +1,5 @@
+//! Each step on generated programs: the result is valid, and has what the step adds.
+
 use super::*;
 use crate::programs::generator::{self, Features, Profile};
 use crate::programs::seeds::env_seeds;

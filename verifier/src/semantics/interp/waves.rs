@@ -4,8 +4,7 @@
 //! which each lane has its own. A wave runs until it reaches a barrier or ends; then the other wave runs, and when both are at the barrier
 //! both continue. The seed decides which one runs first after each barrier. All of a wave's accesses between two barriers happen at once, so
 //! two programs with the same accesses between the same barriers have the same final memory, whatever races there are; but a wave that does
-//! not wait, or accesses memory on the other
-//! side of a barrier, sees accesses of the other wave that have or have not happened yet.
+//! not wait, or accesses memory on the other side of a barrier, sees accesses of the other wave that have or have not happened yet.
 
 use super::{End, Outcome, Outputs, Scratch};
 use crate::semantics::arithmetic::rows::LANES;

@@ -171,6 +171,15 @@ impl Program {
         self.layout.iter().flat_map(|&b| self.blocks[b].instrs.iter().map(move |&i| (b, i)))
     }
 
+    /// The number of instructions of a list whose results are there before it starts: phis, inputs and prefetches.
+    pub fn start_len(&self, list: &[Instr]) -> usize {
+        let starts = |&&instr: &&Instr| {
+            let opcode = self.instrs[instr].opcode;
+            opcode.is_block_start() || opcode.is_prefetched()
+        };
+        list.iter().take_while(starts).count()
+    }
+
     /// The number of instructions of a list before the terminators at its end.
     pub fn body_len(&self, list: &[Instr]) -> usize {
         list.iter().rposition(|&instr| !self.instrs[instr].opcode.is_terminator()).map_or(0, |last| last + 1)

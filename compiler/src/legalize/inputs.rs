@@ -20,8 +20,7 @@ pub fn run(program: &mut Program, target: &Target, preamble: &Preamble) {
     if inputs().next().is_none() {
         let is_prefetch = |(_, instr): (Block, Instr)| program.instrs[instr].opcode == Opcode::TexPrefetch;
         if program.iter_instrs().any(is_prefetch) {
-            let is_start = |&&instr: &&Instr| program.instrs[instr].opcode.is_block_start();
-            let first = program.blocks[start].instrs.iter().take_while(is_start).count();
+            let first = program.start_len(&program.blocks[start].instrs);
             let dummy = program.instrs.push(dummy());
             program.blocks[start].instrs.insert(first, dummy);
         }

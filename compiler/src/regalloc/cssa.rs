@@ -6,7 +6,7 @@
 //!   once.
 //! - A split is directly after the definition of its vector. It costs nothing there, and from then on each part has its
 //!   own live range.
-//! - Inputs are all live before the first instruction, so they precede it.
+//! - Inputs and the results of prefetches are all live before the first instruction, so they precede it.
 //! - Outputs with given registers are copied before the instruction that reads them (`outputs`).
 //!
 //! A program in this form is not changed, so the pass can run at any time.
@@ -25,24 +25,36 @@ use cranelift_entity::packed_option::PackedOption;
 /// # Errors
 /// If the program is malformed.
 pub fn run(program: &mut Program) -> Result<(), Error> {
-    hoist_inputs(program);
+    hoist_inputs(program)?;
     hoist_splits(program);
     outputs::copy(program)?;
     copy_phi_sources(program)
 }
 
-fn hoist_inputs(program: &mut Program) {
+/// Puts inputs first and prefetches next: the results of both are there before the first instruction.
+///
+/// # Errors
+/// If a prefetch reads what is no input.
+fn hoist_inputs(program: &mut Program) -> Result<(), Error> {
     let entry = program.entry();
     let instrs = &program.instrs;
     let rank = |instr: &Instr| match instrs[*instr].opcode {
         Opcode::Phi => 0u8,
         Opcode::Input => 1,
-        _ => 2,
+        Opcode::TexPrefetch => 2,
+        _ => 3,
     };
+    for &instr in program.blocks[entry].instrs.iter().filter(|&&instr| instrs[instr].opcode.is_prefetched()) {
+        let sources = instrs[instr].srcs.iter().filter_map(Src::value);
+        if sources.into_iter().any(|value| instrs[program.values[value].instr].opcode != Opcode::Input) {
+            return Err(Error::unsupported(program, instr, "coordinates that are no input"));
+        }
+    }
     let list = &mut program.blocks[entry].instrs;
     if !list.is_sorted_by_key(rank) {
         list.sort_by_key(rank);
     }
+    Ok(())
 }
 
 /// The vector that a split reads, if both are general values of one class.
@@ -85,17 +97,19 @@ fn hoist_splits(program: &mut Program) {
     for position in 0..program.layout.len() {
         let block = program.layout[position];
         out.clear();
-        for &instr in &program.blocks[block].instrs {
+        let list = &program.blocks[block].instrs;
+        let start = program.start_len(list);
+        for (i, &instr) in list.iter().enumerate() {
             if is_split[instr] {
                 continue;
             }
             let data = &program.instrs[instr];
-            if !data.opcode.is_block_start() {
+            if i >= start {
                 emit_splits(program, &last, &before, &mut waiting, &mut out);
             }
             out.push(instr);
             waiting.extend(data.dsts.iter().filter_map(|dst| dst.value()));
-            if !data.opcode.is_block_start() {
+            if i >= start {
                 emit_splits(program, &last, &before, &mut waiting, &mut out);
             }
         }

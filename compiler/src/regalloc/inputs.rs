@@ -1,15 +1,15 @@
 //! Inputs with given registers.
 //!
 //! An input that names its register must have that one, and no move can precede the first instruction. So if any input
-//! does, the [places of all](super::given) are decided before registers are counted.
+//! does, the [places of all](super::given), and of the results of prefetches, are decided before registers are counted.
 
 use super::Error;
 use super::forest::Sums;
 use super::given::{PlacementItem, arrange};
 use super::liveness::Liveness;
-use crate::ir3::{Opcode, Place, Program, RegFile, Value};
+use crate::ir3::{Place, Program, RegFile, Value};
 
-/// The places of all inputs.
+/// The places of all inputs and results of prefetches.
 pub struct GivenInputs {
     /// First unit of each.
     pub places: Vec<(Value, u16)>,
@@ -24,11 +24,9 @@ pub struct GivenInputs {
 pub fn run(program: &Program, liveness: &Liveness, merged: bool, arrays: &Sums) -> Result<Option<GivenInputs>, Error> {
     let mut values = Vec::new();
     let mut items = Vec::new();
-    for &instr in &program.blocks[program.entry()].instrs {
+    let list = &program.blocks[program.entry()].instrs;
+    for &instr in &list[..program.start_len(list)] {
         let data = &program.instrs[instr];
-        if data.opcode != Opcode::Input {
-            break;
-        }
         for dst in data.dsts.iter().filter(|dst| dst.class.file == RegFile::General) {
             let (value, given) = match dst.place {
                 Place::Assigned(value, reg) => (value, Some(reg)),

@@ -1,7 +1,7 @@
 //! The live range of each value, in one numbering of the whole program.
 //!
-//! Blocks are taken in the order in which the allocator visits them. Each block takes one index for its start (phis and
-//! inputs are written there), one for each other instruction, and one for its end (phis of the successor are read there).
+//! Blocks are taken in the order in which the allocator visits them. Each block takes one index for its start (phis,
+//! inputs and results of prefetches are written there), one for each other instruction, and one for its end (phis of the successor are read there).
 //! An instruction of index `i` reads at point `2 i` and writes at point `2 i + 1`; what it writes early it writes at
 //! `2 i`. A value is live in a few *segments* of points, half open: `[2 i + 1, 2 j + 1)` is written at `i`, and read at `j`
 //! for the last time. Two values can have one register if their segments do not overlap.
@@ -260,7 +260,9 @@ impl UseTraversal {
                         return Err(Error::Malformed { what: format!("{value} is defined twice") });
                     }
                     live.units[value] = info.components.max(1) * info.class.component_units();
-                    let early = is_early(data, dst) && !matches!(data.opcode, Opcode::Phi | Opcode::Input);
+                    let at_start = matches!(data.opcode, Opcode::Phi | Opcode::Input | Opcode::TexPrefetch);
+                    let index = if at_start { first } else { index };
+                    let early = is_early(data, dst) && !at_start;
                     this.def[value] = (position as u32 + 1, 2 * index + u32::from(!early));
                 }
                 for src in &data.srcs {

@@ -75,8 +75,8 @@ impl Pressure {
 /// A point of a program at which registers are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Point {
-    /// The start of a block: its phis (in the first block, the inputs) have been written, and no other instruction
-    /// executed.
+    /// The start of a block: its phis (in the first block, inputs and results of prefetches) have been written, and no
+    /// other instruction executed.
     Start(Block),
     /// The reads of an instruction: the values that are live before it, and its early results.
     Read(Instr),
@@ -180,8 +180,8 @@ impl Analysis {
     ) {
         let list = &program.blocks[block].instrs;
         let is_start = |instr: &&Instr| program.instrs[**instr].opcode.is_block_start();
-        let (start, rest) = list.split_at(list.iter().take_while(is_start).count());
-        step.read_definitions(program, &self.liveness, start);
+        let rest = &list[list.iter().take_while(is_start).count()..];
+        step.read_definitions(program, &self.liveness, &list[..program.start_len(list)]);
         let mut sums = forest.sums;
         step.results.retain(|result| is_kept(program, &self.liveness, result.value));
         step.results.iter().for_each(|result| self.count(program, &mut sums, result.value));

@@ -82,7 +82,7 @@ impl Step {
         self.is_copy = false;
     }
 
-    /// Reads several instructions without sources here that write simultaneously: phis, inputs.
+    /// Reads several instructions without sources here that write simultaneously: phis, inputs, and prefetches, whose sources are read later.
     pub fn read_definitions(&mut self, program: &Program, liveness: &Liveness, instrs: &[Instr]) {
         self.start();
         self.is_copy = true;
@@ -95,7 +95,7 @@ impl Step {
         }
     }
 
-    /// Reads an instruction that is neither phi nor input.
+    /// Reads an instruction that is neither phi nor input. The results of a prefetch are there already.
     pub fn read(&mut self, program: &Program, liveness: &Liveness, sets: &MergeSets, forest: &Forest, instr: Instr) {
         self.start();
         let data = &program.instrs[instr];
@@ -109,7 +109,8 @@ impl Step {
         if !self.is_copy {
             self.find_dying(sets, forest);
         }
-        for (k, dst) in data.dsts.iter().enumerate() {
+        let dsts = if data.opcode.is_prefetched() { &[] } else { data.dsts.as_slice() };
+        for (k, dst) in dsts.iter().enumerate() {
             let Some(value) = dst.value().filter(|&value| liveness.units(value) != 0) else { continue };
             let manner = if self.is_copy {
                 self.copy_manner(program, liveness, sets, forest, value)

@@ -2,7 +2,7 @@
 //! interpreters are.
 
 use super::{SelectError, run};
-use crate::nir::{Builder, Index, IntrinsicOp, Op, Shader, Stage};
+use crate::nir::{AluType, Builder, Index, IntrinsicOp, Op, Shader, Stage, TexOp, TexSrcKind};
 use crate::target::Target;
 
 fn refusal(shader: &Shader) -> SelectError {
@@ -31,4 +31,18 @@ fn an_element_outside_of_its_array_is_refused() {
     let array = b.intrinsic(IntrinsicOp::DeclReg, 1, 32, &[], indices).unwrap();
     b.intrinsic(IntrinsicOp::LoadReg, 1, 16, &[array], [Index::Base(4)]);
     assert_eq!(refusal(&b.finish()).reason, "the element is outside of the array");
+}
+
+#[test]
+fn a_texture_whose_level_is_of_another_width_than_its_coordinates_is_refused() {
+    for (coordinate_bits, level_bits) in [(16, 32), (32, 16), (16, 16), (32, 32)] {
+        let mut b = Builder::new(Stage::Vertex);
+        let (coordinate, level) = (b.constants(coordinate_bits, &[0, 0]), b.constant(level_bits, 0));
+        b.tex(TexOp::Txl, AluType::FLOAT32, 4, |tex| {
+            tex.srcs.extend([(TexSrcKind::Coord, coordinate), (TexSrcKind::Lod, level)]);
+        });
+        let result = run(&b.finish(), &Target::default()).map_err(|error| error.reason);
+        let expected = "its operands are not of one width";
+        assert_eq!(result.err().as_deref(), (coordinate_bits != level_bits).then_some(expected));
+    }
 }

@@ -290,9 +290,12 @@ fn sample(ctx: &mut Context<'_>, tex: &Tex, opcode: Opcode) -> Result<(), Select
     let padding = ctx.immediate(0, half);
     let (first, second, flags) = operands.vectors(padding);
     let ty = if opcode == Opcode::Getlod { Type::S32 } else { result_type(ctx, tex)? };
-    let first = Some(vector(ctx, &first)?);
+    let first = vector(ctx, &first)?;
     let second = if second.is_empty() { None } else { Some(vector(ctx, &second)?) };
-    let values = push(ctx, tex, opcode, ty, flags, first, second, WriteMask::first(components(ctx, tex)))?;
+    if second.is_some_and(|second| second.class.half != first.class.half) {
+        return Err(not_of_one_width(ctx));
+    }
+    let values = push(ctx, tex, opcode, ty, flags, Some(first), second, WriteMask::first(components(ctx, tex)))?;
     let values = if opcode == Opcode::Getlod { levels(ctx, tex, &values) } else { values };
     ctx.define(tex.def, &values);
     Ok(())
@@ -301,9 +304,14 @@ fn sample(ctx: &mut Context<'_>, tex: &Tex, opcode: Opcode) -> Result<(), Select
 /// Collects scalars, which must have one width.
 fn vector(ctx: &mut Context<'_>, srcs: &[Src]) -> Result<Src, SelectError> {
     if srcs.iter().any(|src| src.class.half != srcs[0].class.half) {
-        return Err(ctx.unsupported("its operands are not of one width"));
+        return Err(not_of_one_width(ctx));
     }
     Ok(ctx.collect(srcs))
+}
+
+/// The machine reads all operands of a request in one width. (Mesa narrows either all of them or none.)
+fn not_of_one_width(ctx: &Context<'_>) -> SelectError {
+    ctx.unsupported("its operands are not of one width")
 }
 
 fn components(ctx: &Context<'_>, tex: &Tex) -> u32 {

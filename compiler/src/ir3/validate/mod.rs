@@ -68,6 +68,8 @@ pub enum Rule {
     InstrOnce,
     /// Phis precede all other instructions of a block.
     PhisFirst,
+    /// No general register is written before a prefetch, but by inputs and other prefetches: it has read and written its registers before the first instruction.
+    PrefetchesFirst,
     /// A phi has a source for each predecessor.
     PhiSources,
     /// A block ends with the terminator that its successors need, and has no other.

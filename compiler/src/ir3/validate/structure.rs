@@ -96,7 +96,7 @@ impl Checker<'_> {
         sound
     }
 
-    /// Each instruction occurs once, and phis and terminators are at their places.
+    /// Each instruction occurs once, and phis, prefetches and terminators are at their places.
     fn instr_places(&mut self) -> bool {
         let program = self.program;
         let mut sound = true;
@@ -104,7 +104,7 @@ impl Checker<'_> {
         for (position, &block) in program.layout.iter().enumerate() {
             let data = &program.blocks[block];
             self.place = RuleLocation { block: Some(block), ..RuleLocation::default() };
-            let mut phis_end = false;
+            let (mut phis_end, mut is_written) = (false, false);
             for &instr in &data.instrs {
                 self.place.instr = Some(instr);
                 let once = program.instrs.get(instr).is_some() && !std::mem::replace(&mut seen[instr], true);
@@ -117,10 +117,17 @@ impl Checker<'_> {
                 if !once {
                     continue;
                 }
-                if program.instrs[instr].opcode != Opcode::Phi {
+                let data = &program.instrs[instr];
+                if data.opcode != Opcode::Phi {
                     phis_end = true;
                 } else if phis_end {
                     self.violation(Rule::PhisFirst, "phis before other instructions", "a phi after one");
+                }
+                if !data.opcode.is_block_start() && !data.opcode.is_prefetched() {
+                    is_written |=
+                        data.dsts.iter().any(|dst| dst.class.file == RegFile::General && dst.value().is_none());
+                } else if data.opcode.is_prefetched() && is_written {
+                    self.violation(Rule::PrefetchesFirst, "prefetches before writes of registers", "one after a write");
                 }
             }
             self.place.instr = None;

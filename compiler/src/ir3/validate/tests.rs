@@ -144,6 +144,21 @@ fn phis_stand_first() {
 }
 
 #[test]
+fn prefetches_precede_writes_of_registers() {
+    let text = |first: &str, second: &str| {
+        let list = ["_meta:in r0.x (wrmask=0x3)", first, second, "end"];
+        let line = |(i, text): (usize, &str)| format!("\t{:04}:0000:000: \t{text}\n", i + 1);
+        format!("block1 {{\n{}}}", list.into_iter().enumerate().map(line).collect::<String>())
+    };
+    let prefetch = "_meta:tex_prefetch r1.x (wrmask=0x7), r0.x (wrmask=0x3), tex=0, samp=0, input_offset=0";
+    let copy = "mov.u32u32 r3.x, r0.x";
+    for form in [Form::Registers, Form::Machine] {
+        assert_eq!(check(&read(&text(prefetch, copy)).unwrap(), form), []);
+        expect(&check(&read(&text(copy, prefetch)).unwrap(), form), Rule::PrefetchesFirst, 3, None, "after a write");
+    }
+}
+
+#[test]
 fn forms_have_their_places_and_opcodes() {
     let program = read(SAMPLE).unwrap();
     expect(&check(&program, Form::Registers), Rule::Form, 2, Some(Operand::Dst(0)), "a physical register");

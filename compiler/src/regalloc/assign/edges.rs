@@ -16,7 +16,7 @@ use crate::regalloc::pressure::is_kept;
 use crate::regalloc::step::Step;
 
 impl Assigner<'_> {
-    /// Enters a block; `start` are its phis, or the inputs.
+    /// Enters a block; `start` are its phis, or the inputs and prefetches.
     pub(super) fn start_block(&mut self, block: Block, start: &[Instr], step: &mut Step) -> Result<(), Error> {
         let analysis = self.analysis;
         self.results = Default::default();
@@ -143,10 +143,11 @@ impl Assigner<'_> {
         preferred.or_else(|| self.gap_for_set(value, blocked)).or_else(|| self.gap(value, blocked))
     }
 
-    /// Emits the inputs, and drops unused ones.
+    /// Emits the inputs, and drops unused results of these and of prefetches.
     fn start_inputs(&mut self, start: &[Instr]) -> Result<(), Error> {
         for &input in start {
-            if self.program.instrs[input].opcode != Opcode::Input {
+            let opcode = self.program.instrs[input].opcode;
+            if opcode == Opcode::Phi {
                 continue;
             }
             let liveness = &self.analysis.liveness;
@@ -155,7 +156,9 @@ impl Assigner<'_> {
                 values.filter(|&value| liveness.units(value) != 0 && !liveness.is_used(value)).collect();
             self.remove_killed(&unused);
             self.rewrite_destinations(input)?;
-            self.out.push(input);
+            if opcode == Opcode::Input {
+                self.out.push(input);
+            }
         }
         Ok(())
     }

@@ -47,7 +47,7 @@ pub fn run(program: &Program, merged: bool) -> Option<(u32, u32)> {
             let mut here = first[block] + k as u32;
             let mut until = here;
             match data.opcode {
-                Opcode::Input => here = 0,
+                Opcode::Input | Opcode::TexPrefetch => here = 0,
                 Opcode::Phi => {
                     let ends =
                         || program.blocks[block].predecessors.iter().map(|&pred| terminators(program, pred, &first));

@@ -9,7 +9,9 @@
 //! The result of an atomic is undefined in helper lanes, and `demote_if` makes helpers that go on. Where such a result has to be defined
 //! after it, the lanes end instead.
 
-use ir3_compiler::nir::{CfNode, Def, Function, Instr, InstrData, Intrinsic, IntrinsicOp, Shader, TexOp, TexSrcKind};
+use ir3_compiler::nir::{
+    CfNode, Def, DefData, Function, Instr, InstrData, Intrinsic, IntrinsicOp, Shader, Tex, TexOp, TexSrcKind,
+};
 use rustc_hash::FxHashSet;
 use smallvec::smallvec;
 use std::ops::ControlFlow;
@@ -19,7 +21,8 @@ use std::ops::ControlFlow;
 pub(super) fn settle(shader: &mut Shader) -> u32 {
     let defined = Defined::of(&shader.entry).values;
     let mut left = 0;
-    let level = first_constant(&shader.entry);
+    let level = first_constant(&mut shader.entry, 32);
+    let half_level = if samples_at_halves(&shader.entry) { first_constant(&mut shader.entry, 16) } else { None };
     let demotes = !reads_atomics_of_helpers(&shader.entry, &defined);
     let mut convergent = FxHashSet::default();
     let _ = all_lanes(&shader.entry, demotes, &shader.entry.body, &mut convergent);
@@ -37,7 +40,8 @@ pub(super) fn settle(shader: &mut Shader) -> u32 {
                 intrinsic.op = IntrinsicOp::Terminate;
             }
             InstrData::Tex(tex) if defined[tex.def.as_u32() as usize] && !convergent.contains(&instr) => {
-                match (tex.op, level) {
+                let coordinates = tex.src(TexSrcKind::Coord).map_or(32, |def| shader.entry.defs[def].bit_size);
+                match (tex.op, if coordinates == 16 { half_level } else { level }) {
                     (TexOp::Txb, _) => {
                         let biases = tex.srcs.iter_mut().filter(|(kind, _)| *kind == TexSrcKind::Bias);
                         biases.for_each(|(kind, _)| *kind = TexSrcKind::Lod);
@@ -132,15 +136,30 @@ fn ends_lanes(data: &InstrData, demotes: bool) -> bool {
     matches!(data, InstrData::Intrinsic(intrinsic) if ends.iter().any(|name| intrinsic.op.name().starts_with(name)))
 }
 
-/// A constant of 32 bits of the first block.
-fn first_constant(function: &Function) -> Option<Def> {
+/// Returns true if some texture has coordinates of 16 bits, as its level must have then.
+fn samples_at_halves(function: &Function) -> bool {
+    let at_halves = |tex: &Tex| tex.src(TexSrcKind::Coord).is_some_and(|def| function.defs[def].bit_size == 16);
+    function.instrs.values().any(|data| matches!(data, InstrData::Tex(tex) if at_halves(tex)))
+}
+
+/// A constant of this width in the first block, and so one that is defined everywhere.
+fn first_constant(function: &mut Function, bits: u8) -> Option<Def> {
     let (first, _) = function.instrs_in_order().next()?;
-    function.blocks[first].instrs.iter().find_map(|&instr| match function.instrs[instr] {
+    let found = function.blocks[first].instrs.iter().find_map(|&instr| match function.instrs[instr] {
         InstrData::Const { def, .. } => {
             let data = &function.defs[def];
-            (data.bit_size == 32 && data.num_components == 1).then_some(def)
+            (data.bit_size == bits && data.num_components == 1).then_some(def)
         }
         _ => None,
+    });
+    found.or_else(|| {
+        let index = function.defs.values().map(|data| data.index + 1).max()?;
+        let instr = function.instrs.next_key();
+        let divergent = function.blocks[first].divergent.map(|_| false);
+        let def = function.defs.push(DefData { num_components: 1, bit_size: bits, divergent, instr, index });
+        function.instrs.push(InstrData::Const { def, values: smallvec![0] });
+        function.blocks[first].instrs.insert(0, instr);
+        Some(def)
     })
 }
 

@@ -7,7 +7,7 @@
 
 use super::legal::{Extent, Judged, illegal};
 use ir3_compiler::ir3::validate::{Form, validate};
-use ir3_compiler::ir3::{Opcode, PhysReg, Place, Program, RegClass, RegFile, Src, WriteMask};
+use ir3_compiler::ir3::{Attrs, Opcode, PhysReg, Place, Program, RegClass, RegFile, Src, WriteMask};
 use ir3_compiler::pipeline::{CompileError, ErrorKind, Options, Refusal, Stage};
 use ir3_compiler::regalloc;
 use ir3_compiler::target::{RegisterFiles, Target};
@@ -76,13 +76,28 @@ pub fn broken(
     let extent = if stage == Stage::Encode { Extent::Decoded } else { Extent::All };
     let operands = || illegal(program, target, extent, judged);
     let elsewhere = || (stage >= Stage::RegisterAllocation).then(|| moved(&terms.given, &given(program)))?;
+    let edges = || lost_edge(program);
     // The most specific one first.
     let reason = if stage >= Stage::LowerCopies {
-        rules().or_else(operands).or_else(elsewhere)
+        rules().or_else(operands).or_else(elsewhere).or_else(edges)
     } else {
         files().or_else(elsewhere).or_else(rules).or_else(operands)
     }?;
     Some(CompileError { stage, kind: ErrorKind::Internal, reason: Refusal::Postcondition(reason) })
+}
+
+/// Finds a branch to a block that is not among the successors of its own, where proofs would not follow it. (The validator does not demand
+/// this: Mesa's legalization retargets branches, and leaves the lists of successors as they are.)
+fn lost_edge(program: &Program) -> Option<String> {
+    program.layout.iter().find_map(|&block| {
+        let data = &program.blocks[block];
+        let targets = data.instrs.iter().filter_map(|&instr| match program.instrs[instr].attrs {
+            Attrs::Branch { target } => target,
+            _ => None,
+        });
+        let lost = targets.into_iter().find(|&target| !data.successors().any(|next| next == target))?;
+        Some(format!("{block} branches to {lost}, which is not among its successors"))
+    })
 }
 
 /// The registers of all general inputs and outputs, in layout order.
@@ -151,7 +166,8 @@ mod tests {
     use crate::programs::generator::{Features, Profile};
     use crate::semantics::environment::env::Env;
     use crate::semantics::interp::Difference;
-    use ir3_compiler::ir3::SrcOperand;
+    use ir3_compiler::compilation::Compilation;
+    use ir3_compiler::ir3::{Instr, SrcOperand};
     use ir3_compiler::pipeline::RegisterLimit;
 
     /// Moves all general registers up: the program computes the same.
@@ -289,6 +305,31 @@ mod tests {
                 assert!(tried > 5, "{tried}");
             }
         }
+    }
+
+    /// The successors of a block with branches lose the target of one of these.
+    #[test]
+    fn branches_to_blocks_that_are_no_successors_are_found() {
+        let target = Target::by_name("a660").unwrap();
+        let mut found = 0;
+        for seed in 1..20 {
+            let shader = generator::from_seed(seed, Profile::Branchy, Features::of(&target)).shader;
+            let options = Options::default();
+            let last = Compilation::new(&shader, &target, &options).finish().unwrap().unwrap();
+            assert_eq!(lost_edge(&last), None);
+            for &block in &last.layout {
+                for slot in 0..2 {
+                    let mut changed = last.clone();
+                    let Some(target) = changed.blocks[block].successors[slot].replace(block) else { continue };
+                    let names = |&instr: &Instr| matches!(last.instrs[instr].attrs, Attrs::Branch { target: Some(to) } if to == target);
+                    let is_named = last.blocks[block].instrs.iter().any(names);
+                    let is_lost = is_named && !changed.blocks[block].successors().any(|next| next == target);
+                    assert_eq!(lost_edge(&changed).is_some(), is_lost, "seed {seed}, {block}, {target}");
+                    found += u32::from(is_lost);
+                }
+            }
+        }
+        assert!(found > 20, "{found}");
     }
 
     #[test]

@@ -64,6 +64,10 @@ pub struct PhysReg(pub u16);
 impl PhysReg {
     /// `r63.x`, which denotes no register.
     pub const INVALID: Self = Self(63 << 2);
+    /// `r0.x`, from which a prefetch reads its coordinates.
+    pub const PREFETCH_COORDINATES: Self = Self(0);
+    /// The number of registers among which the result of a prefetch is: up to `r15.w`. The command that starts it has six bits for it.
+    pub const PREFETCH_RESULTS_END: u16 = 64;
     /// `a0.x`.
     pub const A0_X: Self = Self(61 << 2);
     /// `a1.x`.

@@ -14,6 +14,8 @@ use crate::nir::{self, AluType, BaseType, Intrinsic, IntrinsicOp, Tex, TexOp, Te
 
 /// Limit of the texture and sampler indices that fit into an instruction.
 const FIXED_LIMIT: u64 = 16;
+/// The number of textures that can be prefetched (Mesa: `IR3_MAX_SAMPLER_PREFETCH`).
+const MAX_PREFETCHES: usize = 4;
 
 /// Translates a texture instruction.
 pub(super) fn emit<'a>(ctx: &mut Context<'a>, tex: &'a Tex) -> Result<(), SelectError> {
@@ -421,7 +423,9 @@ fn varying(ctx: &Context<'_>, coord: nir::Def) -> Option<u16> {
 fn prefetch(ctx: &mut Context<'_>, tex: &Tex) -> Result<bool, SelectError> {
     use TexSrcKind as S;
     let plain = tex.srcs.iter().all(|(kind, _)| matches!(kind, S::Coord | S::TextureHandle | S::SamplerHandle));
-    if !ctx.target.has_fs_tex_prefetch || !plain {
+    let list = &ctx.program.blocks[ctx.program.entry()].instrs;
+    let others = list.iter().take_while(|&&other| ctx.program.instrs[other].opcode == Opcode::TexPrefetch).count();
+    if !ctx.target.has_fs_tex_prefetch || !plain || others == MAX_PREFETCHES {
         return Ok(false);
     }
     let coord = tex.src(TexSrcKind::Coord).filter(|&coord| ctx.components(coord) == 2 && ctx.bits(coord) == 32);
@@ -433,10 +437,8 @@ fn prefetch(ctx: &mut Context<'_>, tex: &Tex) -> Result<bool, SelectError> {
     let data = build::tex_prefetch(ty, barycentric, varying, set, texture, sampler, None);
     // It is inserted at the start of the program, after the existing ones (inputs are inserted before them in the end).
     let instr = ctx.program.instrs.push(data);
-    let program = &mut ctx.program;
-    let start = &mut program.blocks[program.layout[0]].instrs;
-    let others = start.iter().take_while(|&&other| program.instrs[other].opcode == Opcode::TexPrefetch).count();
-    start.insert(others, instr);
+    let entry = ctx.program.entry();
+    ctx.program.blocks[entry].instrs.insert(others, instr);
     let mask = WriteMask::first(components(ctx, tex));
     let value = ctx.builder().add_dst(instr, RegClass::general(ty.is_half()), mask);
     let values = memory::parts(ctx, value, mask);

@@ -70,6 +70,8 @@ pub enum Rule {
     PhisFirst,
     /// No general register is written before a prefetch, but by inputs and other prefetches: it has read and written its registers before the first instruction.
     PrefetchesFirst,
+    /// A prefetch reads and writes registers that the command which starts it can name.
+    Prefetch,
     /// A phi has a source for each predecessor.
     PhiSources,
     /// A block ends with the terminator that its successors need, and has no other.

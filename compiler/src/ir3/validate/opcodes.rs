@@ -45,6 +45,7 @@ impl Checker<'_> {
         }
         self.form(data);
         self.address(data);
+        self.prefetch(data);
         self.repeat(instr, data);
         self.scalar(data);
         match data.opcode.category() {
@@ -133,6 +134,24 @@ impl Checker<'_> {
         };
         let form = self.form;
         self.require(possible, Rule::Form, || format!("an instruction of {form}"), || format!("{}", data.opcode));
+    }
+
+    /// The registers that the command of a prefetch can name.
+    fn prefetch(&mut self, data: &InstrData) {
+        if !data.opcode.is_prefetched() {
+            return;
+        }
+        if let Some(&Place::Reg(reg)) = data.srcs.first().and_then(Src::place) {
+            let fits = reg == PhysReg::PREFETCH_COORDINATES;
+            self.require(fits, Rule::Prefetch, || "coordinates in r0.x".into(), || format!("{reg}"));
+        }
+        for (place, mask) in data.dsts.iter().map(|dst| (&dst.place, dst.mask)) {
+            if let &Place::Reg(reg) = place {
+                let fits = u32::from(reg.0) + mask.span() <= PhysReg::PREFETCH_RESULTS_END.into();
+                let found = || format!("{} from {reg} on", mask.span());
+                self.require(fits, Rule::Prefetch, || "a result up to r15.w".into(), found);
+            }
+        }
     }
 
     /// Relative accesses have `a0.x` among their sources, `.a1en` has `a1.x`, and nothing has both.

@@ -155,6 +155,11 @@ fn prefetches_precede_writes_of_registers() {
     for form in [Form::Registers, Form::Machine] {
         assert_eq!(check(&read(&text(prefetch, copy)).unwrap(), form), []);
         expect(&check(&read(&text(copy, prefetch)).unwrap(), form), Rule::PrefetchesFirst, 3, None, "after a write");
+        for (from, to, words) in [("r0.x (w", "r0.z (w", "coordinates in r0.x"), ("r1.x", "r15.z", "up to r15.w")] {
+            let other = prefetch.replace(from, to);
+            expect(&check(&read(&text(&other, copy)).unwrap(), form), Rule::Prefetch, 2, None, words);
+        }
+        assert_eq!(check(&read(&text(&prefetch.replace("r1.x", "r15.y"), copy)).unwrap(), form), []);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Fixed registers for inputs and outputs: our front end assigns none, other front ends do.
 
 use super::choices::Choices;
-use ir3_compiler::ir3::{Instr, Opcode, PhysReg, Place, Program, RegClass, RegFile, SrcOperand};
+use ir3_compiler::ir3::{Instr, Opcode, PhysReg, Place, Program, RegClass, RegFile, SrcOperand, Value};
 
 /// The assigned ranges by file: first half register, and the one after the last.
 type Taken = [Vec<(u32, u32)>; 2];
@@ -19,8 +19,15 @@ pub fn assign_fixed_registers<C: Choices>(c: &mut C, program: &mut Program, merg
     let one_in = 1 + c.below(3);
     let mut count = 0;
     let list: Vec<Instr> = program.iter_instrs().map(|(_, instr)| instr).collect();
+    // A prefetch reads its coordinates from r0.x, so no other input is there, and they are nowhere else.
+    let prefetches = program.iter_instrs().filter(|&(_, instr)| program.instrs[instr].opcode == Opcode::TexPrefetch);
+    let coordinates: Vec<Value> =
+        prefetches.filter_map(|(_, instr)| program.instrs[instr].srcs.first()?.value()).collect();
     for is_output in [false, true] {
         let mut taken = Taken::default();
+        if !is_output && !coordinates.is_empty() {
+            taken[0].push((0, 4));
+        }
         let mut draw = |class: RegClass, components: u32| {
             let unit = u32::from(class.component_units());
             let taken = &mut taken[usize::from(class.half && !merged)];
@@ -42,6 +49,7 @@ pub fn assign_fixed_registers<C: Choices>(c: &mut C, program: &mut Program, merg
             if !is_output && data.opcode == Opcode::Input {
                 for dst in data.dsts.iter_mut() {
                     if let Place::Value(value) = dst.place
+                        && !coordinates.contains(&value)
                         && let Some(reg) = draw(dst.class, dst.mask.span())
                     {
                         dst.place = Place::Assigned(value, reg);

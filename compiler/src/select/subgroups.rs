@@ -260,8 +260,8 @@ fn shuffle(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(),
     for (index, &word) in words.iter().enumerate() {
         let attrs = Attrs::Shuffle { mode, ty: type_of(word.class, false) };
         let mut result = ctx.builder().define(Opcode::Shfl, word.class, 1, &[word, distance], attrs);
-        if ctx.bits(def) < 16 && matches!(mode, ShuffleMode::Up | ShuffleMode::Down) {
-            // Where no lane is so far away, the register has any bits; those beyond the value are 0.
+        if ctx.bits(def) < 16 {
+            // Where there is no such lane, or it is not active, the register has any bits; those beyond the value are 0.
             let bits = ctx.immediate((1 << ctx.bits(def)) - 1, word.class.half);
             let shuffled = ctx.src(result);
             result = ctx.alu(Opcode::AndB, word.class, &[shuffled, bits]);

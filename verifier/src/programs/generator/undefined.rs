@@ -5,6 +5,7 @@
 //! no environment in which it can be tested. So undefined values are kept where they reach outputs only, through
 //! arithmetic, phis and memory that nobody loads from; the others become 0. A texture takes its level from differences
 //! between the lanes of a quad, which are undefined where one of them is inactive: there it gets a level as an operand.
+//! A shuffle reads another lane, which the last wave of a workgroup may not have: there it reads its own, at the distance 0.
 //!
 //! The result of an atomic is undefined in helper lanes, and `demote_if` makes helpers that go on. Where such a result has to be defined
 //! after it, the lanes end instead.
@@ -21,8 +22,8 @@ use std::ops::ControlFlow;
 pub(super) fn settle(shader: &mut Shader) -> u32 {
     let defined = Defined::of(&shader.entry).values;
     let mut left = 0;
-    let level = first_constant(&mut shader.entry, 32);
-    let half_level = if samples_at_halves(&shader.entry) { first_constant(&mut shader.entry, 16) } else { None };
+    let zero = first_zero(&mut shader.entry, 32);
+    let half_zero = if samples_at_halves(&shader.entry) { first_zero(&mut shader.entry, 16) } else { None };
     let demotes = !reads_atomics_of_helpers(&shader.entry, &defined);
     let mut convergent = FxHashSet::default();
     let _ = all_lanes(&shader.entry, demotes, &shader.entry.body, &mut convergent);
@@ -39,9 +40,14 @@ pub(super) fn settle(shader: &mut Shader) -> u32 {
             InstrData::Intrinsic(intrinsic) if !demotes && intrinsic.op == IntrinsicOp::Demote => {
                 intrinsic.op = IntrinsicOp::Terminate;
             }
+            InstrData::Intrinsic(intrinsic) if is_shuffle(intrinsic.op) => {
+                if let Some(zero) = zero.filter(|_| intrinsic.def.is_some_and(|def| defined[def.as_u32() as usize])) {
+                    intrinsic.srcs[1] = zero;
+                }
+            }
             InstrData::Tex(tex) if defined[tex.def.as_u32() as usize] && !convergent.contains(&instr) => {
                 let coordinates = tex.src(TexSrcKind::Coord).map_or(32, |def| shader.entry.defs[def].bit_size);
-                match (tex.op, if coordinates == 16 { half_level } else { level }) {
+                match (tex.op, if coordinates == 16 { half_zero } else { zero }) {
                     (TexOp::Txb, _) => {
                         let biases = tex.srcs.iter_mut().filter(|(kind, _)| *kind == TexSrcKind::Bias);
                         biases.for_each(|(kind, _)| *kind = TexSrcKind::Lod);
@@ -142,13 +148,29 @@ fn samples_at_halves(function: &Function) -> bool {
     function.instrs.values().any(|data| matches!(data, InstrData::Tex(tex) if at_halves(tex)))
 }
 
-/// A constant of this width in the first block, and so one that is defined everywhere.
-fn first_constant(function: &mut Function, bits: u8) -> Option<Def> {
+/// Returns true if the result comes from a lane at a distance, and so is undefined where there is no such lane.
+fn is_shuffle(op: IntrinsicOp) -> bool {
+    use IntrinsicOp::*;
+    matches!(
+        op,
+        Rotate
+            | Shuffle
+            | ShuffleXor
+            | ShuffleUp
+            | ShuffleDown
+            | ShuffleXorUniformIr3
+            | ShuffleUpUniformIr3
+            | ShuffleDownUniformIr3
+    )
+}
+
+/// A zero of this width in the first block, and so one that is defined everywhere.
+fn first_zero(function: &mut Function, bits: u8) -> Option<Def> {
     let (first, _) = function.instrs_in_order().next()?;
     let found = function.blocks[first].instrs.iter().find_map(|&instr| match function.instrs[instr] {
-        InstrData::Const { def, .. } => {
-            let data = &function.defs[def];
-            (data.bit_size == bits && data.num_components == 1).then_some(def)
+        InstrData::Const { def, ref values } => {
+            let is_it = values[..] == [0] && function.defs[def].bit_size == bits;
+            is_it.then_some(def)
         }
         _ => None,
     });

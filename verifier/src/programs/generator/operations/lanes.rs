@@ -98,10 +98,8 @@ impl<C: Choices> Generator<'_, C> {
             IntrinsicOp::ShuffleDownUniformIr3,
         ]);
         let any = matches!(op, IntrinsicOp::ShuffleXor | IntrinsicOp::ShuffleUp | IntrinsicOp::ShuffleDown);
-        // Lanes at the edge get an undefined value, of which a boolean has one bit and its register 16.
-        let all_defined = bits == 1 && matches!(op, IntrinsicOp::ShuffleUp | IntrinsicOp::ShuffleDown);
         let distance = if any {
-            let distance = if all_defined { 0 } else { self.c.below(64) as u64 };
+            let distance = self.c.below(64) as u64;
             self.b.constant(32, distance)
         } else {
             self.uniform_number(64)

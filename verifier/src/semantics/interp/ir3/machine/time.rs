@@ -62,11 +62,8 @@ pub struct Clock {
     others: Box<[u32; TIMES]>,
     /// The lanes of pending writes.
     writers: Box<[u64; TIMES]>,
-    /// The times of the lanes that the last write of a register left out, and these lanes.
-    older: Box<[[u32; 3]; TIMES]>,
-    older_writers: Box<[u64; TIMES]>,
-    /// False while no lanes were left out.
-    has_older: bool,
+    /// The pending writes of the lanes that later ones left out: mostly none.
+    older: SmallVec<[OlderWrite; 4]>,
     sets: [Outstanding; 7],
     /// The sets that are not empty, as bits: mostly none is.
     filled: u8,
@@ -76,6 +73,14 @@ pub struct Clock {
     overwritten: u64,
     /// The hazard of the current instruction.
     hazard: Option<(UndefinedReason, u64)>,
+}
+
+/// A pending write of some lanes. Each group of lanes has its own: a later write by some of them says nothing of the others.
+struct OlderWrite {
+    entry: usize,
+    lanes: u64,
+    /// When it can be read as a half, as a full register, and by other units: the last of these.
+    times: [u32; 3],
 }
 
 fn bits(operand: &Operand) -> std::ops::Range<u16> {
@@ -107,9 +112,7 @@ impl Clock {
             full: Box::new([0; TIMES]),
             others: Box::new([0; TIMES]),
             writers: Box::new([0; TIMES]),
-            older: Box::new([[0; 3]; TIMES]),
-            older_writers: Box::new([0; TIMES]),
-            has_older: false,
+            older: SmallVec::new(),
             sets: std::array::from_fn(|_| Outstanding::new()),
             filled: 0,
             lost: SmallVec::new(),
@@ -199,11 +202,8 @@ impl Clock {
         let entries = usize::from(entry)..usize::from(entry + operand.piece.width);
         let late = entries.clone().filter(|&entry| times[entry] > read);
         let lanes = late.fold(0, |lanes, entry| lanes | self.writers[entry]);
-        if !self.has_older {
-            return lanes;
-        }
-        let late = entries.filter(|&entry| self.older[entry][kind] > read);
-        late.fold(lanes, |lanes, entry| lanes | self.older_writers[entry])
+        let late = self.older.iter().filter(|older| entries.contains(&older.entry) && older.times[kind] > read);
+        late.fold(lanes, |lanes, older| lanes | older.lanes)
     }
 
     /// A write where another unit may not have read: its results are lost.
@@ -282,6 +282,10 @@ impl Clock {
         self.issued += 1;
         self.hazard = None;
         self.now += step.slots + step.nop;
+        if !self.older.is_empty() {
+            let now = self.now;
+            self.older.retain(|older| older.lanes != 0 && older.times[2] > now);
+        }
     }
 
     fn write(&mut self, operand: &Operand, issued: u32, lanes: u64) {
@@ -289,15 +293,11 @@ impl Clock {
         let written = issued + u32::from(operand.delay);
         let general = operand.file == RegFile::General;
         for entry in usize::from(entry)..usize::from(entry + operand.piece.width) {
-            self.older_writers[entry] &= !lanes;
+            self.older.iter_mut().filter(|older| older.entry == entry).for_each(|older| older.lanes &= !lanes);
             let left_out = if self.others[entry] > self.now { self.writers[entry] & !lanes } else { 0 };
             if left_out != 0 {
                 let times = [self.half[entry], self.full[entry], self.others[entry]];
-                let older = self.older[entry];
-                let pending = self.older_writers[entry] != 0 && older[2] > self.now;
-                self.older[entry] = if pending { std::array::from_fn(|k| times[k].max(older[k])) } else { times };
-                self.older_writers[entry] = if pending { self.older_writers[entry] | left_out } else { left_out };
-                self.has_older = true;
+                self.older.push(OlderWrite { entry, lanes: left_out, times });
             }
             self.writers[entry] = lanes;
             self.half[entry] = written + if general && operand.half { NEAR } else { FAR };
@@ -311,7 +311,7 @@ impl Clock {
         let Some(entry) = operand.piece.time else { return };
         let entries = usize::from(entry)..usize::from(entry + operand.piece.width);
         self.writers[entries.clone()].iter_mut().for_each(|writers| *writers &= !lanes);
-        self.older_writers[entries].iter_mut().for_each(|writers| *writers &= !lanes);
+        self.older.iter_mut().filter(|older| entries.contains(&older.entry)).for_each(|older| older.lanes &= !lanes);
     }
 
     /// Registers that are poison for good since the last call.

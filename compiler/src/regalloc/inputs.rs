@@ -4,8 +4,8 @@
 //! does, the [places of all](super::given), and of the results of prefetches, are decided before registers are counted.
 //!
 //! A prefetch reads its coordinates from `r0.x`, and the command that starts it has six bits for the register of its result (Mesa:
-//! `ir3_compiler_nir.c`, `SP_FS_PREFETCH_CMD` of a6xx.xml). So the coordinates are given, and the results come before all inputs without
-//! a given register.
+//! `ir3_compiler_nir.c`, `SP_FS_PREFETCH_CMD` of a6xx.xml). So the coordinates are given, and the results are placed with the inputs, which are
+//! few.
 
 use super::Error;
 use super::forest::Sums;

@@ -44,11 +44,11 @@ fn given(src: &Src) -> Option<PhysReg> {
 /// Returns true if any input or output has a given register, as the coordinates of a prefetch have.
 pub fn any_given(program: &Program) -> bool {
     let list = &program.blocks[program.entry()].instrs;
-    let start = list[..program.start_len(list)].iter().map(|&instr| &program.instrs[instr]);
-    if start.clone().any(|data| data.opcode.is_prefetched()) {
+    if list.iter().any(|&instr| program.instrs[instr].opcode.is_prefetched()) {
         return true;
     }
-    let mut dsts = start.flat_map(|data| &data.dsts);
+    let inputs = list.iter().map(|&instr| &program.instrs[instr]).take_while(|data| data.opcode == Opcode::Input);
+    let mut dsts = inputs.flat_map(|data| &data.dsts);
     dsts.any(|dst| dst.class.file == RegFile::General && matches!(dst.place, Place::Assigned(..)))
         || find(program).next().is_some()
 }

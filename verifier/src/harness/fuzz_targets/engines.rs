@@ -320,7 +320,7 @@ fn lanes_are_alone(shader: &Shader) -> bool {
 }
 
 /// System values that may differ between lanes, with the number of their components.
-const OF_LANES: [(SystemValue, u32); 18] = [
+const OF_LANES: [(SystemValue, u32); 20] = [
     (SystemValue::LocalInvocationId, 3),
     (SystemValue::LocalInvocationIndex, 1),
     (SystemValue::SubgroupInvocation, 1),
@@ -339,6 +339,8 @@ const OF_LANES: [(SystemValue, u32); 18] = [
     (SystemValue::BarycentricCentroid, 2),
     (SystemValue::BarycentricSample, 2),
     (SystemValue::BarycentricPixelLinear, 2),
+    (SystemValue::BarycentricCentroidLinear, 2),
+    (SystemValue::BarycentricSampleLinear, 2),
 ];
 
 /// The environment in which every lane is a copy of `lane` of `env`.

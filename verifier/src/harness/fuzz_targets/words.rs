@@ -44,5 +44,9 @@ pub fn words(input: &WordsInput) -> Result<bool, TargetFailure> {
             return Err(TargetFailure::new("words", format_args!("{word:016x}: {what}")));
         }
     }
-    Ok(counts.instructions > 0)
+    let is_interesting = counts.instructions > 0;
+    if is_interesting {
+        stats::compared();
+    }
+    Ok(is_interesting)
 }

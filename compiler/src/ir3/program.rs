@@ -171,13 +171,14 @@ impl Program {
         self.layout.iter().flat_map(|&b| self.blocks[b].instrs.iter().map(move |&i| (b, i)))
     }
 
-    /// The number of instructions of a list whose results are there before it starts: phis, inputs and prefetches.
+    /// The number of phis and inputs that a list starts with.
     pub fn start_len(&self, list: &[Instr]) -> usize {
-        let starts = |&&instr: &&Instr| {
-            let opcode = self.instrs[instr].opcode;
-            opcode.is_block_start() || opcode.is_prefetched()
-        };
-        list.iter().take_while(starts).count()
+        list.iter().take_while(|&&instr| self.instrs[instr].opcode.is_block_start()).count()
+    }
+
+    /// The number of instructions that a list starts with whose results are there before the others are issued: phis, inputs and prefetches.
+    pub fn ready_len(&self, list: &[Instr]) -> usize {
+        list.iter().take_while(|&&instr| self.instrs[instr].opcode.is_ready_at_start()).count()
     }
 
     /// The number of instructions of a list before the terminators at its end.

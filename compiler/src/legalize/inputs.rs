@@ -20,7 +20,7 @@ pub fn run(program: &mut Program, target: &Target, preamble: &Preamble) {
     if inputs().next().is_none() {
         let is_prefetch = |(_, instr): (Block, Instr)| program.instrs[instr].opcode == Opcode::TexPrefetch;
         if program.iter_instrs().any(is_prefetch) {
-            let first = program.start_len(&program.blocks[start].instrs);
+            let first = program.ready_len(&program.blocks[start].instrs);
             let dummy = program.instrs.push(dummy());
             program.blocks[start].instrs.insert(first, dummy);
         }

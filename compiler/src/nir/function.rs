@@ -311,6 +311,26 @@ impl Function {
         }
     }
 
+    /// A new value, with an index of its own; `insert` places the instruction that defines it.
+    pub fn new_def(&mut self, num_components: u8, bit_size: u8, divergent: Option<bool>) -> Def {
+        let index = self.defs.values().map(|def| def.index + 1).max().unwrap_or(0);
+        self.defs.push(DefData { num_components, bit_size, divergent, instr: self.instrs.next_key(), index })
+    }
+
+    /// Puts a new instruction at an index of a block.
+    pub fn insert(&mut self, block: Block, at: usize, data: InstrData) -> Instr {
+        let def = data.def();
+        let instr = self.instrs.push(data);
+        def.into_iter().for_each(|def| self.defs[def].instr = instr);
+        self.blocks[block].instrs.insert(at, instr);
+        instr
+    }
+
+    /// Puts a new instruction at the end of a block.
+    pub fn append(&mut self, block: Block, data: InstrData) -> Instr {
+        self.insert(block, self.blocks[block].instrs.len(), data)
+    }
+
     /// The blocks in source order.
     pub fn blocks_in_order(&self) -> BlocksInOrder<'_> {
         BlocksInOrder { stack: SmallVec::from_elem(self.body.iter(), 1) }

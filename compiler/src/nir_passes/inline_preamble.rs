@@ -8,7 +8,7 @@
 
 use crate::nir::preamble::{Preamble, intrinsic, obstacle, words};
 use crate::nir::{
-    Access, AluSrc, Block, CfNode, Def, DefData, Function, Index, Indices, Instr, InstrData, Intrinsic, IntrinsicOp, Op,
+    Access, AluSrc, Block, CfNode, Def, Function, Index, Indices, Instr, InstrData, Intrinsic, IntrinsicOp, Op,
 };
 use crate::reached::{Arm, reached};
 use rustc_hash::FxHashMap;
@@ -141,14 +141,10 @@ fn forward(function: &mut Function) {
 
 /// A load of so many words, before another one.
 fn load_words(function: &mut Function, (block, before): (Block, Instr), load: Intrinsic, count: u8) -> Def {
-    let index = function.defs.values().map(|data| data.index + 1).max().unwrap_or(0);
-    let divergent = load.def.and_then(|def| function.defs[def].divergent);
-    let instr = function.instrs.next_key();
-    let def = function.defs.push(DefData { num_components: count, bit_size: 32, divergent, instr, index });
-    function.instrs.push(InstrData::Intrinsic(Intrinsic { def: Some(def), ..load }));
-    let list = &mut function.blocks[block].instrs;
+    let def = function.new_def(count, 32, load.def.and_then(|def| function.defs[def].divergent));
+    let list = &function.blocks[block].instrs;
     let at = list.iter().position(|&other| other == before).unwrap_or(list.len());
-    list.insert(at, instr);
+    function.insert(block, at, InstrData::Intrinsic(Intrinsic { def: Some(def), ..load }));
     def
 }
 

@@ -266,10 +266,9 @@ impl Rewriter<'_> {
         let index = self.next_index;
         self.next_index += 1;
         let def = self.function.defs.push(DefData { num_components: 1, bit_size, divergent, instr, index });
-        self.function.instrs.push(data(def));
-        let list = &mut self.function.blocks[self.block].instrs;
+        let list = &self.function.blocks[self.block].instrs;
         let at = list.iter().position(|&other| other == self.before).unwrap_or(list.len());
-        list.insert(at, instr);
+        self.function.insert(self.block, at, data(def));
         def
     }
 

@@ -98,7 +98,7 @@ fn hoist_splits(program: &mut Program) {
         let block = program.layout[position];
         out.clear();
         let list = &program.blocks[block].instrs;
-        let start = program.start_len(list);
+        let start = program.ready_len(list);
         for (i, &instr) in list.iter().enumerate() {
             if is_split[instr] {
                 continue;

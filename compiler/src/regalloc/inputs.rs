@@ -31,7 +31,7 @@ pub fn run(program: &Program, liveness: &Liveness, merged: bool, arrays: &Sums) 
     let mut items = Vec::new();
     let list = &program.blocks[program.entry()].instrs;
     let (inputs, prefetches): (Vec<Instr>, Vec<Instr>) =
-        list[..program.start_len(list)].iter().partition(|&&instr| !program.instrs[instr].opcode.is_prefetched());
+        list[..program.ready_len(list)].iter().partition(|&&instr| !program.instrs[instr].opcode.is_prefetched());
     let coordinates: SmallVec<[Value; 1]> =
         prefetches.iter().filter_map(|&instr| program.instrs[instr].srcs.first()?.value()).collect();
     for data in prefetches.iter().chain(&inputs).map(|&instr| &program.instrs[instr]) {

@@ -179,9 +179,8 @@ impl Analysis {
         visit: &mut impl FnMut(Point, &Forest, Pressure),
     ) {
         let list = &program.blocks[block].instrs;
-        let is_start = |instr: &&Instr| program.instrs[**instr].opcode.is_block_start();
-        let rest = &list[list.iter().take_while(is_start).count()..];
-        step.read_definitions(program, &self.liveness, &list[..program.start_len(list)]);
+        let rest = &list[program.start_len(list)..];
+        step.read_definitions(program, &self.liveness, &list[..program.ready_len(list)]);
         let mut sums = forest.sums;
         step.results.retain(|result| is_kept(program, &self.liveness, result.value));
         step.results.iter().for_each(|result| self.count(program, &mut sums, result.value));

@@ -211,6 +211,11 @@ impl Opcode {
         self.has(Traits::PREFETCHED)
     }
 
+    /// Returns true if its results are there before the first instruction of the block is issued: phis, inputs and prefetches.
+    pub const fn is_ready_at_start(self) -> bool {
+        self.is_block_start() || self.is_prefetched()
+    }
+
     /// Returns true if nothing may move over it, whatever it is.
     pub const fn is_scheduling_fence(self) -> bool {
         matches!(self.info().effect, Effect::Terminator | Effect::Control | Effect::Machine) || self.has(Traits::PLACED)

@@ -123,7 +123,7 @@ impl Checker<'_> {
                 } else if phis_end {
                     self.violation(Rule::PhisFirst, "phis before other instructions", "a phi after one");
                 }
-                if !data.opcode.is_block_start() && !data.opcode.is_prefetched() {
+                if !data.opcode.is_ready_at_start() {
                     is_written |=
                         data.dsts.iter().any(|dst| dst.class.file == RegFile::General && dst.value().is_none());
                 } else if data.opcode.is_prefetched() && is_written {

@@ -370,9 +370,8 @@ impl<'a> Assigner<'a> {
     fn run_block(&mut self, block: Block, step: &mut Step) -> Result<(), Error> {
         let list = std::mem::take(&mut self.program.blocks[block].instrs);
         self.pending = Pending::default();
-        let is_start = |instr: &&Instr| self.program.instrs[**instr].opcode.is_block_start();
-        let rest = &list[list.iter().take_while(is_start).count()..];
-        self.start_block(block, &list[..self.program.start_len(&list)], step)?;
+        let rest = &list[self.program.start_len(&list)..];
+        self.start_block(block, &list[..self.program.ready_len(&list)], step)?;
         let end = self.program.body_len(rest);
         for (i, &instr) in rest.iter().enumerate() {
             let analysis = self.analysis;

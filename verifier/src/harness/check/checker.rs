@@ -398,9 +398,8 @@ impl Checker {
             if let Some(verdict) = noted {
                 report.note(stage, verdict, start.elapsed());
             }
-            let ProgramRef::Ir3(program) = compilation.program() else { continue };
             let start = ThreadTime::now();
-            let broken = postconditions::broken(stage, program, &target, &terms, Some(&mut judged));
+            let broken = postconditions::broken(stage, compilation.program(), &target, &terms, Some(&mut judged));
             report.times.run += start.elapsed();
             if let Some(error) = broken {
                 if is_noted {

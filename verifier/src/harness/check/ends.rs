@@ -118,7 +118,7 @@ impl Checker {
                 }
                 Stage::RegisterAllocation => {
                     let begin = ThreadTime::now();
-                    if postconditions::broken(stage, program, &target, &terms, None).is_some() {
+                    if postconditions::broken(stage, compilation.program(), &target, &terms, None).is_some() {
                         return None;
                     }
                     // From here on no stage may move an input or output.
@@ -130,11 +130,11 @@ impl Checker {
             }
         }
         let begin = ThreadTime::now();
-        let (last, ProgramRef::Ir3(program)) = (last?, compilation.program()) else { return None };
+        let (last, ProgramRef::Ir3(_)) = (last?, compilation.program()) else { return None };
         let (runs, vacuous) = source_runs(&outcomes);
         report.source = runs;
         let is_fine = changed(&mut header, compilation.program()).is_none()
-            && postconditions::broken(last, program, &target, &terms, None).is_none();
+            && postconditions::broken(last, compilation.program(), &target, &terms, None).is_none();
         let executable =
             is_fine.then(|| Executable::new(compilation.program(), &target, Execution::after(last)).ok())??;
         let run = |env: &Env, fuel, scratch: &mut interp::Scratch| executable.run(env, fuel, scratch);

@@ -1,16 +1,18 @@
 //! Postconditions of a stage: the rules of ir3 in the form of the stage, operands that the machine has ([`legal`](super::legal)), the register
-//! limit, and the registers of inputs and outputs.
+//! limit, and the registers of inputs and outputs; for Gen7 the rules of its code, and that it has only instructions of the hardware.
 //!
 //! In the interpreter a register that cannot be encoded, or is beyond the limit, holds its value like any other, and so
 //! does an input or output in another register than the given one: runs do not show these mistakes. A program that
 //! breaks a rule counts as refused by an internal error of the compiler, and is found, reduced and kept as such.
 
 use super::legal::{Extent, Judged, illegal};
+use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::ir3::{Attrs, Opcode, PhysReg, Place, Program, RegClass, RegFile, Src, WriteMask};
 use ir3_compiler::pipeline::{CompileError, ErrorKind, Options, Refusal, Stage};
 use ir3_compiler::regalloc;
 use ir3_compiler::target::{RegisterFiles, Target};
+use ir3_compiler::vec4;
 
 /// The postconditions of a stage, computed before it runs.
 #[derive(Default)]
@@ -62,11 +64,35 @@ fn form_after(stage: Stage) -> Form {
 /// Checks the postconditions of a stage, with what is known of the stages before it.
 pub fn broken(
     stage: Stage,
-    program: &Program,
+    program: ProgramRef<'_>,
     target: &Target,
     terms: &Terms,
     judged: Option<&mut Judged>,
 ) -> Option<CompileError> {
+    let reason = match program {
+        ProgramRef::Nir(_) => None,
+        ProgramRef::Vec4(program) => broken_vec4(stage, program),
+        ProgramRef::Ir3(program) => broken_ir3(stage, program, target, terms, judged),
+    }?;
+    Some(CompileError { stage, kind: ErrorKind::Internal, reason: Refusal::Postcondition(reason) })
+}
+
+/// The rules of vec4 code, and that no instruction is left that the hardware does not have. Runs and proofs know what these mean, and find
+/// nothing wrong.
+pub(super) fn broken_vec4(stage: Stage, program: &vec4::Program) -> Option<String> {
+    let is_half = |instr: &&vec4::Instr| matches!(instr.opcode, vec4::Opcode::Add64Lo | vec4::Opcode::Add64Hi);
+    let left = || program.instrs.iter().find(is_half).filter(|_| stage >= Stage::LowerAdditions);
+    let invalid = vec4::validate(program).err().map(|error| format!("the program is not valid: {error}"));
+    invalid.or_else(|| Some(format!("{} is no instruction of the hardware", left()?.opcode.name())))
+}
+
+fn broken_ir3(
+    stage: Stage,
+    program: &Program,
+    target: &Target,
+    terms: &Terms,
+    judged: Option<&mut Judged>,
+) -> Option<String> {
     let files = || excess(program, target, terms.files.as_ref()?);
     let rules = || {
         let violations = validate(program, target, form_after(stage)).err()?;
@@ -78,12 +104,11 @@ pub fn broken(
     let elsewhere = || (stage >= Stage::RegisterAllocation).then(|| moved(&terms.given, &given(program)))?;
     let edges = || lost_edge(program);
     // The most specific one first.
-    let reason = if stage >= Stage::LowerCopies {
+    if stage >= Stage::LowerCopies {
         rules().or_else(operands).or_else(elsewhere).or_else(edges)
     } else {
         files().or_else(elsewhere).or_else(rules).or_else(operands)
-    }?;
-    Some(CompileError { stage, kind: ErrorKind::Internal, reason: Refusal::Postcondition(reason) })
+    }
 }
 
 /// Finds a branch to a block that is not among the successors of its own, where proofs would not follow it. (The validator does not demand
@@ -164,11 +189,13 @@ mod tests {
     use crate::harness::check::Checker;
     use crate::programs::generator;
     use crate::programs::generator::{Features, Profile};
+    use crate::programs::planted_bugs::PlantedChange;
     use crate::semantics::environment::env::Env;
     use crate::semantics::interp::Difference;
     use ir3_compiler::compilation::Compilation;
     use ir3_compiler::ir3::{Instr, SrcOperand};
     use ir3_compiler::pipeline::RegisterLimit;
+    use ir3_compiler::target::GEN7_SCALAR;
 
     /// Moves all general registers up: the program computes the same.
     fn shift(program: &mut Program, full: u16) {
@@ -330,6 +357,42 @@ mod tests {
             }
         }
         assert!(found > 20, "{found}");
+    }
+
+    /// Sums that stay as they were selected: they mean the same, so only this check finds them.
+    #[test]
+    fn halves_of_sums_that_are_not_lowered_are_found() {
+        struct Keep {
+            before: Option<vec4::Program>,
+        }
+        impl PlantedChange for Keep {
+            fn ir3(&mut self, _: Stage, _: &mut Program) {}
+
+            fn gen7(&mut self, stage: Stage, program: &mut vec4::Program) {
+                match stage {
+                    Stage::ScalarSelect => self.before = Some(program.clone()),
+                    Stage::LowerAdditions => program.clone_from(self.before.as_ref().expect("selected")),
+                    _ => {}
+                }
+            }
+        }
+        let mut found = 0;
+        for seed in 1..20 {
+            let shader = generator::from_seed(seed, Profile::Alu, Features::of(&GEN7_SCALAR)).shader;
+            let mut checker = Checker::new(GEN7_SCALAR, Options::default());
+            let mut check = |plant| {
+                let report = checker.program_or_panic(&shader, &Env::from_seeds(&[1]), plant);
+                assert!(report.refutation().is_none(), "seed {seed}");
+                report.refusal.map(|error| (error.stage, error.reason.to_string()))
+            };
+            assert_eq!(check(None), None, "seed {seed}");
+            let mut keep = Keep { before: None };
+            let Some((stage, reason)) = check(Some(&mut keep)) else { continue };
+            assert_eq!(stage, Stage::LowerAdditions);
+            assert!(reason.contains("is no instruction of the hardware"), "{reason}");
+            found += 1;
+        }
+        assert!(found > 5, "{found}");
     }
 
     #[test]

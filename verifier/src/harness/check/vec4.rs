@@ -1,6 +1,7 @@
 //! Verification of the passes on a vec4 program that was given as text or generated: every boundary from the program itself on.
 
 use super::engine::COMPILER;
+use super::postconditions::broken_vec4;
 use super::verification::combined;
 use super::{
     Answer, BoundaryVerdict, EngineKind, Engines, Sensitivity, SensitivityProbe, Unknown, Verdict, Verification,
@@ -14,7 +15,7 @@ use crate::support::panics::catch;
 use crate::support::watch::watched;
 use ir3_compiler::pipeline::{Change, Options, Stage, run_vec4_stage};
 use ir3_compiler::target::{GEN7, GEN7_SCALAR};
-use ir3_compiler::vec4::{Program, validate};
+use ir3_compiler::vec4::Program;
 use std::time::Duration;
 
 /// The share of a program's values on which its runs depend.
@@ -68,11 +69,10 @@ impl Engines {
         for stage in stages {
             let mut after = before.clone();
             let run = || watched(|| run_vec4_stage(stage, &mut after, options) == Change::Something);
-            // A program that is not valid any more is as bad as a panic.
-            let ran = catch(run).map_err(|panic| panic.message).and_then(|changed| {
-                validate(&after).map_err(|error| format!("the program is not valid: {error}"))?;
-                Ok(changed)
-            });
+            // A program that breaks a rule is as bad as a panic.
+            let ran = catch(run)
+                .map_err(|panic| panic.message)
+                .and_then(|changed| broken_vec4(stage, &after).map_or(Ok(changed), Err));
             let changed = match ran {
                 Ok(changed) => changed,
                 Err(message) => {

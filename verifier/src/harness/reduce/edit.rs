@@ -6,7 +6,7 @@
 
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
-use ir3_compiler::nir::{AluSrc, Block, CfNode, Cfg, Def, DefData, Dominance, Function, Instr, InstrData, Op, Shader};
+use ir3_compiler::nir::{AluSrc, Block, CfNode, Cfg, Def, Dominance, Function, Instr, InstrData, Op, Shader};
 use smallvec::SmallVec;
 
 /// The number of components of a value, and their width.
@@ -107,18 +107,8 @@ impl Edit {
             }
             at += 1;
         }
-        let instr = function.instrs.next_key();
-        // Indices of values only have to be unique; compaction renumbers them.
-        let index = function.defs.values().map(|def| def.index + 1).max().unwrap_or(0);
-        let def = function.defs.push(DefData {
-            num_components: shape.components,
-            bit_size: shape.bits,
-            divergent: None,
-            instr,
-            index,
-        });
-        function.instrs.push(InstrData::Const { def, values: values.clone() });
-        function.blocks[block].instrs.insert(at, instr);
+        let def = function.new_def(shape.components, shape.bits, None);
+        let instr = function.insert(block, at, InstrData::Const { def, values: values.clone() });
         self.home[instr] = block.into();
         def
     }

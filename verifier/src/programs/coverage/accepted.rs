@@ -264,12 +264,10 @@ fn found(shader: &Shader, op: IntrinsicOp) -> Option<ir3_compiler::nir::Instr> {
 /// Adds an instruction at the start of a program; its result has the shape of a value.
 fn insert(shader: &mut Shader, like: Def, at: usize, make: impl FnOnce(Def) -> InstrData) -> Def {
     let function = &mut shader.entry;
-    let index = function.defs.values().map(|data| data.index + 1).max().unwrap_or(0);
-    let instr = function.instrs.next_key();
-    let def = function.defs.push(DefData { index, instr, ..function.defs[like].clone() });
-    function.instrs.push(make(def));
+    let DefData { num_components, bit_size, divergent, .. } = function.defs[like];
+    let def = function.new_def(num_components, bit_size, divergent);
     let first = function.blocks_in_order().next().expect("a block");
-    function.blocks[first].instrs.insert(at, instr);
+    function.insert(first, at, make(def));
     def
 }
 

@@ -11,7 +11,7 @@
 //! after it, the lanes end instead.
 
 use ir3_compiler::nir::{
-    CfNode, Def, DefData, Function, Instr, InstrData, Intrinsic, IntrinsicOp, Shader, Tex, TexOp, TexSrcKind,
+    CfNode, Def, Function, Instr, InstrData, Intrinsic, IntrinsicOp, Shader, Tex, TexOp, TexSrcKind,
 };
 use rustc_hash::FxHashSet;
 use smallvec::smallvec;
@@ -175,12 +175,8 @@ fn first_zero(function: &mut Function, bits: u8) -> Option<Def> {
         _ => None,
     });
     found.or_else(|| {
-        let index = function.defs.values().map(|data| data.index + 1).max()?;
-        let instr = function.instrs.next_key();
-        let divergent = function.blocks[first].divergent.map(|_| false);
-        let def = function.defs.push(DefData { num_components: 1, bit_size: bits, divergent, instr, index });
-        function.instrs.push(InstrData::Const { def, values: smallvec![0] });
-        function.blocks[first].instrs.insert(0, instr);
+        let def = function.new_def(1, bits, function.blocks[first].divergent.map(|_| false));
+        function.insert(first, 0, InstrData::Const { def, values: smallvec![0] });
         Some(def)
     })
 }

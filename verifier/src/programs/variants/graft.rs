@@ -3,7 +3,7 @@
 //! The inputs of a piece become values that are there at the place, with the width that the piece wants, in any of their components. The
 //! place is never in a preamble, whose lanes compute what all read.
 
-use super::edit::{self, new_def, push};
+use super::edit::new_def;
 use super::piece::Piece;
 use crate::support::random::Random;
 use cranelift_entity::SecondaryMap;
@@ -71,9 +71,9 @@ pub(super) fn branch(function: &mut Function, donor: &Function, random: &mut Ran
     // Values before the branch are there, too: they are looked up from the block that was split.
     let inserted = insert_from(function, &place, &mut inner, &piece, random);
     let shape = function.defs[place.def].clone();
-    let phi = new_def(function, shape);
+    let phi = new_def(function, &shape);
     let data = InstrData::Phi { def: phi, srcs: SmallVec::from_slice(&[(with, inserted), (without, place.def)]) };
-    push(function, after, data);
+    function.append(after, data);
     function.blocks[after].instrs.extend(rest);
     for instr in function.instrs.keys() {
         if let InstrData::Phi { srcs, .. } = &mut function.instrs[instr] {
@@ -201,7 +201,7 @@ fn insert_from(
         let mut data = donor.instrs[instr].clone();
         data.for_each_src_mut(|src| *src = defs[*src]);
         if let Some(def) = data.def() {
-            defs[def] = new_def(function, DefData { divergent: None, ..donor.defs[def].clone() });
+            defs[def] = new_def(function, &DefData { divergent: None, ..donor.defs[def].clone() });
             data.def_mut().into_iter().for_each(|def| *def = defs[*def]);
         }
         add(function, place, data);
@@ -213,7 +213,7 @@ fn insert_from(
 }
 
 fn constant(function: &mut Function, place: &mut Place, shape: &DefData, bits: u64) -> Def {
-    let def = new_def(function, shape.clone());
+    let def = new_def(function, shape);
     let value = bits & u64::MAX >> (64 - u32::from(shape.bit_size));
     let values = SmallVec::from_elem(value, shape.num_components.into());
     add(function, place, InstrData::Const { def, values });
@@ -221,7 +221,7 @@ fn constant(function: &mut Function, place: &mut Place, shape: &DefData, bits: u
 }
 
 fn operation(function: &mut Function, place: &mut Place, op: Op, srcs: &[AluSrc], shape: &DefData) -> Def {
-    let def = new_def(function, shape.clone());
+    let def = new_def(function, shape);
     let srcs = SmallVec::from_slice(srcs);
     let alu = Alu { op, exact: false, no_signed_wrap: false, no_unsigned_wrap: false, def, srcs };
     add(function, place, InstrData::Alu(alu));
@@ -230,7 +230,7 @@ fn operation(function: &mut Function, place: &mut Place, op: Op, srcs: &[AluSrc]
 
 /// Inserts an instruction at a place, which is behind it then.
 fn add(function: &mut Function, place: &mut Place, data: InstrData) {
-    edit::insert(function, place.block, place.index, data);
+    function.insert(place.block, place.index, data);
     place.index += 1;
 }
 

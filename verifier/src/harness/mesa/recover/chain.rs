@@ -12,8 +12,8 @@ use crate::harness::report::natives;
 use crate::programs::mesa::native::Native;
 use ir3_compiler::ir3::{self, Opcode, Program};
 use ir3_compiler::nir::{
-    Block, CfNode, DefData, Index, IndexKind, Indices, InstrData, Intrinsic, IntrinsicOp, IoFlags, IoSemantics,
-    MemoryModes, Scope, Shader, Stage,
+    Block, CfNode, Index, IndexKind, Indices, InstrData, Intrinsic, IntrinsicOp, IoFlags, IoSemantics, MemoryModes,
+    Scope, Shader, Stage,
 };
 use smallvec::SmallVec;
 
@@ -55,13 +55,9 @@ pub(super) fn complete(nir: &mut Shader, native: &Native) -> Result<Vec<String>,
 fn store(nir: &mut Shader, op: IntrinsicOp, base: i32, location: &str) -> Result<(), String> {
     let block = last_block(nir).ok_or("a program without a block")?;
     let function = &mut nir.entry;
-    let mut index = function.defs.values().map(|def| def.index + 1).max().unwrap_or(0);
     let mut define = |data: &dyn Fn(ir3_compiler::nir::Def) -> InstrData| {
-        let instr = function.instrs.next_key();
-        let def = function.defs.push(DefData { num_components: 1, bit_size: 32, divergent: None, instr, index });
-        index += 1;
-        let instr = function.instrs.push(data(def));
-        function.blocks[block].instrs.push(instr);
+        let def = function.new_def(1, 32, None);
+        function.append(block, data(def));
         def
     };
     let indices = |op: IntrinsicOp| Indices(op.info().indices.iter().map(|&kind| Index::default_of(kind)).collect());

@@ -69,14 +69,15 @@ impl<C: Choices> Generator<'_, C> {
         let number = if reads { READ_ONLY + self.c.below(2) } else { self.c.below(READ_ONLY) };
         // Two numbers show one kind of image.
         let image = self.image_of(number / 2);
+        let number = number as u64 + self.far_descriptor();
         let varies = generation >= Generation::A6xx && self.c.chance(40);
         let number = match varies {
             true => {
-                let pair = self.b.constant(32, number as u64 & !1);
+                let pair = self.b.constant(32, number & !1);
                 let which = self.any_number(2);
                 self.b.alu(Op::Iadd, &[pair, which])
             }
-            false => self.b.constant(32, number as u64),
+            false => self.b.constant(32, number),
         };
         let mut handle = number;
         if self.features.ubos && self.c.chance(100) {

@@ -17,6 +17,7 @@ mod swarm;
 mod textures;
 
 use ir3_compiler::nir::{Access, AluSrc, Def, Index, IntrinsicOp, Op, Operand, Stage};
+use ir3_compiler::target::Generation;
 
 use super::Generator;
 use super::choices::Choices;
@@ -234,13 +235,23 @@ impl<C: Choices> Generator<'_, C> {
         [Index::AlignMul(mul), Index::AlignOffset(offset)]
     }
 
+    /// What is added to the constant number of a descriptor: sometimes so much that a field of 4, 6 or 8 bits does not hold the sum. That of
+    /// a descriptor that is written, of one that is only read, and of an image stay different ones.
+    fn far_descriptor(&mut self) -> u64 {
+        if self.target.generation >= Generation::A6xx && self.c.chance(40) {
+            self.c.pick(&[12, 62, 256, 1022])
+        } else {
+            0
+        }
+    }
+
     /// A descriptor, bound or bindless, from number `first` on, and true if its number is not constant.
     fn any_descriptor(&mut self, first: u64, can_vary: bool) -> (Def, bool) {
         let varies = can_vary && self.c.chance(60);
         let mut index = if varies {
             self.any_number(2)
         } else {
-            let number = self.c.below(2) as u64;
+            let number = self.c.below(2) as u64 + self.far_descriptor();
             self.b.constant(32, number)
         };
         if first != 0 {

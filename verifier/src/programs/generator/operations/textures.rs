@@ -43,6 +43,14 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
+    /// The number of a bindless texture or sampler.
+    fn any_handle(&mut self) -> Def {
+        match self.far_descriptor() {
+            0 => self.any_number(4),
+            far => self.b.constant(32, far),
+        }
+    }
+
     /// The texture of a query or a sample, and its sampler.
     fn any_sampler(&mut self, op: TexOp) -> Sampler {
         let mut sampler = Sampler { texture: self.c.below(4) as u32, ..Sampler::default() };
@@ -51,7 +59,7 @@ impl<C: Choices> Generator<'_, C> {
         }
         match self.c.below(8) {
             0 | 1 if self.features.ubos => {
-                let (texture, sampler_number) = (self.any_number(4), self.any_number(4));
+                let (texture, sampler_number) = (self.any_handle(), self.any_handle());
                 let sets = (self.c.below(5) as u32, self.c.below(5) as u32);
                 let set = if self.c.chance(160) { (sets.0, sets.0) } else { sets };
                 let texture =

@@ -281,7 +281,11 @@ impl Clock {
     pub fn pass(&mut self, step: &Step) {
         self.issued += 1;
         self.hazard = None;
-        self.now += step.slots + step.nop;
+        self.advance(step.slots + step.nop);
+    }
+
+    fn advance(&mut self, slots: u32) {
+        self.now += slots;
         if !self.older.is_empty() {
             let now = self.now;
             self.older.retain(|older| older.lanes != 0 && older.times[2] > now);
@@ -327,5 +331,70 @@ impl Clock {
     /// The hazard of the instruction that began last, with its lanes.
     pub const fn hazard(&self) -> Option<(UndefinedReason, u64)> {
         self.hazard
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::semantics::machine::units::Piece;
+    use crate::support::random::Random;
+
+    /// A full register, or one of its halves.
+    const REGISTERS: [(u16, bool); 3] = [(0, false), (0, true), (1, true)];
+
+    fn operand((first, half): (u16, bool)) -> Operand {
+        let piece = Piece { bit: first, width: if half { 1 } else { 2 }, time: Some(first) };
+        Operand { piece, delay: 0, half, file: RegFile::General }
+    }
+
+    /// Writes by any groups of lanes, compared with times that each lane has alone.
+    #[test]
+    fn each_lane_has_times_of_its_own() {
+        let (mut late, mut most) = (0, 0);
+        for seed in 0..200 {
+            let mut random = Random::new(seed);
+            let mut clock = Clock::new(Completion::Latest);
+            let mut alone = [[[0_u32; 3]; 64]; 2];
+            for _ in 0..40 {
+                let register = REGISTERS[random.below(REGISTERS.len())];
+                let written = operand(register);
+                let lanes = random.next() & random.next();
+                let by_alu = random.chance(85);
+                let now = clock.now;
+                if by_alu {
+                    clock.write(&written, now + 1, lanes);
+                } else {
+                    clock.forget(&written, lanes);
+                }
+                let (near, far) = (now + 1 + NEAR, now + 1 + FAR);
+                let times = match (by_alu, written.half) {
+                    (false, _) => [0; 3],
+                    (true, true) => [near, far, far],
+                    (true, false) => [far, near, far],
+                };
+                for entry in bits(&written) {
+                    let of_lanes = alone[usize::from(entry)].iter_mut().enumerate();
+                    of_lanes.filter(|(lane, _)| lanes >> lane & 1 != 0).for_each(|(_, alone)| *alone = times);
+                }
+                clock.advance(random.below(4) as u32);
+                for (read, alu) in
+                    REGISTERS.into_iter().flat_map(|register| [(operand(register), true), (operand(register), false)])
+                {
+                    let kind = match (alu, read.half) {
+                        (true, true) => 0,
+                        (true, false) => 1,
+                        (false, _) => 2,
+                    };
+                    let waits =
+                        |lane: &usize| bits(&read).any(|entry| alone[usize::from(entry)][*lane][kind] > clock.now);
+                    let expected = (0..64).filter(waits).fold(0_u64, |lanes, lane| lanes | 1 << lane);
+                    assert_eq!(clock.too_early(&read, alu), expected, "seed {seed}, {read:?}, {alu}");
+                    late += u32::from(expected != 0);
+                }
+                most = most.max(clock.older.len());
+            }
+        }
+        assert!(late > 10_000 && most > 4, "{late}, {most}");
     }
 }

@@ -338,6 +338,12 @@ impl Checker {
             };
             if change == Change::Nothing {
                 report.unchanged += 1;
+                // What it should have lowered may still be there. Of ir3 the last stage, which changes every program, would show it.
+                if let program @ ProgramRef::Vec4(_) = compilation.program()
+                    && let Some(error) = postconditions::broken(stage, program, &target, &terms, None)
+                {
+                    return refused(report, error);
+                }
                 continue;
             }
             if let (Stage::LowerSpills, ProgramRef::Ir3(program)) = (stage, compilation.program()) {

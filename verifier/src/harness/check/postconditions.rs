@@ -8,7 +8,9 @@
 use super::legal::{Extent, Judged, illegal};
 use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::ir3::validate::{Form, validate};
-use ir3_compiler::ir3::{Attrs, Opcode, PhysReg, Place, Program, RegClass, RegFile, Src, WriteMask};
+use ir3_compiler::ir3::{
+    Attrs, Block, Instr, InstrFlags, Opcode, PhysReg, Place, Program, RegClass, RegFile, Src, WriteMask,
+};
 use ir3_compiler::pipeline::{CompileError, ErrorKind, Options, Refusal, Stage};
 use ir3_compiler::regalloc;
 use ir3_compiler::target::{RegisterFiles, Target};
@@ -102,7 +104,7 @@ fn broken_ir3(
     let extent = if stage == Stage::Encode { Extent::Decoded } else { Extent::All };
     let operands = || illegal(program, target, extent, judged);
     let elsewhere = || (stage >= Stage::RegisterAllocation).then(|| moved(&terms.given, &given(program)))?;
-    let edges = || lost_edge(program);
+    let edges = || lost_edge(program).or_else(|| lone_derivative(program));
     // The most specific one first.
     if stage >= Stage::LowerCopies {
         rules().or_else(operands).or_else(elsewhere).or_else(edges)
@@ -123,6 +125,29 @@ fn lost_edge(program: &Program) -> Option<String> {
         let lost = targets.into_iter().find(|&target| !data.successors().any(|next| next == target))?;
         Some(format!("{block} branches to {lost}, which is not among its successors"))
     })
+}
+
+/// Finds a derivative of two instructions that has only one of them. Runs take the first one for both.
+fn lone_derivative(program: &Program) -> Option<String> {
+    let half = |&instr: &Instr| {
+        let data = &program.instrs[instr];
+        let is_it = matches!(data.opcode, Opcode::Dsxpp1 | Opcode::Dsypp1);
+        is_it.then(|| (data.opcode, data.flags.contains(InstrFlags::PAIR)))
+    };
+    let is_lone = |&&block: &&Block| {
+        let mut first = None;
+        let list = program.blocks[block].instrs.iter().filter(|&&instr| program.instrs[instr].opcode != Opcode::Nop);
+        let breaks = |instr| match (first.take(), half(instr)) {
+            (None, Some((opcode, false))) => {
+                first = Some(opcode);
+                false
+            }
+            (opened, found) => opened.map(|opcode| (opcode, true)) != found,
+        };
+        list.map(breaks).fold(false, |any, breaks| any | breaks) || first.is_some()
+    };
+    let block = program.layout.iter().find(is_lone)?;
+    Some(format!("{block} has one of the two instructions of a derivative"))
 }
 
 /// The registers of all general inputs and outputs, in layout order.
@@ -193,7 +218,8 @@ mod tests {
     use crate::semantics::environment::env::Env;
     use crate::semantics::interp::Difference;
     use ir3_compiler::compilation::Compilation;
-    use ir3_compiler::ir3::{Instr, SrcOperand};
+    use ir3_compiler::ir3::SrcOperand;
+    use ir3_compiler::nir;
     use ir3_compiler::pipeline::RegisterLimit;
     use ir3_compiler::target::GEN7_SCALAR;
 
@@ -393,6 +419,31 @@ mod tests {
             found += 1;
         }
         assert!(found > 5, "{found}");
+    }
+
+    /// A derivative loses its first or its second instruction, or something comes between the two.
+    #[test]
+    fn halves_of_derivatives_are_found() {
+        let target = Target::by_name("a660").unwrap();
+        let text = include_str!("../../../../corpus/fragment/derivatives.nir");
+        let shader = nir::read(text).unwrap();
+        let last = Compilation::new(&shader, &target, &Options::default()).finish().unwrap().unwrap();
+        assert_eq!(lone_derivative(&last), None);
+        let mut found = 0;
+        for &block in &last.layout {
+            let instrs = &last.blocks[block].instrs;
+            let is_half = |at: &usize| matches!(last.instrs[instrs[*at]].opcode, Opcode::Dsxpp1 | Opcode::Dsypp1);
+            for at in (0..instrs.len()).filter(is_half) {
+                let mut changed = last.clone();
+                changed.blocks[block].instrs.remove(at);
+                assert!(lone_derivative(&changed).is_some(), "without {at}");
+                changed = last.clone();
+                changed.blocks[block].instrs.swap(0, at);
+                assert_eq!(lone_derivative(&changed).is_some(), at > 0, "{at} moved");
+                found += 1;
+            }
+        }
+        assert!(found >= 4, "{found}");
     }
 
     #[test]

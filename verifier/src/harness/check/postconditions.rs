@@ -136,7 +136,8 @@ fn lone_derivative(program: &Program) -> Option<String> {
     };
     let is_lone = |&&block: &&Block| {
         let mut first = None;
-        let list = program.blocks[block].instrs.iter().filter(|&&instr| program.instrs[instr].opcode != Opcode::Nop);
+        let mut list =
+            program.blocks[block].instrs.iter().filter(|&&instr| program.instrs[instr].opcode != Opcode::Nop);
         let breaks = |instr| match (first.take(), half(instr)) {
             (None, Some((opcode, false))) => {
                 first = Some(opcode);
@@ -144,7 +145,7 @@ fn lone_derivative(program: &Program) -> Option<String> {
             }
             (opened, found) => opened.map(|opcode| (opcode, true)) != found,
         };
-        list.map(breaks).fold(false, |any, breaks| any | breaks) || first.is_some()
+        list.any(breaks) || first.is_some()
     };
     let block = program.layout.iter().find(is_lone)?;
     Some(format!("{block} has one of the two instructions of a derivative"))

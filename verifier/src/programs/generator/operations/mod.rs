@@ -235,8 +235,8 @@ impl<C: Choices> Generator<'_, C> {
         [Index::AlignMul(mul), Index::AlignOffset(offset)]
     }
 
-    /// What is added to the constant number of a descriptor: sometimes so much that a field of 4, 6 or 8 bits does not hold the sum. That of
-    /// a descriptor that is written, of one that is only read, and of an image stay different ones.
+    /// What is added to the constant number of a descriptor: sometimes so much that a field of 4, 6 or 8 bits does not hold the sum.
+    /// Numbers of what is written and of what is only read stay apart.
     fn far_descriptor(&mut self) -> u64 {
         if self.target.generation >= Generation::A6xx && self.c.chance(40) {
             self.c.pick(&[12, 62, 256, 1022])

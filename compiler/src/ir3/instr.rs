@@ -478,6 +478,11 @@ impl Clone for InstrData {
 }
 
 impl InstrData {
+    /// Returns true if an operand is relative to `a0.x`.
+    pub fn is_relative(&self) -> bool {
+        self.dsts.iter().any(|dst| dst.place.is_relative()) || self.srcs.iter().any(Src::is_relative)
+    }
+
     /// Returns true if computing it again, wherever its sources are known, gives the same value: what an ALU computes
     /// purely, from values in SSA form, immediates and constants. (Special functions write nothing that is computed again:
     /// neither predicates nor addresses.) Constants may change: that is the caller's concern.

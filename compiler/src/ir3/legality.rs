@@ -65,7 +65,7 @@ impl OperandKind {
             SrcOperand::ConstRelative(_) => (kind.constant, kind.relative) = (true, true),
             SrcOperand::Immediate(_) => kind.immediate = true,
             SrcOperand::Place(place) => {
-                kind.relative = is_relative(&place);
+                kind.relative = place.is_relative();
                 kind.shared = src.class.file == RegFile::Shared;
             }
             SrcOperand::Undef => kind.shared = src.class.file == RegFile::Shared,
@@ -81,14 +81,6 @@ impl OperandKind {
     /// Returns true if the scalar ALU can read the operand.
     fn uniform(self) -> bool {
         self.constant || self.immediate || self.shared
-    }
-}
-
-fn is_relative(place: &Place) -> bool {
-    match place {
-        Place::Relative { .. } => true,
-        Place::Array(access) => access.relative,
-        _ => false,
     }
 }
 
@@ -127,7 +119,7 @@ pub fn valid_source(target: &Target, instr: &InstrData, slot: usize, src: &Src) 
     }
     // Below a6xx only moves read relative to the address register.
     let reads_relative = target.generation >= Generation::A6xx || instr.opcode == Opcode::Mov;
-    if kind.relative && (!reads_relative || instr.dsts.first().is_some_and(|dst| is_relative(&dst.place))) {
+    if kind.relative && (!reads_relative || instr.dsts.first().is_some_and(|dst| dst.place.is_relative())) {
         return false;
     }
     let sources = instr.opcode.info().sources;

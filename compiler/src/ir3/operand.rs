@@ -193,6 +193,15 @@ impl Place {
             Self::Value(_) | Self::Relative { .. } => None,
         }
     }
+
+    /// Returns true if the register is relative to `a0.x`.
+    pub const fn is_relative(&self) -> bool {
+        match self {
+            Self::Relative { .. } => true,
+            Self::Array(access) => access.relative,
+            Self::Value(_) | Self::Assigned(..) | Self::Reg(_) => false,
+        }
+    }
 }
 
 bitflags! {
@@ -324,6 +333,14 @@ impl Src {
         match &self.operand {
             SrcOperand::Place(place) => place.value(),
             _ => None,
+        }
+    }
+
+    /// Returns true if it is a register or a word of the constant file relative to `a0.x`.
+    pub const fn is_relative(&self) -> bool {
+        match &self.operand {
+            SrcOperand::Place(place) => place.is_relative(),
+            operand => matches!(operand, SrcOperand::ConstRelative(_)),
         }
     }
 

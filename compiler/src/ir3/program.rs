@@ -1,6 +1,6 @@
 //! Programs: blocks in layout order, their logical and physical edges, values and arrays.
 
-use super::{Attrs, Dst, InputKind, InstrData, PhysReg, RegClass, SystemValue};
+use super::{Attrs, Dst, InputKind, InstrData, Opcode, PhysReg, RegClass, SystemValue};
 use crate::graph;
 use crate::maps::map_of;
 use crate::words;
@@ -181,9 +181,14 @@ impl Program {
         list.iter().take_while(|&&instr| self.instrs[instr].opcode.is_ready_at_start()).count()
     }
 
-    /// The number of instructions of a list before the terminators at its end.
+    /// The number of instructions of a list before the terminators at its end, and before `shpe`: waves that do not run the preamble go
+    /// on after it, so what is done at its end for the program that follows belongs to the preamble.
     pub fn body_len(&self, list: &[Instr]) -> usize {
-        list.iter().rposition(|&instr| !self.instrs[instr].opcode.is_terminator()).map_or(0, |last| last + 1)
+        let is_body = |&instr: &Instr| {
+            let opcode = self.instrs[instr].opcode;
+            !opcode.is_terminator() && opcode != Opcode::Shpe
+        };
+        list.iter().rposition(is_body).map_or(0, |last| last + 1)
     }
 
     /// Inserts an instruction before the terminators of a block.

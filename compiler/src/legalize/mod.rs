@@ -3,10 +3,10 @@
 //! Until here a program says what is computed, in which order and where. The machine leaves the rest to the compiler: it does not
 //! wait for results by itself, and control flow is a list of instructions with branches between them. In order:
 //!
-//! 1. `relative`: the last user of `a0.x` is marked (`(ul)`).
-//! 2. `layout`: branches become explicit, and those to the next block are left out.
-//! 3. `predication`: `prede` ends predicated code.
-//! 4. `kills`: killed lanes leave loops.
+//! 1. `layout`: branches become explicit, and those to the next block are left out.
+//! 2. `predication`: `prede` ends predicated code.
+//! 3. `kills`: killed lanes leave loops.
+//! 4. `relative`: the last user of `a0.x` is marked (`(ul)`), on the paths of killed lanes too.
 //! 5. Physical edges and reconvergence points are computed again, from the final layout.
 //! 6. `inputs`: the memory of the varyings is released (`(ei)`).
 //! 7. `sync`: instructions wait for units that take their time (`(ss)`, `(sy)`).
@@ -35,11 +35,11 @@ use preamble::Preamble;
 
 /// Legalises a program with registers, without macros, whose branches are not explicit.
 pub fn run(program: &mut Program, target: &Target) {
-    relative::run(program);
     layout::run(program);
     predication::run(program);
     layout::remove_unreachable(program);
     kills::run(program);
+    relative::run(program);
     reconvergence::run(program);
     wait_for_elected(program);
     let preamble = Preamble::of(program, target);

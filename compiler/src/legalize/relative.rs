@@ -2,11 +2,11 @@
 
 use crate::ir3::dataflow::{Analysis, Direction, Edge, solve};
 use crate::ir3::dominance::{Cfg, EdgeKind};
-use crate::ir3::{ArrayAccess, Block, Instr, InstrData, InstrFlags, PhysReg, Place, Program, SrcOperand};
+use crate::ir3::{Block, Instr, InstrData, InstrFlags, PhysReg, Program};
 
 /// Marks the last users, on all paths.
 pub fn run(program: &mut Program) {
-    if !program.iter_instrs().any(|(_, instr)| uses(&program.instrs[instr])) {
+    if !program.iter_instrs().any(|(_, instr)| program.instrs[instr].is_relative()) {
         return;
     }
     let ends = solve(&Cfg::new(program, EdgeKind::Logical), &program.layout, &mut Users { program }).end;
@@ -17,7 +17,7 @@ pub fn run(program: &mut Program) {
             let instr: Instr = program.blocks[block].instrs[index];
             let data = &mut program.instrs[instr];
             used &= !writes(data);
-            if uses(data) {
+            if data.is_relative() {
                 data.flags.set(InstrFlags::UL, !used);
                 used = true;
             }
@@ -42,20 +42,10 @@ impl Analysis<Block> for Users<'_> {
     fn transfer(&mut self, block: Block, input: &bool) -> bool {
         let instrs = &self.program.blocks[block].instrs;
         let data = || instrs.iter().map(|&instr| &self.program.instrs[instr]);
-        data().find_map(|data| if uses(data) { Some(true) } else { writes(data).then_some(false) }).unwrap_or(*input)
+        data()
+            .find_map(|data| if data.is_relative() { Some(true) } else { writes(data).then_some(false) })
+            .unwrap_or(*input)
     }
-}
-
-/// Returns true if an operand is relative to `a0.x`.
-fn uses(data: &InstrData) -> bool {
-    let relative =
-        |place: &Place| matches!(place, Place::Relative { .. } | Place::Array(ArrayAccess { relative: true, .. }));
-    data.dsts.iter().any(|dst| relative(&dst.place))
-        || data.srcs.iter().any(|src| match &src.operand {
-            SrcOperand::Place(place) => relative(place),
-            SrcOperand::ConstRelative(_) => true,
-            _ => false,
-        })
 }
 
 fn writes(data: &InstrData) -> bool {

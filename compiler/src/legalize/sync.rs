@@ -8,7 +8,7 @@
 //!
 //! The rules:
 //! - `(ss)` ends all waits but those for `(sy)` results; `(sy)` ends those for its results, and for the reads of the
-//!   instructions that have such results.
+//!   instructions that have such results. Copies to the constant file have none. (In Mesa `(sy)` ends the wait for their reads, too.)
 //! - Between two instructions of the scalar ALU nothing waits, except where a register is read in another width than it
 //!   was written.
 //! - After a barrier, and at the end of the preamble, everything is waited for.
@@ -304,7 +304,7 @@ impl<'a> Operands<'a> {
         // The registers that it may read later.
         if self.is_scalar {
             pending.read_scalar.add(&self.reads);
-        } else if by_ss || stores(data.opcode) {
+        } else if by_ss || has_no_result(data.opcode) {
             pending.read_ss.add(&self.reads);
         } else if !is_flow && !data.opcode.is_alu() && !data.opcode.is_meta() {
             pending.read_any.add(&self.reads);
@@ -321,8 +321,9 @@ impl<'a> Operands<'a> {
     }
 }
 
-fn stores(opcode: Opcode) -> bool {
-    matches!(opcode.info().effect, Effect::Store | Effect::StoreAny | Effect::StoreConsts)
+/// Returns true for accesses to memory without a result in a register, so that no `(sy)` is for them.
+fn has_no_result(opcode: Opcode) -> bool {
+    matches!(opcode.info().effect, Effect::Store | Effect::StoreAny | Effect::StoreConsts | Effect::LoadConsts)
 }
 
 fn writes_a1(data: &InstrData) -> bool {

@@ -317,6 +317,11 @@ impl Function {
         self.defs.push(DefData { num_components, bit_size, divergent, instr: self.instrs.next_key(), index })
     }
 
+    /// A new value of the shape of another, perhaps of another function.
+    pub fn new_def_like(&mut self, shape: &DefData) -> Def {
+        self.new_def(shape.num_components, shape.bit_size, shape.divergent)
+    }
+
     /// Puts a new instruction at an index of a block.
     pub fn insert(&mut self, block: Block, at: usize, data: InstrData) -> Instr {
         let def = data.def();

@@ -6,7 +6,8 @@
 //!   that are words of it;
 //! - each array of registers, which is not in SSA form;
 //! - the lanes that run: `kill` and `demote` change them, and everything that looks at other lanes or has an effect
-//!   beyond its own lane reads them, as does what needs helper lanes;
+//!   beyond its own lane reads them, as does what needs helper lanes, and what writes a register relative to an address: that of a lane
+//!   which should have ended may be that of any register;
 //! - each address register, so that one value at a time is alive, if that was so before;
 //! - the predicates, if they are to wait for each other ([`ScheduleRules`]), or one of them cannot be computed again.
 //!
@@ -140,6 +141,9 @@ impl Effects {
                 RegFile::Address => writes |= Resources::A0,
                 RegFile::Predicate if !rules.predicates => writes |= Resources::PREDICATES,
                 _ => {}
+            }
+            if dst.place.is_relative() {
+                reads |= Resources::LANES;
             }
         }
         Self { reads, writes }

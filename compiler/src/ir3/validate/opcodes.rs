@@ -156,17 +156,7 @@ impl Checker<'_> {
 
     /// Relative accesses have `a0.x` among their sources, `.a1en` has `a1.x`, and nothing has both.
     fn address(&mut self, data: &InstrData) {
-        let relative = |place: &Place| match place {
-            Place::Relative { .. } => true,
-            Place::Array(access) => access.relative,
-            _ => false,
-        };
-        let wants_a0 = data.dsts.iter().any(|dst| relative(&dst.place))
-            || data.srcs.iter().any(|src| match &src.operand {
-                SrcOperand::Place(place) => relative(place),
-                SrcOperand::ConstRelative(_) => true,
-                _ => false,
-            });
+        let wants_a0 = data.is_relative();
         let registers = data.srcs.iter().filter(|src| src.class.file == RegFile::Address).count();
         if wants_a0 {
             let a0 = data.srcs.iter().any(|src| {

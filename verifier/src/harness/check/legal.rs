@@ -108,18 +108,6 @@ fn is_shared(dst: Option<&Dst>) -> bool {
     dst.is_some_and(|dst| dst.class.file == RegFile::Shared)
 }
 
-fn is_relative_place(place: &Place) -> bool {
-    match place {
-        Place::Relative { .. } => true,
-        Place::Array(access) => access.relative,
-        _ => false,
-    }
-}
-
-fn is_relative(src: &Src) -> bool {
-    matches!(src.operand, SrcOperand::ConstRelative(_)) || src.place().is_some_and(is_relative_place)
-}
-
 /// Operands that cannot stand beside each other, or not in this kind of instruction, although a word could say so.
 fn beside(data: &InstrData, target: &Target) -> Option<&'static str> {
     let dst = data.dsts.first();
@@ -127,8 +115,8 @@ fn beside(data: &InstrData, target: &Target) -> Option<&'static str> {
     // What an element of an array was before is no operand of the machine.
     let kept = |src: &&Src| src.flags.contains(OperandFlags::TIED);
     let relative = data.srcs.iter().filter(|src| !kept(src) && dst.is_none_or(|dst| src.place() != Some(&dst.place)));
-    if relative.clone().any(is_relative) {
-        if dst.is_some_and(|dst| is_relative_place(&dst.place)) {
+    if relative.clone().any(|src| src.is_relative()) {
+        if dst.is_some_and(|dst| dst.place.is_relative()) {
             return Some("a source and the destination are relative to the address register");
         }
         if target.generation < Generation::A6xx && data.opcode != Opcode::Mov {
@@ -246,7 +234,7 @@ fn meta(data: &InstrData) -> Option<&'static str> {
         if !src.mods.is_empty() {
             return Some("a modifier of a copy");
         }
-        if is_relative(src) {
+        if src.is_relative() {
             return Some("a copy of a relative register");
         }
         let is_number = matches!(Kind::of(src), Kind::Const | Kind::Immediate);

@@ -3,14 +3,17 @@
 //!
 //! In the interpreter a register that cannot be encoded, or is beyond the limit, holds its value like any other, and so
 //! does an input or output in another register than the given one: runs do not show these mistakes. A program that
-//! breaks a rule counts as refused by an internal error of the compiler, and is found, reduced and kept as such.
+//! breaks a rule counts as refused by an internal error of the compiler, and is found, reduced and kept as such. Of a final program the
+//! [hazard checker](crate::prove::hazards) is asked too: runs take one path, and do not know all rules of the hardware.
 
 use super::legal::{Extent, Judged, illegal};
+use crate::prove::hazards::{self, Basis, Facts, Hazard, HazardKind};
 use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::ir3::{
-    Attrs, Block, Instr, InstrFlags, Opcode, PhysReg, Place, Program, RegClass, RegFile, Src, WriteMask,
+    Attrs, Block, Instr, InstrFlags, Opcode, PhysReg, Place, Program, RegClass, RegFile, Src, SrcOperand, WriteMask,
 };
+use ir3_compiler::machine::Code;
 use ir3_compiler::pipeline::{CompileError, ErrorKind, Options, Refusal, Stage};
 use ir3_compiler::regalloc;
 use ir3_compiler::target::{RegisterFiles, Target};
@@ -107,10 +110,27 @@ fn broken_ir3(
     let edges = || lost_edge(program).or_else(|| lone_derivative(program));
     // The most specific one first.
     if stage >= Stage::LowerCopies {
-        rules().or_else(operands).or_else(elsewhere).or_else(edges)
+        rules().or_else(operands).or_else(elsewhere).or_else(edges).or_else(|| hazard(stage, program, target))
     } else {
         files().or_else(elsewhere).or_else(rules).or_else(operands)
     }
+}
+
+/// Finds what a final program does not wait for, or breaks of the machine's other rules about the order of instructions. What is only not
+/// shown does not count: branches are uniform where they are marked so, as runs show where they are not, and nothing says how far a relative
+/// access to constants reaches.
+fn hazard(stage: Stage, program: &Program, target: &Target) -> Option<String> {
+    if stage < Stage::Legalize {
+        return None;
+    }
+    let code = Code::from_program(program).ok()?;
+    let report = hazards::check(&code, &Facts { trusts_marks: true, ..Facts::of_program(program) }, target).ok()?;
+    let is_far = |src: &Src| matches!(src.operand, SrcOperand::ConstRelative(_));
+    let is_open = |hazard: &Hazard| {
+        hazard.kind == HazardKind::ConstBeforeWrite && code.instrs[hazard.at].data.srcs.iter().any(is_far)
+    };
+    let broken = |hazard: &&Hazard| hazard.kind.basis() == Basis::Machine && !is_open(hazard);
+    report.hazards.iter().find(broken).map(ToString::to_string)
 }
 
 /// Finds a branch to a block that is not among the successors of its own, where proofs would not follow it. (The validator does not demand
@@ -219,7 +239,7 @@ mod tests {
     use crate::semantics::environment::env::Env;
     use crate::semantics::interp::Difference;
     use ir3_compiler::compilation::Compilation;
-    use ir3_compiler::ir3::SrcOperand;
+    use ir3_compiler::ir3::InstrData;
     use ir3_compiler::nir;
     use ir3_compiler::pipeline::RegisterLimit;
     use ir3_compiler::target::GEN7_SCALAR;
@@ -445,6 +465,45 @@ mod tests {
             }
         }
         assert!(found >= 4, "{found}");
+    }
+
+    /// What only the hardware sees: where waves go on that do not run the preamble, and where lanes join that wait.
+    #[test]
+    fn broken_rules_about_waves_are_found() {
+        let target = Target::by_name("a660").unwrap();
+        let (mut preambles, mut joins) = (0, 0);
+        for text in [
+            include_str!("../../../../corpus/fragment/preamble.nir"),
+            include_str!("../../../../corpus/control-flow/nested-loops.nir"),
+        ] {
+            let shader = nir::read(text).unwrap();
+            for registers in [RegisterLimit::Target, RegisterLimit::Minimum(0)] {
+                let options = Options { registers, ..Options::default() };
+                let last = Compilation::new(&shader, &target, &options).finish().unwrap().unwrap();
+                assert_eq!(hazard(Stage::Encode, &last, &target), None);
+                let list: Vec<Instr> = last.iter_instrs().map(|(_, instr)| instr).collect();
+                for &instr in &list {
+                    let data = &last.instrs[instr];
+                    let mut changed = last.clone();
+                    if data.opcode == Opcode::Shpe {
+                        let (block, _) = last.iter_instrs().find(|&(_, other)| other == instr).unwrap();
+                        let nop = changed.instrs.push(InstrData::new(Opcode::Nop));
+                        let at = last.body_len(&last.blocks[block].instrs) + 1;
+                        changed.blocks[block].instrs.insert(at, nop);
+                        let found = hazard(Stage::Encode, &changed, &target).expect("code after the preamble");
+                        assert!(found.contains("skips more or less than the preamble"), "{found}");
+                        preambles += 1;
+                    } else if data.flags.contains(InstrFlags::JP) {
+                        // Some marks are where no lane waits.
+                        changed.instrs[instr].flags -= InstrFlags::JP;
+                        let Some(found) = hazard(Stage::Encode, &changed, &target) else { continue };
+                        assert!(found.contains("has no (jp)"), "{found}");
+                        joins += 1;
+                    }
+                }
+            }
+        }
+        assert!(preambles == 2 && joins > 0, "{preambles} {joins}");
     }
 
     #[test]

@@ -4,8 +4,7 @@
 //! Cells of compiled programs and of passes cannot be asked for one by one: rules say which of them are [`impossible`].
 
 use ir3_compiler::nir::{
-    AluSrc, AluType, Builder, Def, DefData, Index, InstrData, Intrinsic, IntrinsicOp, Op, Shader, Stage, TexOp,
-    TexSrcKind,
+    AluSrc, AluType, Builder, Def, Index, InstrData, Intrinsic, IntrinsicOp, Op, Shader, Stage, TexOp, TexSrcKind,
 };
 use ir3_compiler::reached::Arm;
 use ir3_compiler::target::Target;
@@ -264,8 +263,8 @@ fn found(shader: &Shader, op: IntrinsicOp) -> Option<ir3_compiler::nir::Instr> {
 /// Adds an instruction at the start of a program; its result has the shape of a value.
 fn insert(shader: &mut Shader, like: Def, at: usize, make: impl FnOnce(Def) -> InstrData) -> Def {
     let function = &mut shader.entry;
-    let DefData { num_components, bit_size, divergent, .. } = function.defs[like];
-    let def = function.new_def(num_components, bit_size, divergent);
+    let shape = function.defs[like].clone();
+    let def = function.new_def_like(&shape);
     let first = function.blocks_in_order().next().expect("a block");
     function.insert(first, at, make(def));
     def

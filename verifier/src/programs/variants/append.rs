@@ -1,6 +1,5 @@
 //! One compute program after another: the code of a donor at the end of a program, on the same memory.
 
-use super::edit::new_def;
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::nir::preamble::Preamble;
 use ir3_compiler::nir::{Block, CfNode, Def, Function, InstrData, JumpKind, Shader, Stage};
@@ -42,7 +41,7 @@ pub(super) fn append(program: &mut Shader, donor: &Shader) -> bool {
     let mut defs: SecondaryMap<Def, Def> = SecondaryMap::with_default(Def::from_u32(0));
     for (_, instr) in donor.entry.instrs_in_order() {
         if let Some(def) = donor.entry.instrs[instr].def() {
-            defs[def] = new_def(function, &donor.entry.defs[def]);
+            defs[def] = function.new_def_like(&donor.entry.defs[def]);
         }
     }
     for (block, instr) in donor.entry.instrs_in_order() {

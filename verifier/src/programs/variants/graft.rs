@@ -3,7 +3,6 @@
 //! The inputs of a piece become values that are there at the place, with the width that the piece wants, in any of their components. The
 //! place is never in a preamble, whose lanes compute what all read.
 
-use super::edit::new_def;
 use super::piece::Piece;
 use crate::support::random::Random;
 use cranelift_entity::SecondaryMap;
@@ -71,7 +70,7 @@ pub(super) fn branch(function: &mut Function, donor: &Function, random: &mut Ran
     // Values before the branch are there, too: they are looked up from the block that was split.
     let inserted = insert_from(function, &place, &mut inner, &piece, random);
     let shape = function.defs[place.def].clone();
-    let phi = new_def(function, &shape);
+    let phi = function.new_def_like(&shape);
     let data = InstrData::Phi { def: phi, srcs: SmallVec::from_slice(&[(with, inserted), (without, place.def)]) };
     function.append(after, data);
     function.blocks[after].instrs.extend(rest);
@@ -201,7 +200,7 @@ fn insert_from(
         let mut data = donor.instrs[instr].clone();
         data.for_each_src_mut(|src| *src = defs[*src]);
         if let Some(def) = data.def() {
-            defs[def] = new_def(function, &DefData { divergent: None, ..donor.defs[def].clone() });
+            defs[def] = function.new_def_like(&DefData { divergent: None, ..donor.defs[def].clone() });
             data.def_mut().into_iter().for_each(|def| *def = defs[*def]);
         }
         add(function, place, data);
@@ -213,7 +212,7 @@ fn insert_from(
 }
 
 fn constant(function: &mut Function, place: &mut Place, shape: &DefData, bits: u64) -> Def {
-    let def = new_def(function, shape);
+    let def = function.new_def_like(shape);
     let value = bits & u64::MAX >> (64 - u32::from(shape.bit_size));
     let values = SmallVec::from_elem(value, shape.num_components.into());
     add(function, place, InstrData::Const { def, values });
@@ -221,7 +220,7 @@ fn constant(function: &mut Function, place: &mut Place, shape: &DefData, bits: u
 }
 
 fn operation(function: &mut Function, place: &mut Place, op: Op, srcs: &[AluSrc], shape: &DefData) -> Def {
-    let def = new_def(function, shape);
+    let def = function.new_def_like(shape);
     let srcs = SmallVec::from_slice(srcs);
     let alu = Alu { op, exact: false, no_signed_wrap: false, no_unsigned_wrap: false, def, srcs };
     add(function, place, InstrData::Alu(alu));

@@ -9,7 +9,6 @@
 //! After Donaldson et al., *Test-case reduction and deduplication almost for free with transformation-based compiler testing* (spirv-fuzz).
 
 mod append;
-mod edit;
 mod graft;
 mod piece;
 

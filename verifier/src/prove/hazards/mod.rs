@@ -55,8 +55,10 @@ use ir3_compiler::target::Target;
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// The branches that the text marks uniform (`(con)`), by position. They are compared with those that the checker
-    /// finds, and not used.
+    /// finds, and not used, unless they are trusted.
     pub marked_uniform: Vec<bool>,
+    /// The marks are right: what is found depends on them, so no hazard is no proof.
+    pub trusts_marks: bool,
     /// The depth of the branch stack that the driver configures; otherwise the one that the GPU has counts.
     pub branch_stack: Option<u32>,
     /// Where arrays in registers start.

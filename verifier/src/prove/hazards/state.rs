@@ -32,7 +32,7 @@ pub enum Set {
 /// The number of sets.
 const SETS: usize = 7;
 
-/// What is outstanding for the whole wave, whichever lanes are active.
+/// What is outstanding for the whole wave, whichever lanes are active; but for `a0.x`, which is each lane's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaveFacts(u16);
 
@@ -165,7 +165,12 @@ impl State {
             pairs.for_each(|(set, from)| set.iter_mut().zip(from).for_each(|(word, &bits)| unite(word, bits)));
         }
         let wave = self.wave;
-        self.wave.add(other.wave);
+        let mut facts = other.wave;
+        if !lanes {
+            // Each lane has an address of its own.
+            facts.remove(WaveFacts::ADDRESS_RELEASED);
+        }
+        self.wave.add(facts);
         changed |= wave != self.wave;
         if lanes && !other.times.is_empty() {
             let before = self.times.len();

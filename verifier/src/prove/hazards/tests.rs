@@ -144,6 +144,16 @@ fn a_lane_of_a_quad_does_not_wait_for_the_others() {
     let grad = "samgp0 (f32)(x)r1.x, r2.x (wrmask=0xff), s#0, t#0";
     assert_eq!(kinds(&[add, grad, user], "a660"), [HazardKind::EarlyRead { missing: 3 }]);
     assert_eq!(kinds(&[add, "(rpt2)nop", grad, user], "a660"), []);
+    // Four samples leave out none.
+    let all = BY_LANE.map(|name| format!("{name} (f32)(x)r1.x, r2.x (wrmask=0xff), s#0, t#0"));
+    let after = |samples: &[String]| {
+        let samples = samples.iter().map(String::as_str);
+        let lines: Vec<&str> = [add].into_iter().chain(samples).chain([user]).collect();
+        kinds(&lines, "a660")
+    };
+    assert_eq!(after(&all), []);
+    assert_eq!(after(&all[..3]), [HazardKind::EarlyRead { missing: 3 }]);
+    assert_eq!(after(&all[1..]), [HazardKind::EarlyRead { missing: 3 }]);
 }
 
 #[test]
@@ -550,6 +560,18 @@ fn branches_are_uniform_where_all_lanes_compute_the_same() {
     }
     assert!(!uniform(&["getfiberid r0.x"], "r0.x"));
     assert!(!uniform(&["mov.u32u32 r1.x, c1.x", "flat.b r0.x, imm[0.000000,1,0x1], r1.x"], "r0.x"));
+    // Each repetition writes what it computes from what it reads itself.
+    let repeated = "(rpt1)mov.u32u32 r0.x (wrmask=0x3), (r)r1.x (wrmask=0x3)";
+    assert!(uniform(&["mov.u32u32 r1.y, c1.x", repeated], "r0.y"));
+    assert!(!uniform(&["mov.u32u32 r1.y, c1.x", repeated], "r0.x"));
+    assert!(!uniform(&["mov.u32u32 r1.x, c1.x", repeated], "r0.y"));
+    let same_for_both = "(rpt1)add.s r0.x (wrmask=0x3), (r)r1.x (wrmask=0x3), r3.x";
+    assert!(!uniform(&["mov.u32u32 r1.y, c1.x", same_for_both], "r0.y"));
+    assert!(uniform(&["mov.u32u32 r1.y, c1.x", "mov.u32u32 r3.x, c1.x", same_for_both], "r0.y"));
+    let reads_its_result = "(rpt1)mov.u32u32 r1.x (wrmask=0x3), (r)r0.w (wrmask=0x3)";
+    assert!(!uniform(&["mov.u32u32 r1.x, c1.x", reads_its_result], "r1.y"));
+    let exchanged = "(rpt1)swz.u32u32 r0.x, r0.y, r0.y, r0.x";
+    assert!(!uniform(&["mov.u32u32 r0.x, c1.x", exchanged], "r0.y"));
     // A relative write may be one of another register in each lane.
     let written = ["mov.u32u32 r0.x, c1.x", "mov.u32u32 r<a0.x + 0> (4), c1.x, hr61.x"];
     assert!(uniform(&written[..1], "r0.x") && !uniform(&written, "r0.x"));

@@ -16,6 +16,8 @@
 //! lane has stored, and lanes that are inactive at a store keep what they have. Where lanes that wait have the same in a slot and
 //! a register (`copies`), and do not differ from the lanes that run in the one, those lanes make the other the same by copying the one to it.
 //!
+//! *Marks* ([`Facts::trusts_marks`]): a branch that is marked uniform stays so, whatever is found.
+//!
 //! *Soundness.* All branches are uniform at first, and each that is found to read a register in which its lanes may
 //! differ is divergent in the next round, until no more are found. Were there a run in which lanes diverge at another
 //! branch, then all before the first such branch went as this assumes, and the states of the last round contain it:
@@ -27,7 +29,7 @@ use super::scratch::{Scratch, ScratchOperation};
 use super::state::Mask;
 use super::{Facts, HazardError};
 use crate::semantics::machine::rules::Unit;
-use crate::semantics::machine::steps::{Bits, Step, Steps};
+use crate::semantics::machine::steps::{Bits, Operand, Step, Steps};
 use crate::semantics::machine::units::{self, A1_BIT, OTHER_WORD, SHARED_WORD, WORDS};
 use cranelift_entity::EntityRef;
 use ir3_compiler::ir3::{InputKind, InstrData, Opcode, Place, SystemValue};
@@ -58,7 +60,8 @@ pub fn analyze(code: &Code, steps: &Steps, facts: &Facts, target: &Target) -> Re
             Vec::new()
         };
         let before = uniform.iter().filter(|&&uniform| uniform).count();
-        found.iter().for_each(|ip| uniform[ip.index()] = false);
+        let is_trusted = |ip: &Ip| facts.trusts_marks && facts.marked_uniform.get(ip.index()) == Some(&true);
+        found.iter().filter(|ip| !is_trusted(ip)).for_each(|ip| uniform[ip.index()] = false);
         if uniform.iter().filter(|&&uniform| uniform).count() == before {
             return Ok((uniform, flow));
         }
@@ -134,8 +137,8 @@ impl Groups {
         changed
     }
 
-    /// The lanes that run store to scratch memory; `differ` is true if they may store different values, or not all of them
-    /// do.
+    /// The lanes that run store to scratch memory; `differ` is true if they may store different values or at different addresses, or not
+    /// all of them do. At an unknown address that is the same for all, they may leave what was there.
     fn store(&mut self, units: Option<&Range<u32>>, differ: bool) {
         let groups = self.waiting.len() + 1;
         let known = units.is_some();
@@ -145,9 +148,9 @@ impl Groups {
                 self.units(pair(0, group))[word] |= bit;
             }
             let own = &mut self.units(0)[word];
-            if differ || !known {
+            if differ {
                 *own |= bit;
-            } else {
+            } else if known {
                 *own &= !bit;
             }
         }
@@ -213,6 +216,24 @@ impl Groups {
         }
     }
 
+    /// The lanes that run execute a repeated instruction: what a repetition writes depends on what this one reads. The repetitions read
+    /// what was there before the instruction, or what those before them wrote: lanes have to agree in both.
+    fn repeat(&mut self, reads: &[Operand], writes: &[Operand], own: bool, weak: bool) {
+        let before = self.pairs[0];
+        let repetitions = writes.iter().filter_map(|write| write.repetition).max().map_or(1, |last| last + 1);
+        for repetition in 0..repetitions {
+            let is_here = |operand: &&Operand| operand.repetition.is_none_or(|its| its == repetition);
+            let differ = reads.iter().filter(is_here).any(|operand| {
+                let of = operand.bits();
+                let word = usize::from(of.word);
+                (before[word] | self.pairs[0][word]) & of.bits & !shared_bits(word) != 0
+            });
+            for write in writes.iter().filter(is_here) {
+                self.write(&[write.bits()], own || differ, weak);
+            }
+        }
+    }
+
     /// Returns true if the lanes that run may differ in a register.
     fn differ(&self, bits: &[Bits]) -> bool {
         bits.iter().any(|of| self.pairs[0][usize::from(of.word)] & of.bits & !shared_bits(usize::from(of.word)) != 0)
@@ -254,12 +275,17 @@ fn divergent(code: &Code, steps: &Steps, flow: &Flow, scratch: &Scratch, copies:
                 let operation = scratch.operation(ip);
                 let same = operation.filter(|_| !predicated[ip]).map(|operation| groups.copied(operation, copies));
                 let own = match operation {
+                    None if data.repeat > 0 => {
+                        let own = predicated[ip] || is_own(data, step);
+                        groups.repeat(steps.operands(&step.reads), steps.operands(&step.writes), own, weak);
+                        continue;
+                    }
                     None => differ || is_own(data, step),
                     Some(operation) => match operation {
                         ScratchOperation::Load { units, .. } => groups.loads_differ(units.as_ref()),
                         ScratchOperation::Store { units, data } => {
-                            let differ = groups.differ(data) || predicated[ip];
-                            groups.store(units.as_ref(), differ);
+                            let differ = if units.is_some() { groups.differ(data) } else { differ };
+                            groups.store(units.as_ref(), differ || predicated[ip]);
                             false
                         }
                     },

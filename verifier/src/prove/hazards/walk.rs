@@ -458,7 +458,7 @@ impl Walk<'_> {
                 _ if early_a1 => {}
                 Unit::Alu | Unit::ScalarAlu => self.clock.write(operand, issued),
                 // The lanes that it leaves out may still have to wait for the ALU.
-                _ if step.quad_lane.is_some() => {}
+                _ if step.quad_lane.is_some() && !step.completes_quads => {}
                 _ => self.clock.forget(operand),
             }
         }

@@ -26,7 +26,7 @@ pub fn append_moves(
         Opcode::ParallelCopy => (parallel(locations, data, copies), 1),
         Opcode::Collect => (collect(locations, data, copies), 1),
         Opcode::Split => (split(locations, data, copies), 1),
-        Opcode::Mov if is_plain(data) && data.srcs.len() == 1 && !is_relative(data) => {
+        Opcode::Mov if is_plain(data) && data.srcs.len() == 1 && !data.is_relative() => {
             let kind = raw_move(data)?;
             (mov(locations, data, kind, copies), 1)
         }
@@ -167,20 +167,6 @@ fn is_plain(data: &InstrData) -> bool {
     data.flags.is_empty()
         && (data.repeat == 0 || data.opcode == Opcode::Swz)
         && data.srcs.iter().all(|src| src.mods.is_empty() || left_out(Guard::RegistersCopyModifiers))
-}
-
-/// Returns true if a move's destination or source is indexed by an address register.
-fn is_relative(data: &InstrData) -> bool {
-    let is = |place: &Place| match place {
-        Place::Relative { .. } => true,
-        Place::Array(access) => access.relative,
-        _ => false,
-    };
-    data.dsts.iter().any(|dst| is(&dst.place))
-        || data
-            .srcs
-            .iter()
-            .any(|src| src.place().is_some_and(is) || matches!(src.operand, SrcOperand::ConstRelative(_)))
 }
 
 fn raw_move(data: &InstrData) -> Option<MoveEffect> {

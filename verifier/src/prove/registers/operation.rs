@@ -21,7 +21,7 @@ use smallvec::SmallVec;
 /// to an array element is undefined behaviour if the index is out of bounds.) The register checker does not read the
 /// columns of the compiler's table by which passes decide the same.
 fn is_pure(data: &InstrData) -> bool {
-    !data.dsts.iter().any(|dst| is_relative(&dst.place))
+    !data.dsts.iter().any(|dst| dst.place.is_relative())
         && match data.opcode.category() {
             Category::Alu2 => !matches!(data.opcode, Opcode::BaryF | Opcode::FlatB | Opcode::Setrm),
             Category::Alu3 => !is_matrix(data.opcode),
@@ -335,7 +335,7 @@ impl LockstepWalk<'_> {
         for k in dst.mask.components() {
             let to = self.piece(self.target.component(&dst.place, dst.class, k, false))?;
             for src in &t.srcs {
-                let Some(place) = src.place().filter(|place| !is_relative(place)) else { continue };
+                let Some(place) = src.place().filter(|place| !place.is_relative()) else { continue };
                 for k in src.mask.components() {
                     let from = self.piece(self.target.component(place, src.class, k, false))?;
                     if from.start < to.end && to.start < from.end {
@@ -434,10 +434,6 @@ impl LockstepWalk<'_> {
         }
         Ok(())
     }
-}
-
-fn is_relative(place: &Place) -> bool {
-    matches!(place, Place::Relative { .. }) || matches!(place, Place::Array(access) if access.relative)
 }
 
 /// Returns true if an instruction reads whole vectors of which only the first register is named.

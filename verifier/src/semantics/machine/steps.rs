@@ -9,7 +9,7 @@ use cranelift_entity::EntityRef;
 use ir3_compiler::ir3::{
     InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, RegClass, RegFile, SrcOperand, WriteMask,
 };
-use ir3_compiler::machine::{Code, Ip, OutputRegister};
+use ir3_compiler::machine::{Code, CodeInstr, Ip, OutputRegister};
 use ir3_compiler::target::Target;
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -21,10 +21,20 @@ pub struct Operand {
     pub piece: Piece,
     /// Slots after the issue of the instruction at which it is read, or written.
     pub delay: u16,
+    /// The only one of the repetitions that reads or writes it; none if all of them do.
+    pub repetition: Option<u16>,
     /// The operand is a half register.
     pub half: bool,
     /// The file.
     pub file: RegFile,
+}
+
+impl Operand {
+    /// Its bits. A full register has an even number, so it never straddles two words.
+    pub fn bits(&self) -> Bits {
+        let Self { piece, half, .. } = *self;
+        Bits { word: (piece.bit / 64) as u8, half, bits: ((1 << piece.width) - 1) << (piece.bit % 64) }
+    }
 }
 
 /// Bits of one word of a mask.
@@ -59,6 +69,8 @@ pub struct Step {
     pub source: SourceWait,
     /// The one lane of each quad that it reads and writes.
     pub quad_lane: Option<u8>,
+    /// It is the last of four that follow each other and write the same registers, each in its lane of the quads.
+    pub completes_quads: bool,
     /// Its write to the constant file.
     pub const_write: ConstWrite,
     /// It reads the constant file.
@@ -135,7 +147,8 @@ impl Steps {
             let pair = data.flags.contains(InstrFlags::PAIR);
             let previous = ip.index().checked_sub(1).map(|before| &code.instrs[Ip::new(before)].data);
             let paired = pair && previous.is_some_and(|first| is_pair(first, data));
-            this.steps.push(Step { paired, ..step });
+            let completes_quads = completes_quads(&code.instrs.as_values_slice()[..=ip.index()]);
+            this.steps.push(Step { paired, completes_quads, ..step });
         }
         Ok(this)
     }
@@ -169,6 +182,7 @@ impl Steps {
         let (mut reads_consts, mut reads_written_consts) = (false, false);
         let const_reads = self.const_words.len();
         let outputs = outputs.iter().map(|output| &output.src);
+        let moves = is_several_moves(data);
         // What a release of the varyings reads is of no matter.
         let srcs = if rules::only_releases(data) { &[][..] } else { &data.srcs[..] };
         for (n, src) in srcs.iter().chain(outputs).enumerate() {
@@ -203,13 +217,14 @@ impl Steps {
             let advances = data.repeat > 0 && !matches!(place, Place::Relative { .. });
             let mask = repeated_mask(data, src.mask, src.flags);
             let pieces = Self::pieces(place, src.class, mask, base(Side::Read), target)?;
-            self.operand(pieces, src.class, delay, advances);
+            let repeats = advances && !moves && src.flags.contains(OperandFlags::R);
+            self.operand(pieces, src.class, delay, [advances, repeats]);
         }
         let read_end = (self.operands.len(), self.bits.len());
         let third = data.srcs.get(2).filter(|_| rules::result_replaces_third(data.opcode) && data.dsts.is_empty());
         if let Some((src, place)) = third.and_then(|src| Some((src, src.place()?))) {
             let pieces = Self::pieces(place, src.class, src.mask, base(Side::Read), target)?;
-            self.operand(pieces, src.class, 0, false);
+            self.operand(pieces, src.class, 0, [false; 2]);
         }
         for (n, dst) in data.dsts.iter().enumerate() {
             let relative = matches!(dst.place, Place::Relative { .. });
@@ -219,7 +234,8 @@ impl Steps {
             }
             let mask = repeated_mask(data, dst.mask, OperandFlags::R);
             let pieces = Self::pieces(&dst.place, dst.class, mask, base(Side::Write), target)?;
-            self.operand(pieces, dst.class, delay, data.repeat > 0 && !relative);
+            let advances = data.repeat > 0 && !relative;
+            self.operand(pieces, dst.class, delay, [advances, advances && !moves]);
         }
         let write_end = (self.operands.len(), self.bits.len());
         let range = |from: usize, to: usize| from as u32..to as u32;
@@ -233,6 +249,7 @@ impl Steps {
             result: rules::result_wait(data, unit),
             source: rules::source_wait(data, unit),
             quad_lane: rules::quad_lane(data.opcode),
+            completes_quads: false,
             const_write: rules::const_write(data.opcode),
             reads_consts,
             reads_written_consts,
@@ -264,17 +281,25 @@ impl Steps {
         }
     }
 
-    fn operand(&mut self, pieces: impl IntoIterator<Item = Piece>, class: RegClass, delay: u16, advances: bool) {
+    /// Adds the registers of an operand. Each is read or written a slot later than the one before if it `advances`, and by one repetition
+    /// only if it `repeats`.
+    fn operand(
+        &mut self,
+        pieces: impl IntoIterator<Item = Piece>,
+        class: RegClass,
+        delay: u16,
+        [advances, repeats]: [bool; 2],
+    ) {
         let first = self.bits.len();
         for (k, piece) in (0..).zip(pieces) {
             let delay = delay + if advances { k } else { 0 };
-            self.operands.push(Operand { piece, delay, half: class.half, file: class.file });
-            let (word, shift) = ((piece.bit / 64) as u8, piece.bit % 64);
-            let bits = ((1 << piece.width) - 1) << shift;
-            // A full register has an even number: it never straddles two words.
-            match self.bits[first..].iter_mut().find(|last| last.word == word) {
-                Some(last) => last.bits |= bits,
-                None => self.bits.push(Bits { word, half: class.half, bits }),
+            let repetition = repeats.then_some(k);
+            let operand = Operand { piece, delay, repetition, half: class.half, file: class.file };
+            self.operands.push(operand);
+            let of = operand.bits();
+            match self.bits[first..].iter_mut().find(|last| last.word == of.word) {
+                Some(last) => last.bits |= of.bits,
+                None => self.bits.push(of),
             }
         }
     }
@@ -282,12 +307,16 @@ impl Steps {
 
 /// The registers that a repeated operand reaches: its mask, or as many as there are repetitions.
 fn repeated_mask(data: &InstrData, mask: WriteMask, flags: OperandFlags) -> WriteMask {
-    let moves = matches!(data.opcode, Opcode::Swz | Opcode::Gat | Opcode::Sct);
-    if data.repeat > 0 && mask == WriteMask::SCALAR && flags.contains(OperandFlags::R) && !moves {
+    if data.repeat > 0 && mask == WriteMask::SCALAR && flags.contains(OperandFlags::R) && !is_several_moves(data) {
         WriteMask::first(1 + u32::from(data.repeat))
     } else {
         mask
     }
+}
+
+/// Returns true for moves whose repetitions are operands of their own.
+fn is_several_moves(data: &InstrData) -> bool {
+    matches!(data.opcode, Opcode::Swz | Opcode::Gat | Opcode::Sct)
 }
 
 /// Returns true if the second of two instructions finishes the first: a fine derivative is a pair that reads and writes
@@ -297,6 +326,15 @@ fn is_pair(first: &InstrData, second: &InstrData) -> bool {
         && !first.flags.contains(InstrFlags::PAIR)
         && first.srcs == second.srcs
         && first.dsts == second.dsts
+}
+
+/// Returns true if the last four instructions write the same registers, one lane of each quad after the other.
+fn completes_quads(instrs: &[CodeInstr]) -> bool {
+    let Some(last) = instrs.last_chunk::<4>() else { return false };
+    let writes = |(lane, instr): (u8, &CodeInstr)| {
+        rules::quad_lane(instr.data.opcode) == Some(lane) && instr.data.dsts == last[3].data.dsts
+    };
+    (0..).zip(last).all(writes)
 }
 
 /// The positions of the preamble, if `a1.x` is waited for with `(ss)` in it.

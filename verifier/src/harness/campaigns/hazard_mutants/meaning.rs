@@ -61,7 +61,7 @@ impl<'a> Meaning<'a> {
                 let after = this.after(at);
                 let mut live = after;
                 let writes = this.changed(at);
-                let kills = !predicated[at] && !paths.data(at).dsts.iter().any(|dst| is_relative(&dst.place));
+                let kills = !predicated[at] && !paths.data(at).dsts.iter().any(|dst| dst.place.is_relative());
                 if kills {
                     remove(&mut live, &writes);
                 }
@@ -237,10 +237,6 @@ impl<'a> Meaning<'a> {
 
 /// Flags that say nothing of what is computed.
 const WAITS: InstrFlags = InstrFlags::SS.union(InstrFlags::SY).union(InstrFlags::JP).union(InstrFlags::UL);
-
-fn is_relative(place: &Place) -> bool {
-    matches!(place, Place::Relative { .. })
-}
 
 /// Returns true if an instruction does more than to write registers.
 fn has_effect(paths: &Paths<'_>, at: usize) -> bool {

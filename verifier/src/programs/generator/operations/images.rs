@@ -5,6 +5,7 @@ use ir3_compiler::target::Generation;
 
 use super::super::Generator;
 use super::super::choices::Choices;
+use super::READ_ONLY;
 
 /// An image of a program: a descriptor always shows the same one.
 #[derive(Clone, Copy)]
@@ -14,9 +15,6 @@ pub(in crate::programs::generator) struct Image {
     format: Format,
     base: BaseType,
 }
-
-/// The first image that is only read.
-const READ_ONLY: usize = 4;
 
 const DIMS: &[(ImageDim, bool)] = &[
     (ImageDim::Dim1D, false),

@@ -77,8 +77,8 @@ impl<C: Choices> Generator<'_, C> {
         let sizes = kind == 7;
         let bits = if kind >= 5 { self.atomic_bits() } else { self.buffer_bits() };
         let only_read = kind == 0;
-        let (buffer, varies) =
-            self.any_descriptor(if only_read { READ_ONLY } else { 0 }, self.target.generation != Generation::A4xx);
+        let (buffer, varies) = self
+            .any_descriptor(if only_read { READ_ONLY as u64 } else { 0 }, self.target.generation != Generation::A4xx);
         let mut access = self.any_access(varies);
         access.set(Access::REORDERABLE, only_read || sizes && self.c.chance(30));
         if sizes {

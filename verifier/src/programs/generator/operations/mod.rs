@@ -32,8 +32,8 @@ const COMPONENTS: &[u8] = &[1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 8, 8, 16, 16];
 /// The widths of components in memory.
 const MEMORY_BITS: &[u8] = &[32, 32, 32, 16, 64, 8];
 
-/// The first descriptor that is only read: an access of it may be reordered with any other.
-const READ_ONLY: u64 = 4;
+/// The first buffer or image that is only read: an access of it may be reordered with any other.
+const READ_ONLY: usize = 4;
 
 impl<C: Choices> Generator<'_, C> {
     /// An operation of any kind.

@@ -345,7 +345,7 @@ mod tests {
 
     fn operand((first, half): (u16, bool)) -> Operand {
         let piece = Piece { bit: first, width: if half { 1 } else { 2 }, time: Some(first) };
-        Operand { piece, delay: 0, half, file: RegFile::General }
+        Operand { piece, delay: 0, repetition: None, half, file: RegFile::General }
     }
 
     /// Writes by any groups of lanes, compared with times that each lane has alone.

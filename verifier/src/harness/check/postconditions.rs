@@ -11,7 +11,8 @@ use crate::prove::hazards::{self, Basis, Facts, Hazard, HazardKind};
 use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::ir3::{
-    Attrs, Block, Instr, InstrFlags, Opcode, PhysReg, Place, Program, RegClass, RegFile, Src, SrcOperand, WriteMask,
+    Attrs, Block, InputKind, Instr, InstrData, InstrFlags, Opcode, PhysReg, Place, Program, RegClass, RegFile, Src,
+    SrcOperand, SystemValue, WriteMask,
 };
 use ir3_compiler::machine::Code;
 use ir3_compiler::pipeline::{CompileError, ErrorKind, Options, Refusal, Stage};
@@ -107,7 +108,7 @@ fn broken_ir3(
     let extent = if stage == Stage::Encode { Extent::Decoded } else { Extent::All };
     let operands = || illegal(program, target, extent, judged);
     let elsewhere = || (stage >= Stage::RegisterAllocation).then(|| moved(&terms.given, &given(program)))?;
-    let edges = || lost_edge(program).or_else(|| lone_derivative(program));
+    let edges = || lost_edge(program).or_else(|| lone_derivative(program)).or_else(|| other_coordinates(program));
     // The most specific one first.
     if stage >= Stage::LowerCopies {
         rules().or_else(operands).or_else(elsewhere).or_else(edges).or_else(|| hazard(stage, program, target))
@@ -151,6 +152,18 @@ fn lost_edge(program: &Program) -> Option<String> {
         });
         let lost = targets.into_iter().find(|&target| !data.successors().any(|next| next == target))?;
         Some(format!("{block} branches to {lost}, which is not among its successors"))
+    })
+}
+
+/// Finds a prefetch whose coordinates are not those of the pixel: the command that starts it knows no others. Runs sample where the register says.
+fn other_coordinates(program: &Program) -> Option<String> {
+    let start = || program.blocks[program.entry()].instrs.iter().map(|&instr| &program.instrs[instr]);
+    start().filter(|data| data.opcode == Opcode::TexPrefetch).find_map(|prefetch| {
+        let reg = prefetch.srcs.first()?.place()?.reg()?;
+        let is_there = |data: &&InstrData| data.dsts.first().and_then(|dst| dst.place.reg()) == Some(reg);
+        let input = start().filter(|data| data.opcode == Opcode::Input).find(is_there)?;
+        let is_pixel = input.attrs == Attrs::Input(Some(InputKind::System(SystemValue::BarycentricPixel)));
+        (!is_pixel).then(|| format!("a prefetch reads {reg}, which is not the place of the pixel"))
     })
 }
 
@@ -246,7 +259,6 @@ mod tests {
     use crate::semantics::environment::env::Env;
     use crate::semantics::interp::Difference;
     use ir3_compiler::compilation::Compilation;
-    use ir3_compiler::ir3::InstrData;
     use ir3_compiler::nir;
     use ir3_compiler::pipeline::RegisterLimit;
     use ir3_compiler::target::GEN7_SCALAR;
@@ -447,6 +459,22 @@ mod tests {
             found += 1;
         }
         assert!(found > 5, "{found}");
+    }
+
+    /// A texture that is fetched before the program starts takes the place of the pixel for that of its centroid.
+    #[test]
+    fn other_coordinates_of_prefetches_are_found() {
+        let target = Target::by_name("a660").unwrap();
+        let shader = nir::read(include_str!("../../../../corpus/fragment/prefetch.nir")).unwrap();
+        let mut last = Compilation::new(&shader, &target, &Options::default()).finish().unwrap().unwrap();
+        assert!(last.iter_instrs().any(|(_, instr)| last.instrs[instr].opcode == Opcode::TexPrefetch));
+        assert_eq!(other_coordinates(&last), None);
+        for data in last.instrs.values_mut() {
+            if data.attrs == Attrs::Input(Some(InputKind::System(SystemValue::BarycentricPixel))) {
+                data.attrs = Attrs::Input(Some(InputKind::System(SystemValue::BarycentricCentroid)));
+            }
+        }
+        assert!(other_coordinates(&last).is_some_and(|found| found.contains("not the place of the pixel")));
     }
 
     /// A derivative loses its first or its second instruction, or something comes between the two.

@@ -62,7 +62,7 @@ impl TextureAnswer {
 
     /// Component `component` of the result, in a destination of this type: floats in [`Type::F32`] and [`Type::F16`], if the result of the
     /// operation is floats; else integers of the type's width and signedness. Sizes, numbers of levels and samples, and the queried level
-    /// of detail (in 256ths) are small integers whatever the type.
+    /// of detail (in 256ths; negative where the texture is magnified) are small integers whatever the type.
     #[inline]
     pub fn component(&self, component: u32, ty: Type) -> u32 {
         let word = |component: u32| mix(self.state, component.into());
@@ -70,7 +70,7 @@ impl TextureAnswer {
             // The machine has the number of layers in component 3, nir in component 2.
             TextureKind::Size | TextureKind::BufferSize => 1 << ((word(component.min(2)) >> 20) % 9),
             TextureKind::Info => 1 + (word(component) >> 20) as u32 % 8,
-            TextureKind::LodQuery => (word(component) >> 20) as u32 % 2048,
+            TextureKind::LodQuery => ((word(component) >> 20) as i32 % 2048 - 512) as u32,
             _ if self.black => 0,
             _ => match ty {
                 Type::F32 => self.float(word(component), component),

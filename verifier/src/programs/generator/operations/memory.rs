@@ -1,7 +1,8 @@
 //! Accesses of memory: every space, width, number of components and mask; local arrays; the constant file.
 
 use ir3_compiler::nir::{
-    Access, AtomicOp, Def, Index, Indices, InstrData, IntrinsicOp, MemoryModes, MemorySemantics, Op, Scope, Stage,
+    Access, AtomicOp, Builder, Def, Index, Indices, InstrData, IntrinsicOp, MemoryModes, MemorySemantics, Op, Scope,
+    Stage,
 };
 use ir3_compiler::target::Generation;
 
@@ -90,10 +91,11 @@ impl<C: Choices> Generator<'_, C> {
         let bytes = self.shifted(element, size.trailing_zeros());
         // 64 bits are counted in halves of a word's two halves; see `ssbo_offset_unit`.
         let units = if bits == 64 { self.shifted(element, 2) } else { element };
-        // A base counts elements, so the offset in bytes is that of the access without it.
-        let base = if bits == 64 { 0 } else { self.c.pick(&[0, 0, 0, 1, 5, 127, 128, 300]) };
+        // A base counts units, so the offset in bytes is that of the access without it.
+        let base = self.c.pick(&[0, 0, 0, 1, 5, 127, 128, 300]);
         let known = self.b.function().as_const_scalar(element);
         let [mul, offset] = self.any_alignment(known.map(|at| (at + base as u64) * u64::from(size)), size);
+        let base = if bits == 64 { 4 * base } else { base };
         let base = Index::Base(base);
         match kind {
             0..=2 => {
@@ -114,6 +116,10 @@ impl<C: Choices> Generator<'_, C> {
                 let indices = [Index::Access(access), Index::AtomicOp(op)];
                 let def = match data[..] {
                     [compare, swap] => {
+                        let loads = [Index::Access(access), Index::AlignMul(size)];
+                        let compare = self.expected(compare, |b| {
+                            b.intrinsic(IntrinsicOp::LoadSsboIr3, 1, bits, &[buffer, bytes, units], loads)
+                        });
                         let srcs = [buffer, bytes, compare, swap, units];
                         self.b.intrinsic(IntrinsicOp::SsboAtomicSwapIr3, 1, bits, &srcs, indices)
                     }
@@ -129,6 +135,15 @@ impl<C: Choices> Generator<'_, C> {
 
     fn atomic_bits(&mut self) -> u8 {
         if self.features.global && self.c.chance(40) { 64 } else { 32 }
+    }
+
+    /// What a compare-and-swap expects: a value, or what was loaded from there before, as loops do that wait for it. Wide numbers are there
+    /// by chance only if they are small.
+    fn expected(&mut self, value: Def, load: impl FnOnce(&mut Builder) -> Option<Def>) -> Def {
+        if !self.c.chance(128) {
+            return value;
+        }
+        load(&mut self.b).unwrap_or(value)
     }
 
     /// The operation of an atomic and its operands: one, or for a compare-and-swap two.
@@ -154,7 +169,11 @@ impl<C: Choices> Generator<'_, C> {
         let base = Index::Base(base);
         let [mul, offset] = self.any_alignment(known, size);
         if atomic {
-            let (op, data) = self.any_atomic(32);
+            let (op, mut data) = self.any_atomic(32);
+            if let [compare, _] = &mut data[..] {
+                let loads = [base.clone(), Index::AlignMul(4)];
+                *compare = self.expected(*compare, |b| b.intrinsic(IntrinsicOp::LoadShared, 1, 32, &[address], loads));
+            }
             let srcs: Vec<Def> = std::iter::once(address).chain(data).collect();
             let name = if srcs.len() == 3 { IntrinsicOp::SharedAtomicSwap } else { IntrinsicOp::SharedAtomic };
             let def = self.b.intrinsic(name, 1, 32, &srcs, [base, Index::AtomicOp(op)]);
@@ -199,10 +218,17 @@ impl<C: Choices> Generator<'_, C> {
         access.set(Access::REORDERABLE, only_read);
         access.set(Access::NON_UNIFORM, self.c.chance(16));
         if atomic {
-            let (op, data) = self.any_atomic(bits);
+            let (op, mut data) = self.any_atomic(bits);
+            let base = 8 * self.c.pick(&[0, 0, 1, -1, 40]);
+            if let [compare, _] = &mut data[..] {
+                let loads = [Index::Access(access), Index::AlignMul(8)];
+                let words = self.b.constant(32, (base / 4) as u32 as u64);
+                *compare = self
+                    .expected(*compare, |b| b.intrinsic(IntrinsicOp::LoadGlobalIr3, 1, bits, &[address, words], loads));
+            }
             let srcs: Vec<Def> = std::iter::once(address).chain(data).collect();
             let name = if srcs.len() == 3 { IntrinsicOp::GlobalAtomicSwapIr3 } else { IntrinsicOp::GlobalAtomicIr3 };
-            let base = Index::Base(8 * self.c.pick(&[0, 0, 1, -1, 40]));
+            let base = Index::Base(base);
             let def = self.b.intrinsic(name, 1, bits, &srcs, [base, Index::AtomicOp(op)]);
             return self.result(def);
         }

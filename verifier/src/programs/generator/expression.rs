@@ -47,6 +47,11 @@ const BITS: &[Op] = &[
     Iadd64Split4Lo,
     Iadd64Split4Hi,
 ];
+/// What folding and propagation put into the instruction before or after it.
+const FOLDED: &[Op] = &[
+    UaddSat, IaddSat, UsubSat, IsubSat, Iadd, Isub, Fadd, Fmul, Ffma, Fsat, Fneg, Fabs, Ineg, Iabs, Inot, Iand, Ior,
+    Ixor, Ishl, Ishr, Ushr, Ilt, Ult, Ieq, Ine, Flt, Feq, Fneu, Bcsel,
+];
 const DIVIDE: &[Op] = &[Udiv, Idiv, Umod, Imod, Irem];
 /// Conversions: operation and width of the source.
 const CONVERT: &[(Op, u8)] = &[
@@ -116,7 +121,11 @@ impl<C: Choices> Generator<'_, C> {
             let converts = self.c.chance(100);
             // One of the table that reads a scalar of this width, from a random place on.
             let start = self.c.below(list.len());
+            let is_folded = self.weights.operation != 0 && !converts && self.c.chance(120);
             let fits = |&&(op, width): &&(Op, u8)| {
+                if is_folded && !FOLDED.contains(&op) {
+                    return false;
+                }
                 let info = op.info();
                 let takes = |input: &Operand| input.components <= 1 && [0, bits].contains(&input.ty.size);
                 let is_unary = info.inputs.len() == 1 && info.output.ty.size != 0;

@@ -374,8 +374,19 @@ impl<C: Choices> Generator<'_, C> {
             for op in [Op::Iadd, Op::Fmul, Op::Umax].into_iter().take(self.c.below(4)) {
                 words = self.b.alu(op, &[words, words]);
             }
+            // What was there is read before, and used after.
+            let old = if self.c.chance(50) {
+                self.b.intrinsic(IntrinsicOp::LoadConstIr3, n, 32, &[zero], [Index::Base(*first)])
+            } else {
+                None
+            };
             self.b.intrinsic(IntrinsicOp::StoreConstIr3, n, 32, &[words], [Index::Base(*first)]);
             self.stored_words.push(*first);
+            if let Some(old) = old {
+                let beside = first + 8;
+                self.b.intrinsic(IntrinsicOp::StoreConstIr3, n, 32, &[old], [Index::Base(beside)]);
+                self.stored_words.push(beside);
+            }
         }
         if self.c.chance(128) {
             let buffer = if self.c.chance(60) { self.uniform_number(2) } else { self.any_descriptor(0, false).0 };

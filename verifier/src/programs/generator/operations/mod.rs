@@ -70,13 +70,23 @@ impl<C: Choices> Generator<'_, C> {
         if self.killed || self.computed_varyings {
             return self.any_arithmetic();
         }
-        let condition = self.any_condition();
+        let mut condition = self.any_condition();
         let (always, demotes) = (self.c.chance(80), self.c.chance(100));
-        // A vote of the lanes that are there before, on which a branch after it goes.
-        let vote = self.c.chance(100).then(|| {
-            let (op, condition) = (self.c.pick(&[IntrinsicOp::VoteAny, IntrinsicOp::VoteAll]), self.value(1));
-            self.b.intrinsic(op, 1, 1, &[condition], [])
-        });
+        // What is asked of the lanes that are there before, on which a branch after it goes. Often the lanes end that decide it.
+        let mut vote = None;
+        if self.c.chance(140) {
+            let asked = self.value(1);
+            let (op, deciding) = match self.c.below(4) {
+                0 => (self.c.pick(&[IntrinsicOp::Elect, IntrinsicOp::ElectAnyIr3]), None),
+                1 => (IntrinsicOp::VoteAny, Some(asked)),
+                _ => (IntrinsicOp::VoteAll, Some(self.b.alu(Op::Inot, &[asked]))),
+            };
+            let srcs = if deciding.is_some() { &[asked][..] } else { &[] };
+            vote = self.b.intrinsic(op, 1, 1, srcs, []);
+            if self.c.chance(128) {
+                condition = deciding.or(vote).unwrap_or(condition);
+            }
+        }
         if always {
             self.b.begin_if(condition);
             let op = if demotes { IntrinsicOp::Demote } else { IntrinsicOp::Terminate };
@@ -87,7 +97,7 @@ impl<C: Choices> Generator<'_, C> {
             self.b.intrinsic(op, 0, 0, &[condition], []);
         }
         self.killed = true;
-        if let Some(vote) = vote.flatten() {
+        if let Some(vote) = vote {
             self.branch_on(vote, 20);
         }
     }

@@ -124,21 +124,28 @@ fn hazard(stage: Stage, program: &Program, target: &Target) -> Option<String> {
     if stage < Stage::Legalize {
         return None;
     }
-    let code = match Code::from_program(program) {
-        Ok(code) => code,
-        Err(error) => return Some(error.to_string()),
-    };
-    let facts = Facts { trusts_marks: true, ..Facts::of_program(program) };
-    let report = match hazards::check(&code, &facts, target) {
-        Ok(report) => report,
-        Err(error) => return Some(error.to_string()),
+    let (code, hazards) = match hazards_of(program, true, target) {
+        Ok(found) => found,
+        Err(refusal) => return Some(refusal),
     };
     let is_far = |src: &Src| matches!(src.operand, SrcOperand::ConstRelative(_));
     let is_open = |hazard: &Hazard| {
         hazard.kind == HazardKind::ConstBeforeWrite && code.instrs[hazard.at].data.srcs.iter().any(is_far)
     };
     let broken = |hazard: &&Hazard| hazard.kind.basis() == Basis::Machine && !is_open(hazard);
-    report.hazards.iter().find(broken).map(ToString::to_string)
+    hazards.iter().find(broken).map(ToString::to_string)
+}
+
+/// The hazards of a final program, with its code; or why there are none to be told.
+pub(super) fn hazards_of(
+    program: &Program,
+    trusts_marks: bool,
+    target: &Target,
+) -> Result<(Code, Vec<Hazard>), String> {
+    let code = Code::from_program(program).map_err(|error| error.to_string())?;
+    let facts = Facts { trusts_marks, ..Facts::of_program(program) };
+    let report = hazards::check(&code, &facts, target).map_err(|error| error.to_string())?;
+    Ok((code, report.hazards))
 }
 
 /// Finds a branch to a block that is not among the successors of its own, where proofs would not follow it. (The validator does not demand

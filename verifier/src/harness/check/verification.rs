@@ -16,15 +16,13 @@ use super::engine::COMPILER;
 use super::sensitivity::{Sensitivity, SensitivityProbe};
 use super::{
     Answer, Checker, EngineKind, Engines, NotShown, Plant, ProgramReport, StageSnapshots, Unknown, Verdict,
-    contradiction,
+    contradiction, postconditions,
 };
 use crate::programs::Question;
-use crate::prove::hazards::{self, Facts};
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use crate::support::panics::catch;
 use cpu_time::ThreadTime;
-use ir3_compiler::machine::Code;
 use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::Stage;
 use ir3_compiler::target::Target;
@@ -125,13 +123,9 @@ impl Proofs {
 /// The reason why a final program is not proved free of hazards.
 fn hazard(after: &Snapshot, machine: &Target) -> Option<String> {
     let program = after.as_ir3()?;
-    let code = match Code::from_program(program) {
-        Ok(code) => code,
-        Err(error) => return Some(error.to_string()),
-    };
-    match hazards::check(&code, &Facts::of_program(program), machine) {
-        Ok(report) => report.hazards.first().map(ToString::to_string),
-        Err(error) => Some(error.to_string()),
+    match postconditions::hazards_of(program, false, machine) {
+        Ok((_, hazards)) => hazards.first().map(ToString::to_string),
+        Err(refusal) => Some(refusal),
     }
 }
 

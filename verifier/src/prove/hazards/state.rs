@@ -32,7 +32,7 @@ pub enum Set {
 /// The number of sets.
 const SETS: usize = 7;
 
-/// What is outstanding for the whole wave, whichever lanes are active; but for `a0.x`, which is each lane's own.
+/// What is outstanding for the whole wave, whichever lanes are active.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaveFacts(u16);
 
@@ -51,10 +51,8 @@ impl WaveFacts {
     pub const INPUTS_ENDED: Self = Self(1 << 5);
     /// Helper lanes have ended.
     pub const HELPERS_ENDED: Self = Self(1 << 6);
-    /// `a0.x` has been released.
-    pub const ADDRESS_RELEASED: Self = Self(1 << 7);
     /// No `(ei)` has been executed.
-    pub const INPUTS_HELD: Self = Self(1 << 8);
+    pub const INPUTS_HELD: Self = Self(1 << 7);
 
     /// Returns true if one of these facts holds.
     pub const fn has(self, facts: Self) -> bool {
@@ -103,6 +101,8 @@ pub struct State {
     pub quads: Option<Box<QuadLanes>>,
     /// Facts about the wave.
     pub wave: WaveFacts,
+    /// `a0.x` has been released, which each lane has for itself.
+    pub address_released: bool,
     /// Times, sorted by entry; the others are past.
     pub times: Vec<Pending>,
 }
@@ -165,13 +165,11 @@ impl State {
             pairs.for_each(|(set, from)| set.iter_mut().zip(from).for_each(|(word, &bits)| unite(word, bits)));
         }
         let wave = self.wave;
-        let mut facts = other.wave;
-        if !lanes {
-            // Each lane has an address of its own.
-            facts.remove(WaveFacts::ADDRESS_RELEASED);
-        }
-        self.wave.add(facts);
+        self.wave.add(other.wave);
         changed |= wave != self.wave;
+        if lanes && other.address_released {
+            changed |= !std::mem::replace(&mut self.address_released, true);
+        }
         if lanes && !other.times.is_empty() {
             let before = self.times.len();
             for &pending in &other.times {

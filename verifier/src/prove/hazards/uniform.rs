@@ -225,8 +225,7 @@ impl Groups {
             let is_here = |operand: &&Operand| operand.repetition.is_none_or(|its| its == repetition);
             let differ = reads.iter().filter(is_here).any(|operand| {
                 let of = operand.bits();
-                let word = usize::from(of.word);
-                (before[word] | self.pairs[0][word]) & of.bits & !shared_bits(word) != 0
+                differs_in(&before, of) || differs_in(&self.pairs[0], of)
             });
             for write in writes.iter().filter(is_here) {
                 self.write(&[write.bits()], own || differ, weak);
@@ -236,8 +235,14 @@ impl Groups {
 
     /// Returns true if the lanes that run may differ in a register.
     fn differ(&self, bits: &[Bits]) -> bool {
-        bits.iter().any(|of| self.pairs[0][usize::from(of.word)] & of.bits & !shared_bits(usize::from(of.word)) != 0)
+        bits.iter().any(|&of| differs_in(&self.pairs[0], of))
     }
+}
+
+/// Returns true if one of the bits, of what lanes do not share, is among those that may differ.
+fn differs_in(differences: &Mask, of: Bits) -> bool {
+    let word = usize::from(of.word);
+    differences[word] & of.bits & !shared_bits(word) != 0
 }
 
 /// The bits of a word that all lanes share.

@@ -392,14 +392,14 @@ impl Walk<'_> {
     fn address(&mut self, at: usize, step: &Step, state: &mut State) {
         const A0: u64 = 1;
         let names = |bits: &[Bits]| bits.iter().any(|of| usize::from(of.word) == OTHER_WORD && of.bits & A0 != 0);
-        if state.wave.has(WaveFacts::ADDRESS_RELEASED) && names(self.steps.bits(&step.read_bits)) {
+        if state.address_released && names(self.steps.bits(&step.read_bits)) {
             self.report(Hazard::new(at, HazardKind::AddressReleased));
         }
         if self.code.instrs[Ip::new(at)].data.flags.contains(InstrFlags::UL) {
-            state.wave.add(WaveFacts::ADDRESS_RELEASED);
+            state.address_released = true;
         }
         if names(self.steps.bits(&step.write_bits)) {
-            state.wave.remove(WaveFacts::ADDRESS_RELEASED);
+            state.address_released = false;
         }
     }
 

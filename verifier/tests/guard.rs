@@ -64,6 +64,19 @@ fn an_allocation_explosion_is_found() {
     is_found("allocation-explosion", "schedule", "out-of-memory", "--memory 1G", 20);
 }
 
+/// The reason of a worker's end is before the list of its calls.
+#[test]
+fn with_backtraces_the_reason_is_found() {
+    let folder = Folder::new("guard-backtrace");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ir3-equiv"));
+    let arguments =
+        "fuzz --seed 1 --profile alu --programs 400 --jobs 1 --no-reduce --plant allocation-explosion --memory 1G";
+    command.args(arguments.split_whitespace()).current_dir(folder.path()).env("RUST_BACKTRACE", "1");
+    let output = command.output().expect("our own program");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.code() == Some(1) && text.contains("out-of-memory: program "), "{output:?}");
+}
+
 /// With `--keep-going`, programs after one that stops the compiler are checked like all others.
 #[test]
 fn a_campaign_goes_on_after_the_compiler_was_stopped() {

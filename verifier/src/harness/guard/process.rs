@@ -101,13 +101,15 @@ impl Process {
     pub fn end(&mut self) -> (Stop, String) {
         self.close();
         let status = self.child.wait();
-        let log = self.log();
+        // With `RUST_BACKTRACE`, a list of all calls follows the message.
+        let reason = self.end_of_log(1 << 16);
         let stop = match status {
             Ok(status) if status.code() == Some(OUT_OF_TIME) => Stop::Time,
-            _ if log.contains("memory allocation of") => Stop::Memory,
-            _ if log.contains("has overflowed its stack") => Stop::Stack,
+            _ if reason.contains("memory allocation of") => Stop::Memory,
+            _ if reason.contains("has overflowed its stack") => Stop::Stack,
             _ => Stop::Died,
         };
+        let log = self.log();
         let how = match status {
             Ok(status) => match (status.code(), status.signal()) {
                 (Some(code), _) => format!("exit code {code}"),
@@ -129,11 +131,15 @@ impl Process {
 
     /// The end of what it wrote to its standard error.
     pub fn log(&self) -> String {
-        const END: u64 = 4096;
+        self.end_of_log(4096)
+    }
+
+    /// The end of its log, of at most so many bytes.
+    fn end_of_log(&self, most: u64) -> String {
         let read = || -> io::Result<Vec<u8>> {
             let mut log = &self.log;
             let length = log.metadata()?.len();
-            log.seek(SeekFrom::Start(length.saturating_sub(END)))?;
+            log.seek(SeekFrom::Start(length.saturating_sub(most)))?;
             let mut bytes = Vec::new();
             log.read_to_end(&mut bytes)?;
             Ok(bytes)

@@ -103,7 +103,7 @@ fn all_values(add: Add<'_>) {
         Index::WriteMask(mask) => Some(*mask),
         _ => None,
     };
-    let is_full = |mask: u16| (mask + 1).is_power_of_two();
+    let is_full = |mask: u16| mask & mask.wrapping_add(1) == 0;
     add("all".into(), Index::WriteMask(1), Box::new(move |index| mask(index).is_some_and(is_full)));
     add("some".into(), Index::WriteMask(2), Box::new(move |index| mask(index).is_some_and(|mask| !is_full(mask))));
     ranges(add, &[0, 1], Index::RangeBase, number!(RangeBase));

@@ -22,6 +22,8 @@ pub(super) struct LoopFrame {
     depth: usize,
     /// If the loop has a continue construct: for each phi of the header, what reaches the construct.
     construct: Option<Vec<Vec<(Block, Def)>>>,
+    /// Where this holds at the end of an iteration, lanes end.
+    last: Option<Def>,
 }
 
 /// The greatest nesting depth of ifs and loops.
@@ -31,7 +33,8 @@ impl<C: Choices> Generator<'_, C> {
     /// Returns a scalar of `bits`; defines one if there is none.
     pub(super) fn value(&mut self, bits: u8) -> Def {
         if let Some(def) = self.pool.scalar(self.c, bits) {
-            return def;
+            let detours = if self.pool.only_uniform { 0 } else { self.swarm.detours };
+            return if detours != 0 && self.c.chance(detours) { self.through_array(def, bits) } else { def };
         }
         if bits == 1 {
             let a = self.value(32);
@@ -226,6 +229,9 @@ impl<C: Choices> Generator<'_, C> {
         let block = self.b.current_block();
         let Some(frame) = self.loops.last() else { return };
         let (phis, next) = (frame.phis.clone(), frame.next);
+        if let Some(last) = frame.last {
+            self.b.intrinsic(IntrinsicOp::TerminateIf, 0, 0, &[last], []);
+        }
         let rotate = self.c.chance(self.style.permutations);
         let step = 1 + self.c.below(phis.len());
         for (i, &(phi, bits, _)) in phis.iter().enumerate() {
@@ -301,6 +307,18 @@ impl<C: Choices> Generator<'_, C> {
         let unread = self.pool.take_unread(inner, 8);
         let folded = self.fold(&unread);
         self.leave_loop(folded);
+    }
+
+    /// Operations on values of a loop's header after the loop: what is the same in all lanes there differs here, where lanes left in different
+    /// iterations.
+    fn after_loop(&mut self, header: &[Def]) {
+        for &def in header {
+            let other = self.pool.uniform(self.c).filter(|_| self.c.chance(128));
+            let other = other.unwrap_or_else(|| self.some_constant(32));
+            let op = self.c.pick(&[Op::Iadd, Op::Imul, Op::Ixor, Op::Ishl, Op::Umax]);
+            let result = self.b.alu(op, &[def, other]);
+            self.define_seen(result, 256);
+        }
     }
 
     /// True if the lanes of a loop end where its limit is reached, and do not go on after it.
@@ -383,15 +401,18 @@ impl<C: Choices> Generator<'_, C> {
         let depth = self.b.depth();
         let has_construct = self.weights.operation != 0 && self.c.chance(40);
         let construct = has_construct.then(|| vec![Vec::new(); phis.len()]);
-        self.loops.push(LoopFrame { phis, next, exits, depth, construct });
+        self.loops.push(LoopFrame { phis, next, exits, depth, construct, last: None });
         // Values of the header dominate the code after the loop as well.
         let header = [counter, next];
 
         self.divergence += 1;
         self.quads += 1;
         if self.ends_lanes_of_loop() {
-            // The lanes end here, and none goes on after the loop from here.
-            self.b.intrinsic(IntrinsicOp::TerminateIf, 0, 0, &[done], []);
+            // The lanes end here, or at the end of the iteration, and none goes on after the loop from there.
+            match self.loops.last_mut() {
+                Some(frame) if self.c.chance(100) => frame.last = Some(done),
+                _ => _ = self.b.intrinsic(IntrinsicOp::TerminateIf, 0, 0, &[done], []),
+            }
             self.killed = true;
             let condition = self.condition();
             self.b.begin_if(condition);
@@ -440,6 +461,9 @@ impl<C: Choices> Generator<'_, C> {
             for def in header {
                 self.define(def);
             }
+        }
+        if self.weights.operation != 0 && self.c.chance(60) {
+            self.after_loop(&header);
         }
     }
 }

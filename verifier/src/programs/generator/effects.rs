@@ -507,31 +507,7 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// Textures at varyings that nothing else reads: they can be fetched before the program starts.
-    fn prefetched_inputs(&mut self, ij: Def, zero: Def) {
-        for base in 0..1 + self.c.below(3) as i32 {
-            let indices = [
-                Index::Base(base),
-                Index::DestType(AluType::FLOAT32),
-                Index::IoSemantics(Some(semantics(&format!("VARYING_SLOT_VAR{base}")))),
-            ];
-            let op = IntrinsicOp::LoadInterpolatedInput;
-            let Some(coord) = self.b.intrinsic(op, 2, 32, &[ij, zero], indices) else { return };
-            let op = if self.c.chance(200) { TexOp::TexPrefetch } else { TexOp::Tex };
-            let (texture, components) = (self.c.below(4) as u32, 1 + self.c.below(4) as u8);
-            let def = self.b.tex(op, AluType::FLOAT32, components, |tex| {
-                tex.srcs.push((TexSrcKind::Coord, coord));
-                (tex.texture_index, tex.sampler_index) = (texture, texture);
-            });
-            if components == 1 {
-                self.define(def);
-            } else {
-                self.split(Some(def), components);
-            }
-        }
-    }
-
-    fn split(&mut self, def: Option<Def>, scalars: u8) {
+    pub(super) fn split(&mut self, def: Option<Def>, scalars: u8) {
         let Some(def) = def else { return };
         self.define(def);
         for component in 0..scalars {

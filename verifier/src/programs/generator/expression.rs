@@ -1,10 +1,9 @@
 //! Arithmetic: one instruction at a time, by class of operation.
 
-use ir3_compiler::nir::{AluSrc, Def, Op, Operand};
+use ir3_compiler::nir::{AluSrc, Def, Op};
 use smallvec::SmallVec;
 
 use super::Generator;
-use super::accepted::operations;
 use super::choices::Choices;
 
 use Op::*;
@@ -46,11 +45,6 @@ const BITS: &[Op] = &[
     Iadd64Split3Hi,
     Iadd64Split4Lo,
     Iadd64Split4Hi,
-];
-/// What folding and propagation put into the instruction before or after it.
-const FOLDED: &[Op] = &[
-    UaddSat, IaddSat, UsubSat, IsubSat, Iadd, Isub, Fadd, Fmul, Ffma, Fsat, Fneg, Fabs, Ineg, Iabs, Inot, Iand, Ior,
-    Ixor, Ishl, Ishr, Ushr, Ilt, Ult, Ieq, Ine, Flt, Feq, Fneu, Bcsel,
 ];
 const DIVIDE: &[Op] = &[Udiv, Idiv, Umod, Imod, Irem];
 /// Conversions: operation and width of the source.
@@ -107,53 +101,8 @@ impl<C: Choices> Generator<'_, C> {
         Some(def)
     }
 
-    /// A few operations of which each reads the one before, and nobody else does: what folding, propagation and selection put
-    /// together. Any operation that selection accepts may be in it, and conversions often are.
-    pub(super) fn chain(&mut self) {
-        let any = self.value(32);
-        let (mut def, mut bits) = match self.c.pick(&[32, 32, 16, 8]) {
-            32 => (any, 32),
-            16 => (self.b.alu(U2u16, &[any]), 16),
-            bits => (self.b.alu(U2u8, &[any]), bits),
-        };
-        for _ in 0..2 + self.c.below(3) {
-            let list = operations(&self.target);
-            let converts = self.c.chance(100);
-            // One of the table that reads a scalar of this width, from a random place on.
-            let start = self.c.below(list.len());
-            let is_folded = self.weights.operation != 0 && !converts && self.c.chance(120);
-            let fits = |&&(op, width): &&(Op, u8)| {
-                if is_folded && !FOLDED.contains(&op) {
-                    return false;
-                }
-                let info = op.info();
-                let takes = |input: &Operand| input.components <= 1 && [0, bits].contains(&input.ty.size);
-                let is_unary = info.inputs.len() == 1 && info.output.ty.size != 0;
-                width == bits && info.output.components <= 1 && takes(&info.inputs[0]) && (is_unary || !converts)
-            };
-            let Some(&(op, _)) = list[start..].iter().chain(&list[..start]).find(fits) else { break };
-            let mut srcs = SmallVec::<[AluSrc; 4]>::new();
-            let place = self.c.below(op.info().inputs.len());
-            for (i, input) in op.info().inputs.iter().enumerate() {
-                let width = if input.ty.size == 0 { bits } else { input.ty.size };
-                let is_here = width == bits && input.components <= 1 && (i == place || i == 0 && srcs.is_empty());
-                if is_here && !srcs.iter().any(|src| src.def == def) {
-                    srcs.push(AluSrc::scalar(def, 0));
-                    continue;
-                }
-                match self.operand(width, input.components.max(1)) {
-                    Some(src) => srcs.push(src),
-                    None => srcs.push(AluSrc::scalar(self.value(width), 0)),
-                }
-            }
-            def = self.b.alu_swizzled(op, 1, &srcs);
-            bits = self.b.function().defs[def].bit_size;
-        }
-        self.define_seen(def, 256);
-    }
-
     /// A source: from the pool, or sometimes a constant.
-    fn operand(&mut self, bits: u8, components: u8) -> Option<AluSrc> {
+    pub(super) fn operand(&mut self, bits: u8, components: u8) -> Option<AluSrc> {
         if bits != 1 && self.c.chance(36) {
             return Some(AluSrc::scalar(self.some_constant(bits), 0));
         }

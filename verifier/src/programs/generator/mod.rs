@@ -10,6 +10,7 @@
 
 pub mod accepted;
 mod additions;
+mod chains;
 mod choices;
 mod conditions;
 mod control;
@@ -29,7 +30,7 @@ mod undefined;
 mod uniform;
 mod vec4;
 
-use ir3_compiler::nir::{Builder, Def, Shader, Stage};
+use ir3_compiler::nir::{Builder, Def, FloatControls, Shader, Stage};
 use ir3_compiler::target::Target;
 
 pub use choices::{Bytes, Choices, Seeded};
@@ -150,6 +151,9 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
     };
     let limit = c.size().min(MAX_INSTRUCTIONS);
     let mut style = Style::draw(c);
+    if profile == Profile::Operations {
+        style.chains = c.pick(&[12, 40, 60]);
+    }
     if profile == Profile::Operations && weights.long_lived > 0 {
         // Cycles of halves where the file is full, and crowds, for which some of them are moved beyond what half operands name.
         (style.permutations, style.half_phis, style.shapes) = (160, 110, 40);
@@ -195,6 +199,12 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
     g.outputs();
     let mut shader = g.b.finish();
     shader.info.divergence_analysis_run = false;
+    for bits in [16, 32] {
+        if profile == Profile::Operations && c.chance(50) {
+            // The header has no other mode.
+            let _ = FloatControls::require_even(&mut shader.info, bits);
+        }
+    }
     let undefined_values = undefined::settle(&mut shader);
     Generated { shader, undefined_values }
 }

@@ -2,7 +2,7 @@
 //!
 //! A term of `w` bits is a value of the next width that SPIR-V has (`container`), with zeros above; of one bit, a boolean.
 
-use ir3_compiler::nir::{Alu, FloatControls};
+use ir3_compiler::nir::Alu;
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, GlslStd450Op, Word};
 use rustc_hash::FxHashMap;
@@ -42,7 +42,7 @@ impl Emitter<'_> {
         let info = alu.op.info();
         let data = &function.defs[alu.def];
         let src_bits: SmallVec<[u8; 4]> = alu.srcs.iter().map(|src| function.defs[src.def].bit_size).collect();
-        let Some(kernel) = nir_alu::kernel(alu.op, data.bit_size, &src_bits, FloatControls::default()) else {
+        let Some(kernel) = nir_alu::kernel(alu.op, data.bit_size, &src_bits, self.controls) else {
             return no_form(format_args!("`{}`", alu.op));
         };
         let runs = if info.is_per_component() { data.num_components } else { 1 };

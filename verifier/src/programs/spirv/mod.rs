@@ -23,7 +23,7 @@ mod textures;
 mod values;
 
 use cranelift_entity::SecondaryMap;
-use ir3_compiler::nir::{Block, Cfg, Def, Function, Shader, Stage};
+use ir3_compiler::nir::{Block, Cfg, Def, FloatControls, Function, Shader, Stage};
 use rspirv::binary::Assemble;
 use rspirv::dr::{self, Operand};
 use rspirv::spirv::{self, Capability, Decoration, ExecutionMode, ExecutionModel, StorageClass, Word};
@@ -135,11 +135,13 @@ struct Emitter<'a> {
     /// The layouts of structures and arrays that are decorated.
     layouts: FxHashMap<memory::Layout, Word>,
     main: Word,
+    controls: FloatControls,
 }
 
 impl<'a> Emitter<'a> {
     fn new(shader: &'a Shader) -> Result<Self, NoForm> {
         let function = &shader.entry;
+        let controls = FloatControls::of(&shader.info).or_else(no_form)?;
         let mut b = dr::Builder::new();
         b.set_version(1, 5);
         let glsl = b.ext_inst_import("GLSL.std.450");
@@ -165,6 +167,7 @@ impl<'a> Emitter<'a> {
             extensions: BTreeSet::new(),
             layouts: FxHashMap::default(),
             main,
+            controls,
         };
         this.capability(Capability::Shader);
         this.plan_outputs();
@@ -202,6 +205,11 @@ impl<'a> Emitter<'a> {
                 self.b.execution_mode(self.main, ExecutionMode::LocalSize, size);
             }
             _ => {}
+        }
+        let controls = self.controls;
+        for bits in [16, 32, 64].into_iter().filter(|&bits| controls.rounds_to_even(bits)) {
+            self.capability(Capability::RoundingModeRTE);
+            self.b.execution_mode(self.main, ExecutionMode::RoundingModeRTE, [bits.into()]);
         }
         for &capability in &self.capabilities {
             self.b.capability(Capability::from_u32(capability).expect("a capability that was asked for"));

@@ -58,6 +58,22 @@ fn text(lines: &str) -> String {
     )
 }
 
+/// A rounding mode that the header requires is an execution mode; without one, SPIR-V leaves the rounding open as nir does.
+#[test]
+fn a_required_rounding_is_an_execution_mode() {
+    let open = text("    16   %1 = f2f16 %0");
+    let even = open.replace("subgroup_size", "float_controls_execution_mode: 0x00018000\nsubgroup_size");
+    for (text, modes) in [(&open, 0), (&even, 2)] {
+        let module = translated(text).expect("a module");
+        assert_eq!(refused(&module), None, "{module}");
+        assert_eq!(module.to_string().matches("RoundingModeRTE 16").count(), modes / 2, "{module}");
+        assert_eq!(module.to_string().matches("RoundingModeRTE 32").count(), modes / 2, "{module}");
+    }
+    assert!(
+        translated(&open.replace("subgroup_size", "float_controls_execution_mode: 0x00040000\nsubgroup_size")).is_err()
+    );
+}
+
 /// Words of 64 bits are chosen one by one.
 #[test]
 fn a_choice_of_64_bits_is_translated() {

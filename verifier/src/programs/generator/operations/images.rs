@@ -63,7 +63,7 @@ impl<C: Choices> Generator<'_, C> {
     pub(super) fn any_image(&mut self) {
         let generation = self.target.generation;
         // The last numbers are only read: an access of them may be reordered.
-        let reads = generation >= Generation::A6xx && self.c.chance(60);
+        let reads = generation >= Generation::A6xx && self.c.chance(90);
         let number = if reads { READ_ONLY + self.c.below(2) } else { self.c.below(READ_ONLY) };
         // Two numbers show one kind of image.
         let image = self.image_of(number / 2);
@@ -78,7 +78,8 @@ impl<C: Choices> Generator<'_, C> {
             false => self.b.constant(32, number),
         };
         let mut handle = number;
-        if self.features.ubos && self.c.chance(100) {
+        // Bindless ones that are only read are read as textures.
+        if self.features.ubos && self.c.chance(if reads { 190 } else { 100 }) {
             let set = Index::DescSet(4);
             handle = self.b.intrinsic(IntrinsicOp::BindlessResourceIr3, 1, 32, &[number], [set]).unwrap_or(number);
         }

@@ -1,6 +1,6 @@
 //! Inputs, system values and driver parameters of every stage.
 
-use ir3_compiler::nir::{AluType, BaseType, Def, Index, InterpMode, IntrinsicOp, Op, Stage};
+use ir3_compiler::nir::{AluType, BaseType, Def, Index, InterpMode, IntrinsicOp, Op, Stage, TexOp, TexSrcKind};
 use ir3_compiler::target::{FlatVaryings, Generation};
 
 use super::super::Generator;
@@ -189,6 +189,46 @@ impl<C: Choices> Generator<'_, C> {
         self.result(def);
     }
 
+    /// Textures at varyings that nothing else reads: they can be fetched before the program starts.
+    pub(in crate::programs::generator) fn prefetched_inputs(&mut self, ij: Def, zero: Def) {
+        for base in 0..1 + self.c.below(3) as i32 {
+            let indices = [
+                Index::Base(base),
+                Index::DestType(AluType::FLOAT32),
+                Index::IoSemantics(Some(semantics(&format!("VARYING_SLOT_VAR{base}")))),
+            ];
+            let op = LoadInterpolatedInput;
+            // Prefetches take the place of the pixel. What has another one looks like theirs, and comes as early.
+            let at = match self.c.below(8) {
+                0 => self.barycentric(),
+                1 => {
+                    let mode = self.c.pick(&InterpMode::ALL);
+                    self.b.intrinsic(LoadBarycentricPixel, 2, 32, &[], [Index::InterpMode(mode)])
+                }
+                _ => Some(ij),
+            };
+            let Some(coord) = at.and_then(|at| self.b.intrinsic(op, 2, 32, &[at, zero], indices)) else { return };
+            let op = if self.c.chance(200) { TexOp::TexPrefetch } else { TexOp::Tex };
+            let (texture, components) = (self.c.below(4) as u32, 1 + self.c.below(4) as u8);
+            let def = self.b.tex(op, AluType::FLOAT32, components, |tex| {
+                tex.srcs.push((TexSrcKind::Coord, coord));
+                (tex.texture_index, tex.sampler_index) = (texture, texture);
+            });
+            if components == 1 {
+                self.define(def);
+            } else {
+                self.split(Some(def), components);
+            }
+        }
+    }
+
+    /// The barycentric coordinates of any place, in any mode.
+    pub(in crate::programs::generator) fn barycentric(&mut self) -> Option<Def> {
+        let at = self.c.pick(&[LoadBarycentricPixel, LoadBarycentricCentroid, LoadBarycentricSample]);
+        let mode = if self.c.chance(100) { InterpMode::Smooth } else { self.c.pick(&InterpMode::ALL) };
+        self.b.intrinsic(at, 2, 32, &[], [Index::InterpMode(mode)])
+    }
+
     fn any_varying(&mut self) {
         let bits = self.c.pick(&[32, 32, 16]);
         let (component, n) = self.part_of_vec4();
@@ -219,10 +259,7 @@ impl<C: Choices> Generator<'_, C> {
             let def = self.b.intrinsic(LoadInput, n, bits, &[offset], indices);
             return self.result(def);
         }
-        let at = self.c.pick(&[LoadBarycentricPixel, LoadBarycentricCentroid, LoadBarycentricSample]);
-        let mode = if self.c.chance(100) { InterpMode::Smooth } else { self.c.pick(&InterpMode::ALL) };
-        let mode = Index::InterpMode(mode);
-        let Some(mut pair) = self.b.intrinsic(at, 2, 32, &[], [mode]) else { return };
+        let Some(mut pair) = self.barycentric() else { return };
         if may_compute && self.c.chance(40) {
             self.computed_varyings |= early;
             // Coordinates that are computed.

@@ -1,13 +1,13 @@
-//! Accesses of memory: every space, width, number of components and mask; local arrays; the constant file.
+//! Accesses of memory: every space, width, number of components and mask; the constant file.
 
 use ir3_compiler::nir::{
-    Access, AtomicOp, Builder, Def, Index, Indices, InstrData, IntrinsicOp, MemoryModes, MemorySemantics, Op, Scope,
-    Stage,
+    Access, AtomicOp, Builder, Def, Index, InstrData, IntrinsicOp, MemoryModes, MemorySemantics, Op, Scope, Stage,
 };
 use ir3_compiler::target::Generation;
 
 use super::super::Generator;
 use super::super::choices::Choices;
+use super::super::control::MAX_DEPTH;
 use super::super::effects::ATOMICS;
 use super::{MEMORY_BITS, READ_ONLY};
 
@@ -47,8 +47,9 @@ const FILLED: &[IntrinsicOp] = &[
 /// The low half of addresses in global memory that nothing writes, and those up to the next power of two.
 const ONLY_READ: u64 = 0x10_0000;
 
-fn mask(components: u8) -> u16 {
-    (1 << components) - 1
+/// The mask of all components.
+pub(super) fn mask(components: u8) -> u16 {
+    u16::MAX >> (16 - components)
 }
 
 /// Sizes of workgroups with barriers: of one wave, of two, and of several, the last of them not full.
@@ -67,9 +68,19 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
+    /// The number of components of an access: rarely more than an instruction has.
+    fn any_count(&mut self) -> u8 {
+        if self.c.chance(30) { self.c.pick(&[5, 8, 8, 16]) } else { 1 + self.c.below(4) as u8 }
+    }
+
+    /// A number around the end of what a field holds: components after the first may be beyond it.
+    fn around(&mut self, end: u64) -> u64 {
+        end + 1 - self.c.below(6) as u64
+    }
+
     /// A mask of which at least one component is set.
-    fn any_mask(&mut self, components: u8) -> u16 {
-        if self.c.chance(128) { mask(components) } else { 1 + self.c.below(mask(components).into()) as u16 }
+    pub(super) fn any_mask(&mut self, components: u8) -> u16 {
+        if self.c.chance(128) { mask(components) } else { 1 + self.c.below(usize::from(mask(components))) as u16 }
     }
 
     /// Storage buffers, with both offsets of an access: in bytes, and in the units that ir3 counts.
@@ -92,7 +103,8 @@ impl<C: Choices> Generator<'_, C> {
         // 64 bits are counted in halves of a word's two halves; see `ssbo_offset_unit`.
         let units = if bits == 64 { self.shifted(element, 2) } else { element };
         // A base counts units, so the offset in bytes is that of the access without it.
-        let base = self.c.pick(&[0, 0, 0, 1, 5, 127, 128, 300]);
+        let (near, far) = (self.around(128) as i32, self.around(256) as i32);
+        let base = self.c.pick(&[0, 0, 0, 1, 5, near, far, 300]);
         let known = self.b.function().as_const_scalar(element);
         let [mul, offset] = self.any_alignment(known.map(|at| (at + base as u64) * u64::from(size)), size);
         let base = if bits == 64 { 4 * base } else { base };
@@ -148,7 +160,7 @@ impl<C: Choices> Generator<'_, C> {
 
     /// The operation of an atomic and its operands: one, or for a compare-and-swap two.
     pub(super) fn any_atomic(&mut self, bits: u8) -> (AtomicOp, Vec<Def>) {
-        if self.c.chance(60) {
+        if self.c.chance(80) {
             // What is expected is found now and then only if it is a small number.
             let compare = if self.c.chance(128) { self.some_constant(bits) } else { self.value(bits) };
             return (AtomicOp::Cmpxchg, vec![compare, self.any_scalar(bits)]);
@@ -164,7 +176,8 @@ impl<C: Choices> Generator<'_, C> {
         let element = self.any_offset(64);
         let size = u32::from(bits / 8);
         let address = self.shifted(element, size.trailing_zeros());
-        let base = size as i32 * self.c.pick(&[0, 0, 1, 7, 100, 511, 2000]);
+        let far = self.around(4096 / u64::from(size)) as i32;
+        let base = size as i32 * self.c.pick(&[0, 0, 1, 7, 100, far, 2000]);
         let known = self.b.function().as_const_scalar(element).map(|at| at * u64::from(size) + base as u64);
         let base = Index::Base(base);
         let [mul, offset] = self.any_alignment(known, size);
@@ -180,7 +193,7 @@ impl<C: Choices> Generator<'_, C> {
             return self.result(def);
         }
         // Three and four components of 64 bits are two accesses.
-        let n = if bits == 64 { 2 + self.c.below(3) } else { 1 + self.c.below(4) } as u8;
+        let n = if bits == 64 { self.c.pick(&[1, 2, 3, 3, 4, 4]) } else { self.any_count() };
         if self.c.chance(128) {
             let def = self.b.intrinsic(IntrinsicOp::LoadShared, n, bits, &[address], [base, mul, offset]);
             self.result(def);
@@ -233,9 +246,9 @@ impl<C: Choices> Generator<'_, C> {
             return self.result(def);
         }
         // In words; the last ones do not fit into the instruction.
-        let far = [2, 9, 255, 256, 1023, 1024, 5000];
+        let (near, far) = (self.around(256), self.around(1024));
         let offset = if self.c.chance(80) {
-            let words = self.c.pick(&far);
+            let words = self.c.pick(&[2, 9, near, near, far, far, 5000]);
             let words = if bits == 64 { words & !1 } else { words };
             self.b.constant(32, words)
         } else {
@@ -250,7 +263,7 @@ impl<C: Choices> Generator<'_, C> {
         let words = self.b.function().as_const_scalar(offset);
         let known = known.and_then(|low| words.map(|words| low + 4 * words));
         let [mul, align] = self.any_alignment(known, u32::from(bits / 8).min(8));
-        let n = 1 + self.c.below(4) as u8;
+        let n = self.any_count();
         if only_read || self.c.chance(128) {
             let range = Index::Range(self.c.pick(&[0, 0, 1, 64]));
             let indices = [Index::Access(access), mul, align, Index::RangeBase(self.c.pick(&[0, 0, 16])), range];
@@ -284,7 +297,7 @@ impl<C: Choices> Generator<'_, C> {
         let Some(start) = self.scratch else { return };
         let bits = self.memory_bits();
         let bytes = u32::from(bits) / 8;
-        let n = if bits == 64 { 2 + self.c.below(3) } else { 1 + self.c.below(4) } as u8;
+        let n = if bits == 64 { self.c.pick(&[1, 2, 3, 3, 4, 4]) } else { 1 + self.c.below(4) as u8 };
         // The last element starts where all components are inside.
         let elements = (4 * SCRATCH_WORDS / bytes / 4).next_power_of_two();
         let element = self.any_offset(u64::from(elements) / 2);
@@ -405,63 +418,29 @@ impl<C: Choices> Generator<'_, C> {
         self.b.end_if();
     }
 
-    /// A local array of any width and number of components, written first; loads and stores with a base, an index or both, masks,
-    /// and the modifiers of floats.
-    pub(super) fn any_array(&mut self) {
-        let bits = self.c.pick(&[32, 32, 16, 64, 8, 1]);
-        let n = 1 + self.c.below(4) as u8;
-        let length: u32 = self.c.pick(&[1, 2, 4, 8]);
-        let declaration = [
-            Index::NumComponents(n),
-            Index::NumArrayElems(if length == 1 { 0 } else { length }),
-            Index::BitSize(bits),
-            Index::Divergent(true),
-        ];
-        let Some(array) = self.b.intrinsic(IntrinsicOp::DeclReg, 1, 32, &[], declaration) else { return };
-        for element in 0..length as i32 {
-            let value = self.any_vector(bits, n);
-            let indices = [Index::Base(element), Index::WriteMask(mask(n))];
-            self.b.intrinsic(IntrinsicOp::StoreReg, n, bits, &[value, array], indices);
-        }
-        let is_float = matches!(bits, 16 | 32);
-        for _ in 0..1 + self.c.below(4) {
-            let indirect = length > 1 && self.c.chance(140);
-            let base = self.c.below(length as usize) as i32;
-            let left = (length as u64 - base as u64).next_power_of_two();
-            // An element from the base on, so that none is outside of the array.
-            let base = if indirect && left as u32 + base as u32 > length { 0 } else { base };
-            let left = if base == 0 { u64::from(length) } else { left };
-            if self.c.chance(100) {
-                let value = self.any_vector(bits, n);
-                let write = Index::WriteMask(self.any_mask(n));
-                let sat = Index::LegacyFsat(is_float && self.c.chance(50));
-                if indirect {
-                    let at = self.any_offset(left);
-                    let indices = [Index::Base(base), write, sat];
-                    self.b.intrinsic(IntrinsicOp::StoreRegIndirect, n, bits, &[value, array, at], indices);
-                } else {
-                    self.b.intrinsic(IntrinsicOp::StoreReg, n, bits, &[value, array], [Index::Base(base), write, sat]);
-                }
-            }
-            let mut indices = Indices::from([Index::Base(base)]);
-            indices.set(Index::LegacyFabs(is_float && self.c.chance(50)));
-            indices.set(Index::LegacyFneg(is_float && self.c.chance(50)));
-            let def = if indirect {
-                let at = self.any_offset(left);
-                self.b.intrinsic(IntrinsicOp::LoadRegIndirect, n, bits, &[array, at], indices)
-            } else {
-                self.b.intrinsic(IntrinsicOp::LoadReg, n, bits, &[array], indices)
-            };
-            self.result(def);
-        }
-    }
-
     /// A barrier of memory, and where all lanes come to it, of the workgroup.
     pub(super) fn any_barrier(&mut self) {
-        let compute = self.b.shader().stage == Stage::Compute;
         if !self.features.compute {
             return self.any_arithmetic();
         }
+        if self.b.depth() >= MAX_DEPTH || !self.c.chance(80) {
+            return self.barrier();
+        }
+        // At the end of a block that all lanes come to: what waits for the barrier is in the next one.
+        let number = self.uniform_number(2);
+        let zero = self.b.constant(32, 0);
+        let condition = self.b.alu(Op::Ine, &[number, zero]);
+        self.b.begin_if(condition);
+        let mark = self.pool.mark();
+        self.any_buffer();
+        self.barrier();
+        self.pool.release(mark);
+        self.b.end_if();
+        self.any_buffer();
+    }
+
+    fn barrier(&mut self) {
+        let compute = self.b.shader().stage == Stage::Compute;
         // No lane waits for others that are not of its subgroup.
         let alone: &[Scope] = &[Scope::None, Scope::None, Scope::Invocation, Scope::Subgroup, Scope::ShaderCall];
         let execution = match compute && self.is_convergent() && self.c.chance(128) {

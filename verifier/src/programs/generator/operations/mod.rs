@@ -8,11 +8,13 @@
 //! Programs stay such that runs of them have a meaning: memory that starts undefined is written first, values of other lanes are
 //! read where all lanes are active, and a buffer that an access calls reorderable is never written.
 
+mod arrays;
 mod images;
 mod inputs;
 mod lanes;
 mod memory;
 mod operands;
+mod patterns;
 mod swarm;
 mod textures;
 
@@ -23,6 +25,7 @@ use super::Generator;
 use super::choices::Choices;
 
 pub(super) use images::Image;
+pub(super) use operands::source;
 use swarm::Family;
 pub(super) use swarm::{Swarm, weight};
 
@@ -74,7 +77,7 @@ impl<C: Choices> Generator<'_, C> {
         let (always, demotes) = (self.c.chance(80), self.c.chance(100));
         // What is asked of the lanes that are there before, on which a branch after it goes. Often the lanes end that decide it.
         let mut vote = None;
-        if self.c.chance(140) {
+        if self.c.chance(180) {
             let asked = self.value(1);
             let (op, deciding) = match self.c.below(4) {
                 0 => (self.c.pick(&[IntrinsicOp::Elect, IntrinsicOp::ElectAnyIr3]), None),
@@ -118,6 +121,12 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     fn any_arithmetic(&mut self) {
+        if !self.pool.only_uniform && self.c.chance(self.swarm.patterns) {
+            return self.pattern();
+        }
+        if !self.pool.only_uniform && self.c.chance(self.swarm.chains) {
+            return self.chain();
+        }
         let (op, bits) = self.swarm.operation(self.c, &self.target);
         if !self.pool.only_uniform && self.c.chance(40) && self.in_order(op, bits).is_some() {
             return;

@@ -42,7 +42,8 @@ const FLOATS: &[f32] = &[
 const EDGES: &[i64] =
     &[-1, -2, -511, -512, -513, 511, 512, 1023, 1024, 0x7f, 0x80, 0xff, 0x100, 0x7fff, 0x8000, 0xffff, 0x10000];
 
-fn source(def: Def, components: u8) -> AluSrc {
+/// A value, or all its components.
+pub(in crate::programs::generator) fn source(def: Def, components: u8) -> AluSrc {
     if components == 1 { AluSrc::scalar(def, 0) } else { AluSrc::identity(def) }
 }
 
@@ -71,10 +72,21 @@ impl<C: Choices> Generator<'_, C> {
     fn any_constants(&mut self, base: BaseType, bits: u8, components: u8) -> AluSrc {
         if components == 1 || self.c.chance(80) {
             let value = self.any_bits(base, bits);
-            return AluSrc::scalar(self.b.constant(bits, value), 0);
+            return self.constant_source(bits, value);
         }
         let values: Vec<u64> = (0..components).map(|_| self.any_bits(base, bits)).collect();
         AluSrc::identity(self.b.constants(bits, &values))
+    }
+
+    /// A constant, rarely as a component of a vector of others.
+    pub(super) fn constant_source(&mut self, bits: u8, value: u64) -> AluSrc {
+        if !self.c.chance(30) {
+            return AluSrc::scalar(self.b.constant(bits, value), 0);
+        }
+        let mut values: Vec<u64> = (0..2 + self.c.below(3)).map(|_| self.any_bits(BaseType::Int, bits)).collect();
+        let component = self.c.below(values.len());
+        values[component] = value;
+        AluSrc::scalar(self.b.constants(bits, &values), component as u8)
     }
 
     /// A vector of constants of one type.

@@ -39,11 +39,11 @@ impl Family {
         (Self::ConstantFile, 4),
         (Self::Image, 6),
         (Self::Texture, 9),
-        (Self::Lanes, 9),
+        (Self::Lanes, 11),
         (Self::Input, 6),
         (Self::Array, 5),
         (Self::Barrier, 2),
-        (Self::Kill, 1),
+        (Self::Kill, 3),
     ];
 }
 
@@ -61,6 +61,12 @@ pub(in crate::programs::generator) struct Swarm {
     pub conversions: u32,
     /// Offsets that are constants, of 256.
     pub constant_offsets: u32,
+    /// Arithmetic that is the pattern of a rule, or nearly, of 256.
+    pub patterns: u32,
+    /// Arithmetic that is a chain of which each operation reads the one before, and nobody else does, of 256.
+    pub chains: u32,
+    /// Values that go through a local array on their way to a reader, of 256.
+    pub detours: u32,
     /// Component counts are small.
     pub scalars: bool,
 }
@@ -88,6 +94,9 @@ impl Swarm {
             modifiers: share([0, 16, 40, 100]),
             conversions: share([0, 0, 20, 50]),
             constant_offsets: share([40, 110, 110, 220]),
+            patterns: share([0, 6, 20, 60]),
+            chains: share([0, 20, 60, 120]),
+            detours: share([0, 0, 0, 10]),
             scalars: share([0, 0, 1, 1]) != 0,
         }
     }

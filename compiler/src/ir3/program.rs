@@ -191,6 +191,11 @@ impl Program {
         list.iter().rposition(is_body).map_or(0, |last| last + 1)
     }
 
+    /// True if the preamble ends in a block.
+    pub fn ends_preamble(&self, block: Block) -> bool {
+        self.blocks[block].instrs.iter().any(|&instr| self.instrs[instr].opcode == Opcode::Shpe)
+    }
+
     /// Inserts an instruction before the terminators of a block.
     pub fn insert_before_terminators(&mut self, block: Block, instr: Instr) {
         let at = self.body_len(&self.blocks[block].instrs);

@@ -3,7 +3,7 @@
 //! From a7xx on a preamble that uses nothing but shared registers runs early, before the wave has its own registers. There `a1.x` is written as a shared register is: readers wait with `(ss)`, and
 //! the move to it has a mark of its own, `(r)` on its source.
 
-use crate::ir3::{Block, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile, SrcOperand};
+use crate::ir3::{Block, InstrData, OperandFlags, PhysReg, Place, Program, RegClass, RegFile, SrcOperand};
 use crate::target::{Generation, Target};
 
 /// Where the preamble is.
@@ -17,9 +17,7 @@ pub struct Preamble {
 impl Preamble {
     /// Finds the preamble of a program in its final layout: the blocks up to the one with `shpe`.
     pub fn of(program: &Program, target: &Target) -> Self {
-        let ends =
-            |&block: &Block| program.blocks[block].instrs.iter().any(|&i| program.instrs[i].opcode == Opcode::Shpe);
-        let count = program.layout.iter().position(ends).map_or(0, |last| last + 1);
+        let count = program.layout.iter().position(|&block| program.ends_preamble(block)).map_or(0, |last| last + 1);
         let blocks = program.layout[..count].to_vec();
         let start = program.layout.get(count).copied().unwrap_or_else(|| program.entry());
         let mut instrs = blocks.iter().flat_map(|&block| &program.blocks[block].instrs).map(|&i| &program.instrs[i]);

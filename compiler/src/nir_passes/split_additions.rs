@@ -61,8 +61,10 @@ pub(super) const RULES: [Rule; 5] = [
         Term::Op(Iadd64Split4Hi, &[A, B, C, D]),
     ),
     rule("carry-and-word", 32, Term::Op(Iadd, &[CARRY, C]), Term::Op(Iadd64Split3Hi, &[A, B, C])),
-    rule("carry", 32, CARRY, Term::Op(Iadd64Split2Hi, &[A, B])),
+    CARRY_RULE,
 ];
+
+const CARRY_RULE: Rule = rule("carry", 32, CARRY, Term::Op(Iadd64Split2Hi, &[A, B]));
 
 pub(super) const SIMPLER: [Rule; 18] = [
     rule("low-of-pair", 32, Term::Op(Unpack64_2x32SplitX, &[Term::Op(Pack64_2x32Split, &[A, B])]), A),
@@ -175,7 +177,7 @@ pub fn run(function: &mut Function) {
         while !parts.contains(instr)
             && let Some(Match { rule, bindings, def }) = matching(function, instr)
         {
-            let carry = carry_of(function, instr);
+            let carry = carry_of(function, instr, &bindings);
             let mut rewriter = Rewriter { function, block, before: instr, simpler: Table::FewerWords, next_index };
             let done = rewriter.replace(rule, &bindings, def);
             next_index = rewriter.next_index;
@@ -225,16 +227,17 @@ struct Carry {
     sum: Instr,
 }
 
-/// The carry that is added up in an instruction.
-fn carry_of(function: &Function, instr: Instr) -> Option<Carry> {
+/// The carry that is added up in an instruction: of the words that the rule has matched, as there may be others.
+fn carry_of(function: &Function, instr: Instr, bindings: &Bindings) -> Option<Carry> {
     let InstrData::Alu(alu) = &function.instrs[instr] else { return None };
+    let defined_by = |src: &AluSrc| function.defs[src.def].instr;
     match alu.op {
         B2i32 => {
-            let InstrData::Alu(test) = &function.instrs[function.defs[alu.srcs[0].def].instr] else { return None };
-            let sum = (test.op == Ult).then(|| function.defs[test.srcs[0].def].instr)?;
-            Some(Carry { number: instr, sum })
+            let words = CARRY_RULE.matches(function, alu.op, &alu.srcs, function.defs[alu.def].bit_size)?;
+            let InstrData::Alu(test) = &function.instrs[defined_by(&alu.srcs[0])] else { return None };
+            (words[..2] == bindings[..2]).then(|| Carry { number: instr, sum: defined_by(&test.srcs[0]) })
         }
-        Iadd => alu.srcs.iter().find_map(|src| carry_of(function, function.defs[src.def].instr)),
+        Iadd => alu.srcs.iter().find_map(|src| carry_of(function, defined_by(src), bindings)),
         _ => None,
     }
 }

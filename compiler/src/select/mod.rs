@@ -34,7 +34,7 @@ mod texture;
 #[cfg(test)]
 mod tests;
 
-use crate::ir3::Program;
+use crate::ir3::{Opcode, Program};
 use crate::nir;
 use crate::target::Target;
 use context::Context;
@@ -75,6 +75,12 @@ pub fn run(shader: &nir::Shader, target: &Target) -> Result<Program, SelectError
     ctx.controls = nir::FloatControls::of(&shader.info).map_err(|error| ctx.unsupported(error.to_string()))?;
     control_flow::emit(&mut ctx)?;
     let mut program = ctx.finish()?;
+    let starts = program.iter_instrs().any(|(_, instr)| program.instrs[instr].opcode == Opcode::Shps);
+    if starts && !program.layout.iter().any(|&block| program.ends_preamble(block)) {
+        let operation = nir::IntrinsicOp::PreambleStartIr3.name().to_owned();
+        let reason = "no `preamble_end_ir3` ends the preamble".to_owned();
+        return Err(SelectError { operation, reason, line: None, instr: None });
+    }
     early_inputs::run(&mut program, target)?;
     Ok(program)
 }

@@ -24,6 +24,26 @@ fn a_store_to_an_output_in_an_if_is_refused_with_its_place() {
     assert!(error.to_string().ends_with("store_output: a store to an output inside of an if or a loop"), "{error}");
 }
 
+/// Waves that do not run the preamble would go on nowhere.
+#[test]
+fn a_preamble_without_an_end_is_refused() {
+    for ends in [true, false] {
+        let mut b = Builder::new(Stage::Vertex);
+        let zero = b.constant(32, 0);
+        let start = b.intrinsic(IntrinsicOp::PreambleStartIr3, 1, 1, &[], []).unwrap();
+        b.begin_if(start);
+        b.intrinsic(IntrinsicOp::StoreConstIr3, 1, 32, &[zero], [Index::Base(0)]);
+        if ends {
+            b.intrinsic(IntrinsicOp::PreambleEndIr3, 0, 0, &[], []);
+        }
+        b.end_if();
+        let selected = run(&b.finish(), &Target::default());
+        let refused = selected.err().map(|error| error.to_string());
+        let expected = "preamble_start_ir3: no `preamble_end_ir3` ends the preamble";
+        assert_eq!(refused.as_deref(), (!ends).then_some(expected));
+    }
+}
+
 #[test]
 fn an_element_outside_of_its_array_is_refused() {
     let mut b = Builder::new(Stage::Vertex);

@@ -5,6 +5,9 @@
 //! blocks with one successor, so all moves of an edge are at the end of the predecessor, in one parallel copy: if the
 //! copy of the phi sources exists, its destinations are changed. A block that is visited before its successor records
 //! the places at its end until then.
+//!
+//! After the preamble, that predecessor is the block to which waves go that do not run it. They come to the place behind `shpe`, where no
+//! move of theirs can be: a phi takes the registers of its source there even if others would be better.
 
 use super::{Assigner, EntryValue, ExitValue, NOWHERE, PendingMove};
 use crate::ir3::{Block, Instr, Opcode, PhysReg, Place, SrcOperand, Value};
@@ -28,6 +31,7 @@ impl Assigner<'_> {
         let from = near.or_else(|| predecessors.iter().position(|&pred| self.visited[pred]));
         let from_block = from.map(|k| predecessors[k]);
         let several = predecessors.len() > 1;
+        let after_preamble = several && predecessors.iter().any(|&pred| self.program.ends_preamble(pred));
         if near.is_some() {
             // All values stay in place, and those that are not live into the block are removed.
             let leaving: ValueList = analysis.liveness.leaving(block).collect();
@@ -39,7 +43,7 @@ impl Assigner<'_> {
         step.results.retain(|result| is_kept(self.program, &analysis.liveness, result.value));
         self.moved.clear();
         let crowded = self.reserve_arrays(2 * analysis.indices.start[block], true, step);
-        self.place_start(from, step, crowded)?;
+        self.place_start((from, after_preamble), step, crowded)?;
         if several {
             self.note_start(block, start);
             for k in 0..self.program.blocks[block].predecessors.len() {
@@ -77,7 +81,12 @@ impl Assigner<'_> {
     }
 
     /// Chooses the places of phis and inputs. `crowded` are the files in which an array needs the registers of values that find no others.
-    fn place_start(&mut self, from: Option<usize>, step: &Step, crowded: [bool; 3]) -> Result<(), Error> {
+    fn place_start(
+        &mut self,
+        (from, after_preamble): (Option<usize>, bool),
+        step: &Step,
+        crowded: [bool; 3],
+    ) -> Result<(), Error> {
         let analysis = self.analysis;
         if let (None, Some(inputs)) = (from, &analysis.inputs) {
             for &(value, at) in &inputs.places {
@@ -116,7 +125,8 @@ impl Assigner<'_> {
                     |&at: &u16| at != NOWHERE && at % align == 0 && at + len <= reach && blocked.is_free(at, len);
                 let known_place = known.filter(fits);
                 self.insert_root(value);
-                let avoiding = self.avoided(value).map(|units| blocked.with(&units));
+                let stays = after_preamble && known_place.is_some();
+                let avoiding = self.avoided(value).filter(|_| !stays).map(|units| blocked.with(&units));
                 let start = avoiding.and_then(|blocked| {
                     let clear = known_place.filter(|&at| blocked.is_free(at, len));
                     clear.or_else(|| self.choose_start(value, &blocked))

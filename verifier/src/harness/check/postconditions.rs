@@ -129,8 +129,11 @@ fn hazard(stage: Stage, program: &Program, target: &Target) -> Option<String> {
         Err(refusal) => return Some(refusal),
     };
     let is_far = |src: &Src| matches!(src.operand, SrcOperand::ConstRelative(_));
-    let is_open = |hazard: &Hazard| {
-        hazard.kind == HazardKind::ConstBeforeWrite && code.instrs[hazard.at].data.srcs.iter().any(is_far)
+    let is_open = |hazard: &Hazard| match hazard.kind {
+        HazardKind::ConstBeforeWrite => code.instrs[hazard.at].data.srcs.iter().any(is_far),
+        // No word says which branches are uniform: after decoding, that is concluded from the marks that are asked for here.
+        HazardKind::NoReconvergence => stage == Stage::Encode,
+        _ => false,
     };
     // Mesa's practice is ours.
     hazards.iter().find(|hazard| !is_open(hazard)).map(ToString::to_string)
@@ -530,16 +533,16 @@ mod tests {
                         let nop = changed.instrs.push(InstrData::new(Opcode::Nop));
                         let at = last.body_len(&last.blocks[block].instrs) + 1;
                         changed.blocks[block].instrs.insert(at, nop);
-                        let found = hazard(Stage::Encode, &changed, &target).expect("code after the preamble");
+                        let found = hazard(Stage::Legalize, &changed, &target).expect("code after the preamble");
                         assert!(found.contains("skips more or less than the preamble"), "{found}");
                         preambles += 1;
                     } else if data.flags.contains(InstrFlags::JP) {
                         changed.instrs[instr].flags -= InstrFlags::JP;
-                        let found = hazard(Stage::Encode, &changed, &target).expect("no mark");
+                        let found = hazard(Stage::Legalize, &changed, &target).expect("no mark");
                         assert!(found.contains("lanes reconverge here"), "{found}");
                         changed.blocks[block].reconvergence_point = false;
                         // Some marks are where no lane waits.
-                        let Some(found) = hazard(Stage::Encode, &changed, &target) else { continue };
+                        let Some(found) = hazard(Stage::Legalize, &changed, &target) else { continue };
                         assert!(found.contains("has no (jp)"), "{found}");
                         joins += 1;
                     }

@@ -148,7 +148,8 @@ pub(crate) fn without_numbers(text: &str) -> String {
             out.push(c);
         }
     }
-    out
+    // What is not read from a text has no lines.
+    out.replace("instruction #", "line #")
 }
 
 /// Returns true if the text ends with `word` as a whole word.
@@ -379,6 +380,7 @@ mod tests {
     #[test]
     fn numbers_of_things_do_not_count() {
         assert_eq!(without_numbers("line 12: `%3 = u2u32` in b4"), "line #: `%# = u2u32` in b#");
+        assert_eq!(without_numbers("instruction 90: no form"), without_numbers("line 12: no form"));
         assert_eq!(without_numbers("needs 0x1f registers"), "needs # registers");
         assert_eq!(without_numbers("ssa_7 of instr9"), "ssa_# of instr#");
     }

@@ -39,8 +39,29 @@ const FLOATS: &[f32] = &[
 ];
 
 /// Integers at the edges of what immediates hold.
-const EDGES: &[i64] =
-    &[-1, -2, -511, -512, -513, 511, 512, 1023, 1024, 0x7f, 0x80, 0xff, 0x100, 0x7fff, 0x8000, 0xffff, 0x10000];
+const EDGES: &[i64] = &[
+    -1,
+    -2,
+    -511,
+    -512,
+    -513,
+    511,
+    512,
+    1023,
+    1024,
+    0x7f,
+    0x80,
+    0xff,
+    0x100,
+    0x7fff,
+    0x8000,
+    0xffff,
+    0x10000,
+    0x7fff_ffff,
+    0x7fff_fff0,
+    0x8000_0000,
+    0x7f80_807f,
+];
 
 /// A value, or all its components.
 pub(in crate::programs::generator) fn source(def: Def, components: u8) -> AluSrc {

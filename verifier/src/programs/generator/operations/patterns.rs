@@ -1,4 +1,4 @@
-//! What the rewrite rules of nir passes look for, and what is nearly that.
+//! What the rewrite rules of nir passes, selection and passes after it look for, and what is nearly that.
 //!
 //! Drawn one at a time, operations hardly ever make a pattern of three. So a rule's pattern is written out, with operands of any kind for
 //! its variables. Often one thing in it is changed: another operation, another number, another value or component where a variable occurs
@@ -13,6 +13,50 @@ use super::super::accepted::operations;
 use super::super::choices::Choices;
 use super::operands::source;
 
+const A: Term = Term::Variable(0);
+const B: Term = Term::Variable(1);
+const C: Term = Term::Variable(2);
+const ZERO: Term = Term::Constant(0);
+const ONE: Term = Term::Constant(1);
+
+/// What passes without rules look for, with the width of its operands: numbers that are 0 or 1, products and shifts in sums, parts of
+/// words, clamps, modifiers.
+const LOOKED_FOR: &[(u8, Term)] = &[
+    (32, Term::Op(Op::Ine, &[Term::Op(Op::Ixor, &[A, ONE]), ZERO])),
+    (32, Term::Op(Op::Ieq, &[Term::Op(Op::Iand, &[A, ONE]), ZERO])),
+    (32, Term::Op(Op::Ine, &[Term::Op(Op::Ior, &[Term::Op(Op::B2i32, &[A]), B]), ZERO])),
+    (32, Term::Op(Op::Ieq, &[Term::Op(Op::B2i32, &[A]), ONE])),
+    (32, Term::Op(Op::Ixor, &[Term::Op(Op::B2i32, &[A]), ONE])),
+    (32, Term::Op(Op::Iand, &[Term::Op(Op::B2i32, &[A]), B])),
+    (32, Term::Op(Op::Bcsel, &[Term::Op(Op::Ine, &[Term::Op(Op::Ixor, &[A, ONE]), ZERO]), B, C])),
+    (16, Term::Op(Op::Ine, &[Term::Op(Op::Ixor, &[A, ONE]), ZERO])),
+    (32, Term::Op(Op::Iadd, &[Term::Op(Op::Imul, &[A, B]), C])),
+    (32, Term::Op(Op::Iadd, &[Term::Op(Op::Ishl, &[A, Term::Constant(2)]), B])),
+    (32, Term::Op(Op::Ishl, &[Term::Op(Op::Iadd, &[A, B]), Term::Constant(3)])),
+    (32, Term::Op(Op::Ushr, &[Term::Op(Op::Ishl, &[A, Term::Constant(24)]), Term::Constant(24)])),
+    (32, Term::Op(Op::Iand, &[Term::Op(Op::Ushr, &[A, Term::Constant(8)]), Term::Constant(255)])),
+    (
+        32,
+        Term::Op(
+            Op::Ior,
+            &[Term::Op(Op::Ishl, &[A, Term::Constant(16)]), Term::Op(Op::Iand, &[B, Term::Constant(0xffff)])],
+        ),
+    ),
+    (32, Term::Op(Op::Imax, &[Term::Op(Op::Ineg, &[A]), A])),
+    (32, Term::Op(Op::Isub, &[Term::Op(Op::Imax, &[A, B]), Term::Op(Op::Imin, &[A, B])])),
+    (32, Term::Op(Op::Fmin, &[Term::Op(Op::Fmax, &[A, ZERO]), Term::Constant(0x3f80_0000)])),
+    (32, Term::Op(Op::Fmax, &[Term::Op(Op::Fmin, &[A, Term::Constant(0x3f80_0000)]), ZERO])),
+    (16, Term::Op(Op::Fmin, &[Term::Op(Op::Fmax, &[A, ZERO]), Term::Constant(0x3c00)])),
+    (32, Term::Op(Op::Fsat, &[Term::Op(Op::Fneg, &[Term::Op(Op::Fadd, &[A, B])])])),
+    (32, Term::Op(Op::Fabs, &[Term::Op(Op::Fneg, &[A])])),
+    (32, Term::Op(Op::Fneg, &[Term::Op(Op::Fabs, &[A])])),
+    (32, Term::Op(Op::Fadd, &[Term::Op(Op::Fmul, &[A, B]), Term::Op(Op::Fneg, &[C])])),
+    (32, Term::Op(Op::Ffma, &[Term::Op(Op::Fneg, &[A]), B, Term::Op(Op::Fneg, &[C])])),
+    (1, Term::Op(Op::Inot, &[Term::Op(Op::Iand, &[A, Term::Op(Op::Inot, &[B])])])),
+    (1, Term::Op(Op::Ixor, &[A, Term::Op(Op::Inot, &[B])])),
+    (64, Term::Op(Op::Isub, &[A, Term::Op(Op::Ineg, &[A])])),
+];
+
 /// A pattern that is written out.
 struct Instance {
     /// The width of the rule.
@@ -25,16 +69,23 @@ struct Instance {
 }
 
 impl<C: Choices> Generator<'_, C> {
-    /// The pattern of a rule, as it is or changed; none if the GPU lacks an operation of it.
+    /// A pattern, as it is or changed; none if the GPU lacks an operation of it.
     pub(super) fn pattern(&mut self) {
-        let rules = self.c.pick(&Table::ALL).rules();
-        let rule = &rules[self.c.below(rules.len())];
+        let (bits, term) = if self.c.chance(128) {
+            self.c.pick(LOOKED_FOR)
+        } else {
+            let rules = self.c.pick(&Table::ALL).rules();
+            let rule = &rules[self.c.below(rules.len())];
+            (rule.bits, rule.from)
+        };
+        let Term::Op(op, _) = term else { return };
+        let output = op.info().output.ty;
+        let result = if output.size == 0 { bits } else { output.size };
         let components = if self.c.chance(220) { 1 } else { 2 + self.c.below(3) as u8 };
         let changes = self.c.pick(&[0, 0, 20, 60]);
-        let mut instance = Instance { bits: rule.bits, components, variables: Default::default(), changes };
-        let base = if rule.result_bits() == 1 { BaseType::Bool } else { BaseType::Uint };
-        let Some(src) = self.written_out(&mut instance, &rule.from, base, rule.result_bits()) else { return };
-        if components == 1 && rule.result_bits() == 1 && self.c.chance(170) {
+        let mut instance = Instance { bits, components, variables: Default::default(), changes };
+        let Some(src) = self.written_out(&mut instance, &term, output.base, result) else { return };
+        if components == 1 && result == 1 && self.c.chance(170) {
             return self.branch_on(src.def, 20);
         }
         self.define_seen(src.def, 256);
@@ -46,9 +97,11 @@ impl<C: Choices> Generator<'_, C> {
         match *term {
             Term::Variable(number) => {
                 let bound = instance.variables[usize::from(number)];
+                // That a variable occurs again is what is overlooked most easily.
+                let is_other = is_changed || bound.is_some() && self.c.chance(instance.changes);
                 Some(match bound {
-                    Some(src) if !is_changed => src,
-                    Some(src) if self.c.chance(128) => self.next_component(src),
+                    Some(src) if !is_other => src,
+                    Some(src) if self.c.chance(170) => self.next_component(src),
                     _ => {
                         let src = self.any_operand(base, bits, instance.components);
                         instance.variables[usize::from(number)].get_or_insert(src);
@@ -127,29 +180,32 @@ mod tests {
 
     #[test]
     fn every_pattern_is_generated() {
-        let rules = Table::ALL.into_iter().flat_map(|table| table.rules());
-        let mut missing: FxHashSet<&str> = rules.clone().map(|rule| rule.name).collect();
-        let (mut deep, mut near) = (0, 0);
-        for seed in 0..400 {
+        let rules = Table::ALL.into_iter().flat_map(|table| table.rules()).map(|rule| rule.from);
+        let terms: Vec<Term> = rules.chain(LOOKED_FOR.iter().map(|&(_, term)| term)).collect();
+        let mut missing: FxHashSet<usize> = (0..terms.len()).collect();
+        let (mut whole, mut near) = (0, 0);
+        for seed in 0..1500 {
             let function = from_seed(seed, Profile::Operations, Features::ALL).shader.entry;
             for (_, instr) in function.instrs_in_order() {
                 let InstrData::Alu(alu) = &function.instrs[instr] else { continue };
-                for rule in rules.clone() {
-                    if is_written(&function, &rule.from, alu.def.into()) {
-                        missing.remove(rule.name);
+                for (number, term) in terms.iter().enumerate() {
+                    if is_written(&function, term, alu.def.into()) {
+                        missing.remove(&number);
                     }
-                    let Term::Op(op, terms) = rule.from else { continue };
-                    let is_deep = terms.iter().any(|term| matches!(term, Term::Op(..)));
-                    if is_deep && alu.op == op && alu.srcs.len() == terms.len() {
-                        let parts = terms.iter().zip(&alu.srcs).filter(|(term, _)| matches!(term, Term::Op(..)));
-                        let parts: Vec<bool> = parts.map(|(term, &src)| is_written(&function, term, src)).collect();
-                        deep += u32::from(parts.iter().all(|&is| is));
-                        near += u32::from(parts.len() > 1 && parts.iter().any(|&is| is) && !parts.iter().all(|&is| is));
+                    let Term::Op(op, terms) = *term else { continue };
+                    if alu.op != op || alu.srcs.len() != terms.len() {
+                        continue;
                     }
+                    let parts = terms.iter().zip(&alu.srcs).filter(|(term, _)| matches!(term, Term::Op(..)));
+                    let parts: Vec<bool> = parts.map(|(term, &src)| is_written(&function, term, src)).collect();
+                    let written = parts.iter().filter(|&&is| is).count();
+                    whole += u32::from(written > 0 && written == parts.len());
+                    near += u32::from(written > 0 && written < parts.len());
                 }
             }
         }
+        let missing: Vec<Term> = missing.into_iter().map(|number| terms[number]).collect();
         assert!(missing.is_empty(), "{missing:?}");
-        assert!(deep > 200 && near > 10, "{deep} patterns, {near} changed ones");
+        assert!(whole > 1000 && near > 50, "{whole} patterns, {near} changed ones");
     }
 }

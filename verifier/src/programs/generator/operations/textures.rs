@@ -60,6 +60,8 @@ impl<C: Choices> Generator<'_, C> {
         match self.c.below(8) {
             0 | 1 if self.features.ubos => {
                 let (texture, sampler_number) = (self.any_handle(), self.any_handle());
+                (sampler.texture_varies, sampler.sampler_varies) =
+                    (self.may_vary(texture), self.may_vary(sampler_number));
                 let sets = (self.c.below(5) as u32, self.c.below(5) as u32);
                 let set = if self.c.chance(160) { (sets.0, sets.0) } else { sets };
                 let texture =
@@ -71,17 +73,19 @@ impl<C: Choices> Generator<'_, C> {
                     sampler.srcs.extend(handle.map(|def| (TexSrcKind::SamplerHandle, def)));
                 }
                 (sampler.texture, sampler.sampler) = (0, 0);
-                sampler.varies = true;
             }
             2 => {
-                sampler.srcs.push((TexSrcKind::TextureOffset, self.any_number(4)));
-                if op.needs_sampler() && self.c.chance(60) {
-                    sampler.srcs.clear();
+                let has_sampler = op.needs_sampler() && self.c.chance(140);
+                if !has_sampler || self.c.chance(150) {
+                    let number = self.any_number(4);
+                    sampler.srcs.push((TexSrcKind::TextureOffset, number));
+                    sampler.texture_varies = self.may_vary(number);
                 }
-                if op.needs_sampler() && (sampler.srcs.is_empty() || self.c.chance(128)) {
-                    sampler.srcs.push((TexSrcKind::SamplerOffset, self.any_number(4)));
+                if has_sampler {
+                    let number = self.any_number(4);
+                    sampler.srcs.push((TexSrcKind::SamplerOffset, number));
+                    sampler.sampler_varies = self.may_vary(number);
                 }
-                sampler.varies = true;
             }
             // Beyond what an instruction holds.
             3 => {
@@ -92,6 +96,11 @@ impl<C: Choices> Generator<'_, C> {
             _ => {}
         }
         sampler
+    }
+
+    /// True if a number may differ between lanes, and rarely for a constant.
+    fn may_vary(&mut self, number: Def) -> bool {
+        self.b.function().as_const_scalar(number).is_none() || self.c.chance(60)
     }
 
     fn texture_query(&mut self, op: TexOp) {
@@ -231,7 +240,10 @@ impl<C: Choices> Generator<'_, C> {
 struct Sampler {
     texture: u32,
     sampler: u32,
-    varies: bool,
+    /// The texture may differ between lanes.
+    texture_varies: bool,
+    /// The sampler may differ between lanes.
+    sampler_varies: bool,
     srcs: Vec<(TexSrcKind, Def)>,
 }
 
@@ -239,8 +251,8 @@ impl Sampler {
     fn set(self, tex: &mut ir3_compiler::nir::Tex) {
         tex.texture_index = self.texture;
         tex.sampler_index = self.sampler;
-        tex.texture_non_uniform = self.varies;
-        tex.sampler_non_uniform = self.varies && tex.op.needs_sampler();
+        tex.texture_non_uniform = self.texture_varies;
+        tex.sampler_non_uniform = self.sampler_varies && tex.op.needs_sampler();
         tex.srcs.extend(self.srcs);
     }
 }

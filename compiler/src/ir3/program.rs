@@ -196,6 +196,11 @@ impl Program {
         self.blocks[block].instrs.iter().any(|&instr| self.instrs[instr].opcode == Opcode::Shpe)
     }
 
+    /// The number of blocks of the layout up to the end of the preamble: 0 without one.
+    pub fn preamble_len(&self) -> usize {
+        self.layout.iter().position(|&block| self.ends_preamble(block)).map_or(0, |last| last + 1)
+    }
+
     /// Inserts an instruction before the terminators of a block.
     pub fn insert_before_terminators(&mut self, block: Block, instr: Instr) {
         let at = self.body_len(&self.blocks[block].instrs);

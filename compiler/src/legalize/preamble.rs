@@ -17,7 +17,7 @@ pub struct Preamble {
 impl Preamble {
     /// Finds the preamble of a program in its final layout: the blocks up to the one with `shpe`.
     pub fn of(program: &Program, target: &Target) -> Self {
-        let count = program.layout.iter().position(|&block| program.ends_preamble(block)).map_or(0, |last| last + 1);
+        let count = program.preamble_len();
         let blocks = program.layout[..count].to_vec();
         let start = program.layout.get(count).copied().unwrap_or_else(|| program.entry());
         let mut instrs = blocks.iter().flat_map(|&block| &program.blocks[block].instrs).map(|&i| &program.instrs[i]);

@@ -59,8 +59,7 @@ pub fn run(program: &mut Program, target: &Target) -> Result<(), SelectError> {
 
 /// The first block after the preamble.
 fn first_block(program: &Program) -> Block {
-    let preamble = program.layout.iter().position(|&block| program.ends_preamble(block)).map_or(0, |last| last + 1);
-    program.layout.get(preamble).copied().unwrap_or_else(|| program.entry())
+    program.layout.get(program.preamble_len()).copied().unwrap_or_else(|| program.entry())
 }
 
 /// Collects what moves, in an order in which it can be computed.

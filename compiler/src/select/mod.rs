@@ -76,7 +76,7 @@ pub fn run(shader: &nir::Shader, target: &Target) -> Result<Program, SelectError
     control_flow::emit(&mut ctx)?;
     let mut program = ctx.finish()?;
     let starts = program.iter_instrs().any(|(_, instr)| program.instrs[instr].opcode == Opcode::Shps);
-    if starts && !program.layout.iter().any(|&block| program.ends_preamble(block)) {
+    if starts && program.preamble_len() == 0 {
         let operation = nir::IntrinsicOp::PreambleStartIr3.name().to_owned();
         let reason = "no `preamble_end_ir3` ends the preamble".to_owned();
         return Err(SelectError { operation, reason, line: None, instr: None });

@@ -259,13 +259,7 @@ impl<C: Choices> Generator<'_, C> {
     fn new_array(&mut self) -> Option<LocalArray> {
         let length: u16 = self.c.pick(&[2, 2, 4, 4, 8, 8, 16, 32]);
         let bits = if self.c.chance(170) { self.style.array_bits } else { self.c.pick(&[16, 32]) };
-        let indices = [
-            Index::NumComponents(1),
-            Index::NumArrayElems(length.into()),
-            Index::BitSize(bits),
-            Index::Divergent(true),
-        ];
-        let reg = self.b.intrinsic(IntrinsicOp::DeclReg, 1, 32, &[], indices)?;
+        let reg = self.declare_array(1, length.into(), bits)?;
         let array = LocalArray { reg, length, bits };
         self.pool.add_array(array);
         Some(array)

@@ -7,12 +7,26 @@ use super::super::choices::Choices;
 use super::memory::mask;
 
 impl<C: Choices> Generator<'_, C> {
+    /// Declares a local array of so many elements; of none, one value.
+    pub(in crate::programs::generator) fn declare_array(
+        &mut self,
+        components: u8,
+        length: u32,
+        bits: u8,
+    ) -> Option<Def> {
+        let indices = [
+            Index::NumComponents(components),
+            Index::NumArrayElems(length),
+            Index::BitSize(bits),
+            Index::Divergent(true),
+        ];
+        self.b.intrinsic(IntrinsicOp::DeclReg, 1, 32, &[], indices)
+    }
+
     /// A local array that is written relative to an address only, and read at the same place when much has come between.
     fn relative_array(&mut self) {
         let (bits, length) = (self.c.pick(&[32, 32, 16]), self.c.pick(&[2, 4, 8]));
-        let declaration =
-            [Index::NumComponents(1), Index::NumArrayElems(length), Index::BitSize(bits), Index::Divergent(true)];
-        let Some(array) = self.b.intrinsic(IntrinsicOp::DeclReg, 1, 32, &[], declaration) else { return };
+        let Some(array) = self.declare_array(1, length, bits) else { return };
         let number = self.value(32);
         let mask = self.b.constant(32, u64::from(length) - 1);
         let at = self.b.alu(Op::Iand, &[number, mask]);
@@ -29,9 +43,7 @@ impl<C: Choices> Generator<'_, C> {
     /// A value that is stored in a local array, and read from there, or another element: so that anything may read an element.
     pub(in crate::programs::generator) fn through_array(&mut self, value: Def, bits: u8) -> Def {
         let length = self.c.pick(&[0, 2, 4]);
-        let declaration =
-            [Index::NumComponents(1), Index::NumArrayElems(length), Index::BitSize(bits), Index::Divergent(true)];
-        let Some(array) = self.b.intrinsic(IntrinsicOp::DeclReg, 1, 32, &[], declaration) else { return value };
+        let Some(array) = self.declare_array(1, length, bits) else { return value };
         let here = self.c.below(length.max(1) as usize) as i32;
         for element in 0..length.max(1) as i32 {
             let other = self.pool.scalar(self.c, bits).filter(|_| element != here).unwrap_or(value);
@@ -59,13 +71,8 @@ impl<C: Choices> Generator<'_, C> {
         let bits = self.c.pick(&[32, 32, 16, 64, 8, 1]);
         let n = 1 + self.c.below(4) as u8;
         let length: u32 = self.c.pick(&[1, 2, 4, 8]);
-        let declaration = [
-            Index::NumComponents(n),
-            Index::NumArrayElems(if length == 1 { 0 } else { length }),
-            Index::BitSize(bits),
-            Index::Divergent(true),
-        ];
-        let Some(array) = self.b.intrinsic(IntrinsicOp::DeclReg, 1, 32, &[], declaration) else { return };
+        let elements = if length == 1 { 0 } else { length };
+        let Some(array) = self.declare_array(n, elements, bits) else { return };
         for element in 0..length as i32 {
             let value = self.any_vector(bits, n);
             let indices = [Index::Base(element), Index::WriteMask(mask(n))];

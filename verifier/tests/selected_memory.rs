@@ -149,6 +149,46 @@ fn a_changed_copy_is_refuted() {
     }
 }
 
+/// Where an access does not say that lanes name different descriptors, all lanes get one. So the mark must not be lost, and a program
+/// that never had it relies on what its author knows.
+#[test]
+fn an_access_that_loses_its_nonuniform_is_not_the_same() {
+    let target = Target::by_name("a660").unwrap();
+    for marked in [true, false] {
+        let mut b = nir::Builder::new(nir::Stage::Compute);
+        let id = b.intrinsic(nir::IntrinsicOp::LoadLocalInvocationId, 3, 32, &[], []).unwrap();
+        let (lane, [zero, one, two]) = (b.channel(id, 0), [0, 1, 2].map(|number| b.constant(32, number)));
+        let number = b.alu(nir::Op::Iand, &[lane, one]);
+        let set = [nir::Index::DescSet(0)];
+        let handle = b.intrinsic(nir::IntrinsicOp::BindlessResourceIr3, 1, 32, &[number], set).unwrap();
+        let access = if marked { nir::Access::NON_UNIFORM } else { nir::Access::empty() };
+        let indices = [nir::Index::Access(access), nir::Index::AlignMul(4)];
+        let word = b.intrinsic(nir::IntrinsicOp::LoadSsboIr3, 1, 32, &[handle, zero, zero], indices).unwrap();
+        let bytes = b.alu(nir::Op::Ishl, &[lane, two]);
+        let indices = [nir::Index::WriteMask(1), nir::Index::AlignMul(4)];
+        b.intrinsic(nir::IntrinsicOp::StoreSsboIr3, 1, 32, &[word, one, bytes, lane], indices);
+        let shader = b.finish();
+        let selected = select::run(&shader, &target).unwrap();
+        let mut lost = selected.clone();
+        lost.instrs.values_mut().for_each(|data| data.flags.remove(ir3::InstrFlags::NONUNIFORM));
+        assert_eq!(selected != lost, marked);
+        let run = |program: &ir3::Program| {
+            let decoded = interp::ir3::Decoded::new(program, &target).unwrap();
+            decoded.run(&Env::from_seed(1), 10_000, &mut Scratch::new()).end
+        };
+        let expected = interp::nir::Decoded::new(&shader).unwrap();
+        let expected = expected.run(&Env::from_seed(1), 10_000, &mut Scratch::new()).end;
+        let ends = [expected, run(&selected), run(&lost)].map(|end| end == End::Finished);
+        assert_eq!(ends, if marked { [true, true, false] } else { [false; 3] });
+        let before = Snapshot::Nir(shader.into());
+        let proved = [selected, lost].map(|program| {
+            let verdict = Smt::default().compare(&before, &Snapshot::Ir3(program.into()), &target);
+            matches!(verdict, Verdict::Proved { .. })
+        });
+        assert_eq!(proved, [true, !marked]);
+    }
+}
+
 fn change_memory(program: &mut ir3::Program, instr: ir3::Instr, change: impl FnOnce(&mut ir3::MemoryAttrs)) {
     match &mut program.instrs[instr].attrs {
         ir3::Attrs::Memory(memory) => change(memory),

@@ -34,6 +34,11 @@ fn load(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError>
     if base < 0 || base + words > i64::from(WORDS) {
         return Err(ctx.unsupported("the word is outside of the constant file"));
     }
+    // Words are there after the end of the preamble, which waits for them.
+    let read = if constant.is_none() { base..WORDS.into() } else { base..base + words };
+    if ctx.stored_consts.iter().flatten().any(|stored| stored.start < read.end && read.start < stored.end) {
+        return Err(ctx.unsupported("it may read a word that the same preamble has stored before"));
+    }
     let mut address = None;
     if constant.is_none() {
         let mut offset = ctx.scalar(offset, 0);
@@ -74,6 +79,9 @@ fn store(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError
     else {
         return Err(ctx.unsupported("the word is outside of the constant file"));
     };
+    if let Some(stored) = &mut ctx.stored_consts {
+        stored.push(base.into()..i64::from(base) + i64::from(components));
+    }
     let data = ctx.collect_def(value);
     let mut instr = InstrData::new(Opcode::Stc);
     instr.srcs.extend([Src::immediate(u32::from(base & 0xff), false), data]);

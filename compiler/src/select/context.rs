@@ -14,6 +14,7 @@ use crate::target::Target;
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::ops::Range;
 
 /// One register of a nir value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +57,8 @@ pub(super) struct Context<'a> {
     pub depth: u32,
     /// System values in the constant file.
     pub driver_params: DriverParams,
+    /// In a preamble: the words of the constant file that it has stored so far.
+    pub stored_consts: Option<Vec<Range<i64>>>,
     words: Vec<Word>,
     first_word: SecondaryMap<nir::Def, u32>,
     /// Immediates that are in registers in the current block.
@@ -105,6 +108,7 @@ impl<'a> Context<'a> {
             controls: nir::FloatControls::OPEN,
             depth: 0,
             driver_params: DriverParams::default(),
+            stored_consts: None,
             words: vec![Word::Undef; count as usize],
             first_word,
             materialised: FxHashMap::default(),

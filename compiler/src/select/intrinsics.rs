@@ -127,12 +127,14 @@ pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Resul
         Nop => Ok(()),
         // The branch that reads it becomes `shps`.
         PreambleStartIr3 => {
+            ctx.stored_consts = Some(Vec::new());
             if let Some(def) = intrinsic.def {
                 ctx.set_word(def, 0, Word::Immediate(1));
             }
             Ok(())
         }
         PreambleEndIr3 => {
+            ctx.stored_consts = None;
             ctx.builder().effect(Opcode::Shpe, &[]);
             Ok(())
         }

@@ -445,6 +445,9 @@ fn copy_ubo(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectEr
     if base < 0 || base + 4 * i64::from(count) > i64::from(CONST_WORDS) {
         return Err(ctx.unsupported("the words are outside of the constant file"));
     }
+    if let Some(stored) = &mut ctx.stored_consts {
+        stored.push(base..base + 4 * i64::from(count));
+    }
     let handle = handle(ctx, intrinsic.srcs[0], Access::empty())?;
     let vec4 = match ctx.constant(intrinsic.srcs[1], 0) {
         Some(vec4) if vec4 < 256 => Src::immediate(vec4 as u32, false),

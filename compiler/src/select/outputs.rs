@@ -47,8 +47,13 @@ pub(super) fn store(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), 
     };
     for component in 0..ctx.components(value) {
         if mask >> component & 1 != 0 {
+            let slot = (base, first + component);
+            // Exits meet in one instruction that has the register of each output.
+            if ctx.outputs.exits.iter().any(|(_, stored)| stored.get(&slot).is_some_and(|&(_, other)| other != half)) {
+                return Err(ctx.unsupported("an output of another width than where the program may have ended"));
+            }
             let word = ctx.word(value, usize::from(component));
-            ctx.outputs.stored.insert((base, first + component), (word, half));
+            ctx.outputs.stored.insert(slot, (word, half));
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 //! interpreters are.
 
 use super::{SelectError, run};
-use crate::nir::{AluType, Builder, Index, IntrinsicOp, Op, Shader, Stage, TexOp, TexSrcKind};
+use crate::nir::{AluType, Builder, Index, IntrinsicOp, JumpKind, Op, Shader, Stage, TexOp, TexSrcKind};
 use crate::target::Target;
 
 fn refusal(shader: &Shader) -> SelectError {
@@ -41,6 +41,46 @@ fn a_preamble_without_an_end_is_refused() {
         let refused = selected.err().map(|error| error.to_string());
         let expected = "preamble_start_ir3: no `preamble_end_ir3` ends the preamble";
         assert_eq!(refused.as_deref(), (!ends).then_some(expected));
+    }
+}
+
+/// What is stored is there after the end of the preamble.
+#[test]
+fn a_preamble_that_reads_what_it_has_stored_is_refused() {
+    for (base, offset, is_refused) in [(3, Some(0), true), (1, Some(2), true), (4, Some(0), false), (2, None, true)] {
+        let mut b = Builder::new(Stage::Vertex);
+        let zero = b.constant(32, 0);
+        let start = b.intrinsic(IntrinsicOp::PreambleStartIr3, 1, 1, &[], []).unwrap();
+        b.begin_if(start);
+        let computed = b.intrinsic(IntrinsicOp::LoadConstIr3, 1, 32, &[zero], [Index::Base(3)]).unwrap();
+        b.intrinsic(IntrinsicOp::StoreConstIr3, 1, 32, &[zero], [Index::Base(3)]);
+        let offset = offset.map_or(computed, |offset| b.constant(32, offset));
+        b.intrinsic(IntrinsicOp::LoadConstIr3, 1, 32, &[offset], [Index::Base(base)]);
+        b.intrinsic(IntrinsicOp::PreambleEndIr3, 0, 0, &[], []);
+        b.end_if();
+        b.intrinsic(IntrinsicOp::LoadConstIr3, 1, 32, &[zero], [Index::Base(3)]);
+        let refused = run(&b.finish(), &Target::default()).err().map(|error| error.reason);
+        let expected = "it may read a word that the same preamble has stored before";
+        assert_eq!(refused.as_deref(), is_refused.then_some(expected), "base {base}");
+    }
+}
+
+#[test]
+fn outputs_have_one_width_wherever_the_program_ends() {
+    for bits in [16, 32] {
+        let mut b = Builder::new(Stage::Vertex);
+        let (value, zero) = (b.constant(32, 1), b.constant(32, 0));
+        let condition = b.alu(Op::Ine, &[value, zero]);
+        let last = b.constant(bits, 2);
+        let indices = [Index::WriteMask(1), Index::Range(1)];
+        b.intrinsic(IntrinsicOp::StoreOutput, 1, 32, &[value, zero], indices.clone());
+        b.begin_if(condition);
+        b.jump(JumpKind::Halt);
+        b.end_if();
+        b.intrinsic(IntrinsicOp::StoreOutput, 1, bits, &[last, zero], indices);
+        let refused = run(&b.finish(), &Target::default()).err().map(|error| error.reason);
+        let expected = "an output of another width than where the program may have ended";
+        assert_eq!(refused.as_deref(), (bits == 16).then_some(expected));
     }
 }
 

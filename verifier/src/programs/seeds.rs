@@ -1,6 +1,7 @@
 //! Seeds of the programs and environments of a campaign, the same on every machine.
 
 use crate::semantics::arithmetic::rows::LANES;
+use crate::semantics::environment::corners::CORNERS;
 use crate::semantics::environment::env::Env;
 use crate::semantics::environment::hints::Hints;
 use crate::support::random::{Random, hash};
@@ -17,38 +18,22 @@ pub fn env_seeds(program: u64, runs: u32) -> Vec<u64> {
     (0..u64::from(runs)).map(|i| env_seed(program, i)).collect()
 }
 
+/// The environment of a program of a campaign that has this seed. In a third of them, a share of the words that the program reads are
+/// corner cases.
+pub fn campaign_env(seed: u64) -> Env {
+    let drawn = hash(&[0x636f_726e_6572_7300, seed]);
+    let corner_words = if drawn.is_multiple_of(3) { 1 + (drawn >> 32) as u8 % 7 } else { 0 };
+    Env { corner_words, ..Env::from_seed(seed) }
+}
+
+/// The environments of a program of a campaign.
+pub fn campaign_envs(program: u64, runs: u32) -> Vec<Env> {
+    env_seeds(program, runs).into_iter().map(campaign_env).collect()
+}
+
 fn env_seed(program: u64, number: u64) -> u64 {
     program_seed(program ^ 0x656e_7673, number)
 }
-
-/// Words at which operations on integers and on floats differ from those that are nearly the same: signs, the ends of ranges, of 16 and
-/// of 8 bits, too, halves between two integers, negative floats, and what is no number.
-const CORNERS: [u32; 24] = [
-    0,
-    1,
-    u32::MAX,
-    0xffff_fffd,
-    0x7fff_ffff,
-    0x8000_0000,
-    0x0000_7fff,
-    0x0000_8000,
-    0x0000_ffff,
-    0x0001_0000,
-    0x00ff_ffff,
-    0x8080_8080,
-    0x3f00_0000,
-    0xbf00_0000,
-    0x3fc0_0000,
-    0xbfc0_0000,
-    0xbf80_0000,
-    0xc0a0_0000,
-    0x42f0_0000,
-    0xc2f0_0000,
-    0x7f80_0000,
-    0xff80_0000,
-    0x7fc0_0000,
-    0x0000_0001 << 23,
-];
 
 /// The environment in a dispatch or draw of many workgroups, vertices and instances: the numbers have up to 16 bits.
 fn with_large_dispatch(mut env: Env, seed: u64) -> Env {

@@ -1,6 +1,6 @@
 //! Shaders of one operation: its operands are random, and its results are stored.
 
-use ir3_compiler::nir::{self, Builder, Def, Index, IntrinsicOp, Op, Stage};
+use ir3_compiler::nir::{self, Access, Builder, Def, Index, IndexKind, InstrData, IntrinsicOp, Op, Stage};
 
 /// Buffer with random numbers.
 const RANDOM: u64 = 30;
@@ -15,6 +15,8 @@ pub struct ShaderBuilder {
     drawn: u64,
     /// The number of results so far.
     stored: u64,
+    /// Lanes name different descriptors.
+    varies: bool,
 }
 
 impl ShaderBuilder {
@@ -24,14 +26,14 @@ impl ShaderBuilder {
         b.shader_mut().info.workgroup_size = Some([64, 1, 1]);
         let id = b.intrinsic(IntrinsicOp::LoadLocalInvocationId, 3, 32, &[], []).unwrap();
         let lane = b.channel(id, 0);
-        Self { b, lane, drawn: 0, stored: 0 }
+        Self { b, lane, drawn: 0, stored: 0, varies: false }
     }
 
     /// Random numbers are vertex attributes, and results outputs.
     fn vertex() -> Self {
         let mut b = Builder::new(Stage::Vertex);
         let lane = b.constant(32, 0);
-        Self { b, lane, drawn: 0, stored: 0 }
+        Self { b, lane, drawn: 0, stored: 0, varies: false }
     }
 
     pub fn constant(&mut self, value: u64) -> Def {
@@ -108,11 +110,32 @@ impl ShaderBuilder {
         }
     }
 
+    /// The shader. Where a handle varies, the accesses say so.
+    fn finish(self) -> nir::Shader {
+        let mut shader = self.b.finish();
+        if self.varies {
+            for data in shader.entry.instrs.values_mut() {
+                match data {
+                    InstrData::Intrinsic(intrinsic) if intrinsic.op.info().indices.contains(&IndexKind::Access) => {
+                        let access = intrinsic.indices.access() | Access::NON_UNIFORM;
+                        intrinsic.indices.set(Index::Access(access));
+                    }
+                    InstrData::Tex(tex) => (tex.texture_non_uniform, tex.sampler_non_uniform) = (true, true),
+                    _ => {}
+                }
+            }
+        }
+        shader
+    }
+
     pub fn handle(&mut self, kind: Handle) -> Def {
         let (index, set) = match kind {
             Handle::Bound(n) => return self.constant(n),
             Handle::Bindless(set, n) => (self.constant(n), set),
-            Handle::Varying(set) => (self.below(4), set),
+            Handle::Varying(set) => {
+                self.varies = true;
+                (self.below(4), set)
+            }
         };
         self.b.intrinsic(IntrinsicOp::BindlessResourceIr3, 1, 32, &[index], [Index::DescSet(set)]).unwrap()
     }
@@ -134,11 +157,11 @@ pub type Cases = Vec<(String, nir::Shader)>;
 pub fn case(cases: &mut Cases, name: String, build: impl FnOnce(&mut ShaderBuilder)) {
     let mut shader = ShaderBuilder::compute();
     build(&mut shader);
-    cases.push((name, shader.b.finish()));
+    cases.push((name, shader.finish()));
 }
 
 pub fn vertex_case(cases: &mut Cases, name: String, build: impl FnOnce(&mut ShaderBuilder)) {
     let mut shader = ShaderBuilder::vertex();
     build(&mut shader);
-    cases.push((name, shader.b.finish()));
+    cases.push((name, shader.finish()));
 }

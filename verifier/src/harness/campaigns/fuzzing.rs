@@ -17,7 +17,7 @@ use crate::harness::report::bundle::{Case, ProgramOrigin};
 use crate::programs::generator;
 use crate::programs::generator::{Features, Profile};
 use crate::programs::planted_bugs::PlantedBug;
-use crate::programs::seeds::{env_seeds, program_seed};
+use crate::programs::seeds::{campaign_envs, env_seeds, program_seed};
 use crate::semantics::environment::env::Env;
 use crate::semantics::interp::{self, End, Outcome, Scratch};
 use crate::support::panics::catch;
@@ -259,8 +259,10 @@ impl Campaign {
 
     /// The environments of a program, with its runs in them; none of these if an operation is not supported.
     fn source(&self, seed: u64, shader: &Shader, scratch: &mut Scratch) -> SourceOutcomes {
-        let chosen = |seed| Env::with_fuel(Env::from_seeds(&env_seeds(seed, self.runs)), self.fuel);
-        let retries = (1..=RETRIES).map(|retry| chosen(program_seed(seed, retry)));
+        let chosen = |seed| Env::with_fuel(campaign_envs(seed, self.runs), self.fuel);
+        // Of corner cases, more is undefined.
+        let tame = |seed| Env::with_fuel(Env::from_seeds(&env_seeds(seed, self.runs)), self.fuel);
+        let retries = (1..=RETRIES).map(|retry| tame(program_seed(seed, retry)));
         let find = || {
             let decoded = interp::nir::Decoded::new(shader).ok()?;
             let mut run = |env: &Env| decoded.run(env, env.fuel(), scratch);
@@ -662,7 +664,7 @@ impl main {
             let decoded = interp::nir::Decoded::new(&shader).expect("a program that can be run");
             decoded.run(env, env.fuel(), &mut Scratch::default()).end
         };
-        let has_helpers = |seed: &u64| matches!(end(&Env::from_seeds(&env_seeds(*seed, 1))[0]), End::Undefined { .. });
+        let has_helpers = |seed: &u64| matches!(end(&campaign_envs(*seed, 1)[0]), End::Undefined { .. });
         let seed = (0..200).find(has_helpers).expect("an environment with helper lanes");
         let envs = campaign.envs(seed, &shader);
         assert_eq!(end(&envs[0]), End::Finished);

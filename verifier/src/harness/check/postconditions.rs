@@ -8,6 +8,7 @@
 
 use super::legal::{Extent, Judged, illegal};
 use crate::prove::hazards::{self, Facts, Hazard, HazardKind};
+use crate::semantics::machine::steps::reads_own_result;
 use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::ir3::{
@@ -117,12 +118,23 @@ fn broken_ir3(
     }
 }
 
+/// Finds a repetition that reads what an earlier one of the same instruction writes: nothing that comes later can wait between them.
+fn early_repetition(program: &Program, target: &Target) -> Option<String> {
+    let is_early = |instr: &Instr| {
+        let data = &program.instrs[*instr];
+        data.repeat > 0 && reads_own_result(data, target)
+    };
+    let instr = program.iter_instrs().map(|(_, instr)| instr).find(is_early)?;
+    let opcode = program.instrs[instr].opcode;
+    Some(format!("{instr} (`{opcode}`): a repetition reads what an earlier one writes, before it is there"))
+}
+
 /// Finds what a final program does not wait for, or breaks of the machine's other rules about the order of instructions. What is only not
 /// shown does not count: branches are uniform where they are marked so, as runs show where they are not, and nothing says how far a relative
 /// access to constants reaches.
 fn hazard(stage: Stage, program: &Program, target: &Target) -> Option<String> {
     if stage < Stage::Legalize {
-        return None;
+        return early_repetition(program, target);
     }
     let (code, hazards) = match hazards_of(program, true, target) {
         Ok(found) => found,
@@ -269,6 +281,7 @@ mod tests {
     use crate::semantics::environment::env::Env;
     use crate::semantics::interp::Difference;
     use ir3_compiler::compilation::Compilation;
+    use ir3_compiler::ir3::OperandFlags;
     use ir3_compiler::nir;
     use ir3_compiler::pipeline::RegisterLimit;
     use ir3_compiler::target::GEN7_SCALAR;
@@ -569,6 +582,39 @@ mod tests {
             }
         }
         assert!(found >= 2, "{found}");
+    }
+
+    /// Repetitions follow each other in consecutive slots: with the results of earlier ones as operands, no stage after it could mend that.
+    #[test]
+    fn a_repetition_that_reads_an_earlier_one_is_found() {
+        let target = Target::by_name("a660").unwrap();
+        let mut found = 0;
+        for seed in 0..20 {
+            let shader = generator::from_seed(seed, Profile::Vectors, Features::of(&target)).shader;
+            let options = Options { last: Stage::Repeat, ..Options::default() };
+            let program = Compilation::new(&shader, &target, &options).finish().unwrap().unwrap();
+            assert_eq!(hazard(Stage::Repeat, &program, &target), None);
+            for (_, instr) in program.iter_instrs() {
+                let data = &program.instrs[instr];
+                let (Some(Place::Reg(first)), Some(src)) = (data.dsts.first().map(|dst| dst.place), data.srcs.first())
+                else {
+                    continue;
+                };
+                let is_general = data.dsts[0].class.file == RegFile::General && src.class == data.dsts[0].class;
+                if data.repeat == 0 || !data.opcode.is_alu() || !is_general || src.value().is_some() {
+                    continue;
+                }
+                // All repetitions read what the first one writes.
+                let mut changed = program.clone();
+                let operand = SrcOperand::Place(Place::Reg(first));
+                let flags = src.flags - OperandFlags::R;
+                changed.instrs[instr].srcs[0] = Src { operand, flags, mask: WriteMask::SCALAR, ..*src };
+                let message = hazard(Stage::Repeat, &changed, &target).expect("a read that is too early");
+                assert!(message.contains("a repetition reads what an earlier one writes"), "{message}");
+                found += 1;
+            }
+        }
+        assert!(found > 5, "{found}");
     }
 
     #[test]

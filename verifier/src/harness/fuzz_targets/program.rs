@@ -4,6 +4,7 @@ use crate::harness::check::Checker;
 use crate::harness::fuzz_targets::stats;
 use crate::programs::generator;
 use crate::programs::generator::Features;
+use crate::programs::seeds::campaign_env;
 use crate::semantics::environment::env::Env;
 use crate::support::random::{hash, mix};
 use arbitrary::{Arbitrary, Unstructured};
@@ -78,7 +79,7 @@ impl ProgramInput {
 
     /// Returns the environment.
     pub fn env(&self) -> Env {
-        Env::from_seed(self.env_seed)
+        campaign_env(self.env_seed)
     }
 }
 

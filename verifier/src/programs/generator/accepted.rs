@@ -64,13 +64,34 @@ impl<T> Lists<T> {
     }
 }
 
-/// The arithmetic operations that selection accepts for a GPU, each with a width of its unsized operands (32 if it has none).
+/// The arithmetic operations that selection accepts for a GPU with any operands, each with a width of its unsized operands (32 if it has none).
 pub fn operations(target: &Target) -> &'static [(Op, u8)] {
     static LISTS: Lists<(Op, u8)> = Lists::new();
     LISTS.of(target, |target| {
         let every = Op::ALL.into_iter().flat_map(|op| WIDTHS.map(|bits| (op, bits)));
-        every.filter(|&(op, bits)| operation(op, bits).is_some_and(|shader| accepts(&shader, target))).collect()
+        let any = every.filter(|&(op, _)| part_bits(op).is_none());
+        any.filter(|&(op, bits)| operation(op, bits).is_some_and(|shader| accepts(&shader, target))).collect()
     })
+}
+
+/// The operations on [parts](part_bits) of a value that selection accepts for a GPU, with the widths of the value.
+pub fn part_operations(target: &Target) -> &'static [(Op, u8)] {
+    static LISTS: Lists<(Op, u8)> = Lists::new();
+    LISTS.of(target, |target| {
+        let parts = Op::ALL.into_iter().filter_map(|op| part_bits(op).map(|part| (op, part)));
+        let wider =
+            parts.flat_map(|(op, part)| WIDTHS.into_iter().filter(move |&bits| bits > part).map(move |b| (op, b)));
+        wider.filter(|&(op, bits)| operation(op, bits).is_some_and(|shader| accepts(&shader, target))).collect()
+    })
+}
+
+/// The bits of the parts of a value that an operation extracts or inserts: its second operand is the number of a part, and known.
+pub fn part_bits(op: Op) -> Option<u8> {
+    match op {
+        Op::ExtractU8 | Op::ExtractI8 | Op::InsertU8 => Some(8),
+        Op::ExtractU16 | Op::ExtractI16 | Op::InsertU16 => Some(16),
+        _ => None,
+    }
 }
 
 /// Every intrinsic in every stage, with every width and number of components; not all are shapes of its operands.
@@ -122,7 +143,10 @@ pub fn operation(op: Op, bits: u8) -> Option<Shader> {
     let mut srcs = SmallVec::<[AluSrc; 4]>::new();
     for (i, input) in info.inputs.iter().enumerate() {
         let width = if input.ty.size == 0 { bits } else { input.ty.size };
-        srcs.push(AluSrc::identity(probe.vector(width, info.source_components(i, components))));
+        srcs.push(match part_bits(op) {
+            Some(_) if i == 1 => AluSrc::scalar(probe.b.constant(width, 0), 0),
+            _ => AluSrc::identity(probe.vector(width, info.source_components(i, components))),
+        });
     }
     probe.b.alu_swizzled(op, components, &srcs);
     Some(probe.b.finish())

@@ -54,7 +54,7 @@ impl<C: Choices> Generator<'_, C> {
         {
             return uniform;
         }
-        self.value(bits)
+        self.component_of_vector(bits).unwrap_or_else(|| self.value(bits))
     }
 
     fn phi_width(&mut self) -> u8 {
@@ -238,13 +238,38 @@ impl<C: Choices> Generator<'_, C> {
             let value = match i {
                 0 => next,
                 i if rotate => self.rotated(&phis, i, step),
-                _ => self.value(bits),
+                _ => self.component_of_vector(bits).unwrap_or_else(|| self.value(bits)),
             };
             match self.loops.last_mut().and_then(|frame| frame.construct.as_mut()) {
                 Some(construct) => construct[i].push((block, value)),
                 None => self.b.set_phi_src(phi, block, value),
             }
         }
+    }
+
+    /// Sometimes, in programs of all operations, a component of a vector: what one instruction has written together is handed on apart.
+    fn component_of_vector(&mut self, bits: u8) -> Option<Def> {
+        if self.weights.operation == 0 || !self.c.chance(60) {
+            return None;
+        }
+        let vector = self.pool.vector(self.c, Some(bits))?;
+        let component = self.c.below(vector.components.into()) as u8;
+        Some(self.b.channel(vector.def, component))
+    }
+
+    /// What is asked in each iteration of what all lanes share, and decides branches after the loop: lanes that have left it know the answer
+    /// of their last iteration, and others go on.
+    fn asked_in_loop(&mut self) -> Vec<Def> {
+        if self.weights.operation == 0 || self.pool.only_uniform || !self.c.chance(40) {
+            return Vec::new();
+        }
+        let count = self.c.pick(&[1, 2, 6]);
+        let questions = (0..count).map(|_| {
+            let (shared, other) = (self.fresh_uniform(), self.value(32));
+            let op = self.c.pick(&[Op::Ilt, Op::Ult, Op::Ieq]);
+            self.b.alu(op, &[shared, other])
+        });
+        questions.collect()
     }
 
     /// The continue construct of the innermost loop, if it has one: it runs before each further iteration.
@@ -397,6 +422,7 @@ impl<C: Choices> Generator<'_, C> {
         }
         let next = self.b.alu(Op::Iadd, &[counter, one]);
         self.define(next);
+        let asked = self.asked_in_loop();
         let done = self.b.alu(Op::Uge, &[counter, limit]);
         let depth = self.b.depth();
         let has_construct = self.weights.operation != 0 && self.c.chance(40);
@@ -465,5 +491,6 @@ impl<C: Choices> Generator<'_, C> {
         if self.weights.operation != 0 && self.c.chance(60) {
             self.after_loop(&header);
         }
+        asked.iter().for_each(|&asked| self.branch_on(asked, 10));
     }
 }

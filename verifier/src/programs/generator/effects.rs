@@ -538,7 +538,7 @@ impl<C: Choices> Generator<'_, C> {
         self.output(folded, 1, slot, zero, compute);
     }
 
-    fn output(&mut self, data: Def, n: u8, slot: i32, zero: Def, compute: bool) {
+    pub(super) fn output(&mut self, data: Def, n: u8, slot: i32, zero: Def, compute: bool) {
         if compute {
             // Each lane stores to its own element, so that the value of every lane is observed.
             let index = match self.lane {

@@ -4,6 +4,7 @@ use ir3_compiler::nir::{AluSrc, Def, Op};
 use smallvec::SmallVec;
 
 use super::Generator;
+use super::accepted::part_bits;
 use super::choices::Choices;
 
 use Op::*;
@@ -90,6 +91,7 @@ impl<C: Choices> Generator<'_, C> {
             let wanted = info.source_components(i, components);
             srcs.push(match self.weights.operation {
                 0 => self.operand(width, wanted)?,
+                _ if i == 1 && part_bits(op).is_some() => self.any_part(op, width),
                 _ => self.any_operand(input.ty.base, width, wanted),
             });
         }

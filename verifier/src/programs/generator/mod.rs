@@ -79,11 +79,15 @@ struct Generator<'a, C> {
     limit: u32,
     /// A lane may have been killed.
     killed: bool,
+    /// Outputs are stored before the program may end, so all are words.
+    has_early_outputs: bool,
     /// A varying is read at a computed place: before a5xx, no lane may end then.
     computed_varyings: bool,
     lane: Option<Def>,
     /// Values that the outputs read, whatever other readers they have.
     long_lived: Vec<Def>,
+    /// Words of the environment that differ between lanes, as they are.
+    raw: Vec<Def>,
     /// The start of the scratch memory that the program has written.
     scratch: Option<u32>,
     /// The images of the program, by number.
@@ -175,16 +179,21 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
         loops: Vec::new(),
         limit,
         killed: false,
+        has_early_outputs: false,
         computed_varyings: false,
         lane: None,
         long_lived: Vec::new(),
+        raw: Vec::new(),
         scratch: None,
         images: Vec::new(),
     };
     g.preamble();
     g.lane_number();
     g.inputs();
+    g.raw_inputs();
     g.every_width();
+    g.row_of_probes();
+    g.row_of_patterns();
     g.scratch_memory();
     g.long_lived();
     g.uniform_values();
@@ -204,6 +213,11 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
             // The header has no other mode.
             let _ = FloatControls::require_even(&mut shader.info, bits);
         }
+    }
+    let info = &mut shader.info;
+    // A barrier is among as many lanes as it was made for.
+    if profile == Profile::Operations && info.workgroup_size == Some([64, 1, 1]) && c.chance(20) {
+        info.workgroup_size_variable = true;
     }
     let undefined_values = undefined::settle(&mut shader);
     Generated { shader, undefined_values }

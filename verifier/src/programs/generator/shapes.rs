@@ -138,6 +138,12 @@ impl<C: Choices> Generator<'_, C> {
                 results.push((constant, bits, 1));
                 result
             }
+            // A result in the register of an operand, which may be a part of a vector.
+            6 if self.features.lanes && self.weights.operation != 0 && self.target.generation >= Generation::A6xx => {
+                let value = self.value(bits);
+                let size = Index::ClusterSize(self.c.pick(&[2, 4, 8]));
+                self.b.intrinsic(IntrinsicOp::BrcstActiveIr3, 1, bits, &[value, def], [size])
+            }
             _ => {
                 let coordinates = [self.lane.unwrap_or(def), def].map(|def| self.as_word(def));
                 let texel = self.b.vec(&coordinates);
@@ -275,7 +281,7 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     /// A new value that is the same in all lanes, by its definition.
-    fn fresh_uniform(&mut self) -> Def {
+    pub(super) fn fresh_uniform(&mut self) -> Def {
         let zero = self.b.constant(32, 0);
         let word = |this: &mut Self| {
             let base = Index::Base(this.c.below(128) as i32);

@@ -11,7 +11,7 @@
 //! after it, the lanes end instead.
 
 use ir3_compiler::nir::{
-    CfNode, Def, Function, Instr, InstrData, Intrinsic, IntrinsicOp, Shader, Tex, TexOp, TexSrcKind,
+    CfNode, Def, Function, Instr, InstrData, Intrinsic, IntrinsicOp, JumpKind, Shader, Tex, TexOp, TexSrcKind,
 };
 use rustc_hash::FxHashSet;
 use smallvec::smallvec;
@@ -139,7 +139,8 @@ fn is_uniform(function: &Function, def: Def, depth: u32) -> bool {
 fn ends_lanes(data: &InstrData, demotes: bool) -> bool {
     let ends = ["terminate", "demote", "discard"];
     let ends = if demotes { &[ends[0], ends[2]][..] } else { &ends[..] };
-    matches!(data, InstrData::Intrinsic(intrinsic) if ends.iter().any(|name| intrinsic.op.name().starts_with(name)))
+    matches!(data, InstrData::Jump(JumpKind::Halt | JumpKind::Return))
+        || matches!(data, InstrData::Intrinsic(intrinsic) if ends.iter().any(|name| intrinsic.op.name().starts_with(name)))
 }
 
 /// Returns true if some texture has coordinates of 16 bits, as its level must have then.

@@ -83,6 +83,23 @@ fn repetitions_are_written_and_read_one_after_the_other() {
 }
 
 #[test]
+fn a_repetition_does_not_read_what_an_earlier_one_writes() {
+    let early = |missing| HazardKind::EarlyRead { missing };
+    // Each of them one slot after the write, three of which have to pass; the last one of a register that all read.
+    assert_eq!(kinds(&["(rpt2)add.u r1.y (wrmask=0x7), (r)r1.x (wrmask=0x7), c0.x"], "a660"), [early(3)]);
+    assert_eq!(kinds(&["(rpt1)add.u r1.x (wrmask=0x3), r1.x, c0.x"], "a660"), [early(3)]);
+    assert_eq!(kinds(&["(rpt3)add.u r1.x (wrmask=0xf), r1.x, c0.x"], "a660"), [early(1)]);
+    // Its own register, one that is written later, and one of the last repetition.
+    for right in [
+        "(rpt2)add.u r1.x (wrmask=0x7), (r)r1.x (wrmask=0x7), c0.x",
+        "(rpt2)add.u r1.x (wrmask=0x7), (r)r1.y (wrmask=0x7), c0.x",
+        "(rpt1)add.u r1.x (wrmask=0x3), r1.y, c0.x",
+    ] {
+        assert_eq!(kinds(&[right], "a660"), [], "{right}");
+    }
+}
+
+#[test]
 fn results_of_other_units_are_waited_for() {
     use failure::Flag::{Ss, Sy};
     let user = "mul.f r4.x, r1.x, c0.x";

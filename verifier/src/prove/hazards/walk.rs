@@ -316,6 +316,10 @@ impl Walk<'_> {
         if matches!(step.opcode, Opcode::End | Opcode::Chmask) {
             return;
         }
+        if let Some((operand, missing)) = &step.own_read {
+            let kind = HazardKind::EarlyRead { missing: *missing };
+            self.report(Hazard::of_register(at, kind, operand.piece.bit, operand.half));
+        }
         for operand in self.steps.operands(&step.reads) {
             let missing = self.clock.missing(operand, step.unit.is_alu());
             if missing > 0 {

@@ -67,6 +67,15 @@ pub fn resource(terms: &mut Terms, set: Option<Term>, index: Term) -> Term {
     terms.concat(32, kind, 32, index)
 }
 
+/// Demands that the lanes that are here name the same descriptor. Whether they do is a fact of the wave, which one lane does not know: the
+/// side after may rely on it where the side before does, of the same descriptor.
+pub fn one_descriptor<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, resource: Term) {
+    if machine.terms.as_constant(resource).is_none() {
+        let same = apply(machine.terms, 1, "the same descriptor in all lanes", &[resource]);
+        machine.demand(same, "a descriptor that differs between lanes, where it has to be the same");
+    }
+}
+
 /// Returns the 64-bit byte address of an element: `ir3::access::linear_address` on terms.
 pub fn linear_address(
     d: &mut Terms,

@@ -7,7 +7,7 @@
 
 mod system_values;
 
-use crate::support::random::hash;
+use crate::support::random::{hash, mix};
 use std::collections::BTreeMap;
 
 use ir3_compiler::ir3::{ConstLayout, SystemValue};
@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::semantics::arithmetic::float;
 use crate::semantics::arithmetic::rows::{ALL_LANES, LANES, Row};
 use crate::semantics::environment::Binding;
+use crate::semantics::environment::corners::corner;
 use crate::semantics::environment::hints::{Hints, Usage};
 use crate::semantics::environment::memory::Space;
 use system_values::system_tag;
@@ -158,6 +159,9 @@ pub struct Env {
     /// The eighths of the components of all texels that are corner cases of floats.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub corner_texels: u8,
+    /// The eighths of the words of memory, of the constant file and of inputs that are corner cases.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub corner_words: u8,
     /// The value of every word of the constant file, of uniform buffers and of memory that is not given below; a hash of the seed by
     /// default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -223,9 +227,18 @@ impl Env {
         hash(&[self.seed, key as u64, words[0], words[1], words[2]])
     }
 
+    /// True if the value of a hash is a corner case.
+    #[inline]
+    fn is_corner(&self, hash: u64) -> bool {
+        self.corner_words != 0 && mix(hash, 0x6564_6765) % 8 < self.corner_words.into()
+    }
+
     /// A value from its hash: one that fits its use, which a program tells.
     #[inline]
     fn drawn(&self, hash: u64, usage: impl Fn(&Hints) -> Usage) -> u32 {
+        if self.is_corner(hash) {
+            return corner(hash);
+        }
         match &self.hints {
             None => nice(hash),
             Some(hints) => hints.word(self.seed, hash, usage(hints)),
@@ -398,6 +411,7 @@ impl Env {
         [0, 1, 2].map(|plane| {
             let hash = self.hash(EnvironmentKey::Varying, [location.into(), plane, primitive.into()]);
             match (&self.hints, plane) {
+                (_, 0) if self.is_corner(hash) => corner(hash),
                 (None, _) => nice_float(hash),
                 (Some(hints), 0) => match hints.input_usage(location) {
                     Usage::Int => hints.word(self.seed, hash, Usage::Int),

@@ -74,6 +74,8 @@ pub enum UndefinedReason {
     StaysInLoop,
     /// Control flow leaves the code.
     LeavesCode,
+    /// Lanes name different descriptors, and the access does not say that they may.
+    Descriptor,
     /// Buffers are one in this environment, and the program promises that they do not alias.
     Alias,
 }
@@ -96,6 +98,7 @@ impl fmt::Display for UndefinedReason {
             UndefinedReason::AddressReleased => "an address that is used after its release",
             UndefinedReason::StaysInLoop => "a lane that ends in a loop and does not leave it",
             UndefinedReason::LeavesCode => "control flow that leaves the code",
+            UndefinedReason::Descriptor => "a descriptor that differs between lanes, where it has to be the same",
             UndefinedReason::Alias => "a buffer that is declared `restrict` is another one too",
         })
     }

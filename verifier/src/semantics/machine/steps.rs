@@ -85,6 +85,8 @@ pub struct Step {
     pub accesses: bool,
     /// It is the second of a pair that is one operation: it waits for nothing.
     pub paired: bool,
+    /// What a repetition reads before the result of an earlier one is there, with the slots that are missing.
+    pub own_read: Option<(Operand, u32)>,
     /// The reading of `a1.x` waits with `(ss)`.
     pub early_a1: bool,
     /// Registers read, in order.
@@ -239,6 +241,11 @@ impl Steps {
         }
         let write_end = (self.operands.len(), self.bits.len());
         let range = |from: usize, to: usize| from as u32..to as u32;
+        let own_read = if data.repeat > 0 && unit.is_alu() && !moves {
+            own_read(data.repeat.into(), &self.operands[operands..read_end.0], &self.operands[read_end.0..])
+        } else {
+            None
+        };
         Ok(Step {
             unit,
             opcode: data.opcode,
@@ -257,6 +264,7 @@ impl Steps {
             const_words: self.preamble_writes.as_ref().and_then(|words| words.written_by(at)).unwrap_or_default(),
             accesses: matches!(unit, Unit::Memory | Unit::Texture | Unit::Barrier),
             paired: false,
+            own_read,
             early_a1,
             reads: range(operands, read_end.0),
             writes: range(read_end.0, write_end.0),
@@ -303,6 +311,33 @@ impl Steps {
             }
         }
     }
+}
+
+/// Returns true if a repetition of an instruction reads what an earlier one writes, before it is there.
+pub fn reads_own_result(data: &InstrData, target: &Target) -> bool {
+    let mut steps = Steps {
+        steps: Vec::new(),
+        operands: Vec::new(),
+        bits: Vec::new(),
+        const_words: Vec::new(),
+        preamble_writes: None,
+    };
+    let step = steps.step(data, &[], (Ip::new(0), &ArrayBases::default()), target, false);
+    step.is_ok_and(|step| step.own_read.is_some())
+}
+
+/// The operand of a repeated instruction of the ALU that a repetition reads before the result of an earlier one is there, and the slots that
+/// are missing: nothing waits between repetitions, which follow each other in consecutive slots.
+fn own_read(repeat: u16, reads: &[Operand], writes: &[Operand]) -> Option<(Operand, u32)> {
+    let missing = |read: &Operand, write: &Operand| {
+        let meets = read.bits().word == write.bits().word && read.bits().bits & write.bits().bits != 0;
+        let (first, last) = (write.repetition?, read.repetition.unwrap_or(repeat));
+        let is_near = read.file == RegFile::General && read.half == write.half;
+        let ready = 1 + u32::from(first) + if is_near { rules::NEAR } else { rules::FAR };
+        (meets && last > first && ready > last.into()).then(|| ready - u32::from(last))
+    };
+    let all = reads.iter().flat_map(|read| writes.iter().filter_map(move |write| Some((*read, missing(read, write)?))));
+    all.max_by_key(|&(_, missing)| missing)
 }
 
 /// The registers that a repeated operand reaches: its mask, or as many as there are repetitions.

@@ -87,7 +87,11 @@ impl<C: Choices> Generator<'_, C> {
             let base = if indirect && left as u32 + base as u32 > length { 0 } else { base };
             let left = if base == 0 { u64::from(length) } else { left };
             if self.c.chance(100) {
-                let value = self.any_vector(bits, n);
+                // What all lanes share may be in a register of the wave.
+                let value = match n == 1 && bits == 32 && self.c.chance(80) {
+                    true => self.fresh_uniform(),
+                    false => self.any_vector(bits, n),
+                };
                 let write = Index::WriteMask(self.any_mask(n));
                 let sat = Index::LegacyFsat(is_float && self.c.chance(50));
                 if indirect {
@@ -107,6 +111,12 @@ impl<C: Choices> Generator<'_, C> {
             } else {
                 self.b.intrinsic(IntrinsicOp::LoadReg, n, bits, &[array], indices)
             };
+            if let Some(def) = def.filter(|_| n == 1 && bits == 32 && self.c.chance(60)) {
+                let other = self.any_scalar(32);
+                let op = self.c.pick(&[Op::Ilt, Op::Uge, Op::Flt, Op::Ieq]);
+                let condition = self.b.alu(op, &[def, other]);
+                self.branch_on(condition, 20);
+            }
             self.result(def);
         }
     }

@@ -129,7 +129,7 @@ impl<C: Choices> Generator<'_, C> {
         let offset = self.c.pick(&[0, 0, 1, 2]);
         let name = if vertex { "VARYING_SLOT_VAR".to_owned() } else { "FRAG_RESULT_DATA".to_owned() };
         let (data, bits) = match self.c.below(16) {
-            0 | 1 => (self.b.alu(Op::U2u16, &[data]), 16),
+            0 | 1 if !self.has_early_outputs => (self.b.alu(Op::U2u16, &[data]), 16),
             _ => (data, 32),
         };
         let all = (1 << n) - 1;

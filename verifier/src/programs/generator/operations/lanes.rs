@@ -8,6 +8,7 @@ use ir3_compiler::target::Generation;
 use super::super::Generator;
 use super::super::accepted::REDUCTIONS;
 use super::super::choices::Choices;
+use super::super::control::MAX_DEPTH;
 
 const BOOL_REDUCTIONS: &[Op] = &[Op::Iand, Op::Ior, Op::Ixor];
 
@@ -22,6 +23,9 @@ const DERIVATIVES: &[IntrinsicOp] = &[
 
 impl<C: Choices> Generator<'_, C> {
     pub(super) fn any_lanes(&mut self) {
+        if self.b.depth() + 1 < MAX_DEPTH && self.c.chance(30) {
+            return self.asked_before();
+        }
         let fragment = self.b.shader().stage == Stage::Fragment;
         // Places where all lanes of a quad are there are rare.
         let is_whole = self.quads == 0 && !self.killed;
@@ -69,6 +73,66 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
+    /// Something that is asked of the lanes that are there, and the condition which decides it, if it has one.
+    pub(super) fn question(&mut self) -> (Option<Def>, Option<Def>) {
+        if self.c.chance(80) {
+            // A comparison of what all lanes share.
+            let shared = self.fresh_uniform();
+            let other = self.any_scalar(32);
+            let op = self.c.pick(&[Op::Ilt, Op::Ult, Op::Ine]);
+            return (Some(self.b.alu(op, &[shared, other])), None);
+        }
+        let asked = self.value(1);
+        let (op, deciding) = match self.c.below(4) {
+            0 => (self.c.pick(&[IntrinsicOp::Elect, IntrinsicOp::ElectAnyIr3]), None),
+            1 => (IntrinsicOp::VoteAny, Some(asked)),
+            _ => (IntrinsicOp::VoteAll, Some(self.b.alu(Op::Inot, &[asked]))),
+        };
+        let srcs = if deciding.is_some() { &[asked][..] } else { &[] };
+        (self.b.intrinsic(op, 1, 1, srcs, []), deciding)
+    }
+
+    /// Branches on what was asked of the lanes before the branch around them, which some of them do not take: in either arm. There may be
+    /// more of it than there are predicates.
+    fn asked_before(&mut self) {
+        let count = self.c.pick(&[1, 1, 1, 2, 5, 7]);
+        let asked: Vec<Def> = (0..count).filter_map(|_| self.question().0).collect();
+        let condition = self.condition();
+        let outer = self.value(32);
+        let is_late = self.c.chance(128);
+        self.divergence += 1;
+        self.quads += 1;
+        self.b.begin_if(condition);
+        let mark = self.pool.mark();
+        if is_late {
+            // What this arm makes may take the registers of what the other arm still reads.
+            let made: Vec<Def> = (0..1 + self.c.below(3)).map(|_| self.fresh_uniform()).collect();
+            made.into_iter().for_each(|value| self.define_seen(value, 256));
+        } else {
+            asked.iter().for_each(|&asked| self.branch_on(asked, 10));
+        }
+        let inner = self.value(32);
+        let then = self.b.current_block();
+        self.pool.release(mark);
+        self.b.begin_else();
+        if is_late {
+            asked.iter().for_each(|&asked| self.branch_on(asked, 10));
+        }
+        let other = if is_late { self.value(32) } else { outer };
+        let otherwise = self.b.current_block();
+        self.pool.release(mark);
+        self.b.end_if();
+        self.divergence -= 1;
+        self.quads -= 1;
+        let phi = self.b.phi(1, 32);
+        self.b.set_phi_src(phi, then, inner);
+        self.b.set_phi_src(phi, otherwise, other);
+        self.define_seen(phi, 256);
+        if self.c.chance(128) {
+            asked.iter().for_each(|&asked| self.branch_on(asked, 10));
+        }
+    }
+
     fn quad(&mut self) -> Option<Def> {
         let (bits, n) = (self.c.pick(&[1, 8, 16, 32, 32, 64]), 1 + self.c.below(4) as u8);
         let value = self.any_vector(bits, n);
@@ -108,7 +172,7 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     fn any_ballot(&mut self) -> Option<Def> {
-        let condition = if self.c.chance(60) { self.b.constant(1, 1) } else { self.value(1) };
+        let condition = if self.c.chance(60) { self.some_constant(1) } else { self.value(1) };
         let op = self.c.pick(&[IntrinsicOp::Ballot, IntrinsicOp::BallotRelaxed]);
         let (bits, n) = self.mask_shape();
         self.b.intrinsic(op, n, bits, &[condition], [])

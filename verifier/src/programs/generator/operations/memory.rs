@@ -85,10 +85,10 @@ impl<C: Choices> Generator<'_, C> {
 
     /// Storage buffers, with both offsets of an access: in bytes, and in the units that ir3 counts.
     pub(super) fn any_buffer(&mut self) {
-        let kind = self.c.below(8);
-        let sizes = kind == 7;
-        let bits = if kind >= 5 { self.atomic_bits() } else { self.buffer_bits() };
-        let only_read = kind == 0;
+        let kind = self.c.below(9);
+        let sizes = kind == 8;
+        let bits = if kind >= 6 { self.atomic_bits() } else { self.buffer_bits() };
+        let only_read = kind <= 1;
         let (buffer, varies) = self
             .any_descriptor(if only_read { READ_ONLY as u64 } else { 0 }, self.target.generation != Generation::A4xx);
         let mut access = self.any_access(varies);
@@ -110,14 +110,13 @@ impl<C: Choices> Generator<'_, C> {
         let base = if bits == 64 { 4 * base } else { base };
         let base = Index::Base(base);
         match kind {
-            0..=2 => {
-                let n = 1 + self.c.below(if bits == 8 { 4 } else { 8 }) as u8;
-                let n = if n > 5 { 8 } else { n };
+            0..=3 => {
+                let n = self.c.pick(if bits == 8 { &[1, 2, 3, 4] } else { &[1, 1, 2, 3, 4, 4, 5, 8] });
                 let indices = [base, Index::Access(access), mul, offset];
                 let def = self.b.intrinsic(IntrinsicOp::LoadSsboIr3, n, bits, &[buffer, bytes, units], indices);
                 self.result(def);
             }
-            3 | 4 => {
+            4 | 5 => {
                 let n = 1 + self.c.below(4) as u8;
                 let data = self.any_vector(bits, n);
                 let indices = [base, Index::WriteMask(self.any_mask(n)), Index::Access(access), mul, offset];
@@ -281,8 +280,9 @@ impl<C: Choices> Generator<'_, C> {
         if self.weights.operation == 0 || !self.target.pvtmem || !self.c.chance(128) {
             return;
         }
-        // The last of these is beyond what the offset of an instruction reaches.
-        let start = self.c.pick(&[0, 0, 64, 4032, 8192]);
+        // Offsets of instructions reach 4096 bytes. What is spilled comes after this memory: it may lie on both sides of that.
+        const REACH: u32 = 4096 - 4 * SCRATCH_WORDS;
+        let start = self.c.pick(&[0, 0, 64, REACH - 16, REACH - 48, REACH - 128, REACH, 8192]);
         for first in (0..SCRATCH_WORDS).step_by(4) {
             let address = self.b.constant(32, u64::from(start + 4 * first));
             let data = self.any_vector(32, 4);
@@ -339,11 +339,14 @@ impl<C: Choices> Generator<'_, C> {
 
     /// The constant file: words beyond what operands reach relative to an address, halves, two words at once.
     pub(super) fn any_constant(&mut self) {
-        let bits = self.c.pick(&[32, 32, 16, 64]);
+        let mut bits = self.c.pick(&[32, 32, 16, 64]);
         let n = 1 + self.c.below(4) as u8;
-        let base = self.c.pick(&[0, 3, 60, 160, 200, 250, 255, 256, 500, 508, 512, 700]);
-        let offset = self.any_number(16);
-        let def = self.b.intrinsic(IntrinsicOp::LoadConstIr3, n, bits, &[offset], [Index::Base(base)]);
+        let mut base = Index::Base(self.c.pick(&[0, 3, 60, 160, 200, 250, 255, 256, 500, 508, 512, 700]));
+        let mut offset = self.any_number(16);
+        if !self.stored_words.is_empty() {
+            (bits, base, offset) = (32, self.any_constant_base(), self.b.constant(32, 0));
+        }
+        let def = self.b.intrinsic(IntrinsicOp::LoadConstIr3, n, bits, &[offset], [base]);
         self.result(def);
     }
 
@@ -384,17 +387,24 @@ impl<C: Choices> Generator<'_, C> {
             if self.c.chance(30) {
                 words = self.constant_vector(32, n);
             }
-            for op in [Op::Iadd, Op::Fmul, Op::Umax].into_iter().take(self.c.below(4)) {
-                words = self.b.alu(op, &[words, words]);
+            if self.c.chance(150) {
+                words = self.computed_words(words, n);
             }
             // What was there is read before, and used after.
-            let old = if self.c.chance(50) {
-                self.b.intrinsic(IntrinsicOp::LoadConstIr3, n, 32, &[zero], [Index::Base(*first)])
-            } else {
-                None
+            let old_bits = self.c.pick(&[0, 0, 0, 0, 0, 0, 0, 0, 16, 32]);
+            let old = match old_bits {
+                0 => None,
+                bits => self.b.intrinsic(IntrinsicOp::LoadConstIr3, n, bits, &[zero], [Index::Base(*first)]),
             };
             self.b.intrinsic(IntrinsicOp::StoreConstIr3, n, 32, &[words], [Index::Base(*first)]);
             self.stored_words.push(*first);
+            let old = old.map(|old| match old_bits {
+                16 => {
+                    let sum = self.b.alu(Op::Iadd, &[old, old]);
+                    self.b.alu(Op::I2i32, &[sum])
+                }
+                _ => old,
+            });
             if let Some(old) = old {
                 let beside = first + 8;
                 self.b.intrinsic(IntrinsicOp::StoreConstIr3, n, 32, &[old], [Index::Base(beside)]);
@@ -416,6 +426,39 @@ impl<C: Choices> Generator<'_, C> {
         self.b.intrinsic(IntrinsicOp::PreambleEndIr3, 0, 0, &[], []);
         self.stored_words.clear();
         self.b.end_if();
+    }
+
+    /// What a preamble makes of words that it has loaded: so many words of what the one lane computes that runs it, sometimes in a branch.
+    fn computed_words(&mut self, words: Def, n: u8) -> Def {
+        let mark = self.pool.mark();
+        self.pool.only_uniform = true;
+        for component in 0..n {
+            let word = self.b.channel(words, component);
+            self.define(word);
+        }
+        let count = self.c.below(6);
+        (0..count).for_each(|_| self.operation());
+        if self.c.chance(60) {
+            let (condition, outer) = (self.value(1), self.value(32));
+            self.b.begin_if(condition);
+            let within = self.pool.mark();
+            let count = 1 + self.c.below(3);
+            (0..count).for_each(|_| self.operation());
+            let inner = self.value(32);
+            let then = self.b.current_block();
+            self.pool.release(within);
+            self.b.begin_else();
+            let otherwise = self.b.current_block();
+            self.b.end_if();
+            let phi = self.b.phi(1, 32);
+            self.b.set_phi_src(phi, then, inner);
+            self.b.set_phi_src(phi, otherwise, outer);
+            self.define(phi);
+        }
+        let words: Vec<Def> = (0..n).map(|_| self.value(32)).collect();
+        self.pool.only_uniform = false;
+        self.pool.release(mark);
+        self.b.vec(&words)
     }
 
     /// A barrier of memory, and where all lanes come to it, of the workgroup.

@@ -15,14 +15,17 @@ mod lanes;
 mod memory;
 mod operands;
 mod patterns;
+mod probe;
 mod swarm;
 mod textures;
 
-use ir3_compiler::nir::{Access, AluSrc, Def, Index, IntrinsicOp, Op, Operand, Stage};
+use ir3_compiler::nir::{Access, AluSrc, AluType, Def, Index, IntrinsicOp, JumpKind, Op, Operand, Stage};
 use ir3_compiler::target::Generation;
 
 use super::Generator;
+use super::accepted::{part_bits, part_operations};
 use super::choices::Choices;
+use super::control::MAX_DEPTH;
 
 pub(super) use images::Image;
 pub(super) use operands::source;
@@ -63,7 +66,8 @@ impl<C: Choices> Generator<'_, C> {
             Family::Input => self.any_input(),
             Family::Array => self.any_array(),
             Family::Barrier if self.features.compute => self.any_barrier(),
-            Family::Kill if stage == Stage::Fragment => self.any_kill(),
+            Family::Kill if stage == Stage::Fragment && self.c.chance(200) => self.any_kill(),
+            Family::Kill => self.any_halt(),
             _ => self.any_arithmetic(),
         }
     }
@@ -78,14 +82,8 @@ impl<C: Choices> Generator<'_, C> {
         // What is asked of the lanes that are there before, on which a branch after it goes. Often the lanes end that decide it.
         let mut vote = None;
         if self.c.chance(180) {
-            let asked = self.value(1);
-            let (op, deciding) = match self.c.below(4) {
-                0 => (self.c.pick(&[IntrinsicOp::Elect, IntrinsicOp::ElectAnyIr3]), None),
-                1 => (IntrinsicOp::VoteAny, Some(asked)),
-                _ => (IntrinsicOp::VoteAll, Some(self.b.alu(Op::Inot, &[asked]))),
-            };
-            let srcs = if deciding.is_some() { &[asked][..] } else { &[] };
-            vote = self.b.intrinsic(op, 1, 1, srcs, []);
+            let (asked, deciding) = self.question();
+            vote = asked;
             if self.c.chance(128) {
                 condition = deciding.or(vote).unwrap_or(condition);
             }
@@ -100,9 +98,42 @@ impl<C: Choices> Generator<'_, C> {
             self.b.intrinsic(op, 0, 0, &[condition], []);
         }
         self.killed = true;
+        if self.c.chance(80) && self.features.lanes {
+            // Of the lanes that are left, at once.
+            let value = self.value(32);
+            let first = self.b.intrinsic(IntrinsicOp::ReadFirstInvocation, 1, 32, &[value], []);
+            self.result(first);
+        }
         if let Some(vote) = vote {
             self.branch_on(vote, 20);
         }
+    }
+
+    /// Ends the program for lanes where a condition holds, with the outputs that are stored by then.
+    fn any_halt(&mut self) {
+        if self.killed || self.computed_varyings || self.b.depth() >= MAX_DEPTH {
+            return self.any_arithmetic();
+        }
+        let mut condition = self.any_condition();
+        if self.b.shader().stage != Stage::Compute && self.b.depth() == 0 {
+            self.has_early_outputs = true;
+            for slot in 0..1 + self.c.below(3) as i32 {
+                let (n, zero) = (1 + self.c.below(4) as u8, self.b.constant(32, 0));
+                let data = self.any_vector(32, n);
+                self.output(data, n, slot, zero, false);
+            }
+            condition = self.any_condition();
+        }
+        self.b.begin_if(condition);
+        if self.features.compute && self.c.chance(100) {
+            let mark = self.pool.mark();
+            self.any_buffer();
+            self.pool.release(mark);
+        }
+        let kind = self.c.pick(&[JumpKind::Halt, JumpKind::Return]);
+        self.b.jump(kind);
+        self.b.end_if();
+        self.killed = true;
     }
 
     /// Defines a value of each width, for the first operations.
@@ -127,8 +158,17 @@ impl<C: Choices> Generator<'_, C> {
         if !self.pool.only_uniform && self.c.chance(self.swarm.chains) {
             return self.chain();
         }
-        let (op, bits) = self.swarm.operation(self.c, &self.target);
+        if !self.pool.only_uniform && self.c.chance(self.swarm.probes) {
+            return self.probe();
+        }
+        let (op, bits) = match self.c.chance(6) {
+            true => self.c.pick(part_operations(&self.target)),
+            false => self.swarm.operation(self.c, &self.target),
+        };
         if !self.pool.only_uniform && self.c.chance(40) && self.in_order(op, bits).is_some() {
+            return;
+        }
+        if !self.pool.only_uniform && self.c.chance(16) && self.in_a_row(op, bits).is_some() {
             return;
         }
         let components = if self.swarm.scalars && self.c.chance(200) { 1 } else { self.c.pick(COMPONENTS) };
@@ -143,7 +183,7 @@ impl<C: Choices> Generator<'_, C> {
         let info = op.info();
         let width = |input: &Operand| if input.ty.size == 0 { bits } else { input.ty.size };
         let place = self.c.below(info.inputs.len().max(1));
-        let input = info.inputs.get(place).filter(|_| info.is_per_component())?;
+        let input = info.inputs.get(place).filter(|_| info.is_per_component() && part_bits(op).is_none())?;
         let vector = self.pool.vector(self.c, Some(width(input)))?;
         let count = vector.components.min(4);
         let srcs: Vec<AluSrc> = (info.inputs.iter().enumerate())
@@ -156,6 +196,31 @@ impl<C: Choices> Generator<'_, C> {
         self.define(def);
         let bits = self.b.function().defs[def].bit_size;
         matches!(bits, 16 | 32).then(|| self.read_vector((def, bits, count)))
+    }
+
+    /// A vector each component of which is an operation on the one before it, and so nearly what one instruction can repeat. None if the
+    /// operation has not two operands and a result of one width.
+    fn in_a_row(&mut self, op: Op, bits: u8) -> Option<()> {
+        let info = op.info();
+        let is_plain = |ty: AluType| ty.size == 0 || ty.size == bits;
+        let fits = info.is_per_component() && info.inputs.len() == 2 && part_bits(op).is_none();
+        let types = info.inputs.iter().map(|input| input.ty).chain([info.output.ty]);
+        if !fits || !matches!(bits, 16 | 32) || !types.into_iter().all(is_plain) {
+            return None;
+        }
+        let other = self.any_scalar(bits);
+        let mut parts = vec![self.value(bits)];
+        for _ in 0..2 + self.c.below(3) {
+            let last = parts[parts.len() - 1];
+            let srcs = if info.commutes() && self.c.chance(128) { [other, last] } else { [last, other] };
+            parts.push(self.b.alu(op, &srcs));
+        }
+        // The first one may be in another register.
+        let skipped = usize::from(parts.len() > 4 || self.c.chance(128));
+        let vector = self.b.vec(&parts[skipped..]);
+        self.define(vector);
+        self.read_vector((vector, bits, (parts.len() - skipped) as u8));
+        Some(())
     }
 
     /// True where all lanes of the wave execute the same instructions, and none has ended.
@@ -195,9 +260,18 @@ impl<C: Choices> Generator<'_, C> {
             let at = self.c.below(limit as usize) as u64;
             return self.b.constant(32, at);
         }
-        let value = self.value(32);
+        let value = self.varying_number();
         let mask = self.b.constant(32, limit - 1);
         self.b.alu(Op::Iand, &[value, mask])
+    }
+
+    /// A number whose low bits may differ between lanes: those of floats hardly do.
+    fn varying_number(&mut self) -> Def {
+        match (self.lane, self.c.below(4)) {
+            (Some(lane), 0) => lane,
+            (_, 1) if !self.raw.is_empty() => self.c.pick(&self.raw),
+            _ => self.value(32),
+        }
     }
 
     /// A small number that is constant, or the same in all lanes, or differs between them.

@@ -6,7 +6,7 @@
 use ir3_compiler::nir::{AluSrc, BaseType, Def, InstrData, Op};
 
 use super::super::Generator;
-use super::super::accepted::operations;
+use super::super::accepted::{operations, part_bits};
 use super::super::choices::Choices;
 
 /// Floats that the machine has a short form for, and those at the edges.
@@ -80,6 +80,9 @@ impl<C: Choices> Generator<'_, C> {
         {
             return src;
         }
+        if bits == 64 && components == 1 && self.c.chance(24) {
+            return self.half_known();
+        }
         let Some(src) = self.pool.source(self.c, bits, components) else {
             return match bits {
                 1 => AluSrc::scalar(self.value(1), 0),
@@ -87,6 +90,21 @@ impl<C: Choices> Generator<'_, C> {
             };
         };
         if self.c.chance(self.swarm.modifiers) { self.modified(src, base, bits, components) } else { src }
+    }
+
+    /// 64 bits of which one word is known: an operation on words may look at one of them only.
+    fn half_known(&mut self) -> AluSrc {
+        let mut words = [self.value(32), self.value(32)];
+        let known = self.c.pick(&[0, 0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff]);
+        words[self.c.below(2)] = self.b.constant(32, known);
+        AluSrc::scalar(self.b.alu(Op::Pack64_2x32Split, &words), 0)
+    }
+
+    /// The number of a part of a value.
+    pub(in crate::programs::generator) fn any_part(&mut self, op: Op, bits: u8) -> AluSrc {
+        let parts = bits / part_bits(op).unwrap_or(bits);
+        let number = self.c.below(parts.max(1).into()) as u64;
+        self.constant_source(bits, number)
     }
 
     /// A constant, the same or another one for each component.
@@ -132,7 +150,7 @@ impl<C: Choices> Generator<'_, C> {
             0 => self.c.below(3) as u64,
             1 | 2 => self.c.below(72) as u64,
             3 => self.c.pick(EDGES) as u64,
-            4 => 1 << (self.c.byte() & (bits.max(8) - 1)),
+            4 => (1u64 << (self.c.byte() & (bits.max(8) - 1))).wrapping_add(self.c.pick(&[0, 0, 0, 1, 2])),
             5 => (1u64 << (self.c.byte() & (bits.max(8) - 1))).wrapping_sub(1),
             6 if bits > 32 => u64::from(self.c.u32()) << 32 | u64::from(self.c.u32()),
             _ => u64::from(self.c.u32()),

@@ -55,6 +55,15 @@ const LOOKED_FOR: &[(u8, Term)] = &[
     (1, Term::Op(Op::Inot, &[Term::Op(Op::Iand, &[A, Term::Op(Op::Inot, &[B])])])),
     (1, Term::Op(Op::Ixor, &[A, Term::Op(Op::Inot, &[B])])),
     (64, Term::Op(Op::Isub, &[A, Term::Op(Op::Ineg, &[A])])),
+    // A negation where a number is tested, and where it is a number.
+    (32, Term::Op(Op::Udiv, &[A, Term::Op(Op::Ixor, &[B, ONE])])),
+    (32, Term::Op(Op::IcselEqz, &[Term::Op(Op::Ixor, &[A, ONE]), B, C])),
+    (32, Term::Op(Op::IcselEqz, &[Term::Op(Op::B2i32, &[Term::Op(Op::Inot, &[A])]), B, C])),
+    (32, Term::Op(Op::BitfieldInsert, &[A, B, C, Term::Op(Op::Ixor, &[C, ONE])])),
+    (32, Term::Op(Op::Bcsel, &[A, Term::Op(Op::B2i32, &[Term::Op(Op::Inot, &[B])]), C])),
+    (32, Term::Op(Op::Bcsel, &[A, C, Term::Op(Op::B2i32, &[Term::Op(Op::Inot, &[A])])])),
+    (32, Term::Op(Op::Imad24Ir3, &[A, Term::Op(Op::B2i32, &[Term::Op(Op::Inot, &[B])]), C])),
+    (16, Term::Op(Op::Bcsel, &[A, Term::Op(Op::B2i16, &[Term::Op(Op::Inot, &[B])]), C])),
 ];
 
 /// A pattern that is written out.
@@ -66,9 +75,19 @@ struct Instance {
     variables: [Option<AluSrc>; VARIABLES],
     /// Of 256, the parts that are changed.
     changes: u32,
+    /// Of 256, the variables that are something else where they occur again.
+    others: u32,
 }
 
 impl<C: Choices> Generator<'_, C> {
+    /// Several patterns in a row: of a program's operations few are patterns, and there are many of these.
+    pub(in crate::programs::generator) fn row_of_patterns(&mut self) {
+        if self.weights.operation != 0 && self.c.chance(80) {
+            let count = 2 + self.c.below(6);
+            (0..count).for_each(|_| self.pattern());
+        }
+    }
+
     /// A pattern, as it is or changed; none if the GPU lacks an operation of it.
     pub(super) fn pattern(&mut self) {
         let (bits, term) = if self.c.chance(128) {
@@ -82,8 +101,9 @@ impl<C: Choices> Generator<'_, C> {
         let output = op.info().output.ty;
         let result = if output.size == 0 { bits } else { output.size };
         let components = if self.c.chance(220) { 1 } else { 2 + self.c.below(3) as u8 };
-        let changes = self.c.pick(&[0, 0, 20, 60]);
-        let mut instance = Instance { bits, components, variables: Default::default(), changes };
+        // That a variable occurs again is what is overlooked most easily.
+        let (changes, others) = self.c.pick(&[(0, 0), (0, 0), (20, 20), (60, 60), (0, 200)]);
+        let mut instance = Instance { bits, components, variables: Default::default(), changes, others };
         let Some(src) = self.written_out(&mut instance, &term, output.base, result) else { return };
         if components == 1 && result == 1 && self.c.chance(170) {
             return self.branch_on(src.def, 20);
@@ -97,13 +117,14 @@ impl<C: Choices> Generator<'_, C> {
         match *term {
             Term::Variable(number) => {
                 let bound = instance.variables[usize::from(number)];
-                // That a variable occurs again is what is overlooked most easily.
-                let is_other = is_changed || bound.is_some() && self.c.chance(instance.changes);
+                let is_other = is_changed || bound.is_some() && self.c.chance(instance.others);
                 Some(match bound {
                     Some(src) if !is_other => src,
                     Some(src) if self.c.chance(170) => self.next_component(src),
                     _ => {
-                        let src = self.any_operand(base, bits, instance.components);
+                        let has_others = bits != 1 && self.c.chance(instance.others);
+                        let part = if has_others { self.part_of_vector(bits) } else { None };
+                        let src = part.unwrap_or_else(|| self.any_operand(base, bits, instance.components));
                         instance.variables[usize::from(number)].get_or_insert(src);
                         src
                     }
@@ -145,6 +166,14 @@ impl<C: Choices> Generator<'_, C> {
         let all: Vec<Op> =
             Op::ALL.iter().copied().filter(|&other| has_result(other) && widths(other) == widths(op)).collect();
         self.c.pick(&all)
+    }
+
+    /// A source that reads the components of a vector from any of them on.
+    fn part_of_vector(&mut self, bits: u8) -> Option<AluSrc> {
+        let vector = self.pool.vector(self.c, Some(bits))?;
+        let first = self.c.below(vector.components.into());
+        let swizzle = std::array::from_fn(|i| ((first + i) % usize::from(vector.components)) as u8);
+        Some(AluSrc { def: vector.def, swizzle })
     }
 
     /// A source that reads another component, if the value has one.

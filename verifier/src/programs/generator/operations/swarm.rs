@@ -39,7 +39,7 @@ impl Family {
         (Self::ConstantFile, 4),
         (Self::Image, 6),
         (Self::Texture, 9),
-        (Self::Lanes, 11),
+        (Self::Lanes, 15),
         (Self::Input, 6),
         (Self::Array, 5),
         (Self::Barrier, 2),
@@ -65,6 +65,8 @@ pub(in crate::programs::generator) struct Swarm {
     pub patterns: u32,
     /// Arithmetic that is a chain of which each operation reads the one before, and nobody else does, of 256.
     pub chains: u32,
+    /// Arithmetic that is one operation on words of the environment, of 256.
+    pub probes: u32,
     /// Values that go through a local array on their way to a reader, of 256.
     pub detours: u32,
     /// Component counts are small.
@@ -94,8 +96,9 @@ impl Swarm {
             modifiers: share([0, 16, 40, 100]),
             conversions: share([0, 0, 20, 50]),
             constant_offsets: share([40, 110, 110, 220]),
-            patterns: share([0, 6, 20, 60]),
+            patterns: share([0, 10, 30, 80]),
             chains: share([0, 20, 60, 120]),
+            probes: share([0, 16, 30, 70]),
             detours: share([0, 0, 0, 10]),
             scalars: share([0, 0, 1, 1]) != 0,
         }

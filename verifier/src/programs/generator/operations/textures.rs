@@ -46,6 +46,7 @@ impl<C: Choices> Generator<'_, C> {
     /// The number of a bindless texture or sampler.
     fn any_handle(&mut self) -> Def {
         match self.far_descriptor() {
+            0 if self.c.chance(60) => self.any_offset(4),
             0 => self.any_number(4),
             far => self.b.constant(32, far),
         }

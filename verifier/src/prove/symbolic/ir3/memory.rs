@@ -116,6 +116,9 @@ impl Ir3<'_> {
         let index = self.number(&resource.index, machine);
         let set = resource.set.as_ref().map(|set| self.number(set, machine));
         let bits = memory::resource(machine.terms, set.map(|set| set.bits), index.bits);
+        if resource.shared {
+            memory::one_descriptor(machine, bits);
+        }
         let mut parts: SmallVec<[SymbolicValue; 2]> = smallvec![index];
         parts.extend(set);
         let free = machine.any_free(&parts);

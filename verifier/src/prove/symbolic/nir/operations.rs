@@ -36,7 +36,11 @@ fn resource<O: Oracle>(
         index = machine.terms.add(32, index, row);
     }
     let set = resource.set.map(|set| machine.terms.constant(32, set.into()));
-    memory::resource(machine.terms, set, index)
+    let name = memory::resource(machine.terms, set, index);
+    if resource.shared {
+        memory::one_descriptor(machine, name);
+    }
+    name
 }
 
 impl Nir<'_> {
@@ -370,7 +374,7 @@ impl Nir<'_> {
         };
         let binding = resource(
             machine,
-            access.binding.unwrap_or(ResourceOperand { set: None, base: 0, row: None, bound: false }),
+            access.binding.unwrap_or(ResourceOperand { set: None, base: 0, row: None, bound: false, shared: false }),
             &mut read,
         );
         let place = match &access.place {

@@ -389,6 +389,8 @@ pub(crate) struct ResourceOperand {
     pub set: Option<NumberOperand>,
     /// Its index.
     pub index: NumberOperand,
+    /// It is bindless, and the access is not nonuniform: all lanes name the same one.
+    pub shared: bool,
 }
 
 /// The address of an access in its memory.
@@ -473,6 +475,8 @@ pub(crate) struct Texture {
     pub levels_add_one: bool,
     /// The components of the result that are read, and their destinations.
     pub results: Vec<(u32, Write)>,
+    /// The instruction, for messages.
+    pub instr: Instr,
 }
 
 /// The atomic of an opcode.

@@ -477,7 +477,7 @@ impl<'a> RunningWave<'a> {
                 storage.write(to, out, poison, active);
             }
             DecodedOp::Memory(access) => return self.access(*access),
-            DecodedOp::Texture(access) => self.sample(*access),
+            DecodedOp::Texture(access) => return self.sample(*access),
             DecodedOp::Kill(predicate, instr) => return self.kill(predicate, *instr, false),
             DecodedOp::Demote(predicate, instr) => return self.kill(predicate, *instr, true),
             DecodedOp::Decided(predicate, instr) => {

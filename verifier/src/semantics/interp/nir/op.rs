@@ -91,6 +91,7 @@ pub(crate) struct Texture {
     pub results: SmallVec<[(u32, R); 4]>,
     /// Results are levels: small integers, as floats in 256ths.
     pub levels: bool,
+    pub origin: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -108,6 +109,8 @@ pub(crate) struct ResourceOperand {
     pub row: Option<R>,
     /// The index is among bound descriptors, of which there are fewer than [`BOUND`].
     pub bound: bool,
+    /// It is bindless, and the access is not nonuniform: all lanes name the same one.
+    pub shared: bool,
 }
 
 /// No bound texture or sampler has this index or a higher one: ir3 takes the index from a half register, and no driver has that many.

@@ -198,7 +198,7 @@ impl<'a> RunningWave<'a> {
                     self.partial[rows].iter_mut().for_each(|partial| *partial &= !self.active);
                 }
                 DecodedOp::Access(index) => self.access(&code.accesses[index as usize])?,
-                DecodedOp::Texture(index) => self.texture(&code.textures[index as usize]),
+                DecodedOp::Texture(index) => self.texture(&code.textures[index as usize])?,
                 DecodedOp::StoreOutput(index) => {
                     let output = &code.outputs[index as usize];
                     let row = output.row as usize;

@@ -7,7 +7,7 @@ use crate::semantics::interp::ir3::op::{AccessAddress, DecodedOp};
 use crate::semantics::interp::ir3::storage::{Loc, Read};
 use crate::semantics::machine::rules::quad_lane;
 use ir3_compiler::ir3::access::{Access, Address, Binding, MemoryAccess, MemoryAction, Number, Slice, TextureAccess};
-use ir3_compiler::ir3::{Attrs, InstrData, Opcode, OperandFlags, PhysReg, Type};
+use ir3_compiler::ir3::{Attrs, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Type};
 
 impl Decoder<'_> {
     /// An instruction of category 6.
@@ -59,7 +59,10 @@ impl Decoder<'_> {
             Some(set) => Some(self.number(data, set)?),
             None => None,
         };
-        Ok(op::ResourceOperand { set, index: self.number(data, binding.index)? })
+        let index = self.number(data, binding.index)?;
+        let is_read = matches!(index, op::NumberOperand::Field { .. });
+        let shared = set.is_some() && is_read && !data.flags.contains(InstrFlags::NONUNIFORM);
+        Ok(op::ResourceOperand { set, index, shared })
     }
 
     fn memory_access(&mut self, data: &InstrData, access: &MemoryAccess) -> Result {
@@ -70,7 +73,12 @@ impl Decoder<'_> {
             return Err("64-bit elements".to_owned());
         }
         let resource = match access.binding {
-            Some(binding) => Some(self.resource(data, binding)?),
+            Some(binding) => {
+                let resource = self.resource(data, binding)?;
+                // Of a copy to the constant file, the lowest lane names the buffer.
+                let shared = resource.shared && access.action != MemoryAction::CopyToConsts;
+                Some(op::ResourceOperand { shared, ..resource })
+            }
             None => None,
         };
         let place = match &access.address {
@@ -170,7 +178,7 @@ impl Decoder<'_> {
             }
             None => None,
         };
-        let unused = op::ResourceOperand { set: None, index: op::NumberOperand::Fixed(0) };
+        let unused = op::ResourceOperand { set: None, index: op::NumberOperand::Fixed(0), shared: false };
         let texture = op::Texture {
             kind: access.kind,
             texture: self.resource(data, access.texture)?,
@@ -183,6 +191,7 @@ impl Decoder<'_> {
             quad_lane: quad_lane(data.opcode),
             levels_add_one: self.target.levels_add_one,
             results: self.results(data)?,
+            instr: self.instr,
         };
         let number = self.out.textures.len() as u32;
         self.out.textures.push(texture);

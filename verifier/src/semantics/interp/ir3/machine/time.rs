@@ -145,6 +145,10 @@ impl Clock {
         }
         let lanes = accessed(step, lanes);
         let ends = matches!(step.opcode, Opcode::End | Opcode::Chmask);
+        if let Some((operand, _)) = &step.own_read {
+            early.extend(bits(operand).map(|bit| (bit, lanes)));
+            self.hazard.get_or_insert((UndefinedReason::ReadBeforeResult, lanes));
+        }
         for operand in steps.operands(&step.reads) {
             let reads = lanes_of(operand, lanes);
             let missed = if ends { 0 } else { self.too_early(operand, step.unit.is_alu()) };

@@ -11,7 +11,7 @@ use crate::semantics::interp::ir3::storage::Active;
 use crate::semantics::interp::{UndefinedReason, groups};
 use crate::semantics::machine::rules::FIRST_OF_QUADS;
 use ir3_compiler::ir3::access::{AtomicOp, MemoryAction, Slot, TextureKind, TextureRequest, linear_address};
-use ir3_compiler::ir3::{AddressSpace, Type};
+use ir3_compiler::ir3::{AddressSpace, Instr, Type};
 
 /// The resource of each lane.
 type Resources = [Binding; LANES];
@@ -46,6 +46,9 @@ impl RunningWave<'_> {
             Some(resource) => self.resource(resource, &mut resources),
             None => 0,
         };
+        if let Some(resource) = &access.resource {
+            self.one_descriptor(resource, &resources, self.active.mask & !poison, access.instr)?;
+        }
         if matches!(access.action, MemoryAction::Size | MemoryAction::SplitSize) {
             self.size(access, &resources, poison);
             return Ok(());
@@ -89,6 +92,17 @@ impl RunningWave<'_> {
             *out = Binding::new(resource.set.as_ref().map(|_| set[lane]), index[lane]);
         }
         poison
+    }
+
+    /// Fails where a descriptor has to be the same in all of some lanes, and is not.
+    fn one_descriptor(&self, resource: &ResourceOperand, of: &Resources, asks: u64, instr: Instr) -> RunResult {
+        if !resource.shared {
+            return Ok(());
+        }
+        let mut defined = lanes(asks);
+        let Some(first) = defined.next() else { return Ok(()) };
+        let others = defined.filter(|&lane| of[lane] != of[first]).fold(0, |mask, lane| mask | 1 << lane);
+        if others == 0 { Ok(()) } else { Err(self.undefined(UndefinedReason::Descriptor, instr, others)) }
     }
 
     fn number(&mut self, number: &NumberOperand, out: &mut Row) -> u64 {
@@ -319,10 +333,16 @@ impl RunningWave<'_> {
     }
 
     /// Executes a texture operation.
-    pub(super) fn sample(&mut self, number: u32) {
+    ///
+    /// # Errors
+    /// If lanes name different descriptors where all have to name the same.
+    pub(super) fn sample(&mut self, number: u32) -> RunResult {
         let access = &self.program.textures[number as usize];
         let (mut textures, mut samplers) = ([Binding::NONE; LANES], [Binding::NONE; LANES]);
         let mut poison = self.resource(&access.texture, &mut textures) | self.resource(&access.sampler, &mut samplers);
+        let asks = access.quad_lane.map_or(self.active.mask, |lane| self.active.mask & FIRST_OF_QUADS << lane);
+        self.one_descriptor(&access.texture, &textures, asks & !poison, access.instr)?;
+        self.one_descriptor(&access.sampler, &samplers, asks & !poison, access.instr)?;
         let mut rows = [[0; LANES]; Slot::COUNT];
         // If a coordinate is undefined in a lane, so are the derivatives of its quad.
         let mut undefined = 0;
@@ -353,8 +373,8 @@ impl RunningWave<'_> {
         // Lanes that do not ask keep what they have.
         let mut asking = Active::none();
         let active = match access.quad_lane {
-            Some(lane) => {
-                asking.set(self.active.mask & FIRST_OF_QUADS << lane, !0);
+            Some(_) => {
+                asking.set(asks, !0);
                 &asking
             }
             None => &self.active,
@@ -380,5 +400,6 @@ impl RunningWave<'_> {
         for &(component, write) in &access.results {
             self.storage.write(write, &answers[component as usize & 3], poison, active);
         }
+        Ok(())
     }
 }

@@ -45,7 +45,7 @@ impl Decoder<'_> {
     }
 
     /// The buffer or image that a source names: bindless if `bindless_resource_ir3` defines it.
-    pub(super) fn resource(&self, handle: Def) -> DecodeResult<ResourceOperand> {
+    pub(super) fn resource(&self, handle: Def, nonuniform: bool) -> DecodeResult<ResourceOperand> {
         let row = Some(self.scalar(handle)?);
         let set = match &self.function.instrs[self.function.defs[handle].instr] {
             InstrData::Intrinsic(intrinsic) if intrinsic.op == IntrinsicOp::BindlessResourceIr3 => {
@@ -57,7 +57,7 @@ impl Decoder<'_> {
             }
             _ => None,
         };
-        Ok(ResourceOperand { set, base: 0, row, bound: false })
+        Ok(ResourceOperand { set, base: 0, row, bound: false, shared: set.is_some() && !nonuniform })
     }
 
     /// The address of an access. `srcs` are the sources without data.
@@ -69,16 +69,17 @@ impl Decoder<'_> {
         bits: u8,
     ) -> DecodeResult<(Option<ResourceOperand>, AccessAddress)> {
         let base = intrinsic.indices.base();
+        let nonuniform = is_nonuniform(intrinsic);
         let linear = |index, scale, offset| AccessAddress::Linear { base: None, index: Some(index), scale, offset };
         Ok(match (space, srcs) {
             // The offset in elements is used; the one in bytes has the same value.
             (AddressSpace::Ssbo, &[buffer, _, offset]) => {
                 let place = linear(self.scalar(offset)?, ssbo_offset_unit(bits), base);
-                (Some(self.resource(buffer)?), place)
+                (Some(self.resource(buffer, nonuniform)?), place)
             }
             (AddressSpace::Ubo, &[buffer, offset]) => {
                 // The base is in vec4s, like the offset.
-                let (binding, mut index) = (self.resource(buffer)?, self.scalar(offset)?);
+                let (binding, mut index) = (self.resource(buffer, nonuniform)?, self.scalar(offset)?);
                 if base != 0 {
                     let dst = self.new_rows(1);
                     self.push(DecodedOp::AddConst { dst, a: index, constant: base as u32 });
@@ -102,7 +103,7 @@ impl Decoder<'_> {
                 let count = intrinsic.indices.image_dim().coordinates(intrinsic.indices.image_array());
                 let rows = self.read(coordinates)?;
                 let texel = rows.iter().take(count.into()).copied().collect();
-                (Some(self.resource(image)?), AccessAddress::Texel(texel))
+                (Some(self.resource(image, nonuniform)?), AccessAddress::Texel(texel))
             }
             _ => return Err("unexpected sources".to_owned()),
         })
@@ -156,7 +157,8 @@ impl Decoder<'_> {
         let words = words.ok_or_else(|| format!("{range} vec4s, more than the constant file has"))?;
         let first = u32::try_from(base).map_err(|_| "a constant out of range")?;
         let &[buffer, offset] = &intrinsic.srcs[..] else { return Err("unexpected sources".to_owned()) };
-        let binding = Some(self.resource(buffer)?);
+        // The lowest lane gives the address.
+        let binding = Some(self.resource(buffer, true)?);
         let place = AccessAddress::Linear { base: None, index: Some(self.scalar(offset)?), scale: 16, offset: 0 };
         let origin = self.origin();
         let (action, space, view) = (Action::CopyToConsts { first, words }, AddressSpace::Ubo, TexelView::default());
@@ -243,7 +245,7 @@ impl Decoder<'_> {
         if self.bits(def) != 32 {
             return Err(format!("{} bits", self.bits(def)));
         }
-        let binding = Some(self.resource(intrinsic.srcs[0])?);
+        let binding = Some(self.resource(intrinsic.srcs[0], is_nonuniform(intrinsic))?);
         let first = self.define(def);
         let rows = (0..self.components(def)).map(|i| (i, first + i)).collect();
         let origin = self.origin();
@@ -263,4 +265,9 @@ impl Decoder<'_> {
         );
         Ok(())
     }
+}
+
+/// Returns true if the lanes of an access may name different descriptors.
+fn is_nonuniform(intrinsic: &Intrinsic) -> bool {
+    intrinsic.indices.access().contains(Flags::NON_UNIFORM)
 }

@@ -43,18 +43,33 @@ impl Decoder<'_> {
             TextureKind::Size => self.operands(&mut operands, &[Slot::Lod], tex.src(S::Lod), None)?,
             _ => self.question(tex, kind, &mut operands)?,
         }
-        let resource =
-            |this: &Self, index, offset: Option<Def>, handle: Option<Def>| -> DecodeResult<ResourceOperand> {
-                Ok(match (handle, offset) {
-                    (Some(handle), _) => this.resource(handle)?,
-                    (None, Some(offset)) => {
-                        ResourceOperand { set: None, base: index, row: Some(this.scalar(offset)?), bound: true }
-                    }
-                    (None, None) => ResourceOperand { set: None, base: index, row: None, bound: true },
-                })
-            };
-        let texture = resource(self, tex.texture_index, tex.src(S::TextureOffset), tex.src(S::TextureHandle))?;
-        let sampler = resource(self, tex.sampler_index, tex.src(S::SamplerOffset), tex.src(S::SamplerHandle))?;
+        let resource = |this: &Self,
+                        index,
+                        offset: Option<Def>,
+                        handle: Option<Def>,
+                        nonuniform|
+         -> DecodeResult<ResourceOperand> {
+            let bound = ResourceOperand { set: None, base: index, row: None, bound: true, shared: false };
+            Ok(match (handle, offset) {
+                (Some(handle), _) => this.resource(handle, nonuniform)?,
+                (None, Some(offset)) => ResourceOperand { row: Some(this.scalar(offset)?), ..bound },
+                (None, None) => bound,
+            })
+        };
+        let texture = resource(
+            self,
+            tex.texture_index,
+            tex.src(S::TextureOffset),
+            tex.src(S::TextureHandle),
+            tex.texture_non_uniform,
+        )?;
+        let sampler = resource(
+            self,
+            tex.sampler_index,
+            tex.src(S::SamplerOffset),
+            tex.src(S::SamplerHandle),
+            tex.sampler_non_uniform,
+        )?;
         let bits = self.bits(tex.def);
         let ty = match (tex.dest_type.base, bits) {
             (BaseType::Float, 32) => Type::F32,
@@ -74,7 +89,8 @@ impl Decoder<'_> {
         let first = self.define(tex.def);
         let results = (0..components).map(|i| (first_component + i, first + i)).collect();
         let levels = kind == TextureKind::LodQuery;
-        self.code.textures.push(Texture { kind, texture, sampler, operands, derivatives, ty, results, levels });
+        let origin = self.origin();
+        self.code.textures.push(Texture { kind, texture, sampler, operands, derivatives, ty, results, levels, origin });
         self.push(DecodedOp::Texture(self.code.textures.len() as u32 - 1));
         Ok(())
     }
@@ -84,11 +100,12 @@ impl Decoder<'_> {
         let def = result(intrinsic)?;
         let sample = self.scalar(intrinsic.srcs[0])?;
         let operands = [(Slot::Sample, TextureOperand::Row(sample))].into_iter().collect();
-        let none = || ResourceOperand { set: None, base: 0, row: None, bound: true };
+        let none = || ResourceOperand { set: None, base: 0, row: None, bound: true, shared: false };
         let components = self.components(def);
         let first = self.define(def);
         let results = (0..components).map(|i| (i, first + i)).collect();
         let kind = TextureKind::SamplePosition;
+        let origin = self.origin();
         self.code.textures.push(Texture {
             kind,
             texture: none(),
@@ -98,6 +115,7 @@ impl Decoder<'_> {
             ty: Type::F32,
             results,
             levels: false,
+            origin,
         });
         self.push(DecodedOp::Texture(self.code.textures.len() as u32 - 1));
         Ok(())

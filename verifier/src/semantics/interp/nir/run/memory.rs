@@ -78,6 +78,10 @@ impl RunningWave<'_> {
             }
         }
         let target = LaneAddresses { access, base, index, cell };
+        if let Some(binding) = access.binding {
+            let undefined = binding.row.map_or(0, |row| self.poison[row as usize]);
+            self.one_descriptor(binding, self.active & !undefined, access.origin)?;
+        }
         let resource = access.binding.map(|binding| {
             let row = binding.row.map_or([0; LANES], |row| self.rows[row as usize]);
             move |lane: usize| Binding::new(binding.set, binding.base.wrapping_add(row[lane]))
@@ -193,7 +197,7 @@ impl RunningWave<'_> {
         }
     }
 
-    pub(super) fn texture(&mut self, texture: &Texture) {
+    pub(super) fn texture(&mut self, texture: &Texture) -> RunResult {
         let mut poison = 0;
         for row in [texture.texture.row, texture.sampler.row].into_iter().flatten() {
             poison |= self.poison[row as usize];
@@ -220,17 +224,15 @@ impl RunningWave<'_> {
             poison |= !wave_quads.complete();
             quads = Some(wave_quads);
         }
-        let index = |this: &Self, resource: ResourceOperand, lane: usize| {
-            resource.base.wrapping_add(resource.row.map_or(0, |row| this.rows[row as usize][lane]))
-        };
         for of in [texture.texture, texture.sampler] {
-            let beyond = |&lane: &usize| of.bound && index(self, of, lane) >= BOUND;
+            self.one_descriptor(of, self.active & !poison, texture.origin)?;
+            let beyond = |&lane: &usize| of.bound && self.index(of, lane) >= BOUND;
             poison |= lanes(self.active & !poison).filter(beyond).fold(0, |mask, lane| mask | 1 << lane);
         }
         let mut answers = [[0; LANES]; 4];
         for lane in lanes(self.active & !poison) {
             let [asked, sampler] =
-                [texture.texture, texture.sampler].map(|of| Binding::new(of.set, index(self, of, lane)));
+                [texture.texture, texture.sampler].map(|of| Binding::new(of.set, self.index(of, lane)));
             let mut request = TextureRequest::new(texture.kind, asked, sampler);
             for &(slot, operand) in &texture.operands {
                 request.set(
@@ -251,6 +253,23 @@ impl RunningWave<'_> {
         for (&(_, dst), row) in texture.results.iter().zip(&answers) {
             self.write(dst, row, poison);
         }
+        Ok(())
+    }
+
+    /// The index of a descriptor.
+    fn index(&self, of: ResourceOperand, lane: usize) -> u32 {
+        of.base.wrapping_add(of.row.map_or(0, |row| self.rows[row as usize][lane]))
+    }
+
+    /// Fails where a descriptor has to be the same in all of some lanes, and is not.
+    fn one_descriptor(&self, of: ResourceOperand, asks: u64, origin: u32) -> RunResult {
+        if !of.shared {
+            return Ok(());
+        }
+        let mut defined = lanes(asks);
+        let Some(first) = defined.next().map(|lane| self.index(of, lane)) else { return Ok(()) };
+        let others = defined.filter(|&lane| self.index(of, lane) != first).fold(0, |mask, lane| mask | 1 << lane);
+        if others == 0 { Ok(()) } else { Err(self.undefined(UndefinedReason::Descriptor, origin, others)) }
     }
 }
 

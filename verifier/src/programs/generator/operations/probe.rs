@@ -1,0 +1,145 @@
+//! Single operations on words of the environment.
+//!
+//! Most operands in a program are results of other operations, and so neither the ends of ranges nor what is next to them. Here an
+//! operation reads what the environment has, where corner cases are frequent, and its result is observed.
+
+use ir3_compiler::nir::{AluSrc, AluType, BaseType, Def, Index, IntrinsicOp, Op, Stage};
+
+use super::super::Generator;
+use super::super::accepted::{operations, part_bits, part_operations};
+use super::super::choices::Choices;
+use super::super::effects::semantics;
+use super::READ_ONLY;
+use super::operands::source;
+
+impl<C: Choices> Generator<'_, C> {
+    /// Loads four words that differ between lanes: of an attribute, or of a buffer that is only read.
+    pub(in crate::programs::generator) fn raw_inputs(&mut self) {
+        let stage = self.b.shader().stage;
+        if self.weights.operation == 0 || stage != Stage::Vertex && !self.features.compute || !self.c.chance(220) {
+            return;
+        }
+        let zero = self.b.constant(32, 0);
+        let words = if stage == Stage::Vertex {
+            let indices = [
+                Index::Base(3),
+                Index::Range(1),
+                Index::DestType(AluType::FLOAT32),
+                Index::IoSemantics(Some(semantics("VERT_ATTRIB_GENERIC3"))),
+            ];
+            self.b.intrinsic(IntrinsicOp::LoadInput, 4, 32, &[zero], indices)
+        } else {
+            let Some(lane) = self.number_of_lane() else { return };
+            let [two, buffer] = [2, READ_ONLY as u64].map(|number| self.b.constant(32, number));
+            let element = self.b.alu(Op::Ishl, &[lane, two]);
+            let bytes = self.b.alu(Op::Ishl, &[element, two]);
+            self.b.intrinsic(IntrinsicOp::LoadSsboIr3, 4, 32, &[buffer, bytes, element], [Index::AlignMul(16)])
+        };
+        let Some(words) = words else { return };
+        self.raw = (0..4).map(|component| self.b.channel(words, component)).collect();
+        for word in self.raw.clone() {
+            self.define(word);
+        }
+    }
+
+    /// A number that most lanes have to themselves.
+    fn number_of_lane(&mut self) -> Option<Def> {
+        if self.b.shader().stage == Stage::Compute {
+            return self.lane;
+        }
+        let place = self.b.intrinsic(IntrinsicOp::LoadFragCoord, 4, 32, &[], [])?;
+        let [x, y] = [0, 1].map(|component| self.b.channel(place, component));
+        let [x, y] = [x, y].map(|number| self.b.alu(Op::F2u32, &[number]));
+        let [three, seven] = [3, 7].map(|number| self.b.constant(32, number));
+        let [x, y] = [x, y].map(|number| self.b.alu(Op::Iand, &[number, seven]));
+        let row = self.b.alu(Op::Ishl, &[y, three]);
+        Some(self.b.alu(Op::Iadd, &[row, x]))
+    }
+
+    /// Many operations in a row, whose results are stored as they are.
+    pub(in crate::programs::generator) fn row_of_probes(&mut self) {
+        if self.weights.operation == 0 || self.raw.is_empty() || !self.c.chance(64) {
+            return;
+        }
+        let mut words = Vec::new();
+        for _ in 0..4 + self.c.below(14) {
+            let def = self.probed();
+            self.add_words(def, &mut words);
+        }
+        for four in words.chunks(4) {
+            let vector = self.b.vec(four);
+            if self.features.compute && self.b.shader().stage != Stage::Vertex {
+                self.read_vector((vector, 32, four.len() as u8));
+            } else {
+                self.define_seen(vector, 256);
+            }
+        }
+    }
+
+    /// Adds the words of a value, each component apart.
+    fn add_words(&mut self, def: Def, words: &mut Vec<Def>) {
+        let data = &self.b.function().defs[def];
+        let (bits, count) = (data.bit_size, data.num_components);
+        for component in 0..count {
+            let part = if count == 1 { def } else { self.b.channel(def, component) };
+            match bits {
+                1 => words.push(self.b.alu(Op::B2i32, &[part])),
+                64 => {
+                    let halves = [Op::Unpack64_2x32SplitX, Op::Unpack64_2x32SplitY];
+                    words.extend(halves.map(|op| self.b.alu(op, &[part])));
+                }
+                32 => words.push(part),
+                _ => words.push(self.b.alu(Op::U2u32, &[part])),
+            }
+        }
+    }
+
+    /// Any operation, on words of the environment and on constants.
+    pub(super) fn probe(&mut self) {
+        let def = self.probed();
+        self.define_seen(def, 256);
+    }
+
+    fn probed(&mut self) -> Def {
+        let all = operations(&self.target);
+        let parts = part_operations(&self.target);
+        let (op, bits) = if self.c.chance(8) { self.c.pick(parts) } else { self.c.pick(all) };
+        let info = op.info();
+        let components = if info.output.components == 0 { 1 } else { info.output.components };
+        let mut srcs: Vec<AluSrc> = Vec::new();
+        for (i, input) in info.inputs.iter().enumerate() {
+            let width = if input.ty.size == 0 { bits } else { input.ty.size };
+            let count = info.source_components(i, components);
+            srcs.push(match part_bits(op) {
+                Some(_) if i == 1 => self.any_part(op, width),
+                _ if self.c.chance(40) => self.any_operand(input.ty.base, width, count),
+                _ => self.raw_operand(input.ty.base, width, count),
+            });
+        }
+        self.b.alu_swizzled(op, components, &srcs)
+    }
+
+    /// Words of the environment as an operand of a type.
+    fn raw_operand(&mut self, base: BaseType, bits: u8, components: u8) -> AluSrc {
+        if self.raw.is_empty() {
+            return self.any_operand(base, bits, components);
+        }
+        let parts: Vec<Def> = (0..components).map(|_| self.raw_value(bits)).collect();
+        match parts[..] {
+            [part] => source(part, 1),
+            _ => AluSrc::identity(self.b.vec(&parts)),
+        }
+    }
+
+    /// A value of a width, of one word of the environment or of two.
+    fn raw_value(&mut self, bits: u8) -> Def {
+        let words = [0, 1].map(|_| self.raw[self.c.below(self.raw.len())]);
+        match bits {
+            1 => self.b.alu(Op::Ult, &words),
+            8 => self.b.alu(Op::U2u8, &words[..1]),
+            16 => self.b.alu(Op::U2u16, &words[..1]),
+            64 => self.b.alu(Op::Pack64_2x32Split, &words),
+            _ => words[0],
+        }
+    }
+}

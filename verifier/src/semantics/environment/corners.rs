@@ -1,0 +1,56 @@
+//! Corner cases: the values at which an operation differs from one that is nearly the same.
+
+use crate::support::random::mix;
+
+/// Words at which operations on integers and on floats differ from those that are nearly the same: signs, the ends of ranges, of 16 and
+/// of 8 bits, too, halves between two integers, negative floats, and what is no number.
+pub const CORNERS: [u32; 24] = [
+    0,
+    1,
+    u32::MAX,
+    0xffff_fffd,
+    0x7fff_ffff,
+    0x8000_0000,
+    0x0000_7fff,
+    0x0000_8000,
+    0x0000_ffff,
+    0x0001_0000,
+    0x00ff_ffff,
+    0x8080_8080,
+    0x3f00_0000,
+    0xbf00_0000,
+    0x3fc0_0000,
+    0xbfc0_0000,
+    0xbf80_0000,
+    0xc0a0_0000,
+    0x42f0_0000,
+    0xc2f0_0000,
+    0x7f80_0000,
+    0xff80_0000,
+    0x7fc0_0000,
+    0x0000_0001 << 23,
+];
+
+/// The same of 16 bits: ends of ranges; 1, -1 and a half, the largest and the smallest floats, and what is no number.
+const HALF_CORNERS: [u16; 16] = [
+    0, 1, 0xffff, 0x7fff, 0x8000, 0x00ff, 0x0080, 0x3c00, 0xbc00, 0x3800, 0x7bff, 0x0400, 0x03ff, 0x7c00, 0xfc00,
+    0x7e00,
+];
+
+/// A word that is a corner case, from a hash: of 32 bits, of two numbers of 16 bits, a power of two or a number next to one, a mask, or any
+/// bits.
+pub fn corner(drawn: u64) -> u32 {
+    let drawn = mix(drawn, 0x636f_726e);
+    let bits = drawn as u32;
+    let half = |shift: u32| u32::from(HALF_CORNERS[(drawn >> shift) as usize % HALF_CORNERS.len()]);
+    match drawn >> 60 {
+        0..=6 => CORNERS[bits as usize % CORNERS.len()],
+        7..=9 => half(0) | half(8) << 16,
+        10 => 1 << (bits & 31),
+        11 => u32::MAX >> (bits & 31),
+        12 => u32::MAX << (bits & 31),
+        // Next to a power of two.
+        13 => (1u32 << (bits & 31)).wrapping_add(bits >> 8 & 15).wrapping_sub(8),
+        _ => bits,
+    }
+}

@@ -24,6 +24,8 @@ pub(super) struct LoopFrame {
     construct: Option<Vec<Vec<(Block, Def)>>>,
     /// Where this holds at the end of an iteration, lanes end.
     last: Option<Def>,
+    /// The counter of a loop in this one: another iteration may begin with it.
+    inner: Option<Def>,
 }
 
 /// The greatest nesting depth of ifs and loops.
@@ -229,6 +231,7 @@ impl<C: Choices> Generator<'_, C> {
         let block = self.b.current_block();
         let Some(frame) = self.loops.last() else { return };
         let (phis, next) = (frame.phis.clone(), frame.next);
+        let inner = frame.inner.filter(|_| self.weights.operation != 0);
         if let Some(last) = frame.last {
             self.b.intrinsic(IntrinsicOp::TerminateIf, 0, 0, &[last], []);
         }
@@ -238,6 +241,7 @@ impl<C: Choices> Generator<'_, C> {
             let value = match i {
                 0 => next,
                 i if rotate => self.rotated(&phis, i, step),
+                _ if bits == 32 && inner.is_some() && self.c.chance(100) => inner.unwrap_or(next),
                 _ => self.component_of_vector(bits).unwrap_or_else(|| self.value(bits)),
             };
             match self.loops.last_mut().and_then(|frame| frame.construct.as_mut()) {
@@ -427,7 +431,7 @@ impl<C: Choices> Generator<'_, C> {
         let depth = self.b.depth();
         let has_construct = self.weights.operation != 0 && self.c.chance(40);
         let construct = has_construct.then(|| vec![Vec::new(); phis.len()]);
-        self.loops.push(LoopFrame { phis, next, exits, depth, construct, last: None });
+        self.loops.push(LoopFrame { phis, next, exits, depth, construct, last: None, inner: None });
         // Values of the header dominate the code after the loop as well.
         let header = [counter, next];
 
@@ -482,6 +486,10 @@ impl<C: Choices> Generator<'_, C> {
                 }
                 self.define_seen(phi, WITNESSED_PHIS);
             }
+        }
+        let depth = self.b.depth();
+        if let Some(around) = self.loops.last_mut().filter(|around| around.depth == depth) {
+            around.inner = Some(next);
         }
         if self.c.chance(80) {
             for def in header {

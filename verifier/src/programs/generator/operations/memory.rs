@@ -411,10 +411,13 @@ impl<C: Choices> Generator<'_, C> {
                 self.stored_words.push(beside);
             }
         }
-        if self.c.chance(128) {
-            let buffer = if self.c.chance(60) { self.uniform_number(2) } else { self.any_descriptor(0, false).0 };
+        for at in 0..self.c.pick(&[0, 1, 1, 2]) {
+            // A number that is loaded may be of a word that the first one has written.
+            let loads = at == 0;
+            let buffer =
+                if loads && self.c.chance(60) { self.uniform_number(2) } else { self.any_descriptor(0, false).0 };
             let vec4 = match self.c.pick(&[0, 3, 255, 256, 300, 999]) {
-                999 => self.uniform_number(16),
+                999 if loads => self.uniform_number(16),
                 known => self.b.constant(32, known),
             };
             let indices = [

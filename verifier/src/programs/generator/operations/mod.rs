@@ -159,7 +159,7 @@ impl<C: Choices> Generator<'_, C> {
             return self.chain();
         }
         if !self.pool.only_uniform && self.c.chance(self.swarm.probes) {
-            return self.probe();
+            return if self.c.chance(24) { self.twins() } else { self.probe() };
         }
         let (op, bits) = match self.c.chance(6) {
             true => self.c.pick(part_operations(&self.target)),

@@ -55,6 +55,12 @@ const LOOKED_FOR: &[(u8, Term)] = &[
     (1, Term::Op(Op::Inot, &[Term::Op(Op::Iand, &[A, Term::Op(Op::Inot, &[B])])])),
     (1, Term::Op(Op::Ixor, &[A, Term::Op(Op::Inot, &[B])])),
     (64, Term::Op(Op::Isub, &[A, Term::Op(Op::Ineg, &[A])])),
+    // Quotients are computed from an estimate: next to a multiple of the divisor, and of the largest number, it has to be corrected.
+    (32, Term::Op(Op::Udiv, &[Term::Op(Op::Isub, &[Term::Op(Op::Imul, &[A, B]), ONE]), B])),
+    (32, Term::Op(Op::Umod, &[Term::Op(Op::Imul, &[A, B]), B])),
+    (32, Term::Op(Op::Idiv, &[Term::Op(Op::Isub, &[Term::Op(Op::Imul, &[A, B]), ONE]), B])),
+    (32, Term::Op(Op::Udiv, &[Term::Constant(0xffff_ffff), A])),
+    (32, Term::Op(Op::Udiv, &[Term::Constant(0xffff_ffff), Term::Op(Op::Iadd, &[A, Term::Constant(0x1_0000)])])),
     // A negation where a number is tested, and where it is a number.
     (32, Term::Op(Op::Udiv, &[A, Term::Op(Op::Ixor, &[B, ONE])])),
     (32, Term::Op(Op::IcselEqz, &[Term::Op(Op::Ixor, &[A, ONE]), B, C])),

@@ -76,6 +76,25 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
+    /// An operation on a word of the constant file, and the same with the same immediate on its low half.
+    pub(super) fn twins(&mut self) {
+        let zero = self.b.constant(32, 0);
+        let base = [self.any_constant_base()];
+        let Some(word) = self.b.intrinsic(IntrinsicOp::LoadConstIr3, 1, 32, &[zero], base) else { return };
+        let op = self.c.pick(&[Op::Ilt, Op::Ige, Op::Ieq, Op::Ine, Op::Ult, Op::Uge, Op::Iadd, Op::Imax, Op::Ixor]);
+        let number = self.c.below(64) as u64;
+        let mut widths = [32, 16];
+        widths.rotate_left(self.c.below(2));
+        for bits in widths {
+            let x = if bits == 32 { word } else { self.b.alu(Op::U2u16, &[word]) };
+            let number = self.b.constant(bits, number);
+            if operations(&self.target).contains(&(op, bits)) {
+                let def = self.b.alu(op, &[x, number]);
+                self.define_seen(def, 256);
+            }
+        }
+    }
+
     /// Adds the words of a value, each component apart.
     fn add_words(&mut self, def: Def, words: &mut Vec<Def>) {
         let data = &self.b.function().defs[def];

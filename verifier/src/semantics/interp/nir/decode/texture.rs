@@ -43,33 +43,16 @@ impl Decoder<'_> {
             TextureKind::Size => self.operands(&mut operands, &[Slot::Lod], tex.src(S::Lod), None)?,
             _ => self.question(tex, kind, &mut operands)?,
         }
-        let resource = |this: &Self,
-                        index,
-                        offset: Option<Def>,
-                        handle: Option<Def>,
-                        nonuniform|
-         -> DecodeResult<ResourceOperand> {
+        let resource = |index, [offset, handle]: [S; 2], nonuniform| -> DecodeResult<ResourceOperand> {
             let bound = ResourceOperand { set: None, base: index, row: None, bound: true, shared: false };
-            Ok(match (handle, offset) {
-                (Some(handle), _) => this.resource(handle, nonuniform)?,
-                (None, Some(offset)) => ResourceOperand { row: Some(this.scalar(offset)?), ..bound },
+            Ok(match (tex.src(handle), tex.src(offset)) {
+                (Some(handle), _) => self.resource(handle, nonuniform)?,
+                (None, Some(offset)) => ResourceOperand { row: Some(self.scalar(offset)?), ..bound },
                 (None, None) => bound,
             })
         };
-        let texture = resource(
-            self,
-            tex.texture_index,
-            tex.src(S::TextureOffset),
-            tex.src(S::TextureHandle),
-            tex.texture_non_uniform,
-        )?;
-        let sampler = resource(
-            self,
-            tex.sampler_index,
-            tex.src(S::SamplerOffset),
-            tex.src(S::SamplerHandle),
-            tex.sampler_non_uniform,
-        )?;
+        let texture = resource(tex.texture_index, [S::TextureOffset, S::TextureHandle], tex.texture_non_uniform)?;
+        let sampler = resource(tex.sampler_index, [S::SamplerOffset, S::SamplerHandle], tex.sampler_non_uniform)?;
         let bits = self.bits(tex.def);
         let ty = match (tex.dest_type.base, bits) {
             (BaseType::Float, 32) => Type::F32,

@@ -43,6 +43,11 @@ impl AluType {
         AluType { base, size }
     }
 
+    /// The width; `bits` if it has none.
+    pub const fn width_or(self, bits: u8) -> u8 {
+        if self.size == 0 { bits } else { self.size }
+    }
+
     /// `float32`
     pub const FLOAT32: AluType = AluType::new(BaseType::Float, 32);
     /// `int32`

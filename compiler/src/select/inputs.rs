@@ -5,7 +5,7 @@
 //! base, plus its component.
 
 use super::SelectError;
-use super::context::{Context, words_per_component};
+use super::context::Context;
 use crate::ir3::access::build;
 use crate::ir3::{InputKind, Opcode, RegClass, Src, SrcOperand, SystemValue, Type, Value, WriteMask};
 use crate::nir::{Def, InstrData as NirInstr, InterpMode, Intrinsic, IntrinsicOp, Stage};
@@ -60,7 +60,7 @@ fn attribute(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def, offset: Def
         return Err(ctx.unsupported("the offset is not a constant"));
     };
     let bits = ctx.bits(def);
-    if words_per_component(bits) != 1 || bits == 8 {
+    if !matches!(bits, 16 | 32) {
         return Err(ctx.unsupported(format!("an attribute of {bits} bits")));
     }
     let class = ctx.class(bits);

@@ -273,8 +273,9 @@ fn shuffle(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(),
 
 /// Tests if a value is uniform: all lanes compare it with that of the first.
 fn vote_equal(ctx: &mut Context<'_>, def: Def, value: Def, compare: Opcode) -> Result<(), SelectError> {
-    if ctx.bits(value) == 64 && compare == Opcode::CmpsF {
-        return Err(ctx.unsupported("floats of 64 bits, which the machine does not have"));
+    let bits = ctx.bits(value);
+    if compare == Opcode::CmpsF && !matches!(bits, 16 | 32) {
+        return Err(ctx.unsupported(format!("floats of {bits} bits, which the machine does not have")));
     }
     let words = ctx.vector(value);
     let mut all: Option<Src> = None;

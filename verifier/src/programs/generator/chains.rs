@@ -68,7 +68,7 @@ impl<C: Choices> Generator<'_, C> {
             let mut srcs = SmallVec::<[AluSrc; 4]>::new();
             let place = self.c.below(op.info().inputs.len());
             for (i, input) in op.info().inputs.iter().enumerate() {
-                let width = if input.ty.size == 0 { bits } else { input.ty.size };
+                let width = input.ty.width_or(bits);
                 let is_here = width == bits && input.components <= 1 && (i == place || i == 0 && srcs.is_empty());
                 if is_here && !srcs.iter().any(|src| src.def == def) {
                     srcs.push(AluSrc::scalar(def, 0));
@@ -97,7 +97,7 @@ impl<C: Choices> Generator<'_, C> {
             let Some((op, place)) = self.next_of_kind(read_as, bits) else { break };
             let mut srcs = SmallVec::<[AluSrc; 4]>::new();
             for (i, input) in op.info().inputs.iter().enumerate() {
-                let width = if input.ty.size == 0 { bits_of_unsized(op, place, bits) } else { input.ty.size };
+                let width = input.ty.width_or(bits_of_unsized(op, place, bits));
                 srcs.push(if i == place { src } else { self.any_operand(input.ty.base, width, components) });
             }
             let def = self.b.alu_swizzled(op, components, &srcs);

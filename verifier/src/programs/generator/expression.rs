@@ -87,7 +87,7 @@ impl<C: Choices> Generator<'_, C> {
         let components = if info.output.components == 0 { components } else { info.output.components };
         let mut srcs = SmallVec::<[AluSrc; 4]>::new();
         for (i, input) in info.inputs.iter().enumerate() {
-            let width = if input.ty.size == 0 { bits } else { input.ty.size };
+            let width = input.ty.width_or(bits);
             let wanted = info.source_components(i, components);
             srcs.push(match self.weights.operation {
                 0 => self.operand(width, wanted)?,

@@ -19,6 +19,7 @@ mod effects;
 mod expression;
 mod features;
 mod fixed_registers;
+mod hoard;
 mod kept;
 mod operations;
 mod pool;
@@ -88,6 +89,12 @@ struct Generator<'a, C> {
     long_lived: Vec<Def>,
     /// Words of the environment that differ between lanes, as they are.
     raw: Vec<Def>,
+    /// The first of four elements of a buffer that most lanes have to themselves.
+    own_place: Option<Def>,
+    /// In a sweep: the words that are not stored yet.
+    unstored: Option<Vec<Def>>,
+    /// The number of times that each lane has stored words of its own.
+    own_stores: u64,
     /// The start of the scratch memory that the program has written.
     scratch: Option<u32>,
     /// The images of the program, by number.
@@ -184,6 +191,9 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
         lane: None,
         long_lived: Vec::new(),
         raw: Vec::new(),
+        own_place: None,
+        unstored: None,
+        own_stores: 0,
         scratch: None,
         images: Vec::new(),
     };
@@ -192,16 +202,21 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
     g.inputs();
     g.raw_inputs();
     g.every_width();
-    g.row_of_probes();
-    g.row_of_patterns();
     g.scratch_memory();
-    g.long_lived();
-    g.uniform_values();
-    if profile == Profile::Pressure && g.c.chance(100) {
-        g.crowd();
-    }
-    while !g.done() {
-        g.region(u32::MAX);
+    if !g.sweep() {
+        g.row_of_probes();
+        g.row_of_patterns();
+        g.long_lived();
+        g.uniform_values();
+        if profile == Profile::Pressure && g.c.chance(100) {
+            g.crowd();
+        }
+        if profile == Profile::Operations && g.c.chance(30) {
+            g.hoard();
+        }
+        while !g.done() {
+            g.region(u32::MAX);
+        }
     }
     g.last_votes();
     g.last_constants();
@@ -238,6 +253,9 @@ impl<C: Choices> Generator<'_, C> {
     /// would not be observed.
     fn define_seen(&mut self, def: Def, of_256: u32) {
         self.pool.add(&self.b, def);
+        if self.unstored.is_some() && self.b.depth() == 0 {
+            return self.store_apart(def);
+        }
         if self.c.chance(of_256) {
             let data = &self.b.function().defs[def];
             let value = (def, data.bit_size, data.num_components);

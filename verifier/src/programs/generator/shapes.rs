@@ -16,7 +16,7 @@ use super::choices::Choices;
 use super::control::MAX_DEPTH;
 
 /// A value: its bits and components.
-type Value = (Def, u8, u8);
+pub(super) type Value = (Def, u8, u8);
 
 const NARROW: &[Op] =
     &[Op::Iadd, Op::Iadd, Op::Isub, Op::Ixor, Op::Iand, Op::Ior, Op::Ushr, Op::Ishl, Op::Inot, Op::Imax];
@@ -26,6 +26,7 @@ impl<C: Choices> Generator<'_, C> {
     /// One of these shapes.
     pub(super) fn shape(&mut self) {
         match self.c.below(8) {
+            0 if self.weights.operation != 0 => self.hoard(),
             0..=2 => self.crowd(),
             3 => self.moved(),
             4 | 5 => {
@@ -42,7 +43,13 @@ impl<C: Choices> Generator<'_, C> {
 
     /// A new value of a width.
     fn fresh(&mut self, bits: u8) -> Def {
-        let (x, y) = (self.value(bits), self.some_constant(bits));
+        let value = self.value(bits);
+        self.changed(value, bits)
+    }
+
+    /// A value and a constant in an operation.
+    pub(super) fn changed(&mut self, value: Def, bits: u8) -> Def {
+        let (x, y) = (value, self.some_constant(bits));
         let op = self.c.pick(&[Op::Iadd, Op::Ixor, Op::Imul, Op::Isub]);
         self.b.alu(op, &[x, y])
     }

@@ -79,8 +79,10 @@ impl Emitter<'_> {
                     // Words of 64 bits are chosen one by one.
                     let [condition, yes, no] =
                         [select.condition, select.yes, select.no].map(|i| firsts[usize::from(i)]);
-                    let test = (select.test.meaning)(&mut terms, operands[condition]);
-                    let count = usize::from(data.bit_size).div_ceil(32);
+                    let words = |bits: u8| usize::from(bits).div_ceil(32);
+                    let tested = words(src_bits[usize::from(select.condition)]);
+                    let test = select.holds(&mut terms, &operands[condition..condition + tested]);
+                    let count = words(data.bit_size);
                     (0..count).map(|word| terms.ite(32, test, operands[yes + word], operands[no + word])).collect()
                 }
             };

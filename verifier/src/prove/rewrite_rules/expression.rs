@@ -87,9 +87,11 @@ impl Expression {
             Kernel::One(one) => Words::from_elem((one.meaning)(d, args[0][0]), 1),
             Kernel::Two(two) => Words::from_elem((two.meaning)(d, args[0][0], args[1][0]), 1),
             Kernel::Three(three) => Words::from_elem((three.meaning)(d, args[0][0], args[1][0], args[2][0]), 1),
-            Kernel::Select(Select { test, condition, yes, no }) => {
-                let holds = (test.meaning)(d, args[usize::from(*condition)][0]);
-                let pairs = args[usize::from(*yes)].iter().zip(&args[usize::from(*no)]);
+            Kernel::Select(select) => {
+                let [condition, yes, no] =
+                    [select.condition, select.yes, select.no].map(|index| &args[usize::from(index)]);
+                let holds = select.holds(d, condition);
+                let pairs = yes.iter().zip(no);
                 pairs.map(|(&yes, &no)| d.ite(32, holds, yes, no)).collect()
             }
             Kernel::Rows(rows) => {
@@ -118,10 +120,12 @@ impl Expression {
             Kernel::One(one) => (one.run)(&mut out[0], &args[0][0]),
             Kernel::Two(two) => (two.run)(&mut out[0], &args[0][0], &args[1][0]),
             Kernel::Three(three) => (three.run)(&mut out[0], &args[0][0], &args[1][0], &args[2][0]),
-            Kernel::Select(Select { test, condition, yes, no }) => {
-                let mask = (test.run)(&args[usize::from(*condition)][0]);
+            Kernel::Select(select) => {
+                let [condition, yes, no] =
+                    [select.condition, select.yes, select.no].map(|index| &args[usize::from(index)]);
+                let mask = select.mask(condition);
                 for (word, out) in out.iter_mut().enumerate() {
-                    Select::blend(out, mask, &args[usize::from(*yes)][word], &args[usize::from(*no)][word]);
+                    Select::blend(out, mask, &yes[word], &no[word]);
                 }
             }
             Kernel::Rows(rows) => {

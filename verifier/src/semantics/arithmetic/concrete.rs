@@ -356,7 +356,8 @@ impl Domain for Concrete {
     }
     #[inline(always)]
     fn clz(&mut self, w: u32, a: u64) -> u64 {
-        u64::from(a.leading_zeros() - (64 - w))
+        // Lanes without a value have more bits than the width.
+        u64::from(a.leading_zeros().wrapping_sub(64 - w))
     }
     #[inline(always)]
     fn reverse(&mut self, w: u32, a: u64) -> u64 {

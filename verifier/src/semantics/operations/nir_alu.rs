@@ -519,7 +519,7 @@ fn selections(op: Op, w: u8) -> Option<Kernel> {
             let zero = integer::is_zero(d, W, c);
             d.not(1, zero)
         }),
-        Op::IcselEqz => choice!(condition, W, |d, c| integer::is_zero(d, W, c)),
+        Op::IcselEqz => choice!(condition.min(32), W, |d, c| integer::is_zero(d, W, c)),
         Op::Fcsel => select!(0 ? 1 : 2, 32 |d, c| { let zero = d.constant(32, 0); float::fneu(d, F32, c, zero) }),
         Op::I32cselGt => select!(0 ? 1 : 2, 32 |d, c| { let zero = d.constant(32, 0); d.slt(32, zero, c) }),
         Op::I32cselGe => select!(0 ? 1 : 2, 32 |d, c| { let zero = d.constant(32, 0); integer::ige(d, 32, c, zero) }),

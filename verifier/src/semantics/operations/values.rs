@@ -1,5 +1,6 @@
 //! Kernels: an operation over all lanes of a wave, and its meaning in one lane.
 
+use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::arithmetic::rows::{LANES, Row};
 use crate::semantics::terms::{Term, Terms};
 use smallvec::SmallVec;
@@ -49,7 +50,8 @@ pub enum Kernel {
 
 /// A choice: in each lane the condition is tested, and one of two sources is the result.
 ///
-/// The result is poison where the condition is, or else where the chosen source is.
+/// The result is poison where the condition is, or else where the chosen source is. Of a condition of 64 bits, which is tested for zero, the
+/// test takes the bitwise or of both words.
 #[derive(Clone, Copy, Debug)]
 pub struct Select {
     /// The test of the condition.
@@ -63,6 +65,23 @@ pub struct Select {
 }
 
 impl Select {
+    /// The lanes in which a condition of these words holds.
+    pub fn mask(&self, condition: &[Row]) -> u64 {
+        match condition {
+            [word] => (self.test.run)(word),
+            words => (self.test.run)(&std::array::from_fn(|lane| words.iter().fold(0, |bits, word| bits | word[lane]))),
+        }
+    }
+
+    /// A condition of these words, as a term of one bit.
+    pub fn holds(&self, terms: &mut Terms, condition: &[Term]) -> Term {
+        let mut bits = condition[0];
+        for &word in &condition[1..] {
+            bits = terms.or(32, bits, word);
+        }
+        (self.test.meaning)(terms, bits)
+    }
+
     /// Fills `dst` with `yes` where `mask` has a bit, with `no` elsewhere.
     #[inline]
     pub fn blend(dst: &mut Row, mask: u64, yes: &Row, no: &Row) {

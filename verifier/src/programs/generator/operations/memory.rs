@@ -9,7 +9,7 @@ use super::super::Generator;
 use super::super::choices::Choices;
 use super::super::control::MAX_DEPTH;
 use super::super::effects::ATOMICS;
-use super::{MEMORY_BITS, READ_ONLY};
+use super::{MEMORY_BITS, READ_ONLY, source};
 
 /// Operations of 64-bit atomics.
 const WIDE_ATOMICS: &[AtomicOp] =
@@ -57,7 +57,11 @@ const WORKGROUPS: [[u32; 3]; 5] = [[64, 1, 1], [128, 1, 1], [16, 8, 1], [16, 4, 
 
 impl<C: Choices> Generator<'_, C> {
     fn memory_bits(&mut self) -> u8 {
-        self.c.pick(MEMORY_BITS)
+        match self.swarm.memory_bits {
+            0 => self.c.pick(MEMORY_BITS),
+            usual if self.c.chance(180) => usual,
+            _ => self.c.pick(MEMORY_BITS),
+        }
     }
 
     /// The width of an element of a storage buffer.
@@ -97,7 +101,13 @@ impl<C: Choices> Generator<'_, C> {
             let size = self.b.intrinsic(IntrinsicOp::GetSsboSize, 1, 32, &[buffer], [Index::Access(access)]);
             return self.result(size);
         }
-        let element = self.any_offset(ELEMENTS);
+        let mut element = self.any_offset(ELEMENTS);
+        if self.c.chance(24) {
+            // A number that may be a part of the instruction where it is not negative.
+            let [bit, less] = [ELEMENTS, (self.c.below(15) as u64 + 1).wrapping_neg()].map(|n| self.b.constant(32, n));
+            let beyond = self.b.alu(Op::Ior, &[element, bit]);
+            element = self.b.alu(Op::Iadd, &[beyond, less]);
+        }
         let size = u32::from(bits / 8);
         let bytes = self.shifted(element, size.trailing_zeros());
         // 64 bits are counted in halves of a word's two halves; see `ssbo_offset_unit`.
@@ -395,6 +405,13 @@ impl<C: Choices> Generator<'_, C> {
             let old = match old_bits {
                 0 => None,
                 bits => self.b.intrinsic(IntrinsicOp::LoadConstIr3, n, bits, &[zero], [Index::Base(*first)]),
+            };
+            let old = match old {
+                Some(old) if self.c.chance(100) => {
+                    let op = self.c.pick(&[Op::Ineg, Op::Iabs, Op::Fneg, Op::Fabs, Op::Inot]);
+                    Some(self.b.alu_swizzled(op, n, &[source(old, n)]))
+                }
+                old => old,
             };
             self.b.intrinsic(IntrinsicOp::StoreConstIr3, n, 32, &[words], [Index::Base(*first)]);
             self.stored_words.push(*first);

@@ -17,6 +17,7 @@ mod operands;
 mod patterns;
 mod probe;
 mod swarm;
+mod sweep;
 mod textures;
 
 use ir3_compiler::nir::{Access, AluSrc, AluType, Def, Index, IntrinsicOp, JumpKind, Op, Operand, Stage};
@@ -39,7 +40,7 @@ const COMPONENTS: &[u8] = &[1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 8, 8, 16, 16];
 const MEMORY_BITS: &[u8] = &[32, 32, 32, 16, 64, 8];
 
 /// The first buffer or image that is only read: an access of it may be reordered with any other.
-const READ_ONLY: usize = 4;
+pub(super) const READ_ONLY: usize = 4;
 
 impl<C: Choices> Generator<'_, C> {
     /// An operation of any kind.
@@ -51,9 +52,15 @@ impl<C: Choices> Generator<'_, C> {
                 _ => self.any_arithmetic(),
             };
         }
+        let family = self.swarm.family(self.c);
+        self.operation_of(family);
+    }
+
+    /// An operation of a family; arithmetic if there is none of it here.
+    fn operation_of(&mut self, family: Family) {
         let stage = self.b.shader().stage;
         let compute = stage == Stage::Compute && self.features.compute;
-        match self.swarm.family(self.c) {
+        match family {
             Family::Buffer if self.features.compute => self.any_buffer(),
             Family::Shared if compute => self.any_shared(),
             Family::Global if self.features.global => self.any_global(),
@@ -77,7 +84,10 @@ impl<C: Choices> Generator<'_, C> {
         if self.killed || self.computed_varyings {
             return self.any_arithmetic();
         }
-        let mut condition = self.any_condition();
+        let mut condition = if self.c.chance(100) { self.late_condition() } else { self.any_condition() };
+        if self.c.chance(60) && self.features.lanes {
+            self.first_of_lanes();
+        }
         let (always, demotes) = (self.c.chance(80), self.c.chance(100));
         // What is asked of the lanes that are there before, on which a branch after it goes. Often the lanes end that decide it.
         let mut vote = None;
@@ -98,14 +108,29 @@ impl<C: Choices> Generator<'_, C> {
             self.b.intrinsic(op, 0, 0, &[condition], []);
         }
         self.killed = true;
-        if self.c.chance(80) && self.features.lanes {
+        if self.c.chance(128) && self.features.lanes {
             // Of the lanes that are left, at once.
-            let value = self.value(32);
-            let first = self.b.intrinsic(IntrinsicOp::ReadFirstInvocation, 1, 32, &[value], []);
-            self.result(first);
+            self.first_of_lanes();
         }
         if let Some(vote) = vote {
             self.branch_on(vote, 20);
+        }
+    }
+
+    /// A condition that is known some time after what it is computed of.
+    fn late_condition(&mut self) -> Def {
+        let (x, y) = (self.varying_number(), self.any_scalar(32));
+        let op = self.c.pick(&[Op::Frcp, Op::Fexp2, Op::Fsqrt, Op::Fsin]);
+        let x = self.b.alu(op, &[x]);
+        let op = self.c.pick(&[Op::Flt, Op::Fge, Op::Ult, Op::Ine]);
+        self.b.alu(op, &[x, y])
+    }
+
+    /// A value of the first lane, which may have been there for long.
+    fn first_of_lanes(&mut self) {
+        let value = self.varying_number();
+        if let Some(first) = self.b.intrinsic(IntrinsicOp::ReadFirstInvocation, 1, 32, &[value], []) {
+            self.define_seen(first, 256);
         }
     }
 
@@ -181,7 +206,7 @@ impl<C: Choices> Generator<'_, C> {
     /// one instruction can repeat. None if there is no such vector, or nothing that reads the result.
     fn in_order(&mut self, op: Op, bits: u8) -> Option<()> {
         let info = op.info();
-        let width = |input: &Operand| if input.ty.size == 0 { bits } else { input.ty.size };
+        let width = |input: &Operand| input.ty.width_or(bits);
         let place = self.c.below(info.inputs.len().max(1));
         let input = info.inputs.get(place).filter(|_| info.is_per_component() && part_bits(op).is_none())?;
         let vector = self.pool.vector(self.c, Some(width(input)))?;
@@ -295,7 +320,11 @@ impl<C: Choices> Generator<'_, C> {
     /// The first of up to four words of the constant file. What a preamble stores is there after its end: in it, other words are read.
     fn any_constant_base(&mut self) -> Index {
         const NEVER_STORED: i32 = 40;
-        let base = 4 * self.c.below(32) as i32;
+        let mut base = 4 * self.c.below(32) as i32;
+        if self.c.chance(60) {
+            // Over the end of a vec4.
+            base += 1 + self.c.below(3) as i32;
+        }
         let is_stored = self.stored_words.iter().any(|stored| (base - stored).abs() < 4);
         Index::Base(if is_stored { NEVER_STORED } else { base })
     }
@@ -357,7 +386,7 @@ impl<C: Choices> Generator<'_, C> {
                 None => self.b.alu(Op::Iadd, &[index, first]),
             };
         }
-        if self.features.ubos && self.c.chance(100) {
+        if self.features.ubos && self.c.chance(self.swarm.bindless) {
             let set = Index::DescSet(self.c.below(5) as u32);
             if let Some(handle) = self.b.intrinsic(IntrinsicOp::BindlessResourceIr3, 1, 32, &[index], [set]) {
                 return (handle, varies);

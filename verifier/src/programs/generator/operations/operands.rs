@@ -136,7 +136,7 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     /// The bits of a constant of interest.
-    fn any_bits(&mut self, base: BaseType, bits: u8) -> u64 {
+    pub(super) fn any_bits(&mut self, base: BaseType, bits: u8) -> u64 {
         let float = base == BaseType::Float || self.c.chance(16);
         if float && self.c.chance(230) {
             let value = if self.c.chance(180) { self.c.pick(FLOATS) } else { self.small_float() };

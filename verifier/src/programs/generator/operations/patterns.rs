@@ -105,7 +105,7 @@ impl<C: Choices> Generator<'_, C> {
         };
         let Term::Op(op, _) = term else { return };
         let output = op.info().output.ty;
-        let result = if output.size == 0 { bits } else { output.size };
+        let result = output.width_or(bits);
         let components = if self.c.chance(220) { 1 } else { 2 + self.c.below(3) as u8 };
         // That a variable occurs again is what is overlooked most easily.
         let (changes, others) = self.c.pick(&[(0, 0), (0, 0), (20, 20), (60, 60), (0, 200)]);

@@ -33,6 +33,7 @@ impl<C: Choices> Generator<'_, C> {
             let [two, buffer] = [2, READ_ONLY as u64].map(|number| self.b.constant(32, number));
             let element = self.b.alu(Op::Ishl, &[lane, two]);
             let bytes = self.b.alu(Op::Ishl, &[element, two]);
+            self.own_place = Some(element);
             self.b.intrinsic(IntrinsicOp::LoadSsboIr3, 4, 32, &[buffer, bytes, element], [Index::AlignMul(16)])
         };
         let Some(words) = words else { return };
@@ -66,14 +67,7 @@ impl<C: Choices> Generator<'_, C> {
             let def = self.probed();
             self.add_words(def, &mut words);
         }
-        for four in words.chunks(4) {
-            let vector = self.b.vec(four);
-            if self.features.compute && self.b.shader().stage != Stage::Vertex {
-                self.read_vector((vector, 32, four.len() as u8));
-            } else {
-                self.define_seen(vector, 256);
-            }
-        }
+        words.chunks(4).for_each(|four| self.store_words(four));
     }
 
     /// An operation on a word of the constant file, and the same with the same immediate on its low half.
@@ -96,7 +90,7 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     /// Adds the words of a value, each component apart.
-    fn add_words(&mut self, def: Def, words: &mut Vec<Def>) {
+    pub(super) fn add_words(&mut self, def: Def, words: &mut Vec<Def>) {
         let data = &self.b.function().defs[def];
         let (bits, count) = (data.bit_size, data.num_components);
         for component in 0..count {
@@ -127,7 +121,7 @@ impl<C: Choices> Generator<'_, C> {
         let components = if info.output.components == 0 { 1 } else { info.output.components };
         let mut srcs: Vec<AluSrc> = Vec::new();
         for (i, input) in info.inputs.iter().enumerate() {
-            let width = if input.ty.size == 0 { bits } else { input.ty.size };
+            let width = input.ty.width_or(bits);
             let count = info.source_components(i, components);
             srcs.push(match part_bits(op) {
                 Some(_) if i == 1 => self.any_part(op, width),
@@ -135,7 +129,25 @@ impl<C: Choices> Generator<'_, C> {
                 _ => self.raw_operand(input.ty.base, width, count),
             });
         }
-        self.b.alu_swizzled(op, components, &srcs)
+        let def = self.b.alu_swizzled(op, components, &srcs);
+        if self.c.chance(50) { self.read_alone(def).unwrap_or(def) } else { def }
+    }
+
+    /// An operation with one operand on a value that nothing else reads: passes make one instruction of both. None if none was drawn that
+    /// takes this width.
+    fn read_alone(&mut self, def: Def) -> Option<Def> {
+        let data = &self.b.function().defs[def];
+        let (bits, components) = (data.bit_size, data.num_components);
+        let op = self.unary(|op, of| op.info().inputs[0].ty.width_or(of) == bits)?.0;
+        Some(self.b.alu_swizzled(op, components, &[source(def, components)]))
+    }
+
+    /// An operation with one operand, with the width of what has none of its own, that fits; none if a few draws have none.
+    fn unary(&mut self, fits: impl Fn(Op, u8) -> bool) -> Option<(Op, u8)> {
+        const DRAWS: usize = 16;
+        let all = operations(&self.target);
+        let is_unary = |op: Op| op.info().inputs.len() == 1 && op.info().is_per_component();
+        (0..DRAWS).map(|_| self.c.pick(all)).find(|&(op, bits)| is_unary(op) && fits(op, bits))
     }
 
     /// Words of the environment as an operand of a type.
@@ -143,10 +155,29 @@ impl<C: Choices> Generator<'_, C> {
         if self.raw.is_empty() {
             return self.any_operand(base, bits, components);
         }
-        let parts: Vec<Def> = (0..components).map(|_| self.raw_value(bits)).collect();
+        let parts: Vec<Def> = (0..components).map(|_| self.raw_part(base, bits)).collect();
         match parts[..] {
             [part] => source(part, 1),
             _ => AluSrc::identity(self.b.vec(&parts)),
+        }
+    }
+
+    /// A value of a type: of the environment, or one of two numbers of interest in each lane, or what one operation makes of it.
+    fn raw_part(&mut self, base: BaseType, bits: u8) -> Def {
+        match self.c.below(16) {
+            0 | 1 if bits != 1 => {
+                let condition = self.raw_value(1);
+                let numbers = [0, 1].map(|_| self.any_bits(base, bits)).map(|number| self.b.constant(bits, number));
+                self.b.alu(Op::Bcsel, &[condition, numbers[0], numbers[1]])
+            }
+            2 => match self.unary(|op, of| op.info().output.ty.width_or(of) == bits) {
+                Some((op, of)) => {
+                    let value = self.raw_value(op.info().inputs[0].ty.width_or(of));
+                    self.b.alu(op, &[value])
+                }
+                None => self.raw_value(bits),
+            },
+            _ => self.raw_value(bits),
         }
     }
 
@@ -157,6 +188,12 @@ impl<C: Choices> Generator<'_, C> {
             1 => self.b.alu(Op::Ult, &words),
             8 => self.b.alu(Op::U2u8, &words[..1]),
             16 => self.b.alu(Op::U2u16, &words[..1]),
+            64 if self.c.chance(40) => {
+                let known = self.c.pick(&[0, 0, 1, 0x8000_0000, 0xffff_ffff]);
+                let mut words = [words[0], self.b.constant(32, known)];
+                words.rotate_left(self.c.below(2));
+                self.b.alu(Op::Pack64_2x32Split, &words)
+            }
             64 => self.b.alu(Op::Pack64_2x32Split, &words),
             _ => words[0],
         }

@@ -29,7 +29,8 @@ pub(super) enum Family {
 }
 
 impl Family {
-    const ALL: [(Self, u16); 14] = [
+    /// All of them, with their usual weights.
+    pub(super) const ALL: [(Self, u16); 14] = [
         (Self::Arithmetic, 40),
         (Self::Buffer, 6),
         (Self::Shared, 4),
@@ -69,6 +70,10 @@ pub(in crate::programs::generator) struct Swarm {
     pub probes: u32,
     /// Values that go through a local array on their way to a reader, of 256.
     pub detours: u32,
+    /// Descriptors that are bindless, of 256.
+    pub bindless: u32,
+    /// The width of most accesses of memory; 0 if there is none.
+    pub memory_bits: u8,
     /// Component counts are small.
     pub scalars: bool,
 }
@@ -100,6 +105,8 @@ impl Swarm {
             chains: share([0, 20, 60, 120]),
             probes: share([0, 16, 30, 70]),
             detours: share([0, 0, 0, 10]),
+            bindless: share([0, 60, 110, 230]),
+            memory_bits: share([0, 0, 16, 64]) as u8,
             scalars: share([0, 0, 1, 1]) != 0,
         }
     }

@@ -58,8 +58,9 @@ impl<C: Choices> Generator<'_, C> {
         if op.needs_sampler() {
             sampler.sampler = if self.c.chance(128) { sampler.texture } else { self.c.below(4) as u32 };
         }
-        match self.c.below(8) {
-            0 | 1 if self.features.ubos => {
+        let bindless = self.features.ubos && self.c.chance(self.swarm.bindless * 3 / 4);
+        match self.c.below(6) {
+            _ if bindless => {
                 let (texture, sampler_number) = (self.any_handle(), self.any_handle());
                 (sampler.texture_varies, sampler.sampler_varies) =
                     (self.may_vary(texture), self.may_vary(sampler_number));
@@ -75,7 +76,7 @@ impl<C: Choices> Generator<'_, C> {
                 }
                 (sampler.texture, sampler.sampler) = (0, 0);
             }
-            2 => {
+            0 => {
                 let has_sampler = op.needs_sampler() && self.c.chance(140);
                 if !has_sampler || self.c.chance(150) {
                     let number = self.any_number(4);
@@ -89,7 +90,7 @@ impl<C: Choices> Generator<'_, C> {
                 }
             }
             // Beyond what an instruction holds.
-            3 => {
+            1 => {
                 let beyond = self.c.pick(&[(16, 0), (0, 16), (16, 16)]);
                 sampler.texture += beyond.0;
                 sampler.sampler += if op.needs_sampler() { beyond.1 } else { 0 };
@@ -199,9 +200,10 @@ impl<C: Choices> Generator<'_, C> {
             Index::DestType(AluType::FLOAT32),
             Index::IoSemantics(Some(semantics(&format!("VARYING_SLOT_VAR{base}")))),
         ];
-        let zero = self.b.constant(32, 0);
+        let offset = u64::from(self.c.chance(30));
+        let offset = self.b.constant(32, offset);
         let op = IntrinsicOp::LoadInterpolatedInput;
-        let Some(load) = self.b.intrinsic(op, n, 32, &[pair, zero], indices) else { return };
+        let Some(load) = self.b.intrinsic(op, n, 32, &[pair, offset], indices) else { return };
         self.define(load);
         let first = self.c.below(usize::from(n) - 1) as u8;
         let second = if self.c.chance(100) { self.c.below(n.into()) as u8 } else { first + 1 };

@@ -102,7 +102,9 @@ impl KernelCase {
             Definition::Kernel(Kernel::Three(kernel)) => (kernel.run)(&mut out[0], &rows[0], &rows[1], &rows[2]),
             Definition::Kernel(Kernel::Select(select)) => {
                 let starts = self.starts();
-                let mask = (select.test.run)(&rows[starts[usize::from(select.condition)]]);
+                let condition = starts[usize::from(select.condition)];
+                let mask =
+                    select.mask(&rows[condition..condition + words_of(&self.sources[usize::from(select.condition)])]);
                 let (yes, no) = (starts[usize::from(select.yes)], starts[usize::from(select.no)]);
                 for (word, out) in out.iter_mut().enumerate() {
                     Select::blend(out, mask, &rows[yes + word], &rows[no + word]);
@@ -128,7 +130,9 @@ impl KernelCase {
             }
             Definition::Kernel(Kernel::Select(select)) => {
                 let starts = self.starts();
-                let test = (select.test.meaning)(terms, words[starts[usize::from(select.condition)]]);
+                let condition = starts[usize::from(select.condition)];
+                let count = words_of(&self.sources[usize::from(select.condition)]);
+                let test = select.holds(terms, &words[condition..condition + count]);
                 assert_eq!(terms.width(test), 1, "{}: a test has one bit", self.name);
                 let (yes, no) = (starts[usize::from(select.yes)], starts[usize::from(select.no)]);
                 (0..self.results).map(|i| terms.ite(32, test, words[yes + i], words[no + i])).collect()

@@ -183,7 +183,6 @@ const REFUSED: &[(&[&str], &[u8], &str)] = &[
         "shifts of one bit, which Mesa counts modulo 8",
     ),
     (&["ufind_msb_rev"], &[1, 8, 16, 64], "Mesa looks at bit 31 whatever the width; the instruction has 32 bits"),
-    (&["icsel_eqz"], &[64], "a condition of 64 bits does not fit in a row"),
 ];
 
 fn parse(text: &str, width: u8) -> Vector {

@@ -62,8 +62,8 @@ impl Operation {
             Kernel::One(kernel) => (kernel.run)(&mut out[0], &rows[0][0]),
             Kernel::Two(kernel) => (kernel.run)(&mut out[0], &rows[0][0], &rows[1][0]),
             Kernel::Three(kernel) => (kernel.run)(&mut out[0], &rows[0][0], &rows[1][0], &rows[2][0]),
-            Kernel::Select(Select { test, condition, yes, no }) => {
-                let mask = (test.run)(&rows[usize::from(condition)][0]);
+            Kernel::Select(select @ Select { condition, yes, no, .. }) => {
+                let mask = select.mask(&rows[usize::from(condition)]);
                 for (word, out) in out.iter_mut().enumerate() {
                     Select::blend(out, mask, &rows[usize::from(yes)][word], &rows[usize::from(no)][word]);
                 }
@@ -95,9 +95,10 @@ impl Operation {
             Kernel::One(kernel) => [(kernel.meaning)(&mut terms, words[0])].into_iter().collect(),
             Kernel::Two(kernel) => [(kernel.meaning)(&mut terms, words[0], words[1])].into_iter().collect(),
             Kernel::Three(kernel) => [(kernel.meaning)(&mut terms, words[0], words[1], words[2])].into_iter().collect(),
-            Kernel::Select(Select { test, condition, yes, no }) => {
-                let test = (test.meaning)(&mut terms, words[starts[usize::from(condition)]]);
-                let [yes, no] = [yes, no].map(|source| starts[usize::from(source)]);
+            Kernel::Select(select @ Select { condition, yes, no, .. }) => {
+                let [first, yes, no] = [condition, yes, no].map(|source| starts[usize::from(source)]);
+                let count = rows_of(self.src_bits[usize::from(condition)]);
+                let test = select.holds(&mut terms, &words[first..first + count]);
                 (0..rows_of(self.dst_bits)).map(|i| terms.ite(32, test, words[yes + i], words[no + i])).collect()
             }
             Kernel::Rows(kernel) => (kernel.meaning)(&mut terms, &words),

@@ -8,6 +8,7 @@ use crate::semantics::interp::ir3::storage::{Loc, Read};
 use crate::semantics::machine::rules::quad_lane;
 use ir3_compiler::ir3::access::{Access, Address, Binding, MemoryAccess, MemoryAction, Number, Slice, TextureAccess};
 use ir3_compiler::ir3::{Attrs, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Type};
+use ir3_compiler::target::Generation;
 
 impl Decoder<'_> {
     /// An instruction of category 6.
@@ -61,7 +62,9 @@ impl Decoder<'_> {
         };
         let index = self.number(data, binding.index)?;
         let is_read = matches!(index, op::NumberOperand::Field { .. });
-        let shared = set.is_some() && is_read && !data.flags.contains(InstrFlags::NONUNIFORM);
+        // Before a6xx no access says whether its descriptor is the same in all lanes.
+        let has_mark = self.target.generation >= Generation::A6xx;
+        let shared = has_mark && is_read && !data.flags.contains(InstrFlags::NONUNIFORM);
         Ok(op::ResourceOperand { set, index, shared })
     }
 

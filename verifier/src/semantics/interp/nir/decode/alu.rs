@@ -60,9 +60,14 @@ impl Decoder<'_> {
                 sources.push(taken);
             }
         }
+        let inputs = alu.srcs.len();
+        if let Kernel::Select(select) = kernel {
+            for turn in 0..turns as usize {
+                self.one_word(&mut sources[turn * inputs + usize::from(select.condition)])?;
+            }
+        }
         let dst = self.define(alu.def);
         let width = self.width(alu.def);
-        let inputs = alu.srcs.len();
         for turn in 0..turns {
             let srcs = &sources[turn as usize * inputs..][..inputs];
             let dst = dst + turn * width;
@@ -94,6 +99,20 @@ impl Decoder<'_> {
                     self.push(DecodedOp::Wide(self.code.wide.len() as u32 - 1));
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Replaces the two words of a condition by their bitwise or: see [`Select`](crate::semantics::operations::Select).
+    fn one_word(&mut self, condition: &mut ValueRows) -> DecodeResult<()> {
+        if let [a, b] = condition[..] {
+            let Some(Kernel::Two(kernel)) = nir_alu::kernel(NirOp::Ior, 32, &[32, 32], self.controls) else {
+                return Err("no bitwise or of words".to_owned());
+            };
+            let dst = self.new_rows(1);
+            self.push(DecodedOp::Two { kernel, dst, a, b, keep: false });
+            condition.truncate(1);
+            condition[0] = dst;
         }
         Ok(())
     }

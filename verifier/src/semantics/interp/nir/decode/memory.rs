@@ -57,7 +57,7 @@ impl Decoder<'_> {
             }
             _ => None,
         };
-        Ok(ResourceOperand { set, base: 0, row, bound: false, shared: set.is_some() && !nonuniform })
+        Ok(ResourceOperand { set, base: 0, row, bound: false, shared: !nonuniform })
     }
 
     /// The address of an access. `srcs` are the sources without data.

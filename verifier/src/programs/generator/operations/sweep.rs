@@ -1,0 +1,72 @@
+//! Programs that are a row of operations, with each result in memory.
+//!
+//! In other programs most results are read by other operations, and the sum of what is observed is a good part of the program. Where each lane
+//! stores what it has at a place of its own, an operation costs little more than itself, and no difference is lost on its way. So these
+//! programs have several times as many operations that are rare.
+
+use ir3_compiler::nir::{Def, Index, IntrinsicOp, Op};
+
+use super::super::Generator;
+use super::super::choices::Choices;
+use super::swarm::Family;
+
+/// Where the places of lanes begin in a buffer, in words: behind those that other accesses share.
+const OWN_PLACES: u64 = 64;
+
+/// The words of all lanes in one store of four.
+const ROW: u64 = 4 * 64;
+
+impl<C: Choices> Generator<'_, C> {
+    /// Fills a program with single operations and those of a few families; false if it is to be filled with other code.
+    pub(in crate::programs::generator) fn sweep(&mut self) -> bool {
+        if self.weights.operation == 0 || self.raw.is_empty() || !self.c.chance(90) {
+            return false;
+        }
+        for _ in 0..3 {
+            self.limit = self.limit.max(self.c.size());
+        }
+        self.unstored = Some(Vec::new());
+        let families: Vec<Family> = (0..1 + self.c.below(3)).map(|_| self.c.pick(&Family::ALL).0).collect();
+        let probes = self.c.pick(&[40, 128, 200, 240]);
+        while !self.done() {
+            if self.c.chance(probes) {
+                self.probe();
+            } else {
+                let family = self.c.pick(&families);
+                self.operation_of(family);
+            }
+        }
+        if let Some(rest) = self.unstored.take().filter(|rest| !rest.is_empty()) {
+            self.store_words(&rest);
+        }
+        true
+    }
+
+    /// In a sweep: stores a value, its words with those of others.
+    pub(in crate::programs::generator) fn store_apart(&mut self, def: Def) {
+        let Some(mut words) = self.unstored.take() else { return };
+        self.pool.mark_used(def);
+        self.add_words(def, &mut words);
+        let whole = words.len() / 4 * 4;
+        for four in words[..whole].chunks(4) {
+            self.store_words(four);
+        }
+        words.drain(..whole);
+        self.unstored = Some(words);
+    }
+
+    /// Stores up to four words where no other lane, and nothing else, stores; in programs without buffers they are observed in the sum.
+    pub(super) fn store_words(&mut self, words: &[Def]) {
+        let vector = self.b.vec(words);
+        let Some(place) = self.own_place else { return self.define_seen(vector, 256) };
+        let buffer = self.c.below(2) as u64;
+        let buffer = self.b.constant(32, buffer);
+        let [two, start] = [2, OWN_PLACES + ROW * self.own_stores].map(|number| self.b.constant(32, number));
+        self.own_stores += 1;
+        let element = self.b.alu(Op::Iadd, &[place, start]);
+        let bytes = self.b.alu(Op::Ishl, &[element, two]);
+        let indices = [Index::WriteMask((1 << words.len()) - 1), Index::AlignMul(4)];
+        let srcs = [vector, buffer, bytes, element];
+        self.b.intrinsic(IntrinsicOp::StoreSsboIr3, words.len() as u8, 32, &srcs, indices);
+    }
+}

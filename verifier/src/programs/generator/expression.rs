@@ -49,7 +49,7 @@ const BITS: &[Op] = &[
 ];
 const DIVIDE: &[Op] = &[Udiv, Idiv, Umod, Imod, Irem];
 /// Conversions: operation and width of the source.
-const CONVERT: &[(Op, u8)] = &[
+pub(super) const CONVERT: &[(Op, u8)] = &[
     (B2i32, 1),
     (B2f32, 1),
     (B2i16, 1),

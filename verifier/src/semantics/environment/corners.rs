@@ -37,6 +37,46 @@ const HALF_CORNERS: [u16; 16] = [
     0x7e00,
 ];
 
+/// The same of 64 bits: zeros, ends of ranges, of 32 bits, too, what has no bit in one word, and floats.
+const WIDE_CORNERS: [u64; 26] = [
+    0,
+    0,
+    1 << 63,
+    1 << 63,
+    1,
+    u64::MAX,
+    i64::MAX as u64,
+    1 << 32,
+    u32::MAX as u64,
+    1 << 31,
+    i32::MIN as i64 as u64,
+    (i32::MIN as i64 - 1) as u64,
+    i32::MAX as u64,
+    0xffff_ffff_0000_0000,
+    0x7fff_ffff_0000_0000,
+    0x3ff0_0000_0000_0000,
+    0xbff0_0000_0000_0000,
+    0x3fe0_0000_0000_0000,
+    0x7ff0_0000_0000_0000,
+    0xfff0_0000_0000_0000,
+    0x7ff8_0000_0000_0000,
+    0x7ff0_0000_0000_0001,
+    0x0000_0001_0000_0001,
+    0x0010_0000_0000_0000,
+    0x000f_ffff_ffff_ffff,
+    0xffff_ffff_ffff_fffe,
+];
+
+/// A number of 64 bits that is a corner case, from a hash.
+pub fn wide_corner(drawn: u64) -> u64 {
+    let drawn = mix(drawn, 0x7769_6465);
+    match drawn >> 61 {
+        0..=5 => WIDE_CORNERS[drawn as usize % WIDE_CORNERS.len()],
+        6 => 1 << (drawn & 63),
+        _ => u64::MAX >> (drawn & 63),
+    }
+}
+
 /// A word that is a corner case, from a hash: of 32 bits, of two numbers of 16 bits, a power of two or a number next to one, a mask, or any
 /// bits.
 pub fn corner(drawn: u64) -> u32 {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::semantics::arithmetic::float;
 use crate::semantics::arithmetic::rows::{ALL_LANES, LANES, Row};
 use crate::semantics::environment::Binding;
-use crate::semantics::environment::corners::corner;
+use crate::semantics::environment::corners::{corner, wide_corner};
 use crate::semantics::environment::hints::{Hints, Usage};
 use crate::semantics::environment::memory::Space;
 use system_values::system_tag;
@@ -233,6 +233,18 @@ impl Env {
         self.corner_words != 0 && mix(hash, 0x6564_6765) % 8 < self.corner_words.into()
     }
 
+    /// A word of memory that is, with the one beside it, a corner case of 64 bits: an eighth of all pairs, or more, where there are
+    /// corner cases.
+    #[inline]
+    fn half_of_wide(&self, word: u32, hash: impl Fn(u32) -> u64) -> Option<u32> {
+        if self.corner_words == 0 {
+            return None;
+        }
+        let eighths = 1 << (mix(self.seed, 0x7368_6172) & 3);
+        let drawn = mix(hash(word & !1), 0x7061_6972);
+        (drawn % 8 < eighths).then(|| (wide_corner(drawn) >> (32 * (word & 1))) as u32)
+    }
+
     /// A value from its hash: one that fits its use, which a program tells.
     #[inline]
     fn drawn(&self, hash: u64, usage: impl Fn(&Hints) -> Usage) -> u32 {
@@ -275,8 +287,10 @@ impl Env {
         if let Some(word) = self.memory_override("ubo", binding, word) {
             return word;
         }
-        let hash = || self.hash(EnvironmentKey::Ubo, [binding.bits(), word.into(), 0]);
-        self.fill.unwrap_or_else(|| self.drawn(hash(), |hints| hints.ubo_usage(word)))
+        let hash = |word: u32| self.hash(EnvironmentKey::Ubo, [binding.bits(), word.into(), 0]);
+        let wide = || self.half_of_wide(word, hash);
+        let drawn = || self.drawn(hash(word), |hints| hints.ubo_usage(word));
+        self.fill.unwrap_or_else(|| wide().unwrap_or_else(drawn))
     }
 
     /// The initial contents of a word of memory.
@@ -285,8 +299,9 @@ impl Env {
         if let Some(word) = self.memory_override(space.name(), binding, word) {
             return word;
         }
-        let hash = || self.hash(EnvironmentKey::Memory, [space as u64, binding.bits(), word.into()]);
-        self.fill.unwrap_or_else(|| self.drawn(hash(), Hints::memory_usage))
+        let hash = |word: u32| self.hash(EnvironmentKey::Memory, [space as u64, binding.bits(), word.into()]);
+        let wide = || self.half_of_wide(word, hash);
+        self.fill.unwrap_or_else(|| wide().unwrap_or_else(|| self.drawn(hash(word), Hints::memory_usage)))
     }
 
     #[inline]

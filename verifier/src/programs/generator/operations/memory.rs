@@ -102,11 +102,16 @@ impl<C: Choices> Generator<'_, C> {
             return self.result(size);
         }
         let mut element = self.any_offset(ELEMENTS);
-        if self.c.chance(24) {
+        let mut less = 0;
+        if self.c.chance(30) {
             // A number that may be a part of the instruction where it is not negative.
-            let [bit, less] = [ELEMENTS, (self.c.below(15) as u64 + 1).wrapping_neg()].map(|n| self.b.constant(32, n));
-            let beyond = self.b.alu(Op::Ior, &[element, bit]);
-            element = self.b.alu(Op::Iadd, &[beyond, less]);
+            less = -1 - self.c.below(15) as i32;
+            let bit = self.b.constant(32, ELEMENTS);
+            element = self.b.alu(Op::Ior, &[element, bit]);
+            if self.c.chance(128) {
+                let number = self.b.constant(32, std::mem::take(&mut less) as u64);
+                element = self.b.alu(Op::Iadd, &[element, number]);
+            }
         }
         let size = u32::from(bits / 8);
         let bytes = self.shifted(element, size.trailing_zeros());
@@ -114,9 +119,10 @@ impl<C: Choices> Generator<'_, C> {
         let units = if bits == 64 { self.shifted(element, 2) } else { element };
         // A base counts units, so the offset in bytes is that of the access without it.
         let (near, far) = (self.around(128) as i32, self.around(256) as i32);
-        let base = self.c.pick(&[0, 0, 0, 1, 5, near, far, 300]);
+        let base = if less == 0 { self.c.pick(&[0, 0, 0, 1, 5, near, far, 300]) } else { less };
         let known = self.b.function().as_const_scalar(element);
-        let [mul, offset] = self.any_alignment(known.map(|at| (at + base as u64) * u64::from(size)), size);
+        let [mul, offset] =
+            self.any_alignment(known.map(|at| at.wrapping_add_signed(base.into()) * u64::from(size)), size);
         let base = if bits == 64 { 4 * base } else { base };
         let base = Index::Base(base);
         match kind {
@@ -402,27 +408,21 @@ impl<C: Choices> Generator<'_, C> {
             }
             // What was there is read before, and used after.
             let old_bits = self.c.pick(&[0, 0, 0, 0, 0, 0, 0, 0, 16, 32]);
-            let old = match old_bits {
-                0 => None,
-                bits => self.b.intrinsic(IntrinsicOp::LoadConstIr3, n, bits, &[zero], [Index::Base(*first)]),
-            };
-            let old = match old {
-                Some(old) if self.c.chance(100) => {
-                    let op = self.c.pick(&[Op::Ineg, Op::Iabs, Op::Fneg, Op::Fabs, Op::Inot]);
-                    Some(self.b.alu_swizzled(op, n, &[source(old, n)]))
-                }
-                old => old,
-            };
+            let old = if old_bits == 0 { None } else { self.old_words(*first, n, old_bits) };
             self.b.intrinsic(IntrinsicOp::StoreConstIr3, n, 32, &[words], [Index::Base(*first)]);
             self.stored_words.push(*first);
-            let old = old.map(|old| match old_bits {
-                16 => {
-                    let sum = self.b.alu(Op::Iadd, &[old, old]);
-                    self.b.alu(Op::I2i32, &[sum])
-                }
-                _ => old,
-            });
             if let Some(old) = old {
+                let old = match old_bits {
+                    16 => {
+                        let sum = self.b.alu(Op::Iadd, &[old, old]);
+                        self.b.alu(Op::I2i32, &[sum])
+                    }
+                    _ if self.c.chance(128) => {
+                        let op = self.c.pick(&[Op::Iadd, Op::Fadd, Op::Fmul, Op::Imax]);
+                        self.b.alu_swizzled(op, n, &[source(old, n), source(words, n)])
+                    }
+                    _ => old,
+                };
                 let beside = first + 8;
                 self.b.intrinsic(IntrinsicOp::StoreConstIr3, n, 32, &[old], [Index::Base(beside)]);
                 self.stored_words.push(beside);
@@ -446,6 +446,17 @@ impl<C: Choices> Generator<'_, C> {
         self.b.intrinsic(IntrinsicOp::PreambleEndIr3, 0, 0, &[], []);
         self.stored_words.clear();
         self.b.end_if();
+    }
+
+    /// In a preamble: words that are in the constant file before it stores others there, sometimes with a modifier that their readers may have.
+    fn old_words(&mut self, first: i32, n: u8, bits: u8) -> Option<Def> {
+        let zero = self.b.constant(32, 0);
+        let old = self.b.intrinsic(IntrinsicOp::LoadConstIr3, n, bits, &[zero], [Index::Base(first)])?;
+        if !self.c.chance(100) {
+            return Some(old);
+        }
+        let op = self.c.pick(&[Op::Ineg, Op::Iabs, Op::Fneg, Op::Fabs, Op::Inot]);
+        Some(self.b.alu_swizzled(op, n, &[source(old, n)]))
     }
 
     /// What a preamble makes of words that it has loaded: so many words of what the one lane computes that runs it, sometimes in a branch.

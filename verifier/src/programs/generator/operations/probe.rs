@@ -9,6 +9,7 @@ use super::super::Generator;
 use super::super::accepted::{operations, part_bits, part_operations};
 use super::super::choices::Choices;
 use super::super::effects::semantics;
+use super::super::expression::CONVERT;
 use super::READ_ONLY;
 use super::operands::source;
 
@@ -125,6 +126,14 @@ impl<C: Choices> Generator<'_, C> {
             let count = info.source_components(i, components);
             srcs.push(match part_bits(op) {
                 Some(_) if i == 1 => self.any_part(op, width),
+                _ if i > 0 && width != 1 && self.c.chance(16) => {
+                    let first = srcs[0];
+                    if self.b.function().defs[first.def].bit_size != width {
+                        self.raw_operand(input.ty.base, width, count)
+                    } else {
+                        self.beside(first, width, count)
+                    }
+                }
                 _ if self.c.chance(40) => self.any_operand(input.ty.base, width, count),
                 _ => self.raw_operand(input.ty.base, width, count),
             });
@@ -138,7 +147,13 @@ impl<C: Choices> Generator<'_, C> {
     fn read_alone(&mut self, def: Def) -> Option<Def> {
         let data = &self.b.function().defs[def];
         let (bits, components) = (data.bit_size, data.num_components);
-        let op = self.unary(|op, of| op.info().inputs[0].ty.width_or(of) == bits)?.0;
+        let fits = |op: Op, of: u8| op.info().inputs[0].ty.width_or(of) == bits;
+        let conversion = if self.c.chance(128) { self.c.pick(CONVERT) } else { (Op::Mov, 0) };
+        let op = if conversion.1 == bits && operations(&self.target).contains(&conversion) {
+            conversion.0
+        } else {
+            self.unary(fits)?.0
+        };
         Some(self.b.alu_swizzled(op, components, &[source(def, components)]))
     }
 
@@ -148,6 +163,19 @@ impl<C: Choices> Generator<'_, C> {
         let all = operations(&self.target);
         let is_unary = |op: Op| op.info().inputs.len() == 1 && op.info().is_per_component();
         (0..DRAWS).map(|_| self.c.pick(all)).find(|&(op, bits)| is_unary(op) && fits(op, bits))
+    }
+
+    /// An operand that has something to do with another one: the same, or with another sign, or next to it.
+    fn beside(&mut self, first: AluSrc, bits: u8, components: u8) -> AluSrc {
+        let bit = match self.c.below(4) {
+            0 => return first,
+            1 => 1 << (bits - 1),
+            2 => u64::MAX,
+            _ => 1u64 << self.c.below(bits.into()),
+        };
+        let bit = AluSrc::scalar(self.b.constant(bits, bit), 0);
+        let op = self.c.pick(&[Op::Ixor, Op::Ixor, Op::Iadd]);
+        source(self.b.alu_swizzled(op, components, &[first, bit]), components)
     }
 
     /// Words of the environment as an operand of a type.
@@ -184,6 +212,9 @@ impl<C: Choices> Generator<'_, C> {
     /// A value of a width, of one word of the environment or of two.
     fn raw_value(&mut self, bits: u8) -> Def {
         let words = [0, 1].map(|_| self.raw[self.c.below(self.raw.len())]);
+        // Words next to each other may be one number.
+        let at = self.c.below(self.raw.len() / 2) * 2;
+        let pair = [self.raw[at], self.raw[at + 1]];
         match bits {
             1 => self.b.alu(Op::Ult, &words),
             8 => self.b.alu(Op::U2u8, &words[..1]),
@@ -194,6 +225,7 @@ impl<C: Choices> Generator<'_, C> {
                 words.rotate_left(self.c.below(2));
                 self.b.alu(Op::Pack64_2x32Split, &words)
             }
+            64 if self.c.chance(200) => self.b.alu(Op::Pack64_2x32Split, &pair),
             64 => self.b.alu(Op::Pack64_2x32Split, &words),
             _ => words[0],
         }

@@ -29,7 +29,7 @@ pub(super) enum Family {
 }
 
 impl Family {
-    /// All of them, with their usual weights.
+    /// All of them, with their usual weights; arithmetic is the first.
     pub(super) const ALL: [(Self, u16); 14] = [
         (Self::Arithmetic, 40),
         (Self::Buffer, 6),

@@ -4,7 +4,7 @@
 //! stores what it has at a place of its own, an operation costs little more than itself, and no difference is lost on its way. So these
 //! programs have several times as many operations that are rare.
 
-use ir3_compiler::nir::{Def, Index, IntrinsicOp, Op};
+use ir3_compiler::nir::{Def, Index, IntrinsicOp, Op, Stage};
 
 use super::super::Generator;
 use super::super::choices::Choices;
@@ -19,17 +19,21 @@ const ROW: u64 = 4 * 64;
 impl<C: Choices> Generator<'_, C> {
     /// Fills a program with single operations and those of a few families; false if it is to be filled with other code.
     pub(in crate::programs::generator) fn sweep(&mut self) -> bool {
-        if self.weights.operation == 0 || self.raw.is_empty() || !self.c.chance(90) {
+        if self.weights.operation == 0 || self.raw.is_empty() || !self.c.chance(140) {
             return false;
         }
         for _ in 0..3 {
             self.limit = self.limit.max(self.c.size());
         }
         self.unstored = Some(Vec::new());
-        let families: Vec<Family> = (0..1 + self.c.below(3)).map(|_| self.c.pick(&Family::ALL).0).collect();
-        let probes = self.c.pick(&[40, 128, 200, 240]);
+        let fragment = self.b.shader().stage == Stage::Fragment;
+        let others = &Family::ALL[1..];
+        let families: Vec<Family> = (0..1 + self.c.below(4)).map(|_| self.c.pick(others).0).collect();
+        let probes = self.c.pick(&[0, 0, 0, 60, 200, 240]);
         while !self.done() {
-            if self.c.chance(probes) {
+            if fragment && self.c.chance(8) {
+                self.operation_of(Family::Kill);
+            } else if self.c.chance(probes) {
                 self.probe();
             } else {
                 let family = self.c.pick(&families);

@@ -200,7 +200,7 @@ impl<C: Choices> Generator<'_, C> {
             Index::DestType(AluType::FLOAT32),
             Index::IoSemantics(Some(semantics(&format!("VARYING_SLOT_VAR{base}")))),
         ];
-        let offset = u64::from(self.c.chance(30));
+        let offset = u64::from(self.c.chance(80));
         let offset = self.b.constant(32, offset);
         let op = IntrinsicOp::LoadInterpolatedInput;
         let Some(load) = self.b.intrinsic(op, n, 32, &[pair, offset], indices) else { return };

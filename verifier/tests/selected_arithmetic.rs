@@ -235,7 +235,9 @@ fn expected(case: &OperationCase, kernel: Kernel, rows: &[Row]) -> Vec<Row> {
                 starts.push(next);
                 next += if bits == 64 { 2 } else { 1 };
             }
-            let mask = (select.test.run)(&rows[starts[usize::from(select.condition)]]);
+            let condition = usize::from(select.condition);
+            let width = if case.src_bits[condition] == 64 { 2 } else { 1 };
+            let mask = select.mask(&rows[starts[condition]..starts[condition] + width]);
             for (word, out) in out.iter_mut().enumerate() {
                 let [yes, no] = [select.yes, select.no].map(|source| &rows[starts[usize::from(source)] + word]);
                 Select::blend(out, mask, yes, no);

@@ -154,13 +154,18 @@ fn a_changed_copy_is_refuted() {
 #[test]
 fn an_access_that_loses_its_nonuniform_is_not_the_same() {
     let target = Target::by_name("a660").unwrap();
-    for marked in [true, false] {
+    for (marked, bindless) in [(true, true), (true, false), (false, true), (false, false)] {
         let mut b = nir::Builder::new(nir::Stage::Compute);
         let id = b.intrinsic(nir::IntrinsicOp::LoadLocalInvocationId, 3, 32, &[], []).unwrap();
         let (lane, [zero, one, two]) = (b.channel(id, 0), [0, 1, 2].map(|number| b.constant(32, number)));
         let number = b.alu(nir::Op::Iand, &[lane, one]);
-        let set = [nir::Index::DescSet(0)];
-        let handle = b.intrinsic(nir::IntrinsicOp::BindlessResourceIr3, 1, 32, &[number], set).unwrap();
+        let handle = match bindless {
+            true => {
+                let set = [nir::Index::DescSet(0)];
+                b.intrinsic(nir::IntrinsicOp::BindlessResourceIr3, 1, 32, &[number], set).unwrap()
+            }
+            false => number,
+        };
         let access = if marked { nir::Access::NON_UNIFORM } else { nir::Access::empty() };
         let indices = [nir::Index::Access(access), nir::Index::AlignMul(4)];
         let word = b.intrinsic(nir::IntrinsicOp::LoadSsboIr3, 1, 32, &[handle, zero, zero], indices).unwrap();

@@ -182,10 +182,15 @@ impl Decoder<'_> {
             None => None,
         };
         let unused = op::ResourceOperand { set: None, index: op::NumberOperand::Fixed(0), shared: false };
+        let mut resource = |binding| -> Result<op::ResourceOperand> {
+            let resource = self.resource(data, binding)?;
+            // The number of a bound one has fewer bits here than in nir, where it is as undefined beyond them as where lanes differ.
+            Ok(op::ResourceOperand { shared: resource.shared && resource.set.is_some(), ..resource })
+        };
         let texture = op::Texture {
             kind: access.kind,
-            texture: self.resource(data, access.texture)?,
-            sampler: if access.kind.has_sampler() { self.resource(data, access.sampler)? } else { unused },
+            texture: resource(access.texture)?,
+            sampler: if access.kind.has_sampler() { resource(access.sampler)? } else { unused },
             operands,
             prefetch,
             derivatives: access.kind.has_implicit_derivatives() && self.out.launch.fragment,

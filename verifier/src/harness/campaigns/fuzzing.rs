@@ -157,7 +157,7 @@ pub enum Limits {
     Fixed(RegisterLimit),
     /// A random limit for each program, from the fewest registers to all.
     Drawn,
-    /// All registers; for four in five programs of the profile `pressure` and for each fifth one of the others as few as it needs: in three of
+    /// All registers; for four in five programs of the profile `pressure` and for two in five of the others as few as it needs: in three of
     /// eight cases without spilling, otherwise the fewest that are possible, and up to 7 or, rarely, 27 more.
     ByProfile,
 }
@@ -173,7 +173,7 @@ impl Limits {
                 // Programs of `pressure` with all registers reach the upper half of the file; the others are short of registers now and then.
                 let is_short = match profile {
                     Profile::Pressure => !drawn.is_multiple_of(5),
-                    _ => drawn.is_multiple_of(5),
+                    _ => drawn % 5 < 2,
                 };
                 match drawn / 512 % 8 {
                     _ if !is_short => RegisterLimit::Target,

@@ -126,14 +126,7 @@ impl<C: Choices> Generator<'_, C> {
             let count = info.source_components(i, components);
             srcs.push(match part_bits(op) {
                 Some(_) if i == 1 => self.any_part(op, width),
-                _ if i > 0 && width != 1 && self.c.chance(16) => {
-                    let first = srcs[0];
-                    if self.b.function().defs[first.def].bit_size != width {
-                        self.raw_operand(input.ty.base, width, count)
-                    } else {
-                        self.beside(first, width, count)
-                    }
-                }
+                _ if i > 0 && width != 1 && self.c.chance(16) => self.beside(srcs[0], input.ty.base, width, count),
                 _ if self.c.chance(40) => self.any_operand(input.ty.base, width, count),
                 _ => self.raw_operand(input.ty.base, width, count),
             });
@@ -165,8 +158,11 @@ impl<C: Choices> Generator<'_, C> {
         (0..DRAWS).map(|_| self.c.pick(all)).find(|&(op, bits)| is_unary(op) && fits(op, bits))
     }
 
-    /// An operand that has something to do with another one: the same, or with another sign, or next to it.
-    fn beside(&mut self, first: AluSrc, bits: u8, components: u8) -> AluSrc {
+    /// An operand that has something to do with another one, if that has the same width: the same, or with another sign, or next to it.
+    fn beside(&mut self, first: AluSrc, base: BaseType, bits: u8, components: u8) -> AluSrc {
+        if self.b.function().defs[first.def].bit_size != bits {
+            return self.raw_operand(base, bits, components);
+        }
         let bit = match self.c.below(4) {
             0 => return first,
             1 => 1 << (bits - 1),

@@ -111,6 +111,26 @@ impl<C: Choices> Generator<'_, C> {
         self.quads -= 1;
     }
 
+    /// A branch with one arm: the value of the arm, or another one of 32 bits.
+    pub(super) fn one_arm(&mut self, condition: Def, other: Def, arm: impl FnOnce(&mut Self) -> Def) -> Def {
+        self.divergence += 1;
+        self.quads += 1;
+        self.b.begin_if(condition);
+        let mark = self.pool.mark();
+        let value = arm(self);
+        let then = self.b.current_block();
+        self.pool.release(mark);
+        self.b.begin_else();
+        let otherwise = self.b.current_block();
+        self.b.end_if();
+        self.divergence -= 1;
+        self.quads -= 1;
+        let phi = self.b.phi(1, 32);
+        self.b.set_phi_src(phi, then, value);
+        self.b.set_phi_src(phi, otherwise, other);
+        phi
+    }
+
     /// Like [`branch_on`](Self::branch_on); the condition is the same in all lanes, or the arms count as divergent already.
     fn branch_between(&mut self, condition: Def, budget: u32) {
         let count = 1 + self.c.below(self.style.phis);

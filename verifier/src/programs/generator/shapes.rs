@@ -218,16 +218,10 @@ impl<C: Choices> Generator<'_, C> {
             return;
         }
         let outer = self.value(32);
-        self.b.begin_if(condition);
-        let made: Vec<Def> = (0..1 + self.c.below(4)).map(|_| self.fresh(32)).collect();
-        let sum = made[1..].iter().fold(made[0], |sum, &value| self.b.alu(Op::Ixor, &[sum, value]));
-        let then = self.b.current_block();
-        self.b.begin_else();
-        let otherwise = self.b.current_block();
-        self.b.end_if();
-        let phi = self.b.phi(1, 32);
-        self.b.set_phi_src(phi, then, sum);
-        self.b.set_phi_src(phi, otherwise, outer);
+        let phi = self.one_arm(condition, outer, |this| {
+            let made: Vec<Def> = (0..1 + this.c.below(4)).map(|_| this.fresh(32)).collect();
+            made[1..].iter().fold(made[0], |sum, &value| this.b.alu(Op::Ixor, &[sum, value]))
+        });
         results.insert(0, (phi, 32, 1));
         if let Some(sum) = self.fold(&results) {
             self.define_seen(sum, 256);

@@ -26,6 +26,9 @@ impl<C: Choices> Generator<'_, C> {
         if self.b.depth() + 1 < MAX_DEPTH && self.c.chance(30) {
             return self.asked_before();
         }
+        if self.b.depth() < MAX_DEPTH && self.features.lanes && self.c.chance(10) {
+            return self.scanned_in_arm();
+        }
         let fragment = self.b.shader().stage == Stage::Fragment;
         // Places where all lanes of a quad are there are rare.
         let is_whole = self.quads == 0 && !self.killed;
@@ -131,6 +134,16 @@ impl<C: Choices> Generator<'_, C> {
         if self.c.chance(128) {
             asked.iter().for_each(|&asked| self.branch_on(asked, 10));
         }
+    }
+
+    /// An arm that ends with an operation across lanes, which may become a loop: nothing is between the end of both.
+    fn scanned_in_arm(&mut self) {
+        let (condition, other) = (self.condition(), self.value(32));
+        let phi = self.one_arm(condition, other, |this| {
+            let value = this.value(32);
+            this.reduction_of(value, 32).unwrap_or(value)
+        });
+        self.define_seen(phi, 256);
     }
 
     fn quad(&mut self) -> Option<Def> {

@@ -471,19 +471,11 @@ impl<C: Choices> Generator<'_, C> {
         (0..count).for_each(|_| self.operation());
         if self.c.chance(60) {
             let (condition, outer) = (self.value(1), self.value(32));
-            self.b.begin_if(condition);
-            let within = self.pool.mark();
-            let count = 1 + self.c.below(3);
-            (0..count).for_each(|_| self.operation());
-            let inner = self.value(32);
-            let then = self.b.current_block();
-            self.pool.release(within);
-            self.b.begin_else();
-            let otherwise = self.b.current_block();
-            self.b.end_if();
-            let phi = self.b.phi(1, 32);
-            self.b.set_phi_src(phi, then, inner);
-            self.b.set_phi_src(phi, otherwise, outer);
+            let phi = self.one_arm(condition, outer, |this| {
+                let count = 1 + this.c.below(3);
+                (0..count).for_each(|_| this.operation());
+                this.value(32)
+            });
             self.define(phi);
         }
         let words: Vec<Def> = (0..n).map(|_| self.value(32)).collect();

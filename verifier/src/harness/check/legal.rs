@@ -74,7 +74,21 @@ fn reason(program: &Program, data: &InstrData, target: &Target, extent: Extent) 
     if let Some(why) = beside(data, target) {
         return Some(why.to_owned());
     }
-    if extent == Extent::Decoded { None } else { without_word(program, data, target) }
+    if extent == Extent::Decoded {
+        return None;
+    }
+    results(data).map(str::to_owned).or_else(|| without_word(program, data, target))
+}
+
+/// True if an instruction has a result; some with `r63.x` in its place prefetch a descriptor.
+fn has_result(data: &InstrData) -> bool {
+    data.dsts.iter().any(|dst| dst.place.reg() != Some(PhysReg::INVALID))
+}
+
+/// Results that an instruction cannot have. No word says how many `resinfo` has: it always writes three registers.
+fn results(data: &InstrData) -> Option<&'static str> {
+    let is_size = data.opcode == Opcode::Resinfo && has_result(data);
+    (is_size && data.dsts.iter().any(|dst| dst.mask.span() != 3)).then_some("other than three results")
 }
 
 /// The kind of an operand, as far as the rules distinguish it.
@@ -137,8 +151,7 @@ fn beside(data: &InstrData, target: &Target) -> Option<&'static str> {
         }
         Category::Texture => {
             // A sample without a result prefetches a descriptor, and does not look at its coordinates.
-            let has_result = data.dsts.iter().any(|dst| dst.place.reg() != Some(PhysReg::INVALID));
-            let is_prefetch = data.opcode == Opcode::Sam && !has_result;
+            let is_prefetch = data.opcode == Opcode::Sam && !has_result(data);
             (!is_prefetch && data.srcs.iter().any(|src| matches!(Kind::of(src), Kind::Shared | Kind::Const)))
                 .then_some("a shared register or a constant")
         }
@@ -431,6 +444,18 @@ mod tests {
                 why(opcode, class, srcs)
             );
         }
+    }
+
+    #[test]
+    fn a_size_has_three_components() {
+        let judge = |components| {
+            let mut data = InstrData::new(Opcode::Resinfo);
+            data.srcs.push(Src::immediate(0, false));
+            data.dsts.push(Dst::new(Place::Reg(PhysReg::new(0, 0)), R, WriteMask::first(components)));
+            results(&data)
+        };
+        assert!(judge(3).is_none());
+        assert!(judge(1).is_some() && judge(2).is_some());
     }
 
     /// The table of the passes allows nothing that this module refuses, for all pairs of kinds in the operations of two sources: where it did,

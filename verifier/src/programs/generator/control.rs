@@ -113,21 +113,38 @@ impl<C: Choices> Generator<'_, C> {
 
     /// A branch with one arm: the value of the arm, or another one of 32 bits.
     pub(super) fn one_arm(&mut self, condition: Def, other: Def, arm: impl FnOnce(&mut Self) -> Def) -> Def {
+        let ends = self.arms(condition, arm, |_| other);
+        self.joined(32, ends)
+    }
+
+    /// A branch that may separate lanes: what each arm returns, with the block at its end. Values of an arm are not read after it.
+    pub(super) fn arms<T>(
+        &mut self,
+        condition: Def,
+        then: impl FnOnce(&mut Self) -> T,
+        otherwise: impl FnOnce(&mut Self) -> T,
+    ) -> [(Block, T); 2] {
         self.divergence += 1;
         self.quads += 1;
         self.b.begin_if(condition);
         let mark = self.pool.mark();
-        let value = arm(self);
-        let then = self.b.current_block();
+        let first = then(self);
+        let first = (self.b.current_block(), first);
         self.pool.release(mark);
         self.b.begin_else();
-        let otherwise = self.b.current_block();
+        let second = otherwise(self);
+        let second = (self.b.current_block(), second);
+        self.pool.release(mark);
         self.b.end_if();
         self.divergence -= 1;
         self.quads -= 1;
-        let phi = self.b.phi(1, 32);
-        self.b.set_phi_src(phi, then, value);
-        self.b.set_phi_src(phi, otherwise, other);
+        [first, second]
+    }
+
+    /// The phi after a branch.
+    pub(super) fn joined(&mut self, bits: u8, ends: [(Block, Def); 2]) -> Def {
+        let phi = self.b.phi(1, bits);
+        ends.into_iter().for_each(|(block, value)| self.b.set_phi_src(phi, block, value));
         phi
     }
 
@@ -258,10 +275,10 @@ impl<C: Choices> Generator<'_, C> {
         let rotate = self.c.chance(self.style.permutations);
         let step = 1 + self.c.below(phis.len());
         for (i, &(phi, bits, _)) in phis.iter().enumerate() {
-            let value = match i {
-                0 => next,
-                i if rotate => self.rotated(&phis, i, step),
-                _ if bits == 32 && inner.is_some() && self.c.chance(100) => inner.unwrap_or(next),
+            let value = match (i, inner) {
+                (0, _) => next,
+                _ if rotate => self.rotated(&phis, i, step),
+                (_, Some(inner)) if bits == 32 && self.c.chance(100) => inner,
                 _ => self.component_of_vector(bits).unwrap_or_else(|| self.value(bits)),
             };
             match self.loops.last_mut().and_then(|frame| frame.construct.as_mut()) {

@@ -4,7 +4,7 @@
 //! read from memory, and others never; its parts meet in phis with parts of other vectors, which may be in memory, too. So many vectors are
 //! loaded first. Between the loads and the reads are branches and loops, past which no scheduler moves a load.
 
-use ir3_compiler::nir::{Access, AluType, BaseType, Block, Def, Index, IntrinsicOp, Stage, TexOp, TexSrcKind};
+use ir3_compiler::nir::{Access, AluType, BaseType, Def, Index, IntrinsicOp, Stage};
 use ir3_compiler::target::Generation;
 
 use super::Generator;
@@ -78,11 +78,7 @@ impl<C: Choices> Generator<'_, C> {
         let coordinates = self.b.vec(&coordinates);
         let (level, texture) = (self.value(32), self.c.below(4) as u32);
         let ty = AluType::new(BaseType::Float, bits);
-        let def = self.b.tex(TexOp::Txl, ty, 4, |tex| {
-            tex.srcs.extend([(TexSrcKind::Coord, coordinates), (TexSrcKind::Lod, level)]);
-            (tex.texture_index, tex.sampler_index) = (texture, texture);
-        });
-        (def, bits, 4)
+        (self.sampled_at(ty, coordinates, level, texture), bits, 4)
     }
 
     /// A component of one of these vectors, of a width if it is given; a new value if none has this width.
@@ -100,35 +96,21 @@ impl<C: Choices> Generator<'_, C> {
     fn joined_parts(&mut self, vectors: &[Value]) {
         let phis: Vec<u8> = (0..1 + self.c.below(4)).map(|_| vectors[self.c.below(vectors.len())].1).collect();
         let condition = self.condition();
-        self.divergence += 1;
-        self.quads += 1;
-        self.b.begin_if(condition);
-        let (then, first) = self.arm_of_parts(vectors, &phis);
-        self.b.begin_else();
-        let (otherwise, second) = self.arm_of_parts(vectors, &phis);
-        self.b.end_if();
-        self.divergence -= 1;
-        self.quads -= 1;
+        let parts = |this: &mut Self| this.parts_or_changed(vectors, &phis);
+        let ends = self.arms(condition, parts, parts);
         for (at, &bits) in phis.iter().enumerate() {
-            let phi = self.b.phi(1, bits);
-            self.b.set_phi_src(phi, then, first[at]);
-            self.b.set_phi_src(phi, otherwise, second[at]);
+            let phi = self.joined(bits, ends.each_ref().map(|(block, values)| (*block, values[at])));
             let seen = self.c.pick(&[0, 256]);
             self.define_seen(phi, seen);
         }
     }
 
-    /// The block at the end of an arm, and a value of each of these widths: parts, or what is computed of them.
-    fn arm_of_parts(&mut self, vectors: &[Value], widths: &[u8]) -> (Block, Vec<Def>) {
-        let mark = self.pool.mark();
-        let values = (widths.iter())
-            .map(|&bits| {
-                let part = self.part_of(vectors, Some(bits));
-                if self.c.chance(60) { self.changed(part, bits) } else { part }
-            })
-            .collect();
-        let block = self.b.current_block();
-        self.pool.release(mark);
-        (block, values)
+    /// A value of each of these widths: parts, or what is computed of them.
+    fn parts_or_changed(&mut self, vectors: &[Value], widths: &[u8]) -> Vec<Def> {
+        let mut value = |bits: u8| {
+            let part = self.part_of(vectors, Some(bits));
+            if self.c.chance(60) { self.changed(part, bits) } else { part }
+        };
+        widths.iter().map(|&bits| value(bits)).collect()
     }
 }

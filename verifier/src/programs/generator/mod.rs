@@ -253,8 +253,10 @@ impl<C: Choices> Generator<'_, C> {
     /// would not be observed.
     fn define_seen(&mut self, def: Def, of_256: u32) {
         self.pool.add(&self.b, def);
-        if self.unstored.is_some() && self.b.depth() == 0 {
-            return self.store_apart(def);
+        if self.b.depth() == 0
+            && let Some(words) = self.unstored.take()
+        {
+            return self.store_apart(def, words);
         }
         if self.c.chance(of_256) {
             let data = &self.b.function().defs[def];

@@ -115,11 +115,16 @@ impl<C: Choices> Generator<'_, C> {
             return;
         }
         let (level, texture) = (self.value(bits), self.c.below(4) as u32);
-        let def = self.b.tex(TexOp::Txl, AluType::FLOAT32, 4, |tex| {
-            tex.srcs.extend([(TexSrcKind::Coord, def), (TexSrcKind::Lod, level)]);
-            (tex.texture_index, tex.sampler_index) = (texture, texture);
-        });
+        let def = self.sampled_at(AluType::FLOAT32, def, level, texture);
         self.define(def);
+    }
+
+    /// Four components of a sample at a level.
+    pub(super) fn sampled_at(&mut self, ty: AluType, coordinates: Def, level: Def, texture: u32) -> Def {
+        self.b.tex(TexOp::Txl, ty, 4, |tex| {
+            tex.srcs.extend([(TexSrcKind::Coord, coordinates), (TexSrcKind::Lod, level)]);
+            (tex.texture_index, tex.sampler_index) = (texture, texture);
+        })
     }
 
     /// An operation in a crowd, which reads one of its values: for the last time, or not.
@@ -156,10 +161,7 @@ impl<C: Choices> Generator<'_, C> {
                 let texel = self.b.vec(&coordinates);
                 let texture = self.c.below(4) as u32;
                 let level = self.value(32);
-                let texel = self.b.tex(TexOp::Txl, AluType::FLOAT32, 4, |tex| {
-                    tex.srcs.extend([(TexSrcKind::Coord, texel), (TexSrcKind::Lod, level)]);
-                    (tex.texture_index, tex.sampler_index) = (texture, texture);
-                });
+                let texel = self.sampled_at(AluType::FLOAT32, texel, level, texture);
                 results.push((texel, 32, 4));
                 None
             }

@@ -257,6 +257,12 @@ impl Env {
         }
     }
 
+    /// Like [`drawn`](Self::drawn), of a word in memory, from the hashes of words.
+    #[inline]
+    fn drawn_in_memory(&self, word: u32, hash: impl Fn(u32) -> u64, usage: impl Fn(&Hints) -> Usage) -> u32 {
+        self.half_of_wide(word, &hash).unwrap_or_else(|| self.drawn(hash(word), usage))
+    }
+
     /// A word of the constant file.
     #[inline]
     pub fn const_word(&self, index: u32) -> u32 {
@@ -288,9 +294,7 @@ impl Env {
             return word;
         }
         let hash = |word: u32| self.hash(EnvironmentKey::Ubo, [binding.bits(), word.into(), 0]);
-        let wide = || self.half_of_wide(word, hash);
-        let drawn = || self.drawn(hash(word), |hints| hints.ubo_usage(word));
-        self.fill.unwrap_or_else(|| wide().unwrap_or_else(drawn))
+        self.fill.unwrap_or_else(|| self.drawn_in_memory(word, hash, |hints| hints.ubo_usage(word)))
     }
 
     /// The initial contents of a word of memory.
@@ -300,8 +304,7 @@ impl Env {
             return word;
         }
         let hash = |word: u32| self.hash(EnvironmentKey::Memory, [space as u64, binding.bits(), word.into()]);
-        let wide = || self.half_of_wide(word, hash);
-        self.fill.unwrap_or_else(|| wide().unwrap_or_else(|| self.drawn(hash(word), Hints::memory_usage)))
+        self.fill.unwrap_or_else(|| self.drawn_in_memory(word, hash, Hints::memory_usage))
     }
 
     #[inline]

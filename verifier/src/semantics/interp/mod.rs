@@ -42,6 +42,11 @@ fn groups(resource: Option<impl Fn(usize) -> Binding>, mask: u64) -> impl Iterat
     })
 }
 
+/// The lanes of a mask that name another resource than the first of them.
+fn naming_another(resource: impl Fn(usize) -> Binding, mask: u64) -> u64 {
+    groups(Some(resource), mask).next().map_or(0, |(_, first)| mask & !first)
+}
+
 /// Facts about the locations of a program, for symbolic execution.
 #[derive(Debug, Default)]
 pub struct Places {

@@ -103,33 +103,26 @@ impl<C: Choices> Generator<'_, C> {
         let condition = self.condition();
         let outer = self.value(32);
         let is_late = self.c.chance(128);
-        self.divergence += 1;
-        self.quads += 1;
-        self.b.begin_if(condition);
-        let mark = self.pool.mark();
-        if is_late {
-            // What this arm makes may take the registers of what the other arm still reads.
-            let made: Vec<Def> = (0..1 + self.c.below(3)).map(|_| self.fresh_uniform()).collect();
-            made.into_iter().for_each(|value| self.define_seen(value, 256));
-        } else {
-            asked.iter().for_each(|&asked| self.branch_on(asked, 10));
-        }
-        let inner = self.value(32);
-        let then = self.b.current_block();
-        self.pool.release(mark);
-        self.b.begin_else();
-        if is_late {
-            asked.iter().for_each(|&asked| self.branch_on(asked, 10));
-        }
-        let other = if is_late { self.value(32) } else { outer };
-        let otherwise = self.b.current_block();
-        self.pool.release(mark);
-        self.b.end_if();
-        self.divergence -= 1;
-        self.quads -= 1;
-        let phi = self.b.phi(1, 32);
-        self.b.set_phi_src(phi, then, inner);
-        self.b.set_phi_src(phi, otherwise, other);
+        let branches = |this: &mut Self| asked.iter().for_each(|&asked| this.branch_on(asked, 10));
+        let then = |this: &mut Self| {
+            if is_late {
+                // What this arm makes may take the registers of what the other arm still reads.
+                let made: Vec<Def> = (0..1 + this.c.below(3)).map(|_| this.fresh_uniform()).collect();
+                made.into_iter().for_each(|value| this.define_seen(value, 256));
+            } else {
+                branches(this);
+            }
+            this.value(32)
+        };
+        let otherwise = |this: &mut Self| {
+            if !is_late {
+                return outer;
+            }
+            branches(this);
+            this.value(32)
+        };
+        let ends = self.arms(condition, then, otherwise);
+        let phi = self.joined(32, ends);
         self.define_seen(phi, 256);
         if self.c.chance(128) {
             asked.iter().for_each(|&asked| self.branch_on(asked, 10));

@@ -101,18 +101,8 @@ impl<C: Choices> Generator<'_, C> {
             let size = self.b.intrinsic(IntrinsicOp::GetSsboSize, 1, 32, &[buffer], [Index::Access(access)]);
             return self.result(size);
         }
-        let mut element = self.any_offset(ELEMENTS);
-        let mut less = 0;
-        if self.c.chance(30) {
-            // A number that may be a part of the instruction where it is not negative.
-            less = -1 - self.c.below(15) as i32;
-            let bit = self.b.constant(32, ELEMENTS);
-            element = self.b.alu(Op::Ior, &[element, bit]);
-            if self.c.chance(128) {
-                let number = self.b.constant(32, std::mem::take(&mut less) as u64);
-                element = self.b.alu(Op::Iadd, &[element, number]);
-            }
-        }
+        let element = self.any_offset(ELEMENTS);
+        let (element, less) = if self.c.chance(30) { self.less_than_known(element) } else { (element, 0) };
         let size = u32::from(bits / 8);
         let bytes = self.shifted(element, size.trailing_zeros());
         // 64 bits are counted in halves of a word's two halves; see `ssbo_offset_unit`.
@@ -158,6 +148,19 @@ impl<C: Choices> Generator<'_, C> {
                 self.result(def);
             }
         }
+    }
+
+    /// An element beyond the first ones, and what is to be subtracted from it; 0 if it is subtracted already. A number like that may be a part of
+    /// an instruction where it is not negative.
+    fn less_than_known(&mut self, element: Def) -> (Def, i32) {
+        let less = -1 - self.c.below(15) as i32;
+        let bit = self.b.constant(32, ELEMENTS);
+        let element = self.b.alu(Op::Ior, &[element, bit]);
+        if !self.c.chance(128) {
+            return (element, less);
+        }
+        let number = self.b.constant(32, less as u64);
+        (self.b.alu(Op::Iadd, &[element, number]), 0)
     }
 
     fn atomic_bits(&mut self) -> u8 {

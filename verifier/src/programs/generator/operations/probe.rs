@@ -141,11 +141,11 @@ impl<C: Choices> Generator<'_, C> {
         let data = &self.b.function().defs[def];
         let (bits, components) = (data.bit_size, data.num_components);
         let fits = |op: Op, of: u8| op.info().inputs[0].ty.width_or(of) == bits;
-        let conversion = if self.c.chance(128) { self.c.pick(CONVERT) } else { (Op::Mov, 0) };
-        let op = if conversion.1 == bits && operations(&self.target).contains(&conversion) {
-            conversion.0
-        } else {
-            self.unary(fits)?.0
+        let conversion = if self.c.chance(128) { Some(self.c.pick(CONVERT)) } else { None };
+        let accepted = |it: &(Op, u8)| it.1 == bits && operations(&self.target).contains(it);
+        let (op, _) = match conversion.filter(accepted) {
+            Some(conversion) => conversion,
+            None => self.unary(fits)?,
         };
         Some(self.b.alu_swizzled(op, components, &[source(def, components)]))
     }

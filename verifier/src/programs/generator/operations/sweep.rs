@@ -46,9 +46,8 @@ impl<C: Choices> Generator<'_, C> {
         true
     }
 
-    /// In a sweep: stores a value, its words with those of others.
-    pub(in crate::programs::generator) fn store_apart(&mut self, def: Def) {
-        let Some(mut words) = self.unstored.take() else { return };
+    /// In a sweep: stores a value, its words with those that were not stored yet.
+    pub(in crate::programs::generator) fn store_apart(&mut self, def: Def, mut words: Vec<Def>) {
         self.pool.mark_used(def);
         self.add_words(def, &mut words);
         let whole = words.len() / 4 * 4;

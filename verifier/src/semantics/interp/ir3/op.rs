@@ -389,7 +389,7 @@ pub(crate) struct ResourceOperand {
     pub set: Option<NumberOperand>,
     /// Its index.
     pub index: NumberOperand,
-    /// It is bindless, and the access is not nonuniform: all lanes name the same one.
+    /// The access is not nonuniform, and names no bound texture: all lanes name the same one.
     pub shared: bool,
 }
 

@@ -109,7 +109,7 @@ pub(crate) struct ResourceOperand {
     pub row: Option<R>,
     /// The index is among bound descriptors, of which there are fewer than [`BOUND`].
     pub bound: bool,
-    /// It is bindless, and the access is not nonuniform: all lanes name the same one.
+    /// The access is not nonuniform, and names no bound texture: all lanes name the same one.
     pub shared: bool,
 }
 

@@ -55,7 +55,8 @@ impl Decoder<'_> {
         })
     }
 
-    fn resource(&mut self, data: &InstrData, binding: Binding) -> Result<op::ResourceOperand> {
+    /// The resource of an access; unless it may be shared, lanes may name different ones whatever the flags say.
+    fn resource(&mut self, data: &InstrData, binding: Binding, may_be_shared: bool) -> Result<op::ResourceOperand> {
         let set = match binding.set {
             Some(set) => Some(self.number(data, set)?),
             None => None,
@@ -64,7 +65,7 @@ impl Decoder<'_> {
         let is_read = matches!(index, op::NumberOperand::Field { .. });
         // Before a6xx no access says whether its descriptor is the same in all lanes.
         let has_mark = self.target.generation >= Generation::A6xx;
-        let shared = has_mark && is_read && !data.flags.contains(InstrFlags::NONUNIFORM);
+        let shared = may_be_shared && has_mark && is_read && !data.flags.contains(InstrFlags::NONUNIFORM);
         Ok(op::ResourceOperand { set, index, shared })
     }
 
@@ -76,12 +77,8 @@ impl Decoder<'_> {
             return Err("64-bit elements".to_owned());
         }
         let resource = match access.binding {
-            Some(binding) => {
-                let resource = self.resource(data, binding)?;
-                // Of a copy to the constant file, the lowest lane names the buffer.
-                let shared = resource.shared && access.action != MemoryAction::CopyToConsts;
-                Some(op::ResourceOperand { shared, ..resource })
-            }
+            // Of a copy to the constant file, the lowest lane names the buffer.
+            Some(binding) => Some(self.resource(data, binding, access.action != MemoryAction::CopyToConsts)?),
             None => None,
         };
         let place = match &access.address {
@@ -182,11 +179,8 @@ impl Decoder<'_> {
             None => None,
         };
         let unused = op::ResourceOperand { set: None, index: op::NumberOperand::Fixed(0), shared: false };
-        let mut resource = |binding| -> Result<op::ResourceOperand> {
-            let resource = self.resource(data, binding)?;
-            // The number of a bound one has fewer bits here than in nir, where it is as undefined beyond them as where lanes differ.
-            Ok(op::ResourceOperand { shared: resource.shared && resource.set.is_some(), ..resource })
-        };
+        // The number of a bound one has fewer bits here than in nir, where it is as undefined beyond them as where lanes differ.
+        let mut resource = |binding: Binding| self.resource(data, binding, binding.set.is_some());
         let texture = op::Texture {
             kind: access.kind,
             texture: resource(access.texture)?,

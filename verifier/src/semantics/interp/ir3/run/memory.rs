@@ -8,7 +8,7 @@ use crate::semantics::environment::memory::{Space, TexelView, image_cell};
 use crate::semantics::environment::texture::{Quads, TextureAnswer};
 use crate::semantics::interp::ir3::op::{AccessAddress, Memory, NumberOperand, ResourceOperand, atomic};
 use crate::semantics::interp::ir3::storage::Active;
-use crate::semantics::interp::{UndefinedReason, groups};
+use crate::semantics::interp::{UndefinedReason, groups, naming_another};
 use crate::semantics::machine::rules::FIRST_OF_QUADS;
 use ir3_compiler::ir3::access::{AtomicOp, MemoryAction, Slot, TextureKind, TextureRequest, linear_address};
 use ir3_compiler::ir3::{AddressSpace, Instr, Type};
@@ -99,9 +99,7 @@ impl RunningWave<'_> {
         if !resource.shared {
             return Ok(());
         }
-        let mut defined = lanes(asks);
-        let Some(first) = defined.next() else { return Ok(()) };
-        let others = defined.filter(|&lane| of[lane] != of[first]).fold(0, |mask, lane| mask | 1 << lane);
+        let others = naming_another(|lane| of[lane], asks);
         if others == 0 { Ok(()) } else { Err(self.undefined(UndefinedReason::Descriptor, instr, others)) }
     }
 

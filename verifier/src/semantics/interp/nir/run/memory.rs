@@ -14,7 +14,7 @@ use crate::semantics::environment::texture::{Quads, TextureAnswer};
 use crate::semantics::interp::nir::op::{
     AccessAddress, Action, BOUND, MemoryAccess, ResourceOperand, Texture, TextureOperand,
 };
-use crate::semantics::interp::{UndefinedReason, groups};
+use crate::semantics::interp::{UndefinedReason, groups, naming_another};
 use smallvec::SmallVec;
 
 /// The address of an access in each lane.
@@ -266,9 +266,7 @@ impl RunningWave<'_> {
         if !of.shared {
             return Ok(());
         }
-        let mut defined = lanes(asks);
-        let Some(first) = defined.next().map(|lane| self.index(of, lane)) else { return Ok(()) };
-        let others = defined.filter(|&lane| self.index(of, lane) != first).fold(0, |mask, lane| mask | 1 << lane);
+        let others = naming_another(|lane| Binding::new(of.set, self.index(of, lane)), asks);
         if others == 0 { Ok(()) } else { Err(self.undefined(UndefinedReason::Descriptor, origin, others)) }
     }
 }

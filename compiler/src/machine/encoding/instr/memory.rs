@@ -224,12 +224,12 @@ impl Decoder {
         }
     }
 
-    /// The results of `resinfo`: as many as there are dimensions.
+    /// The results of `resinfo`: always three, whatever the dimensions.
     fn sizes(&mut self, attrs: &mut MemoryAttrs) {
         let dimensions = self.get(FieldName::Dimensions) as u8 + 1;
         attrs.components = Some(3);
         attrs.coords = Some(dimensions);
-        self.dst(self.get(FieldName::Dst), self.half(), WriteMask::first(dimensions.into()));
+        self.dst(self.get(FieldName::Dst), self.half(), WriteMask::first(3));
     }
 
     fn old_resource(&mut self, attrs: &mut MemoryAttrs, elements: WriteMask) {

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use buffers::{atomics, copies, copy, global, local, ssbo, ubo};
 use builder::{Cases, Handle, ShaderBuilder};
 use ir3_compiler::compilation;
+use ir3_compiler::ir3::access::Access;
 use ir3_compiler::nir::BrokenRule;
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
@@ -38,7 +39,7 @@ fn check(gpu: &str, cases: &Cases) -> (usize, BTreeSet<String>, Vec<String>) {
             wrong.push(format!("{name}: not valid: {errors:?}"));
             continue;
         }
-        let source = match interp::nir::Decoded::new(shader) {
+        let source = match interp::nir::Decoded::of_target(shader, &target) {
             Ok(source) => source,
             Err(error) => {
                 wrong.push(format!("{name}: {error}"));
@@ -192,6 +193,68 @@ fn an_access_that_loses_its_nonuniform_is_not_the_same() {
         });
         assert_eq!(proved, [true, !marked]);
     }
+}
+
+/// Before a6xx an access says its place twice, as element or texel and in bytes: where these differ, it is no place.
+#[test]
+fn a_byte_offset_of_another_place_is_refuted() {
+    let mut cases = Cases::new();
+    for add in [ssbo, atomics, images] {
+        add(&mut cases);
+    }
+    for gpu in ["a420", "a540"] {
+        let target = Target::by_name(gpu).unwrap();
+        let mut kinds = BTreeSet::new();
+        for (number, (name, shader)) in cases.iter().enumerate() {
+            let Ok(selected) = select::run(shader, &target) else { continue };
+            let Some((accesses, changed)) = with_other_bytes(&selected) else { continue };
+            let decoded = interp::nir::Decoded::of_target(shader, &target).unwrap();
+            let env = Env { one_buffer: Some(false), ..Env::from_seed(number as u64) };
+            let expected = decoded.run(&env, 10_000, &mut Scratch::new());
+            assert_eq!(expected.end, End::Finished, "{gpu}, {name}");
+            let run = |program: &ir3::Program| {
+                interp::ir3::Decoded::new(program, &target).unwrap().run(&env, 10_000, &mut Scratch::new())
+            };
+            assert_eq!(expected.first_difference(&run(&selected)), None, "{gpu}, {name}");
+            assert!(expected.first_difference(&run(&changed)).is_some(), "{gpu}, {name}: a run shows nothing");
+            // The solver is asked about the first case of each kind.
+            if kinds.insert(accesses) {
+                let before = Snapshot::Nir(shader.clone().into());
+                let proved = [selected, changed].map(|program| {
+                    let verdict = Smt::default().compare(&before, &Snapshot::Ir3(program.into()), &target);
+                    matches!(verdict, Verdict::Proved { .. })
+                });
+                assert_eq!(proved, [true, false], "{gpu}, {name}");
+            }
+        }
+        assert!(kinds.len() >= 19, "{gpu}: {kinds:?}");
+    }
+}
+
+/// The accesses with a byte offset, if there are any, and the program with other byte offsets: of those that are not in every case.
+fn with_other_bytes(program: &ir3::Program) -> Option<(BTreeSet<String>, ir3::Program)> {
+    let mut all = Vec::new();
+    for (_, instr) in program.iter_instrs() {
+        let data = &program.instrs[instr];
+        let Ok(Some(Access::Memory(access))) = Access::of(data) else { continue };
+        if let Some(bytes) = access.bytes {
+            all.push((format!("{} {:?}", data.opcode.name(), access.space), instr, usize::from(bytes.src)));
+        }
+    }
+    let is_everywhere = |name: &str| ["ldgb Ssbo", "stgb Ssbo"].contains(&name);
+    if all.iter().any(|(name, ..)| !is_everywhere(name)) {
+        all.retain(|(name, ..)| !is_everywhere(name));
+    }
+    let mut changed = program.clone();
+    let other = ir3::Src::immediate(1 << 16, false);
+    for &(_, instr, bytes) in &all {
+        let collect = program.instrs[instr].srcs[bytes].value().map(|value| program.values[value].instr);
+        match collect.filter(|&collect| program.instrs[collect].opcode == ir3::Opcode::Collect) {
+            Some(collect) => changed.instrs[collect].srcs[0] = other,
+            None => changed.instrs[instr].srcs[bytes] = other,
+        }
+    }
+    (!all.is_empty()).then(|| (all.into_iter().map(|(name, ..)| name).collect(), changed))
 }
 
 fn change_memory(program: &mut ir3::Program, instr: ir3::Instr, change: impl FnOnce(&mut ir3::MemoryAttrs)) {

@@ -42,6 +42,7 @@ pub use operand::{
     ArrayAccess, Dst, Mods, OperandFlags, PhysReg, Place, RegClass, RegFile, Src, SrcOperand, WriteMask,
 };
 pub use program::{
-    Array, ArrayData, Block, BlockData, ConstLayout, DriverParam, Instr, Output, Program, ShaderStage, Value, ValueData,
+    Array, ArrayData, Block, BlockData, ConstLayout, DriverParam, Instr, Output, Program, ResourceWords, ShaderStage,
+    Value, ValueData,
 };
 pub use workload::{branchstack, workload};

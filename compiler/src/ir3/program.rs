@@ -113,11 +113,36 @@ pub struct DriverParam {
     pub component: u8,
 }
 
+/// The words of the constant file in which the driver of a GPU before a6xx describes storage buffers and images: four for each, those
+/// of buffers first. Of a buffer of a4xx, word 0 is where it starts. Of an image: on a5xx the bytes of a texel, of a row and of a slice,
+/// on a4xx where it starts, the bytes of a row, of a slice and of a texel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ResourceWords {
+    /// The first word.
+    pub first: u16,
+    /// The number of buffers before the images.
+    pub buffers: u16,
+}
+
+impl ResourceWords {
+    /// The words of a buffer.
+    pub fn buffer(self, number: u32) -> u32 {
+        u32::from(self.first) + 4 * number
+    }
+
+    /// The words of an image.
+    pub fn image(self, number: u32) -> u32 {
+        self.buffer(u32::from(self.buffers) + number)
+    }
+}
+
 /// The contents of the constant file that the driver provides.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConstLayout {
     /// System values.
     pub driver_params: Vec<DriverParam>,
+    /// Where storage buffers and images are described, if the program reads that.
+    pub resources: Option<ResourceWords>,
     /// Immediates that instructions cannot encode: scalar index, bits.
     pub immediates: Vec<(u16, u32)>,
 }

@@ -8,7 +8,7 @@
 
 use super::context::Context;
 use crate::ir3::const_words::{NamedConstWords, const_limit};
-use crate::ir3::{DriverParam, Instr, Program, ShaderStage, Src, SrcOperand, SystemValue, Type};
+use crate::ir3::{DriverParam, Instr, Program, ResourceWords, ShaderStage, Src, SrcOperand, SystemValue, Type};
 use crate::target::{Generation, Target};
 
 /// What the driver puts into a word.
@@ -47,9 +47,10 @@ impl Context<'_> {
 }
 
 impl DriverParams {
-    /// Chooses the words. All components of a value are in one vec4. Returns false if the words that the shader names leave no room.
+    /// Chooses the words. All components of a value are in one vec4. On a4xx `buffers` are described before the images. Returns false if
+    /// the words that the shader names leave no room.
     #[must_use]
-    pub(super) fn place(&self, program: &mut Program, target: &Target) -> bool {
+    pub(super) fn place(&self, program: &mut Program, target: &Target, buffers: u32) -> bool {
         if self.0.is_empty() {
             return true;
         }
@@ -73,6 +74,10 @@ impl DriverParams {
         }
         let (offsets, params) = pack(&values);
         let Some(base) = base(program, target, params + resources) else { return false };
+        if resources > 0 {
+            let buffers = if target.generation == Generation::A4xx { buffers as u16 } else { 0 };
+            program.consts.resources = Some(ResourceWords { first: base + params, buffers });
+        }
         for &(instr, word) in &self.0 {
             let place = match word {
                 DriverWord::Resource(word) => base + params + word,

@@ -217,6 +217,9 @@ pub struct MemoryAccess {
     pub binding: Option<Binding>,
     /// The address.
     pub address: Address,
+    /// What the machine reads beside the address before a6xx: the same place as a byte offset, of one word or two. See
+    /// [`ResourceWords`](crate::ir3::ResourceWords).
+    pub bytes: Option<Slice>,
     /// Type of an element.
     pub ty: Type,
     /// Number of elements; of vec4s for a copy to the constant file.
@@ -293,6 +296,8 @@ struct ResourceLayout {
     address: usize,
     /// Immediate offset.
     immediate: Option<usize>,
+    /// Byte offset beside the address.
+    bytes: Option<usize>,
     /// Data.
     data: Option<usize>,
 }
@@ -373,7 +378,7 @@ impl<'a> MemoryDecoder<'a> {
 
     fn access(&self, action: MemoryAction, space: AddressSpace, address: Address, ty: Type) -> MemoryAccess {
         let components = self.dst_width();
-        MemoryAccess { action, space, binding: None, address, ty, components, data: None, compare: None }
+        MemoryAccess { action, space, binding: None, address, bytes: None, ty, components, data: None, compare: None }
     }
 
     /// `ldc index, offset`.
@@ -476,6 +481,10 @@ impl<'a> MemoryDecoder<'a> {
         Ok(Address::Linear { base: None, index, index2, scale, offset })
     }
 
+    fn byte_offset(&self, layout: &ResourceLayout) -> Result<Option<Slice>, UnknownAttribute> {
+        layout.bytes.map(|source| self.whole(source)).transpose()
+    }
+
     fn resource_access(&self, action: MemoryAction, layout: &ResourceLayout) -> Result<MemoryAccess, UnknownAttribute> {
         let space = self.space()?;
         let half = match layout.data {
@@ -484,7 +493,8 @@ impl<'a> MemoryDecoder<'a> {
         };
         let ty = self.ty(half)?;
         let address = self.resource_address(space, layout, ty)?;
-        let access = MemoryAccess { binding: Some(self.binding(0)?), ..self.access(action, space, address, ty) };
+        let bytes = self.byte_offset(layout)?;
+        let access = MemoryAccess { binding: Some(self.binding(0)?), bytes, ..self.access(action, space, address, ty) };
         match layout.data {
             Some(data) => self.with_data(access, data),
             None => Ok(access),
@@ -498,13 +508,13 @@ impl<'a> MemoryDecoder<'a> {
             return self.old_resource(action);
         }
         let data = (action == MemoryAction::Store).then_some(3);
-        self.resource_access(action, &ResourceLayout { address: 1, immediate: Some(2), data })
+        self.resource_access(action, &ResourceLayout { address: 1, immediate: Some(2), bytes: None, data })
     }
 
     /// `ldgb resource, byte offset, address`, `stgb resource, data, address, byte offset`.
     fn old_resource(&self, action: MemoryAction) -> Result<MemoryAccess, UnknownAttribute> {
-        let data = (action == MemoryAction::Store).then_some(1);
-        self.resource_access(action, &ResourceLayout { address: 2, immediate: None, data })
+        let (data, bytes) = if action == MemoryAction::Store { (Some(1), 3) } else { (None, 1) };
+        self.resource_access(action, &ResourceLayout { address: 2, immediate: None, bytes: Some(bytes), data })
     }
 
     fn resinfo(&self) -> Result<MemoryAccess, UnknownAttribute> {
@@ -559,11 +569,11 @@ impl<'a> MemoryDecoder<'a> {
                 (self.access(action, AddressSpace::Global, address, ty), 1, 0)
             }
             AtomicFamily::Resource => {
-                let layout = ResourceLayout { address: 1, immediate: None, data: None };
+                let layout = ResourceLayout { address: 1, immediate: None, bytes: None, data: None };
                 (self.resource_atomic(action, &layout, ty)?, 2, registers)
             }
             AtomicFamily::OldResource => {
-                let layout = ResourceLayout { address: 2, immediate: None, data: None };
+                let layout = ResourceLayout { address: 2, immediate: None, bytes: Some(3), data: None };
                 (self.resource_atomic(action, &layout, ty)?, 1, 0)
             }
         };
@@ -587,6 +597,7 @@ impl<'a> MemoryDecoder<'a> {
         if let Address::Linear { scale, .. } = &mut address {
             *scale = ssbo_offset_unit(ty.bits());
         }
-        Ok(MemoryAccess { binding: Some(self.binding(0)?), ..self.access(action, space, address, ty) })
+        let bytes = self.byte_offset(layout)?;
+        Ok(MemoryAccess { binding: Some(self.binding(0)?), bytes, ..self.access(action, space, address, ty) })
     }
 }

@@ -54,6 +54,7 @@ fn loads() {
         space: AddressSpace::Ssbo,
         binding: bound(7),
         address: linear(1, 2, 5),
+        bytes: None,
         ty: Type::U16,
         components: 2,
         data: None,
@@ -66,7 +67,8 @@ fn loads() {
     assert_eq!(memory(&with_dst(isam, 2)), MemoryAccess { address: linear(0, 2, 5), ..expected.clone() });
     let element = Location::Element(vector(0, 1), 0);
     let old = with_dst(build::old_load(Opcode::Ldgb, BUFFER, vector(1, 2), element, two), 2);
-    assert_eq!(memory(&old), MemoryAccess { address: linear(2, 2, 0), ..expected.clone() });
+    let bytes = Some(Slice::new(1, 0, 2));
+    assert_eq!(memory(&old), MemoryAccess { address: linear(2, 2, 0), bytes, ..expected.clone() });
     let ldc = with_dst(build::ldc(BUFFER, vector(0, 1), 1, two), 2);
     let ubo = MemoryAccess { space: AddressSpace::Ubo, address: linear(1, 16, 1), ..expected.clone() };
     assert_eq!(memory(&ldc), ubo);
@@ -95,6 +97,7 @@ fn copies_to_the_constant_file() {
         space: AddressSpace::Ubo,
         binding: bound(7),
         address: linear(1, 16, 0),
+        bytes: None,
         ty: Type::U32,
         components: 256,
         data: Some(Slice::scalar(2, 0)),

@@ -130,6 +130,7 @@ pub(super) fn texel_load(instr: &InstrData) -> Result<MemoryAccess, UnknownAttri
         space,
         binding: Some(binding),
         address,
+        bytes: None,
         ty,
         components: components.into(),
         data: None,

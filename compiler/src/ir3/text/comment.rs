@@ -4,7 +4,7 @@ use super::cursor::{Cursor, Parsed, fail};
 use super::mnemonic::{base_of, is_texture_shuffle, printed_flags, prints_texture, take_type};
 use crate::ir3::{
     AddressSpace, Attrs, DriverParam, InputKind, InstrData, InstrFlags, MemoryAttrs, Opcode, Output, PhysReg, Program,
-    ShaderStage, SystemValue, TextureAttrs, Type,
+    ResourceWords, ShaderStage, SystemValue, TextureAttrs, Type,
 };
 use smallvec::SmallVec;
 use std::fmt::{Display, Write};
@@ -474,6 +474,11 @@ fn program_entry(key: &str, value: &mut Cursor, program: &mut Program) -> Parsed
             }
             program.consts.driver_params.push(DriverParam { word, value: system, component });
         }
+        "resources" => {
+            let first = constant(value)?;
+            value.expect(":")?;
+            program.consts.resources = Some(ResourceWords { first, buffers: value.number("a number of buffers")? });
+        }
         "immediate" => {
             let word = constant(value)?;
             value.expect(":")?;
@@ -516,6 +521,9 @@ pub(super) fn write_program_comment(out: &mut String, program: &Program) {
         let _ = write!(out, "// {{param=c{}.{}:", param.word >> 2, component(param.word));
         write_system_value(out, param.value);
         let _ = writeln!(out, ".{}}}", component(u16::from(param.component)));
+    }
+    if let Some(ResourceWords { first, buffers }) = program.consts.resources {
+        let _ = writeln!(out, "// {{resources=c{}.{}:{buffers}}}", first >> 2, component(first));
     }
     for &(word, bits) in &program.consts.immediates {
         let _ = writeln!(out, "// {{immediate=c{}.{}:{bits:#x}}}", word >> 2, component(word));

@@ -5,7 +5,8 @@ use crate::ir3::legality::FLUT;
 use crate::ir3::{
     AddressSpace, Array, ArrayAccess, ArrayData, Attrs, Block, BlockData, Builder, Condition, DriverParam, InputKind,
     InstrData, InstrFlags, MemoryAttrs, Mods, Opcode, OperandFlags, Output, PhysReg, Place, Program, RegClass,
-    RepeatLink, Round, ShaderStage, ShuffleMode, Src, SrcOperand, SystemValue, TextureAttrs, Type, Value, WriteMask,
+    RepeatLink, ResourceWords, Round, ShaderStage, ShuffleMode, Src, SrcOperand, SystemValue, TextureAttrs, Type,
+    Value, WriteMask,
 };
 
 const SAMPLE: &str = include_str!("sample.ir3");
@@ -326,6 +327,7 @@ fn a_built_program_reads_back() {
     program.shared_size = 70_000;
     program.outputs.push(Output { base: 3, component: 2 });
     program.consts.driver_params.push(DriverParam { word: 8, value: SystemValue::DrawId, component: 1 });
+    program.consts.resources = Some(ResourceWords { first: 13, buffers: 2 });
     let last = program.blocks.push(BlockData::default());
     let unreachable = program.blocks.push(BlockData::default());
     program.layout = vec![program.layout[0], unreachable, last];

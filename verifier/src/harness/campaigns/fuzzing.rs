@@ -253,18 +253,18 @@ pub(super) fn in_turn(targets: &[Target], profiles: &[Profile], number: u64) -> 
 impl Campaign {
     /// The environments of a program and its seed: the first ones in which one run at least has a meaning and ends, so that there is something
     /// to compare.
-    pub(super) fn envs(&self, seed: u64, shader: &Shader) -> Vec<Env> {
-        self.source(seed, shader, &mut Scratch::default()).envs
+    pub(super) fn envs(&self, seed: u64, shader: &Shader, target: &Target) -> Vec<Env> {
+        self.source(seed, shader, target, &mut Scratch::default()).envs
     }
 
     /// The environments of a program, with its runs in them; none of these if an operation is not supported.
-    fn source(&self, seed: u64, shader: &Shader, scratch: &mut Scratch) -> SourceOutcomes {
+    fn source(&self, seed: u64, shader: &Shader, target: &Target, scratch: &mut Scratch) -> SourceOutcomes {
         let chosen = |seed| Env::with_fuel(campaign_envs(seed, self.runs), self.fuel);
         // Of corner cases, more is undefined.
         let tame = |seed| Env::with_fuel(Env::from_seeds(&env_seeds(seed, self.runs)), self.fuel);
         let retries = (1..=RETRIES).map(|retry| tame(program_seed(seed, retry)));
         let find = || {
-            let decoded = interp::nir::Decoded::new(shader).ok()?;
+            let decoded = interp::nir::Decoded::of_target(shader, target).ok()?;
             let mut run = |env: &Env| decoded.run(env, env.fuel(), scratch);
             let mut source = |envs: Vec<Env>| {
                 let outcomes: Vec<Outcome> = envs.iter().map(&mut run).collect();
@@ -319,7 +319,7 @@ impl Campaign {
         let (shader, origin) = self.generate(&drawn);
         let envs = match env {
             Some(env) => vec![env.clone()],
-            None => self.envs(seed, &shader),
+            None => self.envs(seed, &shader, &target),
         };
         let options = Options { registers, ..self.options };
         Case::find(shader, target, options, self.plant, &envs, origin)
@@ -376,7 +376,7 @@ impl Campaign {
         checker.retarget(target, Options { registers, ..self.options });
         let shader = &generated;
         let cpu = ThreadTime::now();
-        let source = self.source(seed, shader, checker.scratch());
+        let source = self.source(seed, shader, &target, checker.scratch());
         counts.run += cpu.elapsed();
         let mut change = self.plant.map(PlantedBug::change);
         // Runs without an end, or without a meaning, say more about each boundary.
@@ -666,7 +666,7 @@ impl main {
         };
         let has_helpers = |seed: &u64| matches!(end(&campaign_envs(*seed, 1)[0]), End::Undefined { .. });
         let seed = (0..200).find(has_helpers).expect("an environment with helper lanes");
-        let envs = campaign.envs(seed, &shader);
+        let envs = campaign.envs(seed, &shader, &campaign.program(0).target);
         assert_eq!(end(&envs[0]), End::Finished);
         let report = campaign.check(&mut campaign.checker(), &shader, &envs);
         assert!(report.boundaries.iter().all(|(_, verdict, _)| matches!(verdict, Verdict::Tested { .. })));

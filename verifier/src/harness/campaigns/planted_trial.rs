@@ -85,7 +85,7 @@ pub fn find(
                 seed: finding.seed,
                 time: ThreadTime::now().as_duration(),
                 shader: shader.clone(),
-                envs: campaign.envs(finding.seed, shader),
+                envs: campaign.envs(finding.seed, shader, &finding.target),
             });
             over.store(all.len() == programs, Ordering::Relaxed);
         }

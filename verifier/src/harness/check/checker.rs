@@ -472,7 +472,7 @@ impl Checker {
             ProgramRef::Nir(_) => None,
         };
         let Some(Ok(_)) = compilation.step() else { return false };
-        let Ok(source) = interp::nir::Decoded::new(compilation.shader()) else { return false };
+        let Ok(source) = interp::nir::Decoded::of_target(compilation.shader(), &self.target) else { return false };
         let program = compilation.program();
         let Ok(after) = Executable::new(program, &self.target, Execution::after(at)) else { return false };
         for env in envs {
@@ -510,7 +510,7 @@ impl Checker {
     }
 
     pub(super) fn run_nir(&mut self, shader: &nir::Shader, envs: &[Env]) -> Result<Vec<Outcome>, interp::Unsupported> {
-        let (decoded, fuel) = (interp::nir::Decoded::new(shader)?, self.fuel);
+        let (decoded, fuel) = (interp::nir::Decoded::of_target(shader, &self.target)?, self.fuel);
         Ok(envs
             .iter()
             .map(|env| source_run(&mut self.scratch, |scratch| decoded.run(env, env.fuel.unwrap_or(fuel), scratch)))

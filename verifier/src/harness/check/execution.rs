@@ -44,8 +44,10 @@ impl Executable {
     /// If an operation is not supported, or a program for the machine is not final.
     pub fn new(program: ProgramRef<'_>, target: &Target, execution: Execution) -> Result<Self, Unsupported> {
         Ok(match (program, execution) {
-            (ProgramRef::Nir(shader), _) => Self::Nir(interp::nir::Decoded::new(shader)?),
-            (ProgramRef::Vec4(program), _) => Self::Nir(interp::nir::Decoded::new(&vec4::lift(program)?)?),
+            (ProgramRef::Nir(shader), _) => Self::Nir(interp::nir::Decoded::of_target(shader, target)?),
+            (ProgramRef::Vec4(program), _) => {
+                Self::Nir(interp::nir::Decoded::of_target(&vec4::lift(program)?, target)?)
+            }
             (ProgramRef::Ir3(program), Execution::Untimed) => Self::Ir3(interp::ir3::Decoded::new(program, target)?),
             (ProgramRef::Ir3(program), Execution::Machine(completion)) => {
                 Self::Machine(Box::new(Machine::of_program(program, target)?), completion)

@@ -102,7 +102,7 @@ fn end_to_end(
     let Ok(Some(program)) = Compilation::new(shader, target, options).with_hook(Some(&mut hook)).finish() else {
         return Ends::Refused;
     };
-    let Ok(source) = interp::nir::Decoded::new(shader) else { return Ends::Differ };
+    let Ok(source) = interp::nir::Decoded::of_target(shader, target) else { return Ends::Differ };
     let source = source.run(env, DEFAULT_FUEL, scratch);
     if source.end != End::Finished {
         return Ends::Meaningless;

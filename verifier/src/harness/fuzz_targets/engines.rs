@@ -130,7 +130,9 @@ pub fn engines_with(input: &ProgramInput, plant: TextPlant<'_>) -> Result<bool, 
 
 fn run_nir(input: &ProgramInput, shader: &Shader, env: &Env) -> Option<Outcome> {
     with_scratch(input, |scratch| {
-        interp::nir::Decoded::new(shader).ok().map(|decoded| decoded.run(env, DEFAULT_FUEL, scratch))
+        interp::nir::Decoded::of_target(shader, &input.target)
+            .ok()
+            .map(|decoded| decoded.run(env, DEFAULT_FUEL, scratch))
     })
 }
 

@@ -119,8 +119,8 @@ impl DecodedProgram {
         machine: &Target,
     ) -> Result<Self, interp::Unsupported> {
         Ok(match program {
-            ProgramRef::Nir(shader) => Self::Nir(interp::nir::Decoded::new(shader)?),
-            ProgramRef::Vec4(program) => Self::Nir(interp::nir::Decoded::new(&vec4::lift(program)?)?),
+            ProgramRef::Nir(shader) => Self::Nir(interp::nir::Decoded::of_target(shader, machine)?),
+            ProgramRef::Vec4(program) => Self::Nir(interp::nir::Decoded::of_target(&vec4::lift(program)?, machine)?),
             ProgramRef::Ir3(program) => {
                 let (decoded, mut places) = interp::ir3::Decoded::with_places(program, machine)?;
                 if !matches!(other, ProgramRef::Ir3(other) if is_in_order(other, machine)) {

@@ -32,8 +32,10 @@ pub struct AccessTarget {
     pub binding: Term,
     /// The address or the texel.
     pub place: AccessPlace,
-    /// One bit: 1 if a bit of an operand that selects the place is free.
+    /// One bit: 1 if a bit of an operand that selects the place is free, or if the place is [elsewhere](Self::elsewhere).
     pub free: Term,
+    /// One bit, where a byte offset is read beside the place: 1 if it is that of another place.
+    pub elsewhere: Option<Term>,
 }
 
 /// A byte address (64 bits), or the coordinates of a texel.
@@ -131,6 +133,20 @@ pub fn texel<O: Oracle>(
 }
 
 impl AccessTarget {
+    /// An access to a place; `free` is one bit: 1 if a bit of an operand that selects it is free. `is_same` is one bit, where a byte offset
+    /// is read beside the place: 1 if it is that of the place.
+    pub fn new(
+        terms: &mut Terms,
+        (space, binding): (AddressSpace, Term),
+        place: AccessPlace,
+        free: Term,
+        is_same: Option<Term>,
+    ) -> Self {
+        let elsewhere = is_same.map(|is_same| terms.not(1, is_same));
+        let free = elsewhere.map_or(free, |elsewhere| terms.or(1, free, elsewhere));
+        Self { space, binding, place, free, elsewhere }
+    }
+
     /// The operands of an access to an element (or to a word of a 64-bit element): the resource, then the address or
     /// the coordinates.
     fn element(&self, terms: &mut Terms, number: u32, bits: u8) -> SmallVec<[Term; 6]> {
@@ -154,6 +170,34 @@ impl AccessTarget {
 
 /// Loads an element. Returns a word: the element in the low bits, zeros above.
 pub fn load<O: Oracle>(
+    machine: &mut SymbolicMachine<'_, O>,
+    site: EventSite,
+    target: &AccessTarget,
+    component: u32,
+    bits: u8,
+) -> SymbolicValue {
+    let value = load_at_place(machine, site, target, component, bits);
+    match target.elsewhere {
+        Some(elsewhere) => unknown_where(machine, elsewhere, value, bits),
+        None => value,
+    }
+}
+
+/// A loaded word, unknown under a condition.
+fn unknown_where<O: Oracle>(
+    machine: &mut SymbolicMachine<'_, O>,
+    condition: Term,
+    value: SymbolicValue,
+    bits: u8,
+) -> SymbolicValue {
+    if machine.terms.as_constant(condition) == Some(0) {
+        return value;
+    }
+    let unknown = machine.unknown().low(machine.terms, bits.min(32).into());
+    machine.choose(condition, unknown, value)
+}
+
+fn load_at_place<O: Oracle>(
     machine: &mut SymbolicMachine<'_, O>,
     site: EventSite,
     target: &AccessTarget,
@@ -204,11 +248,8 @@ pub fn load<O: Oracle>(
     let word = low(machine.terms, word, bits.min(width).into());
     let value = SymbolicValue::defined(machine.terms, word);
     match beyond {
-        Some(beyond) if machine.terms.as_constant(beyond) != Some(0) => {
-            let unknown = machine.unknown().low(machine.terms, bits.min(width).into());
-            machine.choose(beyond, unknown, value)
-        }
-        _ => value,
+        Some(beyond) => unknown_where(machine, beyond, value, bits.min(width)),
+        None => value,
     }
 }
 

@@ -9,6 +9,7 @@
 //! half first. Poison is not in the rows: interpreters keep a mask of poisoned lanes for each component. A result is
 //! poison where an operand is, except for [`Kernel::Select`].
 
+pub mod byte_offset;
 pub mod ir3_alu;
 mod kernels;
 pub mod modifiers;

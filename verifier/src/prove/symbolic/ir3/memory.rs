@@ -10,6 +10,7 @@ use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::interp::ir3::op;
 use crate::semantics::interp::ir3::op::SlotElements;
 use crate::semantics::interp::ir3::storage::{Read, Write};
+use crate::semantics::operations::byte_offset;
 use crate::semantics::terms::{Term, Terms};
 use ir3_compiler::ir3::access::{MemoryAction, Slot as TextureOperand, TextureKind};
 use ir3_compiler::ir3::{AddressSpace, SystemValue, Type};
@@ -138,6 +139,7 @@ impl Ir3<'_> {
             value.bits
         };
         let zero = machine.terms.constant(32, 0);
+        let mut texel: SmallVec<[Term; 4]> = SmallVec::new();
         let place = match &access.place {
             op::AccessAddress::None => AccessPlace::Texel(SmallVec::new()),
             op::AccessAddress::Linear { base, indices, scale, offset } => {
@@ -156,10 +158,28 @@ impl Ir3<'_> {
                 AccessPlace::Linear { base, index, scale: *scale, offset: *offset }
             }
             op::AccessAddress::Texel(reads) => {
-                let coordinates: SmallVec<[Term; 4]> = reads.iter().map(|source| read(machine, source)).collect();
-                memory::texel(machine, coordinates, access.view())
+                texel = reads.iter().map(|source| read(machine, source)).collect();
+                memory::texel(machine, texel.clone(), access.view())
             }
         };
+        let is_same = access.bytes.as_ref().map(|bytes| {
+            let mut read = |source| read(machine, source);
+            let (low, high) = (read(&bytes.low), bytes.high.as_ref().map(&mut read));
+            let start = bytes.start.as_ref().map(&mut read);
+            let strides: SmallVec<[Term; 3]> = bytes.strides.iter().map(&mut read).collect();
+            let terms = &mut *machine.terms;
+            let offset = start.map_or(low, |start| terms.sub(32, low, start));
+            let is_same = match &place {
+                &AccessPlace::Linear { index, scale, .. } => byte_offset::is_of_element(terms, offset, index, scale),
+                AccessPlace::Texel(_) => {
+                    let place = byte_offset::of_texel(terms, &texel, &strides, bytes.in_words);
+                    terms.eq(32, offset, place)
+                }
+            };
+            let high = high.unwrap_or(zero);
+            let is_low = terms.eq(32, high, zero);
+            terms.and(1, is_same, is_low)
+        });
         let binding = match &access.resource {
             Some(resource) => {
                 let resource = self.resource(resource, machine);
@@ -169,7 +189,7 @@ impl Ir3<'_> {
             None => memory::resource(machine.terms, None, zero),
         };
         let free = machine.any_free(&values);
-        let target = AccessTarget { space: access.space, binding, place, free };
+        let target = AccessTarget::new(machine.terms, (access.space, binding), place, free, is_same);
         let bits = access.ty.bits();
         match access.action {
             MemoryAction::Load => {

@@ -14,7 +14,7 @@ use crate::semantics::interp::nir::op::{
     self, AccessAddress, Action, DecodedOp, EnvironmentInput, LaneKind, Lanes, MemoryAccess, R, ResourceOperand,
     ScanResult, Shuffle, Texture, TextureOperand,
 };
-use crate::semantics::operations::Kernel;
+use crate::semantics::operations::{Kernel, byte_offset};
 use crate::semantics::terms::Term;
 use smallvec::{SmallVec, smallvec};
 
@@ -377,9 +377,10 @@ impl Nir<'_> {
             access.binding.unwrap_or(ResourceOperand { set: None, base: 0, row: None, bound: false, shared: false }),
             &mut read,
         );
+        let mut is_same = None;
         let place = match &access.place {
             AccessAddress::None => AccessPlace::Texel(SmallVec::new()),
-            &AccessAddress::Linear { base, index, scale, offset } => {
+            &AccessAddress::Linear { base, index, scale, offset, bytes } => {
                 let base = match base {
                     Some([low, high]) => {
                         let (low, high) = (read(machine, low), read(machine, high));
@@ -391,6 +392,10 @@ impl Nir<'_> {
                     Some(row) => read(machine, row),
                     None => machine.terms.constant(32, 0),
                 };
+                if let Some(bytes) = bytes {
+                    let bytes = read(machine, bytes);
+                    is_same = Some(byte_offset::is_of_element(&mut *machine.terms, bytes, index, scale));
+                }
                 AccessPlace::Linear { base, index, scale, offset }
             }
             AccessAddress::Texel(rows) => {
@@ -399,7 +404,7 @@ impl Nir<'_> {
             }
         };
         let free = machine.any_free(&operands);
-        AccessTarget { space: access.space, binding, place, free }
+        AccessTarget::new(machine.terms, (access.space, binding), place, free, is_same)
     }
 
     fn access<O: Oracle>(&self, site: EventSite, access: &MemoryAccess, machine: &mut SymbolicMachine<'_, O>) {

@@ -8,6 +8,7 @@ use crate::semantics::environment::sync::Sync;
 use crate::semantics::operations::{Modify, One, Select, Three, Two};
 use ir3_compiler::ir3::access::{AtomicOp, MemoryAction, PrintedShape, Slot, TextureKind};
 use ir3_compiler::ir3::{AddressSpace, Instr, ShuffleMode, Type};
+use smallvec::SmallVec;
 
 /// An operation on all active lanes. An instruction becomes one of these for each component that it writes, or a few
 /// where it addresses registers indirectly.
@@ -413,6 +414,21 @@ pub(crate) enum AccessAddress {
     Texel(Vec<Read>),
 }
 
+/// What an access before a6xx names beside its address: see [`byte_offset`](crate::semantics::operations::byte_offset).
+#[derive(Clone, Debug)]
+pub(crate) struct ByteOffset {
+    /// The low word of the byte offset.
+    pub low: Read,
+    /// The high word, which has to be 0.
+    pub high: Option<Read>,
+    /// Where the buffer or image starts, where the byte offset begins at the start of memory.
+    pub start: Option<Read>,
+    /// The bytes of a texel, of a row and of a slice.
+    pub strides: SmallVec<[Read; 3]>,
+    /// Words of an image are counted.
+    pub in_words: bool,
+}
+
 /// An access to memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
@@ -426,6 +442,8 @@ pub(crate) struct Memory {
     pub resource: Option<ResourceOperand>,
     /// The address.
     pub place: AccessAddress,
+    /// The byte offset beside the address.
+    pub bytes: Option<Box<ByteOffset>>,
     /// Type of an element.
     pub ty: Type,
     /// Stored elements, the operand of an atomic, or the first word of the constant file that a copy writes.

@@ -53,24 +53,26 @@ pub(super) struct Decoder<'a> {
     empties: Vec<usize>,
     /// The current instruction.
     instr: Option<Instr>,
+    /// The GPU reads the byte offsets of storage buffers.
+    reads_bytes: bool,
     /// The table for traced runs.
     watched: Option<Vec<Watched<R>>>,
 }
 
-/// Decodes a shader.
-pub(super) fn decode(shader: &Shader) -> Result<Decoded, Unsupported> {
-    decode_with(shader, None).map(|(decoded, _)| decoded)
+/// Decodes a shader, for a GPU that reads the byte offsets of storage buffers or for one that does not.
+pub(super) fn decode(shader: &Shader, reads_bytes: bool) -> Result<Decoded, Unsupported> {
+    decode_with(shader, reads_bytes, None).map(|(decoded, _)| decoded)
 }
 
 /// Decodes a shader, with a table of the positions of its instructions and their operands.
 pub(super) fn decode_watched(shader: &Shader) -> Result<(Decoded, Vec<Watched<R>>), Unsupported> {
-    let (decoded, table) = decode_with(shader, Some(Vec::new()))?;
+    let (decoded, table) = decode_with(shader, false, Some(Vec::new()))?;
     Ok((decoded, table.unwrap_or_default()))
 }
 
 type WatchTable = Option<Vec<Watched<R>>>;
 
-fn decode_with(shader: &Shader, watched: WatchTable) -> Result<(Decoded, WatchTable), Unsupported> {
+fn decode_with(shader: &Shader, reads_bytes: bool, watched: WatchTable) -> Result<(Decoded, WatchTable), Unsupported> {
     let function = &shader.entry;
     let mut decoder = Decoder {
         shader,
@@ -90,6 +92,7 @@ fn decode_with(shader: &Shader, watched: WatchTable) -> Result<(Decoded, WatchTa
         arrays: FxHashMap::default(),
         empties: Vec::new(),
         instr: None,
+        reads_bytes,
         watched,
     };
     let result = FloatControls::of(&shader.info).map_err(|error| error.to_string()).and_then(|controls| {

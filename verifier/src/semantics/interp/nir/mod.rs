@@ -18,10 +18,12 @@ mod run;
 mod watch;
 
 use ir3_compiler::nir::{InstrData, Shader};
+use ir3_compiler::target::Target;
 
 use super::trace::Traced;
 use super::{Outcome, Scratch, Unsupported};
 use crate::semantics::environment::env::{Env, Launch};
+use crate::semantics::operations::byte_offset;
 
 /// Returns true if a shader relies on buffers with different names being different, so that its runs are undefined where they are not: see
 /// [`Env::has_one_buffer`].
@@ -45,13 +47,22 @@ pub struct Decoded {
 }
 
 impl Decoded {
-    /// Decodes a valid shader.
+    /// Decodes a valid shader, whatever the GPU.
     ///
     /// # Errors
     /// If the shader has an operation that the interpreter does not support; the error names it and its place. A shader that breaks nir's
     /// rules may be refused too.
     pub fn new(shader: &Shader) -> Result<Decoded, Unsupported> {
-        decode::decode(shader)
+        decode::decode(shader, false)
+    }
+
+    /// Decodes a valid shader for a GPU. One that reads the byte offsets of storage buffers makes undefined what has another element than
+    /// its byte offset says.
+    ///
+    /// # Errors
+    /// As [`Decoded::new`].
+    pub fn of_target(shader: &Shader, target: &Target) -> Result<Decoded, Unsupported> {
+        decode::decode(shader, byte_offset::is_read(target))
     }
 
     /// Returns true if it loads words of the constant file from computed indices.

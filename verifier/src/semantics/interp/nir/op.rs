@@ -73,7 +73,14 @@ pub(crate) enum Action {
 #[derive(Debug)]
 pub(crate) enum AccessAddress {
     None,
-    Linear { base: Option<[R; 2]>, index: Option<R>, scale: u8, offset: i32 },
+    /// `bytes` is the offset in bytes beside the index, where the GPU reads it.
+    Linear {
+        base: Option<[R; 2]>,
+        index: Option<R>,
+        scale: u8,
+        offset: i32,
+        bytes: Option<R>,
+    },
     Texel(SmallVec<[R; 4]>),
 }
 

@@ -3,12 +3,14 @@
 use super::{Decoder, Moves, Result};
 use crate::semantics::environment::env::CONST_WORDS;
 use crate::semantics::interp::ir3::op;
-use crate::semantics::interp::ir3::op::{AccessAddress, DecodedOp};
+use crate::semantics::interp::ir3::op::{AccessAddress, ConstWidth, DecodedOp};
 use crate::semantics::interp::ir3::storage::{Loc, Read};
 use crate::semantics::machine::rules::quad_lane;
+use crate::semantics::operations::byte_offset;
 use ir3_compiler::ir3::access::{Access, Address, Binding, MemoryAccess, MemoryAction, Number, Slice, TextureAccess};
-use ir3_compiler::ir3::{Attrs, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Type};
+use ir3_compiler::ir3::{AddressSpace, Attrs, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Src, Type};
 use ir3_compiler::target::Generation;
+use smallvec::SmallVec;
 
 impl Decoder<'_> {
     /// An instruction of category 6.
@@ -100,6 +102,7 @@ impl Decoder<'_> {
                 AccessAddress::Texel(coordinates.iter().map(|&slice| self.slice(data, slice)).collect::<Result<_>>()?)
             }
         };
+        let bytes = self.byte_offset(data, access)?;
         let stored = match access.data {
             Some(slice) => self.slices(data, slice)?,
             None => Vec::new(),
@@ -139,6 +142,7 @@ impl Decoder<'_> {
             space: access.space,
             resource,
             place,
+            bytes: bytes.map(Box::new),
             ty: access.ty,
             data: stored,
             copied,
@@ -150,6 +154,40 @@ impl Decoder<'_> {
         // With registers, source and destination are the same: no copy is needed.
         kept.retain(|(read, write)| read.loc != write.loc);
         self.copies_op(kept)
+    }
+
+    /// The byte offset beside an address. It cannot be judged where the text does not say which words of the constant file describe the
+    /// buffer or image, as Mesa's do not.
+    fn byte_offset(&mut self, data: &InstrData, access: &MemoryAccess) -> Result<Option<op::ByteOffset>> {
+        let Some(slice) = access.bytes.filter(|_| byte_offset::is_read(self.target)) else { return Ok(None) };
+        let is_image = access.space == AddressSpace::Image;
+        let has_start = self.target.generation == Generation::A4xx;
+        let (mut start, mut strides) = (None, SmallVec::new());
+        if is_image || has_start {
+            let Some(resources) = self.program.consts.resources else { return Ok(None) };
+            let Some(Binding { set: None, index: Number::Fixed(number) }) = access.binding else {
+                return Err("the number of its buffer or image is not known".to_owned());
+            };
+            let first = if is_image { resources.image(number) } else { resources.buffer(number) };
+            let mut word = |n: u32| self.const_word(first + n);
+            if has_start {
+                start = Some(word(0)?);
+            }
+            if is_image {
+                let order = if has_start { [3, 1, 2] } else { [0, 1, 2] };
+                strides = order.into_iter().map(word).collect::<Result<_>>()?;
+            }
+        }
+        let low = self.slice(data, slice.component(0))?;
+        let high = if has_start || slice.count < 2 { None } else { Some(self.slice(data, slice.component(1))?) };
+        let in_words = is_image && !has_start && matches!(access.action, MemoryAction::Atomic(_));
+        Ok(Some(op::ByteOffset { low, high, start, strides, in_words }))
+    }
+
+    fn const_word(&mut self, word: u32) -> Result<Read> {
+        let word = u16::try_from(word).map_err(|_| format!("word {word} of the constant file"))?;
+        let loc = self.slots.loc(&Src::constant(word, false), 0, ConstWidth::Full)?;
+        Ok(Read::plain(loc))
     }
 
     /// Checks that a tied destination has the register of its source.

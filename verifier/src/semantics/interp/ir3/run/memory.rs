@@ -1,17 +1,21 @@
 //! Memory and textures.
 
 use super::{RunResult, RunningWave, converted};
+use crate::semantics::arithmetic::concrete::Concrete;
+use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::arithmetic::rows::{LANES, Row, splat};
 use crate::semantics::environment::Binding;
 use crate::semantics::environment::env::{CONST_WORDS, lanes};
 use crate::semantics::environment::memory::{Space, TexelView, image_cell};
 use crate::semantics::environment::texture::{Quads, TextureAnswer};
-use crate::semantics::interp::ir3::op::{AccessAddress, Memory, NumberOperand, ResourceOperand, atomic};
-use crate::semantics::interp::ir3::storage::Active;
+use crate::semantics::interp::ir3::op::{AccessAddress, ByteOffset, Memory, NumberOperand, ResourceOperand, atomic};
+use crate::semantics::interp::ir3::storage::{Active, Read};
 use crate::semantics::interp::{UndefinedReason, groups, naming_another};
 use crate::semantics::machine::rules::FIRST_OF_QUADS;
+use crate::semantics::operations::byte_offset;
 use ir3_compiler::ir3::access::{AtomicOp, MemoryAction, Slot, TextureKind, TextureRequest, linear_address};
 use ir3_compiler::ir3::{AddressSpace, Instr, Type};
+use smallvec::SmallVec;
 
 /// The resource of each lane.
 type Resources = [Binding; LANES];
@@ -56,6 +60,9 @@ impl RunningWave<'_> {
         let view = access.view();
         let (target, undefined) = self.target(&access.place, view);
         poison |= undefined;
+        if let Some(bytes) = &access.bytes {
+            poison |= self.names_another(access, bytes, &target);
+        }
         let writes = !matches!(access.action, MemoryAction::Load);
         let copies = access.action == MemoryAction::CopyToConsts;
         let mut mask = self.active.mask;
@@ -154,6 +161,39 @@ impl RunningWave<'_> {
             }
         }
         (target, poison)
+    }
+
+    /// The lanes whose byte offset is not that of their element or texel.
+    fn names_another(&mut self, access: &Memory, bytes: &ByteOffset, target: &LaneAddresses) -> u64 {
+        let mut poison = 0;
+        let mut fetch = |read: &Read| {
+            let mut row = [0; LANES];
+            poison |= self.storage.fetch(read, &mut row);
+            row
+        };
+        let low = fetch(&bytes.low);
+        let high = bytes.high.as_ref().map(&mut fetch);
+        let start = bytes.start.as_ref().map(&mut fetch);
+        let strides: SmallVec<[Row; 3]> = bytes.strides.iter().map(&mut fetch).collect();
+        let coordinates: SmallVec<[Row; 3]> = match &access.place {
+            AccessAddress::Texel(reads) => reads.iter().map(&mut fetch).collect(),
+            _ => SmallVec::new(),
+        };
+        for lane in lanes(self.active.mask & !poison) {
+            let word = |row: &Row| u64::from(row[lane]);
+            let list = |rows: &[Row]| rows.iter().map(word).collect::<SmallVec<[u64; 3]>>();
+            let bytes_of_lane = Concrete.sub(32, word(&low), start.as_ref().map_or(0, word));
+            let is_same = if bytes.strides.is_empty() {
+                byte_offset::is_of_element(&mut Concrete, bytes_of_lane, word(&target.index), target.scale) != 0
+            } else {
+                bytes_of_lane
+                    == byte_offset::of_texel(&mut Concrete, &list(&coordinates), &list(&strides), bytes.in_words)
+            };
+            if !is_same || high.as_ref().is_some_and(|high| high[lane] != 0) {
+                poison |= 1 << lane;
+            }
+        }
+        poison
     }
 
     fn load(&mut self, access: &Memory, target: &LaneAddresses, resources: &Resources, poison: u64) {

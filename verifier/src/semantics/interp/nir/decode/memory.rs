@@ -70,11 +70,14 @@ impl Decoder<'_> {
     ) -> DecodeResult<(Option<ResourceOperand>, AccessAddress)> {
         let base = intrinsic.indices.base();
         let nonuniform = is_nonuniform(intrinsic);
-        let linear = |index, scale, offset| AccessAddress::Linear { base: None, index: Some(index), scale, offset };
+        let linear =
+            |index, scale, offset| AccessAddress::Linear { base: None, index: Some(index), scale, offset, bytes: None };
         Ok(match (space, srcs) {
-            // The offset in elements is used; the one in bytes has the same value.
-            (AddressSpace::Ssbo, &[buffer, _, offset]) => {
-                let place = linear(self.scalar(offset)?, ssbo_offset_unit(bits), base);
+            // The offset in elements is used; the one in bytes names the same place, but for the base.
+            (AddressSpace::Ssbo, &[buffer, bytes, offset]) => {
+                let (index, scale) = (Some(self.scalar(offset)?), ssbo_offset_unit(bits));
+                let bytes = if self.reads_bytes { Some(self.scalar(bytes)?) } else { None };
+                let place = AccessAddress::Linear { base: None, index, scale, offset: base, bytes };
                 (Some(self.resource(buffer, nonuniform)?), place)
             }
             (AddressSpace::Ubo, &[buffer, offset]) => {
@@ -97,7 +100,7 @@ impl Decoder<'_> {
                     [] => None,
                     [offset, ..] => Some(self.scalar(*offset)?),
                 };
-                (None, AccessAddress::Linear { base: Some(base_rows), index, scale: 4, offset: base })
+                (None, AccessAddress::Linear { base: Some(base_rows), index, scale: 4, offset: base, bytes: None })
             }
             (AddressSpace::Image, &[image, coordinates, ..]) => {
                 let count = intrinsic.indices.image_dim().coordinates(intrinsic.indices.image_array());
@@ -159,7 +162,8 @@ impl Decoder<'_> {
         let &[buffer, offset] = &intrinsic.srcs[..] else { return Err("unexpected sources".to_owned()) };
         // The lowest lane gives the address.
         let binding = Some(self.resource(buffer, true)?);
-        let place = AccessAddress::Linear { base: None, index: Some(self.scalar(offset)?), scale: 16, offset: 0 };
+        let index = Some(self.scalar(offset)?);
+        let place = AccessAddress::Linear { base: None, index, scale: 16, offset: 0, bytes: None };
         let origin = self.origin();
         let (action, space, view) = (Action::CopyToConsts { first, words }, AddressSpace::Ubo, TexelView::default());
         let rows = SmallVec::new();

@@ -12,9 +12,10 @@ use crate::semantics::environment::env::lanes;
 use crate::semantics::environment::memory::{Space, image_cell};
 use crate::semantics::environment::texture::{Quads, TextureAnswer};
 use crate::semantics::interp::nir::op::{
-    AccessAddress, Action, BOUND, MemoryAccess, ResourceOperand, Texture, TextureOperand,
+    AccessAddress, Action, BOUND, MemoryAccess, R, ResourceOperand, Texture, TextureOperand,
 };
 use crate::semantics::interp::{UndefinedReason, groups, naming_another};
+use crate::semantics::operations::byte_offset;
 use smallvec::SmallVec;
 
 /// The address of an access in each lane.
@@ -58,9 +59,17 @@ impl RunningWave<'_> {
         let (mut base, mut index) = (None, None);
         match &access.place {
             AccessAddress::None => {}
-            AccessAddress::Linear { base: words, index: row, .. } => {
-                for row in words.iter().flatten().chain(row) {
+            AccessAddress::Linear { base: words, index: row, scale, bytes, .. } => {
+                for row in words.iter().flatten().chain(row).chain(bytes) {
                     poison |= self.poison[*row as usize];
+                }
+                if let (Some(bytes), Some(index)) = (bytes, row) {
+                    let word = |row: R, lane: usize| u64::from(self.rows[row as usize][lane]);
+                    for lane in lanes(self.active) {
+                        let (bytes, index) = (word(*bytes, lane), word(*index, lane));
+                        let is_same = byte_offset::is_of_element(&mut Concrete, bytes, index, *scale) != 0;
+                        poison |= u64::from(!is_same) << lane;
+                    }
                 }
                 base = words.map(|words| words.map(|row| self.rows[row as usize]));
                 index = row.map(|row| self.rows[row as usize]);

@@ -118,6 +118,7 @@ fn load(ctx: &mut Context<'_>, intrinsic: &Intrinsic, array: Def, index: Option<
             let src = ctx.src(value).with_mods(mods);
             value = ctx.alu(Opcode::AbsnegF, access.class, &[src]);
         }
+        let value = ctx.in_width(def, value);
         ctx.define_word(def, word as usize, value);
     }
     Ok(())

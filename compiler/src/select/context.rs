@@ -388,6 +388,18 @@ impl<'a> Context<'a> {
         self.src(value)
     }
 
+    /// A word that may be undefined (what a lane that is not there has, what an array's element was not set to), for a value of this width:
+    /// the register has any bits then, but those beyond the value are 0.
+    pub fn in_width(&mut self, def: nir::Def, word: Value) -> Value {
+        let bits = self.bits(def);
+        if bits >= 16 {
+            return word;
+        }
+        let word = self.src(word);
+        let mask = self.immediate((1 << bits) - 1, word.class.half);
+        self.alu(Opcode::AndB, word.class, &[word, mask])
+    }
+
     /// An integer in a full register, zero-extended from a half one.
     pub fn widened(&mut self, src: Src) -> Src {
         if src.class.half { self.convert_src(Type::U16, Type::U32, src) } else { src }

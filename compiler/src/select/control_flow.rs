@@ -315,7 +315,11 @@ impl<'a> ControlFlowSelection<'_, 'a> {
         let Some(&(_, def)) = found else {
             return Err(self.ctx.unsupported("a predecessor has no value in the phi"));
         };
-        let word = self.ctx.word(def, index);
+        let word = match self.ctx.word(def, index) {
+            // The bits of the register beyond a narrow value are 0.
+            Word::Undef if self.ctx.bits(def) < 16 => Word::Immediate(0),
+            word => word,
+        };
         Ok(self.ctx.word_at_end(pred, word, class))
     }
 

@@ -193,7 +193,7 @@ fn read_lane(
         let mut result = ctx.read_macro(opcode, word.class, &srcs)?;
         // The first and the last of the active lanes are there.
         if opcode == Opcode::ReadCondMacro {
-            result = in_width(ctx, def, result);
+            result = ctx.in_width(def, result);
         }
         ctx.define_word(def, index, result);
     }
@@ -210,22 +210,10 @@ fn quad(ctx: &mut Context<'_>, def: Def, value: Def, opcode: Opcode, lane: Optio
         let lane = lane.map(|lane| if word.class.half { ctx.narrowed(lane) } else { lane });
         let srcs: SmallVec<[Src; 2]> = std::iter::once(word).chain(lane).collect();
         let result = ctx.lane_texture(opcode, word.class, &srcs, false);
-        let result = in_width(ctx, def, result);
+        let result = ctx.in_width(def, result);
         ctx.define_word(def, index, result);
     }
     Ok(())
-}
-
-/// A word of what another lane has, for a value of this width. Where there is no such lane, or it is not active, the register has any bits;
-/// those beyond the value are 0.
-fn in_width(ctx: &mut Context<'_>, def: Def, word: Value) -> Value {
-    let bits = ctx.bits(def);
-    if bits >= 16 {
-        return word;
-    }
-    let word = ctx.src(word);
-    let mask = ctx.immediate((1 << bits) - 1, word.class.half);
-    ctx.alu(Opcode::AndB, word.class, &[word, mask])
 }
 
 /// Sources: the value that other lanes keep, and the value that is broadcast. The instruction has them in reverse
@@ -277,7 +265,7 @@ fn shuffle(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(),
     for (index, &word) in words.iter().enumerate() {
         let attrs = Attrs::Shuffle { mode, ty: type_of(word.class, false) };
         let result = ctx.builder().define(Opcode::Shfl, word.class, 1, &[word, distance], attrs);
-        let result = in_width(ctx, def, result);
+        let result = ctx.in_width(def, result);
         ctx.define_word(def, index, result);
     }
     Ok(())

@@ -3,7 +3,7 @@
 //! - *Crowds*: vectors and scalars of both widths that are all live over an operation which has needs of its own: a result that is written
 //!   before operands are read, one in the registers of an operand that lives on, a vector. Where registers are short, the file is full there.
 //! - *Nests*: branches in branches, each level with values that all lanes share and that only this level reads, and jumps out of them.
-//! - *Narrow chains*: sums of 8 and 16 bits, whose only reader converts them.
+//! - *Narrow chains*: sums of 8 and 16 bits, whose only reader converts them; narrow values that are undefined in some lanes.
 //! - Operations across lanes in a row, the last of which tells which lanes are there; votes at the end of a program, after the last sample.
 //! - Branches that leave quads whole, so that samples and derivatives have a meaning in one arm.
 
@@ -33,6 +33,7 @@ impl<C: Choices> Generator<'_, C> {
                 let depth = self.c.below(3);
                 self.nest(depth);
             }
+            6 if self.weights.operation != 0 && self.c.chance(90) => self.partly_known(),
             6 => self.narrow_chain(),
             _ => {
                 self.subgroup();
@@ -335,6 +336,31 @@ impl<C: Choices> Generator<'_, C> {
             def = self.b.alu(op, &[def]);
         }
         self.define_seen(def, 256);
+    }
+
+    /// A narrow value that is undefined in some lanes, and a word of it: the bits beyond its width are known there, too.
+    fn partly_known(&mut self) {
+        let bits = self.c.pick(&[1, 8, 8]);
+        let widening: &[Op] = match bits {
+            1 => &[Op::B2i32, Op::B2f32],
+            _ => &[Op::U2u32, Op::U2u32, Op::I2i32, Op::U2f32, Op::I2f32],
+        };
+        let condition = self.condition();
+        let known = |this: &mut Self| {
+            let word = this.value(32);
+            if bits == 8 {
+                return this.b.alu(Op::U2u8, &[word]);
+            }
+            let zero = this.b.constant(32, 0);
+            this.b.alu(Op::Ine, &[word, zero])
+        };
+        let ends = self.arms(condition, known, |this| this.b.undef(1, bits));
+        let value = self.joined(bits, ends);
+        let op = self.c.pick(widening);
+        if operations(&self.target).contains(&(op, bits)) {
+            let word = self.b.alu(op, &[value]);
+            self.define_seen(word, 256);
+        }
     }
 
     /// Tells which lanes are there: an operation across lanes on what is the same in all of them.

@@ -125,14 +125,14 @@ pub struct ResourceWords {
 }
 
 impl ResourceWords {
-    /// The words of a buffer.
+    /// The first word of a buffer.
     pub fn buffer(self, number: u32) -> u32 {
-        u32::from(self.first) + 4 * number
+        number.saturating_mul(4).saturating_add(self.first.into())
     }
 
-    /// The words of an image.
+    /// The first word of an image.
     pub fn image(self, number: u32) -> u32 {
-        self.buffer(u32::from(self.buffers) + number)
+        self.buffer(number.saturating_add(self.buffers.into()))
     }
 }
 

@@ -169,7 +169,7 @@ impl Decoder<'_> {
                 return Err("the number of its buffer or image is not known".to_owned());
             };
             let first = if is_image { resources.image(number) } else { resources.buffer(number) };
-            let mut word = |n: u32| self.const_word(first + n);
+            let mut word = |n: u32| self.const_word(first.saturating_add(n));
             if has_start {
                 start = Some(word(0)?);
             }

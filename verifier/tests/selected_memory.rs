@@ -217,6 +217,12 @@ fn a_byte_offset_of_another_place_is_refuted() {
             };
             assert_eq!(expected.first_difference(&run(&selected)), None, "{gpu}, {name}");
             assert!(expected.first_difference(&run(&changed)).is_some(), "{gpu}, {name}: a run shows nothing");
+            // A number in the words that describe the buffer or image.
+            if let Some(resources) = selected.consts.resources {
+                let mut overlapping = selected.clone();
+                overlapping.consts.immediates.extend((resources.first..1024).map(|word| (word, 5)));
+                assert!(interp::ir3::Decoded::new(&overlapping, &target).is_err(), "{gpu}, {name}");
+            }
             // The solver is asked about the first case of each kind.
             if kinds.insert(accesses) {
                 let before = Snapshot::Nir(shader.clone().into());

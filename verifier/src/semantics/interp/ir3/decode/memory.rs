@@ -184,8 +184,17 @@ impl Decoder<'_> {
         Ok(Some(op::ByteOffset { low, high, start, strides, in_words }))
     }
 
+    /// A word that describes a buffer or an image; nothing else may be in it.
     fn const_word(&mut self, word: u32) -> Result<Read> {
         let word = u16::try_from(word).map_err(|_| format!("word {word} of the constant file"))?;
+        let consts = &self.program.consts;
+        if consts.immediates.iter().any(|&(other, _)| other == word)
+            || consts.driver_params.iter().any(|param| param.word == word)
+        {
+            return Err(format!(
+                "word {word} of the constant file describes its buffer or image, and holds something else"
+            ));
+        }
         let loc = self.slots.loc(&Src::constant(word, false), 0, ConstWidth::Full)?;
         Ok(Read::plain(loc))
     }

@@ -147,6 +147,14 @@ pub struct ConstLayout {
     pub immediates: Vec<(u16, u32)>,
 }
 
+impl ConstLayout {
+    /// Returns true if a word has a system value or an immediate.
+    pub fn is_placed(&self, word: u16) -> bool {
+        self.driver_params.iter().any(|param| param.word == word)
+            || self.immediates.iter().any(|&(other, _)| other == word)
+    }
+}
+
 /// A program in the machine language, at any stage.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Program {

@@ -469,7 +469,7 @@ fn program_entry(key: &str, value: &mut Cursor, program: &mut Program) -> Parsed
             let Some(system) = system_value(value.until(&['.'])) else { return fail(at, "a system value") };
             value.expect(".")?;
             let component = value.component()? as u8;
-            if is_placed(program, word) {
+            if program.consts.is_placed(word) {
                 return fail(0, "a word of the constant file that holds nothing else");
             }
             program.consts.driver_params.push(DriverParam { word, value: system, component });
@@ -482,7 +482,7 @@ fn program_entry(key: &str, value: &mut Cursor, program: &mut Program) -> Parsed
         "immediate" => {
             let word = constant(value)?;
             value.expect(":")?;
-            if is_placed(program, word) {
+            if program.consts.is_placed(word) {
                 return fail(0, "a word of the constant file that holds nothing else");
             }
             program.consts.immediates.push((word, value.hex("32 bits in hexadecimal")?));
@@ -490,13 +490,6 @@ fn program_entry(key: &str, value: &mut Cursor, program: &mut Program) -> Parsed
         _ => return fail(0, "an attribute of a program"),
     }
     Ok(())
-}
-
-/// Returns true if the text so far defines the contents of a word of the constant file.
-fn is_placed(program: &Program, word: u16) -> bool {
-    let consts = &program.consts;
-    consts.driver_params.iter().any(|param| param.word == word)
-        || consts.immediates.iter().any(|&(other, _)| other == word)
 }
 
 /// Writes the attributes of the whole program, one comment per line.

@@ -187,10 +187,7 @@ impl Decoder<'_> {
     /// A word that describes a buffer or an image; nothing else may be in it.
     fn const_word(&mut self, word: u32) -> Result<Read> {
         let word = u16::try_from(word).map_err(|_| format!("word {word} of the constant file"))?;
-        let consts = &self.program.consts;
-        if consts.immediates.iter().any(|&(other, _)| other == word)
-            || consts.driver_params.iter().any(|param| param.word == word)
-        {
+        if self.program.consts.is_placed(word) {
             return Err(format!(
                 "word {word} of the constant file describes its buffer or image, and holds something else"
             ));

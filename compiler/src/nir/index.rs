@@ -37,6 +37,11 @@ impl ImageDim {
         // A cube's third coordinate already counts faces and layers.
         plain + u8::from(array && self != ImageDim::Cube)
     }
+
+    /// Returns true if a texel has one coordinate. Textures have at least two: the second one is 0 there.
+    pub fn is_1d(self) -> bool {
+        matches!(self, ImageDim::Dim1D | ImageDim::Buf)
+    }
 }
 
 words! {

@@ -67,6 +67,12 @@ impl Default for Info {
 }
 
 impl Info {
+    /// The size of a workgroup as a program of ir3 has it: zeros if it is known only at dispatch.
+    pub fn workgroup_size_in_ir3(&self) -> Option<[u16; 3]> {
+        let size = self.workgroup_size?;
+        Some(if self.workgroup_size_variable { [0; 3] } else { size.map(|n| n.min(0xffff) as u16) })
+    }
+
     /// The text of a header line that has no field.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.other.iter().find(|(k, _)| k == key).map(|(_, text)| text.as_str())

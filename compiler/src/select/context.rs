@@ -78,11 +78,7 @@ impl<'a> Context<'a> {
     pub fn new(shader: &'a nir::Shader, target: &'a Target) -> Self {
         let function = &shader.entry;
         let mut program = Program { stage: stage(shader.stage), ..Program::default() };
-        // A size that is only known at dispatch does not count.
-        program.workgroup_size = shader
-            .info
-            .workgroup_size
-            .map(|size| if shader.info.workgroup_size_variable { [0; 3] } else { size.map(|n| n.min(0xffff) as u16) });
+        program.workgroup_size = shader.info.workgroup_size_in_ir3();
         program.shared_size = shader.info.shared_size;
         program.scratch_size = shader.info.scratch_size;
         // Most operations become one or two instructions; later stages add some.

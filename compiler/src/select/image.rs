@@ -41,10 +41,6 @@ pub(super) fn check_handle(ctx: &Context<'_>, intrinsic: &Intrinsic) -> Result<(
     Ok(())
 }
 
-fn is_1d(intrinsic: &Intrinsic) -> bool {
-    matches!(intrinsic.indices.image_dim(), ImageDim::Dim1D | ImageDim::Buf)
-}
-
 /// The coordinates of a texel, as scalars; they are source 1 of all image intrinsics. The machine has no sample index:
 /// a multisampled image that is stored to has one sample.
 fn coordinates(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Vec<Src> {
@@ -129,7 +125,7 @@ fn load(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError>
     {
         let set = memory::set_field(ctx, Some(set))?;
         let mut coordinates = coordinates(ctx, intrinsic);
-        if is_1d(intrinsic) {
+        if intrinsic.indices.image_dim().is_1d() {
             // The machine has no one-dimensional textures: they are two-dimensional with height 1.
             coordinates.insert(1, ctx.immediate(0, false));
         }
@@ -140,7 +136,7 @@ fn load(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError>
         flags.set(InstrFlags::NONUNIFORM, access.contains(Access::NON_UNIFORM));
         let handle = memory::texel_handle(ctx, set, index)?;
         let coordinates = ctx.collect(&coordinates);
-        build::isam_image(handle, coordinates, flags, is_1d(intrinsic), ty)
+        build::isam_image(handle, coordinates, flags, intrinsic.indices.image_dim().is_1d(), ty)
     } else {
         let handle = memory::handle(ctx, intrinsic.srcs[0], access)?;
         let location = location(ctx, intrinsic);

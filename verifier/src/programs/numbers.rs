@@ -2,7 +2,7 @@
 
 use crate::semantics::arithmetic::rows::LANES;
 use crate::semantics::environment::Binding;
-use crate::semantics::environment::env::{Env, Launch, VARIABLE_SIZE, system_value_of};
+use crate::semantics::environment::env::{Env, Launch, system_value_of};
 use crate::semantics::environment::hints::{Hints, Usage};
 use crate::semantics::environment::memory::Space;
 use ir3_compiler::ir3::SystemValue;
@@ -51,11 +51,7 @@ impl InputNumbers {
         }
         all.extend(system_values(shader));
         all.push(InputNumber::Memory);
-        let workgroup_size = match shader.info.workgroup_size {
-            Some(_) if shader.info.workgroup_size_variable => VARIABLE_SIZE,
-            size => size.unwrap_or([64, 1, 1]),
-        };
-        let launch = Launch { fragment: shader.stage == Stage::Fragment, workgroup_size, ..Launch::default() };
+        let launch = Launch::of(shader);
         Self { hints, launch, all }
     }
 

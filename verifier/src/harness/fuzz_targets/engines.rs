@@ -153,7 +153,7 @@ fn lane_alone(input: &ProgramInput, env: &Env) -> Result<bool, TargetFailure> {
     let shader = &input.shader;
     let lane = (input.env_seed % LANES as u64) as usize;
     let engine = format!("nir interpreter, of lane {lane} alone");
-    let alone = Env { helpers: Some(0), ..one_lane(shader, env, launch(shader), lane) };
+    let alone = Env { helpers: Some(0), ..one_lane(shader, env, Launch::of(shader), lane) };
     // The outputs of helper lanes are not observable.
     let among = run_nir(input, shader, &Env { helpers: Some(0), ..env.clone() });
     let (Some(among), Some(alone)) = (among, run_nir(input, shader, &alone)) else { return Ok(false) };
@@ -260,14 +260,6 @@ fn same_lane(engine: &str, among: &Outcome, alone: &Outcome, lane: usize) -> Res
         }
     }
     Ok(())
-}
-
-fn launch(shader: &Shader) -> Launch {
-    Launch {
-        fragment: shader.stage == Stage::Fragment,
-        workgroup_size: shader.info.workgroup_size.unwrap_or([64, 1, 1]),
-        ..Launch::default()
-    }
 }
 
 /// Returns true if lanes are independent: no lane reads what another writes, and there are no operations across lanes.
@@ -402,7 +394,7 @@ mod tests {
         let decoded = interp::nir::Decoded::new(&shader).unwrap();
         let mut scratch = interp::Scratch::default();
         let among = decoded.run(&env, DEFAULT_FUEL, &mut scratch);
-        let alone = decoded.run(&one_lane(&shader, &env, launch(&shader), 5), DEFAULT_FUEL, &mut scratch);
+        let alone = decoded.run(&one_lane(&shader, &env, Launch::of(&shader), 5), DEFAULT_FUEL, &mut scratch);
         assert_eq!(same_lane("test", &among, &alone, 5), Ok(()));
         assert!(same_lane("test", &among, &alone, 6).is_err());
         assert!(same_lane("test", &among, &among, 5).is_err());

@@ -13,6 +13,7 @@ use crate::programs::planted_bugs::PlantedBug;
 use crate::support::random::text_hash;
 use cranelift_entity::EntityRef;
 use ir3_compiler::compilation::{Compilation, ProgramMut, ProgramRef};
+use ir3_compiler::ir3::const_words::NamedConstWords;
 use ir3_compiler::ir3::{ConstLayout, DriverParam, InputKind, PhysReg, Program, RegClass, SystemValue, WriteMask};
 use ir3_compiler::machine::{Code, CodeError, listing};
 use ir3_compiler::nir::{self, InstrData, IntrinsicOp, Shader};
@@ -89,12 +90,15 @@ pub fn log(
     let source = compilation.shader().clone();
     let mut out = format!("NIR (final form) for {name} shader (null):\n{}\n", nir::text::write(&source));
     let mut inputs: Vec<(InputKind, RegClass, WriteMask)> = Vec::new();
+    let mut named = NamedConstWords::default();
     let mut last = String::new();
     let mut assembly = None;
     while let Some(step) = compilation.step() {
         let step = step?;
         let ProgramRef::Ir3(program) = compilation.program() else { continue };
         if step.stage == Stage::Select {
+            let params = &program.consts.driver_params;
+            named = NamedConstWords::of(program, |word| params.iter().any(|param| param.word == word));
             inputs = program
                 .inputs()
                 .filter_map(|(instr, kind)| {
@@ -116,7 +120,12 @@ pub fn log(
     let Some(program) = assembly else { return Err(PrintError::NotSaid("a program without words".to_owned())) };
     let code = Code::from_program(&program)?;
     let words = code.encode(target.generation)?;
-    final_sections(&mut out, name, &Final { source: &source, program: &program, code: &code, target, inputs }, &words)?;
+    final_sections(
+        &mut out,
+        name,
+        &Final { source: &source, program: &program, code: &code, target, inputs, named },
+        &words,
+    )?;
     Ok(out)
 }
 
@@ -160,6 +169,8 @@ struct Final<'a> {
     target: &'a Target,
     /// The inputs of the first program.
     inputs: Vec<(InputKind, RegClass, WriteMask)>,
+    /// The words of the constant file that the first program names, without those of the driver.
+    named: NamedConstWords,
 }
 
 fn final_sections(out: &mut String, name: &str, of: &Final<'_>, words: &[u64]) -> Result<(), PrintError> {
@@ -171,7 +182,7 @@ fn final_sections(out: &mut String, name: &str, of: &Final<'_>, words: &[u64]) -
     let _ = writeln!(out, "; num_ubos:           {}", of.source.info.num_ubos);
     let _ = writeln!(out, "; num_driver_params:  {}", consts.driver_params.len());
     out.push_str("; offsets:\n");
-    if let Some(first) = driver_params(consts, of.source.stage)? {
+    if let Some(first) = driver_params(consts, of.source.stage, of.named)? {
         let _ = writeln!(out, ";   driver_params              c{} ({} vec4)", number(PhysReg(first)), DRIVER_VEC4);
     }
     let _ = writeln!(out, "; ubo_state:\n;   num_enabled:      0");
@@ -190,8 +201,9 @@ fn final_sections(out: &mut String, name: &str, of: &Final<'_>, words: &[u64]) -
 /// Vec4 of the driver parameters in the line about them; nothing reads it.
 const DRIVER_VEC4: u32 = 4;
 
-/// The first word of the driver parameters.
-fn driver_params(consts: &ConstLayout, stage: nir::Stage) -> Result<Option<u16>, PrintError> {
+/// The first word of the driver parameters. Mesa's driver fills all of them, where ours fills those that the program reads: none of the others
+/// may be in a word that the program names.
+fn driver_params(consts: &ConstLayout, stage: nir::Stage, named: NamedConstWords) -> Result<Option<u16>, PrintError> {
     let mut first = None;
     for &DriverParam { word, value, component } in &consts.driver_params {
         let not_said = || PrintError::NotSaid(format!("the driver parameter {value:?} in word {word}"));
@@ -199,6 +211,9 @@ fn driver_params(consts: &ConstLayout, stage: nir::Stage) -> Result<Option<u16>,
         let start = word.checked_sub(known.0 + u16::from(component)).ok_or_else(not_said)?;
         if *first.get_or_insert(start) != start {
             return Err(not_said());
+        }
+        if u32::from(start) < named.end || named.is_relative || named.has_unknown_stores {
+            return Err(PrintError::NotSaid(format!("driver parameters from word {start}, in words of the program")));
         }
     }
     Ok(first)

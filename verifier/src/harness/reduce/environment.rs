@@ -308,9 +308,7 @@ fn simpler(env: &Env, shader: &Shader, input: &ReadInput) -> Vec<EnvChange> {
                 .into()
         }
         ReadInput::System(system, component) => {
-            let workgroup_size = shader.info.workgroup_size.unwrap_or([64, 1, 1]);
-            let launch = Launch { fragment: shader.stage == Stage::Fragment, workgroup_size, ..Launch::default() };
-            env.system_value(launch, system, component, &mut row);
+            env.system_value(Launch::of(shader), system, component, &mut row);
             [0, 1, row[lane]]
                 .map(|value| change(move |env| _ = env.system.insert(system_key(system, component), vec![value])))
                 .into()

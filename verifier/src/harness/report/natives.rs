@@ -13,9 +13,7 @@ use ir3_compiler::ir3::{
     ShaderStage, Src, SrcOperand, SystemValue, Type, WriteMask,
 };
 use ir3_compiler::machine::{Code, EntryRegister, Interface, OutputRegister};
-use ir3_compiler::nir::{
-    BaseType, ImageDim, Index, InstrData, Intrinsic, IntrinsicOp, Shader, Stage, TexOp, TexSrcKind,
-};
+use ir3_compiler::nir::{BaseType, Index, InstrData, Intrinsic, IntrinsicOp, Shader, Stage, TexOp, TexSrcKind};
 use ir3_compiler::target::{Generation, Target};
 use std::path::Path;
 
@@ -171,7 +169,7 @@ fn complete_register(place: &mut Place, mask: &mut WriteMask, said: (&Place, Wri
 pub(crate) fn code(native: &Native, shader: &Shader, text: Option<&Code>, target: &Target) -> Result<Code, String> {
     let mut interface = Interface {
         stage: stage(shader.stage),
-        workgroup_size: shader.info.workgroup_size.map(|size| size.map(|n| n.min(0xffff) as u16)),
+        workgroup_size: shader.info.workgroup_size_in_ir3(),
         shared_size: shader.info.shared_size,
         scratch_size: shader.info.scratch_size,
         consts: consts(native, shader.stage),
@@ -246,9 +244,9 @@ struct UsedMemory {
     /// Buffers, and buffers by elements of 8 bits.
     buffers: bool,
     bytes: bool,
-    /// Images, and images of one dimension.
     images: bool,
-    lines: bool,
+    /// The images that are loaded: whether they have one dimension, and their descriptors.
+    loaded: Vec<(bool, Option<Descriptor>)>,
 }
 
 impl UsedMemory {
@@ -271,12 +269,24 @@ impl UsedMemory {
                 BindlessImageLoad | BindlessImageStore | ImageLoad | ImageStore => {
                     used.images = true;
                     used.image_at.extend(at);
-                    used.lines |= intrinsic.indices.image_dim() == ImageDim::Dim1D;
+                    if matches!(intrinsic.op, BindlessImageLoad | ImageLoad) {
+                        used.loaded.push((intrinsic.indices.image_dim().is_1d(), at));
+                    }
                 }
                 _ => {}
             }
         }
         used
+    }
+
+    /// Returns true if an image that `isam` reads has one dimension; `None` if it may be one of several of nir's, and only some of these have.
+    fn is_1d(&self, at: Option<Descriptor>) -> Option<bool> {
+        let unanimous = |may_be: &dyn Fn(&Option<Descriptor>) -> bool| {
+            let mut kinds = self.loaded.iter().filter(|(_, its)| may_be(its)).map(|&(is_1d, _)| is_1d);
+            let first = kinds.next()?;
+            kinds.all(|other| other == first).then_some(first)
+        };
+        unanimous(&|_| true).or_else(|| unanimous(&|its| at.is_none() || its.is_none() || *its == at))
     }
 
     /// Completes an access. `isam` reads a buffer or an image: where the GPU has `isam.v`, Mesa reads all buffers by it
@@ -299,8 +309,11 @@ impl UsedMemory {
                     },
                     (images, buffers) => (images || buffers).then_some(images),
                 };
-                attrs.space = image.map(|image| if image { AddressSpace::Image } else { AddressSpace::Ssbo });
-                attrs.is_1d = image == Some(true) && self.lines;
+                match (image, self.is_1d(at)) {
+                    (Some(true), Some(is_1d)) => (attrs.space, attrs.is_1d) = (Some(AddressSpace::Image), is_1d),
+                    (Some(false), _) => attrs.space = Some(AddressSpace::Ssbo),
+                    _ => {}
+                }
             }
             (Opcode::Stib | Opcode::Ldib, Attrs::Memory(attrs))
                 if self.bytes && !self.images && half && attrs.space == Some(AddressSpace::Image) =>

@@ -11,6 +11,7 @@ use crate::support::random::{hash, mix};
 use std::collections::BTreeMap;
 
 use ir3_compiler::ir3::{ConstLayout, SystemValue};
+use ir3_compiler::nir;
 use serde::{Deserialize, Serialize};
 
 use crate::semantics::arithmetic::float;
@@ -92,6 +93,15 @@ impl Default for Launch {
 }
 
 impl Launch {
+    /// The dispatch of a shader.
+    pub fn of(shader: &nir::Shader) -> Self {
+        let workgroup_size = match shader.info.workgroup_size {
+            Some(_) if shader.info.workgroup_size_variable => VARIABLE_SIZE,
+            size => size.unwrap_or([64, 1, 1]),
+        };
+        Self { fragment: shader.stage == nir::Stage::Fragment, workgroup_size, wave: 0 }
+    }
+
     /// The number of invocations of a workgroup.
     pub fn threads(self) -> u32 {
         self.workgroup_size.iter().fold(1, |product, &size| product.saturating_mul(size.max(1)))
@@ -274,16 +284,17 @@ impl Env {
         })
     }
 
-    /// Returns this environment with the words that the driver fills for a compiled program.
+    /// Returns this environment with the words that the driver fills for a compiled program. Those behind the end of the file are not read.
     #[must_use]
     pub fn with_driver_words(&self, launch: Launch, consts: &ConstLayout) -> Env {
         let mut env = self.clone();
         let mut row = [0; LANES];
         for param in &consts.driver_params {
             self.system_value(launch, param.value, param.component.into(), &mut row);
-            env.driver.insert(u32::from(param.word) % CONST_WORDS, row[0]);
+            env.driver.insert(param.word.into(), row[0]);
         }
-        env.driver.extend(consts.immediates.iter().map(|&(word, bits)| (u32::from(word) % CONST_WORDS, bits)));
+        env.driver.extend(consts.immediates.iter().map(|&(word, bits)| (word.into(), bits)));
+        env.driver.retain(|&word, _| word < CONST_WORDS);
         env
     }
 

@@ -36,7 +36,7 @@ impl Recovered {
     pub fn of(native: &Native, nir: &Shader, sections: &[Section], passes: &[Result<Program, String>]) -> Self {
         let mut own = Self {
             stage: natives::stage(nir.stage),
-            workgroup_size: nir.info.workgroup_size.map(|size| size.map(|n| n.min(0xffff) as u16)),
+            workgroup_size: nir.info.workgroup_size_in_ir3(),
             shared_size: nir.info.shared_size,
             scratch_size: nir.info.scratch_size,
             consts: natives::consts(native, nir.stage),

@@ -8,7 +8,7 @@ mod texture;
 
 use cranelift_entity::{EntityRef, SecondaryMap};
 use ir3_compiler::maps::map_of;
-use ir3_compiler::nir::{Block, CfNode, Cfg, Def, FloatControls, Function, Instr, InstrData, JumpKind, Shader, Stage};
+use ir3_compiler::nir::{Block, CfNode, Cfg, Def, FloatControls, Function, Instr, InstrData, JumpKind, Shader};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -16,7 +16,7 @@ pub(super) use alu::MAX_SOURCES;
 
 use super::Decoded;
 use super::op::{DecodedCode, DecodedOp, R, UNDEFINED};
-use crate::semantics::environment::env::{Launch, VARIABLE_SIZE};
+use crate::semantics::environment::env::Launch;
 use crate::semantics::environment::sync::Sync;
 use crate::semantics::interp::trace::Watched;
 use crate::semantics::interp::{OperationSite, Unsupported, waves};
@@ -102,14 +102,7 @@ fn decode_with(shader: &Shader, reads_bytes: bool, watched: WatchTable) -> Resul
     if let Err(what) = result {
         return Err(decoder.unsupported(what));
     }
-    let launch = Launch {
-        fragment: shader.stage == Stage::Fragment,
-        workgroup_size: match shader.info.workgroup_size {
-            Some(_) if shader.info.workgroup_size_variable => VARIABLE_SIZE,
-            size => size.unwrap_or([64, 1, 1]),
-        },
-        ..Launch::default()
-    };
+    let launch = Launch::of(shader);
     let scratch_size = shader.info.scratch_size;
     let has_barrier = decoder.code.ops.iter().any(|op| matches!(op, DecodedOp::Sync(Sync::Barrier)));
     let waves = waves::count(launch, has_barrier);

@@ -40,7 +40,7 @@ impl ImageDim {
 
     /// Returns true if a texel has one coordinate. Textures have at least two: the second one is 0 there.
     pub fn is_1d(self) -> bool {
-        matches!(self, ImageDim::Dim1D | ImageDim::Buf)
+        self.coordinates(false) == 1
     }
 }
 

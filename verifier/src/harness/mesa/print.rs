@@ -212,11 +212,14 @@ fn driver_params(consts: &ConstLayout, stage: nir::Stage, named: NamedConstWords
         if *first.get_or_insert(start) != start {
             return Err(not_said());
         }
-        if u32::from(start) < named.end || named.is_relative || named.has_unknown_stores {
-            return Err(PrintError::NotSaid(format!("driver parameters from word {start}, in words of the program")));
-        }
     }
-    Ok(first)
+    let is_named = |start: u16| u32::from(start) < named.end || named.is_relative || named.has_unknown_stores;
+    match first {
+        Some(start) if is_named(start) => {
+            Err(PrintError::NotSaid(format!("driver parameters from word {start}, in words of the program")))
+        }
+        first => Ok(first),
+    }
 }
 
 /// The lines about outputs and inputs.

@@ -244,6 +244,7 @@ struct UsedMemory {
     /// Buffers, and buffers by elements of 8 bits.
     buffers: bool,
     bytes: bool,
+    /// Images, loaded or stored to.
     images: bool,
     /// The images that are loaded: whether they have one dimension, and their descriptors.
     loaded: Vec<(bool, Option<Descriptor>)>,

@@ -35,7 +35,7 @@ fn programs_without_a_part_are_right() {
     let (mut tested, mut proved, mut unproved, mut refused, mut spilled) = (0, 0, 0, 0, 0);
     for seed in 0..480u64 {
         let target = Target::by_name(["a540", "a306", "a660", "a750"][seed as usize % 4]).expect("a known GPU");
-        let profile = Profile::SHAPED[(seed / 4) as usize % Profile::SHAPED.len()];
+        let profile = Profile::ALL[(seed / 4) as usize % Profile::ALL.len()];
         let registers = limits[(seed / 7) as usize % limits.len()];
         let options = Options { registers, ..without((seed / 5) as usize) };
         let shader = from_seed(seed, profile, Features::of(&target)).shader;

@@ -57,7 +57,7 @@ fn after_other_runs(run: impl Fn(&mut Scratch) -> Outcome) -> [Outcome; 2] {
 #[test]
 fn nothing_of_an_earlier_run_is_left() {
     let target = Target::default();
-    for (number, profile) in (0..60).zip(Profile::SHAPED.into_iter().cycle()) {
+    for (number, profile) in (0..60).zip(Profile::ALL.into_iter().cycle()) {
         let seed = program_seed(0xd1e7, number);
         let shader = generator::from_seed(seed, profile, Features::ALL).shader;
         let program = compilation::compile(&shader, &target, &Options::default(), &mut |_, _| {}).expect("it fits");

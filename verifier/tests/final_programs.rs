@@ -41,7 +41,7 @@ fn programs(seeds: u64) -> impl Iterator<Item = Finished> {
     (0..seeds).filter_map(|number| {
         let seed = program_seed(0xf1a1, number);
         let target = Target::by_name(GPUS[number as usize % GPUS.len()]).unwrap();
-        let profile = Profile::SHAPED[number as usize / GPUS.len() % Profile::SHAPED.len()];
+        let profile = Profile::ALL[number as usize / GPUS.len() % Profile::ALL.len()];
         let generated = generator::from_seed(seed, profile, Features::of(&target));
         let (mut first, mut stages) = (None, Vec::new());
         let compiled = compile(&generated.shader, &target, &Options::default(), &mut |stage, program| {

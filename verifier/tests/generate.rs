@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 #[test]
 fn programs_are_valid_and_round_trip() {
-    for profile in Profile::SHAPED {
+    for profile in Profile::ALL {
         for seed in 0..40 {
             let shader = from_seed(seed, profile, Features::ALL).shader;
             let text = nir::text::write(&shader);

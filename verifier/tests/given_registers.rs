@@ -13,7 +13,7 @@ fn programs_with_given_registers_are_right() {
     let (mut tested, mut given, mut below) = (0, 0, 0);
     for seed in 0..1200u64 {
         let target = Target::by_name(["a540", "a330", "a660", "a750"][seed as usize % 4]).expect("a known GPU");
-        let profile = Profile::SHAPED[(seed / 4) as usize % Profile::SHAPED.len()];
+        let profile = Profile::ALL[(seed / 4) as usize % Profile::ALL.len()];
         let registers = limits[(seed / 7) as usize % limits.len()];
         let (merged, limit) = (target.merged_regs, registers.files(&target).full);
         let shader = from_seed(seed, profile, Features::of(&target)).shader;

@@ -44,7 +44,7 @@ fn programs_are_right() {
     let mut open = Vec::new();
     for seed in 0..400u64 {
         let target = Target::by_name(["a540", "a306", "a660", "a750"][seed as usize % 4]).expect("a known GPU");
-        let profile = Profile::SHAPED[(seed / 4) as usize % Profile::SHAPED.len()];
+        let profile = Profile::ALL[(seed / 4) as usize % Profile::ALL.len()];
         let registers = limits[(seed / 7) as usize % limits.len()];
         let rotation = Rotation::ALL[(seed / 5) as usize % Rotation::ALL.len()];
         let shader = from_seed(seed, profile, Features::of(&target)).shader;
@@ -115,7 +115,7 @@ fn planted(fault: Fault) -> Outcome {
     let registers = RegisterLimit::Registers(if fault == Fault::WrongQ { 8 } else { 24 });
     let mut outcome = Outcome::default();
     for seed in 0..120u64 {
-        let profile = Profile::SHAPED[seed as usize % Profile::SHAPED.len()];
+        let profile = Profile::ALL[seed as usize % Profile::ALL.len()];
         let shader = from_seed(seed, profile, Features::of(&target)).shader;
         let mut before: Option<Program> = None;
         let (mut is_changed, mut is_unproved, mut is_noticed) = (false, false, false);

@@ -24,7 +24,7 @@ fn random_programs_are_proved() {
     let mut not_proved = Vec::new();
     for gpu in ["a306", "a540", "a660", "a750"] {
         let target = Target::by_name(gpu).expect("a GPU");
-        for (seed, profile) in (0..8).flat_map(|seed| Profile::SHAPED.map(|profile| (seed, profile))) {
+        for (seed, profile) in (0..8).flat_map(|seed| Profile::ALL.map(|profile| (seed, profile))) {
             let shader = generator::from_seed(seed, profile, Features::of(&target)).shader;
             let few = target.pvtmem && seed % 2 == 1;
             let registers = if few { RegisterLimit::Minimum(0) } else { RegisterLimit::Target };
@@ -308,6 +308,36 @@ fn slots_of_scratch_memory() {
     own.scratch_size = 8;
     let failure = prove(&own, &with_spill(&source, 0, 8)).expect_err("it is wrong").to_string();
     assert!(failure.contains("that belongs to the shader"), "{failure}");
+}
+
+/// What a spill or reload is lowered to accesses as much memory as its registers hold.
+#[test]
+fn lowered_slots_are_as_wide_as_registers() {
+    let source = source(false);
+    let with = |change: &dyn Fn(&mut InstrData)| {
+        let mut program = with_spill(&source, 0, 4);
+        for (opcode, lowered) in [(Opcode::SpillMacro, Opcode::Stp), (Opcode::ReloadMacro, Opcode::Ldp)] {
+            let data = nth(&mut program, opcode, 0);
+            data.opcode = lowered;
+            let mask = if lowered == Opcode::Stp { data.srcs[1].mask } else { data.dsts[0].mask };
+            data.srcs.push(Src::immediate(mask.span(), false));
+            change(data);
+        }
+        prove(&source, &program)
+    };
+    with(&|_| ()).unwrap_or_else(|failure| panic!("{failure}"));
+    let typed = |data: &mut InstrData, ty: Option<Type>| {
+        let Attrs::Memory(memory) = &mut data.attrs else { panic!("an access") };
+        memory.ty = ty;
+    };
+    let wrong: [&dyn Fn(&mut InstrData); 3] =
+        [&|data| typed(data, Some(Type::U16)), &|data| typed(data, None), &|data| {
+            data.srcs[2] = Src::immediate(7, false)
+        }];
+    for change in wrong {
+        let failure = with(change).expect_err("it accesses other memory").to_string();
+        assert!(failure.contains("an access to a slot whose place is not known"), "{failure}");
+    }
 }
 
 /// Slots that no immediate offset reaches, in other blocks than the spill: a register is set to their base.

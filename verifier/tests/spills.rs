@@ -52,7 +52,7 @@ fn programs_with_few_registers() {
     for number in 0..240u64 {
         let seed = program_seed(0x5111, number);
         let target = Target::by_name(["a660", "a540", "a750"][number as usize % 3]).unwrap();
-        let profile = Profile::SHAPED[number as usize / 3 % Profile::SHAPED.len()];
+        let profile = Profile::ALL[number as usize / 3 % Profile::ALL.len()];
         let generated = generator::from_seed(seed, profile, Features::of(&target));
         let registers = if number % 2 == 0 { RegisterLimit::Minimum(0) } else { program_registers(seed) };
         let report = Checker::new(target, options(registers)).program(

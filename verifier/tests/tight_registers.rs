@@ -18,7 +18,7 @@ fn programs_survive_small_register_files() {
     for seed in 0..400u64 {
         let gpu = ["a660", "a540", "a330", "a750"][seed as usize % 4];
         let target = Target::by_name(gpu).unwrap();
-        let profile = Profile::SHAPED[seed as usize / 4 % Profile::SHAPED.len()];
+        let profile = Profile::ALL[seed as usize / 4 % Profile::ALL.len()];
         let generated = from_seed(seed, profile, Features::of(&target));
         let Ok(mut program) = select(&generated.shader, &target) else { continue };
         for stage in [Stage::CopyPropagation, Stage::DeadCode, Stage::Predicates] {

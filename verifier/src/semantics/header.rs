@@ -563,7 +563,7 @@ mod tests {
     fn compiled_programs_have_all_declarations() {
         let mut compiled_all = 0;
         for target in ["a540", "a660", "a750"].map(|name| Target::by_name(name).expect("a GPU")) {
-            for (seed, profile) in (0..3).flat_map(|seed| Profile::SHAPED.map(|profile| (seed, profile))) {
+            for (seed, profile) in (0..3).flat_map(|seed| Profile::ALL.map(|profile| (seed, profile))) {
                 let shader = generator::from_seed(seed, profile, Features::of(&target)).shader;
                 let options = Options { registers: RegisterLimit::Minimum(4), ..Options::default() };
                 let compiled = compilation::compile(&shader, &target, &options, &mut |stage, program| {

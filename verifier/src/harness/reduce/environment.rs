@@ -372,8 +372,7 @@ mod tests {
     fn waves_of_fewer_lanes() {
         let mut checker = Checker::new(Target::default(), Options::default());
         let masks = [1, 0xf0, 1 << 63, 0x8421_8421_8421_8421];
-        for (seed, (profile, mask)) in (0..).zip(Profile::SHAPED.into_iter().flat_map(|p| masks.map(|mask| (p, mask))))
-        {
+        for (seed, (profile, mask)) in (0..).zip(Profile::ALL.into_iter().flat_map(|p| masks.map(|mask| (p, mask)))) {
             let shader = from_seed(seed, profile, Features::ALL).shader;
             let env = Env { lanes: Some(mask), fill: (seed % 2 == 0).then_some(0), ..Env::from_seed(seed) };
             let report = checker.program_or_panic(&shader, &[env], None);

@@ -276,7 +276,7 @@ fn typed(code: &Code, assembly: &str, target: &Target) -> Option<Code> {
 /// The final program that the project's backend makes of a generated program; `None` if it does not compile it.
 #[must_use]
 pub fn generated_final(seed: u64, target: &Target) -> Option<FinalProgram> {
-    let profile = Profile::SHAPED[seed as usize % Profile::SHAPED.len()];
+    let profile = Profile::ALL[seed as usize % Profile::ALL.len()];
     let generated = generator::from_seed(seed, profile, Features::of(target));
     let options = Options { last: Stage::Legalize, ..Options::default() };
     let program = compile(&generated.shader, target, &options, &mut |_, _| {}).ok()?;

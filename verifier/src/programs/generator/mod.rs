@@ -417,7 +417,7 @@ mod tests {
     #[test]
     fn runs_have_a_meaning() {
         let (mut undefined, mut programs, mut untestable) = (0, 0, Vec::new());
-        for (seed, profile) in (0..2000).zip(Profile::SHAPED.into_iter().cycle()) {
+        for (seed, profile) in (0..2000).zip(Profile::ALL.into_iter().cycle()) {
             let Generated { shader, undefined_values } = from_seed(seed, profile, Features::ALL);
             undefined += undefined_values;
             let decoded = interp::nir::Decoded::new(&shader).expect("a program that can be run");
@@ -440,7 +440,7 @@ mod tests {
     fn styles_reach_their_shapes() {
         use ir3_compiler::nir::{CfNode, IntrinsicOp, TexOp};
         let mut seen = FxHashSet::default();
-        for (seed, profile) in (0..1500).zip(Profile::SHAPED.into_iter().cycle()) {
+        for (seed, profile) in (0..1500).zip(Profile::ALL.into_iter().cycle()) {
             let function = from_seed(seed, profile, Features::ALL).shader.entry;
             let mut shapes = |data: &InstrData, in_loop: bool, in_branch: bool| match data {
                 InstrData::Phi { srcs, .. } if srcs.len() > 4 => _ = seen.insert("phi of more than four sources"),

@@ -25,7 +25,7 @@ fn each_is_found_where_it_is() {
     for plant in &ALL {
         let found = (0..2000u64).find(|&number| {
             let seed = program_seed(1, number);
-            let profile = Profile::SHAPED[(number % Profile::SHAPED.len() as u64) as usize];
+            let profile = Profile::ALL[(number % Profile::ALL.len() as u64) as usize];
             let shader = generator::from_seed(seed, profile, Features::ALL).shader;
             let mut change = |stage, program: &mut _| plant.apply(stage, program);
             let report = checker.program(&shader, &Env::from_seeds(&env_seeds(seed, 1)), Some(&mut change));

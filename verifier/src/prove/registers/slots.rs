@@ -1,7 +1,7 @@
 //! Accesses to spill slots in scratch memory.
 
 use super::location::pieces;
-use ir3_compiler::ir3::{AddressSpace, InstrData, Opcode, Place, RegClass, Src, SrcOperand, WriteMask};
+use ir3_compiler::ir3::{AddressSpace, InstrData, MemoryAttrs, Opcode, Place, RegClass, Src, SrcOperand, WriteMask};
 
 /// A spill, a reload, or the access that one was lowered to.
 pub struct SlotAccess<'a> {
@@ -27,14 +27,26 @@ impl<'a> SlotAccess<'a> {
         let is_scratch = |space: Option<AddressSpace>| space.is_none_or(|space| space == AddressSpace::Scratch);
         let memory = data.memory().filter(|memory| is_scratch(memory.space))?;
         let base = data.srcs.first()?;
-        if is_store {
+        let access = if is_store {
             let src = data.srcs.get(1)?;
             let &Src { class, mask, .. } = src;
-            return Some(Self { is_store, base, offset: memory.offset, place: src.place()?, class, mask });
-        }
-        let Some(SrcOperand::Immediate(offset)) = data.srcs.get(1).map(|src| src.operand) else { return None };
-        let dst = data.dsts.first()?;
-        Some(Self { is_store, base, offset: offset as i32, place: &dst.place, class: dst.class, mask: dst.mask })
+            Self { is_store, base, offset: memory.offset, place: src.place()?, class, mask }
+        } else {
+            let Some(SrcOperand::Immediate(offset)) = data.srcs.get(1).map(|src| src.operand) else { return None };
+            let dst = data.dsts.first()?;
+            Self { is_store, base, offset: offset as i32, place: &dst.place, class: dst.class, mask: dst.mask }
+        };
+        access.is_of_whole_registers(data, memory).then_some(access)
+    }
+
+    /// Returns true if the memory that is accessed is as wide as the registers: type and number of elements, which a spill or reload may
+    /// leave out.
+    fn is_of_whole_registers(&self, data: &InstrData, memory: &MemoryAttrs) -> bool {
+        let is_macro = matches!(data.opcode, Opcode::SpillMacro | Opcode::ReloadMacro);
+        let is_wide = memory.ty.map_or(is_macro, |ty| u32::from(ty.bits()) == 8 * self.bytes());
+        let count = SrcOperand::Immediate(self.mask.span());
+        let is_complete = is_macro || data.srcs.get(2).is_some_and(|src| src.operand == count);
+        is_wide && is_complete && data.repeat == 0
     }
 
     /// Bytes of one component.

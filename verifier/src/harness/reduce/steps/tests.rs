@@ -44,7 +44,7 @@ fn steps_give_valid_programs() {
 
 fn random_programs(each: u64) -> Vec<Shader> {
     use crate::programs::generator::{Features, Profile, from_seed};
-    let seeds = (0..each).flat_map(|seed| Profile::SHAPED.map(|profile| (seed, profile)));
+    let seeds = (0..each).flat_map(|seed| Profile::ALL.map(|profile| (seed, profile)));
     seeds.map(|(seed, profile)| compact(&from_seed(seed, profile, Features::ALL).shader)).collect()
 }
 

@@ -15,6 +15,7 @@ mod sensitivity;
 mod smt;
 mod snapshots;
 mod tally;
+mod unseen;
 mod vec4;
 mod verdict;
 mod verification;

@@ -7,14 +7,12 @@
 //! [hazard checker](crate::prove::hazards) is asked too: runs take one path, and do not know all rules of the hardware.
 
 use super::legal::{Extent, Judged, illegal};
+use super::unseen;
 use crate::prove::hazards::{self, Facts, Hazard, HazardKind};
 use crate::semantics::machine::steps::reads_own_result;
 use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::ir3::validate::{Form, validate};
-use ir3_compiler::ir3::{
-    Attrs, Block, InputKind, Instr, InstrData, InstrFlags, Opcode, PhysReg, Place, Program, RegClass, RegFile, Src,
-    SrcOperand, SystemValue, WriteMask,
-};
+use ir3_compiler::ir3::{Instr, Opcode, PhysReg, Place, Program, RegClass, RegFile, Src, SrcOperand, WriteMask};
 use ir3_compiler::machine::Code;
 use ir3_compiler::pipeline::{CompileError, ErrorKind, Options, Refusal, Stage};
 use ir3_compiler::regalloc;
@@ -109,10 +107,10 @@ fn broken_ir3(
     let extent = if stage == Stage::Encode { Extent::Decoded } else { Extent::All };
     let operands = || illegal(program, target, extent, judged);
     let elsewhere = || (stage >= Stage::RegisterAllocation).then(|| moved(&terms.given, &given(program)))?;
-    let edges = || lost_edge(program).or_else(|| lone_derivative(program)).or_else(|| other_coordinates(program));
+    let unseen = || unseen::broken(stage, program, target);
     // The most specific one first.
     if stage >= Stage::LowerCopies {
-        rules().or_else(operands).or_else(elsewhere).or_else(edges).or_else(|| hazard(stage, program, target))
+        rules().or_else(operands).or_else(elsewhere).or_else(unseen).or_else(|| hazard(stage, program, target))
     } else {
         files().or_else(elsewhere).or_else(rules).or_else(operands)
     }
@@ -161,56 +159,6 @@ pub(super) fn hazards_of(
     let facts = Facts { trusts_marks, ..Facts::of_program(program) };
     let report = hazards::check(&code, &facts, target).map_err(|error| error.to_string())?;
     Ok((code, report.hazards))
-}
-
-/// Finds a branch to a block that is not among the successors of its own, where proofs would not follow it. (The validator does not demand
-/// this: Mesa's legalization retargets branches, and leaves the lists of successors as they are.)
-fn lost_edge(program: &Program) -> Option<String> {
-    program.layout.iter().find_map(|&block| {
-        let data = &program.blocks[block];
-        let targets = data.instrs.iter().filter_map(|&instr| match program.instrs[instr].attrs {
-            Attrs::Branch { target } => target,
-            _ => None,
-        });
-        let lost = targets.into_iter().find(|&target| !data.successors().any(|next| next == target))?;
-        Some(format!("{block} branches to {lost}, which is not among its successors"))
-    })
-}
-
-/// Finds a prefetch whose coordinates are not those of the pixel: the command that starts it knows no others. Runs sample where the register says.
-fn other_coordinates(program: &Program) -> Option<String> {
-    let start = || program.blocks[program.entry()].instrs.iter().map(|&instr| &program.instrs[instr]);
-    start().filter(|data| data.opcode == Opcode::TexPrefetch).find_map(|prefetch| {
-        let reg = prefetch.srcs.first()?.place()?.reg()?;
-        let is_there = |data: &&InstrData| data.dsts.first().and_then(|dst| dst.place.reg()) == Some(reg);
-        let input = start().filter(|data| data.opcode == Opcode::Input).find(is_there)?;
-        let is_pixel = input.attrs == Attrs::Input(Some(InputKind::System(SystemValue::BarycentricPixel)));
-        (!is_pixel).then(|| format!("a prefetch reads {reg}, which is not the place of the pixel"))
-    })
-}
-
-/// Finds a derivative of two instructions that has only one of them. Runs take the first one for both.
-fn lone_derivative(program: &Program) -> Option<String> {
-    let half = |&instr: &Instr| {
-        let data = &program.instrs[instr];
-        let is_it = matches!(data.opcode, Opcode::Dsxpp1 | Opcode::Dsypp1);
-        is_it.then(|| (data.opcode, data.flags.contains(InstrFlags::PAIR)))
-    };
-    let is_lone = |&&block: &&Block| {
-        let mut first = None;
-        let mut list =
-            program.blocks[block].instrs.iter().filter(|&&instr| program.instrs[instr].opcode != Opcode::Nop);
-        let breaks = |instr| match (first.take(), half(instr)) {
-            (None, Some((opcode, false))) => {
-                first = Some(opcode);
-                false
-            }
-            (opened, found) => opened.map(|opcode| (opcode, true)) != found,
-        };
-        list.any(breaks) || first.is_some()
-    };
-    let block = program.layout.iter().find(is_lone)?;
-    Some(format!("{block} has one of the two instructions of a derivative"))
 }
 
 /// The registers of all general inputs and outputs, in layout order.
@@ -281,7 +229,7 @@ mod tests {
     use crate::semantics::environment::env::Env;
     use crate::semantics::interp::Difference;
     use ir3_compiler::compilation::Compilation;
-    use ir3_compiler::ir3::OperandFlags;
+    use ir3_compiler::ir3::{InstrData, InstrFlags, OperandFlags};
     use ir3_compiler::nir;
     use ir3_compiler::pipeline::RegisterLimit;
     use ir3_compiler::target::GEN7_SCALAR;
@@ -423,31 +371,6 @@ mod tests {
         }
     }
 
-    /// The successors of a block with branches lose the target of one of these.
-    #[test]
-    fn branches_to_blocks_that_are_no_successors_are_found() {
-        let target = Target::by_name("a660").unwrap();
-        let mut found = 0;
-        for seed in 1..20 {
-            let shader = generator::from_seed(seed, Profile::Branchy, Features::of(&target)).shader;
-            let options = Options::default();
-            let last = Compilation::new(&shader, &target, &options).finish().unwrap().unwrap();
-            assert_eq!(lost_edge(&last), None);
-            for &block in &last.layout {
-                for slot in 0..2 {
-                    let mut changed = last.clone();
-                    let Some(target) = changed.blocks[block].successors[slot].replace(block) else { continue };
-                    let names = |&instr: &Instr| matches!(last.instrs[instr].attrs, Attrs::Branch { target: Some(to) } if to == target);
-                    let is_named = last.blocks[block].instrs.iter().any(names);
-                    let is_lost = is_named && !changed.blocks[block].successors().any(|next| next == target);
-                    assert_eq!(lost_edge(&changed).is_some(), is_lost, "seed {seed}, {block}, {target}");
-                    found += u32::from(is_lost);
-                }
-            }
-        }
-        assert!(found > 20, "{found}");
-    }
-
     /// Sums that stay as they were selected: they mean the same, so only this check finds them.
     #[test]
     fn halves_of_sums_that_are_not_lowered_are_found() {
@@ -482,47 +405,6 @@ mod tests {
             found += 1;
         }
         assert!(found > 5, "{found}");
-    }
-
-    /// A texture that is fetched before the program starts takes the place of the pixel for that of its centroid.
-    #[test]
-    fn other_coordinates_of_prefetches_are_found() {
-        let target = Target::by_name("a660").unwrap();
-        let shader = nir::read(include_str!("../../../../corpus/fragment/prefetch.nir")).unwrap();
-        let mut last = Compilation::new(&shader, &target, &Options::default()).finish().unwrap().unwrap();
-        assert!(last.iter_instrs().any(|(_, instr)| last.instrs[instr].opcode == Opcode::TexPrefetch));
-        assert_eq!(other_coordinates(&last), None);
-        for data in last.instrs.values_mut() {
-            if data.attrs == Attrs::Input(Some(InputKind::System(SystemValue::BarycentricPixel))) {
-                data.attrs = Attrs::Input(Some(InputKind::System(SystemValue::BarycentricCentroid)));
-            }
-        }
-        assert!(other_coordinates(&last).is_some_and(|found| found.contains("not the place of the pixel")));
-    }
-
-    /// A derivative loses its first or its second instruction, or something comes between the two.
-    #[test]
-    fn halves_of_derivatives_are_found() {
-        let target = Target::by_name("a660").unwrap();
-        let text = include_str!("../../../../corpus/fragment/derivatives.nir");
-        let shader = nir::read(text).unwrap();
-        let last = Compilation::new(&shader, &target, &Options::default()).finish().unwrap().unwrap();
-        assert_eq!(lone_derivative(&last), None);
-        let mut found = 0;
-        for &block in &last.layout {
-            let instrs = &last.blocks[block].instrs;
-            let is_half = |at: &usize| matches!(last.instrs[instrs[*at]].opcode, Opcode::Dsxpp1 | Opcode::Dsypp1);
-            for at in (0..instrs.len()).filter(is_half) {
-                let mut changed = last.clone();
-                changed.blocks[block].instrs.remove(at);
-                assert!(lone_derivative(&changed).is_some(), "without {at}");
-                changed = last.clone();
-                changed.blocks[block].instrs.swap(0, at);
-                assert_eq!(lone_derivative(&changed).is_some(), at > 0, "{at} moved");
-                found += 1;
-            }
-        }
-        assert!(found >= 4, "{found}");
     }
 
     /// What only the hardware sees: where waves go on that do not run the preamble, and where lanes join that wait.

@@ -193,7 +193,7 @@ fn unknown_where<O: Oracle>(
     if machine.terms.as_constant(condition) == Some(0) {
         return value;
     }
-    let unknown = machine.unknown().low(machine.terms, bits.min(32).into());
+    let unknown = machine.unknown_for(value.bits).low(machine.terms, bits.min(32).into());
     machine.choose(condition, unknown, value)
 }
 

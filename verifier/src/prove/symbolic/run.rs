@@ -288,6 +288,17 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
         self.oracle.unwritten(self.terms, &name)
     }
 
+    /// Returns an undefined word in the place of one that may have been loaded. It is named after that, so both programs have the same one
+    /// where they load the same, in whatever block.
+    pub fn unknown_for(&mut self, loaded: Term) -> SymbolicValue {
+        let loaded = self.swept(loaded);
+        let name = format!("in the place of {loaded:?}");
+        let number = self.outside.entry(name.clone()).or_default();
+        *number += 1;
+        let name = format!("{name}, number {number}");
+        self.unknown_of(&name)
+    }
+
     /// Returns the undefined content of an array element at its declaration.
     pub fn unwritten(&mut self, name: &str) -> SymbolicValue {
         // In a loop it is another word in each iteration.

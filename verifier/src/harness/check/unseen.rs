@@ -1,0 +1,225 @@
+//! Rules of the hardware about whole programs that runs and proofs do not see, once registers are assigned: both give a meaning to what
+//! breaks them.
+
+use ir3_compiler::ir3::register_set::RegisterSet;
+use ir3_compiler::ir3::{
+    Attrs, Block, InputKind, Instr, InstrData, InstrFlags, Opcode, Program, ShaderStage, SystemValue,
+};
+use ir3_compiler::pipeline::Stage;
+use ir3_compiler::target::Target;
+
+/// The first rule that a program after a stage breaks.
+pub(super) fn broken(stage: Stage, program: &Program, target: &Target) -> Option<String> {
+    let wrong = || (stage >= Stage::LowerSamgq).then(|| wrong_samgq(program, target))?;
+    lost_edge(program)
+        .or_else(|| lone_derivative(program))
+        .or_else(|| early_derivative(program, target))
+        .or_else(|| other_coordinates(program))
+        .or_else(|| late_prefetch(program))
+        .or_else(wrong)
+}
+
+/// Finds a branch to a block that is not among the successors of its own, where proofs would not follow it. (The validator does not demand
+/// this: Mesa's legalization retargets branches, and leaves the lists of successors as they are.)
+fn lost_edge(program: &Program) -> Option<String> {
+    program.layout.iter().find_map(|&block| {
+        let data = &program.blocks[block];
+        let targets = data.instrs.iter().filter_map(|&instr| match program.instrs[instr].attrs {
+            Attrs::Branch { target } => target,
+            _ => None,
+        });
+        let lost = targets.into_iter().find(|&target| !data.successors().any(|next| next == target))?;
+        Some(format!("{block} branches to {lost}, which is not among its successors"))
+    })
+}
+
+/// Finds a prefetch whose coordinates are not those of the pixel: the command that starts it knows no others. Runs sample where the register says.
+fn other_coordinates(program: &Program) -> Option<String> {
+    let start = || program.blocks[program.entry()].instrs.iter().map(|&instr| &program.instrs[instr]);
+    start().filter(|data| data.opcode == Opcode::TexPrefetch).find_map(|prefetch| {
+        let reg = prefetch.srcs.first()?.place()?.reg()?;
+        let is_there = |data: &&InstrData| data.dsts.first().and_then(|dst| dst.place.reg()) == Some(reg);
+        let input = start().filter(|data| data.opcode == Opcode::Input).find(is_there)?;
+        let is_pixel = input.attrs == Attrs::Input(Some(InputKind::System(SystemValue::BarycentricPixel)));
+        (!is_pixel).then(|| format!("a prefetch reads {reg}, which is not the place of the pixel"))
+    })
+}
+
+/// Finds a prefetch behind an instruction that may use the register of its result: that is written before the program starts.
+fn late_prefetch(program: &Program) -> Option<String> {
+    let is_late =
+        |block: Block, at: usize| block != program.entry() || at >= program.ready_len(&program.blocks[block].instrs);
+    program.layout.iter().find_map(|&block| {
+        let list = &program.blocks[block].instrs;
+        let late =
+            (0..list.len()).find(|&at| program.instrs[list[at]].opcode == Opcode::TexPrefetch && is_late(block, at))?;
+        Some(format!("{} prefetches a texture behind the start of the program", list[late]))
+    })
+}
+
+/// Finds a `samgq` outside of fragment and compute shaders, where some GPUs return wrong data for it.
+fn wrong_samgq(program: &Program, target: &Target) -> Option<String> {
+    if !target.quirks.samgq || matches!(program.stage, Some(ShaderStage::Fragment | ShaderStage::Compute)) {
+        return None;
+    }
+    let (_, left) = program.iter_instrs().find(|&(_, instr)| program.instrs[instr].opcode == Opcode::Samgq)?;
+    Some(format!("{left} (`samgq`) returns wrong data on {} in shaders of this stage", target.name))
+}
+
+/// Finds a derivative of two instructions that has only one of them. Runs take the first one for both.
+fn lone_derivative(program: &Program) -> Option<String> {
+    let half = |&instr: &Instr| {
+        let data = &program.instrs[instr];
+        let is_it = matches!(data.opcode, Opcode::Dsxpp1 | Opcode::Dsypp1);
+        is_it.then(|| (data.opcode, data.flags.contains(InstrFlags::PAIR)))
+    };
+    let is_lone = |&&block: &&Block| {
+        let mut first = None;
+        let mut list =
+            program.blocks[block].instrs.iter().filter(|&&instr| program.instrs[instr].opcode != Opcode::Nop);
+        let breaks = |instr| match (first.take(), half(instr)) {
+            (None, Some((opcode, false))) => {
+                first = Some(opcode);
+                false
+            }
+            (opened, found) => opened.map(|opcode| (opcode, true)) != found,
+        };
+        list.any(breaks) || first.is_some()
+    };
+    let block = program.layout.iter().find(is_lone)?;
+    Some(format!("{block} has one of the two instructions of a derivative"))
+}
+
+/// Finds a derivative of two instructions of which the first one writes over what the second one reads. Runs take the first one for both.
+fn early_derivative(program: &Program, target: &Target) -> Option<String> {
+    let is_early = |&(_, instr): &(Block, Instr)| {
+        let data = &program.instrs[instr];
+        let is_first = matches!(data.opcode, Opcode::Dsxpp1 | Opcode::Dsypp1) && !data.flags.contains(InstrFlags::PAIR);
+        let [read, written] = RegisterSet::of_instr(program, target, data);
+        is_first && read.meets(&written)
+    };
+    let (_, instr) = program.iter_instrs().find(is_early)?;
+    Some(format!(
+        "{instr} (`{}`) writes over what the second half of the derivative reads",
+        program.instrs[instr].opcode
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::programs::generator;
+    use crate::programs::generator::{Features, Profile};
+    use ir3_compiler::compilation::Compilation;
+    use ir3_compiler::nir;
+    use ir3_compiler::pipeline::Options;
+
+    /// The successors of a block with branches lose the target of one of these.
+    #[test]
+    fn branches_to_blocks_that_are_no_successors_are_found() {
+        let target = Target::by_name("a660").unwrap();
+        let mut found = 0;
+        for seed in 1..20 {
+            let shader = generator::from_seed(seed, Profile::Branchy, Features::of(&target)).shader;
+            let options = Options::default();
+            let last = Compilation::new(&shader, &target, &options).finish().unwrap().unwrap();
+            assert_eq!(lost_edge(&last), None);
+            for &block in &last.layout {
+                for slot in 0..2 {
+                    let mut changed = last.clone();
+                    let Some(target) = changed.blocks[block].successors[slot].replace(block) else { continue };
+                    let names = |&instr: &Instr| matches!(last.instrs[instr].attrs, Attrs::Branch { target: Some(to) } if to == target);
+                    let is_named = last.blocks[block].instrs.iter().any(names);
+                    let is_lost = is_named && !changed.blocks[block].successors().any(|next| next == target);
+                    assert_eq!(lost_edge(&changed).is_some(), is_lost, "seed {seed}, {block}, {target}");
+                    found += u32::from(is_lost);
+                }
+            }
+        }
+        assert!(found > 20, "{found}");
+    }
+
+    /// A texture that is fetched before the program starts takes the place of the pixel for that of its centroid.
+    #[test]
+    fn other_coordinates_of_prefetches_are_found() {
+        let target = Target::by_name("a660").unwrap();
+        let shader = nir::read(include_str!("../../../../corpus/fragment/prefetch.nir")).unwrap();
+        let mut last = Compilation::new(&shader, &target, &Options::default()).finish().unwrap().unwrap();
+        assert!(last.iter_instrs().any(|(_, instr)| last.instrs[instr].opcode == Opcode::TexPrefetch));
+        assert_eq!(other_coordinates(&last), None);
+        for data in last.instrs.values_mut() {
+            if data.attrs == Attrs::Input(Some(InputKind::System(SystemValue::BarycentricPixel))) {
+                data.attrs = Attrs::Input(Some(InputKind::System(SystemValue::BarycentricCentroid)));
+            }
+        }
+        assert!(other_coordinates(&last).is_some_and(|found| found.contains("not the place of the pixel")));
+    }
+
+    /// A derivative loses its first or its second instruction, or something comes between the two.
+    #[test]
+    fn halves_of_derivatives_are_found() {
+        let target = Target::by_name("a660").unwrap();
+        let text = include_str!("../../../../corpus/fragment/derivatives.nir");
+        let shader = nir::read(text).unwrap();
+        let last = Compilation::new(&shader, &target, &Options::default()).finish().unwrap().unwrap();
+        assert_eq!(lone_derivative(&last).or_else(|| early_derivative(&last, &target)), None);
+        let mut found = 0;
+        for &block in &last.layout {
+            let instrs = &last.blocks[block].instrs;
+            let is_half = |at: &usize| matches!(last.instrs[instrs[*at]].opcode, Opcode::Dsxpp1 | Opcode::Dsypp1);
+            for at in (0..instrs.len()).filter(is_half) {
+                let mut early = last.clone();
+                let data = &mut early.instrs[instrs[at]];
+                let is_first = !data.flags.contains(InstrFlags::PAIR);
+                data.dsts[0].place = *data.srcs[0].place().unwrap();
+                assert_eq!(early_derivative(&early, &target).is_some(), is_first, "{at} in place");
+                let mut changed = last.clone();
+                changed.blocks[block].instrs.remove(at);
+                assert!(lone_derivative(&changed).is_some(), "without {at}");
+                changed = last.clone();
+                changed.blocks[block].instrs.swap(0, at);
+                assert_eq!(lone_derivative(&changed).is_some(), at > 0, "{at} moved");
+                found += 1;
+            }
+        }
+        assert!(found >= 4, "{found}");
+    }
+
+    /// A move, which may be to the register of the result, goes before a prefetch.
+    #[test]
+    fn prefetches_behind_the_start_are_found() {
+        let target = Target::by_name("a660").unwrap();
+        let shader = nir::read(include_str!("../../../../corpus/fragment/prefetch.nir")).unwrap();
+        let mut last = Compilation::new(&shader, &target, &Options::default()).finish().unwrap().unwrap();
+        assert_eq!(late_prefetch(&last), None);
+        let entry = last.entry();
+        let start = last.ready_len(&last.blocks[entry].instrs);
+        last.blocks[entry].instrs.swap(start - 1, start);
+        assert!(late_prefetch(&last).is_some_and(|found| found.contains("behind the start of the program")));
+    }
+
+    /// A vertex shader whose `samgq` stays, in any block.
+    #[test]
+    fn samgq_that_returns_wrong_data_is_found() {
+        let features = Features::of(&Target::by_name("a660").unwrap());
+        let (mut found, mut right) = (0, 0);
+        for seed in 0..300 {
+            let shader = generator::from_seed(seed, Profile::Operations, features).shader;
+            let mut before = |gpu: &str| {
+                let target = Target::by_name(gpu).unwrap();
+                let options = Options { last: Stage::LowerCopies, ..Options::default() };
+                // What a GPU does not have is refused.
+                let Ok(Some(program)) = Compilation::new(&shader, &target, &options).finish() else { return };
+                let has_it = program.instrs.values().any(|data| data.opcode == Opcode::Samgq);
+                let broken = wrong_samgq(&program, &target);
+                let is_wrong = has_it && target.quirks.samgq && program.stage == Some(ShaderStage::Vertex);
+                assert_eq!(broken.is_some(), is_wrong, "seed {seed}, {gpu}: {broken:?}");
+                found += u32::from(is_wrong);
+                right += u32::from(has_it && !is_wrong);
+            };
+            before("a660");
+            before("a540");
+        }
+        assert!(found > 3 && right > 3, "{found} {right}");
+    }
+}

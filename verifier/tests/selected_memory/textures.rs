@@ -183,6 +183,9 @@ pub fn textures(cases: &mut Cases) {
                                 tex.texture_index = texture;
                                 tex.sampler_index = sampler;
                                 tex.component = coords - 1;
+                                // Lanes have different numbers.
+                                let varies = name == Names::Offsets;
+                                (tex.texture_non_uniform, tex.sampler_non_uniform) = (varies, varies);
                             });
                             s.result(Some(def));
                         });

@@ -390,7 +390,7 @@ pub(crate) struct ResourceOperand {
     pub set: Option<NumberOperand>,
     /// Its index.
     pub index: NumberOperand,
-    /// The access is not nonuniform, and names no bound texture: all lanes name the same one.
+    /// The access is not nonuniform, and its name is computed: all lanes name the same one.
     pub shared: bool,
 }
 

@@ -116,7 +116,7 @@ pub(crate) struct ResourceOperand {
     pub row: Option<R>,
     /// The index is among bound descriptors, of which there are fewer than [`BOUND`].
     pub bound: bool,
-    /// The access is not nonuniform, and names no bound texture: all lanes name the same one.
+    /// The access is not nonuniform, and its name is computed: all lanes name the same one.
     pub shared: bool,
 }
 

@@ -223,8 +223,7 @@ impl Decoder<'_> {
             None => None,
         };
         let unused = op::ResourceOperand { set: None, index: op::NumberOperand::Fixed(0), shared: false };
-        // The number of a bound one has fewer bits here than in nir, where it is as undefined beyond them as where lanes differ.
-        let mut resource = |binding: Binding| self.resource(data, binding, binding.set.is_some());
+        let mut resource = |binding: Binding| self.resource(data, binding, true);
         let texture = op::Texture {
             kind: access.kind,
             texture: resource(access.texture)?,

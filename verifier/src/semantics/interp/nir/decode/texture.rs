@@ -47,7 +47,9 @@ impl Decoder<'_> {
             let bound = ResourceOperand { set: None, base: index, row: None, bound: true, shared: false };
             Ok(match (tex.src(handle), tex.src(offset)) {
                 (Some(handle), _) => self.resource(handle, nonuniform)?,
-                (None, Some(offset)) => ResourceOperand { row: Some(self.scalar(offset)?), ..bound },
+                (None, Some(offset)) => {
+                    ResourceOperand { row: Some(self.scalar(offset)?), shared: !nonuniform, ..bound }
+                }
                 (None, None) => bound,
             })
         };

@@ -70,6 +70,6 @@ fn dummy() -> InstrData {
     let mut data = InstrData { flags: InstrFlags::EI, ..InstrData::new(Opcode::BaryF) };
     data.dsts.push(Dst::new(Place::Reg(PhysReg::INVALID), RegClass::FULL, WriteMask::SCALAR));
     data.srcs.push(Src::immediate(0, false));
-    data.srcs.push(Src::reg(Place::Reg(PhysReg(0)), RegClass::FULL, WriteMask::SCALAR));
+    data.srcs.push(Src::reg(Place::Reg(PhysReg(0)), RegClass::FULL, WriteMask::first(2)));
     data
 }

@@ -278,6 +278,11 @@ fn without_word(program: &Program, data: &InstrData, target: &Target) -> Option<
     if decoded.opcode != placed.opcode {
         return Some(format!("its word is `{}`", decoded.opcode));
     }
+    lost(&decoded, &placed).map(|what| format!("its word has other {what}"))
+}
+
+/// What a word says otherwise than the instruction that was encoded. Some of it is in no word.
+fn lost(said: &InstrData, placed: &InstrData) -> Option<&'static str> {
     let is_plain = matches!(placed.opcode.category(), Category::Alu2 | Category::Alu3 | Category::Sfu)
         || placed.opcode == Opcode::Mov;
     let says_same = |said: &Src, src: &Src| {
@@ -287,13 +292,47 @@ fn without_word(program: &Program, data: &InstrData, target: &Target) -> Option<
         };
         places && said.mods == src.mods && said.class == src.class
     };
-    if is_plain
-        && !(placed.srcs.len() == decoded.srcs.len()
-            && decoded.srcs.iter().zip(&placed.srcs).all(|(said, src)| says_same(said, src)))
+    // Which registers of an access before a6xx are read depends on the descriptor.
+    let is_old = matches!(&placed.attrs, Attrs::Memory(memory) if memory.old_layout);
+    let says_mask = |said: &Src, src: &Src| is_old || said.class == src.class && said.mask == src.mask;
+    let pairs = || said.srcs.iter().zip(&placed.srcs);
+    if said.srcs.len() != placed.srcs.len() && is_plain
+        || !pairs().all(|(said, src)| says_mask(said, src) && (!is_plain || says_same(said, src)))
     {
-        return Some("its word has other sources".to_owned());
+        return Some("sources");
     }
-    None
+    if !said.dsts.iter().map(|dst| (dst.class, dst.mask)).eq(placed.dsts.iter().map(|dst| (dst.class, dst.mask))) {
+        return Some("results");
+    }
+    if said_attrs(&said.attrs, &placed.attrs) != placed.attrs {
+        return Some("attributes");
+    }
+    // A descriptor that no lane computes is the same in all.
+    let is_computed = placed.flags.contains(InstrFlags::S2EN);
+    let unsaid = if is_computed { InstrFlags::empty() } else { InstrFlags::NONUNIFORM };
+    (said.flags | unsaid != placed.flags | unsaid).then_some("flags")
+}
+
+/// The attributes that a word says, with those of the instruction that was encoded where no word has them: what kind of memory a descriptor
+/// is of, and texture and sampler of an operation without them.
+fn said_attrs(said: &Attrs, placed: &Attrs) -> Attrs {
+    let mut said = said.clone();
+    match (&mut said, placed) {
+        (Attrs::Texture(said), Attrs::Texture(placed)) => {
+            said.space = said.space.or(placed.space);
+            said.texture = said.texture.or(placed.texture);
+            said.sampler = said.sampler.or(placed.sampler);
+            (said.is_1d, said.is_cube) = (placed.is_1d, placed.is_cube);
+        }
+        (Attrs::Memory(said), Attrs::Memory(placed)) => {
+            said.components = said.components.or(placed.components);
+            said.coords = said.coords.or(placed.coords);
+            said.space = said.space.or(placed.space);
+            said.volatile = placed.volatile;
+        }
+        _ => {}
+    }
+    said
 }
 
 /// Registers for the values of one instruction.
@@ -386,6 +425,7 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ir3_compiler::ir3::TextureAttrs;
     use ir3_compiler::ir3::legality::valid_source;
 
     const R: RegClass = RegClass::FULL;
@@ -501,5 +541,47 @@ mod tests {
             }
         }
         assert!(refused > 200, "{refused}");
+    }
+
+    /// A move that claims two results, coordinates that no flag counts, a conversion in an operation that has none: runs and proofs take the
+    /// instruction at its word, and the hardware does something else.
+    #[test]
+    fn what_no_word_says_is_found() {
+        let target = Target::by_name("a660").unwrap();
+        let program = Program::default();
+        let judge = |data: &InstrData| reason(&program, data, &target, Extent::All);
+        let general = |first: u16, count: u32| (Place::Reg(PhysReg::new(first, 0)), R, WriteMask::first(count));
+        let dst = |(place, class, mask)| Dst::new(place, class, mask);
+        let src = |(place, class, mask)| Src::reg(place, class, mask);
+        let mut mov = InstrData::new(Opcode::Mov);
+        mov.attrs = Attrs::Move { src: Type::U32, dst: Type::U32, round: Default::default() };
+        mov.dsts.push(dst(general(0, 1)));
+        mov.srcs.push(src(general(1, 1)));
+        assert_eq!(judge(&mov), None);
+        mov.dsts[0].mask = WriteMask::first(2);
+        assert_eq!(judge(&mov).as_deref(), Some("its word has other results"));
+
+        let mut sam = InstrData::new(Opcode::Sam);
+        let texture = TextureAttrs { ty: Some(Type::F32), sampler: Some(1), texture: Some(2), ..Default::default() };
+        sam.attrs = Attrs::Texture(texture);
+        sam.dsts.push(dst(general(0, 4)));
+        sam.srcs.push(src(general(2, 2)));
+        assert_eq!(judge(&sam), None);
+        let change = |change: fn(&mut InstrData)| {
+            let mut sam = sam.clone();
+            change(&mut sam);
+            judge(&sam)
+        };
+        // Three coordinates need the flag of an array or of a volume.
+        assert_eq!(change(|sam| sam.srcs[0].mask = WriteMask::first(3)).as_deref(), Some("its word has other sources"));
+        assert_eq!(change(|sam| sam.flags |= InstrFlags::ARRAY).as_deref(), Some("its word has other sources"));
+        // The descriptors are no register, so they cannot differ between lanes.
+        assert_eq!(change(|sam| sam.flags |= InstrFlags::NONUNIFORM), None);
+        let said = InstrData { flags: InstrFlags::S2EN, ..sam.clone() };
+        let placed = InstrData { flags: InstrFlags::S2EN | InstrFlags::NONUNIFORM, ..sam.clone() };
+        assert_eq!(lost(&said, &said), None);
+        assert_eq!(lost(&said, &placed), Some("flags"));
+        let placed = InstrData { attrs: Attrs::Texture(TextureAttrs { texture: Some(3), ..texture }), ..sam.clone() };
+        assert_eq!(lost(&sam, &placed), Some("attributes"));
     }
 }

@@ -77,7 +77,7 @@ fn of_program(
     options: Options,
     ready: &mut VecDeque<Boundary>,
 ) {
-    let profile = Profile::SHAPED[(number % Profile::SHAPED.len() as u64) as usize];
+    let profile = Profile::ALL[(number % Profile::ALL.len() as u64) as usize];
     let seed = program_seed(series.seed, number);
     let shader = generator::from_seed_within(seed, series.size, profile, Features::of(machine)).shader;
     let options = Options { registers: Limits::ByProfile.of(profile, seed), ..options };

@@ -95,7 +95,7 @@ impl Mutants {
         let number = self.program;
         self.program += 1;
         let seed = program_seed(self.seed, number);
-        let profile = Profile::SHAPED[(number % Profile::SHAPED.len() as u64) as usize];
+        let profile = Profile::ALL[(number % Profile::ALL.len() as u64) as usize];
         let shader = generator::from_seed(seed, profile, Features::of(&self.machine)).shader;
         let registers = match number % 3 {
             0 => RegisterLimit::Minimum((seed % 6) as u16),

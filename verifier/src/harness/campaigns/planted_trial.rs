@@ -52,7 +52,7 @@ pub fn find(
     let campaign = Campaign {
         targets: vec![target],
         seed,
-        profiles: Profile::SHAPED.to_vec(),
+        profiles: Profile::ALL.to_vec(),
         first: 0,
         programs: None,
         shard: Shard::ALL,

@@ -17,7 +17,7 @@ const SIZE: u32 = 40;
 
 /// Makes a pair. `None` if the changed program is not valid.
 pub(super) fn make(random: &mut Random, machine: &Target) -> Option<Made> {
-    let profile = Profile::SHAPED[random.below(Profile::SHAPED.len())];
+    let profile = Profile::ALL[random.below(Profile::ALL.len())];
     let shader = generator::from_seed_within(random.next(), SIZE, profile, Features::of(machine)).shader;
     let options = Options::default().without(Feature::DeMorgan);
     let mut compilation = Compilation::new(&shader, machine, &options);

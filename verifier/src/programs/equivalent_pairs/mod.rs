@@ -153,7 +153,7 @@ fn pair(seed: u64, number: u64, kind: &'static str, method: Method, machine: &Ta
     (0..TRIES).find_map(|attempt| {
         let seed = program_seed(program_seed(seed, number), attempt);
         let mut random = Random::new(program_seed(seed, 0x7265_7772));
-        let profile = Profile::SHAPED[random.below(Profile::SHAPED.len())];
+        let profile = Profile::ALL[random.below(Profile::ALL.len())];
         let stage = match method {
             Method::Finished(_) | Method::OtherLimit => Stage::LowerCopies,
             _ => STAGES[random.below(STAGES.len())],

@@ -2,7 +2,8 @@
 //!
 //! - *Crowds*: vectors and scalars of both widths that are all live over an operation which has needs of its own: a result that is written
 //!   before operands are read, one in the registers of an operand that lives on, a vector. Where registers are short, the file is full there.
-//! - *Nests*: branches in branches, each level with values that all lanes share and that only this level reads, and jumps out of them.
+//! - *Nests*: branches in branches, each level with values that all lanes share and that only this level reads, and jumps out of them; or
+//!   with stores only.
 //! - *Narrow chains*: sums of 8 and 16 bits, whose only reader converts them; narrow values that are undefined in some lanes.
 //! - Operations across lanes in a row, the last of which tells which lanes are there; votes at the end of a program, after the last sample.
 //! - Branches that leave quads whole, so that samples and derivatives have a meaning in one arm.
@@ -31,7 +32,11 @@ impl<C: Choices> Generator<'_, C> {
             3 => self.moved(),
             4 | 5 => {
                 let depth = self.c.below(3);
-                self.nest(depth);
+                if self.weights.operation != 0 && self.features.compute && self.c.chance(90) {
+                    self.quiet_nest(1 + depth);
+                } else {
+                    self.nest(depth);
+                }
             }
             6 if self.weights.operation != 0 && self.c.chance(90) => self.partly_known(),
             6 => self.narrow_chain(),
@@ -266,6 +271,35 @@ impl<C: Choices> Generator<'_, C> {
             let sum = self.mixed(&own);
             self.define_seen(sum, 256);
         }
+    }
+
+    /// Branches in branches that only store: no value comes out of an arm, so the blocks where they end are empty. Conditions are the
+    /// same in all lanes on some levels, and not on others, so lanes wait at some of these blocks only.
+    fn quiet_nest(&mut self, depth: usize) {
+        if depth == 0 || self.b.depth() + 1 >= MAX_DEPTH || self.pool.only_uniform {
+            let value = self.value(32);
+            return self.add_to_memory(value);
+        }
+        let condition = if self.c.chance(128) {
+            let (x, y) = (self.fresh_uniform(), self.fresh_uniform());
+            self.b.alu(Op::Ult, &[x, y])
+        } else {
+            self.condition()
+        };
+        let mark = self.pool.mark();
+        self.divergence += 1;
+        self.quads += 1;
+        self.b.begin_if(condition);
+        self.quiet_nest(depth - 1);
+        self.pool.release(mark);
+        self.b.begin_else();
+        if self.c.chance(90) {
+            self.quiet_nest(depth - 1);
+            self.pool.release(mark);
+        }
+        self.b.end_if();
+        self.divergence -= 1;
+        self.quads -= 1;
     }
 
     /// Ends an arm with a jump, or with a source for the phi after it.

@@ -2,6 +2,7 @@
 
 use crate::common::effort::effort;
 use crate::common::folder::Folder;
+use ir3_compiler::nir;
 use ir3_compiler::pipeline::{Options, RegisterLimit};
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::check::{EngineKind, Engines, Smt, Verdict};
@@ -77,7 +78,10 @@ fn no_log_of_an_operation_is_refuted() {
         for number in 0..12 * effort() {
             let shader =
                 generator::from_seed(program_seed(21, number), Profile::Operations, Features::of(&target)).shader;
-            let Ok(log) = print::log(&shader, &target, &Options::default(), None) else { continue };
+            // Where values are spilled, they lie behind scratch memory of the program's own.
+            let registers = if number % 3 == 2 { RegisterLimit::Minimum(0) } else { RegisterLimit::Target };
+            let options = Options { registers, ..Options::default() };
+            let Ok(log) = print::log(&shader, &target, &options, None) else { continue };
             logs += 1;
             check_log(&log, &target, &settings, &mut |checked| {
                 let refuted = matches!(checked.verdict, Verdict::Refuted(_));
@@ -87,6 +91,25 @@ fn no_log_of_an_operation_is_refuted() {
         }
     }
     assert!(logs >= 20 && tested >= 200, "{tested} boundaries of {logs} logs");
+}
+
+/// After `ir3_lower_spill` no offset alone says where a slot is, and the text does not say how much scratch memory there is.
+#[test]
+fn slots_behind_scratch_memory_of_the_program_are_read() {
+    let engines = Engines::all(Smt::default());
+    let settings =
+        Settings { engines: &engines, runs: 1, most_runs: 1, seed: 1, fuel: 10_000, limit: Duration::from_secs(1) };
+    let target = Target::by_name("a660").expect("a GPU");
+    let shader = nir::read(include_str!("../../corpus/pressure/behind-own-scratch.nir")).expect("a shader");
+    let options = Options { registers: RegisterLimit::Minimum(0), ..Options::default() };
+    let log = print::log(&shader, &target, &options, None).expect("a log");
+    let mut spills = false;
+    check_log(&log, &target, &settings, &mut |checked| {
+        let proved = matches!(checked.verdict, Verdict::Proved { .. });
+        assert!(proved, "{}: {:?}", checked.name, checked.verdict.reason());
+        spills |= checked.name == "ir3_lower_spill";
+    });
+    assert!(spills, "{log}");
 }
 
 /// Runs `fuzz` in a folder; the output is JSON.

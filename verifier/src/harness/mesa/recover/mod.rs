@@ -173,8 +173,12 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
             let statistics = shader.statistics.as_ref().filter(|_| nir.info.scratch_size == 0);
             let said = statistics.map_or(0, |statistics| scratch::said(&statistics.text));
             let all = passes.iter().flatten().chain(&code).map(scratch::accessed).max().unwrap_or(0).max(said);
+            // Once something is spilled, it is in all programs that follow, also where no offset alone says the address.
+            let mut spills = false;
             for program in passes.iter_mut().flatten().chain(&mut code) {
-                if scratch::accessed(program) > program.scratch_size || said > 0 && scratch::is_computed(program) {
+                spills |=
+                    scratch::accessed(program) > program.scratch_size || said > 0 && scratch::is_computed(program);
+                if spills {
                     program.scratch_size = program.scratch_size.max(all);
                 }
             }

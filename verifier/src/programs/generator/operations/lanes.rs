@@ -235,7 +235,7 @@ impl<C: Choices> Generator<'_, C> {
                 self.b.intrinsic(IntrinsicOp::ReadGetlastIr3, n, bits, &[value], [])
             }
             kind => {
-                let op = Index::ReductionOp(self.c.pick(if bits == 1 { BOOL_REDUCTIONS } else { REDUCTIONS }));
+                let op = self.any_reduction_op(bits);
                 match kind {
                     2 => self.b.intrinsic(IntrinsicOp::ReduceClustersIr3, 1, bits, &[value], [op]),
                     3 => self.b.intrinsic(IntrinsicOp::InclusiveScanClustersIr3, 1, bits, &[value], [op]),
@@ -249,10 +249,19 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
+    /// Products of 32 bits, which are several instructions, more often.
+    fn any_reduction_op(&mut self, bits: u8) -> Index {
+        Index::ReductionOp(match bits {
+            1 => self.c.pick(BOOL_REDUCTIONS),
+            32 if self.c.chance(40) => Op::Imul,
+            _ => self.c.pick(REDUCTIONS),
+        })
+    }
+
     fn any_reduction(&mut self) -> Option<Def> {
         let (bits, n) = (self.c.pick(&[1, 16, 32, 32]), self.c.pick(&[1, 1, 1, 2, 3, 4]));
         let value = self.any_vector(bits, n);
-        let op = Index::ReductionOp(self.c.pick(if bits == 1 { BOOL_REDUCTIONS } else { REDUCTIONS }));
+        let op = self.any_reduction_op(bits);
         match self.c.below(4) {
             0 => self.b.intrinsic(IntrinsicOp::InclusiveScan, n, bits, &[value], [op]),
             1 => self.b.intrinsic(IntrinsicOp::ExclusiveScan, n, bits, &[value], [op]),

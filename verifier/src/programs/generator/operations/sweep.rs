@@ -28,7 +28,10 @@ impl<C: Choices> Generator<'_, C> {
         self.unstored = Some(Vec::new());
         let fragment = self.b.shader().stage == Stage::Fragment;
         let others = &Family::ALL[1..];
-        let families: Vec<Family> = (0..1 + self.c.below(4)).map(|_| self.c.pick(others).0).collect();
+        // Operations across lanes are many, and rare in other programs.
+        let lanes = if self.features.lanes { 40 } else { 0 };
+        let family = |c: &mut C| if c.chance(lanes) { Family::Lanes } else { c.pick(others).0 };
+        let families: Vec<Family> = (0..1 + self.c.below(4)).map(|_| family(self.c)).collect();
         let probes = self.c.pick(&[0, 0, 0, 60, 200, 240]);
         while !self.done() {
             if fragment && self.c.chance(8) {

@@ -543,8 +543,8 @@ mod tests {
         assert!(refused > 200, "{refused}");
     }
 
-    /// A move that claims two results, coordinates that no flag counts, a conversion in an operation that has none: runs and proofs take the
-    /// instruction at its word, and the hardware does something else.
+    /// A move that claims two results, coordinates that no flag counts, a word without a mark or with another texture: runs and proofs take the
+    /// instruction as it is, and the hardware does something else.
     #[test]
     fn what_no_word_says_is_found() {
         let target = Target::by_name("a660").unwrap();

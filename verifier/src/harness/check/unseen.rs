@@ -3,7 +3,7 @@
 
 use ir3_compiler::ir3::register_set::RegisterSet;
 use ir3_compiler::ir3::{
-    Attrs, Block, InputKind, Instr, InstrData, InstrFlags, Opcode, Program, ShaderStage, SystemValue,
+    Attrs, Block, Dst, InputKind, Instr, InstrData, InstrFlags, Opcode, OperandFlags, Program, ShaderStage, SystemValue,
 };
 use ir3_compiler::pipeline::Stage;
 use ir3_compiler::target::Target;
@@ -13,6 +13,7 @@ pub(super) fn broken(stage: Stage, program: &Program, target: &Target) -> Option
     let wrong = || (stage >= Stage::LowerSamgq).then(|| wrong_samgq(program, target))?;
     lost_edge(program)
         .or_else(|| lone_derivative(program))
+        .or_else(|| early_result(program, target))
         .or_else(|| early_derivative(program, target))
         .or_else(|| other_coordinates(program))
         .or_else(|| late_prefetch(program))
@@ -90,6 +91,22 @@ fn lone_derivative(program: &Program) -> Option<String> {
     Some(format!("{block} has one of the two instructions of a derivative"))
 }
 
+/// Finds a result that is written before all sources are read, and is on top of one of them. Runs read all sources of a macro first.
+fn early_result(program: &Program, target: &Target) -> Option<String> {
+    let is_early = |&(_, instr): &(Block, Instr)| {
+        let data = &program.instrs[instr];
+        let early = data.dsts.iter().filter(|dst| dst.flags.contains(OperandFlags::EARLY_CLOBBER));
+        let overlaps = |dst: &Dst| {
+            let written = RegisterSet::of_dst(program, target, dst);
+            let direct = data.srcs.iter().filter(|src| !src.is_relative());
+            direct.into_iter().any(|src| RegisterSet::of_src(program, target, src).meets(&written))
+        };
+        early.into_iter().any(overlaps)
+    };
+    let (_, instr) = program.iter_instrs().find(is_early)?;
+    Some(format!("{instr} (`{}`): a result that is written early is on top of a source", program.instrs[instr].opcode))
+}
+
 /// Finds a derivative of two instructions of which the first one writes over what the second one reads. Runs take the first one for both.
 fn early_derivative(program: &Program, target: &Target) -> Option<String> {
     let is_early = |&(_, instr): &(Block, Instr)| {
@@ -111,6 +128,7 @@ mod tests {
     use crate::programs::generator;
     use crate::programs::generator::{Features, Profile};
     use ir3_compiler::compilation::Compilation;
+    use ir3_compiler::ir3::{Place, Src};
     use ir3_compiler::nir;
     use ir3_compiler::pipeline::Options;
 
@@ -185,6 +203,33 @@ mod tests {
         assert!(found >= 4, "{found}");
     }
 
+    /// Each result that is written early, in turn, takes the place of a source.
+    #[test]
+    fn early_results_over_sources_are_found() {
+        let target = Target::by_name("a660").unwrap();
+        let mut found = 0;
+        for seed in 0..40 {
+            let shader = generator::from_seed(seed, Profile::Subgroups, Features::of(&target)).shader;
+            let options = Options { last: Stage::RegisterAllocation, ..Options::default() };
+            let program = Compilation::new(&shader, &target, &options).finish().unwrap().unwrap();
+            assert_eq!(broken(Stage::RegisterAllocation, &program, &target), None, "seed {seed}");
+            for (_, instr) in program.iter_instrs() {
+                let data = &program.instrs[instr];
+                for (k, dst) in data.dsts.iter().enumerate() {
+                    let same = |place: &&Place| place.reg().is_some();
+                    let mut places = data.srcs.iter().filter(|src| src.class == dst.class).filter_map(Src::place);
+                    let Some(&place) = places.find(same) else { continue };
+                    let mut changed = program.clone();
+                    changed.instrs[instr].dsts[k].place = place;
+                    let is_early = dst.flags.contains(OperandFlags::EARLY_CLOBBER);
+                    assert_eq!(early_result(&changed, &target).is_some(), is_early, "seed {seed}, {instr}");
+                    found += u32::from(is_early);
+                }
+            }
+        }
+        assert!(found > 10, "{found}");
+    }
+
     /// A move, which may be to the register of the result, goes before a prefetch.
     #[test]
     fn prefetches_behind_the_start_are_found() {
@@ -203,14 +248,15 @@ mod tests {
     fn samgq_that_returns_wrong_data_is_found() {
         let features = Features::of(&Target::by_name("a660").unwrap());
         let (mut found, mut right) = (0, 0);
-        for seed in 0..300 {
+        for seed in 0..1000 {
             let shader = generator::from_seed(seed, Profile::Operations, features).shader;
             let mut before = |gpu: &str| {
                 let target = Target::by_name(gpu).unwrap();
                 let options = Options { last: Stage::LowerCopies, ..Options::default() };
                 // What a GPU does not have is refused.
                 let Ok(Some(program)) = Compilation::new(&shader, &target, &options).finish() else { return };
-                let has_it = program.instrs.values().any(|data| data.opcode == Opcode::Samgq);
+                let mut instrs = program.iter_instrs().map(|(_, instr)| program.instrs[instr].opcode);
+                let has_it = instrs.any(|opcode| opcode == Opcode::Samgq);
                 let broken = wrong_samgq(&program, &target);
                 let is_wrong = has_it && target.quirks.samgq && program.stage == Some(ShaderStage::Vertex);
                 assert_eq!(broken.is_some(), is_wrong, "seed {seed}, {gpu}: {broken:?}");

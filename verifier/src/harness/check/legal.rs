@@ -304,7 +304,7 @@ fn lost(said: &InstrData, placed: &InstrData) -> Option<&'static str> {
     if !said.dsts.iter().map(|dst| (dst.class, dst.mask)).eq(placed.dsts.iter().map(|dst| (dst.class, dst.mask))) {
         return Some("results");
     }
-    if said_attrs(&said.attrs, &placed.attrs) != placed.attrs {
+    if said.attrs != placed.attrs && said_attrs(&said.attrs, &placed.attrs) != placed.attrs {
         return Some("attributes");
     }
     // A descriptor that no lane computes is the same in all.

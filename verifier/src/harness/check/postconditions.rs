@@ -107,7 +107,7 @@ fn broken_ir3(
     let extent = if stage == Stage::Encode { Extent::Decoded } else { Extent::All };
     let operands = || illegal(program, target, extent, judged);
     let elsewhere = || (stage >= Stage::RegisterAllocation).then(|| moved(&terms.given, &given(program)))?;
-    let unseen = || (stage >= Stage::RegisterAllocation).then(|| unseen::broken(stage, program, target))?;
+    let unseen = || unseen::broken(stage, program, target);
     // The most specific one first.
     if stage >= Stage::LowerCopies {
         rules().or_else(operands).or_else(elsewhere).or_else(unseen).or_else(|| hazard(stage, program, target))

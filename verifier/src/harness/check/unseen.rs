@@ -10,11 +10,13 @@ use ir3_compiler::target::Target;
 
 /// The first rule that a program after a stage breaks.
 pub(super) fn broken(stage: Stage, program: &Program, target: &Target) -> Option<String> {
+    if stage < Stage::RegisterAllocation {
+        return None;
+    }
     let wrong = || (stage >= Stage::LowerSamgq).then(|| wrong_samgq(program, target))?;
     lost_edge(program)
         .or_else(|| lone_derivative(program))
         .or_else(|| early_result(program, target))
-        .or_else(|| early_derivative(program, target))
         .or_else(|| other_coordinates(program))
         .or_else(|| late_prefetch(program))
         .or_else(wrong)
@@ -71,8 +73,7 @@ fn wrong_samgq(program: &Program, target: &Target) -> Option<String> {
 fn lone_derivative(program: &Program) -> Option<String> {
     let half = |&instr: &Instr| {
         let data = &program.instrs[instr];
-        let is_it = matches!(data.opcode, Opcode::Dsxpp1 | Opcode::Dsypp1);
-        is_it.then(|| (data.opcode, data.flags.contains(InstrFlags::PAIR)))
+        is_half_of_derivative(data).then(|| (data.opcode, data.flags.contains(InstrFlags::PAIR)))
     };
     let is_lone = |&&block: &&Block| {
         let mut first = None;
@@ -91,35 +92,28 @@ fn lone_derivative(program: &Program) -> Option<String> {
     Some(format!("{block} has one of the two instructions of a derivative"))
 }
 
-/// Finds a result that is written before all sources are read, and is on top of one of them. Runs read all sources of a macro first.
+/// Finds a result that is written before all sources are read, and is on top of one of them. Runs read all sources of a macro first, and take
+/// the first one of the two instructions of a derivative for both.
 fn early_result(program: &Program, target: &Target) -> Option<String> {
     let is_early = |&(_, instr): &(Block, Instr)| {
         let data = &program.instrs[instr];
-        let early = data.dsts.iter().filter(|dst| dst.flags.contains(OperandFlags::EARLY_CLOBBER));
+        // The second instruction of a derivative reads the sources again.
+        let is_first = is_half_of_derivative(data) && !data.flags.contains(InstrFlags::PAIR);
         let overlaps = |dst: &Dst| {
             let written = RegisterSet::of_dst(program, target, dst);
-            let direct = data.srcs.iter().filter(|src| !src.is_relative());
-            direct.into_iter().any(|src| RegisterSet::of_src(program, target, src).meets(&written))
+            let mut direct = data.srcs.iter().filter(|src| !src.is_relative());
+            direct.any(|src| RegisterSet::of_src(program, target, src).meets(&written))
         };
-        early.into_iter().any(overlaps)
+        let mut early = data.dsts.iter().filter(|dst| is_first || dst.flags.contains(OperandFlags::EARLY_CLOBBER));
+        early.any(overlaps)
     };
     let (_, instr) = program.iter_instrs().find(is_early)?;
     Some(format!("{instr} (`{}`): a result that is written early is on top of a source", program.instrs[instr].opcode))
 }
 
-/// Finds a derivative of two instructions of which the first one writes over what the second one reads. Runs take the first one for both.
-fn early_derivative(program: &Program, target: &Target) -> Option<String> {
-    let is_early = |&(_, instr): &(Block, Instr)| {
-        let data = &program.instrs[instr];
-        let is_first = matches!(data.opcode, Opcode::Dsxpp1 | Opcode::Dsypp1) && !data.flags.contains(InstrFlags::PAIR);
-        let [read, written] = RegisterSet::of_instr(program, target, data);
-        is_first && read.meets(&written)
-    };
-    let (_, instr) = program.iter_instrs().find(is_early)?;
-    Some(format!(
-        "{instr} (`{}`) writes over what the second half of the derivative reads",
-        program.instrs[instr].opcode
-    ))
+/// True for both instructions of a derivative.
+fn is_half_of_derivative(data: &InstrData) -> bool {
+    matches!(data.opcode, Opcode::Dsxpp1 | Opcode::Dsypp1)
 }
 
 #[cfg(test)]
@@ -131,6 +125,12 @@ mod tests {
     use ir3_compiler::ir3::{Place, Src};
     use ir3_compiler::nir;
     use ir3_compiler::pipeline::Options;
+
+    /// The final program of a shader.
+    fn compiled(text: &str, target: &Target) -> Program {
+        let shader = nir::read(text).unwrap();
+        Compilation::new(&shader, target, &Options::default()).finish().unwrap().unwrap()
+    }
 
     /// The successors of a block with branches lose the target of one of these.
     #[test]
@@ -161,8 +161,7 @@ mod tests {
     #[test]
     fn other_coordinates_of_prefetches_are_found() {
         let target = Target::by_name("a660").unwrap();
-        let shader = nir::read(include_str!("../../../../corpus/fragment/prefetch.nir")).unwrap();
-        let mut last = Compilation::new(&shader, &target, &Options::default()).finish().unwrap().unwrap();
+        let mut last = compiled(include_str!("../../../../corpus/fragment/prefetch.nir"), &target);
         assert!(last.iter_instrs().any(|(_, instr)| last.instrs[instr].opcode == Opcode::TexPrefetch));
         assert_eq!(other_coordinates(&last), None);
         for data in last.instrs.values_mut() {
@@ -177,20 +176,18 @@ mod tests {
     #[test]
     fn halves_of_derivatives_are_found() {
         let target = Target::by_name("a660").unwrap();
-        let text = include_str!("../../../../corpus/fragment/derivatives.nir");
-        let shader = nir::read(text).unwrap();
-        let last = Compilation::new(&shader, &target, &Options::default()).finish().unwrap().unwrap();
-        assert_eq!(lone_derivative(&last).or_else(|| early_derivative(&last, &target)), None);
+        let last = compiled(include_str!("../../../../corpus/fragment/derivatives.nir"), &target);
+        assert_eq!(lone_derivative(&last).or_else(|| early_result(&last, &target)), None);
         let mut found = 0;
         for &block in &last.layout {
             let instrs = &last.blocks[block].instrs;
-            let is_half = |at: &usize| matches!(last.instrs[instrs[*at]].opcode, Opcode::Dsxpp1 | Opcode::Dsypp1);
+            let is_half = |at: &usize| is_half_of_derivative(&last.instrs[instrs[*at]]);
             for at in (0..instrs.len()).filter(is_half) {
                 let mut early = last.clone();
                 let data = &mut early.instrs[instrs[at]];
                 let is_first = !data.flags.contains(InstrFlags::PAIR);
                 data.dsts[0].place = *data.srcs[0].place().unwrap();
-                assert_eq!(early_derivative(&early, &target).is_some(), is_first, "{at} in place");
+                assert_eq!(early_result(&early, &target).is_some(), is_first, "{at} in place");
                 let mut changed = last.clone();
                 changed.blocks[block].instrs.remove(at);
                 assert!(lone_derivative(&changed).is_some(), "without {at}");
@@ -234,8 +231,7 @@ mod tests {
     #[test]
     fn prefetches_behind_the_start_are_found() {
         let target = Target::by_name("a660").unwrap();
-        let shader = nir::read(include_str!("../../../../corpus/fragment/prefetch.nir")).unwrap();
-        let mut last = Compilation::new(&shader, &target, &Options::default()).finish().unwrap().unwrap();
+        let mut last = compiled(include_str!("../../../../corpus/fragment/prefetch.nir"), &target);
         assert_eq!(late_prefetch(&last), None);
         let entry = last.entry();
         let start = last.ready_len(&last.blocks[entry].instrs);

@@ -43,7 +43,6 @@ fn is_scalar(data: &InstrData, access: &SlotAccess<'_>, class: RegClass) -> bool
     let count = data.srcs.get(2).map(|src| src.operand);
     let is_typed = data.memory().is_some_and(|memory| memory.ty == Some(ty));
     data.flags.is_empty()
-        && data.repeat == 0
         && access.class == class
         && access.mask == WriteMask::SCALAR
         && count == Some(SrcOperand::Immediate(1))

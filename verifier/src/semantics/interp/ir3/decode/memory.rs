@@ -223,11 +223,10 @@ impl Decoder<'_> {
             None => None,
         };
         let unused = op::ResourceOperand { set: None, index: op::NumberOperand::Fixed(0), shared: false };
-        let mut resource = |binding: Binding| self.resource(data, binding, true);
         let texture = op::Texture {
             kind: access.kind,
-            texture: resource(access.texture)?,
-            sampler: if access.kind.has_sampler() { resource(access.sampler)? } else { unused },
+            texture: self.resource(data, access.texture, true)?,
+            sampler: if access.kind.has_sampler() { self.resource(data, access.sampler, true)? } else { unused },
             operands,
             prefetch,
             derivatives: access.kind.has_implicit_derivatives() && self.out.launch.fragment,

@@ -194,6 +194,9 @@ fn size(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError>
     if components > 3 || ctx.bits(def) != 32 {
         return Err(ctx.unsupported("a size has at most three components of 32 bits"));
     }
+    if intrinsic.indices.image_dim() == ImageDim::Cube && components > 2 {
+        return Err(ctx.unsupported("the number of cubes: resinfo counts their faces (Mesa's lower_cube_size)"));
+    }
     let handle = memory::handle(ctx, intrinsic.srcs[0], intrinsic.indices.access())?;
     let data = build::resinfo(handle, AddressSpace::Image, components, false);
     let values = push_load(ctx, data, RegClass::FULL, 3);

@@ -32,6 +32,10 @@ pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), S
             let Some(kind) = barycentric(intrinsic) else {
                 return Err(ctx.unsupported("not supported"));
             };
+            let mode = intrinsic.indices.interp_mode();
+            if matches!(mode, InterpMode::Flat | InterpMode::Explicit) {
+                return Err(ctx.unsupported(format!("{} has no coordinates", mode.name())));
+            }
             let value = ctx.system_value(kind, RegClass::FULL, 2);
             let components = ctx.split_input(value);
             ctx.define(def, &components);

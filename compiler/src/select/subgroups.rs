@@ -6,7 +6,7 @@ use crate::ir3::{
     Attrs, Condition, InstrData, Opcode, OperandFlags, RegClass, Round, ShuffleMode, Src, SystemValue, TextureAttrs,
     Type, Value, WriteMask,
 };
-use crate::nir::{Def, Intrinsic, IntrinsicOp, Op};
+use crate::nir::{Def, Intrinsic, IntrinsicOp, Op, Stage};
 use crate::target::Generation;
 use smallvec::SmallVec;
 
@@ -255,8 +255,7 @@ fn shuffle(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(),
     let by_name = matches!(intrinsic.op, Rotate | ShuffleUpUniformIr3 | ShuffleDownUniformIr3 | ShuffleXorUniformIr3);
     let is_uniform =
         by_name || ctx.constant(distance, 0).is_some() || ctx.function.defs[distance].divergent == Some(false);
-    let size = intrinsic.indices.cluster_size();
-    if !ctx.target.has_shfl || !is_uniform || (size != 0 && size < 64) {
+    if !ctx.target.has_shfl || !is_uniform || has_clusters(ctx, intrinsic) {
         return Err(ctx.unsupported("the machine has no such shuffle"));
     }
     let distance = ctx.scalar(distance, 0);
@@ -269,6 +268,12 @@ fn shuffle(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(),
         ctx.define_word(def, index, result);
     }
     Ok(())
+}
+
+/// Returns true if an operation is on parts of a wave. A wave has up to 128 lanes, but 64 where the workgroup does not fit into one of them.
+fn has_clusters(ctx: &Context<'_>, intrinsic: &Intrinsic) -> bool {
+    let wave = if matches!(ctx.shader.stage, Stage::Compute | Stage::Kernel) { 64 } else { 128 };
+    (1..wave).contains(&intrinsic.indices.cluster_size())
 }
 
 /// Tests if a value is uniform: all lanes compare it with that of the first.
@@ -379,8 +384,7 @@ fn reduction_class(ctx: &Context<'_>, def: Def) -> Result<RegClass, SelectError>
 /// Destinations: the exclusive scan, the inclusive one, and the reduction, which is initialised from the second source and shared by
 /// all lanes.
 fn scan(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(), SelectError> {
-    let size = intrinsic.indices.cluster_size();
-    if intrinsic.op == IntrinsicOp::Reduce && size != 0 && size < 64 {
+    if intrinsic.op == IntrinsicOp::Reduce && has_clusters(ctx, intrinsic) {
         return Err(ctx.unsupported("clusters"));
     }
     ctx.require_shared()?;

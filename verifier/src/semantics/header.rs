@@ -13,6 +13,7 @@
 //! - facts about the code that Mesa collects (`DERIVED`), the names of the shader, and whether its divergence analysis has run.
 
 use crate::semantics::assumptions;
+use crate::semantics::interface::Interface;
 use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::ir3::access::MemoryAccess;
 use ir3_compiler::ir3::reconvergence;
@@ -108,6 +109,8 @@ pub struct Header {
     registers: BTreeMap<String, (PhysReg, bool)>,
     /// The declarations that only nir has, by the names in its text.
     of_nir: Option<BTreeMap<String, String>>,
+    /// What nir says of its inputs and outputs.
+    interface: Interface,
 }
 
 /// The size of a workgroup.
@@ -194,6 +197,7 @@ impl Header {
             outputs: None,
             registers: BTreeMap::new(),
             of_nir: Some(of_nir),
+            interface: Interface::of(shader),
         }
     }
 
@@ -225,6 +229,7 @@ impl Header {
             outputs: is_said.then(|| outputs.collect::<Vec<_>>().join(", ")),
             registers: registers(program),
             of_nir: None,
+            interface: Interface::default(),
         }
     }
 
@@ -266,6 +271,10 @@ impl Header {
                     Some(lines.get(key).map_or("nothing".to_owned(), String::clone))
                 };
                 before.keys().chain(after.keys()).find_map(|key| differs(key, value(before, key), value(after, key)))
+            })
+            .or_else(|| {
+                let [what, expected, actual] = self.interface.difference(&after.interface)?;
+                Some(HeaderDifference { what, expected, actual })
             })
     }
 }

@@ -12,6 +12,7 @@ pub mod arithmetic;
 pub mod assumptions;
 pub mod environment;
 pub mod header;
+mod interface;
 pub mod interp;
 pub(crate) mod machine;
 pub mod operations;

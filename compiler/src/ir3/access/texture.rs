@@ -227,10 +227,11 @@ impl<'a> TextureDecoder<'a> {
         }
         let dims = if self.flag(InstrFlags::DIM_3D) { 3 } else { 2 };
         let mut source = Operands { access, reader: self, source: self.source(first)?, next: 0 };
-        if source.access.kind == TextureKind::LodQuery {
-            return source.take(&Slot::COORDS[..2]);
-        }
         source.take(&Slot::COORDS[..dims])?;
+        if source.access.kind == TextureKind::LodQuery {
+            // The level does not depend on other operands.
+            return Ok(());
+        }
         if self.flag(InstrFlags::SHADOW) {
             source.take(&[Slot::Comparator])?;
         }

@@ -179,8 +179,8 @@ fn try_compare(
     let before = resolved.as_ref().unwrap_or(before);
     // Texture shapes count if both texts have them.
     let printed_shapes = before.as_ir3().is_some() && after.as_ir3().is_some();
-    let printed_formats = before.as_ir3().is_none() && after.as_ir3().is_none();
-    let envs: Vec<Env> = envs.iter().map(|env| Env { printed_shapes, printed_formats, ..env.clone() }).collect();
+    let both_nir = before.as_ir3().is_none() && after.as_ir3().is_none();
+    let envs: Vec<Env> = envs.iter().map(|env| Env { printed_shapes, both_nir, ..env.clone() }).collect();
     let envs = &envs[..];
     let mut scratch = Scratch::default();
     let beside: Vec<Env>;

@@ -22,6 +22,9 @@ pub enum Verdict {
 /// The exit code of a worker whose watchdog has ended it.
 pub(super) const OUT_OF_TIME: i32 = 86;
 
+/// The bytes of the end of a log that are shown.
+const LOG: usize = 4096;
+
 /// A process with pipes to it. It is killed when this is dropped.
 pub struct Process {
     child: Child,
@@ -101,7 +104,7 @@ impl Process {
     pub fn end(&mut self) -> (Stop, String) {
         self.close();
         let status = self.child.wait();
-        // With `RUST_BACKTRACE`, a list of all calls follows the message.
+        // With `RUST_BACKTRACE`, a list of all calls follows the message, and pushes out of the end what comes before it.
         let reason = self.end_of_log(1 << 16);
         let stop = match status {
             Ok(status) if status.code() == Some(OUT_OF_TIME) => Stop::Time,
@@ -109,7 +112,8 @@ impl Process {
             _ if reason.contains("has overflowed its stack") => Stop::Stack,
             _ => Stop::Died,
         };
-        let log = self.log();
+        let log = reason.split("stack backtrace:").next().unwrap_or_default();
+        let log = log.get(log.floor_char_boundary(log.len().saturating_sub(LOG))..).unwrap_or_default();
         let how = match status {
             Ok(status) => match (status.code(), status.signal()) {
                 (Some(code), _) => format!("exit code {code}"),
@@ -131,7 +135,7 @@ impl Process {
 
     /// The end of what it wrote to its standard error.
     pub fn log(&self) -> String {
-        self.end_of_log(4096)
+        self.end_of_log(LOG as u64)
     }
 
     /// The end of its log, of at most so many bytes.

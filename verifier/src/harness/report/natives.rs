@@ -74,9 +74,10 @@ pub fn native(path: &Path, gpu: Option<Target>) -> Result<NativeProgram, NativeE
 /// takes these for all (`emit_intrinsic_barycentric`).
 pub(crate) fn interpolates_at_pixels(native: &Native) -> bool {
     let names = ["CENTROID", "SAMPLE"];
-    !native.inputs.iter().any(|input| {
-        input.location.starts_with("BARYCENTRIC") && names.iter().any(|name| input.location.ends_with(name))
-    })
+    !native
+        .inputs
+        .iter()
+        .any(|input| input.location.contains("BARYCENTRIC") && names.iter().any(|name| input.location.ends_with(name)))
 }
 
 /// Replaces the centroid and the sample by the pixel, which are the same where a pixel has one sample. Returns true if there

@@ -32,8 +32,8 @@ use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use crate::support::random::Random;
 use ir3_compiler::compilation;
-use ir3_compiler::ir3::Program;
 use ir3_compiler::ir3::validate::{Form, Violation, validate};
+use ir3_compiler::ir3::{Program, SrcOperand};
 use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
 use ir3_compiler::target::Target;
 
@@ -160,11 +160,11 @@ fn pair(seed: u64, number: u64, kind: &'static str, method: Method, machine: &Ta
         };
         let generator::Generated { shader, undefined_values } =
             generator::from_seed(seed, profile, Features::of(machine));
-        let compiled = |registers| {
-            let options = Options { last: stage, registers, ..Options::default() };
+        let compiled = |last, registers| {
+            let options = Options { last, registers, ..Options::default() };
             compilation::compile(&shader, machine, &options, &mut |_, _| {}).ok()
         };
-        let mut source = compiled(RegisterLimit::Target)?;
+        let mut source = compiled(stage, RegisterLimit::Target)?;
         let mut target = source.clone();
         let done = match method {
             Method::Local(family) => local::rewrite(&mut target, machine, &mut random, family.rules, 70) > 0,
@@ -174,17 +174,27 @@ fn pair(seed: u64, number: u64, kind: &'static str, method: Method, machine: &Ta
                 target = source.clone();
                 cut && blocks::merge(&mut target, machine, &mut random)
             }
-            // An undefined value of the shader may be resolved differently on the two sides, so neither refines the
-            // other.
-            Method::OtherLimit if undefined_values > 0 => false,
+            // An undefined value of the shader, or an output that is not stored on all paths, may be resolved differently on the two
+            // sides, so neither refines the other.
+            Method::OtherLimit
+                if undefined_values > 0 || reads_undefined(&compiled(Stage::Select, RegisterLimit::Target)?) =>
+            {
+                false
+            }
             Method::OtherLimit => {
-                target = compiled(RegisterLimit::Minimum(random.below(6) as u16))?;
+                target = compiled(stage, RegisterLimit::Minimum(random.below(6) as u16))?;
                 target != source
             }
             Method::Several => several(&mut target, machine, &mut random),
         };
         (done && target != source).then(|| EquivalentPair::new(kind, number, (profile, seed, stage), source, target))
     })
+}
+
+/// Returns true if an operand of the program is undefined.
+fn reads_undefined(program: &Program) -> bool {
+    let mut srcs = program.iter_instrs().flat_map(|(_, instr)| &program.instrs[instr].srcs);
+    srcs.any(|src| src.operand == SrcOperand::Undef)
 }
 
 /// Applies three rewrites to the program in SSA form, one after the other.

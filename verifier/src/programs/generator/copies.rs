@@ -145,9 +145,10 @@ fn run<C: Choices>(c: &mut C, list: &[u16], count: u16) -> Option<u16> {
     (1..count).all(|k| list.contains(&(first + k))).then_some(first)
 }
 
-/// Returns a source for a copy: mostly a register.
-fn operand<C: Choices>(c: &mut C, registers: &RegisterWindow, count: u16) -> SrcOperand {
+/// Returns a source for a copy to a register of `file`: mostly a register.
+fn operand<C: Choices>(c: &mut C, registers: &RegisterWindow, count: u16, file: RegFile) -> SrcOperand {
     let half = registers.class.half;
+    let is_source = registers.sources || file != registers.class.file;
     match c.below(16) {
         0 if count == 1 => {
             let bits = c.u32();
@@ -155,7 +156,7 @@ fn operand<C: Choices>(c: &mut C, registers: &RegisterWindow, count: u16) -> Src
         }
         1 => SrcOperand::Const(c.byte().into()),
         2 if count == 1 => SrcOperand::Undef,
-        _ if !registers.sources => SrcOperand::Const(c.byte().into()),
+        _ if !is_source => SrcOperand::Const(c.byte().into()),
         _ => match run(c, &registers.list, count) {
             Some(reg) => register(reg),
             None => SrcOperand::Const(c.byte().into()),
@@ -176,8 +177,12 @@ fn parallel_copy<C: Choices>(
         if let Some(to) = run(c, &registers.list, count)
             && written.mark(target, registers.class, to, count)
         {
+            // Shared registers are read by copies to general ones, too. There are none the other way, so no cycle is of both files.
+            let (is_general, half) = (registers.class.file == RegFile::General, registers.class.half);
+            let shared = classes.iter().find(|other| other.class.file == RegFile::Shared && other.class.half == half);
+            let from = shared.filter(|_| is_general && c.chance(24)).unwrap_or(registers);
             data.dsts.push(dst(registers.class, to, count));
-            data.srcs.push(src(registers.class, operand(c, registers, count), count));
+            data.srcs.push(src(from.class, operand(c, from, count, registers.class.file), count));
         }
     }
     (!data.dsts.is_empty()).then_some(data)
@@ -198,7 +203,7 @@ fn collect<C: Choices>(
     let mut data = InstrData::new(Opcode::Collect);
     data.dsts.push(dst(registers.class, to, count));
     for _ in 0..count {
-        data.srcs.push(src(registers.class, operand(c, registers, 1), 1));
+        data.srcs.push(src(registers.class, operand(c, registers, 1, registers.class.file), 1));
     }
     Some(data)
 }

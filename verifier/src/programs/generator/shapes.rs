@@ -79,6 +79,9 @@ impl<C: Choices> Generator<'_, C> {
             let parts: Vec<Def> = (0..count).map(|_| part()).collect();
             vectors.push((self.b.vec(&parts), bits, count as u8));
         }
+        if self.weights.operation != 0 && self.c.chance(80) {
+            self.texel_in_crowd(&mut singles, &mut vectors);
+        }
         // Stores stay in order: what is stored before and after is live in between.
         for bits in [16, 32] {
             let known: Vec<Def> = singles.iter().filter(|single| single.1 == bits).map(|single| single.0).collect();
@@ -108,6 +111,18 @@ impl<C: Choices> Generator<'_, C> {
         rest.extend(singles);
         if let Some(sum) = self.fold(&rest) {
             self.define_seen(sum, 256);
+        }
+    }
+
+    /// A vector that is in registers as a whole, and some of its components, which operations read while the vector lives on.
+    fn texel_in_crowd(&mut self, singles: &mut Vec<Value>, vectors: &mut Vec<Value>) {
+        let place = [0, 1].map(|_| self.value(32));
+        let (place, level, texture) = (self.b.vec(&place), self.value(32), self.c.below(4) as u32);
+        let texel = self.sampled_at(AluType::FLOAT32, place, level, texture);
+        vectors.push((texel, 32, 4));
+        for _ in 0..1 + self.c.below(2) {
+            let component = self.c.below(4) as u8;
+            singles.push((self.b.channel(texel, component), 32, 1));
         }
     }
 
@@ -152,8 +167,8 @@ impl<C: Choices> Generator<'_, C> {
             5 if self.features.lanes => {
                 let result = self.b.intrinsic(IntrinsicOp::ReadFirstInvocation, 1, bits, &[def], []);
                 // What comes at once may take the register of the operand.
-                let constant = self.some_constant(bits);
-                results.push((constant, bits, 1));
+                let next = if self.weights.operation != 0 { self.fresh(bits) } else { self.some_constant(bits) };
+                results.push((next, bits, 1));
                 result
             }
             // A result in the register of an operand, which may be a part of a vector.

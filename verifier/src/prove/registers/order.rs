@@ -23,8 +23,8 @@ use crate::semantics::machine::{arrays, units};
 use crate::support::guards::{Guard, left_out};
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::{
-    AddressSpace, Array, Attrs, Category, Instr, InstrData, Opcode, PhysReg, Place, Program, RegClass, RegFile,
-    SrcOperand, Value, WriteMask,
+    AddressSpace, Array, Attrs, Category, Instr, InstrData, InstrFlags, Opcode, PhysReg, Place, Program, RegClass,
+    RegFile, SrcOperand, Value, WriteMask,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -294,7 +294,14 @@ fn effects(data: &InstrData, all: &mut Accesses) {
         (Category::Texture, _) => {
             reads(OrderedResource::Lanes);
             let space = data.texture().and_then(|texture| texture.space);
-            space.into_iter().flat_map(memories).for_each(reads);
+            let may_load: SmallVec<[OrderedResource; 4]> = match space {
+                Some(space) => memories(space),
+                None if data.opcode == Isam && data.flags.contains(InstrFlags::VECTOR) => memories(AddressSpace::Ssbo),
+                // A load of an image or of a buffer has no other name in Mesa's text than a fetch of a texel.
+                None if data.opcode == Isam => SmallVec::from_slice(&[OrderedResource::Buffer, OrderedResource::Image]),
+                None => SmallVec::new(),
+            };
+            may_load.into_iter().for_each(reads);
         }
         (Category::Flow, Kill | Demote) => all.push((OrderedResource::Lanes, !left_out(Guard::OrderLanes))),
         (Category::Barrier, _) => {

@@ -96,6 +96,9 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
     if has < had && source.uses_scratch() && scratch_slots_from != Some(0) && !left_out(Guard::ScratchSize) {
         return Err(SimulationFailure::not_shown(Obstacle::Scratch { source: had, target: has }));
     }
+    if target.promises_no_alias() && !source.promises_no_alias() {
+        return Err(SimulationFailure::not_shown(Obstacle::Promise));
+    }
     let mut terms = Terms::new();
     let memories = Memories::new(source, target, images_apart);
     let places = [source.places(), target.places()];
@@ -108,10 +111,9 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
     state.narrow = narrow;
     state.printed_shapes = source.prints_shapes() && target.prints_shapes();
     state.is_selection = !source.prints_shapes() && target.prints_shapes();
-    // The other text is nir.
-    state.printed_formats = !source.prints_shapes() && !target.prints_shapes();
+    state.both_nir = !source.prints_shapes() && !target.prints_shapes();
     // Both are nir, one of them perhaps lifted.
-    if state.printed_formats {
+    if state.both_nir {
         state.headers.iter_mut().for_each(HeaderRelation::with_bools);
     }
     // Nothing reads what the source stores in the constant file but the source.

@@ -105,8 +105,8 @@ pub(super) struct SimulationState<'a> {
     pub(super) is_selection: bool,
     /// True if both texts print the shapes of textures.
     pub(super) printed_shapes: bool,
-    /// True if both texts name the formats of images: nir does.
-    pub(super) printed_formats: bool,
+    /// True if both texts are nir, and name formats and dimensions of images.
+    pub(super) both_nir: bool,
     /// The assumptions that were used, beside lemmas, by short names.
     pub(super) assumed: BTreeSet<&'static str>,
     /// True if the source has undefined behaviour on every input.
@@ -159,7 +159,7 @@ impl<'a> SimulationState<'a> {
             invalidated: false,
             is_selection: false,
             printed_shapes: false,
-            printed_formats: false,
+            both_nir: false,
             assumed: BTreeSet::new(),
             vacuous: false,
             meaning_unknown: false,
@@ -416,8 +416,8 @@ impl Oracle for SimulationState<'_> {
         self.printed_shapes
     }
 
-    fn has_printed_formats(&self) -> bool {
-        self.printed_formats
+    fn are_both_nir(&self) -> bool {
+        self.both_nir
     }
 
     fn keeps_words(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Cross-lane operations, as events with names that do not depend on the language.
 
-use super::environment::nonzero;
+use super::environment::{apply, nonzero};
 use super::run::SymbolicMachine;
 use super::wave::Selection;
 use super::{Event, EventContext, EventKind, EventSite, Oracle, SymbolicValue};
@@ -137,6 +137,25 @@ pub fn moved<O: Oracle>(
     let mut args: SmallVec<[SymbolicValue; 4]> = smallvec![value];
     args.extend(others.iter().copied());
     across(machine, site, what, args, result, bits)
+}
+
+/// Executes a shuffle. `uniform`: its index has to be the same in all lanes, otherwise the result is unknown. Whether it is is a fact of the
+/// wave, which one lane does not know: it is a function of the index, so the side after may rely on it where the side before does.
+pub fn shuffled<O: Oracle>(
+    machine: &mut SymbolicMachine<'_, O>,
+    site: EventSite,
+    what: &str,
+    value: SymbolicValue,
+    index: SymbolicValue,
+    uniform: bool,
+) -> SymbolicValue {
+    let moved = moved(machine, site, format!("shuffle {what}"), value, &[index], LaneResult::Other);
+    if !uniform || machine.terms.as_constant(index.bits).is_some() {
+        return moved;
+    }
+    let same = apply(machine.terms, 1, "the same index in all lanes", &[index.bits]);
+    let unknown = machine.unknown();
+    machine.choose(same, moved, unknown)
 }
 
 /// A value without the zeros that the words of all lanes have on top, and its width: see [`moved`].

@@ -36,6 +36,8 @@ pub struct AccessTarget {
     pub free: Term,
     /// One bit, where a byte offset is read beside the place: 1 if it is that of another place.
     pub elsewhere: Option<Term>,
+    /// The access is volatile, and both programs say which are.
+    pub volatile: bool,
 }
 
 /// A byte address (64 bits), or the coordinates of a texel.
@@ -125,7 +127,7 @@ pub fn texel<O: Oracle>(
     view: TexelView,
 ) -> AccessPlace {
     let mut coordinates: SmallVec<[Term; 4]> = coordinates.into_iter().take(4).collect();
-    let key = view.key(machine.oracle.has_printed_formats());
+    let key = view.key(machine.oracle.are_both_nir());
     if key != 0 {
         coordinates.push(machine.terms.constant(32, key.into()));
     }
@@ -144,7 +146,12 @@ impl AccessTarget {
     ) -> Self {
         let elsewhere = is_same.map(|is_same| terms.not(1, is_same));
         let free = elsewhere.map_or(free, |elsewhere| terms.or(1, free, elsewhere));
-        Self { space, binding, place, free, elsewhere }
+        Self { space, binding, place, free, elsewhere, volatile: false }
+    }
+
+    /// The name of an access to it, as an event.
+    fn event_name(&self, what: String) -> String {
+        if self.volatile { format!("volatile {what}") } else { what }
     }
 
     /// The operands of an access to an element (or to a word of a 64-bit element): the resource, then the address or
@@ -222,7 +229,7 @@ fn load_at_place<O: Oracle>(
         }
     }
     if machine.oracle.watches_loads(space) {
-        let what = format!("load {} {width} of {}", space.name(), args.len());
+        let what = target.event_name(format!("load {} {width} of {}", space.name(), args.len()));
         let args = args.iter().map(|&term| SymbolicValue::defined(machine.terms, term)).collect();
         let path = machine.path();
         let results = machine.event(Event {
@@ -290,7 +297,7 @@ pub fn store<O: Oracle>(
         let mut args: SmallVec<[SymbolicValue; 4]> =
             element.iter().map(|&term| SymbolicValue::defined(machine.terms, term)).collect();
         args.push(value.low(machine.terms, width.into()));
-        let what = format!("store {} {width} of {}", space.name(), args.len());
+        let what = target.event_name(format!("store {} {width} of {}", space.name(), args.len()));
         let kind = EventKind::Memory(space);
         let site = site.part(component as usize);
         machine.event(Event {
@@ -341,7 +348,7 @@ pub fn atomic<O: Oracle>(
         element.iter().map(|&term| SymbolicValue::defined(machine.terms, term)).collect();
     args.extend(operands.iter().copied());
     let words = if bits == 64 { 2 } else { 1 };
-    let what = format!("atomic {op:?} {} {bits} of {}", space.name(), args.len());
+    let what = target.event_name(format!("atomic {op:?} {} {bits} of {}", space.name(), args.len()));
     let results: SmallVec<[u8; 4]> = smallvec![32; words];
     let kind = EventKind::Memory(space);
     let bits = machine.event(Event {
@@ -436,8 +443,11 @@ pub fn copy_to_constants<O: Oracle>(
 }
 
 /// Returns the size of a buffer, or a component of the size of an image.
-pub fn size(terms: &mut Terms, space: AddressSpace, binding: Term, component: u32) -> Term {
+pub fn size(terms: &mut Terms, space: AddressSpace, binding: Term, component: u32, shape: u32) -> Term {
     match space {
+        AddressSpace::Image if shape != 0 => {
+            apply(terms, 32, &format!("image size {component} of shape {shape}"), &[binding])
+        }
         AddressSpace::Image => apply(terms, 32, &format!("image size {component}"), &[binding]),
         _ => apply(terms, 32, "buffer size", &[binding]),
     }

@@ -317,8 +317,8 @@ pub trait Oracle {
     fn scratch_slots_from(&self) -> Option<u32>;
     /// Returns true if both texts have the shapes of textures.
     fn has_printed_shapes(&self) -> bool;
-    /// Returns true if both texts name formats of images.
-    fn has_printed_formats(&self) -> bool;
+    /// Returns true if both texts are nir, and name formats and dimensions of images.
+    fn are_both_nir(&self) -> bool;
     /// Returns true if the values of words of the constant file are to be kept (see `preamble`): the target stores none.
     fn keeps_words(&self) -> bool;
     /// Keeps the value of a word of the constant file, which it has from here on in all lanes.
@@ -361,6 +361,8 @@ pub trait SymbolicProgram {
     fn memories(&self) -> Vec<Space>;
     /// The memories from which some loads are volatile or coherent.
     fn volatile(&self) -> Vec<Space>;
+    /// Returns true if the program promises that buffers with different names are different, or that nobody writes one.
+    fn promises_no_alias(&self) -> bool;
     /// The launch parameters of the shader.
     fn launch(&self) -> Launch;
     /// The features it uses that a proof models less precisely than the hardware.

@@ -54,6 +54,10 @@ impl<C: SymbolicProgram> SymbolicProgram for RecutProgram<'_, C> {
         self.code.volatile()
     }
 
+    fn promises_no_alias(&self) -> bool {
+        self.code.promises_no_alias()
+    }
+
     fn launch(&self) -> Launch {
         self.code.launch()
     }

@@ -155,10 +155,10 @@ pub struct Env {
     /// programs only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub printed_shapes: bool,
-    /// Image accesses depend on the format of the image, as nir's text prints it. ir3's text does not print it, so this is for two nir
-    /// programs only.
+    /// Image accesses depend on the format and the dimension of the image, as nir's text prints them. ir3's text does not print them, so this
+    /// is for two nir programs only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub printed_formats: bool,
+    pub both_nir: bool,
     /// The eighths of all texels that are 0 in every component.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub black_texels: u8,

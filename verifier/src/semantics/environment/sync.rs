@@ -3,7 +3,8 @@
 //! nir's `barrier` is up to two operations: a fence, if its semantics acquire or release some memory, and then a control barrier, if its
 //! execution scope is the workgroup. ir3 has an instruction for each. The text of `fence` does not name kinds of memory: `.g` is all that
 //! the device sees (SSBOs, images, global memory); shared memory is ordered by every fence from a6xx on, before that by `.l`. A target may
-//! have more or stronger fences than its source, never fewer or weaker ones, and exactly its source's control barriers. nir's
+//! have more or stronger fences than its source, never fewer or weaker ones (of a smaller scope, or of one direction only), and exactly its source's
+//! control barriers. nir's
 //! fences name buffers and images apart, and an access to the one may move over a fence of the other.
 //!
 //! From a7xx on reads see what other workgroups have written after `ccinv` only (`emit_intrinsic_barrier`), so `fence.w` and the `ccinv`
@@ -30,7 +31,25 @@ pub struct Fence {
     pub reads: bool,
     /// Writes.
     pub writes: bool,
+    /// The invocations that see the order.
+    pub scope: Scope,
+    /// Accesses after it stay after it.
+    pub acquires: bool,
+    /// Accesses before it stay before it.
+    pub releases: bool,
 }
+
+/// A fence of ir3 that orders nothing yet but what all of them do: the whole device sees it, in both directions.
+const OF_DEVICE: Fence = Fence {
+    buffers: true,
+    images: true,
+    shared: false,
+    reads: false,
+    writes: false,
+    scope: Scope::Device,
+    acquires: true,
+    releases: true,
+};
 
 /// An operation on the waves of a workgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,13 +62,16 @@ pub enum Sync {
 
 impl Fence {
     /// What this one and another one right after it order.
-    const fn and(self, other: Self) -> Self {
+    fn and(self, other: Self) -> Self {
         Self {
             buffers: self.buffers || other.buffers,
             images: self.images || other.images,
             shared: self.shared || other.shared,
             reads: self.reads || other.reads,
             writes: self.writes || other.writes,
+            scope: self.scope.min(other.scope),
+            acquires: self.acquires && other.acquires,
+            releases: self.releases && other.releases,
         }
     }
 
@@ -60,6 +82,9 @@ impl Fence {
             && (self.shared || !other.shared)
             && (self.reads || !other.reads)
             && (self.writes || !other.writes)
+            && self.scope as u8 >= other.scope as u8
+            && (self.acquires || !other.acquires)
+            && (self.releases || !other.releases)
     }
 }
 
@@ -73,7 +98,16 @@ impl Sync {
         let semantics = intrinsic.indices.memory_semantics();
         let mut list = SmallVec::new();
         if semantics.intersects(MemorySemantics::ACQUIRE | MemorySemantics::RELEASE) && (buffers || images || shared) {
-            list.push(Self::Fence(Fence { buffers, images, shared, reads: true, writes: true }));
+            list.push(Self::Fence(Fence {
+                buffers,
+                images,
+                shared,
+                reads: true,
+                writes: true,
+                scope: intrinsic.indices.memory_scope(),
+                acquires: semantics.contains(MemorySemantics::ACQUIRE),
+                releases: semantics.contains(MemorySemantics::RELEASE),
+            }));
         }
         let scope = intrinsic.indices.execution_scope();
         if matches!(scope, Scope::Workgroup | Scope::QueueFamily | Scope::Device) {
@@ -88,10 +122,10 @@ impl Sync {
             (Opcode::Bar, _) => Some(Self::Barrier),
             (Opcode::Fence, &Attrs::Fence { r, w, g, l }) => {
                 let shared = l || target.generation.number() >= 6;
-                Some(Self::Fence(Fence { buffers: g, images: g, shared, reads: r, writes: w }))
+                Some(Self::Fence(Fence { buffers: g, images: g, shared, reads: r, writes: w, ..OF_DEVICE }))
             }
             (Opcode::Ccinv, _) if target.generation.number() >= 7 => {
-                Some(Self::Fence(Fence { buffers: true, images: true, shared: false, reads: true, writes: false }))
+                Some(Self::Fence(Fence { reads: true, ..OF_DEVICE }))
             }
             _ => None,
         }
@@ -132,7 +166,13 @@ impl fmt::Display for Sync {
                     (fence.reads, "reads"),
                     (fence.writes, "writes"),
                 ];
-                parts.iter().filter(|(is, _)| *is).try_for_each(|(_, name)| write!(f, " {name}"))
+                parts.iter().filter(|(is, _)| *is).try_for_each(|(_, name)| write!(f, " {name}"))?;
+                match (fence.acquires, fence.releases) {
+                    (true, false) => f.write_str(" (acquire)")?,
+                    (false, true) => f.write_str(" (release)")?,
+                    _ => {}
+                }
+                if fence.scope == Scope::Device { Ok(()) } else { write!(f, " of {}", fence.scope.name()) }
             }
         }
     }
@@ -203,7 +243,7 @@ impl Synchronized {
 mod tests {
     use super::*;
 
-    const FENCE: Fence = Fence { buffers: true, images: true, shared: false, reads: true, writes: true };
+    const FENCE: Fence = Fence { reads: true, writes: true, ..OF_DEVICE };
 
     fn at(sync: Sync, device: u32, shared: u32) -> Synchronized {
         Synchronized { sync, stored: [device, shared, device] }
@@ -258,8 +298,7 @@ mod tests {
 
     #[test]
     fn fences_of_different_memories_have_no_order() {
-        let fence =
-            |device, shared| Sync::Fence(Fence { buffers: device, images: device, shared, reads: true, writes: true });
+        let fence = |device, shared| Sync::Fence(Fence { buffers: device, images: device, shared, ..FENCE });
         let [device, shared] = [at(fence(true, false), 4, 8), at(fence(false, true), 4, 8)];
         let both = at(fence(true, true), 4, 8);
         let bar = at(Sync::Barrier, 4, 8);

@@ -7,8 +7,8 @@
 //! not wait, or accesses memory on the other side of a barrier, sees accesses of the other wave that have or have not happened yet.
 
 use super::{End, Outcome, Outputs, Scratch};
-use crate::semantics::arithmetic::rows::LANES;
-use crate::semantics::environment::env::{Env, Launch};
+use crate::semantics::arithmetic::rows::{LANES, Row};
+use crate::semantics::environment::env::{Env, Launch, lanes};
 use crate::semantics::environment::memory::{Memory, SEEN};
 use crate::semantics::environment::sync::{Sync, Synchronized};
 use crate::support::random::hash;
@@ -34,6 +34,12 @@ pub(super) fn last_of_first_cluster(active: u64) -> u32 {
 /// `getone`, and the other clusters go round again.
 pub(super) fn go_on_at_getlast(active: u64) -> u64 {
     if active == 0 { 0 } else { active & u64::MAX << last_of_first_cluster(active) }
+}
+
+/// Returns true if a value is defined and the same in all active lanes.
+pub(super) fn is_uniform(row: &Row, poison: u64, active: u64) -> bool {
+    let first = row[active.trailing_zeros() as usize % LANES];
+    poison & active == 0 && lanes(active).all(|lane| row[lane] == first)
 }
 
 /// The number of waves that run a program.

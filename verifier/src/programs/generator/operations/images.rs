@@ -120,7 +120,8 @@ impl<C: Choices> Generator<'_, C> {
             2 | 3 if is_word && !reads => self.image_atomic(handle, bindless, texel, sample, indices),
             4 if generation >= Generation::A6xx => {
                 let op = if bindless { IntrinsicOp::BindlessImageSize } else { IntrinsicOp::ImageSize };
-                let components = (coordinates as u8).min(3);
+                // Those of a cube are of its faces.
+                let components = if image.dim == ImageDim::Cube { 2 } else { coordinates as u8 };
                 let def = self.b.intrinsic(op, components, 32, &[handle, zero], indices);
                 self.result(def);
             }

@@ -64,6 +64,10 @@ const COMPUTE: &[SystemValue] = &[
 /// Types of inputs and outputs; none of them changes a bit.
 const TYPES: &[BaseType] = &[BaseType::Float, BaseType::Float, BaseType::Int, BaseType::Uint];
 
+/// The modes in which an input is interpolated.
+pub(super) const INTERPOLATED: &[InterpMode] =
+    &[InterpMode::None, InterpMode::Smooth, InterpMode::NoPerspective, InterpMode::Color];
+
 impl<C: Choices> Generator<'_, C> {
     pub(super) fn any_input(&mut self) {
         let stage = self.b.shader().stage;
@@ -202,7 +206,7 @@ impl<C: Choices> Generator<'_, C> {
             let at = match self.c.below(8) {
                 0 => self.barycentric(),
                 1 => {
-                    let mode = self.c.pick(&InterpMode::ALL);
+                    let mode = self.c.pick(INTERPOLATED);
                     self.b.intrinsic(LoadBarycentricPixel, 2, 32, &[], [Index::InterpMode(mode)])
                 }
                 _ => Some(ij),
@@ -225,7 +229,7 @@ impl<C: Choices> Generator<'_, C> {
     /// The barycentric coordinates of any place, in any mode.
     pub(in crate::programs::generator) fn barycentric(&mut self) -> Option<Def> {
         let at = self.c.pick(&[LoadBarycentricPixel, LoadBarycentricCentroid, LoadBarycentricSample]);
-        let mode = if self.c.chance(100) { InterpMode::Smooth } else { self.c.pick(&InterpMode::ALL) };
+        let mode = if self.c.chance(100) { InterpMode::Smooth } else { self.c.pick(INTERPOLATED) };
         self.b.intrinsic(at, 2, 32, &[], [Index::InterpMode(mode)])
     }
 

@@ -266,7 +266,9 @@ impl<C: Choices> Generator<'_, C> {
             0 => self.b.intrinsic(IntrinsicOp::InclusiveScan, n, bits, &[value], [op]),
             1 => self.b.intrinsic(IntrinsicOp::ExclusiveScan, n, bits, &[value], [op]),
             _ => {
-                let size = Index::ClusterSize(self.c.pick(&[0, 0, 64, 128]));
+                // 64 lanes are a wave only where a workgroup does not fit into a larger one.
+                let whole = if self.b.shader().stage == Stage::Compute { 64 } else { 128 };
+                let size = Index::ClusterSize(self.c.pick(&[0, 0, whole, 128]));
                 self.b.intrinsic(IntrinsicOp::Reduce, n, bits, &[value], [op, size])
             }
         }

@@ -174,16 +174,24 @@ impl<C: Choices> Generator<'_, C> {
         source(self.b.alu_swizzled(op, components, &[first, bit]), components)
     }
 
-    /// Words of the environment as an operand of a type.
+    /// Words of the environment as an operand of a type, sometimes as any components of a longer vector.
     fn raw_operand(&mut self, base: BaseType, bits: u8, components: u8) -> AluSrc {
         if self.raw.is_empty() {
             return self.any_operand(base, bits, components);
         }
-        let parts: Vec<Def> = (0..components).map(|_| self.raw_part(base, bits)).collect();
-        match parts[..] {
+        let more = if self.c.chance(80) { 1 + self.c.below(3) as u8 } else { 0 };
+        let count = components.max((components + more).min(4));
+        let parts: Vec<Def> = (0..count).map(|_| self.raw_part(base, bits)).collect();
+        let mut src = match parts[..] {
             [part] => source(part, 1),
             _ => AluSrc::identity(self.b.vec(&parts)),
+        };
+        if count > components {
+            for component in &mut src.swizzle[..usize::from(components)] {
+                *component = self.c.below(count.into()) as u8;
+            }
         }
+        src
     }
 
     /// A value of a type: of the environment, or one of two numbers of interest in each lane, or what one operation makes of it.

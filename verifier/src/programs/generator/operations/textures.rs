@@ -5,6 +5,7 @@ use ir3_compiler::nir::{AluSrc, AluType, BaseType, Def, Index, InterpMode, Intri
 use super::super::Generator;
 use super::super::choices::Choices;
 use super::super::effects::semantics;
+use super::inputs::INTERPOLATED;
 
 const SAMPLED: &[AluType] = &[
     AluType::FLOAT32,
@@ -189,7 +190,7 @@ impl<C: Choices> Generator<'_, C> {
         let mut sampler = self.any_sampler(TexOp::TexPrefetch);
         let at =
             if self.c.chance(30) { IntrinsicOp::LoadBarycentricCentroid } else { IntrinsicOp::LoadBarycentricPixel };
-        let mode = if self.c.chance(60) { self.c.pick(&InterpMode::ALL) } else { InterpMode::Smooth };
+        let mode = if self.c.chance(60) { self.c.pick(INTERPOLATED) } else { InterpMode::Smooth };
         let Some(pair) = self.b.intrinsic(at, 2, 32, &[], [Index::InterpMode(mode)]) else { return };
         let n = 2 + self.c.below(3) as u8;
         let component = self.c.below(5 - usize::from(n)) as u8;

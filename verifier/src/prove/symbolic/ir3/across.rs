@@ -99,7 +99,7 @@ impl Ir3<'_> {
                         "rotate 64"
                     }
                 };
-                (lanes::moved(machine, site, format!("shuffle {what}"), value, &[index], LaneResult::Other), *dst)
+                (lanes::shuffled(machine, site, what, value, index, true), *dst)
             }
             _ => unreachable!("the other operations are `op`'s"),
         };

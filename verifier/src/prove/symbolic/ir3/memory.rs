@@ -244,7 +244,7 @@ impl Ir3<'_> {
             }
             MemoryAction::Size | MemoryAction::SplitSize => {
                 for (i, &(component, write)) in access.results.iter().enumerate() {
-                    let mut word = memory::size(machine.terms, access.space, target.binding, component);
+                    let mut word = memory::size(machine.terms, access.space, target.binding, component, 0);
                     if access.action == MemoryAction::SplitSize {
                         let part = machine.terms.extract(32, word, if component == 0 { 0 } else { 16 }, 16);
                         word = machine.terms.zext(16, 32, part);

@@ -143,6 +143,10 @@ impl SymbolicProgram for Ir3<'_> {
         loads.filter_map(|access| Space::of(access.space)).collect()
     }
 
+    fn promises_no_alias(&self) -> bool {
+        false
+    }
+
     fn launch(&self) -> Launch {
         self.code.launch
     }

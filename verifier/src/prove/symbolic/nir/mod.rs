@@ -219,6 +219,10 @@ impl SymbolicProgram for Nir<'_> {
         loads.filter_map(|access| Space::of(access.space)).collect()
     }
 
+    fn promises_no_alias(&self) -> bool {
+        self.code.code.promise.is_some()
+    }
+
     fn launch(&self) -> Launch {
         self.code.launch
     }

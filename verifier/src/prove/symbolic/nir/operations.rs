@@ -187,8 +187,11 @@ impl Nir<'_> {
         let launch = self.code.launch;
         let terms = &mut *machine.terms;
         match *input {
-            EnvironmentInput::System(value, component, adapt) => {
-                let word = environment::system_value(terms, launch, value, component);
+            EnvironmentInput::System(value, component, adapt, second) => {
+                let mut word = environment::system_value(terms, launch, value, component);
+                if let (Some(second), true) = (second, machine.oracle.are_both_nir()) {
+                    word = environment::apply(terms, 32, &format!("{second:?}"), &[word]);
+                }
                 let word = adapt.of(terms, word);
                 SymbolicValue::defined(terms, word)
             }
@@ -330,7 +333,7 @@ impl Nir<'_> {
                 let predicate = lanes::truth(machine, predicate);
                 lanes::read_where(machine, site, value, predicate)
             }
-            LaneKind::Shuffle { mode, index } => {
+            LaneKind::Shuffle { mode, index, uniform } => {
                 let (value, index) = (machine.read(src), machine.read(index));
                 let what = match mode {
                     Shuffle::Index => "index".to_owned(),
@@ -339,7 +342,7 @@ impl Nir<'_> {
                     Shuffle::Down => "down".to_owned(),
                     Shuffle::Rotate(cluster) => format!("rotate {cluster}"),
                 };
-                lanes::moved(machine, site, format!("shuffle {what}"), value, &[index], LaneResult::Other)
+                lanes::shuffled(machine, site, &what, value, index, uniform)
             }
             LaneKind::Swap(flip) => {
                 let value = machine.read(src);
@@ -405,13 +408,17 @@ impl Nir<'_> {
                 }
                 AccessPlace::Linear { base, index, scale, offset }
             }
-            AccessAddress::Texel(rows) => {
-                let coordinates: SmallVec<[Term; 4]> = rows.iter().map(|&row| read(machine, row)).collect();
+            AccessAddress::Texel(rows, sample) => {
+                let sample = sample.filter(|_| machine.oracle.are_both_nir());
+                let rows = rows.iter().copied().chain(sample);
+                let coordinates: SmallVec<[Term; 4]> = rows.map(|row| read(machine, row)).collect();
                 memory::texel(machine, coordinates, access.view)
             }
         };
         let free = machine.any_free(&operands);
-        AccessTarget::new(machine.terms, (access.space, binding), place, free, is_same)
+        let volatile = access.volatile && machine.oracle.are_both_nir();
+        let target = AccessTarget::new(machine.terms, (access.space, binding), place, free, is_same);
+        AccessTarget { volatile, ..target }
     }
 
     fn access<O: Oracle>(&self, site: EventSite, access: &MemoryAccess, machine: &mut SymbolicMachine<'_, O>) {
@@ -448,8 +455,9 @@ impl Nir<'_> {
                 preamble::copy(machine, &self.constants, site, &target, (first, words));
             }
             Action::Size => {
+                let shape = access.view.shape(machine.oracle.are_both_nir());
                 for &(number, dst) in &access.rows {
-                    let word = memory::size(machine.terms, access.space, target.binding, number);
+                    let word = memory::size(machine.terms, access.space, target.binding, number, shape);
                     let value = SymbolicValue::defined(machine.terms, word);
                     result(machine, dst, value);
                 }

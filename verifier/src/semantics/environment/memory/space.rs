@@ -74,41 +74,49 @@ pub fn image_cell(coordinates: &[u32]) -> u32 {
     (key % u64::from(IMAGE_CELLS)) as u32
 }
 
-/// The view of an access on the texels of an image: the type of its data, and the format where both programs print one.
+/// The view of an access on the texels of an image: the type of its data, and the format and the dimension where both programs print them.
 ///
 /// The bits that one view reads from a texel stored by another depend on the format, which is not modelled: runs and proofs treat texels of
-/// different views as different, so a change of type or format is a difference. Atomics have no type: they see bits.
+/// different views as different, so a change of type, format or dimension is a difference. Atomics have no type: they see bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TexelView {
     kind: u8,
     format: u8,
+    shape: u8,
 }
 
 impl TexelView {
-    /// The view of data of this type, in nir.
-    pub fn of_nir(base: BaseType, format: nir::Format) -> Self {
-        let kind = match base {
-            BaseType::Float => 2,
-            BaseType::Int => 1,
+    /// The view of an access in nir, of data of this type, if it has one.
+    pub fn of_nir(ty: Option<BaseType>, indices: &nir::Indices) -> Self {
+        let kind = match ty {
+            Some(BaseType::Float) => 2,
+            Some(BaseType::Int) => 1,
             _ => 0,
         };
-        Self { kind, format: format as u8 }
+        let format = if ty.is_some() { indices.format() as u8 } else { 0 };
+        let shape = 2 * indices.image_dim() as u8 + u8::from(indices.image_array());
+        Self { kind, format, shape }
     }
 
     /// The view of registers of this type. ir3 has no formats.
     pub fn of_ir3(ty: Type) -> Self {
-        Self { kind: if ty.is_float() { 2 } else { u8::from(ty.is_signed()) }, format: 0 }
+        Self { kind: if ty.is_float() { 2 } else { u8::from(ty.is_signed()) }, ..Self::default() }
     }
 
-    /// A number for the view: 0 for bits. `formats`: both programs print them.
-    pub fn key(self, formats: bool) -> u32 {
-        u32::from(self.kind) | if formats { u32::from(self.format) << 8 } else { 0 }
+    /// A number for the view: 0 for bits. `nir`: both programs are nir, which has formats and dimensions.
+    pub fn key(self, nir: bool) -> u32 {
+        u32::from(self.kind) | if nir { u32::from(self.format) << 8 | u32::from(self.shape) << 16 } else { 0 }
+    }
+
+    /// A number for the dimension; 0 where one program does not say it.
+    pub fn shape(self, nir: bool) -> u32 {
+        if nir { u32::from(self.shape) } else { 0 }
     }
 
     /// The texel that this view accesses in place of `cell`.
     #[inline]
-    pub fn cell(self, formats: bool, cell: u32) -> u32 {
-        match self.key(formats) {
+    pub fn cell(self, nir: bool, cell: u32) -> u32 {
+        match self.key(nir) {
             0 => cell,
             key => image_cell(&[cell, key]),
         }

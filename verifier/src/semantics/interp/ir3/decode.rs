@@ -5,6 +5,8 @@ mod flow;
 mod lanes;
 mod memory;
 
+pub(super) use lanes::lone_half;
+
 use super::op::{ConstWidth, Copies, DecodedBlock, DecodedOp, SlotElements, Which};
 use super::slots::{RegisterBases, SlotAllocator, SlotError, modifier};
 use super::storage::{Loc, Modifier, Read, Write};
@@ -45,6 +47,7 @@ pub(super) struct Decoder<'a> {
 
 /// Decodes a program.
 pub(super) fn decode(program: &Program, target: &Target) -> std::result::Result<Decoded, Unsupported> {
+    check_halves(program)?;
     decode_with(program, target, None).map(|(decoded, ..)| decoded)
 }
 
@@ -53,10 +56,11 @@ pub(super) fn decode_with_places(
     program: &Program,
     target: &Target,
 ) -> std::result::Result<(Decoded, Places), Unsupported> {
+    check_halves(program)?;
     decode_with(program, target, None).map(|(decoded, _, slots)| (decoded, slots.places()))
 }
 
-/// Decodes a program, and returns the slots of its registers.
+/// Decodes a program that has one instruction a block, and returns the slots of its registers.
 pub(super) fn decode_with_registers(
     program: &Program,
     target: &Target,
@@ -69,8 +73,25 @@ pub(super) fn decode_watched(
     program: &Program,
     target: &Target,
 ) -> std::result::Result<(Decoded, Vec<Watched<Read>>), Unsupported> {
+    check_halves(program)?;
     let (decoded, table, _) = decode_with(program, target, Some(Vec::new()))?;
     Ok((decoded, table.unwrap_or_default()))
+}
+
+/// Refuses a half of a fine derivative without the other one.
+fn check_halves(program: &Program) -> std::result::Result<(), Unsupported> {
+    for (position, &block) in program.layout.iter().enumerate() {
+        let instrs = program.blocks[block].instrs.iter().map(|&instr| &program.instrs[instr]);
+        if let Some(at) = lone_half(instrs) {
+            return Err(lone(format!("block {position}, instruction {at}")));
+        }
+    }
+    Ok(())
+}
+
+/// The refusal of a half of a fine derivative.
+pub(super) fn lone(place: String) -> Unsupported {
+    Unsupported { what: "a half of a fine derivative, without the other one beside it".to_owned(), place }
 }
 
 /// The instructions and operands that a traced run records; `None` for other runs.
@@ -214,7 +235,8 @@ impl Decoder<'_> {
         use Opcode::*;
         match data.opcode {
             // Phis are copies on the edges into their block.
-            Phi | Nop | Prede | Shpe | Setrm => Ok(()),
+            Phi | Nop | Prede | Shpe => Ok(()),
+            Setrm => Err("another rounding mode".to_owned()),
             Kill | Demote => {
                 self.site(data);
                 let predicate = self.source(data, 0, 0)?;

@@ -2,6 +2,7 @@
 
 use ir3_compiler::ir3::access::{Slot, TextureKind};
 use ir3_compiler::ir3::{AddressSpace, SystemValue, Type};
+use ir3_compiler::nir::IntrinsicOp;
 use smallvec::SmallVec;
 
 use crate::semantics::arithmetic::domain::Domain;
@@ -81,7 +82,9 @@ pub(crate) enum AccessAddress {
         offset: i32,
         bytes: Option<R>,
     },
-    Texel(SmallVec<[R; 4]>),
+    /// The coordinates, and the sample of an image that may have several. The storage images of these GPUs have one sample, and ir3 names none:
+    /// it counts between two programs in nir only.
+    Texel(SmallVec<[R; 4]>, Option<R>),
 }
 
 /// A texture operation.
@@ -127,8 +130,8 @@ pub(crate) const BOUND: u32 = 1 << 16;
 /// A value from the environment.
 #[derive(Debug)]
 pub(crate) enum EnvironmentInput {
-    /// System value, component, and conversion.
-    System(SystemValue, u32, Adapt),
+    /// System value, component, conversion, and the name of the intrinsic if ir3 has one value for it and another one.
+    System(SystemValue, u32, Adapt, Option<SecondName>),
     /// Base, component, true if of 16 bits.
     Attribute(u32, u32, bool),
     /// Location, row that is added four times, coordinates; `half` if of 16 bits.
@@ -137,6 +140,32 @@ pub(crate) enum EnvironmentInput {
     Const { word: u32, offset: Option<R>, half: bool },
     /// True in lanes that are helpers by now.
     Helper,
+}
+
+/// Values that nir has beside others which are the same to ir3. Between two programs in nir they are other values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SecondName {
+    /// Not 0 in a draw without indices, as the base vertex is.
+    FirstVertex,
+    /// Before the coordinates are scaled by the size of fragments.
+    FragCoordUnscaled,
+    /// The sample is always 0 where the shader does not run once a sample.
+    SampleIdNoPerSample,
+    /// The center where the shader does not run once a sample.
+    SamplePosOrCenter,
+}
+
+impl SecondName {
+    /// The second name of an intrinsic's value.
+    pub const fn of(op: IntrinsicOp) -> Option<Self> {
+        match op {
+            IntrinsicOp::LoadFirstVertex => Some(Self::FirstVertex),
+            IntrinsicOp::LoadFragCoordUnscaledIr3 => Some(Self::FragCoordUnscaled),
+            IntrinsicOp::LoadSampleIdNoPerSample => Some(Self::SampleIdNoPerSample),
+            IntrinsicOp::LoadSamplePosOrCenter => Some(Self::SamplePosOrCenter),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,6 +244,8 @@ pub(crate) enum LaneKind {
     Shuffle {
         mode: Shuffle,
         index: R,
+        /// The index has to be the same in all lanes; where it is not, the result is undefined.
+        uniform: bool,
     },
     /// The lane with a bit of its number flipped.
     Swap(u8),

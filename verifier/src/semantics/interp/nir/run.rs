@@ -493,8 +493,11 @@ impl<'a> RunningWave<'a> {
         let mut row = [0; LANES];
         let mut poison = 0;
         match *input {
-            EnvironmentInput::System(value, component, adapt) => {
+            EnvironmentInput::System(value, component, adapt, second) => {
                 self.env.system_value(self.state.launch, value, component, &mut row);
+                if second.is_some() && self.env.both_nir {
+                    row.iter_mut().for_each(|x| *x = x.wrapping_add(1));
+                }
                 if adapt != Adapt::No {
                     row.iter_mut().for_each(|x| *x = adapt.of(&mut Concrete, u64::from(*x)) as u32);
                 }

@@ -5,7 +5,7 @@ use crate::semantics::interp::ir3::op::DecodedOp;
 use crate::semantics::interp::ir3::storage::{Loc, Modifier, Read, Write};
 use crate::semantics::operations::Kernel;
 use crate::semantics::operations::ir3_alu;
-use ir3_compiler::ir3::{Attrs, InstrData, Opcode, OperandFlags, RegFile};
+use ir3_compiler::ir3::{Attrs, InstrData, InstrFlags, Opcode, OperandFlags, RegFile};
 
 impl Decoder<'_> {
     /// An operation of category 2, 3 or 4, or a conversion: one operation per repetition.
@@ -77,6 +77,9 @@ impl Decoder<'_> {
 
     /// `mov` and its kin.
     pub(super) fn mov(&mut self, data: &InstrData) -> Result {
+        if data.flags.contains(InstrFlags::SAT) {
+            return Err("a move that saturates".to_owned());
+        }
         let types = match &data.attrs {
             Attrs::Move { src, dst, .. } => Some((*src, *dst)),
             _ => None,

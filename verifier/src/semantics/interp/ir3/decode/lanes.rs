@@ -151,6 +151,28 @@ impl Decoder<'_> {
     }
 }
 
+/// The number of the first half of a fine derivative that has not the other half right beside it: only both together compute it.
+pub(in crate::semantics::interp::ir3) fn lone_half<'a>(instrs: impl Iterator<Item = &'a InstrData>) -> Option<usize> {
+    let mut first: Option<(usize, &InstrData)> = None;
+    for (at, data) in instrs.enumerate().filter(|(_, data)| data.opcode != Opcode::Nop) {
+        let is_half = matches!(data.opcode, Opcode::Dsxpp1 | Opcode::Dsypp1);
+        let is_second = is_half && data.flags.contains(InstrFlags::PAIR);
+        let operands = |data: &'a InstrData| data.srcs.iter().map(|src| src.operand);
+        first = match first {
+            Some((_, half)) if is_second && half.opcode == data.opcode => {
+                if half.dsts != data.dsts || !operands(half).eq(operands(data)) {
+                    return Some(at);
+                }
+                None
+            }
+            Some((alone, _)) => return Some(alone),
+            None if is_second => return Some(at),
+            None => is_half.then_some((at, data)),
+        };
+    }
+    first.map(|(alone, _)| alone)
+}
+
 /// Returns true for the second of a pair whose result is on top of its source: the first one has computed it, and the second one reads what
 /// the first one has read, not its result (`apply_fine_deriv_macro`).
 fn finishes_in_place(data: &InstrData) -> bool {

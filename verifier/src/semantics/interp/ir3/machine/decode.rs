@@ -1,7 +1,7 @@
 //! Final code as a program with one block for each instruction: the interpreter's decoder makes its operations.
 
 use super::super::Decoded;
-use super::super::decode::decode_with_registers;
+use super::super::decode::{decode_with_registers, lone, lone_half};
 use super::super::slots::RegisterBases;
 use crate::semantics::environment::exchange::exchange;
 use crate::semantics::interp::Unsupported;
@@ -19,6 +19,9 @@ const UNKNOWN_OUTPUTS: u16 = 0x100;
 
 /// Decodes the code; the block of an instruction is the one after its position, and the first has the inputs.
 pub(super) fn decode(code: &Code, steps: &Steps, target: &Target) -> Result<(Decoded, RegisterBases), Unsupported> {
+    if let Some(at) = lone_half(code.instrs.values().map(|instr| &instr.data)) {
+        return Err(lone(format!("l{at}")));
+    }
     let program = one_block_each(code, steps);
     decode_with_registers(&program, target).map_err(|Unsupported { what, place }| {
         // Block numbers are positions plus one.

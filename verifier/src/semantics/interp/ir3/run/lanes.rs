@@ -122,7 +122,11 @@ impl RunningWave<'_> {
             }
             DecodedOp::Shuffle { mode, index, src, dst } => {
                 let mut numbers = splat(0);
-                let poison = self.storage.fetch(index, &mut numbers);
+                let mut poison = self.storage.fetch(index, &mut numbers);
+                // The machine takes the index of one lane.
+                if !waves::is_uniform(&numbers, poison, mask) {
+                    poison = u64::MAX;
+                }
                 self.permute(*src, *dst, true, |lane, value| {
                     if poison >> lane & 1 != 0 {
                         return None;

@@ -8,7 +8,7 @@ use super::{DecodeResult, Decoder, ValueRows};
 use crate::semantics::environment::env::{CONST_WORDS, system_value_of};
 use crate::semantics::environment::sync::Sync;
 use crate::semantics::interp::OutputSlot;
-use crate::semantics::interp::nir::op::{Adapt, ArrayAccess, DecodedOp, EnvironmentInput, OutputStore, R};
+use crate::semantics::interp::nir::op::{Adapt, ArrayAccess, DecodedOp, EnvironmentInput, OutputStore, R, SecondName};
 use crate::semantics::operations::modifiers;
 
 impl Decoder<'_> {
@@ -20,6 +20,10 @@ impl Decoder<'_> {
         match intrinsic.op {
             I::LoadInput | I::LoadInterpolatedInput => self.load_input(intrinsic),
             I::LoadBarycentricPixel | I::LoadBarycentricCentroid | I::LoadBarycentricSample => {
+                let mode = intrinsic.indices.interp_mode();
+                if matches!(mode, InterpMode::Flat | InterpMode::Explicit) {
+                    return Err(format!("coordinates of {}", mode.name()));
+                }
                 self.system(intrinsic, barycentric(intrinsic))
             }
             I::StoreOutput | I::StorePerViewOutput => self.store_output(intrinsic),
@@ -124,7 +128,8 @@ impl Decoder<'_> {
                 _ if boolean && bits == 32 => Adapt::AllOnes,
                 _ => Adapt::No,
             };
-            self.input(EnvironmentInput::System(value, component, adapt), dst);
+            let second = SecondName::of(intrinsic.op);
+            self.input(EnvironmentInput::System(value, component, adapt, second), dst);
             if width == 2 {
                 let zero = self.constant(0);
                 self.rows[def][(component * 2 + 1) as usize] = zero;
@@ -144,7 +149,7 @@ impl Decoder<'_> {
         for component in 0..self.components(def) {
             let word = SystemValue::kernel_input(intrinsic.indices.base(), offset as u32, component as u8);
             let (value, part) = word.ok_or("an offset of no word, or out of range")?;
-            self.input(EnvironmentInput::System(value, part.into(), Adapt::No), first + component);
+            self.input(EnvironmentInput::System(value, part.into(), Adapt::No, None), first + component);
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Operations across lanes.
 
-use ir3_compiler::nir::{Def, Intrinsic, IntrinsicOp, Op as NirOp};
+use ir3_compiler::nir::{Def, Intrinsic, IntrinsicOp, Op as NirOp, Stage};
 use smallvec::SmallVec;
 
 use super::intrinsics::result;
@@ -12,6 +12,9 @@ impl Decoder<'_> {
     pub(super) fn across_lanes(&mut self, intrinsic: &Intrinsic) -> DecodeResult<()> {
         use IntrinsicOp as I;
         let src = |index: usize| intrinsic.srcs.get(index).copied().ok_or("too few sources");
+        let shuffle = |mode, uniform| -> DecodeResult<LaneKind> {
+            Ok(LaneKind::Shuffle { mode, index: self.scalar(src(1)?)?, uniform })
+        };
         let derivative = |bit, fine| LaneKind::Derivative { bit, fine, half: false };
         let kind = match intrinsic.op {
             I::Elect | I::ElectAnyIr3 => LaneKind::Elect,
@@ -36,20 +39,14 @@ impl Decoder<'_> {
             I::Ddy | I::DdyCoarse => derivative(2, false),
             I::DdxFine => derivative(1, true),
             I::DdyFine => derivative(2, true),
-            I::Shuffle => LaneKind::Shuffle { mode: Shuffle::Index, index: self.scalar(src(1)?)? },
-            I::ShuffleXor | I::ShuffleXorUniformIr3 => {
-                LaneKind::Shuffle { mode: Shuffle::Xor, index: self.scalar(src(1)?)? }
-            }
-            I::ShuffleUp | I::ShuffleUpUniformIr3 => {
-                LaneKind::Shuffle { mode: Shuffle::Up, index: self.scalar(src(1)?)? }
-            }
-            I::ShuffleDown | I::ShuffleDownUniformIr3 => {
-                LaneKind::Shuffle { mode: Shuffle::Down, index: self.scalar(src(1)?)? }
-            }
-            I::Rotate => {
-                let cluster = cluster(intrinsic.indices.cluster_size())?;
-                LaneKind::Shuffle { mode: Shuffle::Rotate(cluster), index: self.scalar(src(1)?)? }
-            }
+            I::Shuffle => shuffle(Shuffle::Index, false)?,
+            I::ShuffleXor => shuffle(Shuffle::Xor, false)?,
+            I::ShuffleXorUniformIr3 => shuffle(Shuffle::Xor, true)?,
+            I::ShuffleUp => shuffle(Shuffle::Up, false)?,
+            I::ShuffleUpUniformIr3 => shuffle(Shuffle::Up, true)?,
+            I::ShuffleDown => shuffle(Shuffle::Down, false)?,
+            I::ShuffleDownUniformIr3 => shuffle(Shuffle::Down, true)?,
+            I::Rotate => shuffle(Shuffle::Rotate(cluster(intrinsic.indices.cluster_size(), self.shader.stage)?), true)?,
             I::QuadSwapHorizontal => LaneKind::Swap(1),
             I::QuadSwapVertical => LaneKind::Swap(2),
             I::QuadSwapDiagonal => LaneKind::Swap(3),
@@ -124,7 +121,7 @@ impl Decoder<'_> {
 
     /// Sources: the value of lanes that receive nothing, and the value that is broadcast.
     fn broadcast_active(&mut self, intrinsic: &Intrinsic) -> DecodeResult<()> {
-        let size = cluster(intrinsic.indices.cluster_size())?;
+        let size = cluster(intrinsic.indices.cluster_size(), self.shader.stage)?;
         let kept = self.scalar(intrinsic.srcs[0])?;
         let value = intrinsic.srcs[1];
         if size < 2 || self.bits(value) == 64 {
@@ -153,16 +150,21 @@ impl Decoder<'_> {
             I::ExclusiveScanClustersIr3 => Some(self.scalar(intrinsic.srcs[1])?),
             _ => None,
         };
-        let cluster = if intrinsic.op == I::Reduce { cluster(intrinsic.indices.cluster_size())? } else { 64 };
+        let cluster =
+            if intrinsic.op == I::Reduce { cluster(intrinsic.indices.cluster_size(), self.shader.stage)? } else { 64 };
         let step = if clusters { 8 } else { 1 };
         let scan = ScanOp { kernel, identity, result, step, cluster, exclusive };
         self.lane_op(intrinsic, LaneKind::Scan(scan), Some(value))
     }
 }
 
-/// The size of a cluster: a power of two up to the wave; 0 is the wave.
-fn cluster(size: u32) -> DecodeResult<u8> {
+/// The size of a cluster: a power of two up to the wave; 0 is the wave. A wave that may have 128 lanes runs with 64 of them, so no cluster of
+/// 64 is distinct from it.
+fn cluster(size: u32, stage: Stage) -> DecodeResult<u8> {
     match size {
+        64 if !matches!(stage, Stage::Compute | Stage::Kernel) => {
+            Err("clusters of 64 lanes, where a wave may have 128".to_owned())
+        }
         0 => Ok(64),
         size if size.is_power_of_two() => Ok(size.min(64) as u8),
         size => Err(format!("clusters of {size} lanes")),

@@ -2,7 +2,7 @@
 
 use ir3_compiler::ir3::AddressSpace;
 use ir3_compiler::ir3::access::{ResourceId, ssbo_offset_unit};
-use ir3_compiler::nir::{Access as Flags, Def, IndexKind, InstrData, Intrinsic, IntrinsicOp};
+use ir3_compiler::nir::{Access as Flags, Def, ImageDim, IndexKind, InstrData, Intrinsic, IntrinsicOp};
 use smallvec::SmallVec;
 
 use super::intrinsics::result;
@@ -26,15 +26,18 @@ fn is_volatile(intrinsic: &Intrinsic) -> bool {
     })
 }
 
-/// The view of a load or store on the texels of an image.
+/// The view of an access on the texels of an image. Atomics have no type.
 fn view(intrinsic: &Intrinsic) -> TexelView {
     let indices = &intrinsic.indices;
+    if indices.get(IndexKind::ImageDim).is_none() {
+        return TexelView::default();
+    }
     let ty = match (indices.get(IndexKind::DestType), indices.get(IndexKind::SrcType)) {
-        (Some(_), _) => indices.dest_type(),
-        (None, Some(_)) => indices.src_type(),
-        (None, None) => return TexelView::default(),
+        (Some(_), _) => Some(indices.dest_type().base),
+        (None, Some(_)) => Some(indices.src_type().base),
+        (None, None) => None,
     };
-    TexelView::of_nir(ty.base, indices.format())
+    TexelView::of_nir(ty, indices)
 }
 
 impl Decoder<'_> {
@@ -102,11 +105,13 @@ impl Decoder<'_> {
                 };
                 (None, AccessAddress::Linear { base: Some(base_rows), index, scale: 4, offset: base, bytes: None })
             }
-            (AddressSpace::Image, &[image, coordinates, ..]) => {
+            (AddressSpace::Image, &[image, coordinates, ref rest @ ..]) => {
+                let several = matches!(intrinsic.indices.image_dim(), ImageDim::Ms | ImageDim::SubpassMs);
+                let sample = rest.first().filter(|_| several).map(|&sample| self.scalar(sample)).transpose()?;
                 let count = intrinsic.indices.image_dim().coordinates(intrinsic.indices.image_array());
                 let rows = self.read(coordinates)?;
                 let texel = rows.iter().take(count.into()).copied().collect();
-                (Some(self.resource(image, nonuniform)?), AccessAddress::Texel(texel))
+                (Some(self.resource(image, nonuniform)?), AccessAddress::Texel(texel, sample))
             }
             _ => return Err("unexpected sources".to_owned()),
         })
@@ -131,6 +136,9 @@ impl Decoder<'_> {
     pub(super) fn load(&mut self, intrinsic: &Intrinsic, space: AddressSpace) -> DecodeResult<()> {
         let def = result(intrinsic)?;
         let bits = self.check_bits(space, def)?;
+        if space == AddressSpace::Image {
+            self.check_level(intrinsic.srcs.get(3))?;
+        }
         let (binding, place) = self.place(intrinsic, space, &intrinsic.srcs, bits)?;
         let first = self.define(def);
         let rows = (0..self.components(def) * self.width(def)).map(|i| (i, first + i)).collect();
@@ -176,7 +184,11 @@ impl Decoder<'_> {
 
     pub(super) fn store(&mut self, intrinsic: &Intrinsic, space: AddressSpace) -> DecodeResult<()> {
         // The data of an image store follows coordinates and sample.
-        let data = if space == AddressSpace::Image { 3 } else { 0 };
+        let mut data = 0;
+        if space == AddressSpace::Image {
+            self.check_level(intrinsic.srcs.get(4))?;
+            data = 3;
+        }
         let value = *intrinsic.srcs.get(data).ok_or("no data")?;
         let bits = self.check_bits(space, value)?;
         let mut srcs: SmallVec<[Def; 4]> = intrinsic.srcs.iter().copied().collect();
@@ -226,7 +238,7 @@ impl Decoder<'_> {
         };
         let place: SmallVec<[Def; 4]> = match space {
             AddressSpace::Ssbo => [srcs[0], srcs[1], srcs[srcs.len() - 1]].into_iter().collect(),
-            _ => srcs[..first.min(2)].iter().copied().collect(),
+            _ => srcs[..first].iter().copied().collect(),
         };
         let (binding, place) = self.place(intrinsic, space, &place, bits)?;
         // nir has the comparand first.
@@ -239,15 +251,29 @@ impl Decoder<'_> {
         let rows = (0..self.width(def)).map(|i| (i, dst + i)).collect();
         let origin = self.origin();
         let volatile = is_volatile(intrinsic);
-        let view = TexelView::default();
+        let view = view(intrinsic);
         self.push_access(intrinsic, MemoryAccess { action, space, volatile, binding, place, view, bits, rows, origin });
         Ok(())
+    }
+
+    /// Refuses a level that is not 0: images have one in ir3.
+    fn check_level(&self, level: Option<&Def>) -> DecodeResult<()> {
+        match level {
+            Some(&level) if self.function.as_const_scalar(level) != Some(0) => Err("a level that is not 0".to_owned()),
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn size(&mut self, intrinsic: &Intrinsic, space: AddressSpace) -> DecodeResult<()> {
         let def = result(intrinsic)?;
         if self.bits(def) != 32 {
             return Err(format!("{} bits", self.bits(def)));
+        }
+        if space == AddressSpace::Image {
+            self.check_level(intrinsic.srcs.get(1))?;
+            if intrinsic.indices.image_dim() == ImageDim::Cube && self.components(def) > 2 {
+                return Err("the number of cubes".to_owned());
+            }
         }
         let binding = Some(self.resource(intrinsic.srcs[0], is_nonuniform(intrinsic))?);
         let first = self.define(def);
@@ -261,7 +287,7 @@ impl Decoder<'_> {
                 volatile: false,
                 binding,
                 place: AccessAddress::None,
-                view: TexelView::default(),
+                view: view(intrinsic),
                 bits: 32,
                 rows,
                 origin,

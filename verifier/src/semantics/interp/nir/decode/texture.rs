@@ -20,6 +20,9 @@ impl Decoder<'_> {
         if tex.sparse || tex.gather_offsets.is_some() {
             return Err("a residency code, or four offsets".to_owned());
         }
+        if tex.implicit_lod {
+            return Err("a gather that computes its level".to_owned());
+        }
         let has_lod = tex.src(S::Lod).is_some();
         let kind = match tex.op {
             TexOp::Tex | TexOp::TexPrefetch if has_lod => TextureKind::SampleLod,
@@ -153,7 +156,8 @@ impl Decoder<'_> {
             (false, 16) => 0x3800,
             (false, _) => 0.5f32.to_bits(),
         };
-        let dims = usize::from(shape.dims);
+        // A question for the level has no layer: a third coordinate is that of a cube or of three dimensions.
+        let dims = if kind == TextureKind::LodQuery { rows.len() } else { usize::from(shape.dims) };
         for (&slot, &row) in Slot::COORDS.iter().zip(&rows[..dims.min(rows.len())]) {
             operands.push((slot, TextureOperand::Row(row)));
         }
@@ -161,8 +165,7 @@ impl Decoder<'_> {
             operands.push((Slot::Y, TextureOperand::Bits(middle)));
         }
         if kind == TextureKind::LodQuery {
-            // The level does not depend on other operands; a cube's third coordinate is one of its coordinates.
-            operands.retain(|(slot, _)| matches!(slot, Slot::X | Slot::Y));
+            // The level does not depend on other operands.
             return Ok(());
         }
         if let (true, Some(&row)) = (shape.layer, rows.get(dims)) {

@@ -50,8 +50,11 @@ impl RunningWave<'_> {
                     Some(subtract(value(near | bit)?, value(near)?))
                 });
             }
-            LaneKind::Shuffle { mode, index } => {
-                let (numbers, poison) = (self.rows[index as usize], self.poison[index as usize]);
+            LaneKind::Shuffle { mode, index, uniform } => {
+                let (numbers, mut poison) = (self.rows[index as usize], self.poison[index as usize]);
+                if uniform && !waves::is_uniform(&numbers, poison, active) {
+                    poison = ALL_LANES;
+                }
                 self.permute(op, true, |lane, value| {
                     let own = lane as u32;
                     if poison >> lane & 1 != 0 {

@@ -74,15 +74,17 @@ impl RunningWave<'_> {
                 base = words.map(|words| words.map(|row| self.rows[row as usize]));
                 index = row.map(|row| self.rows[row as usize]);
             }
-            AccessAddress::Texel(rows) => {
+            AccessAddress::Texel(rows, sample) => {
+                let sample = sample.filter(|_| self.env.both_nir);
+                let rows: SmallVec<[R; 4]> = rows.iter().copied().chain(sample).collect();
                 poison = rows.iter().fold(poison, |poison, &row| poison | self.poison[row as usize]);
                 for lane in lanes(self.active) {
                     let mut coordinates = [0; 4];
-                    for (to, &row) in coordinates.iter_mut().zip(rows) {
+                    for (to, &row) in coordinates.iter_mut().zip(&rows) {
                         *to = self.rows[row as usize][lane];
                     }
                     let texel = image_cell(&coordinates[..rows.len().min(4)]);
-                    cell[lane] = access.view.cell(self.env.printed_formats, texel);
+                    cell[lane] = access.view.cell(self.env.both_nir, texel);
                 }
             }
         }
@@ -194,7 +196,10 @@ impl RunningWave<'_> {
                     let mut row = [0; LANES];
                     for (binding, group) in groups(resource, self.active) {
                         let size = match access.space {
-                            AddressSpace::Image => self.env.resource_property(binding, number, 0),
+                            AddressSpace::Image => {
+                                let shape = access.view.shape(self.env.both_nir);
+                                self.env.resource_property(binding, number | shape << 8, 0)
+                            }
                             _ => self.env.buffer_size(binding),
                         };
                         lanes(group).for_each(|lane| row[lane] = size);

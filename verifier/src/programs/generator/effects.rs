@@ -164,7 +164,7 @@ impl<C: Choices> Generator<'_, C> {
         self.b.intrinsic(IntrinsicOp::SsboAtomicIr3, 1, 32, &[buffer, bytes, value, element], indices);
     }
 
-    fn shared_address(&mut self) -> Def {
+    pub(super) fn shared_address(&mut self) -> Def {
         let element = self.element(128);
         self.binary(Op::Ishl, element, 2)
     }

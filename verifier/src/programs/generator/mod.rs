@@ -22,6 +22,7 @@ mod fixed_registers;
 mod hoard;
 mod kept;
 mod operations;
+mod overwrites;
 mod pool;
 mod profile;
 mod scopes;

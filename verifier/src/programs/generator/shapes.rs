@@ -29,6 +29,7 @@ impl<C: Choices> Generator<'_, C> {
         match self.c.below(8) {
             0 if self.weights.operation != 0 => self.hoard(),
             0..=2 => self.crowd(),
+            3 if self.weights.operation != 0 && self.features.compute && self.c.chance(128) => self.overwritten(),
             3 => self.moved(),
             4 | 5 => {
                 let depth = self.c.below(3);

@@ -63,8 +63,8 @@ pub enum Obstacle {
     Nesting,
     /// An output that the source does not have.
     Output(OutputSlot),
-    /// The target promises that buffers do not alias, and the source does not.
-    Promise,
+    /// The target leaves something open, or promises it, and the source does not.
+    Liberty(&'static str),
     /// A lane of the target has less scratch memory.
     Scratch {
         /// Bytes in the source.
@@ -136,7 +136,7 @@ impl Obstacle {
             Self::Header(_) => "declarations",
             Self::Loops { .. } | Self::Nesting => "loops",
             Self::Output(_) => "an output that the source does not have",
-            Self::Promise => "promise of no aliasing",
+            Self::Liberty(_) => "a liberty that the source does not have",
             Self::Scratch { .. } => "size of scratch memory",
             Self::Exits { .. } => "exits of a segment",
             Self::Condition { observable, .. } => observable.kind(),
@@ -156,7 +156,7 @@ impl fmt::Display for Obstacle {
             Self::Loops { source, target } => write!(f, "{source} loops in the source, {target} in the target"),
             Self::Nesting => f.write_str("loops are nested, in the order of the blocks, in one of the programs only"),
             Self::Output(output) => write!(f, "the target has {output}, the source has not"),
-            Self::Promise => write!(f, "a promise that buffers do not alias, which the source does not make"),
+            Self::Liberty(what) => write!(f, "the target says that {what}, the source does not"),
             Self::Scratch { source, target } => {
                 write!(f, "a lane has {source} bytes of scratch memory in the source, {target} in the target")
             }

@@ -96,8 +96,9 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
     if has < had && source.uses_scratch() && scratch_slots_from != Some(0) && !left_out(Guard::ScratchSize) {
         return Err(SimulationFailure::not_shown(Obstacle::Scratch { source: had, target: has }));
     }
-    if target.promises_no_alias() && !source.promises_no_alias() {
-        return Err(SimulationFailure::not_shown(Obstacle::Promise));
+    let allowed = source.liberties();
+    if let Some(liberty) = target.liberties().into_iter().find(|liberty| !allowed.contains(liberty)) {
+        return Err(SimulationFailure::not_shown(Obstacle::Liberty(liberty)));
     }
     let mut terms = Terms::new();
     let memories = Memories::new(source, target, images_apart);

@@ -361,8 +361,8 @@ pub trait SymbolicProgram {
     fn memories(&self) -> Vec<Space>;
     /// The memories from which some loads are volatile or coherent.
     fn volatile(&self) -> Vec<Space>;
-    /// Returns true if the program promises that buffers with different names are different, or that nobody writes one.
-    fn promises_no_alias(&self) -> bool;
+    /// What the program leaves open, or promises, which another one may not take for granted.
+    fn liberties(&self) -> Vec<&'static str>;
     /// The launch parameters of the shader.
     fn launch(&self) -> Launch;
     /// The features it uses that a proof models less precisely than the hardware.

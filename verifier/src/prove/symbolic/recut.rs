@@ -54,8 +54,8 @@ impl<C: SymbolicProgram> SymbolicProgram for RecutProgram<'_, C> {
         self.code.volatile()
     }
 
-    fn promises_no_alias(&self) -> bool {
-        self.code.promises_no_alias()
+    fn liberties(&self) -> Vec<&'static str> {
+        self.code.liberties()
     }
 
     fn launch(&self) -> Launch {

@@ -89,6 +89,9 @@ impl<C: Choices> Generator<'_, C> {
 
     /// Storage buffers, with both offsets of an access: in bytes, and in the units that ir3 counts.
     pub(super) fn any_buffer(&mut self) {
+        if self.c.chance(16) {
+            return self.overwritten();
+        }
         let kind = self.c.below(9);
         let sizes = kind == 8;
         let bits = if kind >= 6 { self.atomic_bits() } else { self.buffer_bits() };

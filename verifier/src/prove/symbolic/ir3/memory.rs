@@ -189,7 +189,9 @@ impl Ir3<'_> {
             None => memory::resource(machine.terms, None, zero),
         };
         let free = machine.any_free(&values);
+        let volatile = access.volatile && machine.oracle.has_printed_shapes();
         let target = AccessTarget::new(machine.terms, (access.space, binding), place, free, is_same);
+        let target = AccessTarget { volatile, ..target };
         let bits = access.ty.bits();
         match access.action {
             MemoryAction::Load => {

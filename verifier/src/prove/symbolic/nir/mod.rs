@@ -219,8 +219,9 @@ impl SymbolicProgram for Nir<'_> {
         loads.filter_map(|access| Space::of(access.space)).collect()
     }
 
-    fn promises_no_alias(&self) -> bool {
-        self.code.code.promise.is_some()
+    fn liberties(&self) -> Vec<&'static str> {
+        let promise = self.code.code.promise.map(|_| "buffers do not alias");
+        promise.into_iter().chain(self.code.code.weaker.iter().copied()).collect()
     }
 
     fn launch(&self) -> Launch {

@@ -474,6 +474,8 @@ pub(crate) struct DecodedCode {
     pub origins: Vec<OperationSite>,
     /// The origin of an access whose flags promise that buffers with different names are different.
     pub promise: Option<u32>,
+    /// What intrinsics leave open that others do not, which do the same here.
+    pub weaker: Vec<&'static str>,
     /// For traced runs: the first operation of each block, and the block.
     pub block_starts: Vec<(u32, u32)>,
 }

@@ -11,6 +11,11 @@ use crate::semantics::operations::{Kernel, nir_alu};
 impl Decoder<'_> {
     pub(super) fn across_lanes(&mut self, intrinsic: &Intrinsic) -> DecodeResult<()> {
         use IntrinsicOp as I;
+        match intrinsic.op {
+            I::ElectAnyIr3 => self.code.weaker.push("any lane may be elected"),
+            I::BallotRelaxed => self.code.weaker.push("a mask may have bits of lanes that are not there"),
+            _ => {}
+        }
         let src = |index: usize| intrinsic.srcs.get(index).copied().ok_or("too few sources");
         let shuffle = |mode, uniform| -> DecodeResult<LaneKind> {
             Ok(LaneKind::Shuffle { mode, index: self.scalar(src(1)?)?, uniform })

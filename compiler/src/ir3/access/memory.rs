@@ -265,6 +265,18 @@ impl MemoryAccess {
     /// # Errors
     /// If an attribute is unknown that the access depends on.
     pub fn of(instr: &InstrData) -> Result<Self, UnknownAttribute> {
+        let access = Self::of_attributes(instr)?;
+        // The word has the number of elements beside what the registers and the comment say.
+        let said = count_source(instr.opcode).and_then(|source| instr.srcs.get(source));
+        match said.map(|src| src.operand) {
+            Some(SrcOperand::Immediate(count)) if count != access.components.into() => {
+                Err(UnknownAttribute { opcode: instr.opcode.name(), attribute: "the number of its elements" })
+            }
+            _ => Ok(access),
+        }
+    }
+
+    fn of_attributes(instr: &InstrData) -> Result<Self, UnknownAttribute> {
         use Opcode as O;
         match instr.opcode {
             O::Ldc => MemoryDecoder::new(instr)?.ldc(),
@@ -287,6 +299,18 @@ impl MemoryAccess {
                 None => Err(UnknownAttribute { opcode: instr.opcode.name(), attribute: "what it does to memory" }),
             },
         }
+    }
+}
+
+/// The source that is the number of elements, if the instruction has one.
+const fn count_source(opcode: Opcode) -> Option<usize> {
+    use Opcode as O;
+    match opcode {
+        O::Ldg | O::Ldl | O::Ldlw | O::Ldp | O::Stl | O::Stlw | O::Stp => Some(2),
+        O::Stg => Some(3),
+        O::LdgA => Some(4),
+        O::StgA => Some(5),
+        _ => None,
     }
 }
 
@@ -470,6 +494,11 @@ impl<'a> MemoryDecoder<'a> {
         if space == AddressSpace::Image {
             let all = self.whole(layout.address)?;
             let count = self.attrs.coords.unwrap_or(all.count).min(all.count);
+            if let Some(source) = layout.immediate
+                && self.immediate(source)?.0 != 0
+            {
+                return Err(self.unknown("what its offset is to a texel"));
+            }
             return Ok(Address::Texel((0..count).map(|i| all.component(i)).collect()));
         }
         let index = Some(self.scalar(layout.address)?);
@@ -536,6 +565,9 @@ impl<'a> MemoryDecoder<'a> {
     fn stc(&self) -> Result<MemoryAccess, UnknownAttribute> {
         let (offset, index2) = self.immediate(0)?;
         let index = self.address_register();
+        if index.is_some() != self.instr.flags.contains(InstrFlags::A1EN) {
+            return Err(self.unknown("if it adds `a1.x`"));
+        }
         let address = Address::Linear { base: None, index, index2, scale: 4, offset };
         self.with_data(self.access(MemoryAction::Store, AddressSpace::Const, address, Type::U32), 1)
     }
@@ -548,6 +580,9 @@ impl<'a> MemoryDecoder<'a> {
             (None, AtomicOp::MinS | AtomicOp::MaxS) => return Err(self.unknown("the type of its elements")),
             (None, _) => Type::U32,
         };
+        if ty.is_float() {
+            return Err(self.unknown("what it does with floats"));
+        }
         let op = match op {
             AtomicOp::MinS if !ty.is_signed() => AtomicOp::MinU,
             AtomicOp::MaxS if !ty.is_signed() => AtomicOp::MaxU,

@@ -102,6 +102,9 @@ const fn kind(opcode: Opcode) -> Option<TextureKind> {
 /// `isam`: a load from an SSBO or an image through the texture unit.
 pub(super) fn texel_load(instr: &InstrData) -> Result<MemoryAccess, UnknownAttribute> {
     let reader = TextureDecoder::new(instr)?;
+    if instr.flags.intersects(InstrFlags::OFFSET | InstrFlags::SHADOW | InstrFlags::PROJ) {
+        return Err(reader.unknown("what a sampler's operand is to a load"));
+    }
     let vector = instr.flags.contains(InstrFlags::VECTOR);
     let space = match reader.attrs.space {
         Some(space) => space,

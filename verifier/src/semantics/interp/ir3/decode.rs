@@ -205,6 +205,12 @@ impl Decoder<'_> {
                 }
                 return Err("more than one terminator in a block".to_owned());
             }
+            if op == Opcode::Prede {
+                let mut after = data.instrs[i + 1..].iter().map(|&instr| self.program.instrs[instr].opcode);
+                if after.any(|opcode| opcode != Opcode::Nop && !opcode.is_terminator()) {
+                    return Err("an end of predication before the end of the block".to_owned());
+                }
+            }
             if op.is_terminator() {
                 terminator = Some(instr);
             } else {

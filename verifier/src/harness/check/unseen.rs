@@ -1,6 +1,7 @@
 //! Rules of the hardware about whole programs that runs and proofs do not see, once registers are assigned: both give a meaning to what
 //! breaks them.
 
+use crate::semantics::interp::ir3::lone_half;
 use ir3_compiler::ir3::register_set::RegisterSet;
 use ir3_compiler::ir3::{
     Attrs, Block, Dst, InputKind, Instr, InstrData, InstrFlags, Opcode, OperandFlags, Program, ShaderStage, SystemValue,
@@ -69,26 +70,10 @@ fn wrong_samgq(program: &Program, target: &Target) -> Option<String> {
     Some(format!("{left} (`samgq`) returns wrong data on {} in shaders of this stage", target.name))
 }
 
-/// Finds a derivative of two instructions that has only one of them. Runs take the first one for both.
+/// Finds a derivative of two instructions that has only one of them.
 fn lone_derivative(program: &Program) -> Option<String> {
-    let half = |&instr: &Instr| {
-        let data = &program.instrs[instr];
-        is_half_of_derivative(data).then(|| (data.opcode, data.flags.contains(InstrFlags::PAIR)))
-    };
-    let is_lone = |&&block: &&Block| {
-        let mut first = None;
-        let mut list =
-            program.blocks[block].instrs.iter().filter(|&&instr| program.instrs[instr].opcode != Opcode::Nop);
-        let breaks = |instr| match (first.take(), half(instr)) {
-            (None, Some((opcode, false))) => {
-                first = Some(opcode);
-                false
-            }
-            (opened, found) => opened.map(|opcode| (opcode, true)) != found,
-        };
-        list.any(breaks) || first.is_some()
-    };
-    let block = program.layout.iter().find(is_lone)?;
+    let instrs = |block: Block| program.blocks[block].instrs.iter().map(|&instr| &program.instrs[instr]);
+    let block = program.layout.iter().find(|&&block| lone_half(instrs(block)).is_some())?;
     Some(format!("{block} has one of the two instructions of a derivative"))
 }
 

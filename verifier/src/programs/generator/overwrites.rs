@@ -1,6 +1,6 @@
 //! Two writes to one place, of which the first waits for its value and the second does not: schedulers may not exchange them.
 
-use ir3_compiler::nir::{Access, AluType, AtomicOp, Def, Index, IntrinsicOp, Op, Stage};
+use ir3_compiler::nir::{Access, AtomicOp, Def, Index, IntrinsicOp, Op, Stage};
 
 use super::Generator;
 use super::choices::Choices;
@@ -51,9 +51,7 @@ impl<C: Choices> Generator<'_, C> {
         let value = self.value(32);
         match self.c.below(3) {
             0 => {
-                let place = [value, self.value(32)];
-                let (place, level, texture) = (self.b.vec(&place), self.value(32), self.c.below(4) as u32);
-                let texel = self.sampled_at(AluType::FLOAT32, place, level, texture);
+                let texel = self.texel_from(value);
                 self.b.channel(texel, 0)
             }
             1 => self.b.alu(Op::Fexp2, &[value]),

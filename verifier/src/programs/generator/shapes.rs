@@ -117,9 +117,8 @@ impl<C: Choices> Generator<'_, C> {
 
     /// A vector that is in registers as a whole, and some of its components, which operations read while the vector lives on.
     fn texel_in_crowd(&mut self, singles: &mut Vec<Value>, vectors: &mut Vec<Value>) {
-        let place = [0, 1].map(|_| self.value(32));
-        let (place, level, texture) = (self.b.vec(&place), self.value(32), self.c.below(4) as u32);
-        let texel = self.sampled_at(AluType::FLOAT32, place, level, texture);
+        let x = self.value(32);
+        let texel = self.texel_from(x);
         vectors.push((texel, 32, 4));
         for _ in 0..1 + self.c.below(2) {
             let component = self.c.below(4) as u8;
@@ -139,6 +138,13 @@ impl<C: Choices> Generator<'_, C> {
         let (level, texture) = (self.value(bits), self.c.below(4) as u32);
         let def = self.sampled_at(AluType::FLOAT32, def, level, texture);
         self.define(def);
+    }
+
+    /// Four components of a sample of any texture, at a coordinate and another value.
+    pub(super) fn texel_from(&mut self, x: Def) -> Def {
+        let place = [x, self.value(32)];
+        let (place, level, texture) = (self.b.vec(&place), self.value(32), self.c.below(4) as u32);
+        self.sampled_at(AluType::FLOAT32, place, level, texture)
     }
 
     /// Four components of a sample at a level.

@@ -5,7 +5,7 @@ mod flow;
 mod lanes;
 mod memory;
 
-pub(super) use lanes::lone_half;
+pub(crate) use lanes::lone_half;
 
 use super::op::{ConstWidth, Copies, DecodedBlock, DecodedOp, SlotElements, Which};
 use super::slots::{RegisterBases, SlotAllocator, SlotError, modifier};

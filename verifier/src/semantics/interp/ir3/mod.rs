@@ -31,6 +31,7 @@ mod tests;
 mod watch;
 
 pub use comparisons::{ComparedOperands, ComparisonPoint};
+pub(crate) use decode::lone_half;
 pub use flips::{FlipBits, FlipKind, FlipSite, Flippable};
 
 use super::filling::Narrow;

@@ -152,7 +152,7 @@ impl Decoder<'_> {
 }
 
 /// The number of the first half of a fine derivative that has not the other half right beside it: only both together compute it.
-pub(in crate::semantics::interp::ir3) fn lone_half<'a>(instrs: impl Iterator<Item = &'a InstrData>) -> Option<usize> {
+pub(crate) fn lone_half<'a>(instrs: impl Iterator<Item = &'a InstrData>) -> Option<usize> {
     let mut first: Option<(usize, &InstrData)> = None;
     for (at, data) in instrs.enumerate().filter(|(_, data)| data.opcode != Opcode::Nop) {
         let is_half = matches!(data.opcode, Opcode::Dsxpp1 | Opcode::Dsypp1);

@@ -1,7 +1,8 @@
 //! Final code as a program with one block for each instruction: the interpreter's decoder makes its operations.
 
 use super::super::Decoded;
-use super::super::decode::{decode_with_registers, lone, lone_half};
+use super::super::decode::{decode_with_registers, lone};
+use super::super::lone_half;
 use super::super::slots::RegisterBases;
 use crate::semantics::environment::exchange::exchange;
 use crate::semantics::interp::Unsupported;

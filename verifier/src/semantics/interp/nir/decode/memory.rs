@@ -136,9 +136,7 @@ impl Decoder<'_> {
     pub(super) fn load(&mut self, intrinsic: &Intrinsic, space: AddressSpace) -> DecodeResult<()> {
         let def = result(intrinsic)?;
         let bits = self.check_bits(space, def)?;
-        if space == AddressSpace::Image {
-            self.check_level(intrinsic.srcs.get(3))?;
-        }
+        self.check_level(intrinsic, space)?;
         let (binding, place) = self.place(intrinsic, space, &intrinsic.srcs, bits)?;
         let first = self.define(def);
         let rows = (0..self.components(def) * self.width(def)).map(|i| (i, first + i)).collect();
@@ -184,11 +182,8 @@ impl Decoder<'_> {
 
     pub(super) fn store(&mut self, intrinsic: &Intrinsic, space: AddressSpace) -> DecodeResult<()> {
         // The data of an image store follows coordinates and sample.
-        let mut data = 0;
-        if space == AddressSpace::Image {
-            self.check_level(intrinsic.srcs.get(4))?;
-            data = 3;
-        }
+        let data = if space == AddressSpace::Image { 3 } else { 0 };
+        self.check_level(intrinsic, space)?;
         let value = *intrinsic.srcs.get(data).ok_or("no data")?;
         let bits = self.check_bits(space, value)?;
         let mut srcs: SmallVec<[Def; 4]> = intrinsic.srcs.iter().copied().collect();
@@ -256,10 +251,12 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Refuses a level that is not 0: images have one in ir3.
-    fn check_level(&self, level: Option<&Def>) -> DecodeResult<()> {
-        match level {
-            Some(&level) if self.function.as_const_scalar(level) != Some(0) => Err("a level that is not 0".to_owned()),
+    /// Refuses a level of an image that is not 0: they have one in ir3. It is the last source of loads, stores and sizes.
+    fn check_level(&self, intrinsic: &Intrinsic, space: AddressSpace) -> DecodeResult<()> {
+        match intrinsic.srcs.last() {
+            Some(&level) if space == AddressSpace::Image && self.function.as_const_scalar(level) != Some(0) => {
+                Err("a level that is not 0".to_owned())
+            }
             _ => Ok(()),
         }
     }
@@ -269,11 +266,9 @@ impl Decoder<'_> {
         if self.bits(def) != 32 {
             return Err(format!("{} bits", self.bits(def)));
         }
-        if space == AddressSpace::Image {
-            self.check_level(intrinsic.srcs.get(1))?;
-            if intrinsic.indices.image_dim() == ImageDim::Cube && self.components(def) > 2 {
-                return Err("the number of cubes".to_owned());
-            }
+        self.check_level(intrinsic, space)?;
+        if intrinsic.indices.image_dim() == ImageDim::Cube && self.components(def) > 2 {
+            return Err("the number of cubes".to_owned());
         }
         let binding = Some(self.resource(intrinsic.srcs[0], is_nonuniform(intrinsic))?);
         let first = self.define(def);

@@ -30,12 +30,18 @@ const PRIMITIVE: &str = "primitive";
 pub struct VariableFacts {
     uniform: RefCell<FxHashMap<Term, bool>>,
     lasting: RefCell<FxHashMap<Term, bool>>,
+    common: RefCell<FxHashMap<Term, bool>>,
 }
 
 impl VariableFacts {
     /// Returns true if a term is the same in all lanes: a function of uniform values is uniform.
     pub fn uniform(&self, terms: &Terms, term: Term) -> bool {
-        all_variables(&self.uniform, terms, term, |kind| kind.extent == Extent::Wave || left_out(Guard::WaveKind))
+        all_variables(&self.uniform, terms, term, |kind| kind.extent != Extent::Lane || left_out(Guard::WaveKind))
+    }
+
+    /// Returns true if a term is the same in all waves of a draw or dispatch.
+    pub fn common(&self, terms: &Terms, term: Term) -> bool {
+        all_variables(&self.common, terms, term, |kind| kind.extent == Extent::Draw)
     }
 
     /// Returns true if a lane's term means the same at every point of its run: it depends only on the environment, and
@@ -75,14 +81,19 @@ fn all_variables(
     known[&term]
 }
 
-/// The kind of the variable that stands for the version of a memory: all memories but scratch belong to the wave.
+/// The kind of the variable that stands for the version of a memory: all memories but scratch belong to all lanes.
 pub fn version_kind(version: Slot) -> VariableKind {
-    if version == slot::memory(Space::Scratch) { VariableKind::LANE } else { VariableKind::WAVE }
+    if version == slot::memory(Space::Scratch) { VariableKind::LANE } else { VariableKind::DRAW }
 }
 
 pub(super) fn apply(terms: &mut Terms, width: u32, name: &str, args: &[Term]) -> Term {
     let name = terms.name(name);
     terms.apply(width, name, args)
+}
+
+/// Returns one bit: 1 if the driver has this wave run the preamble.
+pub fn runs_preamble(terms: &mut Terms) -> Term {
+    terms.variable_of(VariableKind::WAVE, 1, "runs the preamble")
 }
 
 /// Returns one bit: 1 if the lane is a helper from the start.
@@ -93,7 +104,11 @@ pub fn is_helper(terms: &mut Terms, launch: Launch) -> Term {
 /// Returns a component of a system value: a word.
 pub fn system_value(terms: &mut Terms, launch: Launch, value: SystemValue, component: u32) -> Term {
     use SystemValue::*;
-    let kind = if value.is_uniform() { VariableKind::WAVE } else { VariableKind::LANE };
+    let kind = match value {
+        WorkgroupId | SubgroupId | FragInvocationCount | Opaque(_) if value.is_uniform() => VariableKind::WAVE,
+        _ if value.is_uniform() => VariableKind::DRAW,
+        _ => VariableKind::LANE,
+    };
     let name = format!("{value:?}.{component}");
     match value {
         WorkgroupSize if launch.workgroup_size != VARIABLE_SIZE => {

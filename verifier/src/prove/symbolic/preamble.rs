@@ -1,12 +1,13 @@
 //! Words of the constant file that a preamble stores, for all lanes.
 //!
-//! A preamble is run by the one lane that is elected. The others read what it has stored. A word is *kept* if its value is known for all of them,
-//! wherever they read it later:
+//! A preamble is run by one wave of a draw, which one is a [variable](super::environment::runs_preamble), and there by the one lane that is
+//! elected. All others read what it has stored. A word is *kept* if its value is known for all of them, wherever they read it later:
 //!
 //! - The program has one store of the word, or one copy to it, and runs it once, so nothing else ever replaces it.
 //! - The election is before any loop, and all lanes of the wave take part: one of them is elected. The store is on the path of
 //!   exactly this lane, or of all lanes.
-//! - The value is defined, and is the same in all lanes: it is what each of them would have computed.
+//! - The value is defined, and is the same in all lanes, and in all waves where only one runs the store: it is what each of them would have
+//!   computed.
 //! - The store is executed, in the order of the blocks, before the load.
 //!
 //! In a segment from a loop header the value must mean the same as at the entry.
@@ -14,7 +15,7 @@
 //! This is for targets without stores to the file ([`Oracle::keeps_words`]): otherwise the stores are events of both programs, and loads are
 //! functions of the versions that they make.
 
-use super::environment::Constants;
+use super::environment::{self, Constants};
 use super::memory::{self, AccessTarget};
 use super::run::SymbolicMachine;
 use super::{Cut, EventSite, Oracle, SymbolicValue, lanes};
@@ -22,6 +23,7 @@ use crate::semantics::environment::env::CONST_WORDS;
 use crate::semantics::terms::Term;
 use crate::support::guards::{Guard, left_out};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 /// Those of the words that a program stores that it stores exactly once.
 pub fn stored_once(words: impl Iterator<Item = u32>) -> FxHashSet<u32> {
@@ -33,8 +35,7 @@ pub fn stored_once(words: impl Iterator<Item = u32>) -> FxHashSet<u32> {
 
 /// Records the result of an election.
 pub fn elect<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, elected: SymbolicValue) {
-    let all_lanes = machine.terms.as_constant(machine.path()) == Some(1) && machine.is_alone();
-    if all_lanes {
+    if conditions(machine).is_empty() && machine.is_alone() {
         let bit = lanes::truth(machine, elected).bits;
         machine.elected.push(bit);
     }
@@ -64,10 +65,18 @@ pub fn store<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, constants: &Consta
         return;
     }
     let path = machine.path();
-    let by_all = machine.terms.as_constant(path) == Some(1);
+    let runs_preamble = environment::runs_preamble(machine.terms);
+    let by_one_wave = machine.terms.conjuncts(path).contains(&runs_preamble);
     // Two elections need not elect the same lane.
-    let by_one = matches!(machine.terms.conjuncts(path)[..], [condition] if machine.elected.contains(&condition));
-    let same = machine.facts.uniform(machine.terms, value.bits);
+    let (by_all, by_one) = match conditions(machine)[..] {
+        [] => (true, false),
+        [condition] => (false, machine.elected.contains(&condition)),
+        _ => (false, false),
+    };
+    let same = match by_one_wave {
+        true => machine.facts.common(machine.terms, value.bits),
+        false => machine.facts.uniform(machine.terms, value.bits),
+    };
     let is_kept = (by_all || by_one || left_out(Guard::KeptElected))
         && (same || left_out(Guard::KeptUniform))
         && value.is_defined(machine.terms)
@@ -76,6 +85,14 @@ pub fn store<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, constants: &Consta
     if is_kept {
         machine.oracle.keep_word(word, value.bits);
     }
+}
+
+/// The conditions under which the block is run by a wave that runs the preamble.
+fn conditions<O: Oracle>(machine: &mut SymbolicMachine<'_, O>) -> SmallVec<[Term; 4]> {
+    let runs_preamble = environment::runs_preamble(machine.terms);
+    let mut conditions = machine.terms.conjuncts(machine.path());
+    conditions.retain(|condition| *condition != runs_preamble);
+    conditions
 }
 
 /// Returns true if the block has no copy in a loop, as the test at the start of a rotated loop has.

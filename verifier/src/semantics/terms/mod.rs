@@ -60,6 +60,8 @@ pub enum Extent {
     Lane,
     /// All lanes of the wave have the same value.
     Wave,
+    /// All waves of the draw or dispatch have the same value.
+    Draw,
 }
 
 /// The time during which a variable keeps its value.
@@ -85,6 +87,8 @@ impl VariableKind {
     pub const LANE: Self = Self { extent: Extent::Lane, lifetime: Lifetime::Run };
     /// An input that is the same in all lanes of the wave.
     pub const WAVE: Self = Self { extent: Extent::Wave, lifetime: Lifetime::Run };
+    /// An input that is the same in all waves.
+    pub const DRAW: Self = Self { extent: Extent::Draw, lifetime: Lifetime::Run };
 
     /// The same extent, but for one moment only.
     #[must_use]
@@ -308,7 +312,7 @@ impl Terms {
     /// The text of the name of a variable, or of a function.
     pub fn label(&self, name: Name) -> &str {
         match &self.names[name] {
-            NameData { text, role: Some(Role::Variable { kind: VariableKind { extent: Extent::Wave, .. }, .. }) } => {
+            NameData { text, role: Some(Role::Variable { kind, .. }) } if kind.extent != Extent::Lane => {
                 text.strip_prefix(WAVE_PREFIX).unwrap_or(text)
             }
             NameData { text, .. } => text,
@@ -332,7 +336,7 @@ impl Terms {
     pub fn variable_of(&mut self, kind: VariableKind, width: u32, text: &str) -> Term {
         let name = match kind.extent {
             Extent::Lane => self.name(text),
-            Extent::Wave => self.name(&format!("{WAVE_PREFIX}{text}")),
+            Extent::Wave | Extent::Draw => self.name(&format!("{WAVE_PREFIX}{text}")),
         };
         self.declare(name, Role::Variable { width, kind });
         self.intern(Op::Variable(name), width, &[])

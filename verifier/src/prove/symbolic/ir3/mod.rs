@@ -413,7 +413,10 @@ impl Ir3<'_> {
             }
             Condition::First => own(machine, "elect"),
             Condition::Last => own(machine, "elect last"),
-            Condition::Always => machine.terms.constant(1, 1),
+            Condition::RunsPreamble => {
+                let bit = environment::runs_preamble(machine.terms);
+                machine.oracle.condition(machine.terms, bit)
+            }
         }
     }
 

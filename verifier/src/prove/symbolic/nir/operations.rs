@@ -230,6 +230,11 @@ impl Nir<'_> {
                 let word = if half { environment::low(machine.terms, word, 16) } else { word };
                 SymbolicValue::defined(machine.terms, word)
             }
+            EnvironmentInput::RunsPreamble => {
+                let bit = environment::runs_preamble(terms);
+                let word = terms.zext(1, 32, bit);
+                SymbolicValue::defined(terms, word)
+            }
             EnvironmentInput::Helper => {
                 let helper = environment::helper_now(machine, launch);
                 let word = machine.terms.zext(1, 32, helper);

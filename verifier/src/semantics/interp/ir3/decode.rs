@@ -4,6 +4,7 @@ mod alu;
 mod flow;
 mod lanes;
 mod memory;
+mod preamble;
 
 pub(crate) use lanes::lone_half;
 
@@ -41,6 +42,8 @@ pub(super) struct Decoder<'a> {
     /// The current instruction.
     instr: Instr,
     out: Decoded,
+    /// A preamble has been entered.
+    has_preamble: bool,
     /// The table for traced runs.
     watched: Option<Vec<Watched<Read>>>,
 }
@@ -114,6 +117,7 @@ fn decode_with<'a>(
         position,
         instr: Instr::from_u32(0),
         out: Decoded::empty(program),
+        has_preamble: false,
         watched,
     };
     if program.scratch_size > MAX_SCRATCH_BYTES {
@@ -241,7 +245,9 @@ impl Decoder<'_> {
         use Opcode::*;
         match data.opcode {
             // Phis are copies on the edges into their block.
-            Phi | Nop | Prede | Shpe => Ok(()),
+            Phi | Nop | Prede => Ok(()),
+            Shpe if self.has_preamble => Ok(()),
+            Shpe => Err("no preamble that it ends".to_owned()),
             Setrm => Err("another rounding mode".to_owned()),
             Kill | Demote => {
                 self.site(data);

@@ -337,8 +337,9 @@ pub(crate) enum Condition {
     First,
     /// The last lane.
     Last,
-    /// All lanes.
-    Always,
+    /// All lanes, if the driver has the wave run the preamble. Where programs are run, it does: a wave that does not is one that finds the
+    /// same words in the constant file.
+    RunsPreamble,
 }
 
 /// The terminator of a block.

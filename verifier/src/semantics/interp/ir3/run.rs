@@ -290,7 +290,7 @@ impl<'a> RunningWave<'a> {
             }
             Condition::First => mask & mask.wrapping_neg(),
             Condition::Last => waves::go_on_at_getlast(mask),
-            Condition::Always => mask,
+            Condition::RunsPreamble => mask,
         })
     }
 

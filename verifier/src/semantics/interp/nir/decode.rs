@@ -4,11 +4,14 @@ mod alu;
 mod intrinsics;
 mod lanes;
 pub(super) mod memory;
+mod preamble;
 mod texture;
 
 use cranelift_entity::{EntityRef, SecondaryMap};
 use ir3_compiler::maps::map_of;
-use ir3_compiler::nir::{Block, CfNode, Cfg, Def, FloatControls, Function, Instr, InstrData, JumpKind, Shader};
+use ir3_compiler::nir::{
+    Block, CfNode, Cfg, Def, FloatControls, Function, Instr, InstrData, IntrinsicOp, JumpKind, Shader,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -55,6 +58,8 @@ pub(super) struct Decoder<'a> {
     instr: Option<Instr>,
     /// The GPU reads the byte offsets of storage buffers.
     reads_bytes: bool,
+    /// A preamble has been entered.
+    has_preamble: bool,
     /// The table for traced runs.
     watched: Option<Vec<Watched<R>>>,
 }
@@ -93,6 +98,7 @@ fn decode_with(shader: &Shader, reads_bytes: bool, watched: WatchTable) -> Resul
         empties: Vec::new(),
         instr: None,
         reads_bytes,
+        has_preamble: false,
         watched,
     };
     let result = FloatControls::of(&shader.info).map_err(|error| error.to_string()).and_then(|controls| {
@@ -377,6 +383,9 @@ impl Decoder<'_> {
                 CfNode::If(node) => {
                     self.instr = before.and_then(|block: Block| self.function.blocks[block].instrs.last().copied());
                     let condition = self.scalar(node.condition)?;
+                    if self.is(node.condition, &[IntrinsicOp::PreambleStartIr3]) {
+                        self.enter_preamble(node)?;
+                    }
                     let condition_instr = self.function.defs[node.condition].instr;
                     self.code.origins.push(OperationSite {
                         operation: "if",

@@ -140,6 +140,8 @@ pub(crate) enum EnvironmentInput {
     Const { word: u32, offset: Option<R>, half: bool },
     /// True in lanes that are helpers by now.
     Helper,
+    /// True if the driver has the wave run the preamble, as it does where programs are run.
+    RunsPreamble,
 }
 
 /// Values that nir has beside others which are the same to ir3. Between two programs in nir they are other values.

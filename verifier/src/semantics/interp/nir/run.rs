@@ -559,6 +559,7 @@ impl<'a> RunningWave<'a> {
             EnvironmentInput::Helper => {
                 row.iter_mut().enumerate().for_each(|(lane, x)| *x = (self.state.helpers >> lane & 1) as u32)
             }
+            EnvironmentInput::RunsPreamble => row.fill(1),
         }
         self.write(dst, &row, poison);
     }

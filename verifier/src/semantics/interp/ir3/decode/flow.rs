@@ -39,7 +39,7 @@ impl Decoder<'_> {
             Ball => Some(Condition::All(self.source(data, 0, 0)?)),
             Getone => Some(Condition::First),
             Getlast => Some(Condition::Last),
-            Shps => Some(Condition::Always),
+            Shps => Some(Condition::RunsPreamble),
             _ => return Err("not executed by this interpreter".to_owned()),
         };
         // A branch that names a block jumps there, whichever successor that is; predication does not jump. Where one lane is
@@ -59,8 +59,13 @@ impl Decoder<'_> {
                 self.site(data);
                 let mut edges = [self.edge(block, first, 0)?, self.edge(block, second, 1)?];
                 let others_jump = matches!(data.opcode, Getone | Getlast | Shps);
+                let mut sides = [first, second];
                 if named.is_some_and(|target| (target == first) == others_jump && first != second) {
                     edges.reverse();
+                    sides.reverse();
+                }
+                if data.opcode == Shps {
+                    self.enter_preamble(sides[0], sides[1])?;
                 }
                 let [yes, no] = edges;
                 Ok(Terminator::Branch(condition, yes, no, instr))

@@ -32,7 +32,8 @@ impl Decoder<'_> {
                     DecodedOp::Vote { any: data.opcode == AnyMacro, predicate: self.source(data, 0, 0)?, dst }
                 }
                 ElectMacro => DecodedOp::Elect(dst),
-                ShpsMacro => DecodedOp::Copy(Read::plain(self.slots.immediate(1)), dst),
+                // Whether this wave runs the preamble; the branch that is `shps` does not read it.
+                ShpsMacro => DecodedOp::Copy(Read::plain(self.slots.undefined()), dst),
                 ReadCondMacro => {
                     let predicate = self.source(data, 0, 0)?;
                     DecodedOp::ReadLane { which: Which::Where(predicate), src: self.operand(data, 1, k)?, dst }

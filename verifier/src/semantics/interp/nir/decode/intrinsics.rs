@@ -60,11 +60,14 @@ impl Decoder<'_> {
                 Ok(())
             }
             // These change no value.
-            I::Nop | I::PrefetchUboIr3 | I::PrefetchTexIr3 | I::PrefetchSamIr3 | I::PreambleEndIr3 => Ok(()),
+            I::Nop | I::PrefetchUboIr3 | I::PrefetchTexIr3 | I::PrefetchSamIr3 => Ok(()),
             I::PreambleStartIr3 => {
-                let one = self.constant(1);
-                self.define_as(intrinsic, one)
+                let dst = self.define(result(intrinsic)?);
+                self.input(EnvironmentInput::RunsPreamble, dst);
+                Ok(())
             }
+            I::PreambleEndIr3 if self.has_preamble => Ok(()),
+            I::PreambleEndIr3 => Err("no preamble that it ends".to_owned()),
             I::Demote | I::DemoteIf | I::Terminate | I::TerminateIf => {
                 let condition = match intrinsic.srcs.first() {
                     Some(&def) => Some(self.scalar(def)?),

@@ -1,0 +1,59 @@
+//! The preamble: from `shps` to `shpe`, code that the driver has one wave of a draw run. The others go on behind it as soon as it has come
+//! to `shpe`, and find the words of the constant file that it has stored.
+
+use super::{Decoder, Result};
+use ir3_compiler::ir3::{Block, Opcode};
+use rustc_hash::FxHashSet;
+
+impl Decoder<'_> {
+    /// Enters the preamble, which begins with `first`; `others` is where waves go on that do not run it.
+    ///
+    /// # Errors
+    /// If the preamble does not come to its end, or stores words of the constant file after it.
+    pub(super) fn enter_preamble(&mut self, first: Block, others: Block) -> Result {
+        let program = self.program;
+        self.has_preamble = true;
+        let mut program_after = FxHashSet::default();
+        let mut work = vec![others];
+        while let Some(block) = work.pop() {
+            if program_after.insert(block) {
+                work.extend(program.blocks[block].successors.iter().flatten());
+            }
+        }
+        // Blocks, before and after the end of the preamble.
+        let mut seen = FxHashSet::default();
+        let mut work = vec![(first, false)];
+        while let Some((block, mut ended)) = work.pop() {
+            if program_after.contains(&block) {
+                match ended {
+                    true => continue,
+                    false => return Err("a way out of the preamble that does not end it".to_owned()),
+                }
+            }
+            if !seen.insert((block, ended)) {
+                continue;
+            }
+            let data = &program.blocks[block];
+            let mut elects = false;
+            for &instr in &data.instrs {
+                let opcode = program.instrs[instr].opcode;
+                match opcode {
+                    Opcode::Shpe if ended => return Err("a preamble with two ends".to_owned()),
+                    Opcode::Shpe => ended = true,
+                    Opcode::Getone | Opcode::Getlast => elects = true,
+                    _ if ended && opcode.writes_consts() => {
+                        return Err(format!("`{}` after the end of the preamble", opcode.name()));
+                    }
+                    _ => {}
+                }
+            }
+            match data.successors {
+                [None, None] => return Err("a program that ends in the preamble".to_owned()),
+                // The wave comes to both sides, and to that of the lane that is elected first.
+                [Some(first), Some(_)] if elects => work.push((first, ended)),
+                successors => work.extend(successors.into_iter().flatten().map(|to| (to, ended))),
+            }
+        }
+        Ok(())
+    }
+}

@@ -143,9 +143,12 @@ fn flat(ctx: &mut Context<'_>, class: RegClass, number: Src) -> Result<Value, Se
             let instr = ctx.push(build::local_varying(ty, number));
             Ok(ctx.builder().add_dst(instr, class, WriteMask::SCALAR))
         }
-        // The driver decides what `bary.f` returns for each varying, and programs do not say.
+        // The driver sets the varyings to be flat that nir reads so: `bary.f` returns them as they are.
+        FlatVaryings::Interpolated if class.half => Err(ctx.unsupported("a half that is not interpolated")),
         FlatVaryings::Interpolated => {
-            Err(ctx.unsupported(format!("{} needs to know which varyings the driver sets to be flat", ctx.target)))
+            let value = ctx.system_value(SystemValue::BarycentricPixel, RegClass::FULL, 2);
+            let pair = ctx.src(value);
+            Ok(ctx.alu(Opcode::BaryF, class, &[number, pair]))
         }
     }
 }

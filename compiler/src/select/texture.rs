@@ -215,6 +215,21 @@ fn pad(ctx: &mut Context<'_>, mut srcs: Srcs, bits: u32) -> Srcs {
     srcs
 }
 
+/// Makes coordinates of a level those of level 0, which some GPUs want.
+fn shift_to_level_0(ctx: &mut Context<'_>, tex: &Tex, coords: &mut [Src]) -> Result<(), SelectError> {
+    let Some(level) = tex.src(TexSrcKind::Lod).filter(|&level| ctx.constant(level, 0) != Some(0)) else {
+        return Ok(());
+    };
+    if ctx.bits(level) != 32 || coords.iter().any(|src| src.class.half) {
+        return Err(ctx.unsupported("coordinates of a level that are halves"));
+    }
+    for coord in coords {
+        let level = ctx.scalar(level, 0);
+        *coord = ctx.bin(Opcode::ShlB, *coord, level);
+    }
+    Ok(())
+}
+
 /// The operands of a request with coordinates.
 fn operands(ctx: &mut Context<'_>, tex: &Tex, opcode: Opcode) -> Result<TextureOperands, SelectError> {
     use TexSrcKind as S;
@@ -230,7 +245,10 @@ fn operands(ctx: &mut Context<'_>, tex: &Tex, opcode: Opcode) -> Result<TextureO
         (false, false) => 0.5f32.to_bits(),
     };
     let dims = usize::from(shape.dims);
-    let padded = pad(ctx, Srcs::from_slice(&coords[..dims]), middle);
+    let mut padded = pad(ctx, Srcs::from_slice(&coords[..dims]), middle);
+    if opcode == Opcode::Isaml && ctx.target.unminify_coords {
+        shift_to_level_0(ctx, tex, &mut padded[..dims])?;
+    }
     let mut operands = TextureOperands { coords: padded.into_iter().collect(), ..TextureOperands::default() };
     if tex.op == TexOp::Lod {
         // The level is independent of layer and comparison.
@@ -270,14 +288,7 @@ fn operands(ctx: &mut Context<'_>, tex: &Tex, opcode: Opcode) -> Result<TextureO
 }
 
 /// Refuses operations that need the driver on this GPU.
-fn check_fetch(ctx: &Context<'_>, tex: &Tex, opcode: Opcode) -> Result<(), SelectError> {
-    let level = tex.src(TexSrcKind::Lod);
-    if opcode == Opcode::Isaml
-        && ctx.target.unminify_coords
-        && level.is_some_and(|level| ctx.constant(level, 0) != Some(0))
-    {
-        return Err(ctx.unsupported(format!("{} wants coordinates of level 0", ctx.target)));
-    }
+fn check_fetch(ctx: &Context<'_>, opcode: Opcode) -> Result<(), SelectError> {
     if opcode == Opcode::Isamm && ctx.target.txf_ms_with_isaml {
         return Err(ctx.unsupported(format!("{} needs to know the number of samples", ctx.target)));
     }
@@ -286,7 +297,7 @@ fn check_fetch(ctx: &Context<'_>, tex: &Tex, opcode: Opcode) -> Result<(), Selec
 
 /// A request with coordinates.
 fn sample(ctx: &mut Context<'_>, tex: &Tex, opcode: Opcode) -> Result<(), SelectError> {
-    check_fetch(ctx, tex, opcode)?;
+    check_fetch(ctx, opcode)?;
     let operands = operands(ctx, tex, opcode)?;
     let half = operands.coords.first().is_some_and(|src| src.class.half);
     let padding = ctx.immediate(0, half);

@@ -81,7 +81,6 @@ const DERIVED: &[&str] = &[
     "uses_control_barrier",
     "uses_memory_barrier",
     "uses_bindless",
-    "uses_sample_shading",
     "flrp_lowered",
     "io_lowered",
     "writes_point_size",

@@ -4,7 +4,7 @@
 //! a number with another slot is another output, whatever is stored there. ir3 has only the numbers, so this is compared between two programs
 //! in nir. A component that both programs access has to have the same facts; one that a pass no longer accesses is not compared.
 
-use ir3_compiler::nir::{self, IndexKind, InstrData, Intrinsic, IoFlags};
+use ir3_compiler::nir::{self, IndexKind, InstrData, Intrinsic, IntrinsicOp, IoFlags};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -19,18 +19,27 @@ const MEANING: IoFlags = IoFlags::EXPLICIT_STRICT
     .union(IoFlags::NO_VARYING)
     .union(IoFlags::NO_SYSVAL_OUTPUT);
 
-/// A component of an input or output.
+/// What is done to a component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Use {
+    Input,
+    Output,
+    OutputRead,
+}
+
+/// A component of an input or output, by its number: the base and the offset of the access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Component {
-    is_output: bool,
-    base: i32,
+    purpose: Use,
+    number: i32,
     component: u8,
 }
 
 impl fmt::Display for Component {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let letter = ['x', 'y', 'z', 'w'].get(usize::from(self.component)).copied().unwrap_or('?');
-        write!(f, "slot of {} {}.{letter}", if self.is_output { "output" } else { "input" }, self.base)
+        let what = if self.purpose == Use::Input { "input" } else { "output" };
+        write!(f, "slot of {what} {}.{letter}", self.number)
     }
 }
 
@@ -52,17 +61,38 @@ impl Interface {
 
     fn add(&mut self, function: &nir::Function, intrinsic: &Intrinsic) {
         let Some(io) = intrinsic.indices.io_semantics() else { return };
-        let is_output = intrinsic.op.name().contains("output");
         let is_store = intrinsic.op.name().starts_with("store");
+        let purpose = match intrinsic.op.name().contains("output") {
+            true if is_store => Use::Output,
+            true => Use::OutputRead,
+            false => Use::Input,
+        };
         let mask = match (is_store, intrinsic.def) {
             (true, _) if intrinsic.indices.get(IndexKind::WriteMask).is_some() => intrinsic.indices.write_mask(),
             (false, Some(def)) => (1 << function.defs[def].num_components) - 1,
             _ => 1,
         };
         let flags = io.flags & MEANING;
-        for component in (0..16_u8).filter(|i| mask >> i & 1 != 0) {
+        // An access at a computed offset may be to each of its slots.
+        let known = intrinsic.srcs.last().and_then(|&offset| function.as_const_scalar(offset));
+        let offsets =
+            known.map_or(0..io.slots.min(MOST_SLOTS), |offset| offset as u32..(offset as u32).saturating_add(1));
+        let view = match intrinsic.op {
+            IntrinsicOp::StorePerViewOutput => function.as_const_scalar(intrinsic.srcs[1]).map(|view| view as u32),
+            _ => None,
+        };
+        let components = (0..16_u8).filter(|i| mask >> i & 1 != 0);
+        for (component, offset) in
+            components.flat_map(|component| offsets.clone().map(move |offset| (component, offset)))
+        {
             let component = component.saturating_add(intrinsic.indices.component());
-            let mut facts = io.location.to_string();
+            let mut facts = slot_after(&io.location, offset);
+            if known.is_none() {
+                facts += &format!(", one of {} from {}", io.slots, io.location);
+            }
+            if let Some(view) = view {
+                facts += &format!(" of view {view}");
+            }
             flags.iter_names().for_each(|(name, _)| facts += &format!(" {}", name.to_lowercase()));
             let captured = [intrinsic.indices.io_xfb(), intrinsic.indices.io_xfb2()];
             for range in captured.iter().flatten().flat_map(|xfb| &xfb.outputs) {
@@ -71,17 +101,36 @@ impl Interface {
                     facts += &format!(", captured in buffer {} at {offset}", range.buffer);
                 }
             }
-            let key = Component { is_output, base: intrinsic.indices.base(), component };
+            // The views of an output are consecutive.
+            let number = intrinsic.indices.base().wrapping_add(offset.wrapping_add(view.unwrap_or(0)) as i32);
+            let key = Component { purpose, number, component };
             self.0.entry(key).or_default().insert(facts);
         }
     }
 
-    /// The first component of which the program after says something else: what it is, what was said, and what is said.
+    /// The first component of which the program after says something else: what it is, what was said, and what is said. One of which several
+    /// things are said is another one too: runs and proofs do not know which access is to which.
     pub(super) fn difference(&self, after: &Self) -> Option<[String; 3]> {
         self.0.iter().find_map(|(key, before)| {
             let after = after.0.get(key)?;
             let text = |facts: &BTreeSet<String>| facts.iter().map(String::as_str).collect::<Vec<_>>().join("; ");
-            (!after.is_subset(before)).then(|| [key.to_string(), text(before), text(after)])
+            if before.len() > 1 || after.len() > 1 {
+                return Some([key.to_string(), text(before), format!("{} (more than one slot)", text(after))]);
+            }
+            (before != after).then(|| [key.to_string(), text(before), text(after)])
         })
+    }
+}
+
+/// The most slots of an access at a computed offset that are looked at: more than there are.
+const MOST_SLOTS: u32 = 256;
+
+/// The name of the slot that is `offset` behind another one.
+fn slot_after(location: &str, offset: u32) -> String {
+    let name = location.trim_end_matches(|c: char| c.is_ascii_digit());
+    match location[name.len()..].parse::<u32>() {
+        Ok(number) => format!("{name}{}", u64::from(number) + u64::from(offset)),
+        Err(_) if offset == 0 => location.to_owned(),
+        Err(_) => format!("{location} + {offset}"),
     }
 }

@@ -107,6 +107,7 @@ fn header(lines: &mut Lines<'_>) -> Result<Shader, ParseError> {
     let mut shader = Shader::new(stage);
     shader.info.workgroup_size = None;
     let mut declared = false;
+    let mut keys: Vec<Box<str>> = Vec::new();
     loop {
         let (line, number, before) = lines.next().ok_or_else(|| lines.ended("`impl`"))?;
         let mut cursor = LineCursor::new(&line, number, before);
@@ -127,6 +128,11 @@ fn header(lines: &mut Lines<'_>) -> Result<Shader, ParseError> {
         } else if cursor.rest().starts_with("decl_var ") {
             shader.variables.push(variable(&cursor)?);
         } else {
+            let key = cursor.rest().split(':').next().unwrap_or_default();
+            if keys.iter().any(|other| **other == *key) {
+                return Err(cursor.error(format!("one line `{key}`")));
+            }
+            keys.push(key.into());
             info_line(&mut shader.info, &mut cursor)?;
         }
     }

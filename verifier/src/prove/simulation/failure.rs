@@ -64,7 +64,7 @@ pub enum Obstacle {
     /// An output that the source does not have.
     Output(OutputSlot),
     /// The target leaves something open, or promises it, and the source does not.
-    Liberty(&'static str),
+    Liberty(String),
     /// A lane of the target has less scratch memory.
     Scratch {
         /// Bytes in the source.
@@ -156,7 +156,7 @@ impl fmt::Display for Obstacle {
             Self::Loops { source, target } => write!(f, "{source} loops in the source, {target} in the target"),
             Self::Nesting => f.write_str("loops are nested, in the order of the blocks, in one of the programs only"),
             Self::Output(output) => write!(f, "the target has {output}, the source has not"),
-            Self::Liberty(what) => write!(f, "the target says that {what}, the source does not"),
+            Self::Liberty(what) => write!(f, "the target promises what the source does not: {what}"),
             Self::Scratch { source, target } => {
                 write!(f, "a lane has {source} bytes of scratch memory in the source, {target} in the target")
             }

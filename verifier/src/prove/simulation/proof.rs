@@ -97,8 +97,8 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
         return Err(SimulationFailure::not_shown(Obstacle::Scratch { source: had, target: has }));
     }
     let allowed = source.liberties();
-    if let Some(liberty) = target.liberties().into_iter().find(|liberty| !allowed.contains(liberty)) {
-        return Err(SimulationFailure::not_shown(Obstacle::Liberty(liberty)));
+    if let Some(liberty) = target.liberties().iter().find(|liberty| !allowed.contains(liberty)) {
+        return Err(SimulationFailure::not_shown(Obstacle::Liberty(liberty.clone())));
     }
     let mut terms = Terms::new();
     let memories = Memories::new(source, target, images_apart);

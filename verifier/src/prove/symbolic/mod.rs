@@ -362,7 +362,7 @@ pub trait SymbolicProgram {
     /// The memories from which some loads are volatile or coherent.
     fn volatile(&self) -> Vec<Space>;
     /// What the program leaves open, or promises, which another one may not take for granted.
-    fn liberties(&self) -> Vec<&'static str>;
+    fn liberties(&self) -> &[String];
     /// The launch parameters of the shader.
     fn launch(&self) -> Launch;
     /// The features it uses that a proof models less precisely than the hardware.

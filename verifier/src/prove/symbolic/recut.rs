@@ -54,7 +54,7 @@ impl<C: SymbolicProgram> SymbolicProgram for RecutProgram<'_, C> {
         self.code.volatile()
     }
 
-    fn liberties(&self) -> Vec<&'static str> {
+    fn liberties(&self) -> &[String] {
         self.code.liberties()
     }
 

@@ -10,6 +10,7 @@
 //! poison where an operand is, except for [`Kernel::Select`].
 
 pub mod byte_offset;
+pub mod halves;
 pub mod ir3_alu;
 mod kernels;
 pub mod modifiers;

@@ -143,8 +143,8 @@ impl SymbolicProgram for Ir3<'_> {
         loads.filter_map(|access| Space::of(access.space)).collect()
     }
 
-    fn liberties(&self) -> Vec<&'static str> {
-        Vec::new()
+    fn liberties(&self) -> &[String] {
+        &[]
     }
 
     fn launch(&self) -> Launch {

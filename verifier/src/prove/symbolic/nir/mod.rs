@@ -219,9 +219,8 @@ impl SymbolicProgram for Nir<'_> {
         loads.filter_map(|access| Space::of(access.space)).collect()
     }
 
-    fn liberties(&self) -> Vec<&'static str> {
-        let promise = self.code.code.promise.map(|_| "buffers do not alias");
-        promise.into_iter().chain(self.code.code.weaker.iter().copied()).collect()
+    fn liberties(&self) -> &[String] {
+        &self.code.code.promised
     }
 
     fn launch(&self) -> Launch {

@@ -289,8 +289,9 @@ impl Nir<'_> {
             lanes::across(machine, site, what.to_owned(), smallvec![], result, 1)
         };
         match kind {
-            LaneKind::Elect => {
-                let elected = own(machine, "elect", LaneResult::Own);
+            LaneKind::Elect { any } => {
+                let any = any && machine.oracle.are_both_nir();
+                let elected = own(machine, if any { "elect any" } else { "elect" }, LaneResult::Own);
                 preamble::elect(machine, elected);
                 elected
             }
@@ -299,10 +300,17 @@ impl Nir<'_> {
                 let bit = lanes::truth(machine, value);
                 lanes::vote(machine, site, matches!(kind, LaneKind::VoteAny), bit)
             }
-            LaneKind::Ballot { word } => {
+            LaneKind::Ballot { word, relaxed } => {
                 let value = machine.read(src);
                 let bit = lanes::truth(machine, value);
-                lanes::ballot(machine, site, word, bit)
+                let mask = lanes::ballot(machine, site, word, bit);
+                match relaxed && machine.oracle.are_both_nir() {
+                    true => {
+                        let bits = environment::apply(machine.terms, 32, "relaxed ballot", &[mask.bits]);
+                        SymbolicValue { bits, ..mask }
+                    }
+                    false => mask,
+                }
             }
             LaneKind::LaneNumber { last } => {
                 lanes::across(machine, site, format!("lane number, last {last}"), smallvec![], LaneResult::Uniform, 32)

@@ -8,10 +8,12 @@ mod preamble;
 mod texture;
 
 use cranelift_entity::{EntityRef, SecondaryMap};
+use ir3_compiler::ir3::AddressSpace;
 use ir3_compiler::maps::map_of;
 use ir3_compiler::nir::{
-    Block, CfNode, Cfg, Def, FloatControls, Function, Instr, InstrData, IntrinsicOp, JumpKind, Shader,
+    Access, Block, CfNode, Cfg, Def, FloatControls, Function, Instr, InstrData, IntrinsicOp, JumpKind, Shader,
 };
+use ir3_compiler::target::{FlatVaryings, Target};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -23,6 +25,7 @@ use crate::semantics::environment::env::Launch;
 use crate::semantics::environment::sync::Sync;
 use crate::semantics::interp::trace::Watched;
 use crate::semantics::interp::{OperationSite, Unsupported, waves};
+use crate::semantics::operations::byte_offset;
 
 /// The rows of a value, components in order.
 type ValueRows = SmallVec<[R; 4]>;
@@ -56,28 +59,53 @@ pub(super) struct Decoder<'a> {
     empties: Vec<usize>,
     /// The current instruction.
     instr: Option<Instr>,
-    /// The GPU reads the byte offsets of storage buffers.
-    reads_bytes: bool,
+    rules: Rules,
+    /// The accesses to buffers and images with computed numbers: the memory, and what their flags promise.
+    computed: Vec<(AddressSpace, Access)>,
+    /// The numbers of the varyings that are read, and whether they are interpolated, where the driver has to know.
+    varyings: FxHashMap<u32, bool>,
     /// A preamble has been entered.
     has_preamble: bool,
     /// The table for traced runs.
     watched: Option<Vec<Watched<R>>>,
 }
 
-/// Decodes a shader, for a GPU that reads the byte offsets of storage buffers or for one that does not.
-pub(super) fn decode(shader: &Shader, reads_bytes: bool) -> Result<Decoded, Unsupported> {
-    decode_with(shader, reads_bytes, None).map(|(decoded, _)| decoded)
+/// What the GPU decides about the meaning of a shader, or of what Mesa makes of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rules {
+    /// It reads the byte offsets of storage buffers.
+    reads_bytes: bool,
+    /// It has no instruction for varyings that are not interpolated: `bary.f` returns them as they are where the driver has set them to be
+    /// flat, which it does for those that nir reads without coordinates. So they are what `bary.f` returns for the coordinates of the pixel.
+    interpolates_flat: bool,
+    /// A fetch takes the coordinates of level 0, which are those of its level shifted left.
+    fetches_level_0: bool,
+}
+
+impl From<&Target> for Rules {
+    fn from(target: &Target) -> Self {
+        Self {
+            reads_bytes: byte_offset::is_read(target),
+            interpolates_flat: target.flat_varyings == FlatVaryings::Interpolated,
+            fetches_level_0: target.unminify_coords,
+        }
+    }
+}
+
+/// Decodes a shader by the rules of a GPU.
+pub(super) fn decode(shader: &Shader, rules: Rules) -> Result<Decoded, Unsupported> {
+    decode_with(shader, rules, None).map(|(decoded, _)| decoded)
 }
 
 /// Decodes a shader, with a table of the positions of its instructions and their operands.
 pub(super) fn decode_watched(shader: &Shader) -> Result<(Decoded, Vec<Watched<R>>), Unsupported> {
-    let (decoded, table) = decode_with(shader, false, Some(Vec::new()))?;
+    let (decoded, table) = decode_with(shader, Rules::default(), Some(Vec::new()))?;
     Ok((decoded, table.unwrap_or_default()))
 }
 
 type WatchTable = Option<Vec<Watched<R>>>;
 
-fn decode_with(shader: &Shader, reads_bytes: bool, watched: WatchTable) -> Result<(Decoded, WatchTable), Unsupported> {
+fn decode_with(shader: &Shader, rules: Rules, watched: WatchTable) -> Result<(Decoded, WatchTable), Unsupported> {
     let function = &shader.entry;
     let mut decoder = Decoder {
         shader,
@@ -97,7 +125,9 @@ fn decode_with(shader: &Shader, reads_bytes: bool, watched: WatchTable) -> Resul
         arrays: FxHashMap::default(),
         empties: Vec::new(),
         instr: None,
-        reads_bytes,
+        rules,
+        computed: Vec::new(),
+        varyings: FxHashMap::default(),
         has_preamble: false,
         watched,
     };
@@ -262,6 +292,7 @@ impl Decoder<'_> {
         self.list(&function.body, Enclosing { loop_slots: None })?;
         self.land_empties();
         self.push(DecodedOp::End);
+        self.computed_promises();
         Ok(())
     }
 

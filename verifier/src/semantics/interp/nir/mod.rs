@@ -23,7 +23,6 @@ use ir3_compiler::target::Target;
 use super::trace::Traced;
 use super::{Outcome, Scratch, Unsupported};
 use crate::semantics::environment::env::{Env, Launch};
-use crate::semantics::operations::byte_offset;
 
 /// Returns true if a shader relies on buffers with different names being different, so that its runs are undefined where they are not: see
 /// [`Env::has_one_buffer`].
@@ -53,16 +52,16 @@ impl Decoded {
     /// If the shader has an operation that the interpreter does not support; the error names it and its place. A shader that breaks nir's
     /// rules may be refused too.
     pub fn new(shader: &Shader) -> Result<Decoded, Unsupported> {
-        decode::decode(shader, false)
+        decode::decode(shader, decode::Rules::default())
     }
 
     /// Decodes a valid shader for a GPU. One that reads the byte offsets of storage buffers makes undefined what has another element than
-    /// its byte offset says.
+    /// its byte offset says; before a4xx, flat varyings and fetches from other levels than 0 are what Mesa makes of them there.
     ///
     /// # Errors
     /// As [`Decoded::new`].
     pub fn of_target(shader: &Shader, target: &Target) -> Result<Decoded, Unsupported> {
-        decode::decode(shader, byte_offset::is_read(target))
+        decode::decode(shader, target.into())
     }
 
     /// Returns true if it loads words of the constant file from computed indices.

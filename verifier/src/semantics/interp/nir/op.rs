@@ -218,17 +218,20 @@ impl Lanes {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum LaneKind {
-    /// True in the first active lane.
-    Elect,
+    /// True in the first active lane. If `any`, nir allows another one, as runs and ir3 do not.
+    Elect {
+        any: bool,
+    },
     VoteAny,
     VoteAll,
     /// Equality of all rows in all active lanes; floats of this width.
     VoteEqual {
         float: Option<u8>,
     },
-    /// The mask's word.
+    /// The mask's word. If `relaxed`, nir allows bits of lanes that are not there.
     Ballot {
         word: u32,
+        relaxed: bool,
     },
     ReadFirst,
     ReadLast,
@@ -476,8 +479,8 @@ pub(crate) struct DecodedCode {
     pub origins: Vec<OperationSite>,
     /// The origin of an access whose flags promise that buffers with different names are different.
     pub promise: Option<u32>,
-    /// What intrinsics leave open that others do not, which do the same here.
-    pub weaker: Vec<&'static str>,
+    /// What the flags of accesses promise: see [`Decoder::promise`](super::decode).
+    pub promised: Vec<String>,
     /// For traced runs: the first operation of each block, and the block.
     pub block_starts: Vec<(u32, u32)>,
 }

@@ -4,9 +4,9 @@ use super::{Decoder, Moves, Result};
 use crate::semantics::environment::env::CONST_WORDS;
 use crate::semantics::interp::ir3::op;
 use crate::semantics::interp::ir3::op::{AccessAddress, ConstWidth, DecodedOp};
-use crate::semantics::interp::ir3::storage::{Loc, Read};
+use crate::semantics::interp::ir3::storage::{Loc, Read, Write};
 use crate::semantics::machine::rules::quad_lane;
-use crate::semantics::operations::byte_offset;
+use crate::semantics::operations::{One, byte_offset, halves};
 use ir3_compiler::ir3::access::{Access, Address, Binding, MemoryAccess, MemoryAction, Number, Slice, TextureAccess};
 use ir3_compiler::ir3::{AddressSpace, Attrs, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Src, Type};
 use ir3_compiler::target::Generation;
@@ -103,10 +103,21 @@ impl Decoder<'_> {
             }
         };
         let bytes = self.byte_offset(data, access)?;
-        let stored = match access.data {
+        let mut stored = match access.data {
             Some(slice) => self.slices(data, slice)?,
             None => Vec::new(),
         };
+        // The unit has texels of words: see `halves`.
+        let has_words = access.space == AddressSpace::Image && access.ty.is_half();
+        let ty = match access.ty {
+            Type::F16 if has_words => Type::F32,
+            Type::S16 if has_words && access.action == MemoryAction::Store => Type::S32,
+            ty => ty,
+        };
+        if ty != access.ty && access.action == MemoryAction::Store {
+            let kernel = halves::widening(ty.is_float()).ok_or("no conversion of halves")?;
+            stored = stored.into_iter().map(|read| self.converted(kernel, read)).collect();
+        }
         let compare = match access.compare {
             Some(slice) => self.slices(data, slice)?,
             None => Vec::new(),
@@ -135,6 +146,13 @@ impl Decoder<'_> {
             }
             self.tied(data)?;
         }
+        let mut rounded = Vec::new();
+        if ty != access.ty && access.action == MemoryAction::Load {
+            for (_, write) in &mut results {
+                let loc = self.scratch_slot();
+                rounded.push((Read::plain(loc), std::mem::replace(write, Write { loc, shared: false })));
+            }
+        }
         let number = self.out.memory.len() as u32;
         self.out.memory.push(op::Memory {
             action: access.action,
@@ -143,7 +161,7 @@ impl Decoder<'_> {
             resource,
             place,
             bytes: bytes.map(Box::new),
-            ty: access.ty,
+            ty,
             data: stored,
             copied,
             compare,
@@ -151,6 +169,10 @@ impl Decoder<'_> {
             instr: self.instr,
         });
         self.push(DecodedOp::Memory(number));
+        for (src, dst) in rounded {
+            let kernel = halves::rounding().ok_or("no conversion to halves")?;
+            self.push(DecodedOp::Alu1 { kernel, src, dst });
+        }
         // With registers, source and destination are the same: no copy is needed.
         kept.retain(|(read, write)| read.loc != write.loc);
         self.copies_op(kept)
@@ -210,7 +232,12 @@ impl Decoder<'_> {
     fn texture_access(&mut self, data: &InstrData, access: &TextureAccess) -> Result {
         let mut operands = Vec::new();
         for &(slot, slice) in &access.operands {
-            operands.push((slot, self.slice(data, slice)?));
+            let mut read = self.slice(data, slice)?;
+            if data.srcs[usize::from(slice.src)].class.half {
+                let kernel = halves::widening(halves::is_float(access.kind, slot)).ok_or("no conversion of halves")?;
+                read = self.converted(kernel, read);
+            }
+            operands.push((slot, read));
         }
         if quad_lane(data.opcode).is_some() && !data.dsts.iter().all(|dst| dst.place.reg().is_some()) {
             return Err("it writes one lane of each quad, and its destination is no register".to_owned());
@@ -241,6 +268,13 @@ impl Decoder<'_> {
         self.out.textures.push(texture);
         self.push(DecodedOp::Texture(number));
         Ok(())
+    }
+
+    /// The result of a conversion.
+    fn converted(&mut self, kernel: &'static One, src: Read) -> Read {
+        let loc = self.scratch_slot();
+        self.push(DecodedOp::Alu1 { kernel, src, dst: Write { loc, shared: false } });
+        Read::plain(loc)
     }
 
     /// `shfl`: value, lane distance.

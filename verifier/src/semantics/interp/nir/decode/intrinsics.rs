@@ -2,7 +2,7 @@
 //! memory and of operations across lanes.
 
 use ir3_compiler::ir3::{AddressSpace, SystemValue};
-use ir3_compiler::nir::{AtomicOp, Def, InterpMode, Intrinsic, IntrinsicOp, Stage};
+use ir3_compiler::nir::{AtomicOp, Def, InterpMode, Intrinsic, IntrinsicOp, IoFlags, Stage};
 
 use super::{DecodeResult, Decoder, ValueRows};
 use crate::semantics::environment::env::{CONST_WORDS, system_value_of};
@@ -163,7 +163,17 @@ impl Decoder<'_> {
         self.system(intrinsic, kind(view.ok_or("a view that is not constant")?))
     }
 
+    /// Refuses accesses to a part of a component: it has one value here.
+    fn check_slot(intrinsic: &Intrinsic) -> DecodeResult<()> {
+        let flags = intrinsic.indices.io_semantics().map_or(IoFlags::empty(), |io| io.flags);
+        match flags.intersects(IoFlags::HIGH_16_BITS | IoFlags::HIGH_DVEC2) {
+            true => Err("a half of a component, or of a double vector".to_owned()),
+            false => Ok(()),
+        }
+    }
+
     fn load_input(&mut self, intrinsic: &Intrinsic) -> DecodeResult<()> {
+        Self::check_slot(intrinsic)?;
         let def = result(intrinsic)?;
         let bits = self.bits(def);
         if !matches!(bits, 16 | 32) {
@@ -184,6 +194,13 @@ impl Decoder<'_> {
                 };
                 let offset = if constant.is_some() { None } else { Some(self.scalar(offset)?) };
                 let location = (base as u32).wrapping_add(constant.unwrap_or(0) as u32).wrapping_mul(4);
+                let ij = match ij {
+                    None if self.rules.interpolates_flat => Some(self.pixel(bits)?),
+                    ij => ij,
+                };
+                if self.rules.interpolates_flat {
+                    self.check_interpolation(location, offset.is_some(), !coordinates.is_empty())?;
+                }
                 let first = self.define(def);
                 for i in 0..components {
                     let location = location.wrapping_add(component + i);
@@ -204,7 +221,32 @@ impl Decoder<'_> {
         Ok(())
     }
 
+    /// The barycentric coordinates of the pixel, for a varying of some bits that is not interpolated.
+    fn pixel(&mut self, bits: u8) -> DecodeResult<[R; 2]> {
+        if bits != 32 {
+            return Err(format!("a varying of {bits} bits that the driver sets to be flat"));
+        }
+        let first = self.new_rows(2);
+        for component in 0..2 {
+            let value = EnvironmentInput::System(SystemValue::BarycentricPixel, component, Adapt::No, None);
+            self.input(value, first + component);
+        }
+        Ok([first, first + 1])
+    }
+
+    /// Checks that a varying is not read with interpolation and without: the driver sets it to one of them.
+    fn check_interpolation(&mut self, location: u32, is_computed: bool, interpolated: bool) -> DecodeResult<()> {
+        match self.varyings.insert(location / 4, interpolated) {
+            _ if is_computed && !interpolated => {
+                Err("a varying at a computed offset that the driver sets to be flat".to_owned())
+            }
+            Some(other) if other != interpolated => Err("a varying that is interpolated elsewhere, or not".to_owned()),
+            _ => Ok(()),
+        }
+    }
+
     fn store_output(&mut self, intrinsic: &Intrinsic) -> DecodeResult<()> {
+        Self::check_slot(intrinsic)?;
         let value = intrinsic.srcs[0];
         let number = |src| self.function.as_const_scalar(src).ok_or("an output whose number is not constant");
         // The views of an output are consecutive.

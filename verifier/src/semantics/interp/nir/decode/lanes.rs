@@ -11,18 +11,14 @@ use crate::semantics::operations::{Kernel, nir_alu};
 impl Decoder<'_> {
     pub(super) fn across_lanes(&mut self, intrinsic: &Intrinsic) -> DecodeResult<()> {
         use IntrinsicOp as I;
-        match intrinsic.op {
-            I::ElectAnyIr3 => self.code.weaker.push("any lane may be elected"),
-            I::BallotRelaxed => self.code.weaker.push("a mask may have bits of lanes that are not there"),
-            _ => {}
-        }
         let src = |index: usize| intrinsic.srcs.get(index).copied().ok_or("too few sources");
         let shuffle = |mode, uniform| -> DecodeResult<LaneKind> {
             Ok(LaneKind::Shuffle { mode, index: self.scalar(src(1)?)?, uniform })
         };
         let derivative = |bit, fine| LaneKind::Derivative { bit, fine, half: false };
         let kind = match intrinsic.op {
-            I::Elect | I::ElectAnyIr3 => LaneKind::Elect,
+            I::Elect => LaneKind::Elect { any: false },
+            I::ElectAnyIr3 => LaneKind::Elect { any: true },
             I::VoteAny => LaneKind::VoteAny,
             I::VoteAll => LaneKind::VoteAll,
             I::VoteIeq | I::VoteFeq => {
@@ -118,8 +114,9 @@ impl Decoder<'_> {
         let src = self.scalar(intrinsic.srcs[0])?;
         let words = self.components(def) * self.width(def);
         let first = self.define(def);
+        let relaxed = intrinsic.op == IntrinsicOp::BallotRelaxed;
         for word in 0..words {
-            self.push_lanes(LaneKind::Ballot { word }, [(first + word, src)].into_iter().collect());
+            self.push_lanes(LaneKind::Ballot { word, relaxed }, [(first + word, src)].into_iter().collect());
         }
         Ok(())
     }

@@ -2,7 +2,8 @@
 
 use ir3_compiler::ir3::AddressSpace;
 use ir3_compiler::ir3::access::{ResourceId, ssbo_offset_unit};
-use ir3_compiler::nir::{Access as Flags, Def, ImageDim, IndexKind, InstrData, Intrinsic, IntrinsicOp};
+use ir3_compiler::nir::{Access as Flags, BaseType, Def, ImageDim, IndexKind, InstrData, Intrinsic, IntrinsicOp};
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use super::intrinsics::result;
@@ -10,6 +11,7 @@ use super::{DecodeResult, Decoder, ValueRows};
 use crate::semantics::environment::env::CONST_WORDS;
 use crate::semantics::environment::memory::TexelView;
 use crate::semantics::interp::nir::op::{AccessAddress, Action, DecodedOp, MemoryAccess, ResourceOperand};
+use crate::semantics::operations::halves;
 
 /// Returns true if an access may rely on no alias writing its buffer: it is `restrict`, or it may be reordered with any other access.
 pub(crate) fn promises(intrinsic: &Intrinsic) -> bool {
@@ -32,12 +34,17 @@ fn view(intrinsic: &Intrinsic) -> TexelView {
     if indices.get(IndexKind::ImageDim).is_none() {
         return TexelView::default();
     }
-    let ty = match (indices.get(IndexKind::DestType), indices.get(IndexKind::SrcType)) {
+    TexelView::of_nir(type_of_texel(intrinsic), indices)
+}
+
+/// The type of the data of an access to an image, if it says it.
+fn type_of_texel(intrinsic: &Intrinsic) -> Option<BaseType> {
+    let indices = &intrinsic.indices;
+    match (indices.get(IndexKind::DestType), indices.get(IndexKind::SrcType)) {
         (Some(_), _) => Some(indices.dest_type().base),
         (None, Some(_)) => Some(indices.src_type().base),
         (None, None) => None,
-    };
-    TexelView::of_nir(ty, indices)
+    }
 }
 
 impl Decoder<'_> {
@@ -58,9 +65,28 @@ impl Decoder<'_> {
                 }
                 Some(set)
             }
+            InstrData::Alu(_) | InstrData::Phi { .. } if self.may_be_bindless(handle) => {
+                return Err("a handle of which the descriptor set is not known".to_owned());
+            }
             _ => None,
         };
         Ok(ResourceOperand { set, base: 0, row, bound: false, shared: !nonuniform })
+    }
+
+    /// Returns true if a value is computed from the handle of a descriptor.
+    fn may_be_bindless(&self, handle: Def) -> bool {
+        let function = self.function;
+        let (mut seen, mut work) = (FxHashSet::default(), vec![handle]);
+        while let Some(def) = work.pop() {
+            let data = &function.instrs[function.defs[def].instr];
+            match data {
+                InstrData::Intrinsic(intrinsic) if intrinsic.op == IntrinsicOp::BindlessResourceIr3 => return true,
+                InstrData::Phi { srcs, .. } if seen.insert(def) => work.extend(srcs.iter().map(|&(_, src)| src)),
+                InstrData::Alu(alu) if seen.insert(def) => work.extend(alu.srcs.iter().map(|src| src.def)),
+                _ => {}
+            }
+        }
+        false
     }
 
     /// The address of an access. `srcs` are the sources without data.
@@ -79,7 +105,7 @@ impl Decoder<'_> {
             // The offset in elements is used; the one in bytes names the same place, but for the base.
             (AddressSpace::Ssbo, &[buffer, bytes, offset]) => {
                 let (index, scale) = (Some(self.scalar(offset)?), ssbo_offset_unit(bits));
-                let bytes = if self.reads_bytes { Some(self.scalar(bytes)?) } else { None };
+                let bytes = if self.rules.reads_bytes { Some(self.scalar(bytes)?) } else { None };
                 let place = AccessAddress::Linear { base: None, index, scale, offset: base, bytes };
                 (Some(self.resource(buffer, nonuniform)?), place)
             }
@@ -121,8 +147,37 @@ impl Decoder<'_> {
         if promises(intrinsic) {
             self.code.promise.get_or_insert(access.origin);
         }
+        self.promise(intrinsic, &access);
         self.code.accesses.push(access);
         self.push(DecodedOp::Access(self.code.accesses.len() as u32 - 1));
+    }
+
+    /// Records what the flags of an access promise about its buffer or image: by its number, or, where that is computed, about all accesses with
+    /// computed numbers in their order, so that no promise moves to another one.
+    fn promise(&mut self, intrinsic: &Intrinsic, access: &MemoryAccess) {
+        let flags = intrinsic.indices.get(IndexKind::Access).map_or(Flags::empty(), |_| intrinsic.indices.access());
+        let promised = flags & (Flags::RESTRICT | Flags::REORDERABLE);
+        let number = access.binding.and_then(|binding| match binding.row {
+            None => Some(binding.base),
+            Some(row) => self.code.constants.iter().find(|(constant, _)| *constant == row).map(|(_, bits)| *bits),
+        });
+        let space = access.space;
+        if let Some(number) = number {
+            if !promised.is_empty() {
+                let set = access.binding.and_then(|binding| binding.set);
+                let of_set = set.map_or_else(String::new, |set| format!(" of set {set}"));
+                self.code.promised.push(format!("{promised:?} for {space:?} {number}{of_set}"));
+            }
+            return;
+        }
+        self.computed.push((space, promised));
+    }
+
+    /// The promises about buffers and images with computed numbers.
+    pub(super) fn computed_promises(&mut self) {
+        if self.computed.iter().any(|(_, promised)| !promised.is_empty()) {
+            self.code.promised.push(format!("accesses with computed numbers are {:?}", self.computed));
+        }
     }
 
     fn check_bits(&self, space: AddressSpace, def: Def) -> DecodeResult<u8> {
@@ -138,8 +193,13 @@ impl Decoder<'_> {
         let bits = self.check_bits(space, def)?;
         self.check_level(intrinsic, space)?;
         let (binding, place) = self.place(intrinsic, space, &intrinsic.srcs, bits)?;
+        // The unit has texels of words: see `halves`.
+        let is_rounded =
+            space == AddressSpace::Image && bits == 16 && type_of_texel(intrinsic) == Some(BaseType::Float);
+        let count = self.components(def) * self.width(def);
+        let words = if is_rounded { Some(self.new_rows(count)) } else { None };
         let first = self.define(def);
-        let rows = (0..self.components(def) * self.width(def)).map(|i| (i, first + i)).collect();
+        let rows = (0..count).map(|i| (i, words.unwrap_or(first) + i)).collect();
         let origin = self.origin();
         let volatile = is_volatile(intrinsic);
         self.push_access(
@@ -151,11 +211,18 @@ impl Decoder<'_> {
                 binding,
                 place,
                 view: view(intrinsic),
-                bits,
+                bits: if is_rounded { 32 } else { bits },
                 rows,
                 origin,
             },
         );
+        if let Some(words) = words {
+            let kernel = halves::rounding().ok_or("no conversion to halves")?;
+            let keep = self.keeps(def);
+            for i in 0..count {
+                self.push(DecodedOp::One { kernel, dst: first + i, a: words + i, keep });
+            }
+        }
         Ok(())
     }
 
@@ -197,7 +264,20 @@ impl Decoder<'_> {
         };
         let width = self.width(value);
         let rows = self.read(value)?.iter().enumerate();
-        let rows = rows.map(|(i, &row)| (i as u32, row)).filter(|(i, _)| mask >> (i / width) & 1 != 0).collect();
+        let mut rows: SmallVec<_> =
+            rows.map(|(i, &row)| (i as u32, row)).filter(|(i, _)| mask >> (i / width) & 1 != 0).collect();
+        // The unit has texels of words: see `halves`.
+        let ty =
+            type_of_texel(intrinsic).filter(|ty| bits == 16 && space == AddressSpace::Image && *ty != BaseType::Uint);
+        if let Some(ty) = ty {
+            let kernel = halves::widening(ty == BaseType::Float).ok_or("no conversion of halves")?;
+            for (_, row) in &mut rows {
+                let dst = self.new_rows(1);
+                self.push(DecodedOp::One { kernel, dst, a: *row, keep: false });
+                *row = dst;
+            }
+        }
+        let bits = if ty.is_some() { 32 } else { bits };
         let origin = self.origin();
         let volatile = is_volatile(intrinsic);
         self.push_access(

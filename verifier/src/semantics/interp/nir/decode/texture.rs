@@ -2,12 +2,13 @@
 
 use ir3_compiler::ir3::Type;
 use ir3_compiler::ir3::access::{Slot, TextureKind, TextureShape};
-use ir3_compiler::nir::{BaseType, Def, Intrinsic, Stage, Tex, TexOp, TexSrcKind};
+use ir3_compiler::nir::{BaseType, Def, Intrinsic, Op, Stage, Tex, TexOp, TexSrcKind};
 use smallvec::SmallVec;
 
 use super::intrinsics::result;
 use super::{DecodeResult, Decoder};
-use crate::semantics::interp::nir::op::{DecodedOp, ResourceOperand, Texture, TextureOperand};
+use crate::semantics::interp::nir::op::{DecodedOp, R, ResourceOperand, Texture, TextureOperand};
+use crate::semantics::operations::{Kernel, halves, nir_alu};
 
 impl Decoder<'_> {
     pub(super) fn texture(&mut self, tex: &Tex) -> DecodeResult<()> {
@@ -43,7 +44,7 @@ impl Decoder<'_> {
         let mut operands = SmallVec::new();
         match kind {
             TextureKind::Info | TextureKind::BufferSize => {}
-            TextureKind::Size => self.operands(&mut operands, &[Slot::Lod], tex.src(S::Lod), None)?,
+            TextureKind::Size => self.operands(kind, &mut operands, &[Slot::Lod], tex.src(S::Lod), None)?,
             _ => self.question(tex, kind, &mut operands)?,
         }
         let resource = |index, [offset, handle]: [S; 2], nonuniform| -> DecodeResult<ResourceOperand> {
@@ -120,17 +121,18 @@ impl Decoder<'_> {
 
     /// Appends a source's components; missing ones are `padding`, if given.
     fn operands(
-        &self,
+        &mut self,
+        kind: TextureKind,
         operands: &mut SmallVec<[(Slot, TextureOperand); 6]>,
         slots: &[Slot],
         def: Option<Def>,
         padding: Option<u32>,
     ) -> DecodeResult<()> {
         let Some(def) = def else { return Ok(()) };
-        let rows = self.read(def)?;
+        let rows = self.read(def)?.clone();
         for (i, &slot) in slots.iter().enumerate() {
             match (rows.get(i), padding) {
-                (Some(&row), _) => operands.push((slot, TextureOperand::Row(row))),
+                (Some(&row), _) => operands.push((slot, self.word(kind, slot, def, row)?)),
                 (None, Some(bits)) if i < 2 => operands.push((slot, TextureOperand::Bits(bits))),
                 _ => {}
             }
@@ -138,9 +140,31 @@ impl Decoder<'_> {
         Ok(())
     }
 
+    /// The coordinate of level 0 that is this one in another level.
+    fn shifted(&mut self, row: R, level: Def) -> DecodeResult<R> {
+        let b = self.scalar(level)?;
+        let Some(Kernel::Two(kernel)) = nir_alu::kernel(Op::Ishl, 32, &[32, 32], self.controls) else {
+            return Err("no shift of words".to_owned());
+        };
+        let dst = self.new_rows(1);
+        self.push(DecodedOp::Two { kernel, dst, a: row, b, keep: false });
+        Ok(dst)
+    }
+
+    /// A component of a source as an operand: a word.
+    fn word(&mut self, kind: TextureKind, slot: Slot, def: Def, row: R) -> DecodeResult<TextureOperand> {
+        if self.bits(def) != 16 {
+            return Ok(TextureOperand::Row(row));
+        }
+        let kernel = halves::widening(halves::is_float(kind, slot)).ok_or("no conversion of halves")?;
+        let dst = self.new_rows(1);
+        self.push(DecodedOp::One { kernel, dst, a: row, keep: false });
+        Ok(TextureOperand::Row(dst))
+    }
+
     /// The operands of an operation with coordinates.
     fn question(
-        &self,
+        &mut self,
         tex: &Tex,
         kind: TextureKind,
         operands: &mut SmallVec<[(Slot, TextureOperand); 6]>,
@@ -149,17 +173,19 @@ impl Decoder<'_> {
         let coord = tex.src(S::Coord).ok_or("no coordinates")?;
         let hint = tex.src(S::Ddx).or(tex.src(S::Offset)).map(|def| self.function.defs[def].num_components);
         let shape = TextureShape::new(self.function.defs[coord].num_components, hint);
-        let rows = self.read(coord)?;
+        let rows = self.read(coord)?.clone();
         let fetch = matches!(kind, TextureKind::Fetch | TextureKind::FetchMs);
-        let middle = match (fetch, self.bits(coord)) {
-            (true, _) => 0,
-            (false, 16) => 0x3800,
-            (false, _) => 0.5f32.to_bits(),
-        };
+        let middle = if fetch { 0 } else { 0.5f32.to_bits() };
         // A question for the level has no layer: a third coordinate is that of a cube or of three dimensions.
         let dims = if kind == TextureKind::LodQuery { rows.len() } else { usize::from(shape.dims) };
+        let level = tex.src(S::Lod).filter(|_| kind == TextureKind::Fetch && self.rules.fetches_level_0);
         for (&slot, &row) in Slot::COORDS.iter().zip(&rows[..dims.min(rows.len())]) {
-            operands.push((slot, TextureOperand::Row(row)));
+            let row = match level {
+                Some(level) => self.shifted(row, level)?,
+                None => row,
+            };
+            let word = self.word(kind, slot, coord, row)?;
+            operands.push((slot, word));
         }
         if dims == 1 {
             operands.push((Slot::Y, TextureOperand::Bits(middle)));
@@ -169,23 +195,25 @@ impl Decoder<'_> {
             return Ok(());
         }
         if let (true, Some(&row)) = (shape.layer, rows.get(dims)) {
-            operands.push((shape.layer_slot(), TextureOperand::Row(row)));
+            let slot = shape.layer_slot();
+            let word = self.word(kind, slot, coord, row)?;
+            operands.push((slot, word));
         }
-        self.operands(operands, &[Slot::Comparator], tex.src(S::Comparator), None)?;
-        self.operands(operands, &[Slot::Projector], tex.src(S::Projector), None)?;
-        self.operands(operands, &[Slot::Sample], tex.src(S::MsIndex), None)?;
+        self.operands(kind, operands, &[Slot::Comparator], tex.src(S::Comparator), None)?;
+        self.operands(kind, operands, &[Slot::Projector], tex.src(S::Projector), None)?;
+        self.operands(kind, operands, &[Slot::Sample], tex.src(S::MsIndex), None)?;
         let level = if tex.op == TexOp::Txb { tex.src(S::Bias) } else { tex.src(S::Lod) };
         match (level, kind) {
             (Some(_), TextureKind::SampleLod | TextureKind::SampleBias | TextureKind::Fetch) => {
-                self.operands(operands, &[Slot::Lod], level, None)?;
+                self.operands(kind, operands, &[Slot::Lod], level, None)?;
             }
             (None, TextureKind::Fetch) => operands.push((Slot::Lod, TextureOperand::Bits(0))),
             _ => {}
         }
         if kind == TextureKind::SampleGrad {
-            self.operands(operands, &Slot::DDX, tex.src(S::Ddx), Some(0))?;
-            self.operands(operands, &Slot::DDY, tex.src(S::Ddy), Some(0))?;
+            self.operands(kind, operands, &Slot::DDX, tex.src(S::Ddx), Some(0))?;
+            self.operands(kind, operands, &Slot::DDY, tex.src(S::Ddy), Some(0))?;
         }
-        self.operands(operands, &Slot::OFFSET, tex.src(S::Offset), Some(0))
+        self.operands(kind, operands, &Slot::OFFSET, tex.src(S::Offset), Some(0))
     }
 }

@@ -14,7 +14,7 @@ impl RunningWave<'_> {
         let first = active.trailing_zeros() as usize;
         let last = 63 - active.leading_zeros() as usize;
         match op.kind {
-            LaneKind::Elect => {
+            LaneKind::Elect { .. } => {
                 let mut row = splat(0);
                 row[first] = 1;
                 self.result(op, &row, 0);
@@ -22,7 +22,7 @@ impl RunningWave<'_> {
             LaneKind::VoteAny => self.vote(op, |holds| holds != 0),
             LaneKind::VoteAll => self.vote(op, |holds| holds == active),
             LaneKind::VoteEqual { float } => self.vote_equal(op, float, first),
-            LaneKind::Ballot { word } => {
+            LaneKind::Ballot { word, .. } => {
                 for &(dst, src) in &op.rows {
                     let (holds, poison) = self.test(src);
                     let bits = if word < 2 { (holds >> (32 * word)) as u32 } else { 0 };

@@ -17,6 +17,8 @@ pub(super) struct RawOperand {
     pub mask: WriteMask,
     pub mods: Mods,
     pub flags: OperandFlags,
+    /// It has `!!`: it is printed as it is, not inverted.
+    pub as_printed: bool,
     /// Byte offset in the line.
     pub at: usize,
 }
@@ -57,6 +59,7 @@ pub(super) enum What {
 impl RawOperand {
     pub(super) fn parse(cursor: &mut Cursor, opcode: Opcode) -> Parsed<Self> {
         let at = cursor.pos();
+        let as_printed = cursor.eat("!!");
         let mut mods = Mods::empty();
         let mut flags = OperandFlags::empty();
         let neg = if opcode.info().numeric == Numeric::Bits { Mods::NOT } else { Mods::NEG };
@@ -108,7 +111,7 @@ impl RawOperand {
             mask = WriteMask(cursor.hex("a hexadecimal mask")?);
             cursor.expect(")")?;
         }
-        Ok(Self { what, class, mask, mods, flags, at })
+        Ok(Self { what, class, mask, mods, flags, as_printed, at })
     }
 }
 

@@ -86,6 +86,8 @@ struct Reader {
     src_names: Vec<SrcName>,
     edges: Vec<(Block, EdgeList, u32, TextPosition)>,
     targets: Vec<(Instr, u32, TextPosition)>,
+    /// Branches of which the predicate is inverted as it is printed.
+    as_printed: Vec<Instr>,
     false_deps: Vec<(Instr, u32, TextPosition)>,
     links: Vec<(Instr, u32, TextPosition)>,
     /// Lines of kept instructions, by serial number.
@@ -230,6 +232,10 @@ impl Reader {
         for (i, operand) in raw.srcs.iter().enumerate() {
             let relative = raw.relative >> (dsts + i).min(31) & 1 != 0;
             let src = self.src(operand, relative)?;
+            let is_vote = matches!(self.program.instrs[instr].opcode, Opcode::Ball | Opcode::Bany);
+            if is_vote && (operand.as_printed || src.mods.contains(Mods::NOT)) {
+                self.as_printed.push(instr);
+            }
             if let What::Value(name, _) | What::Array(Some(name), _) = operand.what {
                 self.src_names.push(SrcName { instr, src: i as u32, name, site: site(operand.at) });
             }
@@ -443,12 +449,15 @@ impl Reader {
         }
     }
 
-    /// `ball` and `bany` do not print that they are inverted, but legalization's inverted branch has the second
-    /// successor as its target.
+    /// In Mesa's texts `ball` and `bany` do not print that they are inverted, but legalization's inverted branch has the second
+    /// successor as its target. In ours they do, and `!!` stands where one with that target is not.
     fn invert_votes(&mut self) {
         let Program { blocks, instrs, .. } = &mut self.program;
         for block in blocks.values() {
             let [Some(first), Some(second)] = block.successors else { continue };
+            if block.instrs.iter().any(|instr| self.as_printed.contains(instr)) {
+                continue;
+            }
             for &instr in &block.instrs {
                 let data = &mut instrs[instr];
                 let target = match data.attrs {

@@ -124,6 +124,21 @@ fn votes_are_inverted_towards_the_second_successor() {
 }
 
 #[test]
+fn votes_that_are_not_inverted_say_so() {
+    let text = "block1 {\n\t0001:0000:000: \tball !!(last)pp0.x target=block3\n\t/* succs: block2, block3 (div) */\n}\n\
+                block2 {\n\tpred: block1\n}\nblock3 {\n\tpred: block1\n}\n";
+    let program = read(text).unwrap();
+    assert_eq!(program.instrs.values().next().unwrap().srcs[0].mods, Mods::empty());
+    assert_eq!(read(&write(&program)).unwrap(), program);
+    assert!(write(&program).contains("ball !!(last)pp0.x"));
+    let pair = text.replace("\t/* succs", "\t0002:0000:000: \tbany !pp0.x target=block2\n\t/* succs").replace("!!", "");
+    let program = read(&pair).unwrap();
+    let mods: Vec<Mods> = program.instrs.values().map(|instr| instr.srcs[0].mods).collect();
+    assert_eq!(mods, [Mods::empty(), Mods::NOT]);
+    assert_eq!(read(&write(&program)).unwrap(), program);
+}
+
+#[test]
 fn scans_name_the_result_that_is_used() {
     let text = block(&[
         "0001:0000:000: \tscan_clusters.macro.mul.u.f16f16 (tied)sssa_1, (early_clobber)ssa_1, (early_clobber)ssa_1, (tied)sr48.x, r0.x",

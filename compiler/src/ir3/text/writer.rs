@@ -6,8 +6,8 @@ use super::mnemonic::{ROUNDS, prints_texture, write_mnemonic};
 use super::operand::{immediate_bits, immediate_is_ambiguous, write_immediate, write_prefix, write_reg};
 use crate::ir3::canonical::{Numbering, is_first_kill};
 use crate::ir3::{
-    ArrayAccess, Attrs, Block, Instr, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, Program, RegClass,
-    RegFile, RepeatLink, Src, SrcOperand, Value, WriteMask,
+    ArrayAccess, Attrs, Block, Instr, InstrData, InstrFlags, Mods, Opcode, OperandFlags, PhysReg, Place, Program,
+    RegClass, RegFile, RepeatLink, Src, SrcOperand, Value, WriteMask,
 };
 use cranelift_entity::SecondaryMap;
 use std::fmt::Write;
@@ -19,6 +19,7 @@ pub fn write(program: &Program) -> String {
         numbers: Numbering::of(program),
         uses: SecondaryMap::new(),
         ssa_arrays: false,
+        second: None,
         program,
     };
     writer.count_uses();
@@ -39,6 +40,8 @@ struct Writer<'a> {
     /// True if array writes have names. Before all of SSA form is built, reads have none yet; but the array sources of
     /// phis, copies and tied sources exist for SSA form only, and so are undefined without a name.
     ssa_arrays: bool,
+    /// The second successor of the block, if it has another first one.
+    second: Option<Block>,
 }
 
 impl Writer<'_> {
@@ -62,6 +65,7 @@ impl Writer<'_> {
             self.out.push_str("(jp)");
         }
         let _ = writeln!(self.out, "block{} {{", self.numbers.block(block));
+        self.second = data.successors[1].filter(|_| data.successors[0] != data.successors[1]);
         self.blocks("\tpred: ", &data.predecessors, "\n");
         self.blocks("\tphysical pred: ", &data.physical_predecessors, "\n");
         for &instr in &data.instrs {
@@ -171,6 +175,9 @@ impl Writer<'_> {
             separator = ", ";
             let mut flags = src.flags - OperandFlags::FIRST_KILL;
             flags.set(OperandFlags::FIRST_KILL, is_first_kill(&data.srcs, i));
+            if !src.mods.contains(Mods::NOT) && self.looks_inverted(data) {
+                self.out.push_str("!!");
+            }
             self.src(data.opcode, src, flags, remarks);
             if let Attrs::Outputs(outputs) = &data.attrs
                 && let Some(output) = outputs.get(i)
@@ -178,6 +185,12 @@ impl Writer<'_> {
                 let _ = write!(self.out, " ({output})");
             }
         }
+    }
+
+    /// Returns true for a branch that a reader of Mesa's texts takes to be inverted, though that is not printed.
+    fn looks_inverted(&self, data: &InstrData) -> bool {
+        let is_vote = matches!(data.opcode, Opcode::Ball | Opcode::Bany);
+        is_vote && matches!(data.attrs, Attrs::Branch { target: Some(target) } if Some(target) == self.second)
     }
 
     fn src(&mut self, opcode: Opcode, src: &Src, flags: OperandFlags, remarks: &Remarks) {

@@ -21,8 +21,10 @@ use std::fmt;
 /// The accesses that a fence orders: those before it with those after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fence {
-    /// SSBOs and global memory.
+    /// SSBOs.
     pub buffers: bool,
+    /// Global memory.
+    pub global: bool,
     /// Images.
     pub images: bool,
     /// Memory of the workgroup.
@@ -37,11 +39,16 @@ pub struct Fence {
     pub acquires: bool,
     /// Accesses before it stay before it.
     pub releases: bool,
+    /// What was written before it is made available to others.
+    pub available: bool,
+    /// What others made available is visible after it.
+    pub visible: bool,
 }
 
 /// A fence of ir3 that orders nothing yet but what all of them do: the whole device sees it, in both directions.
 const OF_DEVICE: Fence = Fence {
     buffers: true,
+    global: true,
     images: true,
     shared: false,
     reads: false,
@@ -49,6 +56,8 @@ const OF_DEVICE: Fence = Fence {
     scope: Scope::Device,
     acquires: true,
     releases: true,
+    available: true,
+    visible: true,
 };
 
 /// An operation on the waves of a workgroup.
@@ -65,6 +74,7 @@ impl Fence {
     fn and(self, other: Self) -> Self {
         Self {
             buffers: self.buffers || other.buffers,
+            global: self.global || other.global,
             images: self.images || other.images,
             shared: self.shared || other.shared,
             reads: self.reads || other.reads,
@@ -72,12 +82,15 @@ impl Fence {
             scope: self.scope.min(other.scope),
             acquires: self.acquires && other.acquires,
             releases: self.releases && other.releases,
+            available: self.available && other.available,
+            visible: self.visible && other.visible,
         }
     }
 
     /// Returns true if it orders every access that the other one orders.
     pub const fn covers(self, other: Self) -> bool {
         (self.buffers || !other.buffers)
+            && (self.global || !other.global)
             && (self.images || !other.images)
             && (self.shared || !other.shared)
             && (self.reads || !other.reads)
@@ -85,6 +98,8 @@ impl Fence {
             && self.scope as u8 >= other.scope as u8
             && (self.acquires || !other.acquires)
             && (self.releases || !other.releases)
+            && (self.available || !other.available)
+            && (self.visible || !other.visible)
     }
 }
 
@@ -92,14 +107,18 @@ impl Sync {
     /// The operations of a nir `barrier`, in their order.
     pub fn of_barrier(intrinsic: &Intrinsic) -> SmallVec<[Self; 2]> {
         let modes = intrinsic.indices.memory_modes();
-        let buffers = modes.intersects(MemoryModes::SSBO | MemoryModes::GLOBAL);
+        let buffers = modes.contains(MemoryModes::SSBO);
+        let global = modes.contains(MemoryModes::GLOBAL);
         let images = modes.contains(MemoryModes::IMAGE);
         let shared = modes.contains(MemoryModes::SHARED);
         let semantics = intrinsic.indices.memory_semantics();
         let mut list = SmallVec::new();
-        if semantics.intersects(MemorySemantics::ACQUIRE | MemorySemantics::RELEASE) && (buffers || images || shared) {
+        if semantics.intersects(MemorySemantics::ACQUIRE | MemorySemantics::RELEASE)
+            && (buffers || global || images || shared)
+        {
             list.push(Self::Fence(Fence {
                 buffers,
+                global,
                 images,
                 shared,
                 reads: true,
@@ -107,6 +126,8 @@ impl Sync {
                 scope: intrinsic.indices.memory_scope(),
                 acquires: semantics.contains(MemorySemantics::ACQUIRE),
                 releases: semantics.contains(MemorySemantics::RELEASE),
+                available: semantics.contains(MemorySemantics::AVAILABLE),
+                visible: semantics.contains(MemorySemantics::VISIBLE),
             }));
         }
         let scope = intrinsic.indices.execution_scope();
@@ -122,7 +143,7 @@ impl Sync {
             (Opcode::Bar, _) => Some(Self::Barrier),
             (Opcode::Fence, &Attrs::Fence { r, w, g, l }) => {
                 let shared = l || target.generation.number() >= 6;
-                Some(Self::Fence(Fence { buffers: g, images: g, shared, reads: r, writes: w, ..OF_DEVICE }))
+                Some(Self::Fence(Fence { buffers: g, global: g, images: g, shared, reads: r, writes: w, ..OF_DEVICE }))
             }
             (Opcode::Ccinv, _) if target.generation.number() >= 7 => {
                 Some(Self::Fence(Fence { reads: true, ..OF_DEVICE }))
@@ -138,7 +159,8 @@ impl Sync {
             (Self::Barrier, _) => true,
             (Self::Fence(fence), Space::Shared) => fence.shared,
             (Self::Fence(fence), Space::Image) => fence.images,
-            (Self::Fence(fence), Space::Ssbo | Space::Global) => fence.buffers,
+            (Self::Fence(fence), Space::Ssbo) => fence.buffers,
+            (Self::Fence(fence), Space::Global) => fence.global,
         }
     }
 
@@ -159,9 +181,10 @@ impl fmt::Display for Sync {
             Self::Fence(fence) => {
                 f.write_str("fence")?;
                 let parts = [
-                    (fence.buffers && fence.images, "device"),
-                    (fence.buffers && !fence.images, "buffers"),
-                    (fence.images && !fence.buffers, "images"),
+                    (fence.buffers && fence.global && fence.images, "device"),
+                    (fence.buffers && !(fence.global && fence.images), "buffers"),
+                    (fence.global && !(fence.buffers && fence.images), "global"),
+                    (fence.images && !(fence.buffers && fence.global), "images"),
                     (fence.shared, "shared"),
                     (fence.reads, "reads"),
                     (fence.writes, "writes"),
@@ -171,6 +194,12 @@ impl fmt::Display for Sync {
                     (true, false) => f.write_str(" (acquire)")?,
                     (false, true) => f.write_str(" (release)")?,
                     _ => {}
+                }
+                match (fence.available, fence.visible) {
+                    (true, true) => {}
+                    (true, false) => f.write_str(" (not visible)")?,
+                    (false, true) => f.write_str(" (not available)")?,
+                    (false, false) => f.write_str(" (neither available nor visible)")?,
                 }
                 if fence.scope == Scope::Device { Ok(()) } else { write!(f, " of {}", fence.scope.name()) }
             }

@@ -103,7 +103,7 @@ fn number_before(code: &Decoded, start: u32, at: u32, read: &Read) -> Option<u32
                 found
             };
             let number = |at: u32| match &code.ops[at as usize] {
-                DecodedOp::Copy(from, to) if *to == (Write { loc, shared: false }) => {
+                DecodedOp::Copy(from, to) if to.loc == loc => {
                     number_before(code, start, at, from)
                 }
                 _ => None,

@@ -204,7 +204,12 @@ impl Checker<'_> {
         self.require(may_clamp, Rule::Form, || "no (sat)".into(), || format!("(sat){}", data.opcode));
         let may_wait = data.nop == 0 || matches!(category, Alu2 | Alu3) && data.nop <= 3;
         let found = || format!("(nop{}){}", data.nop, data.opcode);
-        self.require(may_wait, Rule::Form, || "no (nop), or up to (nop3) on an operation of two or three sources".into(), found);
+        self.require(
+            may_wait,
+            Rule::Form,
+            || "no (nop), or up to (nop3) on an operation of two or three sources".into(),
+            found,
+        );
     }
 
     fn repeat(&mut self, instr: Instr, data: &InstrData) {

@@ -63,9 +63,7 @@ fn read(
     }
     let width = pieces(to) as usize;
     let all: SmallVec<[CopySource; 2]> = match &src.operand {
-        SrcOperand::Place(place) => {
-            locations.component(place, src.class, k, named)?.map(CopySource::Piece).collect()
-        }
+        SrcOperand::Place(place) => locations.component(place, src.class, k, named)?.map(CopySource::Piece).collect(),
         SrcOperand::Immediate(bits) => [*bits as u16, (*bits >> 16) as u16]
             .map(|bits| CopySource::Literal(Literal::Bits(bits)))
             .into_iter()

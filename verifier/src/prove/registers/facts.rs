@@ -148,7 +148,8 @@ impl FactSet {
     ) -> bool {
         let mut changed = false;
         for end in ends {
-            let defined: SmallVec<[Piece; 8]> = self.undefined.defined_in(&end.undefined).filter(|&x| is_shared(x)).collect();
+            let defined: SmallVec<[Piece; 8]> =
+                self.undefined.defined_in(&end.undefined).filter(|&x| is_shared(x)).collect();
             for x in defined {
                 let facts = end.pairs.iter().filter(|&&(l, of)| of == x && is_of_wave(l, x));
                 let new = facts.filter(|&&(l, x)| ends.iter().all(|end| end.allows(l, x)));

@@ -429,7 +429,10 @@ impl LockstepWalk<'_> {
     /// Steps over an instruction of the source only: its results are held nowhere.
     pub(super) fn removed(&mut self, instr: Instr) -> Result<(), RegisterFailure> {
         let s = &self.source.program.instrs[instr];
-        if !has_only_results(s) && !matches!(s.opcode, Opcode::Input | Opcode::Nop) && !left_out(Guard::RegistersRemoved) {
+        if !has_only_results(s)
+            && !matches!(s.opcode, Opcode::Input | Opcode::Nop)
+            && !left_out(Guard::RegistersRemoved)
+        {
             let what = format!("`{}` is missing", s.opcode.name());
             return Err(RegisterFailure::Changed { site: self.site(), what });
         }

@@ -52,7 +52,8 @@ pub(super) fn waits_for(comes_from: &WaveEdges, program: &Program, writers: &[Bl
     let mut found = SecondaryMap::new();
     for &block in &program.layout {
         let preds = program.blocks[block].predecessors.iter();
-        let others = preds.flat_map(|&pred| &goes_to[pred]).copied().filter(|&next| next != block && before_writers[next]);
+        let others =
+            preds.flat_map(|&pred| &goes_to[pred]).copied().filter(|&next| next != block && before_writers[next]);
         let meanwhile = reached(&goes_to, others, Some(block));
         if writers.iter().any(|&writer| meanwhile[writer]) {
             let before = reached(comes_from, comes_from[block].iter().copied(), Some(block));
@@ -63,11 +64,7 @@ pub(super) fn waits_for(comes_from: &WaveEdges, program: &Program, writers: &[Bl
 }
 
 /// The blocks that paths from some blocks reach which do not pass through `without`.
-fn reached(
-    edges: &WaveEdges,
-    from: impl Iterator<Item = Block>,
-    without: Option<Block>,
-) -> SecondaryMap<Block, bool> {
+fn reached(edges: &WaveEdges, from: impl Iterator<Item = Block>, without: Option<Block>) -> SecondaryMap<Block, bool> {
     let mut seen = SecondaryMap::<Block, bool>::new();
     let mut stack: SmallVec<[Block; 16]> = from.collect();
     while let Some(block) = stack.pop() {

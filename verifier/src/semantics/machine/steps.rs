@@ -243,7 +243,12 @@ impl Steps {
         let range = |from: usize, to: usize| from as u32..to as u32;
         let own_read = if data.repeat > 0 && (unit.is_alu() || unit == Unit::Special) && !moves {
             let near_and_far = if unit.is_alu() { [rules::NEAR, rules::FAR] } else { [SFU_LATENCY; 2] };
-            own_read(data.repeat.into(), near_and_far, &self.operands[operands..read_end.0], &self.operands[read_end.0..])
+            own_read(
+                data.repeat.into(),
+                near_and_far,
+                &self.operands[operands..read_end.0],
+                &self.operands[read_end.0..],
+            )
         } else {
             None
         };

@@ -143,4 +143,3 @@ pub fn name(bit: u16, half: bool) -> String {
 pub(crate) fn is_of_wave(place: &Place, class: RegClass) -> bool {
     class.file == RegFile::Shared || class.file == RegFile::Address && place.reg() == Some(PhysReg::A1_X)
 }
-

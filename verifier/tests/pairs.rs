@@ -8,7 +8,8 @@
 //! - `// expect: not proved`: nothing is proved or refuted.
 //! - `// expect: never proved`: the programs differ where random runs do not reach: nothing is proved, and a refutation is welcome.
 //! - `// expect: not refuted`: the programs are equivalent, and nothing refutes the pair; a proof is welcome.
-//! - `// expect: refused: TEXT`: one of the files is refused when it is read, by an error that contains the text.
+//! - `// expect: refused: TEXT`: one of the files is refused when it is read, by an error that contains the text
+//!   (options come before the colon).
 //!
 //! Options may follow the verdict: `gpu=NAME` (a660 by default), `runs=N` (environments), and `assuming=NAME` (the proof names this
 //! assumption). `BLESS=1` writes the verdicts that are found.
@@ -98,8 +99,15 @@ impl PairFile {
         if !about {
             return Err(format!("{path}: the second line does not say what the pair is about"));
         }
-        let (expected, options) = match line.strip_prefix("refused: ") {
-            Some(why) => (PairVerdict::Refused(why.to_owned()), Vec::new()),
+        let (expected, options) = match line.strip_prefix("refused").and_then(|rest| rest.split_once(": ")) {
+            Some((options, why)) => (
+                PairVerdict::Refused(why.to_owned()),
+                options
+                    .split_whitespace()
+                    .filter_map(|option| option.split_once('='))
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .collect(),
+            ),
             None => expectation(line).ok_or(format!("{path}: no verdict: `{line}`"))?,
         };
         Ok(Self { name: name.to_owned(), before, after, expected, options })

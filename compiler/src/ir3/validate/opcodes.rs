@@ -44,6 +44,8 @@ impl Checker<'_> {
             return;
         }
         self.form(data);
+        self.generation(data);
+        self.encoded_flags(data);
         self.address(data);
         self.prefetch(data);
         self.repeat(instr, data);
@@ -173,6 +175,41 @@ impl Checker<'_> {
             self.require(a1, Rule::Address, || "a1.x among the sources".into(), || "none".into());
         }
         self.require(registers <= 1, Rule::Address, || "one address register".into(), || format!("{registers}"));
+    }
+
+    /// The table of opcodes that not every GPU has.
+    fn generation(&mut self, data: &InstrData) {
+        use Opcode::*;
+        let target = self.target;
+        let has = match data.opcode {
+            Swz => target.generation.number() >= 5,
+            Shrm | Shlm | Shrg | Shlg | Andg => target.has_bitwise_triops,
+            SadS16 | SadS32 => target.has_sad,
+            Braa | Brao => target.has_branch_and_or,
+            Predt | Predf | Prede => target.has_predication,
+            AndB | OrB | XorB | NotB => {
+                let is_predicate = data.dsts.iter().any(|dst| dst.class.file == RegFile::Predicate);
+                !is_predicate || target.bitops_can_write_predicates
+            }
+            _ => true,
+        };
+        self.require(has, Rule::Form, || format!("an instruction of {target}"), || data.opcode.to_string());
+    }
+
+    /// Only arithmetic has `(sat)`, and only that of two and three sources `(nopN)`, of two bits.
+    fn encoded_flags(&mut self, data: &InstrData) {
+        use Category::*;
+        let category = data.opcode.category();
+        let may_clamp = matches!(category, Alu2 | Alu3 | Sfu | Move) || !data.flags.contains(InstrFlags::SAT);
+        self.require(may_clamp, Rule::Form, || "no (sat)".into(), || format!("(sat){}", data.opcode));
+        let may_wait = data.nop == 0 || matches!(category, Alu2 | Alu3) && data.nop <= 3;
+        let found = || format!("(nop{}){}", data.nop, data.opcode);
+        self.require(
+            may_wait,
+            Rule::Form,
+            || "no (nop), or up to (nop3) on an operation of two or three sources".into(),
+            found,
+        );
     }
 
     fn repeat(&mut self, instr: Instr, data: &InstrData) {

@@ -63,13 +63,7 @@ fn read(
     }
     let width = pieces(to) as usize;
     let all: SmallVec<[CopySource; 2]> = match &src.operand {
-        SrcOperand::Place(place) => {
-            let of_one_lane = to.file == RegFile::Shared && src.class.file != RegFile::Shared;
-            let pieces = locations.component(place, src.class, k, named)?;
-            pieces
-                .map(|piece| if of_one_lane { CopySource::OfOneLane(piece) } else { CopySource::Piece(piece) })
-                .collect()
-        }
+        SrcOperand::Place(place) => locations.component(place, src.class, k, named)?.map(CopySource::Piece).collect(),
         SrcOperand::Immediate(bits) => [*bits as u16, (*bits >> 16) as u16]
             .map(|bits| CopySource::Literal(Literal::Bits(bits)))
             .into_iter()
@@ -94,7 +88,12 @@ fn write(
     copies: &mut Copies,
 ) -> Result<(), LocationProblem> {
     let to = locations.component(&dst.place, dst.class, k, named)?;
-    copies.extend(to.zip(from.iter().copied()));
+    copies.extend(to.zip(from).map(|(to, from)| match *from {
+        CopySource::Piece(from) if locations.is_shared(to) && !locations.is_shared(from) => {
+            (to, CopySource::OfOneLane(from))
+        }
+        from => (to, from),
+    }));
     Ok(())
 }
 

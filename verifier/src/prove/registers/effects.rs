@@ -3,7 +3,8 @@
 //! The compiler's table of opcodes has columns for the same. The checker does not read them: a wrong column there is a fault
 //! of the compiler that the checker has to find. A test compares the two.
 
-use ir3_compiler::ir3::Opcode;
+use crate::semantics::machine::units;
+use ir3_compiler::ir3::{InstrData, Opcode, Src};
 
 /// Returns true if an opcode writes the constant file, so that a constant may be another one after it.
 pub(super) const fn writes_constants(opcode: Opcode) -> bool {
@@ -16,6 +17,12 @@ pub(super) fn writes_memory(opcode: Opcode) -> bool {
     use Opcode::*;
     let stores = matches!(opcode, Stg | StgA | Stl | Stp | Stib | Stlw | Stgb | SpillMacro);
     stores || matches!(opcode, G2l | L2g | Prefetch) || opcode.name().starts_with("atomic.")
+}
+
+/// Returns true if a result belongs to the wave and a source to a lane: the result is that of one of the active lanes.
+pub(super) fn is_of_one_lane(data: &InstrData) -> bool {
+    let of_lane = |src: &Src| src.place().is_some_and(|place| !units::is_of_wave(place, src.class));
+    data.dsts.iter().any(|dst| units::is_of_wave(&dst.place, dst.class)) && data.srcs.iter().any(of_lane)
 }
 
 /// Returns true if an opcode of two sources has the same result when these are exchanged, with their modifiers.

@@ -90,6 +90,12 @@ impl UndefinedPieces {
         }
     }
 
+    /// The pieces of this set that are not in another one.
+    fn defined_in<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = Piece> + 'a {
+        let written = other.written.difference(&self.written).map(|x| x as Piece);
+        written.chain(self.others.iter().copied().filter(|&x| !other.contains(x)))
+    }
+
     /// Intersects with another set. Returns true if the set has become smaller.
     fn intersect(&mut self, other: &Self) -> bool {
         let is_less = !Rc::ptr_eq(&self.written, &other.written)
@@ -128,6 +134,31 @@ impl FactSet {
         let fewer = self.pairs.len() < count;
         self.pairs.extend(new);
         self.undefined.intersect(&here.undefined) || fewer
+    }
+
+    /// Records that other lanes write pieces of the source that are undefined for the lanes which come here: the pieces that
+    /// are not undefined at one of the `ends` from which the wave may come. The facts about them are those of all ends.
+    /// Both closures select what the wave has once: pieces of the source, and facts. Returns true if the set has become
+    /// smaller.
+    pub fn define_by_others(
+        &mut self,
+        ends: &[&Self],
+        is_shared: impl Fn(Piece) -> bool,
+        is_of_wave: impl Fn(Piece, Piece) -> bool,
+    ) -> bool {
+        let mut changed = false;
+        for end in ends {
+            let defined: SmallVec<[Piece; 8]> =
+                self.undefined.defined_in(&end.undefined).filter(|&x| is_shared(x)).collect();
+            for x in defined {
+                let facts = end.pairs.iter().filter(|&&(l, of)| of == x && is_of_wave(l, x));
+                let new = facts.filter(|&&(l, x)| ends.iter().all(|end| end.allows(l, x)));
+                self.pairs.extend(new);
+                self.undefined.remove(x);
+                changed = true;
+            }
+        }
+        changed
     }
 
     /// Keeps the facts that satisfy `keep`. Returns true if the set has become smaller.
@@ -255,6 +286,12 @@ impl CurrentFacts {
     /// Returns true if a piece of the target is a literal.
     pub const fn is_target_literal(&self, l: Piece) -> bool {
         l >= self.targets
+    }
+
+    /// Returns true if a fact is about a word of the constant file.
+    pub fn is_of_constant(&self, l: Piece, x: Piece) -> bool {
+        let all = [self.target_literal(l), self.literal_of(x)];
+        all.into_iter().flatten().any(|literal| matches!(literal, Literal::Const(..)))
     }
 
     fn target_literal(&self, l: Piece) -> Option<Literal> {

@@ -26,6 +26,8 @@ const HALF_FIRST: u32 = FULL;
 const SHARED_FIRST: u32 = HALF_FIRST + HALF;
 const PREDICATE_FIRST: u32 = SHARED_FIRST + SHARED;
 const ADDRESS_FIRST: u32 = PREDICATE_FIRST + PREDICATES;
+/// `a1.x`, which belongs to the wave.
+const SECOND_ADDRESS: u32 = ADDRESS_FIRST + 1;
 const SCRATCH_FIRST: u32 = ADDRESS_FIRST + ADDRESSES;
 
 /// The half registers that a machine instruction can name: `hr0.x` to `hr47.w`.
@@ -45,10 +47,8 @@ pub struct Locations<'a> {
     unassigned: EntitySet<Value>,
     /// Number of pieces.
     pub count: u32,
-    /// Pieces of shared registers.
+    /// Pieces that the wave has once: those of shared registers, and `a1.x`.
     shared: FixedBitSet,
-    /// True if the program uses shared registers.
-    pub any_shared: bool,
 }
 
 enum Owner {
@@ -58,7 +58,7 @@ enum Owner {
 
 impl<'a> Locations<'a> {
     /// Numbers the pieces of a program.
-    pub fn new(program: &'a Program, merged: bool, any_shared: bool) -> Self {
+    pub fn new(program: &'a Program, merged: bool) -> Self {
         let scratch = program.scratch_size.div_ceil(2);
         let mut count = SCRATCH_FIRST + scratch;
         let mut arrays = SecondaryMap::with_capacity(program.arrays.len());
@@ -83,24 +83,30 @@ impl<'a> Locations<'a> {
         }
         let registers = SCRATCH_FIRST + scratch;
         let shared = FixedBitSet::new();
-        let mut this =
-            Self { program, merged, registers, fixed, values, arrays, unassigned, count, shared, any_shared };
+        let mut this = Self { program, merged, registers, fixed, values, arrays, unassigned, count, shared };
         this.shared = this.find_shared();
         this
     }
 
     fn find_shared(&self) -> FixedBitSet {
         let Program { arrays, values, .. } = self.program;
+        let instrs = self.program.iter_instrs().map(|(_, instr)| &self.program.instrs[instr]);
+        let second_address = instrs.flat_map(|data| &data.dsts).filter_map(|dst| match dst.place {
+            Place::Assigned(value, PhysReg::A1_X) => Some(self.value(value)),
+            _ => None,
+        });
         let arrays = arrays.iter().filter(|(_, data)| data.class.file == RegFile::Shared);
         let values = values.iter().filter(|(_, data)| data.class.file == RegFile::Shared);
         let all = arrays.map(|(array, _)| self.whole_array(array)).chain(values.map(|(value, _)| self.value(value)));
+        let all = all.chain(second_address);
         let mut shared = FixedBitSet::with_capacity(self.count as usize);
         shared.insert_range(SHARED_FIRST as usize..PREDICATE_FIRST as usize);
+        shared.insert(SECOND_ADDRESS as usize);
         all.for_each(|pieces| shared.insert_range(pieces.start as usize..pieces.end as usize));
         shared
     }
 
-    /// Returns true if a piece belongs to a shared register.
+    /// Returns true if the wave has a piece once: it belongs to a shared register, or is `a1.x`.
     pub fn is_shared(&self, piece: Piece) -> bool {
         self.shared.contains(piece as usize)
     }

@@ -1,7 +1,7 @@
 //! Instructions of both programs: equal operands give equal results.
 
 use super::copies::{Copies, append_moves};
-use super::effects::{commutes, writes_constants};
+use super::effects::{commutes, is_of_one_lane, writes_constants};
 use super::facts::{CopySource, CurrentFacts, Literal};
 use super::failure::{Mismatch, RegisterFailure};
 use super::location::{LocationProblem, Locations, Piece};
@@ -21,6 +21,11 @@ use smallvec::SmallVec;
 /// to an array element is undefined behaviour if the index is out of bounds.) The register checker does not read the
 /// columns of the compiler's table by which passes decide the same.
 fn is_pure(data: &InstrData) -> bool {
+    has_only_results(data) && !is_of_one_lane(data)
+}
+
+/// Returns true if an instruction has no effect but its results.
+fn has_only_results(data: &InstrData) -> bool {
     !data.dsts.iter().any(|dst| dst.place.is_relative())
         && match data.opcode.category() {
             Category::Alu2 => !matches!(data.opcode, Opcode::BaryF | Opcode::FlatB | Opcode::Setrm),
@@ -313,6 +318,9 @@ impl LockstepWalk<'_> {
     /// Checks that the results of an instruction do not overlap each other or the operands that it reads late, and are
     /// in the registers that they are tied to.
     fn apart(&self, s: &InstrData, t: &InstrData, written: &[(Piece, Piece)]) -> Result<(), RegisterFailure> {
+        if t.repeat > 0 && read_by_later(&self.source, s) != read_by_later(&self.target, t) {
+            return Err(self.place("a repetition reads the result of an earlier one"));
+        }
         if t.dsts.len() > 1 {
             let mut all: SmallVec<[Piece; 8]> = written.iter().map(|&(l, _)| l).collect();
             all.sort_unstable();
@@ -421,7 +429,10 @@ impl LockstepWalk<'_> {
     /// Steps over an instruction of the source only: its results are held nowhere.
     pub(super) fn removed(&mut self, instr: Instr) -> Result<(), RegisterFailure> {
         let s = &self.source.program.instrs[instr];
-        if !is_pure(s) && !matches!(s.opcode, Opcode::Input | Opcode::Nop) && !left_out(Guard::RegistersRemoved) {
+        if !has_only_results(s)
+            && !matches!(s.opcode, Opcode::Input | Opcode::Nop)
+            && !left_out(Guard::RegistersRemoved)
+        {
             let what = format!("`{}` is missing", s.opcode.name());
             return Err(RegisterFailure::Changed { site: self.site(), what });
         }
@@ -434,6 +445,31 @@ impl LockstepWalk<'_> {
         }
         Ok(())
     }
+}
+
+/// The sources that repetitions of an instruction read from results of earlier ones: the number of the earlier repetition,
+/// of the later one, and of the source. An access by address may be to any register.
+fn read_by_later(locations: &Locations<'_>, data: &InstrData) -> SmallVec<[(u32, u32, usize); 4]> {
+    let mut found = SmallVec::new();
+    let (Some(dst), false) = (data.dsts.first(), data.opcode == Opcode::Swz) else { return found };
+    let pieces = |place: &Place, class: RegClass, k: u32| locations.component(place, class, k, false).ok();
+    for earlier in dst.mask.components() {
+        let to = pieces(&dst.place, dst.class, earlier);
+        for later in earlier + 1..=u32::from(data.repeat) {
+            for (slot, src) in data.srcs.iter().enumerate() {
+                let Some(place) = src.place().filter(|_| src.class.file == dst.class.file) else { continue };
+                let advances = src.flags.contains(OperandFlags::R);
+                let overlaps = src.mask.components().filter(|&k| !advances || k == later).any(|k| {
+                    let from = pieces(place, src.class, k);
+                    from.zip(to.clone()).is_none_or(|(from, to)| from.start < to.end && to.start < from.end)
+                });
+                if overlaps {
+                    found.push((earlier, later, slot));
+                }
+            }
+        }
+    }
+    found
 }
 
 /// Returns true if an instruction reads whole vectors of which only the first register is named.

@@ -17,7 +17,7 @@
 //! table of opcodes that these rules read (effects, lanes, traits): the effects of opcodes are defined here and in
 //! `effects`.
 
-use super::effects::{writes_constants, writes_memory};
+use super::effects::{is_of_one_lane, writes_constants, writes_memory};
 use super::failure::{InstrSite, RegisterFailure};
 use crate::semantics::machine::{arrays, units};
 use crate::support::guards::{Guard, left_out};
@@ -272,13 +272,7 @@ fn effects(data: &InstrData, all: &mut Accesses) {
     let mut reads = |resource: OrderedResource| all.push((resource, false));
     reads(OrderedResource::Fence);
     // A shared result is the value of one lane, unless all have the same.
-    let is_uniform = |operand: &SrcOperand, file: RegFile| match operand {
-        SrcOperand::Place(_) => file == RegFile::Shared,
-        _ => true,
-    };
-    let of_lanes = data.dsts.iter().any(|dst| dst.class.file == RegFile::Shared)
-        && !data.srcs.iter().all(|src| is_uniform(&src.operand, src.class.file));
-    if of_lanes {
+    if is_of_one_lane(data) {
         reads(OrderedResource::Lanes);
     }
     match (data.opcode.category(), data.opcode) {

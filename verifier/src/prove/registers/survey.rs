@@ -1,15 +1,19 @@
 //! The results of one pass over all instructions of a program. For a large program such a pass costs about as much as a
 //! good part of the proof, so there is only one.
 
+use super::effects;
 use super::liveness::DefUseLists;
-use ir3_compiler::ir3::{Attrs, InstrData, Opcode, Place, Program, RegFile};
+use crate::semantics::machine::units;
+use ir3_compiler::ir3::{Attrs, InstrData, Opcode, Place, Program};
 
 /// The results.
 pub struct Survey {
     /// Definitions and uses of values.
     pub uses: DefUseLists,
-    /// True if shared registers are written.
+    /// True if shared registers or `a1.x` are written.
     pub any_shared: bool,
+    /// True if the constant file is written.
+    pub writes_constants: bool,
     /// True if any register is selected by an address.
     pub any_relative: bool,
     /// True if the shader itself may access scratch memory.
@@ -23,12 +27,13 @@ impl Survey {
     /// Computes the results.
     pub fn new(program: &Program) -> Self {
         let mut uses = DefUseLists::new(program);
-        let (mut any_shared, mut any_relative, mut any_scratch) = (false, false, false);
+        let (mut any_shared, mut any_relative, mut any_scratch, mut writes_constants) = (false, false, false, false);
         let mut first_slot: Option<u32> = None;
         for (block, instr) in program.iter_instrs() {
             let data = &program.instrs[instr];
             uses.add(program, block, data);
-            any_shared |= data.dsts.iter().any(|dst| dst.class.file == RegFile::Shared);
+            any_shared |= data.dsts.iter().any(|dst| units::is_of_wave(&dst.place, dst.class));
+            writes_constants |= effects::writes_constants(data.opcode);
             any_relative |= is_relative(data);
             any_scratch |= matches!(data.opcode, Opcode::Stp | Opcode::Ldp);
             if let (Opcode::SpillMacro, Attrs::Memory(memory)) = (data.opcode, &data.attrs)
@@ -38,7 +43,7 @@ impl Survey {
             }
         }
         let all = if program.scratch_size == 0 && any_scratch { 4096 } else { program.scratch_size };
-        Self { uses, any_shared, any_relative, any_scratch, own_scratch: first_slot.unwrap_or(all) }
+        Self { uses, any_shared, writes_constants, any_relative, any_scratch, own_scratch: first_slot.unwrap_or(all) }
     }
 }
 

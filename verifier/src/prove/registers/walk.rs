@@ -2,13 +2,14 @@
 
 use super::Proof;
 use super::copies::Copies;
+use super::effects::writes_constants;
 use super::facts::{CurrentFacts, FactSet, FactSide};
 use super::failure::{InstrSite, RegisterFailure};
 use super::liveness::LiveIn;
 use super::location::{LocationProblem, Locations, Piece};
 use super::operation::Rematerialisations;
 use super::survey::Survey;
-use super::wave::WaveFlow;
+use super::wave::{self, WaveFlow};
 use crate::semantics::assumptions;
 use crate::semantics::header;
 use crate::support::guards::{Guard, left_out};
@@ -49,8 +50,12 @@ pub(super) struct LockstepWalk<'a> {
     /// The copies of a step.
     pub copies: Copies,
     name: Option<&'static str>,
-    /// The control flow of the wave, in the source and in the target; empty without shared registers.
+    /// True if a program writes state that the wave has once: shared registers, `a1.x`, the constant file.
+    has_wave_state: bool,
+    /// The control flow of the wave, in the source and in the target; empty without such state.
     waves: [WaveFlow; 2],
+    /// The blocks before which lanes may wait while others write the constant file.
+    rewritten: SecondaryMap<Block, bool>,
     /// Facts about the state of the wave where it may leave a block: at its end, or where its last lane ends.
     ends: BlockFacts,
 }
@@ -75,12 +80,18 @@ type BlockFacts = SecondaryMap<Block, Option<FactSet>>;
 impl<'a> LockstepWalk<'a> {
     pub fn new(source: &'a Program, target: &'a Program, machine: &Target) -> Self {
         let [s_survey, t_survey] = [source, target].map(Survey::new);
-        let s = Locations::new(source, machine.merged_regs, s_survey.any_shared);
-        let t = Locations::new(target, machine.merged_regs, t_survey.any_shared);
-        let waves = match s_survey.any_shared || t_survey.any_shared {
+        let s = Locations::new(source, machine.merged_regs);
+        let t = Locations::new(target, machine.merged_regs);
+        let both = [&s_survey, &t_survey];
+        let has_wave_state = both.iter().any(|survey| survey.any_shared || survey.writes_constants);
+        let waves: [WaveFlow; 2] = match has_wave_state {
             true => [source, target].map(WaveFlow::new),
             false => Default::default(),
         };
+        let mut rewritten = SecondaryMap::new();
+        for (program, wave) in [source, target].into_iter().zip(&waves) {
+            find_rewritten(program, wave, &mut rewritten);
+        }
         let mut places = SecondaryMap::new();
         places.resize(source.instrs.len());
         for &block in &source.layout {
@@ -107,7 +118,9 @@ impl<'a> LockstepWalk<'a> {
             at: [0; 2],
             copies: Copies::new(),
             name: None,
+            has_wave_state,
             waves,
+            rewritten,
             ends: BlockFacts::new(),
             source: s,
             target: t,
@@ -131,7 +144,7 @@ impl<'a> LockstepWalk<'a> {
         while std::mem::take(&mut changed) {
             for (position, &block) in self.target.program.layout.iter().enumerate() {
                 let Some(start) = &mut starts[block] else { continue };
-                if self.any_shared() {
+                if self.has_wave_state {
                     open[block] |= self.forget_other_lanes(block, &edges, start);
                 }
                 if !std::mem::take(&mut open[block]) {
@@ -172,15 +185,11 @@ impl<'a> LockstepWalk<'a> {
     /// Records that the wave may leave the block here for another one in which lanes wait.
     pub(super) fn may_leave(&mut self) {
         let block = self.block;
-        if self.any_shared() {
+        if self.has_wave_state {
             let mut end = self.ends[block].take();
             self.arrive(&mut end, |walk, l, x| walk.is_of_wave(l, x));
             self.ends[block] = end;
         }
-    }
-
-    fn any_shared(&self) -> bool {
-        self.source.any_shared || self.target.any_shared
     }
 
     fn is_common(&self, block: Block) -> bool {
@@ -323,7 +332,7 @@ impl<'a> LockstepWalk<'a> {
     }
 
     /// Removes facts that other lanes may invalidate between the end of one block and the start of the next, by writing
-    /// to shared registers. A fact between shared registers must have held at the end of every block from which the
+    /// to shared registers or to the constant file. A fact between shared registers must have held at the end of every block from which the
     /// wave may come; a fact about a value of a lane remains only where the wave came directly from there. (The facts
     /// at the ends of lanes' edges, phis included, have been met already.) Returns true if any fact is removed.
     fn forget_other_lanes(&self, block: Block, edges: &PairedEdges, start: &mut FactSet) -> bool {
@@ -333,7 +342,12 @@ impl<'a> LockstepWalk<'a> {
         let ends_within = &self.waves[0].ends_within;
         preds.retain(|pred| edges[*pred].iter().all(|edge| edge.to != block) || ends_within[*pred]);
         let ends: SmallVec<[&FactSet; 4]> = preds.iter().filter_map(|&pred| self.ends[pred].as_ref()).collect();
-        start.retain(|l, x| {
+        let is_shared = |x| self.source.is_shared(x);
+        let is_defined = start.define_by_others(&ends, is_shared, |l, x| self.is_of_wave(l, x));
+        let is_less = start.retain(|l, x| {
+            if self.rewritten[block] && self.here.is_of_constant(l, x) {
+                return false;
+            }
             // The owner of the value: a lane, or the wave. A literal is the same for all.
             let holder = (!self.here.is_target_literal(l)).then(|| self.target.is_shared(l));
             let owner = (!self.here.is_literal(x)).then(|| self.source.is_shared(x));
@@ -344,7 +358,8 @@ impl<'a> LockstepWalk<'a> {
                 }
                 (Some(_), Some(_)) => straight || left_out(Guard::RegistersWaveStraight),
             }
-        })
+        });
+        is_defined || is_less
     }
 
     /// Appends the blocks of both programs from which a wave may come in the target. Blocks that only the target has
@@ -466,6 +481,16 @@ impl<'a> LockstepWalk<'a> {
 
     pub(super) fn piece<T>(&self, result: Result<T, LocationProblem>) -> Result<T, RegisterFailure> {
         result.map_err(|what| RegisterFailure::Place { site: self.site(), what })
+    }
+}
+
+/// Finds the blocks before which lanes may wait while others write the constant file.
+fn find_rewritten(program: &Program, wave: &WaveFlow, found: &mut SecondaryMap<Block, bool>) {
+    let writes = |&(_, instr): &(Block, Instr)| writes_constants(program.instrs[instr].opcode);
+    let writers: SmallVec<[Block; 4]> = program.iter_instrs().filter(writes).map(|(block, _)| block).collect();
+    if !writers.is_empty() {
+        let waits = wave::waits_for(&wave.comes_from, program, &writers);
+        program.layout.iter().for_each(|&block| found[block] |= waits[block]);
     }
 }
 

@@ -41,6 +41,40 @@ impl WaveFlow {
     }
 }
 
+/// The blocks whose first instruction may come after another lane has run one of the blocks `writers`, while the lanes that
+/// run it waited for that.
+pub(super) fn waits_for(comes_from: &WaveEdges, program: &Program, writers: &[Block]) -> SecondaryMap<Block, bool> {
+    let mut goes_to = WaveEdges::new();
+    for &block in &program.layout {
+        comes_from[block].iter().for_each(|&pred| goes_to[pred].push(block));
+    }
+    let before_writers = reached(comes_from, writers.iter().copied(), None);
+    let mut found = SecondaryMap::new();
+    for &block in &program.layout {
+        let preds = program.blocks[block].predecessors.iter();
+        let others =
+            preds.flat_map(|&pred| &goes_to[pred]).copied().filter(|&next| next != block && before_writers[next]);
+        let meanwhile = reached(&goes_to, others, Some(block));
+        if writers.iter().any(|&writer| meanwhile[writer]) {
+            let before = reached(comes_from, comes_from[block].iter().copied(), Some(block));
+            found[block] = writers.iter().any(|&writer| meanwhile[writer] && before[writer]);
+        }
+    }
+    found
+}
+
+/// The blocks that paths from some blocks reach which do not pass through `without`.
+fn reached(edges: &WaveEdges, from: impl Iterator<Item = Block>, without: Option<Block>) -> SecondaryMap<Block, bool> {
+    let mut seen = SecondaryMap::<Block, bool>::new();
+    let mut stack: SmallVec<[Block; 16]> = from.collect();
+    while let Some(block) = stack.pop() {
+        if Some(block) != without && !std::mem::replace(&mut seen[block], true) {
+            stack.extend(edges[block].iter().copied());
+        }
+    }
+    seen
+}
+
 fn edges(program: &Program, ends_within: &SecondaryMap<Block, bool>) -> WaveEdges {
     let mut position = SecondaryMap::<Block, u32>::with_capacity(program.blocks.len());
     (0..).zip(&program.layout).for_each(|(at, &block)| position[block] = at);

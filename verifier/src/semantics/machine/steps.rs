@@ -241,8 +241,14 @@ impl Steps {
         }
         let write_end = (self.operands.len(), self.bits.len());
         let range = |from: usize, to: usize| from as u32..to as u32;
-        let own_read = if data.repeat > 0 && unit.is_alu() && !moves {
-            own_read(data.repeat.into(), &self.operands[operands..read_end.0], &self.operands[read_end.0..])
+        let own_read = if data.repeat > 0 && (unit.is_alu() || unit == Unit::Special) && !moves {
+            let near_and_far = if unit.is_alu() { [rules::NEAR, rules::FAR] } else { [SFU_LATENCY; 2] };
+            own_read(
+                data.repeat.into(),
+                near_and_far,
+                &self.operands[operands..read_end.0],
+                &self.operands[read_end.0..],
+            )
         } else {
             None
         };
@@ -326,14 +332,17 @@ pub fn reads_own_result(data: &InstrData, target: &Target) -> bool {
     step.is_ok_and(|step| step.own_read.is_some())
 }
 
-/// The operand of a repeated instruction of the ALU that a repetition reads before the result of an earlier one is there, and the slots that
+/// Slots until results of the SFU are there at the earliest; more than there are repetitions.
+const SFU_LATENCY: u32 = 10;
+
+/// The operand of a repeated instruction that a repetition reads before the result of an earlier one is there, and the slots that
 /// are missing: nothing waits between repetitions, which follow each other in consecutive slots.
-fn own_read(repeat: u16, reads: &[Operand], writes: &[Operand]) -> Option<(Operand, u32)> {
+fn own_read(repeat: u16, [near, far]: [u32; 2], reads: &[Operand], writes: &[Operand]) -> Option<(Operand, u32)> {
     let missing = |read: &Operand, write: &Operand| {
         let meets = read.bits().word == write.bits().word && read.bits().bits & write.bits().bits != 0;
         let (first, last) = (write.repetition?, read.repetition.unwrap_or(repeat));
         let is_near = read.file == RegFile::General && read.half == write.half;
-        let ready = 1 + u32::from(first) + if is_near { rules::NEAR } else { rules::FAR };
+        let ready = 1 + u32::from(first) + if is_near { near } else { far };
         (meets && last > first && ready > last.into()).then(|| ready - u32::from(last))
     };
     let all = reads.iter().flat_map(|read| writes.iter().filter_map(move |write| Some((*read, missing(read, write)?))));

@@ -139,3 +139,7 @@ pub fn name(bit: u16, half: bool) -> String {
         bit => vector("r", bit / 2),
     }
 }
+/// Returns true if a place is a register that the wave has once, not each lane: a shared one, or `a1.x`.
+pub(crate) fn is_of_wave(place: &Place, class: RegClass) -> bool {
+    class.file == RegFile::Shared || class.file == RegFile::Address && place.reg() == Some(PhysReg::A1_X)
+}

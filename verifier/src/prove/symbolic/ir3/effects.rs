@@ -7,7 +7,7 @@ use crate::prove::symbolic::graph::BlockEffects;
 use crate::semantics::environment::memory::Space;
 use crate::semantics::interp::ir3::Decoded;
 use crate::semantics::interp::ir3::op;
-use crate::semantics::interp::ir3::op::{Condition, DecodedOp, Terminator};
+use crate::semantics::interp::ir3::op::{Condition, DecodedOp, Terminator, Which};
 use crate::semantics::interp::ir3::storage::{Modifier, Read, SlotPart, Write};
 use crate::support::guards::{Guard, left_out};
 use ir3_compiler::ir3::AddressSpace;
@@ -103,7 +103,9 @@ fn number_before(code: &Decoded, start: u32, at: u32, read: &Read) -> Option<u32
                 found
             };
             let number = |at: u32| match &code.ops[at as usize] {
-                DecodedOp::Copy(from, to) if *to == (Write { loc, shared: false }) => {
+                DecodedOp::Copy(from, to) | DecodedOp::ReadLane { which: Which::First, src: from, dst: to }
+                    if to.loc == loc =>
+                {
                     number_before(code, start, at, from)
                 }
                 _ => None,

@@ -405,7 +405,10 @@ impl<'a> SlotAllocator<'a> {
         if is_lost || dst.place.reg() == Some(PhysReg::INVALID) {
             return Ok(Write { loc: Loc::whole(self.fresh(1)), shared: false });
         }
-        Ok(Write { loc: self.place(&dst.place, dst.class, component)?, shared: dst.class.file == RegFile::Shared })
+        Ok(Write {
+            loc: self.place(&dst.place, dst.class, component)?,
+            shared: units::is_of_wave(&dst.place, dst.class),
+        })
     }
 
     /// Component `component` of a direct source, without its modifiers.

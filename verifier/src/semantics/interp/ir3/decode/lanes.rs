@@ -75,6 +75,10 @@ impl Decoder<'_> {
     /// `bary.f` (number of the varying, barycentric coordinates) and `flat.b` (the number, twice).
     fn varying(&mut self, data: &InstrData) -> Result {
         let half = self.dst(data, 0)?.class.half;
+        // All repetitions read one pair of coordinates.
+        if data.opcode == Opcode::BaryF && data.repeat > 0 && self.src(data, 1)?.flags.contains(OperandFlags::R) {
+            return Err("(r) on the coordinates of a repeated instruction".to_owned());
+        }
         for step in self.steps(data)? {
             let src = self.src(data, 0)?;
             let moves = src.flags.contains(OperandFlags::R) || data.repeat == 0 && src.mask.span() > 1;
@@ -114,6 +118,11 @@ impl Decoder<'_> {
     /// `ldlv`: varyings that are not interpolated, from local memory.
     fn local_varying(&mut self, data: &InstrData) -> Result {
         let varying = self.source(data, 0, 0)?;
+        if let Some(SrcOperand::Immediate(count)) = data.srcs.get(1).map(|src| src.operand)
+            && count != self.dst(data, 0)?.mask.span()
+        {
+            return Err("the number of components is not that of the results".to_owned());
+        }
         let half = self.dst(data, 0)?.class.half;
         for (component, dst) in self.results(data)? {
             self.push(DecodedOp::Flat { varying, component, half, dst });

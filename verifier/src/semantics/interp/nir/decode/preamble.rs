@@ -24,17 +24,13 @@ impl Decoder<'_> {
             match node {
                 CfNode::Block(block) => {
                     for &instr in &self.function.blocks[*block].instrs {
-                        match &self.function.instrs[instr] {
-                            InstrData::Intrinsic(intrinsic) => match intrinsic.op {
-                                IntrinsicOp::PreambleEndIr3 if ended => {
-                                    return Err("a preamble with two ends".to_owned());
-                                }
-                                IntrinsicOp::PreambleEndIr3 => ended = true,
-                                IntrinsicOp::StoreConstIr3 | IntrinsicOp::CopyUboToUniformIr3 if ended => {
-                                    return Err("a store to the constant file after the end of the preamble".to_owned());
-                                }
-                                _ => {}
-                            },
+                        let InstrData::Intrinsic(intrinsic) = &self.function.instrs[instr] else { continue };
+                        match intrinsic.op {
+                            IntrinsicOp::PreambleEndIr3 if ended => return Err("a preamble with two ends".to_owned()),
+                            IntrinsicOp::PreambleEndIr3 => ended = true,
+                            IntrinsicOp::StoreConstIr3 | IntrinsicOp::CopyUboToUniformIr3 if ended => {
+                                return Err("a store to the constant file after the end of the preamble".to_owned());
+                            }
                             _ => {}
                         }
                     }

@@ -1,4 +1,4 @@
-//! What nir says of each input and output where it accesses them: the slot of the API, its flags, and what transform feedback captures.
+//! What nir says of each input and output where it accesses them: the slot of the API, its flags, its stream, and what transform feedback captures.
 //!
 //! An access names an input or output by number, and that is what runs and proofs know of it. The driver and the other stages go by its slot:
 //! a number with another slot is another output, whatever is stored there. ir3 has only the numbers, so this is compared between two programs
@@ -60,10 +60,14 @@ impl Interface {
             _ => 1,
         };
         let flags = io.flags & MEANING;
-        for component in (0..16_u8).filter(|i| mask >> i & 1 != 0) {
-            let component = component.saturating_add(intrinsic.indices.component());
+        for index in (0..16_u8).filter(|i| mask >> i & 1 != 0) {
+            let component = index.saturating_add(intrinsic.indices.component());
             let mut facts = io.location.to_string();
             flags.iter_names().for_each(|(name, _)| facts += &format!(" {}", name.to_lowercase()));
+            match io.stream(index) {
+                0 => {}
+                stream => facts += &format!(" in stream {stream}"),
+            }
             let captured = [intrinsic.indices.io_xfb(), intrinsic.indices.io_xfb2()];
             for range in captured.iter().flatten().flat_map(|xfb| &xfb.outputs) {
                 if (range.first..range.first.saturating_add(range.components)).contains(&component) {

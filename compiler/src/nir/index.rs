@@ -250,6 +250,23 @@ pub struct IoSemantics {
     pub slots: u32,
     /// The flags that follow.
     pub flags: IoFlags,
+    /// The streams of the components that a geometry shader stores, counted from the first one that is stored. Mesa prints them in
+    /// geometry shaders only, and always there.
+    pub streams: Option<[u8; 4]>,
+}
+
+impl IoSemantics {
+    /// The semantics of one slot, without flags.
+    #[must_use]
+    pub fn of(location: &str) -> Self {
+        Self { location: location.into(), slots: 1, flags: IoFlags::default(), streams: None }
+    }
+
+    /// The stream of a component that is stored, counted from the first one.
+    #[must_use]
+    pub fn stream(&self, component: u8) -> u8 {
+        self.streams.and_then(|streams| streams.get(usize::from(component)).copied()).unwrap_or(0)
+    }
 }
 
 /// One range of components captured by transform feedback.

@@ -1,4 +1,4 @@
-//! What nir says of each input and output where it accesses them: the slot of the API, its flags, and what transform feedback captures.
+//! What nir says of each input and output where it accesses them: the slot of the API, its flags, its stream, and what transform feedback captures.
 //!
 //! An access names an input or output by number, and that is what runs and proofs know of it. The driver and the other stages go by its slot:
 //! a number with another slot is another output, whatever is stored there. ir3 has only the numbers, so this is compared between two programs
@@ -82,10 +82,8 @@ impl Interface {
             _ => None,
         };
         let components = (0..16_u8).filter(|i| mask >> i & 1 != 0);
-        for (component, offset) in
-            components.flat_map(|component| offsets.clone().map(move |offset| (component, offset)))
-        {
-            let component = component.saturating_add(intrinsic.indices.component());
+        for (index, offset) in components.flat_map(|index| offsets.clone().map(move |offset| (index, offset))) {
+            let component = index.saturating_add(intrinsic.indices.component());
             let mut facts = slot_after(&io.location, offset);
             if known.is_none() {
                 facts += &format!(", one of {} from {}", io.slots, io.location);
@@ -94,6 +92,10 @@ impl Interface {
                 facts += &format!(" of view {view}");
             }
             flags.iter_names().for_each(|(name, _)| facts += &format!(" {}", name.to_lowercase()));
+            match io.stream(index) {
+                0 => {}
+                stream => facts += &format!(" in stream {stream}"),
+            }
             let captured = [intrinsic.indices.io_xfb(), intrinsic.indices.io_xfb2()];
             for range in captured.iter().flatten().flat_map(|xfb| &xfb.outputs) {
                 if (range.first..range.first.saturating_add(range.components)).contains(&component) {

@@ -245,18 +245,36 @@ fn io_semantics(cursor: &mut LineCursor<'_>) -> Result<Option<Box<IoSemantics>>,
     let slots = cursor.number(u32::MAX.into(), "a number of slots")? as u32;
     cursor.spaces();
     let mut flags = IoFlags::empty();
+    let mut streams = None;
     while cursor.peek().is_some_and(|c| c != b',' && c != b')') {
         let text = cursor.peek_word();
+        if text == "gs_streams" {
+            streams = Some(io_streams(cursor)?);
+            break;
+        }
         match IO_WORDS.iter().position(|&word| word == text) {
             Some(bit) => flags |= IoFlags::from_bits_truncate(1 << bit),
             None => return Err(cursor.error("a flag of an input or output, `,` or `)`")),
         }
         cursor.take(text);
     }
-    if location == "NONE" && slots == 0 && flags.is_empty() {
+    if location == "NONE" && slots == 0 && flags.is_empty() && streams.is_none() {
         return Ok(None);
     }
-    Ok(Some(Box::new(IoSemantics { location: location.into(), slots, flags })))
+    Ok(Some(Box::new(IoSemantics { location: location.into(), slots, flags, streams })))
+}
+
+/// `gs_streams(x=0 y=0 z=0 w=1)`
+fn io_streams(cursor: &mut LineCursor<'_>) -> Result<[u8; 4], ParseError> {
+    cursor.expect("gs_streams(")?;
+    let mut streams = [0; 4];
+    for (stream, name) in streams.iter_mut().zip(["x=", "y=", "z=", "w="]) {
+        cursor.spaces();
+        cursor.expect(name)?;
+        *stream = cursor.number(3, "a stream")? as u8;
+    }
+    cursor.expect(")")?;
+    Ok(streams)
 }
 
 fn xfb(cursor: &mut LineCursor<'_>) -> Result<Option<Box<Xfb>>, ParseError> {

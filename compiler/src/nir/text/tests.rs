@@ -198,6 +198,10 @@ fn intrinsics() {
         "@store_output (%0, %1) (base=0, range=1, wrmask=xyw, component=0, src_type=float32, io \
          location=FRAG_RESULT_COLOR slots=1 dualsrc mediump, xfb(components=0..1 buffer=2 offset=16), \
          xfb2(component=2 buffer=0 offset=4)) // color",
+        "@store_output (%0, %1) (base=0, range=1, wrmask=xyzw, component=0, src_type=float32, io \
+         location=VARYING_SLOT_VAR0 slots=1 no_varying gs_streams(x=0 y=1 z=2 w=3), xfb(), xfb2())",
+        "@store_output (%0, %1) (base=0, range=1, wrmask=xyzw, component=0, src_type=float32, io \
+         location=VARYING_SLOT_VAR0 slots=1 gs_streams(x=0 y=0 z=0 w=0), xfb(), xfb2())",
         "@barrier (execution_scope=WORKGROUP, memory_scope=QUEUE_FAMILY, mem_semantics=ACQ|REL|AVAILABLE|VISIBLE, \
          mem_modes=image|ssbo|shared|global)",
         "@barrier (execution_scope=NONE, memory_scope=NONE, mem_semantics=NONE|VISIBLE, mem_modes=0)",

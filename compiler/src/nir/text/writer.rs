@@ -424,7 +424,11 @@ impl Writer<'_> {
                 write!(out, "io location={} slots={}", io.location, io.slots)?;
                 let flags = u32::from(io.flags.bits());
                 out.write_str(if flags == 0 { "" } else { " " })?;
-                write_words(out, flags, IO_WORDS, " ", "")
+                write_words(out, flags, IO_WORDS, " ", "")?;
+                match io.streams {
+                    Some([x, y, z, w]) => write!(out, " gs_streams(x={x} y={y} z={z} w={w})"),
+                    None => Ok(()),
+                }
             }
             Index::IoXfb(xfb) => write_xfb(out, "xfb", xfb.as_deref()),
             Index::IoXfb2(xfb) => write_xfb(out, "xfb2", xfb.as_deref()),

@@ -128,5 +128,5 @@ impl Shader {
 }
 
 fn semantics(location: &str) -> Box<IoSemantics> {
-    Box::new(IoSemantics { location: location.into(), slots: 1, flags: Default::default() })
+    Box::new(IoSemantics::of(location))
 }

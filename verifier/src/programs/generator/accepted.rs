@@ -178,7 +178,8 @@ pub fn intrinsic(form: IntrinsicForm, target: &Target) -> Option<Shader> {
         return None;
     }
     let mut probe = Probe::new(stage)?;
-    if op == IntrinsicOp::StoreConstIr3 && target.generation >= Generation::A6xx {
+    let fills = op == IntrinsicOp::StoreConstIr3 && target.generation >= Generation::A6xx;
+    if fills || op == IntrinsicOp::PreambleEndIr3 {
         let start = probe.b.intrinsic(IntrinsicOp::PreambleStartIr3, 1, 1, &[], [])?;
         probe.b.begin_if(start);
     }
@@ -196,7 +197,9 @@ pub fn intrinsic(form: IntrinsicForm, target: &Target) -> Option<Shader> {
     }
     probe.b.intrinsic(op, components, result_bits, &srcs, indices(op, components, bits));
     if probe.b.depth() != 0 {
-        probe.b.intrinsic(IntrinsicOp::PreambleEndIr3, 0, 0, &[], []);
+        if op != IntrinsicOp::PreambleEndIr3 {
+            probe.b.intrinsic(IntrinsicOp::PreambleEndIr3, 0, 0, &[], []);
+        }
         probe.b.end_if();
     }
     Some(probe.b.finish())

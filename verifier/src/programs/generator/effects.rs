@@ -580,5 +580,5 @@ impl<C: Choices> Generator<'_, C> {
 }
 
 pub(super) fn semantics(location: &str) -> Box<IoSemantics> {
-    Box::new(IoSemantics { location: location.into(), slots: 1, flags: Default::default() })
+    Box::new(IoSemantics::of(location))
 }

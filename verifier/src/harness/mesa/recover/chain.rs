@@ -12,8 +12,8 @@ use crate::harness::report::natives;
 use crate::programs::mesa::native::Native;
 use ir3_compiler::ir3::{self, Opcode, Program};
 use ir3_compiler::nir::{
-    Block, CfNode, Index, IndexKind, Indices, InstrData, Intrinsic, IntrinsicOp, IoFlags, IoSemantics, MemoryModes,
-    Scope, Shader, Stage,
+    Block, CfNode, Index, IndexKind, Indices, InstrData, Intrinsic, IntrinsicOp, IoSemantics, MemoryModes, Scope,
+    Shader, Stage,
 };
 use smallvec::SmallVec;
 
@@ -74,8 +74,7 @@ fn store(nir: &mut Shader, op: IntrinsicOp, base: i32, location: &str) -> Result
     let mut of_store = indices(IntrinsicOp::StoreOutput);
     of_store.set(Index::Base(base));
     of_store.set(Index::WriteMask(1));
-    let io = IoSemantics { location: location.into(), slots: 1, flags: IoFlags::default() };
-    of_store.set(Index::IoSemantics(Some(Box::new(io))));
+    of_store.set(Index::IoSemantics(Some(Box::new(IoSemantics::of(location)))));
     let store = Intrinsic {
         op: IntrinsicOp::StoreOutput,
         def: None,

@@ -51,7 +51,7 @@ pub(super) struct Decoder<'a> {
 /// Decodes a program.
 pub(super) fn decode(program: &Program, target: &Target) -> std::result::Result<Decoded, Unsupported> {
     check_halves(program)?;
-    decode_with(program, target, None).map(|(decoded, ..)| decoded)
+    decode_with(program, target, None, false).map(|(decoded, ..)| decoded)
 }
 
 /// Decodes a program, and returns the names of its locations.
@@ -60,15 +60,15 @@ pub(super) fn decode_with_places(
     target: &Target,
 ) -> std::result::Result<(Decoded, Places), Unsupported> {
     check_halves(program)?;
-    decode_with(program, target, None).map(|(decoded, _, slots)| (decoded, slots.places()))
+    decode_with(program, target, None, false).map(|(decoded, _, slots)| (decoded, slots.places()))
 }
 
-/// Decodes a program that has one instruction a block, and returns the slots of its registers.
+/// Decodes a program that has one instruction a block, and returns the slots of its registers. It may be a part of a preamble.
 pub(super) fn decode_with_registers(
     program: &Program,
     target: &Target,
 ) -> std::result::Result<(Decoded, RegisterBases), Unsupported> {
-    decode_with(program, target, None).map(|(decoded, _, slots)| (decoded, slots.bases()))
+    decode_with(program, target, None, true).map(|(decoded, _, slots)| (decoded, slots.bases()))
 }
 
 /// Decodes a program, with a table of the positions of its instructions and their operands.
@@ -77,7 +77,7 @@ pub(super) fn decode_watched(
     target: &Target,
 ) -> std::result::Result<(Decoded, Vec<Watched<Read>>), Unsupported> {
     check_halves(program)?;
-    let (decoded, table, _) = decode_with(program, target, Some(Vec::new()))?;
+    let (decoded, table, _) = decode_with(program, target, Some(Vec::new()), false)?;
     Ok((decoded, table.unwrap_or_default()))
 }
 
@@ -104,6 +104,7 @@ fn decode_with<'a>(
     program: &'a Program,
     target: &'a Target,
     watched: WatchTable,
+    has_preamble: bool,
 ) -> std::result::Result<(Decoded, WatchTable, SlotAllocator<'a>), Unsupported> {
     let mut position = SecondaryMap::with_default(u32::MAX);
     position.resize(program.blocks.len());
@@ -117,7 +118,7 @@ fn decode_with<'a>(
         position,
         instr: Instr::from_u32(0),
         out: Decoded::empty(program),
-        has_preamble: false,
+        has_preamble,
         watched,
     };
     if program.scratch_size > MAX_SCRATCH_BYTES {

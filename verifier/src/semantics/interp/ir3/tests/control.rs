@@ -67,6 +67,9 @@ fn branch_kind(opcode: Opcode, mods: [Mods; 2], expected: impl Fn(u32) -> bool) 
     code.branch(opcode, &srcs[..usize::from(opcode.info().min_srcs)], yes, no);
     for block in [yes, no] {
         code.go(block);
+        if opcode == Opcode::Shps && block == yes {
+            code.b().effect(Opcode::Shpe, &[]);
+        }
         code.jump(join);
     }
     code.go(join);

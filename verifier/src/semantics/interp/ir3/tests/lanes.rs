@@ -53,7 +53,8 @@ fn votes_and_reads() {
     divergent(macro_op(Opcode::AnyMacro), |_| Some(1));
     divergent(macro_op(Opcode::AllMacro), |_| Some(0));
     divergent(macro_op(Opcode::ElectMacro), |lane| Some((lane == 3).into()));
-    divergent(macro_op(Opcode::ShpsMacro), |_| Some(1));
+    // The branch that is `shps` says which wave runs the preamble; no value does.
+    divergent(macro_op(Opcode::ShpsMacro), |_| None);
     divergent(macro_op(Opcode::ReadFirstMacro), |_| Some(3));
     divergent(macro_op(Opcode::ReadGetlastMacro), |_| Some(3));
     divergent(macro_op(Opcode::ReadCondMacro), |_| Some(22));

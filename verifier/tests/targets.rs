@@ -4,13 +4,14 @@
 use ir3_compiler::compilation::Compilation;
 use ir3_compiler::ir3::{Instr, Opcode, Program};
 use ir3_compiler::nir::{Shader, text};
-use ir3_compiler::pipeline::{self, ErrorKind, Options, Stage};
+use ir3_compiler::pipeline::{self, Options, Stage};
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::check::{Snapshots, Verdict, compare_snapshots};
 use ir3_verifier::prove::simulation::{self, Limits};
 use ir3_verifier::prove::solver::{Budget, Z3};
 use ir3_verifier::semantics::Snapshot;
 use ir3_verifier::semantics::environment::env::Env;
+use ir3_verifier::semantics::interp;
 use std::time::Duration;
 
 const BY_LANE: [Opcode; 4] = [Opcode::Samgp0, Opcode::Samgp1, Opcode::Samgp2, Opcode::Samgp3];
@@ -112,11 +113,28 @@ fn flat_varyings_are_proved() {
             assert!(proof.is_ok(), "{name}, {}: {proof:?}", snapshot.stage);
         }
     }
-    let refused = pipeline::select(&shader, &gpu("a320")).expect_err("the driver has to say which are flat");
-    assert_eq!((refused.stage, refused.kind), (Stage::Select, ErrorKind::Unsupported));
-    assert!(
-        refused.reason.to_string().contains("load_input") && refused.reason.to_string().contains("a320"),
-        "{}",
-        refused.reason
-    );
+}
+
+/// Where `bary.f` returns flat varyings as they are, all varyings are read by it; one that is interpolated elsewhere has no meaning.
+#[test]
+fn flat_varyings_that_the_driver_sets_are_proved() {
+    let (shader, target) = (shader("fragment/flat-and-smooth"), gpu("a320"));
+    let mut snapshots = 0;
+    for snapshot in Snapshots::new(Compilation::new(&shader, &target, &Options::default())) {
+        let snapshot = snapshot.expect("it compiles");
+        let proof = simulation::prove(
+            (&snapshot.before).into(),
+            (&snapshot.after).into(),
+            &target,
+            &LIMITS,
+            &mut Z3::default(),
+        );
+        assert!(proof.is_ok(), "{}: {proof:?}", snapshot.stage);
+        snapshots += 1;
+    }
+    assert!(snapshots > 5);
+    let both = text::write(&shader).replacen("(base=2", "(base=0", 1);
+    let both = text::read(&both).expect("it is read");
+    let refused = interp::nir::Decoded::of_target(&both, &target).expect_err("a varying that is flat and smooth");
+    assert!(refused.to_string().contains("interpolated elsewhere"), "{refused}");
 }

@@ -1,7 +1,7 @@
 //! Lines of Mesa's log without prefixes and colours.
 //!
 //! Mesa writes `MESA: info: ` before each line that it logs, and a log of a log has it twice; a terminal may have added
-//! control sequences. A warning that another part of the driver logged in between is not part of the program: it reads
+//! control sequences. On Android it logs through the system, whose lines begin with a time and a tag, or with a tag alone. A warning that another part of the driver logged in between is not part of the program: it reads
 //! as an empty line.
 
 use std::borrow::Cow;
@@ -24,7 +24,7 @@ impl LogLine<'_> {
         let raw = raw.trim_end_matches('\r');
         let plain =
             if raw.contains(ESCAPE) { Cow::Owned(visible(raw).map(|(_, c)| c).collect()) } else { Cow::Borrowed(raw) };
-        let (mut prefix, mut is_message) = (0, false);
+        let (mut prefix, mut is_message) = logcat(&plain).unwrap_or_default();
         while let Some(rest) = plain[prefix..].trim_start_matches([' ', '\t']).strip_prefix("MESA: ") {
             if rest.starts_with("warning:") || rest.starts_with("error:") {
                 is_message = true;
@@ -53,6 +53,29 @@ impl LogLine<'_> {
         let place = visible(raw).nth(self.prefix as usize + chars);
         place.map_or_else(|| raw.chars().count(), |(place, _)| place) + 1
     }
+}
+
+/// The length of the prefix of a line of Mesa in Android's log, and whether it is a warning or an error:
+/// `01-17 11:45:42.123  1234  1240 I MESA    : `, or `I/MESA    ( 1234): `.
+fn logcat(line: &str) -> Option<(usize, bool)> {
+    let is_time = line.starts_with(|c: char| c.is_ascii_digit()) && line.get(2..3) == Some("-");
+    let (before, rest) = match is_time {
+        true => {
+            line.split_once(" MESA ").or_else(|| line.split_once(" MESA:").map(|(a, _)| (a, &line[a.len() + 5..])))?
+        }
+        false => line.get(..6)?.ends_with("/MESA").then(|| (&line[..1], &line[6..])).filter(|_| line.len() > 6)?,
+    };
+    let level = before.chars().next_back().filter(|level| "VDIWEF".contains(*level))?;
+    let rest = rest.trim_start();
+    let rest = match rest.strip_prefix('(') {
+        Some(process) => process.split_once(')')?.1,
+        None => rest,
+    };
+    let text = rest.strip_prefix(':')?;
+    // The level is a word of its own.
+    let is_word = !is_time || before.len() >= 2 && before[..before.len() - 1].ends_with(' ');
+    let text = text.strip_prefix(' ').unwrap_or(text);
+    is_word.then(|| (line.len() - text.len(), "WEF".contains(level)))
 }
 
 /// The characters of a line that a terminal shows, with their positions. A control sequence is ESC, `[`, parameters,
@@ -91,6 +114,18 @@ mod tests {
             ("MESA: info: MESA: error: lost", "", 0),
             ("MESA_SHADER", "MESA_SHADER", 0),
             ("MESA: other", "MESA: other", 0),
+            ("01-17 11:45:42.123  1234  1240 I MESA    : block1 {", "block1 {", 43),
+            ("01-17 11:45:42.123  1234  1240 I MESA    :", "", 42),
+            ("01-17 11:45:42.123  1234  1240 W MESA    : busy", "", 0),
+            ("I/MESA    ( 1234): \tmov x", "\tmov x", 19),
+            ("E/MESA    ( 1234): lost", "", 0),
+            (
+                "01-17 11:45:42.123  1234  1240 I Gralloc : MESA : x",
+                "01-17 11:45:42.123  1234  1240 I Gralloc : MESA : x",
+                0,
+            ),
+            ("12-bit MESA : x", "12-bit MESA : x", 0),
+            ("x/MESA : y", "x/MESA : y", 0),
             ("cut \x1b[3", "cut ", 0),
             ("cut \x1b", "cut ", 0),
         ] {

@@ -166,6 +166,9 @@ fn store(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError
     // Components that the format does not have are not stored.
     let stored = intrinsic.indices.format().components().unwrap_or(4);
     let (bits, components) = (ctx.bits(value), ctx.components(value).min(stored));
+    if bits == 16 && ctx.target.generation < Generation::A6xx {
+        return Err(ctx.unsupported("halves in place of texels"));
+    }
     let ty = texel_type(ctx, intrinsic.indices.src_type(), bits)?;
     let handle = memory::handle(ctx, intrinsic.srcs[0], intrinsic.indices.access())?;
     let location = location(ctx, intrinsic);

@@ -115,12 +115,16 @@ impl Reader<'_> {
                     self.phi(cursor)?;
                     InstrData::Phi { def, srcs: SmallVec::new() }
                 }
-                _ => match Op::from_name(word) {
-                    Some(op) => {
+                _ => match (Op::from_name(word), former_derivative(word)) {
+                    (Some(op), _) => {
                         cursor.take_exact(word);
                         self.alu(cursor, op, def, result.components)?
                     }
-                    None => return Err(cursor.error("an operation")),
+                    (None, Some(op)) => {
+                        cursor.take_exact(word);
+                        self.derivative(cursor, op, &result)?
+                    }
+                    (None, None) => return Err(cursor.error("an operation")),
                 },
             }
         };
@@ -184,6 +188,29 @@ impl Reader<'_> {
             srcs.push(AluSrc { def: src, swizzle });
         }
         Ok(InstrData::Alu(Alu { op, exact, no_signed_wrap, no_unsigned_wrap, def, srcs }))
+    }
+
+    /// A derivative that was an operation: its source has a swizzle, which a move takes.
+    fn derivative(
+        &mut self,
+        cursor: &mut LineCursor<'_>,
+        op: IntrinsicOp,
+        result: &NewValue,
+    ) -> Result<InstrData, ParseError> {
+        let moved = self.builder.function().defs.next_key();
+        let data = self.alu(cursor, Op::Mov, moved, result.components)?;
+        self.builder.new_def(result.components, result.bit_size);
+        self.unnamed.push(moved);
+        let instr = self.builder.append(data);
+        self.builder.shader_mut().entry.lines[instr] = cursor.line();
+        let def = Some(self.builder.function().defs.next_key());
+        Ok(InstrData::Intrinsic(Intrinsic {
+            op,
+            def,
+            srcs: SmallVec::from_slice(&[moved]),
+            indices: Indices::default(),
+            variable: None,
+        }))
     }
 
     fn phi(&mut self, cursor: &mut LineCursor<'_>) -> Result<(), ParseError> {
@@ -334,12 +361,29 @@ impl Reader<'_> {
     }
 }
 
+/// The intrinsic that Mesa had under another name: `discard` until 24.1 (ir3 compiled it as `kill`), `scoped_barrier` until 23.2.
+fn former_name(word: &str) -> Option<IntrinsicOp> {
+    match word {
+        "discard" => Some(IntrinsicOp::Terminate),
+        "discard_if" => Some(IntrinsicOp::TerminateIf),
+        "scoped_barrier" => Some(IntrinsicOp::Barrier),
+        _ => None,
+    }
+}
+
+/// The derivative that was an operation until Mesa 24.2.
+fn former_derivative(word: &str) -> Option<IntrinsicOp> {
+    let name = word.strip_prefix('f')?;
+    let op = IntrinsicOp::from_name(name)?;
+    (name.starts_with("ddx") || name.starts_with("ddy")).then_some(op)
+}
+
 /// `@name` of an intrinsic with or without a result.
 fn intrinsic_name(cursor: &mut LineCursor<'_>, result: bool) -> Result<IntrinsicOp, ParseError> {
     let at = cursor.clone();
     cursor.take_exact("@");
     let word = cursor.peek_word();
-    let Some(op) = IntrinsicOp::from_name(word) else {
+    let Some(op) = IntrinsicOp::from_name(word).or_else(|| former_name(word)) else {
         return Err(at.error("an intrinsic"));
     };
     cursor.take(word);

@@ -73,6 +73,8 @@ pub(super) struct Reader<'a> {
     pub defs: FxHashMap<u32, Def>,
     labels: FxHashMap<u32, Block>,
     pub phis: Vec<PendingPhi>,
+    /// Values that have no number in the text.
+    pub unnamed: Vec<Def>,
     open: Vec<Open>,
 }
 
@@ -85,6 +87,7 @@ pub(super) fn read(text: &str) -> Result<Shader, ParseError> {
         defs: FxHashMap::default(),
         labels: FxHashMap::default(),
         phis: Vec::new(),
+        unnamed: Vec::new(),
         open: Vec::new(),
     };
     reader.body()?;
@@ -355,6 +358,11 @@ impl Reader<'_> {
                     srcs.push((block, value));
                 }
             }
+        }
+        // Behind all numbers of the text.
+        let first = self.defs.keys().max().map_or(0, |&last| last + 1);
+        for (number, &def) in (first..).zip(&self.unnamed) {
+            self.builder.shader_mut().entry.defs[def].index = number;
         }
         Ok(self.builder.finish())
     }

@@ -314,3 +314,26 @@ fn errors_name_place_found_and_expected() {
         .replace("    block b1:\n", &(0..300).map(|i| format!("if %0 {{\nblock b{}:\n", i + 1)).collect::<String>());
     assert!(error(&deep).contains("at most 200 ifs and loops in each other"));
 }
+
+/// Derivatives were operations until Mesa 24.2, `terminate` was `discard`, and `barrier` was `scoped_barrier`.
+#[test]
+fn former_names_are_read() {
+    let text = |discard: &str, derivative: &str, barrier: &str| {
+        format!(
+            "shader: MESA_SHADER_FRAGMENT\ndecl_function main () (entrypoint)\n\nimpl main {{\n    block b0:\n    \
+             32x2 %0 = load_const (0x3f800000, 0x40000000)\n    1 %1 = load_const (true)\n    {derivative}\n    \
+             @{discard} (%1)\n    @{barrier} (execution_scope=NONE, memory_scope=DEVICE, mem_semantics=ACQ|REL, \
+             mem_modes=ssbo)\n    block b1:\n}}\n"
+        )
+    };
+    let former = read(&text("discard_if", "32 %2 = fddx_fine %0.y", "scoped_barrier")).expect("the names of Mesa 23");
+    let today = "32 %3 = mov %0.y\n    32 %2 = @ddx_fine (%3)";
+    let today = read(&text("terminate_if", today, "barrier")).expect("today's names");
+    let names = |shader: &Shader| -> Vec<&str> {
+        shader.entry.instrs_in_order().map(|(_, instr)| shader.entry.instrs[instr].name()).collect()
+    };
+    assert_eq!(names(&former), names(&today));
+    let again = read(&write(&former)).expect("it is written with today's names");
+    assert_eq!(names(&again), names(&today));
+    assert!(read(&text("discard_if", "32 %2 = fddz %0.y", "barrier")).is_err());
+}

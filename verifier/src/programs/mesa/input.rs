@@ -248,7 +248,11 @@ impl Source {
     /// # Errors
     /// If the file is empty, is not text, or is of no known kind.
     pub fn from_bytes(path: &Path, bytes: Vec<u8>) -> Result<Self, InputError> {
-        let text = String::from_utf8(bytes).map_err(|error| not_text(path, &error))?;
+        let text = match InputKind::of_path(path) {
+            // An application may print anything between the lines of a log.
+            Some(InputKind::Log) => String::from_utf8_lossy(&bytes).into_owned(),
+            _ => String::from_utf8(bytes).map_err(|error| not_text(path, &error))?,
+        };
         if text.trim().is_empty() {
             return Err(InputError::Empty { path: path.to_owned() });
         }
@@ -275,9 +279,8 @@ pub struct Lines {
     /// The name of the file.
     pub path: PathBuf,
     reader: Box<dyn BufRead + Send>,
-    /// The number of lines so far, and of bytes.
+    /// The number of lines so far.
     lines: u32,
-    bytes: usize,
 }
 
 impl Lines {
@@ -287,12 +290,12 @@ impl Lines {
     /// If that is not possible.
     pub fn open(path: &Path) -> Result<Self, InputError> {
         let (path, reader) = open(path)?;
-        Ok(Self { path, reader, lines: 0, bytes: 0 })
+        Ok(Self { path, reader, lines: 0 })
     }
 
     /// The lines that a reader brings, with the name of the file.
     pub fn of(path: &Path, reader: impl BufRead + Send + 'static) -> Self {
-        Self { path: path.to_owned(), reader: Box::new(reader), lines: 0, bytes: 0 }
+        Self { path: path.to_owned(), reader: Box::new(reader), lines: 0 }
     }
 
     /// The number of lines so far.
@@ -312,14 +315,8 @@ impl Iterator for Lines {
             Ok(_) => {}
         }
         self.lines += 1;
-        let before = self.bytes;
-        self.bytes += line.len();
-        Some(String::from_utf8(line).map_err(|error| {
-            let valid = error.utf8_error().valid_up_to();
-            let column = String::from_utf8_lossy(&error.as_bytes()[..valid]).chars().count() as u32 + 1;
-            let place = FilePosition { path: self.path.clone(), line: self.lines, column };
-            InputError::NotText { place, byte: error.as_bytes()[valid], offset: before + valid }
-        }))
+        // What is no text is an application's, between the lines of a log: a reader of a program says where it does not understand it.
+        Some(Ok(String::from_utf8(line).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())))
     }
 }
 

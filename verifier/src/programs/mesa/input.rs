@@ -248,10 +248,13 @@ impl Source {
     /// # Errors
     /// If the file is empty, is not text, or is of no known kind.
     pub fn from_bytes(path: &Path, bytes: Vec<u8>) -> Result<Self, InputError> {
-        let text = match InputKind::of_path(path) {
-            // An application may print anything between the lines of a log.
-            Some(InputKind::Log) => String::from_utf8_lossy(&bytes).into_owned(),
-            _ => String::from_utf8(bytes).map_err(|error| not_text(path, &error))?,
+        let text = match String::from_utf8(bytes) {
+            Ok(text) => text,
+            // An application may print anything between the lines of a log; what does not begin with text is none.
+            Err(error) if is_log(path) && error.as_bytes()[..error.utf8_error().valid_up_to()].contains(&b'\n') => {
+                String::from_utf8_lossy(error.as_bytes()).into_owned()
+            }
+            Err(error) => return Err(not_text(path, &error)),
         };
         if text.trim().is_empty() {
             return Err(InputError::Empty { path: path.to_owned() });
@@ -263,6 +266,10 @@ impl Source {
         };
         Ok(Self { path: path.to_owned(), kind, text })
     }
+}
+
+fn is_log(path: &Path) -> bool {
+    InputKind::of_path(path) == Some(InputKind::Log)
 }
 
 /// Opens a file, or standard input for `-`. Returns its name, too.
@@ -315,8 +322,12 @@ impl Iterator for Lines {
             Ok(_) => {}
         }
         self.lines += 1;
-        // What is no text is an application's, between the lines of a log: a reader of a program says where it does not understand it.
-        Some(Ok(String::from_utf8(line).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())))
+        Some(match String::from_utf8(line) {
+            Ok(line) => Ok(line),
+            Err(error) if self.lines == 1 => Err(not_text(&self.path, &error)),
+            // What is no text is an application's, between the lines of a log.
+            Err(error) => Ok(String::from_utf8_lossy(error.as_bytes()).into_owned()),
+        })
     }
 }
 

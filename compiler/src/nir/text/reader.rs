@@ -133,7 +133,10 @@ fn header(lines: &mut Lines<'_>) -> Result<Shader, ParseError> {
         } else {
             let key = cursor.rest().split(':').next().unwrap_or_default();
             if keys.iter().any(|other| **other == *key) {
-                return Err(cursor.error(format!("one line `{key}`")));
+                return Err(ParseError {
+                    message: "each line of the header stands once".into(),
+                    ..cursor.error("a line that was not there yet")
+                });
             }
             keys.push(key.into());
             info_line(&mut shader.info, &mut cursor)?;

@@ -131,7 +131,8 @@ fn header(lines: &mut Lines<'_>) -> Result<Shader, ParseError> {
         } else if cursor.rest().starts_with("decl_var ") {
             shader.variables.push(variable(&cursor)?);
         } else {
-            let key = cursor.rest().split(':').next().unwrap_or_default();
+            let rest = cursor.rest();
+            let key = rest.split_once(": ").map_or(rest, |(key, _)| key).trim_end_matches(':');
             if keys.iter().any(|other| **other == *key) {
                 return Err(ParseError {
                     message: "each line of the header stands once".into(),

@@ -80,8 +80,6 @@ pub(super) struct Rules {
     interpolates_flat: bool,
     /// A fetch takes the coordinates of level 0, which are those of its level shifted left.
     fetches_level_0: bool,
-    /// A texture's samples are texels, by a number of samples that the driver knows.
-    has_samples_as_texels: bool,
 }
 
 impl From<&Target> for Rules {
@@ -90,7 +88,6 @@ impl From<&Target> for Rules {
             reads_bytes: byte_offset::is_read(target),
             interpolates_flat: target.flat_varyings == FlatVaryings::Interpolated,
             fetches_level_0: target.unminify_coords,
-            has_samples_as_texels: target.txf_ms_with_isaml,
         }
     }
 }

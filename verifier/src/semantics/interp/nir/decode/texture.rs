@@ -24,9 +24,6 @@ impl Decoder<'_> {
         if tex.implicit_lod {
             return Err("a gather that computes its level".to_owned());
         }
-        if tex.op == TexOp::TxfMs && self.rules.has_samples_as_texels {
-            return Err("a sample, whose place depends on a number of samples that the driver knows".to_owned());
-        }
         let has_lod = tex.src(S::Lod).is_some();
         let kind = match tex.op {
             TexOp::Tex | TexOp::TexPrefetch if has_lod => TextureKind::SampleLod,

@@ -8,7 +8,6 @@ mod preamble;
 mod texture;
 
 use cranelift_entity::{EntityRef, SecondaryMap};
-use ir3_compiler::ir3::AddressSpace;
 use ir3_compiler::maps::map_of;
 use ir3_compiler::nir::{
     Access, Block, CfNode, Cfg, Def, FloatControls, Function, Instr, InstrData, IntrinsicOp, JumpKind, Shader,
@@ -60,8 +59,8 @@ pub(super) struct Decoder<'a> {
     /// The current instruction.
     instr: Option<Instr>,
     rules: Rules,
-    /// The accesses to buffers and images with computed numbers: the memory, and what their flags promise.
-    computed: Vec<(AddressSpace, Access)>,
+    /// What the flags of accesses promise, by the number of the access; those that promise nothing are not there.
+    promised: FxHashMap<u32, Access>,
     /// The numbers of the varyings that are read, and whether they are interpolated, where the driver has to know.
     varyings: FxHashMap<u32, bool>,
     /// A preamble has been entered.
@@ -126,7 +125,7 @@ fn decode_with(shader: &Shader, rules: Rules, watched: WatchTable) -> Result<(De
         empties: Vec::new(),
         instr: None,
         rules,
-        computed: Vec::new(),
+        promised: FxHashMap::default(),
         varyings: FxHashMap::default(),
         has_preamble: false,
         watched,
@@ -292,7 +291,7 @@ impl Decoder<'_> {
         self.list(&function.body, Enclosing { loop_slots: None })?;
         self.land_empties();
         self.push(DecodedOp::End);
-        self.computed_promises();
+        self.say_promises();
         Ok(())
     }
 

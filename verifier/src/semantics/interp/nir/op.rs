@@ -479,7 +479,7 @@ pub(crate) struct DecodedCode {
     pub origins: Vec<OperationSite>,
     /// The origin of an access whose flags promise that buffers with different names are different.
     pub promise: Option<u32>,
-    /// What the flags of accesses promise: see [`Decoder::promise`](super::decode).
+    /// What the flags of accesses promise: as `decode::memory` says it.
     pub promised: Vec<String>,
     /// For traced runs: the first operation of each block, and the block.
     pub block_starts: Vec<(u32, u32)>,

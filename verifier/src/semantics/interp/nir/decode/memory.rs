@@ -3,20 +3,25 @@
 use ir3_compiler::ir3::AddressSpace;
 use ir3_compiler::ir3::access::{ResourceId, ssbo_offset_unit};
 use ir3_compiler::nir::{Access as Flags, BaseType, Def, ImageDim, IndexKind, InstrData, Intrinsic, IntrinsicOp};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::intrinsics::result;
 use super::{DecodeResult, Decoder, ValueRows};
 use crate::semantics::environment::env::CONST_WORDS;
 use crate::semantics::environment::memory::TexelView;
-use crate::semantics::interp::nir::op::{AccessAddress, Action, DecodedOp, MemoryAccess, ResourceOperand};
+use crate::semantics::interp::nir::op::{AccessAddress, Action, DecodedOp, MemoryAccess, R, ResourceOperand};
 use crate::semantics::operations::halves;
 
 /// Returns true if an access may rely on no alias writing its buffer: it is `restrict`, or it may be reordered with any other access.
 pub(crate) fn promises(intrinsic: &Intrinsic) -> bool {
-    let flags = |kind| intrinsic.indices.get(kind).map(|_| intrinsic.indices.access());
-    flags(IndexKind::Access).is_some_and(|access| access.intersects(Flags::RESTRICT | Flags::REORDERABLE))
+    !promised(intrinsic).is_empty()
+}
+
+/// The flags of an access that promise so.
+fn promised(intrinsic: &Intrinsic) -> Flags {
+    let flags = intrinsic.indices.get(IndexKind::Access).map_or(Flags::empty(), |_| intrinsic.indices.access());
+    flags & (Flags::RESTRICT | Flags::REORDERABLE)
 }
 
 /// Returns true if an access may be neither dropped nor merged with another one: a volatile one, and a coherent one that does not say that it may
@@ -144,39 +149,42 @@ impl Decoder<'_> {
     }
 
     fn push_access(&mut self, intrinsic: &Intrinsic, access: MemoryAccess) {
-        if promises(intrinsic) {
+        let promised = promised(intrinsic);
+        if !promised.is_empty() {
             self.code.promise.get_or_insert(access.origin);
+            self.promised.insert(self.code.accesses.len() as u32, promised);
         }
-        self.promise(intrinsic, &access);
         self.code.accesses.push(access);
         self.push(DecodedOp::Access(self.code.accesses.len() as u32 - 1));
     }
 
-    /// Records what the flags of an access promise about its buffer or image: by its number, or, where that is computed, about all accesses with
+    /// Says what the flags of accesses promise about buffers and images: by their numbers, or, where these are computed, about all accesses with
     /// computed numbers in their order, so that no promise moves to another one.
-    fn promise(&mut self, intrinsic: &Intrinsic, access: &MemoryAccess) {
-        let flags = intrinsic.indices.get(IndexKind::Access).map_or(Flags::empty(), |_| intrinsic.indices.access());
-        let promised = flags & (Flags::RESTRICT | Flags::REORDERABLE);
-        let number = access.binding.and_then(|binding| match binding.row {
-            None => Some(binding.base),
-            Some(row) => self.code.constants.iter().find(|(constant, _)| *constant == row).map(|(_, bits)| *bits),
-        });
-        let space = access.space;
-        if let Some(number) = number {
-            if !promised.is_empty() {
-                let set = access.binding.and_then(|binding| binding.set);
-                let of_set = set.map_or_else(String::new, |set| format!(" of set {set}"));
-                self.code.promised.push(format!("{promised:?} for {space:?} {number}{of_set}"));
-            }
+    pub(super) fn say_promises(&mut self) {
+        if self.promised.is_empty() {
             return;
         }
-        self.computed.push((space, promised));
-    }
-
-    /// The promises about buffers and images with computed numbers.
-    pub(super) fn computed_promises(&mut self) {
-        if self.computed.iter().any(|(_, promised)| !promised.is_empty()) {
-            self.code.promised.push(format!("accesses with computed numbers are {:?}", self.computed));
+        let constants: FxHashMap<R, u32> = self.code.constants.iter().copied().collect();
+        let mut computed = Vec::new();
+        for (at, access) in self.code.accesses.iter().enumerate() {
+            let promised = self.promised.get(&(at as u32)).copied().unwrap_or(Flags::empty());
+            let number = access.binding.and_then(|binding| match binding.row {
+                None => Some(binding.base),
+                Some(row) => constants.get(&row).copied(),
+            });
+            let space = access.space;
+            match number {
+                None => computed.push((space, promised)),
+                Some(number) if !promised.is_empty() => {
+                    let set = access.binding.and_then(|binding| binding.set);
+                    let of_set = set.map_or_else(String::new, |set| format!(" of set {set}"));
+                    self.code.promised.push(format!("{promised:?} for {space:?} {number}{of_set}"));
+                }
+                Some(_) => {}
+            }
+        }
+        if computed.iter().any(|(_, promised)| !promised.is_empty()) {
+            self.code.promised.push(format!("accesses with computed numbers are {computed:?}"));
         }
     }
 

@@ -220,6 +220,8 @@ pub struct MemoryAccess {
     /// What the machine reads beside the address before a6xx: the same place as a byte offset, of one word or two. See
     /// [`ResourceWords`](crate::ir3::ResourceWords).
     pub bytes: Option<Slice>,
+    /// The coordinate that pads one dimension to two, which has to be 0: `isam` reads it.
+    pub padding: Option<Slice>,
     /// Type of an element.
     pub ty: Type,
     /// Number of elements; of vec4s for a copy to the constant file.
@@ -402,7 +404,18 @@ impl<'a> MemoryDecoder<'a> {
 
     fn access(&self, action: MemoryAction, space: AddressSpace, address: Address, ty: Type) -> MemoryAccess {
         let components = self.dst_width();
-        MemoryAccess { action, space, binding: None, address, bytes: None, ty, components, data: None, compare: None }
+        MemoryAccess {
+            action,
+            space,
+            binding: None,
+            address,
+            bytes: None,
+            padding: None,
+            ty,
+            components,
+            data: None,
+            compare: None,
+        }
     }
 
     /// `ldc index, offset`.

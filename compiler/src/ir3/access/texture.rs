@@ -115,11 +115,20 @@ pub(super) fn texel_load(instr: &InstrData) -> Result<MemoryAccess, UnknownAttri
     let (binding, _) = reader.bindings()?;
     let first = reader.first_operand();
     let coords = reader.source(first)?;
+    let count = width(&instr.srcs[coords]);
+    // The unit reads as many as the flags say. The coordinate that pads one dimension to two is not one of the image or buffer.
+    let read = if vector {
+        1
+    } else {
+        2 + usize::from(reader.flag(InstrFlags::DIM_3D)) + usize::from(reader.flag(InstrFlags::ARRAY))
+    };
+    if count != read {
+        return Err(reader.unknown("each of its coordinates by its flags"));
+    }
+    let is_padded = if space == AddressSpace::Image { reader.attrs.is_1d } else { !vector };
+    let padding = is_padded.then(|| Slice::scalar(coords, 1));
     let address = if space == AddressSpace::Image {
-        let count = width(&instr.srcs[coords]);
-        // The coordinate that pads one dimension to two is not a coordinate of the image.
-        let padding = reader.attrs.is_1d.then_some(1);
-        Address::Texel((0..count).filter(|&i| Some(i) != padding).map(|i| Slice::scalar(coords, i)).collect())
+        Address::Texel((0..count).map(|i| Slice::scalar(coords, i)).filter(|&slice| Some(slice) != padding).collect())
     } else {
         let immediate = if vector { Number::of(instr, reader.scalar(first + 1)?) } else { Number::Fixed(0) };
         let offset = if let Number::Fixed(offset) = immediate { offset as i32 } else { 0 };
@@ -134,6 +143,7 @@ pub(super) fn texel_load(instr: &InstrData) -> Result<MemoryAccess, UnknownAttri
         binding: Some(binding),
         address,
         bytes: None,
+        padding,
         ty,
         components: components.into(),
         data: None,

@@ -180,6 +180,12 @@ impl Ir3<'_> {
             let is_low = terms.eq(32, high, zero);
             terms.and(1, is_same, is_low)
         });
+        let is_zero = access.padding.as_ref().map(|padding| {
+            let padding = read(machine, padding);
+            machine.terms.eq(32, padding, zero)
+        });
+        // No access has both.
+        let is_same = is_same.or(is_zero);
         let binding = match &access.resource {
             Some(resource) => {
                 let resource = self.resource(resource, machine);

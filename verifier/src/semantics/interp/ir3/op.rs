@@ -445,6 +445,8 @@ pub(crate) struct Memory {
     pub place: AccessAddress,
     /// The byte offset beside the address.
     pub bytes: Option<Box<ByteOffset>>,
+    /// A coordinate that has to be 0.
+    pub padding: Option<Read>,
     /// Type of an element.
     pub ty: Type,
     /// Stored elements, the operand of an atomic, or the first word of the constant file that a copy writes.

@@ -60,10 +60,14 @@ impl Decoder<'_> {
         });
     }
 
-    /// The repetitions of an instruction; an instruction without repetitions may still write a vector.
+    /// The repetitions of an instruction; an instruction without repetitions may still write a vector, but not in registers: its word has no
+    /// mask.
     pub(super) fn steps(&self, data: &InstrData) -> Result<impl Iterator<Item = u32> + use<>> {
         let dst = self.dst(data, 0)?;
         let (mask, repeat) = (dst.mask, u32::from(data.repeat));
+        if repeat == 0 && mask.span() > 1 && dst.place.reg().is_some() {
+            return Err("a result of several registers, without (rpt)".to_owned());
+        }
         let count = if repeat > 0 { repeat + 1 } else { mask.span() };
         Ok((0..count).filter(move |&k| repeat > 0 || mask.contains(k)))
     }

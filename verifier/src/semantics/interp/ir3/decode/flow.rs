@@ -6,6 +6,24 @@ use crate::semantics::interp::ir3::op::{Condition, DecodedEdge, Terminator};
 use crate::semantics::interp::ir3::storage::{Modifier, Read};
 use ir3_compiler::ir3::{Attrs, Block, Instr, InstrData, Mods, Opcode};
 
+/// The block to which a branch that names one jumps, whichever successor that is; predication does not jump.
+const fn jumps_to(data: &InstrData) -> Option<Block> {
+    match data.attrs {
+        Attrs::Branch { target } if !matches!(data.opcode, Opcode::Predt | Opcode::Predf) => target,
+        _ => None,
+    }
+}
+
+/// The successors of a branch: where its condition holds, then the other one. Where one lane is chosen, and for the first wave of a
+/// preamble, it is the others that jump.
+pub(super) fn sides(data: &InstrData, [first, second]: [Block; 2]) -> [Block; 2] {
+    let others_jump = matches!(data.opcode, Opcode::Getone | Opcode::Getlast | Opcode::Shps);
+    match jumps_to(data) {
+        Some(target) if (target == first) == others_jump => [second, first],
+        _ => [first, second],
+    }
+}
+
 impl Decoder<'_> {
     /// The terminator of `block`; without one the block falls through to its successor.
     pub(super) fn terminator(&mut self, block: Block, instr: Option<Instr>) -> Result<Terminator> {
@@ -13,7 +31,7 @@ impl Decoder<'_> {
         let Some(instr) = instr else {
             return match self.program.blocks[block].successors {
                 [Some(to), None] => Ok(Terminator::Jump(self.edge(block, to, 0)?)),
-                [None, None] => Ok(Terminator::End(0, 0)),
+                [None, None] => Err("a block that has neither `end` nor a successor".to_owned()),
                 _ => Err("two successors and no branch".to_owned()),
             };
         };
@@ -42,13 +60,7 @@ impl Decoder<'_> {
             Shps => Some(Condition::RunsPreamble),
             _ => return Err("not executed by this interpreter".to_owned()),
         };
-        // A branch that names a block jumps there, whichever successor that is; predication does not jump. Where one lane is
-        // chosen, and for the first wave of a preamble, it is the others that jump.
-        let named = match data.attrs {
-            Attrs::Branch { target } if !matches!(data.opcode, Predt | Predf) => target,
-            _ => None,
-        };
-        if let Some(target) = named
+        if let Some(target) = jumps_to(data)
             && !successors.contains(&Some(target))
         {
             return Err("it leads to a block that is not listed among the successors".to_owned());
@@ -58,11 +70,9 @@ impl Decoder<'_> {
             (Some(condition), [Some(first), Some(second)]) => {
                 self.site(data);
                 let mut edges = [self.edge(block, first, 0)?, self.edge(block, second, 1)?];
-                let others_jump = matches!(data.opcode, Getone | Getlast | Shps);
-                let mut sides = [first, second];
-                if named.is_some_and(|target| (target == first) == others_jump && first != second) {
+                let sides = sides(data, [first, second]);
+                if sides != [first, second] {
                     edges.reverse();
-                    sides.reverse();
                 }
                 if data.opcode == Shps {
                     self.enter_preamble(sides[0], sides[1])?;

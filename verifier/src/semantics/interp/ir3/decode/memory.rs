@@ -103,6 +103,10 @@ impl Decoder<'_> {
             }
         };
         let bytes = self.byte_offset(data, access)?;
+        let padding = match access.padding {
+            Some(slice) => Some(self.slice(data, slice)?),
+            None => None,
+        };
         let mut stored = match access.data {
             Some(slice) => self.slices(data, slice)?,
             None => Vec::new(),
@@ -161,6 +165,7 @@ impl Decoder<'_> {
             resource,
             place,
             bytes: bytes.map(Box::new),
+            padding,
             ty,
             data: stored,
             copied,

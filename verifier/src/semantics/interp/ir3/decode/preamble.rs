@@ -1,6 +1,7 @@
 //! The preamble: from `shps` to `shpe`, code that the driver has one wave of a draw run. The others go on behind it as soon as it has come
 //! to `shpe`, and find the words of the constant file that it has stored.
 
+use super::flow::sides;
 use super::{Decoder, Result};
 use ir3_compiler::ir3::{Block, Opcode};
 use rustc_hash::FxHashSet;
@@ -34,24 +35,24 @@ impl Decoder<'_> {
                 continue;
             }
             let data = &program.blocks[block];
-            let mut elects = false;
+            let mut elects = None;
             for &instr in &data.instrs {
                 let opcode = program.instrs[instr].opcode;
                 match opcode {
                     Opcode::Shpe if ended => return Err("a preamble with two ends".to_owned()),
                     Opcode::Shpe => ended = true,
-                    Opcode::Getone | Opcode::Getlast => elects = true,
+                    Opcode::Getone | Opcode::Getlast => elects = Some(&program.instrs[instr]),
                     _ if ended && opcode.writes_consts() => {
                         return Err(format!("`{}` after the end of the preamble", opcode.name()));
                     }
                     _ => {}
                 }
             }
-            match data.successors {
-                [None, None] => return Err("a program that ends in the preamble".to_owned()),
+            match (data.successors, elects) {
+                ([None, None], _) => return Err("a program that ends in the preamble".to_owned()),
                 // The wave comes to both sides, and to that of the lane that is elected first.
-                [Some(first), Some(_)] if elects => work.push((first, ended)),
-                successors => work.extend(successors.into_iter().flatten().map(|to| (to, ended))),
+                ([Some(first), Some(second)], Some(elects)) => work.push((sides(elects, [first, second])[0], ended)),
+                (successors, _) => work.extend(successors.into_iter().flatten().map(|to| (to, ended))),
             }
         }
         Ok(())

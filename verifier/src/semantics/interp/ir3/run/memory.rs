@@ -63,6 +63,11 @@ impl RunningWave<'_> {
         if let Some(bytes) = &access.bytes {
             poison |= self.names_another(access, bytes, &target);
         }
+        if let Some(padding) = &access.padding {
+            let mut row = [0; LANES];
+            poison |= self.storage.fetch(padding, &mut row);
+            poison |= lanes(self.active.mask).filter(|&lane| row[lane] != 0).fold(0, |others, lane| others | 1 << lane);
+        }
         let writes = !matches!(access.action, MemoryAction::Load);
         let copies = access.action == MemoryAction::CopyToConsts;
         let mut mask = self.active.mask;

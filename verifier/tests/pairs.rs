@@ -89,7 +89,7 @@ impl PairFile {
         let path = before.display().to_string();
         let relative = before.strip_prefix(folder).map_err(|error| error.to_string())?.to_string_lossy().into_owned();
         let (name, _) = relative.split_once(".before.").ok_or(format!("{path}: not a before file"))?;
-        let after = ["nir", "ir3"].map(|kind| folder.join(format!("{name}.after.{kind}")));
+        let after = ["nir", "ir3", "vec4"].map(|kind| folder.join(format!("{name}.after.{kind}")));
         let after = after.into_iter().find(|path| path.is_file()).ok_or(format!("{path}: no after file"))?;
         let text = std::fs::read_to_string(&before).map_err(|error| format!("{path}: {error}"))?;
         let mut lines = text.lines();

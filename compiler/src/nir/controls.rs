@@ -6,9 +6,10 @@
 //! rounding, in every engine and in the code that selection emits, and one under `ROUNDING_MODE_RTE_*` rounds to
 //! nearest even.
 //!
-//! Signed zeros, infinities and NaNs are always preserved, so the bits that require this change nothing. Modes that the
-//! machine lacks (rounding of arithmetic toward zero, a choice between keeping and flushing denormals in binary16 and
-//! binary32) are refused by the name of their bit.
+//! Signed zeros, infinities and NaNs are always preserved, so the bits that require this change nothing. The machine flushes denormals of
+//! binary16 and binary32, as Mesa's drivers say (`shaderDenormFlushToZeroFloat32`), so the bits that require that change nothing, either:
+//! proofs about floats assume that there are none (`denormals-kept`). Modes that the machine lacks (rounding of arithmetic toward zero,
+//! denormals that are kept in binary16 and binary32) are refused by the name of their bit.
 
 use super::Info;
 
@@ -43,9 +44,9 @@ const NAMES: [&str; 7] = [
 
 const RTE: usize = 5;
 
-/// Returns true if a mode needs no action: the first three always hold, and 64-bit denormals are never flushed.
+/// Returns true if a mode needs no action: the first three always hold, and denormals are flushed but those of 64 bits.
 fn is_given(name: usize, width: usize) -> bool {
-    name < 3 || name == 3 && width == 2
+    name < 3 || name == 3 && width == 2 || name == 4 && width < 2
 }
 
 /// The key of the header line.
@@ -152,7 +153,7 @@ mod tests {
     fn what_the_machine_cannot_do_is_refused_by_name() {
         let refused = |text: &str| controls(text).unwrap_err().to_string();
         assert!(refused("0x00080000").contains("ROUNDING_MODE_RTZ_FP32"));
-        assert!(refused("0x00001000").contains("DENORM_FLUSH_TO_ZERO_FP16"));
+        assert!(refused("0x00004000").contains("DENORM_FLUSH_TO_ZERO_FP64"));
         assert!(refused("0x00000400").contains("DENORM_PRESERVE_FP32"));
         assert!(refused("0x00200000").contains("bit 21"));
         assert!(refused("even").contains("\"even\" is no number"));

@@ -33,12 +33,18 @@ pub fn validate(program: &Program) -> Result<(), Invalid> {
     if !program.mode.is_scalar() && program.stage != nir::Stage::Vertex && !program.instrs.is_empty() {
         return Err(invalid(0, format!("in a shader of {}, expected MESA_SHADER_VERTEX", program.stage)));
     }
-    Structure::of(program).map_err(|error| match error {
+    let structure = Structure::of(program).map_err(|error| match error {
         StructureError::Unmatched(at) => invalid(at, "is in no construct that it could belong to".to_owned()),
         StructureError::Open(at) => invalid(at, "has no end".to_owned()),
     })?;
     for (at, instr) in program.instrs.iter().enumerate() {
         check(instr, program.mode).map_err(|rule| invalid(at, rule))?;
+        // A channel that continues comes to the `while`, whose predicate decides for it, too (Mesa 4563261ad18).
+        let end = structure.partner(at).filter(|_| instr.opcode == Opcode::Continue);
+        let end = end.and_then(|begin| structure.partner(begin));
+        if end.is_some_and(|end| program.instrs[end].predicate.is_some()) {
+            return Err(invalid(at, "is in a loop whose end has a predicate, expected a plain `while`".to_owned()));
+        }
     }
     Ok(())
 }
@@ -183,6 +189,9 @@ fn check_scalar(instr: &Instr) -> Result<(), String> {
     }
     if instr.cmod == Some(Cmod::O) && (opcode != Opcode::Add || instr.dst.ty == RegType::F) {
         return Err("has the condition of overflow, expected a sum of integers".to_owned());
+    }
+    if instr.cmod == Some(Cmod::O) && instr.srcs.iter().any(|src| src.ty != instr.dst.ty) {
+        return Err("has the condition of overflow and operands of other types, expected that of the result".to_owned());
     }
     if !opcode.is_scalar() {
         let accumulators = instr.srcs.iter().filter(|src| src.file == SrcFile::Acc);

@@ -45,8 +45,11 @@ pub const UNPRINTED: &str = "unprinted-attributes";
 /// No image aliases a storage buffer or global memory.
 pub const NO_ALIAS: &str = "no-alias:ssbo-image";
 
+/// A load from global memory that only the target executes does not fault.
+pub const NO_FAULT: &str = "loads-do-not-fault";
+
 /// The names of all assumptions about the model. Proofs also assume [lemmas](crate::prove::lemmas).
-pub const MODEL: [&str; 14] = [
+pub const MODEL: [&str; 15] = [
     FLOATS,
     ROUNDING,
     DENORMALS,
@@ -61,6 +64,7 @@ pub const MODEL: [&str; 14] = [
     WORKGROUP_SIZE,
     UNPRINTED,
     NO_ALIAS,
+    NO_FAULT,
 ];
 
 /// The features of a program that proofs model less precisely than the hardware implements them.
@@ -70,6 +74,8 @@ pub struct Uses {
     pub textures: bool,
     /// It accesses memory that other waves see.
     pub memory: bool,
+    /// It loads from addresses that it computes.
+    pub global_loads: bool,
     /// Its lanes communicate, by an operation or by memory.
     pub lanes: bool,
     /// It has branches.
@@ -85,6 +91,7 @@ impl Uses {
         Self {
             textures: self.textures | other.textures,
             memory: self.memory | other.memory,
+            global_loads: self.global_loads | other.global_loads,
             lanes: self.lanes | other.lanes,
             branches: self.branches | other.branches,
             rounding: self.rounding | other.rounding,
@@ -97,6 +104,7 @@ impl Uses {
             (self.rounding, ROUNDING),
             (self.textures, TEXTURES),
             (self.memory, ONE_WAVE),
+            (self.global_loads, NO_FAULT),
             (self.branches && (self.lanes || self.memory), BLOCK_ORDER),
         ];
         all.into_iter().filter(|(used, _)| *used).map(|(_, name)| name)

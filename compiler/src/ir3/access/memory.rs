@@ -93,7 +93,7 @@ impl AtomicFamily {
     }
 
     /// The family of an atomic, and its operation as far as the opcode determines it: the signed one of two.
-    fn of(opcode: Opcode) -> Option<(Self, AtomicOp)> {
+    pub fn of(opcode: Opcode) -> Option<(Self, AtomicOp)> {
         Self::ALL.into_iter().find_map(|family| {
             let position = (opcode as usize).checked_sub(family.first() as usize)?;
             (position < Self::SIZE).then(|| {

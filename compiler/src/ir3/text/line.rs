@@ -152,8 +152,9 @@ impl RawInstr {
         let at = ahead.pos();
         let components = ahead.until(&[')']);
         let place = |letter: u8| b"xyzw".iter().position(|&known| known == letter);
-        let Some(mask) = components.bytes().map(place).try_fold(0, |mask, at| Some(mask | 1 << at?)) else {
-            return fail(at, "components");
+        let next = |mask: u32, at: Option<usize>| at.map(|at| 1 << at).filter(|&bit| bit > mask).map(|bit| mask | bit);
+        let Some(mask) = components.bytes().map(place).try_fold(0, next) else {
+            return fail(at, "components of `xyzw`, in this order");
         };
         self.components = Some((WriteMask(mask), at));
         ahead.expect(")")?;

@@ -196,11 +196,15 @@ impl Checker<'_> {
         self.require(has, Rule::Form, || format!("an instruction of {target}"), || data.opcode.to_string());
     }
 
-    /// Only arithmetic has `(sat)`, and only that of two and three sources `(nopN)`, of two bits.
+    /// Only arithmetic of two and three sources has `(sat)`, but varyings and selections (`is_sat_compatible` in Mesa's instr-a3xx.h), and
+    /// `(nopN)`, of two bits.
     fn encoded_flags(&mut self, data: &InstrData) {
         use Category::*;
+        use Opcode::{BaryF, FlatB, SelB16, SelB32, SelF16, SelF32, SelS16, SelS32};
         let category = data.opcode.category();
-        let may_clamp = matches!(category, Alu2 | Alu3 | Sfu | Move) || !data.flags.contains(InstrFlags::SAT);
+        let clamps = matches!(category, Alu2 | Alu3)
+            && !matches!(data.opcode, BaryF | FlatB | SelB16 | SelB32 | SelS16 | SelS32 | SelF16 | SelF32);
+        let may_clamp = clamps || !data.flags.contains(InstrFlags::SAT);
         self.require(may_clamp, Rule::Form, || "no (sat)".into(), || format!("(sat){}", data.opcode));
         let may_wait = data.nop == 0 || matches!(category, Alu2 | Alu3) && data.nop <= 3;
         let found = || format!("(nop{}){}", data.nop, data.opcode);
@@ -310,9 +314,15 @@ impl Checker<'_> {
                 self.file(Operand::Src(i), src.class, RegFile::Predicate);
                 // These read the register of all lanes, and can encode no other.
                 let reg = src.place().and_then(|place| place.reg());
-                if let Some(reg) = reg.filter(|_| data.opcode.is_predication()) {
+                if !data.opcode.is_predication() {
+                    continue;
+                }
+                if let Some(reg) = reg {
                     self.require(reg == PhysReg::P0_X, Rule::RegisterFile, || "p0.x".into(), || format!("{reg}"));
                 }
+                // Nor an inverted one: that is the other of the two.
+                let plain = || format!("a predicate as `{}` reads it", data.opcode);
+                self.require(src.mods.is_empty(), Rule::Modifiers, plain, || "an inverted one".into());
             }
         }
         if let Attrs::Outputs(outputs) = &data.attrs {

@@ -157,6 +157,10 @@ impl Checker<'_> {
                     self.place.instr = None;
                 }
             }
+            let last = data.instrs.iter().rev().map(|&instr| opcode(instr)).find(|opcode| opcode.is_terminator());
+            if let (2, Some(last @ (Predt | Predf))) = (data.successors().count(), last) {
+                self.predication(data, last);
+            }
             return;
         }
         let last = data.instrs.last().map(|&instr| opcode(instr));
@@ -279,13 +283,31 @@ impl Checker<'_> {
         );
         let opposite = if opcode == Opcode::Predt { Opcode::Predf } else { Opcode::Predt };
         let arm = &program.blocks[first];
-        let last = arm.instrs.last().map(|&instr| program.instrs[instr].opcode);
+        let mut opcodes = arm.instrs.iter().rev().map(|&instr| program.instrs[instr].opcode);
+        let last = opcodes.find(|opcode| *opcode != Opcode::Nop);
+        // Where the lanes of a second arm have nothing to do, legalization ends the predication behind the first.
+        let is_alone = self.form == Form::Machine && last == Some(Opcode::Prede) && arm.successors[0] == Some(second);
         self.require(
-            last == Some(opposite) && arm.successors[1].is_none(),
+            (last == Some(opposite) || is_alone) && arm.successors[1].is_none(),
             Rule::Terminator,
             || format!("`{opposite}` at the end of its first arm"),
             || "something else".into(),
         );
+        // The second arm is none if lanes come there by other ways, too.
+        let arms = [first, second].map(|arm| &program.blocks[arm]);
+        for arm in arms.into_iter().filter(|arm| arm.predecessors.len() == 1) {
+            for &instr in &arm.instrs {
+                let data = &program.instrs[instr];
+                self.place.instr = Some(instr);
+                self.require(
+                    data.opcode.can_be_predicated(),
+                    Rule::Form,
+                    || "an instruction that can be predicated".into(),
+                    || format!("{}", data.opcode),
+                );
+            }
+        }
+        self.place.instr = None;
     }
 
     /// Checks that definitions dominate uses. Shared registers are written whatever lanes are active, so dominance over

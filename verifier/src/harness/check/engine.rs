@@ -4,7 +4,8 @@
 //! [`EngineKind`] and run them through [`Engines`], so that none of them depends on a particular engine. A panic of an
 //! engine is an unknown verdict.
 
-use super::{Smt, Unknown, Unsupported, Verdict, compare_snapshots};
+use super::legal::broken_rule;
+use super::{NotShown, Smt, Unknown, Unsupported, Verdict, compare_snapshots};
 use crate::programs::Question;
 use crate::prove::registers::{self, RegisterFailure};
 use crate::semantics::Snapshot;
@@ -177,7 +178,19 @@ impl Engines {
 
     /// Returns the answers of all engines that apply to a question, in their order.
     pub fn ask(&self, question: &Question<'_>) -> Vec<Answer> {
-        self.kinds.iter().filter_map(|&kind| self.engine(kind).answer(question)).collect()
+        self.kinds.iter().filter_map(|&kind| self.answer_of(kind, question)).collect()
+    }
+
+    /// The answer of an engine. It is no proof if the program after breaks a rule of ir3.
+    fn answer_of(&self, kind: EngineKind, question: &Question<'_>) -> Option<Answer> {
+        let mut answer = self.engine(kind).answer(question)?;
+        if matches!(answer.verdict, Verdict::Proved { .. })
+            && let Some(program) = question.after.as_ir3()
+            && let Some(what) = broken_rule(program, question.machine)
+        {
+            answer.verdict = Verdict::Unknown(Unknown::NotShown(NotShown::Rule(what)));
+        }
+        Some(answer)
     }
 
     /// Returns the answer of the provers: the first that is not *unknown*, the cheaper prover first, or the last one.
@@ -190,7 +203,7 @@ impl Engines {
     pub(crate) fn ask_until_known(&self, question: &Question<'_>) -> Vec<Answer> {
         let mut answers = Vec::new();
         for kind in EngineKind::ALL.into_iter().filter(|kind| kind.proves() && self.has(*kind)) {
-            let Some(answer) = self.engine(kind).answer(question) else { continue };
+            let Some(answer) = self.answer_of(kind, question) else { continue };
             let is_known = !matches!(answer.verdict, Verdict::Unknown(_));
             answers.push(answer);
             if is_known {

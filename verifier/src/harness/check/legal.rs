@@ -7,6 +7,7 @@
 //! module, by category. Meta instructions and macros, which have no word, have rules of their own.
 
 use cranelift_entity::SecondaryMap;
+use ir3_compiler::ir3::validate::{Form, Rule, validate};
 use ir3_compiler::ir3::{
     Attrs, Dst, Instr, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile,
     RepeatLink, Src, SrcOperand, Type,
@@ -21,6 +22,8 @@ use smallvec::SmallVec;
 pub enum Extent {
     /// All rules.
     All,
+    /// Those about what its text says: attributes that Mesa does not print are no mistake.
+    Printed,
     /// Those that a word does not show: the program was read back from its words.
     Decoded,
 }
@@ -62,6 +65,18 @@ pub fn illegal(program: &Program, target: &Target, extent: Extent, mut judged: O
     })
 }
 
+/// The first rule of ir3 that a program breaks: what its text says is then not what the hardware does, so no proof about the text holds. That of
+/// `(jp)` is none of Mesa's validator, and records of values are not of the text.
+pub fn broken_rule(program: &Program, target: &Target) -> Option<String> {
+    let form = Form::of(program);
+    let violations = validate(program, target, form).err().unwrap_or_default();
+    let violation =
+        violations.into_iter().find(|violation| !matches!(violation.rule, Rule::Reconvergence | Rule::ValueRecord));
+    // In SSA form Mesa has operands that become immediates later.
+    let illegal = || (form != Form::Ssa).then(|| illegal(program, target, Extent::Printed, None)).flatten();
+    violation.map(|violation| violation.to_string()).or_else(illegal)
+}
+
 /// The reason why an instruction is illegal.
 fn reason(program: &Program, data: &InstrData, target: &Target, extent: Extent) -> Option<String> {
     if data.opcode.is_meta() {
@@ -77,7 +92,7 @@ fn reason(program: &Program, data: &InstrData, target: &Target, extent: Extent) 
     if extent == Extent::Decoded {
         return None;
     }
-    results(data).map(str::to_owned).or_else(|| without_word(program, data, target))
+    results(data).map(str::to_owned).or_else(|| without_word(program, data, target, extent))
 }
 
 /// True if an instruction has a result; some with `r63.x` in its place prefetch a descriptor.
@@ -259,17 +274,23 @@ fn meta(data: &InstrData) -> Option<&'static str> {
 }
 
 /// The reason why the encoder's tables have no word for an instruction, or one that says something else.
-fn without_word(program: &Program, data: &InstrData, target: &Target) -> Option<String> {
-    // The offset of a vector fetch may be a value until it becomes an immediate.
+fn without_word(program: &Program, data: &InstrData, target: &Target, extent: Extent) -> Option<String> {
+    // The offset of a vector fetch may be a value until it becomes an immediate. A prefetch of a descriptor does not look at its coordinates.
+    let is_prefetch = data.opcode == Opcode::Sam && !has_result(data);
     let has_values =
         data.srcs.iter().any(|src| src.value().is_some()) || data.dsts.iter().any(|dst| dst.value().is_some());
-    if has_values && data.flags.contains(InstrFlags::VECTOR) {
+    if is_prefetch || has_values && data.flags.contains(InstrFlags::VECTOR) {
         return None;
     }
     let placed = Places::of(program, data)?;
     let word = match encode(target.generation, &placed, None) {
         Ok(word) => word,
+        Err(error) if extent == Extent::Printed && error.is_of_unknown() => return None,
         Err(error) => return Some(error.to_string()),
+    };
+    let is_another = |(said, dst): (&Dst, &Dst)| match (said.place.reg(), dst.place.reg()) {
+        (Some(said), Some(reg)) => said != reg,
+        _ => false,
     };
     let decoded = match decode(target.generation, word) {
         Ok(decoded) => decoded.data,
@@ -277,6 +298,9 @@ fn without_word(program: &Program, data: &InstrData, target: &Target) -> Option<
     };
     if decoded.opcode != placed.opcode {
         return Some(format!("its word is `{}`", decoded.opcode));
+    }
+    if decoded.dsts.iter().zip(&data.dsts).any(is_another) {
+        return Some("its word has another register of the result".to_owned());
     }
     lost(&decoded, &placed).map(|what| format!("its word has other {what}"))
 }
@@ -349,6 +373,11 @@ impl Places {
         data.false_deps.clear();
         data.link = RepeatLink::None;
         data.flags -= InstrFlags::UNUSED;
+        if data.dsts.is_empty() && matches!(data.opcode, Opcode::Sam | Opcode::Ldc | Opcode::Resinfo) {
+            // A prefetch of a descriptor, whose word names no result.
+            let mask = if data.opcode == Opcode::Resinfo { WriteMask::first(3) } else { WriteMask::SCALAR };
+            data.dsts.push(Dst::new(Place::Reg(PhysReg::INVALID), RegClass::FULL, mask));
+        }
         let mut places = Self { general: 4, shared: 48 * 4 };
         let dsts: SmallVec<[(Place, bool); 4]> =
             data.dsts.iter().map(|dst| (dst.place, dst.flags.contains(OperandFlags::TIED))).collect();

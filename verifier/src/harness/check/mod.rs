@@ -9,7 +9,7 @@ mod ends;
 mod engine;
 mod execution;
 mod interpreter;
-mod legal;
+pub(crate) mod legal;
 mod postconditions;
 mod sensitivity;
 mod smt;

@@ -74,6 +74,9 @@ pub enum NotShown {
     /// checker does not understand.
     #[error("a hazard: {0}")]
     Hazard(String),
+    /// A rule of ir3 that the program after breaks, so that no word does what its text says.
+    #[error("the program after breaks a rule: {0}")]
+    Rule(String),
 }
 
 impl Unknown {
@@ -86,6 +89,7 @@ impl Unknown {
             Self::NotShown(NotShown::Registers(failure)) => format!("not shown: {}", failure.kind()).into(),
             Self::NotShown(NotShown::Simulation { obstacle, .. }) => format!("not shown: {}", obstacle.kind()).into(),
             Self::NotShown(NotShown::Hazard(_)) => "not shown: a hazard".into(),
+            Self::NotShown(NotShown::Rule(_)) => "not shown: a broken rule".into(),
             Self::OutOfTime(_) => "out of time".into(),
             Self::Insensitive(_) => "insensitive runs".into(),
             Self::NeedsSpilling(_) => "needs spilling".into(),

@@ -3,6 +3,7 @@
 use super::recover::array_starts::final_code;
 use super::runs::Environments;
 use super::{Side, kills, runs};
+use crate::harness::check::legal;
 use crate::harness::check::{
     Answer, EngineKind, Engines, NotShown, Refutation, Sensitivity, Smt, Unknown, Verdict, combined,
     compare_on_machine, compare_snapshots, contradiction,
@@ -190,6 +191,11 @@ pub(super) fn check<'a>(
     if let Some((verdict, engine)) = combined(answers, checked.sensitivity.as_ref()) {
         checked.verdict = verdict;
         checked.engine = engine.name();
+    }
+    if is_pass(&checked.verdict)
+        && let Some(what) = after.as_ir3().and_then(|program| legal::broken_rule(program, target))
+    {
+        checked.verdict = Verdict::Unknown(Unknown::NotShown(NotShown::Rule(what)));
     }
     if let Verdict::Refuted(refutation) = &checked.verdict
         && is_of_fence(before, after, &refutation.difference)

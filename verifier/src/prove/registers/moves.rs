@@ -123,6 +123,9 @@ impl<'a> LockstepWalk<'a> {
             return Err(self.place("a slot in scratch memory that belongs to the shader"));
         }
         let bytes = access.bytes();
+        if !address.is_multiple_of(bytes) {
+            return Err(self.place("an access to a slot that is not aligned to its elements"));
+        }
         for k in mask.components() {
             let slot = self.piece(locations.scratch(address + k * bytes, bytes))?;
             let register = self.piece(locations.component(place, class, k, false))?;

@@ -100,6 +100,11 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
     if let Some(liberty) = target.liberties().iter().find(|liberty| !allowed.contains(liberty)) {
         return Err(SimulationFailure::not_shown(Obstacle::Liberty(liberty.clone())));
     }
+    let may_cache = source.may_cache();
+    if !target.cached().iter().all(|space| may_cache.contains(space)) {
+        let what = "that no store comes before a load through the cache of textures".to_owned();
+        return Err(SimulationFailure::not_shown(Obstacle::Liberty(what)));
+    }
     let mut terms = Terms::new();
     let memories = Memories::new(source, target, images_apart);
     let places = [source.places(), target.places()];

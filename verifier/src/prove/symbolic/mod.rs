@@ -363,6 +363,10 @@ pub trait SymbolicProgram {
     fn volatile(&self) -> Vec<Space>;
     /// What the program leaves open, or promises, which another one may not take for granted.
     fn liberties(&self) -> &[String];
+    /// The memories from which some loads may go through the cache of textures, which is not coherent with stores.
+    fn may_cache(&self) -> Vec<Space>;
+    /// The memories from which some loads do.
+    fn cached(&self) -> Vec<Space>;
     /// The launch parameters of the shader.
     fn launch(&self) -> Launch;
     /// The features it uses that a proof models less precisely than the hardware.

@@ -58,6 +58,14 @@ impl<C: SymbolicProgram> SymbolicProgram for RecutProgram<'_, C> {
         self.code.liberties()
     }
 
+    fn may_cache(&self) -> Vec<Space> {
+        self.code.may_cache()
+    }
+
+    fn cached(&self) -> Vec<Space> {
+        self.code.cached()
+    }
+
     fn launch(&self) -> Launch {
         self.code.launch()
     }

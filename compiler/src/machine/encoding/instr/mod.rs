@@ -69,6 +69,14 @@ pub enum EncodeError {
     },
 }
 
+impl EncodeError {
+    /// Returns true if an attribute is missing, which Mesa's texts leave out.
+    #[must_use]
+    pub fn is_of_unknown(&self) -> bool {
+        matches!(self, Self::Field { what, .. } if what.ends_with("not known"))
+    }
+}
+
 /// A decoded word: the instruction, and the distance of its branch in words.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {

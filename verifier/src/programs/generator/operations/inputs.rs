@@ -12,6 +12,9 @@ use IntrinsicOp::*;
 /// A system value: its intrinsic, the number of its components and their width.
 type SystemValue = (IntrinsicOp, u8, u8);
 
+/// Outputs of which each view has its own are behind those of all views: one slot has one meaning.
+const OF_VIEWS: i32 = 1024;
+
 const VERTEX: &[SystemValue] = &[
     (LoadVertexId, 1, 32),
     (LoadVertexIdZeroBase, 1, 32),
@@ -158,6 +161,7 @@ impl<C: Choices> Generator<'_, C> {
             indices.set(Index::IoSemantics(Some(semantics(&location))));
             let zero = self.b.constant(32, 0);
             if vertex && self.c.chance(100) {
+                indices.set(Index::Base(4 * slot + 512 + OF_VIEWS));
                 self.b.intrinsic(StorePerViewOutput, n, bits, &[constant, zero, zero], indices);
             } else {
                 self.b.intrinsic(StoreOutput, n, bits, &[constant, zero], indices);
@@ -165,6 +169,8 @@ impl<C: Choices> Generator<'_, C> {
         }
         if vertex && self.c.chance(60) {
             let zero = self.b.constant(32, 0);
+            let mut indices = ir3_compiler::nir::Indices::from(indices);
+            indices.set(Index::Base(base + OF_VIEWS));
             self.b.intrinsic(StorePerViewOutput, n, bits, &[data, offset, zero], indices);
         } else {
             self.b.intrinsic(StoreOutput, n, bits, &[data, offset], indices);

@@ -26,7 +26,7 @@ impl<C: Choices> Generator<'_, C> {
         if self.b.depth() + 1 < MAX_DEPTH && self.c.chance(30) {
             return self.asked_before();
         }
-        if self.b.depth() < MAX_DEPTH && self.features.lanes && self.c.chance(10) {
+        if self.b.depth() < MAX_DEPTH && self.features.lanes && self.c.chance(20) {
             return self.scanned_in_arm();
         }
         let fragment = self.b.shader().stage == Stage::Fragment;
@@ -59,7 +59,8 @@ impl<C: Choices> Generator<'_, C> {
                 let bits =
                     if op == IntrinsicOp::VoteFeq { self.c.pick(&[16, 32]) } else { self.c.pick(&[1, 8, 16, 32, 64]) };
                 let n = 1 + self.c.below(4) as u8;
-                let value = self.any_vector(bits, n);
+                let value =
+                    if self.c.chance(100) { self.agreed_but_for_one(bits, n) } else { self.any_vector(bits, n) };
                 self.b.intrinsic(op, 1, 1, &[value], [])
             }
             9 | 10 => self.any_read(),
@@ -74,6 +75,14 @@ impl<C: Choices> Generator<'_, C> {
         if self.c.chance(40) {
             self.census();
         }
+    }
+
+    /// A vector of which lanes have all components in common but for one: whether they agree is decided by that one.
+    fn agreed_but_for_one(&mut self, bits: u8, components: u8) -> Def {
+        let mut scalars: Vec<Def> = (0..components).map(|_| self.constant_vector(bits, 1)).collect();
+        let other = self.c.below(components as usize);
+        scalars[other] = self.value(bits);
+        self.b.vec(&scalars)
     }
 
     /// Something that is asked of the lanes that are there, and the condition which decides it, if it has one.
@@ -129,13 +138,28 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// An arm that ends with an operation across lanes, which may become a loop: nothing is between the end of both.
+    /// An arm that ends with an operation across lanes, which may become a loop: nothing is between the end of both. Lanes wait at the end of
+    /// the loop even where all of them take the arm.
     fn scanned_in_arm(&mut self) {
-        let (condition, other) = (self.condition(), self.value(32));
-        let phi = self.one_arm(condition, other, |this| {
+        let condition = if self.c.chance(100) { self.uniform_comparison() } else { self.condition() };
+        let other = self.value(32);
+        let scan = |this: &mut Self| {
             let value = this.value(32);
-            this.reduction_of(value, 32).unwrap_or(value)
-        });
+            // The result of a scan of clusters is in a register of each lane: not even a move comes after it.
+            let has_clusters = this.target.generation >= Generation::A6xx;
+            let result = if has_clusters && this.c.chance(170) {
+                let op = this.any_reduction_op(32);
+                this.b.intrinsic(IntrinsicOp::InclusiveScanClustersIr3, 1, 32, &[value], [op])
+            } else {
+                this.reduction_of(value, 32)
+            };
+            result.unwrap_or(value)
+        };
+        let ends = match self.c.chance(128) {
+            true => self.arms(condition, scan, |_| other),
+            false => self.arms(condition, |_| other, scan),
+        };
+        let phi = self.joined(32, ends);
         self.define_seen(phi, 256);
     }
 

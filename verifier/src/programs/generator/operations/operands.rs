@@ -95,7 +95,8 @@ impl<C: Choices> Generator<'_, C> {
     /// 64 bits of which one word is known: an operation on words may look at one of them only.
     fn half_known(&mut self) -> AluSrc {
         let mut words = [self.value(32), self.value(32)];
-        let known = self.c.pick(&[0, 0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff]);
+        // The last one makes a float infinite, or a NaN by the other word.
+        let known = self.c.pick(&[0, 0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0x7ff0_0000]);
         words[self.c.below(2)] = self.b.constant(32, known);
         AluSrc::scalar(self.b.alu(Op::Pack64_2x32Split, &words), 0)
     }

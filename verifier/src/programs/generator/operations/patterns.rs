@@ -65,6 +65,24 @@ const LOOKED_FOR: &[(u8, Term)] = &[
     (32, Term::Op(Op::Udiv, &[A, Term::Op(Op::Ixor, &[B, ONE])])),
     (32, Term::Op(Op::IcselEqz, &[Term::Op(Op::Ixor, &[A, ONE]), B, C])),
     (32, Term::Op(Op::IcselEqz, &[Term::Op(Op::B2i32, &[Term::Op(Op::Inot, &[A])]), B, C])),
+    (
+        32,
+        Term::Op(
+            Op::IcselEqz,
+            &[Term::Op(Op::Ixor, &[Term::Op(Op::Iand, &[Term::Op(Op::B2i32, &[A]), B]), ONE]), B, C],
+        ),
+    ),
+    (
+        32,
+        Term::Op(Op::IcselEqz, &[Term::Op(Op::Ixor, &[Term::Op(Op::Ior, &[Term::Op(Op::B2i32, &[A]), B]), ONE]), B, C]),
+    ),
+    (
+        32,
+        Term::Op(
+            Op::IcselEqz,
+            &[Term::Op(Op::Ixor, &[Term::Op(Op::Ixor, &[Term::Op(Op::B2i32, &[A]), B]), ONE]), B, C],
+        ),
+    ),
     (32, Term::Op(Op::BitfieldInsert, &[A, B, C, Term::Op(Op::Ixor, &[C, ONE])])),
     (32, Term::Op(Op::Bcsel, &[A, Term::Op(Op::B2i32, &[Term::Op(Op::Inot, &[B])]), C])),
     (32, Term::Op(Op::Bcsel, &[A, C, Term::Op(Op::B2i32, &[Term::Op(Op::Inot, &[A])])])),

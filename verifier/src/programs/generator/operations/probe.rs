@@ -224,7 +224,7 @@ impl<C: Choices> Generator<'_, C> {
             8 => self.b.alu(Op::U2u8, &words[..1]),
             16 => self.b.alu(Op::U2u16, &words[..1]),
             64 if self.c.chance(40) => {
-                let known = self.c.pick(&[0, 0, 1, 0x8000_0000, 0xffff_ffff]);
+                let known = self.c.pick(&[0, 0, 1, 0x8000_0000, 0xffff_ffff, 0x7ff0_0000]);
                 let mut words = [words[0], self.b.constant(32, known)];
                 words.rotate_left(self.c.below(2));
                 self.b.alu(Op::Pack64_2x32Split, &words)

@@ -28,6 +28,7 @@ use crate::semantics::operations::undefined::Free;
 use crate::semantics::terms::{Op as TermOp, Term, Terms};
 use crate::support::guards::{Guard, left_out};
 use effects::{effects_of, is_vote, stored_words};
+use ir3_compiler::ir3::AddressSpace;
 use ir3_compiler::ir3::InputKind;
 use ir3_compiler::ir3::access::MemoryAction;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -147,12 +148,23 @@ impl SymbolicProgram for Ir3<'_> {
         &[]
     }
 
+    fn may_cache(&self) -> Vec<Space> {
+        self.cached()
+    }
+
+    fn cached(&self) -> Vec<Space> {
+        let loads = self.code.memory.iter().filter(|access| access.cached);
+        loads.filter_map(|access| Space::of(access.space)).collect()
+    }
+
     fn launch(&self) -> Launch {
         self.code.launch
     }
 
     fn uses(&self) -> Uses {
         let is_seen = |access: &op::Memory| Space::of(access.space).is_some_and(|space| space != Space::Scratch);
+        let is_global_load =
+            |access: &op::Memory| access.space == AddressSpace::Global && access.action == MemoryAction::Load;
         let is_across = |op: &DecodedOp| {
             use DecodedOp::*;
             matches!(
@@ -171,6 +183,7 @@ impl SymbolicProgram for Ir3<'_> {
         Uses {
             textures: !self.code.textures.is_empty(),
             memory: self.code.memory.iter().any(is_seen),
+            global_loads: self.code.memory.iter().any(is_global_load),
             // A subgroup vote as a branch looks at other lanes; so does a shared register, which is written for others.
             lanes: !self.shared.is_empty()
                 || self.code.ops.iter().any(is_across)

@@ -19,6 +19,7 @@ use crate::semantics::interp::nir::op::{Action, DecodedOp, EnvironmentInput, Mem
 use crate::semantics::interp::nir::{Decoded, op};
 use crate::semantics::interp::{OutputSlot, Places};
 use crate::semantics::terms::{Term, Terms};
+use ir3_compiler::ir3::AddressSpace;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeSet;
@@ -223,6 +224,15 @@ impl SymbolicProgram for Nir<'_> {
         &self.code.code.promised
     }
 
+    fn may_cache(&self) -> Vec<Space> {
+        let loads = self.code.code.accesses.iter().filter(|access| matches!(access.action, Action::Load));
+        loads.filter(|access| !access.volatile).filter_map(|access| Space::of(access.space)).collect()
+    }
+
+    fn cached(&self) -> Vec<Space> {
+        Vec::new()
+    }
+
     fn launch(&self) -> Launch {
         self.code.launch
     }
@@ -230,9 +240,12 @@ impl SymbolicProgram for Nir<'_> {
     fn uses(&self) -> Uses {
         let code = &self.code.code;
         let is_seen = |access: &MemoryAccess| Space::of(access.space).is_some_and(|space| space != Space::Scratch);
+        let is_global_load =
+            |access: &MemoryAccess| access.space == AddressSpace::Global && matches!(access.action, Action::Load);
         Uses {
             textures: !code.textures.is_empty(),
             memory: code.accesses.iter().any(is_seen),
+            global_loads: code.accesses.iter().any(is_global_load),
             lanes: !code.lanes.is_empty(),
             branches: self.blocks.len() > 1,
             rounding: code.open_rounding,

@@ -216,6 +216,11 @@ impl Decoder<'_> {
                     return Err("an end of predication before the end of the block".to_owned());
                 }
             }
+            if !self.is_in_place(op, &data.instrs, i) {
+                return Err(
+                    "expected `unlock` right after `lock`: what they keep other waves from is not modelled".to_owned()
+                );
+            }
             if op.is_terminator() {
                 terminator = Some(instr);
             } else {
@@ -308,8 +313,8 @@ impl Decoder<'_> {
                 }
                 Ok(())
             }
-            // Memory is coherent, and time is not modelled.
-            Sleep | Icinv | Dccln | Dcinv | Dcflu | Lock | Unlock | Tcinv => Ok(()),
+            // Time is not modelled. Between `lock` and `unlock` there is nothing, see `is_in_place`.
+            Sleep | Lock | Unlock => Ok(()),
             op => match op.category() {
                 Category::Alu2 | Category::Alu3 | Category::Sfu => self.alu(data),
                 Category::Memory => {
@@ -319,6 +324,16 @@ impl Decoder<'_> {
                 Category::Texture => self.texture(data),
                 _ => Err("not executed by this interpreter".to_owned()),
             },
+        }
+    }
+
+    /// Returns false for a `lock` that `unlock` does not follow, or the other way round. (Mesa ends compute shaders of a7xx with both.)
+    fn is_in_place(&self, op: Opcode, instrs: &[Instr], at: usize) -> bool {
+        let opcode = |instr: &Instr| self.program.instrs[*instr].opcode;
+        match op {
+            Opcode::Lock => instrs[at + 1..].iter().map(opcode).find(|op| *op != Opcode::Nop) == Some(Opcode::Unlock),
+            Opcode::Unlock => instrs[..at].iter().rev().map(opcode).find(|op| *op != Opcode::Nop) == Some(Opcode::Lock),
+            _ => true,
         }
     }
 

@@ -435,6 +435,8 @@ pub(crate) struct ByteOffset {
 pub(crate) struct Memory {
     /// The operation.
     pub action: MemoryAction,
+    /// It reads through the cache of textures, which is not coherent with stores.
+    pub cached: bool,
     /// It is volatile or coherent.
     pub volatile: bool,
     /// The kind of memory.

@@ -4,7 +4,7 @@ use super::{Decoder, Result};
 use crate::semantics::interp::ir3::op::{DecodedOp, ScanOp, Which};
 use crate::semantics::interp::ir3::storage::{Read, Write};
 use crate::semantics::operations::ir3_alu;
-use ir3_compiler::ir3::{Attrs, InstrData, InstrFlags, Opcode, OperandFlags, SrcOperand};
+use ir3_compiler::ir3::{Attrs, InstrData, InstrFlags, Opcode, OperandFlags, Place, SrcOperand};
 
 impl Decoder<'_> {
     /// Any instruction of this module.
@@ -20,6 +20,10 @@ impl Decoder<'_> {
             let predicate = self.source(data, 0, 0)?;
             self.site(data);
             self.push(DecodedOp::Decided(predicate, self.instr));
+        }
+        let is_derivative = matches!(data.opcode, Dsx | Dsy | DsxppMacro | DsyppMacro | Dsxpp1 | Dsypp1);
+        if data.texture().and_then(|texture| texture.ty).is_some_and(|ty| ty.is_float() != is_derivative) {
+            return Err("its type: derivatives are those of floats, and lanes are read as bits".to_owned());
         }
         if finishes_in_place(data) {
             return Ok(());
@@ -48,6 +52,12 @@ impl Decoder<'_> {
                     DecodedOp::Derivative { bit, fine, half: data.dsts[0].class.half, src, dst }
                 }
                 BrcstActive => {
+                    let kept = self.src(data, 1)?.place().and_then(Place::reg);
+                    if let (Some(dst), Some(kept)) = (data.dsts[0].place.reg(), kept)
+                        && dst != kept
+                    {
+                        return Err("a value that stays in another register than its result".to_owned());
+                    }
                     let Some(cluster @ (2 | 4 | 8)) = data.texture().and_then(|texture| texture.cluster) else {
                         return Err("the size of a cluster is not known".to_owned());
                     };

@@ -7,8 +7,10 @@ use crate::semantics::interp::ir3::op::{AccessAddress, ConstWidth, DecodedOp};
 use crate::semantics::interp::ir3::storage::{Loc, Read, Write};
 use crate::semantics::machine::rules::quad_lane;
 use crate::semantics::operations::{One, byte_offset, halves};
-use ir3_compiler::ir3::access::{Access, Address, Binding, MemoryAccess, MemoryAction, Number, Slice, TextureAccess};
-use ir3_compiler::ir3::{AddressSpace, Attrs, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Src, Type};
+use ir3_compiler::ir3::access::{
+    Access, Address, AtomicFamily, Binding, MemoryAccess, MemoryAction, Number, Slice, TextureAccess,
+};
+use ir3_compiler::ir3::{AddressSpace, Attrs, InstrData, InstrFlags, Opcode, PhysReg, Place, Src, Type};
 use ir3_compiler::target::Generation;
 use smallvec::SmallVec;
 
@@ -148,7 +150,9 @@ impl Decoder<'_> {
             for (k, write) in results.split_off(results.len().min(if access.ty == Type::U64 { 2 } else { 1 })) {
                 kept.push((self.source(data, usize::from(stored.src), k)?, write));
             }
-            self.tied(data)?;
+            if matches!(AtomicFamily::of(data.opcode), Some((AtomicFamily::Resource, _))) {
+                self.tied(data, usize::from(stored.src))?;
+            }
         }
         let mut rounded = Vec::new();
         if ty != access.ty && access.action == MemoryAction::Load {
@@ -160,6 +164,7 @@ impl Decoder<'_> {
         let number = self.out.memory.len() as u32;
         self.out.memory.push(op::Memory {
             action: access.action,
+            cached: data.opcode == Opcode::Isam,
             volatile: data.memory().is_some_and(|memory| memory.volatile),
             space: access.space,
             resource,
@@ -223,12 +228,11 @@ impl Decoder<'_> {
         Ok(Read::plain(loc))
     }
 
-    /// Checks that a tied destination has the register of its source.
-    fn tied(&mut self, data: &InstrData) -> Result {
-        let tied = |flags: OperandFlags| flags.contains(OperandFlags::TIED);
-        let dst = data.dsts.iter().find(|dst| tied(dst.flags)).and_then(|dst| dst.place.reg());
-        let src = data.srcs.iter().find(|src| tied(src.flags)).and_then(|src| src.place()?.reg());
-        match (dst, src) {
+    /// Checks that the result of an atomic whose word has one register for it and for its data is in that register, `data` being the number
+    /// of the source.
+    fn tied(&mut self, data: &InstrData, source: usize) -> Result {
+        let dst = data.dsts.first().and_then(|dst| dst.place.reg());
+        match (dst, self.src(data, source)?.place().and_then(Place::reg)) {
             (Some(dst), Some(src)) if dst != src => Err("tied operands in different registers".to_owned()),
             _ => Ok(()),
         }

@@ -15,13 +15,13 @@ use crate::semantics::operations::halves;
 
 /// Returns true if an access may rely on no alias writing its buffer: it is `restrict`, or it may be reordered with any other access.
 pub(crate) fn promises(intrinsic: &Intrinsic) -> bool {
-    !promised(intrinsic).is_empty()
+    promised(intrinsic).intersects(Flags::RESTRICT | Flags::REORDERABLE)
 }
 
-/// The flags of an access that promise so.
+/// What an access promises: that no alias writes its buffer, or that its address is valid wherever it is executed.
 fn promised(intrinsic: &Intrinsic) -> Flags {
     let flags = intrinsic.indices.get(IndexKind::Access).map_or(Flags::empty(), |_| intrinsic.indices.access());
-    flags & (Flags::RESTRICT | Flags::REORDERABLE)
+    flags & (Flags::RESTRICT | Flags::REORDERABLE | Flags::SPECULATABLE)
 }
 
 /// Returns true if an access may be neither dropped nor merged with another one: a volatile one, and a coherent one that does not say that it may

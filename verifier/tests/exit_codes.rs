@@ -104,6 +104,9 @@ fn what_is_not_reached_is_3_and_nothing_checked_4() {
     let folder = folder("unknown");
     // The interpreter proves nothing.
     expect(&folder, "verify good.nir --engine interpreter --require proved", 3);
+    // The register checker does not apply to selection, for one.
+    let text = expect(&folder, "verify good.nir --engine registers --plant inverted-branch --require proved", 3);
+    assert!(text.contains("select                unknown") && text.contains("no engine that was asked compares them"), "{text}");
     // Nothing fits into one register.
     let text = expect(&folder, "verify good.nir --engine registers --max-registers 1", 4);
     assert!(text.contains("unknown: needs spilling"), "{text}");

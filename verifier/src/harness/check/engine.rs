@@ -127,6 +127,8 @@ pub struct Answer {
 
 /// The name that stands for an engine where the compiler refused the program or panicked.
 pub const COMPILER: &str = "compiler";
+/// The name that stands for an engine where none that was asked compares the two sides.
+pub const NO_ENGINE: &str = "-";
 
 /// The engines that a command or campaign runs.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,6 @@
 //! Verification of the passes on a vec4 program that was given as text or generated: every boundary from the program itself on.
 
-use super::engine::COMPILER;
+use super::engine::{COMPILER, NO_ENGINE};
 use super::postconditions::broken_vec4;
 use super::verification::combined;
 use super::{
@@ -101,9 +101,10 @@ impl Engines {
             // Only runs need to know what they depend on.
             let is_proved = answers.iter().any(|answer| matches!(answer.verdict, Verdict::Proved { .. }));
             let sensitivity = (is_measured && !is_proved).then(|| sensitivity(&sides[1], envs));
-            let Some((verdict, engine)) = combined(answers, sensitivity.as_ref()) else { continue };
+            let (verdict, engine) = combined(answers, sensitivity.as_ref())
+                .map_or_else(|| (Verdict::not_compared(), NO_ENGINE), |(verdict, engine)| (verdict, engine.name()));
             let is_refuted = matches!(verdict, Verdict::Refuted(_));
-            verification.boundaries.push(BoundaryVerdict { stage, verdict, engine: engine.name(), time });
+            verification.boundaries.push(BoundaryVerdict { stage, verdict, engine, time });
             if is_refuted {
                 break;
             }

@@ -146,6 +146,11 @@ impl Verdict {
         }
     }
 
+    /// The verdict on a boundary to which no engine that was asked applies.
+    pub(crate) fn not_compared() -> Self {
+        Self::Unknown(Unknown::Unsupported("no engine that was asked compares them".to_owned().into()))
+    }
+
     /// Adds the verdict of the interpreter on the same boundary in other environments.
     pub(crate) fn add_runs(&mut self, other: Self) {
         let is_failure = |verdict: &Self| matches!(verdict, Self::Refuted(_) | Self::Unknown(Unknown::Crashed(_)));

@@ -12,7 +12,7 @@
 //! - what is left was only run. That is a pass if the runs depend on enough of the program, and otherwise unknown.
 
 use super::checker::{Decide, Next};
-use super::engine::COMPILER;
+use super::engine::{COMPILER, NO_ENGINE};
 use super::sensitivity::{Sensitivity, SensitivityProbe};
 use super::{
     Answer, Checker, EngineKind, Engines, NotShown, Plant, ProgramReport, StageSnapshots, Unknown, Verdict,
@@ -192,7 +192,7 @@ impl Engines {
         let proving = proofs.answers.iter().flat_map(|(_, answers)| answers).map(|answer| answer.time).sum();
         let mut verification =
             Verification { unchanged: report.unchanged, sensitivity, envs, proving, ..Verification::default() };
-        verification.combine(&report, proofs.answers);
+        verification.combine(&report, proofs.answers, runs);
         verification.report = report;
         verification
     }
@@ -273,8 +273,9 @@ impl Verification {
         self.refutation().map(|refutation| Some(&refutation.env))
     }
 
-    /// Combines the runs and the proofs, which are both in the order of the stages.
-    fn combine(&mut self, report: &ProgramReport, proofs: Vec<(Stage, Vec<Answer>)>) {
+    /// Combines the runs and the proofs, which are both in the order of the stages. If it `is_run`, the interpreter was asked: a boundary without any
+    /// answer is one after the first refutation.
+    fn combine(&mut self, report: &ProgramReport, proofs: Vec<(Stage, Vec<Answer>)>, is_run: bool) {
         let mut stages: Vec<Stage> = report.boundaries.iter().map(|(stage, ..)| *stage).collect();
         stages.extend(proofs.iter().map(|(stage, _)| *stage));
         stages.sort_unstable();
@@ -296,6 +297,9 @@ impl Verification {
                 let by_compiler = is_last && (report.refusal.is_some() || report.compiler_panicked);
                 let engine = if by_compiler { COMPILER } else { engine.name() };
                 self.boundaries.push(BoundaryVerdict { stage, verdict, engine, time });
+            } else if !is_run {
+                let verdict = Verdict::not_compared();
+                self.boundaries.push(BoundaryVerdict { stage, verdict, engine: NO_ENGINE, time });
             }
         }
     }
@@ -398,7 +402,7 @@ mod tests {
         let proved = || vec![answer(EngineKind::Smt, Verdict::Proved { assumptions: Vec::new() })];
         let answers = report.boundaries.iter().map(|(stage, ..)| (*stage, proved())).collect();
         let mut verification = Verification::default();
-        verification.combine(&report, answers);
+        verification.combine(&report, answers, true);
         assert_eq!(verification.wrong_proofs.len(), 1);
         assert!(verification.refutation().is_some());
     }
@@ -508,6 +512,12 @@ mod tests {
         let proved = verify(&EngineKind::ALL);
         assert!(proved.boundaries.iter().all(|row| matches!(row.verdict, Verdict::Proved { .. })));
         assert!(proved.envs.len() == 2 && proved.sensitivity.is_none() && proved.report.source.finished > 0);
+        // A boundary to which no engine applies is no pass.
+        let registers = verify(&[EngineKind::Registers]);
+        assert_eq!(registers.boundaries.len(), proved.boundaries.len());
+        let select = &registers.boundaries[0];
+        assert_eq!(select.verdict.reason().as_deref(), Some("unsupported: no engine that was asked compares them"));
+        assert!(registers.boundaries.iter().any(|row| matches!(row.verdict, Verdict::Proved { .. })));
         let run = verify(&[EngineKind::Interpreter]);
         let sensitivity = run.sensitivity.expect("it was measured").share();
         assert!(run.envs.len() > 2 && run.envs.len() <= MOST_RUNS && sensitivity > 0.0);

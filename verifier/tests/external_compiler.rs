@@ -1,7 +1,7 @@
 //! `fuzz --compiler`: our own backend as the compiler under test, and shell scripts as compilers that crash, hang and print nonsense.
 
 use crate::common::effort::effort;
-use crate::common::folder::Folder;
+use crate::common::folder::{Folder, run};
 use ir3_compiler::nir;
 use ir3_compiler::pipeline::{Options, RegisterLimit};
 use ir3_compiler::target::Target;
@@ -192,6 +192,12 @@ fn planted_bugs_are_found_at_their_passes_and_reduced() {
         let again = String::from_utf8_lossy(&again.stdout).into_owned();
         let row = again.lines().find(|line| line.contains("refuted")).unwrap_or_else(|| panic!("{plant}: {again}"));
         assert!(row.trim_start().starts_with(pass), "{plant}: {row}");
+        // So does the last command of its README, which compares the two sides.
+        let readme = fs::read_to_string(bundle.join("README.md")).expect("a file");
+        let mut commands = readme.lines().filter_map(|line| line.strip_prefix("    ir3-equiv "));
+        let command: Vec<&str> = commands.next_back().expect("a command").split(' ').collect();
+        assert!(matches!(command[0], "check" | "hazards"), "{plant}: {command:?}");
+        assert_eq!(run(&bundle, &command).0, Some(1), "{plant}: {command:?}");
     }
 }
 

@@ -229,6 +229,28 @@ fn a_lost_nop_is_refuted() {
     assert!(first.0 == "ir3_legalize" && matches!(first.1, Verdict::Refuted(_)), "{} {:?}", first.0, first.1.reason());
 }
 
+/// The last command of the README in a folder, run there.
+fn run_again(folder: &Path) -> (Option<i32>, String) {
+    let readme = fs::read_to_string(folder.join("README.md")).expect("a file");
+    let commands = readme.lines().filter_map(|line| line.strip_prefix("    ir3-equiv "));
+    let command: Vec<&str> = commands.last().expect("a command").split(' ').collect();
+    run(folder, &command)
+}
+
+/// `check` has all results at once: a lost wait is shown again by another command.
+#[test]
+fn the_readme_of_a_lost_nop_has_a_command_that_refutes() {
+    let folder = Folder::new("mesa-lost-nop");
+    let without = LOG.replace("MESA: info: \t0012:0003:000: \t(rpt1)nop\n", "");
+    fs::write(folder.path().join("lost.log"), without).expect("a file");
+    let (code, text) = run(folder.path(), &["mesa", "lost.log", "--gpu", "a660"]);
+    assert_eq!(code, Some(1), "{text}");
+    let bundle = text.lines().find_map(|line| line.trim().strip_prefix("written to ")).expect("a folder");
+    assert!(bundle.contains("ir3_legalize"), "{text}");
+    let (code, text) = run_again(&folder.path().join(bundle));
+    assert_eq!(code, Some(1), "{text}");
+}
+
 #[test]
 fn other_text_between_sections_does_not_matter() {
     let noisy = LOG.replace("MESA: info: AFTER: ir3_cp:", "fps: 60\nMESA: warning: slow\nMESA: info: AFTER: ir3_cp:");
@@ -304,8 +326,7 @@ fn the_command_names_the_pass_and_writes_both_sections() {
     );
     assert!(read("README.md").contains("ir3_cp") && read("difference.txt").contains("add.f"));
     // The command in README shows it again.
-    let (code, text) =
-        run(&folder.path().join(bundle), &["check", "--gpu", "a660", "--env", "env.json", "before.ir3", "after.ir3"]);
+    let (code, text) = run_again(&folder.path().join(bundle));
     assert_eq!(code, Some(1), "{text}");
     let (code, text) = run(folder.path(), &["mesa", "cut.log"]);
     assert_eq!(code, Some(2), "{text}");

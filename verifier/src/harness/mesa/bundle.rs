@@ -7,10 +7,11 @@
 //! - `difference.txt`: the traces of both sides up to their first difference.
 
 use super::Checked;
-use crate::harness::check::{Refutation, Verdict};
+use crate::harness::check::{Refutation, Verdict, compare_snapshots};
 use crate::harness::report::bundle::folder;
 use crate::harness::report::difference::FirstDifference;
 use crate::programs::mesa::Section;
+use crate::semantics::Snapshot;
 use crate::support::panics::catch;
 use crate::support::random::text_hash;
 use ir3_compiler::target::Target;
@@ -32,13 +33,9 @@ pub fn write(root: &Path, shader: &str, checked: &Checked<'_>, target: &Target) 
 pub fn files(shader: &str, checked: &Checked<'_>, target: &Target) -> Option<Vec<(&'static str, String)>> {
     let Verdict::Refuted(refutation) = &checked.verdict else { return None };
     let [before, after] = [&refutation.before, &refutation.after];
-    let names: [&'static str; 2] = [before, after].map(|side| side.language()).map(|language| match language {
-        "nir" => "nir",
-        _ => "ir3",
-    });
-    let before_name = if names[0] == "nir" { "before.nir" } else { "before.ir3" };
+    let before_name = before_name(before);
     let mut files = vec![
-        ("README.md", readme(shader, checked, refutation, target, before_name)),
+        ("README.md", readme(shader, checked, refutation, target)),
         (before_name, before.text()),
         ("after.ir3", after.text()),
         ("env.json", refutation.env.to_json() + "\n"),
@@ -66,7 +63,25 @@ fn folder_name(shader: &str, checked: &Checked<'_>) -> String {
     format!("mesa-{}-{file}-{hash:08x}", checked.name).chars().map(plain).collect()
 }
 
-fn readme(shader: &str, checked: &Checked<'_>, refutation: &Refutation, target: &Target, before_name: &str) -> String {
+/// The command that shows a refutation again, in its folder. `check` runs programs whose results are there at once; a result that is used too
+/// early is shown by the hazard checker.
+pub fn command_again(refutation: &Refutation, target: &Target) -> String {
+    let Refutation { before, after, env, .. } = refutation;
+    let gpu = target.name;
+    let compared = catch(|| compare_snapshots(before, after, target, std::slice::from_ref(env)).0);
+    match compared {
+        Ok(Verdict::Refuted(_)) | Err(_) => {
+            format!("ir3-equiv check --gpu {gpu} --env env.json {} after.ir3", before_name(before))
+        }
+        Ok(_) => format!("ir3-equiv hazards --gpu {gpu} after.ir3"),
+    }
+}
+
+fn before_name(before: &Snapshot) -> &'static str {
+    if before.as_nir().is_some() { "before.nir" } else { "before.ir3" }
+}
+
+fn readme(shader: &str, checked: &Checked<'_>, refutation: &Refutation, target: &Target) -> String {
     let at = |side: usize| checked.sections[side].map_or(0, |section| section.first_line.saturating_sub(1));
     format!(
         "# {pass} changes what the shader does\n\n\
@@ -75,7 +90,9 @@ fn readme(shader: &str, checked: &Checked<'_>, refutation: &Refutation, target: 
          Both sections are in `before.txt` and `after.txt` as the log has them. `{before_name}` and `after.ir3` are the same programs with \
          the types, inputs and outputs that the text leaves out, `env.json` is the input, and `difference.txt` has the runs up \
          to the first difference. To see it again:\n\n    \
-         ir3-equiv check --gpu {gpu} --env env.json {before_name} after.ir3\n",
+         {again}\n",
+        before_name = before_name(&refutation.before),
+        again = command_again(refutation, target),
         pass = checked.name,
         gpu = target.name,
         before = at(0),

@@ -23,7 +23,7 @@ mod single;
 mod ties;
 
 pub use boundary::{Checked, NO_ENGINE, READER, SAME_PROGRAM, Settings};
-pub use bundle::{files as bundle_files, write as write_bundle};
+pub use bundle::{command_again, files as bundle_files, write as write_bundle};
 pub use rerun::{Refuted, first_refutation};
 pub use single::Boundaries;
 

@@ -88,7 +88,7 @@ impl Report<'_> {
     }
 
     fn readme(&self) -> String {
-        let Found { failure, message, files, .. } = self.found;
+        let Found { failure, message, files, again, .. } = self.found;
         let (profile, seed) = self.origin;
         let line = self.compiler.line();
         let sizes = format!(
@@ -96,15 +96,15 @@ impl Report<'_> {
             self.shader.instruction_count(),
             spirv_size(self.shader)
         );
-        let check = match files.iter().find(|(name, _)| name.starts_with("before.") && !name.ends_with(".txt")) {
-            Some((before, _)) => format!(
+        let before = files.iter().find(|(name, _)| name.starts_with("before.") && !name.ends_with(".txt"));
+        let check = match (before, again) {
+            (Some((before, _)), Some(again)) => format!(
                 "Both sections are in `before.txt` and `after.txt` as the log has them; `{before}` and `after.ir3` are the same programs with \
                  the types, inputs and outputs that the text leaves out, `env.json` is the input, and `difference.txt` has the runs up to \
                  the first difference. The pass again:\n\n    \
-                 ir3-equiv check --gpu {gpu} --env env.json {before} after.ir3\n\n",
-                gpu = self.gpu
+                 {again}\n\n"
             ),
-            None => String::new(),
+            _ => String::new(),
         };
         format!(
             "# {failure}\n\n\

@@ -43,6 +43,8 @@ pub struct Found {
     pub env: Option<Env>,
     /// The files of a refuted pass: both sections, both programs, the input.
     pub files: Vec<(&'static str, String)>,
+    /// The command that shows a refuted pass again from these files.
+    pub again: Option<String>,
     /// The log.
     pub log: String,
 }
@@ -68,7 +70,7 @@ pub struct Observation {
 
 impl Observation {
     fn failed(failure: Failure, message: String, log: String) -> Self {
-        let found = Found { failure, message, env: None, files: Vec::new(), log };
+        let found = Found { failure, message, env: None, files: Vec::new(), again: None, log };
         Self { found: Some(found), ..Self::default() }
     }
 
@@ -268,6 +270,7 @@ fn check(log: String, rules: &LogRules<'_>, folder: &Path) -> Observation {
                         message: refutation.difference.to_string(),
                         env: Some(refutation.env.clone()),
                         files: mesa::bundle_files(LOG, &checked, &target).unwrap_or_default(),
+                        again: Some(mesa::command_again(refutation, &target)),
                         log: String::new(),
                     });
                     ControlFlow::Break(())
@@ -291,7 +294,7 @@ fn check(log: String, rules: &LogRules<'_>, folder: &Path) -> Observation {
     let found = refuted.or_else(|| {
         let message = unreadable?;
         let failure = Failure::Unreadable(without_numbers(&message));
-        Some(Found { failure, message, env: None, files: Vec::new(), log: String::new() })
+        Some(Found { failure, message, env: None, files: Vec::new(), again: None, log: String::new() })
     });
     own.found = found.map(|found| Found { log, ..found });
     own

@@ -331,6 +331,11 @@ fn the_command_names_the_pass_and_writes_both_sections() {
     let (code, text) = run(folder.path(), &["mesa", "cut.log"]);
     assert_eq!(code, Some(2), "{text}");
     assert!(text.contains("`AFTER: ir3_legalize` is cut off") && text.contains("register allocation"), "{text}");
+    // Nor has one without the final assembly been read, whatever is proved of the passes.
+    write("passes.log", &LOG[..LOG.find("MESA: info: Native code").expect("a section")]);
+    let (code, text) = run(folder.path(), &["mesa", "passes.log"]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("the log has no final assembly") && text.contains(" 0 refuted, 0 unknown"), "{text}");
     let (code, text) = run(folder.path(), &["mesa", "none.log"]);
     assert_eq!(code, Some(2), "{text}");
 }

@@ -41,7 +41,7 @@ pub struct Recovered {
     pub problems: Vec<String>,
     /// Inferences that two sections contradict; each names both.
     pub contradictions: Vec<String>,
-    /// The number of sections that are cut off, mixed, or not of the language.
+    /// The number of sections that are cut off, mixed, or not of the language; at least one if the log ends before the lists after the code.
     pub unread: usize,
 }
 
@@ -183,7 +183,15 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
                 }
             }
         }
-        (_, Err(error)) => problems.push(error.clone()),
+        (_, Err(error)) => {
+            if is_to_its_end(shader) {
+                problems.push(error.clone());
+            } else {
+                // What was cut off there is one of them.
+                unread = unread.max(1);
+                problems.push(format!("{}:{}: {error}", path.display(), last_line(shader)));
+            }
+        }
         (Err(_), _) => {}
     }
     if let Some(why) = unsaid {
@@ -231,11 +239,21 @@ fn unread(path: &Path, section: &Section, error: InputError) -> InputError {
     }
 }
 
+/// Returns true if the log has the final assembly, and the last lines of the lists after it.
+fn is_to_its_end(shader: &LogShader) -> bool {
+    shader.assembly.is_some() && shader.statistics.as_ref().is_some_and(|statistics| statistics.text.contains(" prog "))
+}
+
+/// The last line of a shader in its log.
+fn last_line(shader: &LogShader) -> u32 {
+    let line = |section: &Section| section.place(section.text.trim_end().lines().count() as u32, 1).0;
+    shader.sections().map(line).max().unwrap_or(shader.line)
+}
+
 /// The final program: the words of the listing, or else those of the assembly.
 fn native(shader: &LogShader, listing: Option<&Section>, target: &Target) -> Result<Native, String> {
     let assembly = shader.assembly.as_ref().ok_or("the log has no final assembly")?;
-    // The last lines of the lists.
-    if !shader.statistics.as_ref().is_some_and(|statistics| statistics.text.contains(" prog ")) {
+    if !is_to_its_end(shader) {
         return Err("the log ends before the lists of inputs and outputs".to_owned());
     }
     let words = match listing {

@@ -99,6 +99,24 @@ fn the_generation_of_a_log_counts() {
     assert_eq!(output.status.code(), Some(0));
 }
 
+/// A limit on the size of files (512 or 1,024 bytes, by shell) is a folder that cannot be written: what was found is printed.
+#[test]
+fn a_limit_on_files_loses_no_failure() {
+    let folder = folder("file-limit");
+    let refuted = |arguments: &str| {
+        let script = format!("ulimit -f 1; exec {PROGRAM} {arguments}");
+        let output = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output().expect("a shell");
+        let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+        assert_eq!(output.status.code(), Some(1), "{arguments}: {text}");
+        assert!(text.contains("cannot be written: File too large"), "{arguments}: {text}");
+        text
+    };
+    let text = refuted("verify good.nir --plant inverted-branch --seed 1");
+    assert!(text.contains(" 1 refuted"), "{text}");
+    let text = refuted("fuzz --seed 1 --programs 200 --gpu a660 --plant inverted-branch");
+    assert!(text.contains("refuted: program 2 (") && text.contains(" 1 refuted"), "{text}");
+}
+
 #[test]
 fn what_is_not_reached_is_3_and_nothing_checked_4() {
     let folder = folder("unknown");
@@ -106,7 +124,10 @@ fn what_is_not_reached_is_3_and_nothing_checked_4() {
     expect(&folder, "verify good.nir --engine interpreter --require proved", 3);
     // The register checker does not apply to selection, for one.
     let text = expect(&folder, "verify good.nir --engine registers --plant inverted-branch --require proved", 3);
-    assert!(text.contains("select                unknown") && text.contains("no engine that was asked compares them"), "{text}");
+    assert!(
+        text.contains("select                unknown") && text.contains("no engine that was asked compares them"),
+        "{text}"
+    );
     // Nothing fits into one register.
     let text = expect(&folder, "verify good.nir --engine registers --max-registers 1", 4);
     assert!(text.contains("unknown: needs spilling"), "{text}");

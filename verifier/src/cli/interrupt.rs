@@ -6,12 +6,12 @@
 
 use crate::exit::Exit;
 use crate::output;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
-use signal_hook::low_level;
+use signal_hook::{flag as on_signal, low_level};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -54,6 +54,15 @@ pub fn last_words(print: impl FnOnce() -> Exit + Send + 'static) {
 /// The program has come to its end: it prints its results itself.
 pub fn ends_by_itself() {
     words().take();
+}
+
+/// A file that would become larger than the limit (`ulimit -f`) is a write that fails, and not the end of the process. A handler is not
+/// inherited: a compiler under test has the signal as before.
+///
+/// # Errors
+/// If the system refuses.
+pub fn files_have_limits() -> io::Result<()> {
+    on_signal::register(SIGXFSZ, Arc::default()).map(drop)
 }
 
 /// Handles the signals from now on.

@@ -460,6 +460,10 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error).into(),
     };
+    if let Err(error) = interrupt::files_have_limits() {
+        output::error(&error);
+        return Exit::Bad.into();
+    }
     if let Some(worked) = cli.work() {
         let exit = worked.unwrap_or_else(|error| {
             eprintln!("{error}");

@@ -117,6 +117,28 @@ fn a_limit_on_files_loses_no_failure() {
     assert!(text.contains("refuted: program 2 (") && text.contains(" 1 refuted"), "{text}");
 }
 
+/// A file of an option is tried before the first program.
+#[test]
+fn the_file_of_the_coverage_is_tried_first() {
+    let folder = folder("coverage-file");
+    let text = expect(&folder, "fuzz --seed 1 --programs 100000 --coverage nothing/cov.json", 74);
+    assert!(text.contains("nothing/cov.json: cannot be written") && !text.contains("programs of"), "{text}");
+}
+
+/// A table that cannot be written is left as it was, and hides no verdict.
+#[test]
+fn a_coverage_table_is_replaced_when_it_is_complete() {
+    let folder = folder("coverage-limit");
+    expect(&folder, "fuzz --seed 1 --programs 4 --coverage cov.json", 0);
+    let before = fs::read_to_string(folder.path().join("cov.json")).expect("a file");
+    let script = format!("ulimit -f 1; exec {PROGRAM} fuzz --seed 1 --programs 4 --coverage cov.json");
+    let output = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output().expect("a shell");
+    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    assert_eq!(output.status.code(), Some(74), "{text}");
+    assert!(text.contains("cov.json: cannot be written: File too large") && text.contains("4 programs, "), "{text}");
+    assert_eq!(fs::read_to_string(folder.path().join("cov.json")).expect("a file"), before);
+}
+
 #[test]
 fn what_is_not_reached_is_3_and_nothing_checked_4() {
     let folder = folder("unknown");

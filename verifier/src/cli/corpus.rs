@@ -1,6 +1,6 @@
 //! `fuzz --corpus`: programs that a campaign starts from, and the folder in which it keeps those that have what none of these has.
 
-use crate::exit::Failure;
+use crate::exit::{self, Failure, Unwritten};
 use crate::{Format, output, paths};
 use clap::Args;
 use ir3_compiler::nir::write;
@@ -31,7 +31,7 @@ impl CorpusArgs {
     /// If a path cannot be read, or the first one is no folder that can be written.
     pub fn read(&self, targets: &[Target], skipped: &mut usize) -> Result<Option<Corpus>, Failure> {
         let Some(first) = self.corpus.first() else { return Ok(None) };
-        fs::create_dir_all(first).map_err(|error| format!("{}: {error}", first.display()))?;
+        fs::create_dir_all(first).map_err(|error| Unwritten::new(first, error))?;
         let mut programs = Vec::new();
         for path in &self.corpus {
             if path == first && is_empty(first)? {
@@ -48,6 +48,14 @@ impl CorpusArgs {
             }
         }
         Ok(Some(Corpus::new(programs, targets)))
+    }
+
+    /// Tries the folder in which programs are kept, before the first program.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn try_folder(&self) -> Result<(), Unwritten> {
+        self.corpus.first().map_or(Ok(()), |folder| exit::try_folder(folder))
     }
 
     /// Says what was read.
@@ -83,17 +91,18 @@ impl CorpusArgs {
             count += usize::from(whole.is_none());
             // What it was before is replaced only when it is written.
             let write = || {
-                fs::write(folder.join(file_name(shader)), write(shader))?;
-                match whole.map(file_name).filter(|name| *name != file_name(shader)) {
-                    Some(name) => fs::remove_file(folder.join(name)),
-                    None => Ok(()),
-                }
+                exit::write_file(&folder.join(file_name(shader)), write(shader))?;
+                let whole = whole.map(file_name).filter(|name| *name != file_name(shader));
+                whole.map_or(Ok(()), |name| {
+                    let path = folder.join(name);
+                    fs::remove_file(&path).map_err(|error| Unwritten::new(&path, error))
+                })
             };
             failure = write().err();
             failure.is_none()
         });
         if let Some(error) = failure {
-            return Err(format!("{}: {error}", folder.display()).into());
+            return Err(error.into());
         }
         match format {
             Format::Json => output::json("kept", &serde_json::json!({ "programs": count })),

@@ -1,6 +1,6 @@
 //! `fuzz --coverage`: the table of what programs had, kept in a file and merged over runs.
 
-use crate::exit::Failure;
+use crate::exit::{self, Failure};
 use crate::{Format, output};
 use clap::Args;
 use ir3_verifier::harness::campaigns::coverage::Coverage;
@@ -23,12 +23,14 @@ pub struct CoverageArgs {
 }
 
 impl CoverageArgs {
-    /// The table so far, if it is wanted. The file is read before the first program.
+    /// The table so far, if it is wanted. The file is read, and its folder is tried, before the first program.
     ///
     /// # Errors
-    /// If the file exists and is no such table.
+    /// If the file exists and is no such table, or cannot be written.
     pub fn table(&self) -> Result<Option<Table>, Failure> {
-        self.coverage.as_deref().map(read).transpose()
+        let Some(path) = &self.coverage else { return Ok(None) };
+        exit::try_file(path)?;
+        read(path).map(Some)
     }
 
     /// The counts that a campaign adds to, if they are wanted.
@@ -49,10 +51,8 @@ impl CoverageArgs {
         let Some(path) = &self.coverage else { return Ok(()) };
         let mut text = path.clone().into_os_string();
         text.push(".txt");
-        let written = fs::write(path, serde_json::to_string_pretty(table)? + "\n");
-        written
-            .and_then(|()| fs::write(&text, table.text()))
-            .map_err(|error| format!("{}: {error}", path.display()))?;
+        exit::write_file(path, serde_json::to_string_pretty(table)? + "\n")?;
+        exit::write_file(Path::new(&text), table.text())?;
         let rows = table.rows();
         match format {
             Format::Json => rows.iter().for_each(|row| output::json("coverage", row)),

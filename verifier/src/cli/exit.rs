@@ -122,6 +122,21 @@ pub fn try_file(file: &Path) -> Result<(), Unwritten> {
     if folder.is_dir() { try_folder(folder) } else { Err(Unwritten::new(file, std::io::ErrorKind::NotFound.into())) }
 }
 
+/// Writes a file: its old text stays until the new one is complete.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_file(path: &Path, text: impl AsRef<[u8]>) -> Result<(), Unwritten> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let partial = path.with_file_name(format!(".{name}.{}.partial", std::process::id()));
+    let written = std::fs::write(&partial, text).and_then(|()| std::fs::rename(&partial, path));
+    written.map_err(|cause| {
+        // It may not be there.
+        let _ = std::fs::remove_file(&partial);
+        Unwritten::new(path, cause)
+    })
+}
+
 /// The exit of an error.
 pub fn of_failure(failure: &(dyn std::error::Error + 'static)) -> Exit {
     use ir3_verifier::harness::campaigns::external::RunError;

@@ -27,7 +27,7 @@ use ir3_verifier::programs::coverage::table::Table;
 use ir3_verifier::programs::generator::Profile;
 use serde::Serialize;
 use std::hash::{BuildHasher, RandomState};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -177,7 +177,8 @@ struct Found<'a> {
     stage: &'static str,
     failure: String,
     message: &'a str,
-    folder: String,
+    /// `None` if it could not be written.
+    folder: Option<String>,
 }
 
 /// The reason why a failure has no bundle.
@@ -189,9 +190,6 @@ enum Lost {
     /// The check of it ended its process, and the compiler alone does not.
     #[error("{profile}, {gpu}, seed {seed}: its check ended the process, and the compiler alone does not: {why}")]
     Died { gpu: &'static str, profile: Profile, seed: u64, why: String },
-    /// It cannot be written.
-    #[error(transparent)]
-    Write(#[from] bundle::WriteError),
 }
 
 /// The findings of a campaign so far.
@@ -201,12 +199,10 @@ struct Findings {
     bundles: Vec<PathBuf>,
     /// Programs that are no failures, with boundaries that have no verdict.
     unknown: UnknownPrograms,
-    /// Failures without a bundle.
-    lost: Vec<Lost>,
     /// What the programs had, if that is counted.
     coverage: Table,
-    /// True if a worker could not write what an option demands.
-    is_unwritten: bool,
+    /// The exits of failures without a bundle, and of what workers could not write.
+    exits: Vec<Exit>,
     /// The numbers of programs for the corpus.
     new: Vec<u64>,
 }
@@ -223,6 +219,7 @@ impl Fuzz {
         output::json("campaign", &serde_json::json!({ "seed": seed, "first": self.from }));
         output::line(&format!("seed {seed}"));
         let mut table = self.coverage.table()?;
+        self.corpus.try_folder()?;
         let mut skipped = 0;
         let campaign = self.of_seed(seed, &mut skipped)?;
         if let Some(corpus) = &campaign.corpus {
@@ -231,37 +228,39 @@ impl Fuzz {
         let jobs = campaign.jobs;
         let (counts, findings) = self.campaign(&campaign, format, interrupted)?;
         print(format, &counts, &findings.unknown);
+        // What cannot be written hides nothing of what was found.
+        let mut written = Vec::new();
         if let Some(table) = &mut table {
             table.merge(&findings.coverage);
-            self.coverage.write(table, format)?;
+            written.push(self.coverage.write(table, format));
         }
-        self.corpus.keep(&campaign, &findings.new, format, interrupted)?;
+        written.push(self.corpus.keep(&campaign, &findings.new, format, interrupted));
         if let Some(shard) = self.shard {
             let results = Results::new(shard, counts.summary.clone(), Some(counts.clone()), findings.unknown.saved());
-            results.write(&self.failures)?;
+            written.push(results.write(&self.failures));
         }
         for (number, stage) in &counts.wrong_proofs {
             output::problem(&format!("program {number}: {stage} was proved, and a run refutes it"));
         }
-        let is_unwritten = findings.is_unwritten;
-        let mut failure = findings.lost.into_iter().next().map(Failure::from);
+        let mut exits = findings.exits;
+        let mut problems: Vec<Failure> = written.into_iter().filter_map(Result::err).collect();
         if !findings.bundles.is_empty() {
             let triage = self.reducing.run(&findings.bundles, jobs, interrupted)?;
             triage::print(format, &triage, &self.failures);
-            failure = failure.or(triage.problems.into_iter().next().map(|problem| problem.error as Failure));
+            problems.extend(triage.problems.into_iter().map(|problem| problem.error as Failure));
         }
         output::summary(&counts.summary);
-        let failed = !findings.bundles.is_empty() || counts.summary.refuted + counts.summary.crashed > 0;
-        if let Some(failure) = failure {
-            output::error(&*failure);
-            return Ok(exit::of_failure(&*failure).max(Exit::Unsound.when(!counts.wrong_proofs.is_empty())));
+        for problem in &problems {
+            output::error(&**problem);
+            exits.push(exit::of_failure(&**problem));
         }
-        Ok(Exit::of_all([
-            Exit::Unwritten.when(is_unwritten),
+        let failed = !findings.bundles.is_empty() || counts.summary.refuted + counts.summary.crashed > 0;
+        exits.extend([
             exit_of(&counts),
             Exit::Refuted.when(failed),
             Exit::Unsound.when(!counts.wrong_proofs.is_empty()),
-        ]))
+        ]);
+        Ok(Exit::of_all(exits))
     }
 
     /// The campaign of a seed; `skipped` counts the texts of the corpus that are left out.
@@ -342,18 +341,26 @@ impl Fuzz {
         let mut findings = Findings::default();
         let mut found = |finding: &WorkerFinding| {
             if finding.failed {
-                match self.keep(campaign, finding) {
-                    Ok((kept, path)) => {
-                        bar.suspend(|| announce(format, campaign, finding, &kept, &path));
-                        if matches!(kept, Kept::Bundle(_)) {
-                            findings.bundles.push(path);
+                match self.kept(campaign, finding) {
+                    Ok(kept) => {
+                        let written = self.write(&kept);
+                        bar.suspend(|| {
+                            announce(format, campaign, finding, &kept, written.as_deref().ok());
+                            written.as_ref().err().into_iter().for_each(|error| output::error(error));
+                        });
+                        match (written, kept) {
+                            (Ok(path), Kept::Bundle(_)) => findings.bundles.push(path),
+                            (Ok(_), Kept::Code { .. }) => {}
+                            (Err(_), _) => {
+                                // The disk may be full: later bundles would fail as well.
+                                interrupted.store(true, Ordering::Relaxed);
+                                findings.exits.push(Exit::Unwritten);
+                            }
                         }
                     }
                     Err(error) => {
                         bar.suspend(|| output::error(&error));
-                        // The disk may be full: later bundles would fail as well.
-                        interrupted.fetch_or(matches!(error, Lost::Write(_)), Ordering::Relaxed);
-                        findings.lost.push(error);
+                        findings.exits.push(Exit::Bad);
                     }
                 }
             } else {
@@ -387,26 +394,19 @@ impl Fuzz {
         let Ended { counts, failures, coverage, new } = ended?;
         (findings.coverage, findings.new) = (coverage, new);
         failures.iter().for_each(|failure| output::problem(failure));
-        findings.is_unwritten = !failures.is_empty();
+        findings.exits.push(Exit::Unwritten.when(!failures.is_empty()));
         Ok((counts, findings))
     }
 
-    /// Writes the bundle of a failure, or the text of a failing program that was not made from nir.
-    fn keep(&self, campaign: &Campaign, finding: &WorkerFinding) -> Result<(Kept, PathBuf), Lost> {
+    /// A failure as it is written: a case, or the text of a failing program that was not made from nir.
+    fn kept(&self, campaign: &Campaign, finding: &WorkerFinding) -> Result<Kept, Lost> {
         let Drawn { target, profile, seed, is_code, .. } = finding.origin(campaign);
         let gpu = target.name;
         if is_code && finding.died.is_none() {
             let failure = campaign.code_failure(finding.number, self.reducing.wanted().is_some());
             let failure = failure.ok_or(Lost::Passed { gpu, profile, seed })?;
-            let path = self.failures.join(format!("{}-{gpu}-{seed}.{}", failure.stage, failure.extension));
-            let write = || {
-                std::fs::create_dir_all(&self.failures)?;
-                std::fs::write(&path, &failure.text)?;
-                failure.after.iter().try_for_each(|after| std::fs::write(path.with_extension("after.ir3"), after))
-            };
-            let written = write();
-            written.map_err(|cause| bundle::WriteError { path: path.clone(), cause })?;
-            return Ok((Kept::Code(failure), path));
+            let name = format!("{}-{gpu}-{seed}.{}", failure.stage, failure.extension);
+            return Ok(Kept::Code { failure, name });
         }
         let case = match &finding.died {
             None => {
@@ -417,21 +417,37 @@ impl Fuzz {
                 campaign.stopped_case(finding.number).ok_or_else(died)?
             }
         };
-        let folder = bundle::write(&self.failures, &case)?;
-        Ok((Kept::Bundle(Box::new(case)), folder))
+        Ok(Kept::Bundle(Box::new(case)))
+    }
+
+    /// Writes a failure, and returns its place.
+    fn write(&self, kept: &Kept) -> Result<PathBuf, bundle::WriteError> {
+        let (failure, path) = match kept {
+            Kept::Bundle(case) => return bundle::write(&self.failures, case),
+            Kept::Code { failure, name } => (failure, self.failures.join(name)),
+        };
+        let write = || {
+            std::fs::create_dir_all(&self.failures)?;
+            std::fs::write(&path, &failure.text)?;
+            failure.after.iter().try_for_each(|after| std::fs::write(path.with_extension("after.ir3"), after))
+        };
+        match write() {
+            Ok(()) => Ok(path),
+            Err(cause) => Err(bundle::WriteError { path, cause }),
+        }
     }
 }
 
-/// A failure that was written.
+/// A failure that is written.
 enum Kept {
     /// As a bundle.
     Bundle(Box<Case>),
-    /// As the text of a program in the language of the backend.
-    Code(CodeFailure),
+    /// As the text of a program in the language of the backend, and the name of its file.
+    Code { failure: CodeFailure, name: String },
 }
 
-/// Prints a finding and where it is.
-fn announce(format: Format, campaign: &Campaign, finding: &WorkerFinding, kept: &Kept, folder: &std::path::Path) {
+/// Prints a finding and where it is, if it could be written.
+fn announce(format: Format, campaign: &Campaign, finding: &WorkerFinding, kept: &Kept, folder: Option<&Path>) {
     let number = finding.number;
     let Drawn { target, profile, seed, .. } = finding.origin(campaign);
     let (kind, stage, failure, message) = match kept {
@@ -439,7 +455,7 @@ fn announce(format: Format, campaign: &Campaign, finding: &WorkerFinding, kept: 
             let symptom = &case.symptom;
             (FailureKind::of(&symptom.failure), symptom.stage, symptom.failure.to_string(), &symptom.message)
         }
-        Kept::Code(code) => {
+        Kept::Code { failure: code, .. } => {
             let kind = if code.is_crash { FailureKind::Crash } else { FailureKind::Refuted };
             (kind, code.stage, kind.to_string(), &code.message)
         }
@@ -455,7 +471,7 @@ fn announce(format: Format, campaign: &Campaign, finding: &WorkerFinding, kept: 
                 stage: stage.name(),
                 failure,
                 message,
-                folder: folder.display().to_string(),
+                folder: folder.map(|folder| folder.display().to_string()),
             },
         ),
         _ => {
@@ -463,7 +479,9 @@ fn announce(format: Format, campaign: &Campaign, finding: &WorkerFinding, kept: 
                 "{kind}: program {number} ({profile}, {}, seed {seed}), stage {stage}: {message}",
                 target.name
             ));
-            output::line(&format!("  written to {}", folder.display()));
+            if let Some(folder) = folder {
+                output::line(&format!("  written to {}", folder.display()));
+            }
         }
     }
 }

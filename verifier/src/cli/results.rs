@@ -1,6 +1,6 @@
 //! The results of a part of a campaign, in a file beside its bundles: `merge` adds them up.
 
-use crate::Failure;
+use crate::exit::{self, Failure, Unwritten};
 use crate::unknown_programs::SavedReason;
 use ir3_verifier::harness::campaigns::counts::Counts;
 use ir3_verifier::harness::campaigns::shard::Shard;
@@ -76,12 +76,8 @@ impl Results {
     /// # Errors
     /// If the file system refuses.
     pub fn write(&self, folder: &Path) -> Result<(), Failure> {
-        let (path, partial) = (folder.join(NAME), folder.join(format!(".{NAME}.partial")));
-        let text = serde_json::to_string_pretty(self)? + "\n";
-        let written = fs::create_dir_all(folder)
-            .and_then(|()| fs::write(&partial, text))
-            .and_then(|()| fs::rename(&partial, &path));
-        written.map_err(|error| Failure::from(crate::exit::Unwritten::new(&path, error)))
+        fs::create_dir_all(folder).map_err(|error| Unwritten::new(folder, error))?;
+        Ok(exit::write_file(&folder.join(NAME), serde_json::to_string_pretty(self)? + "\n")?)
     }
 
     /// Reads them from a folder.

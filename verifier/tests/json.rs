@@ -186,6 +186,21 @@ fn junit_has_a_case_for_each_boundary() {
     assert!(text.matches("<failure").count() >= 1 && !text.contains("<error"), "{text}");
     let text = run(folder.path(), "--format junit mesa --watch x.log --verbose --gpu a660");
     assert!(text.matches("<testcase").count() == 8 && text.matches("<failure").count() == 0, "{text}");
+    // Bad inputs are errors, beside good ones or alone, and --quiet leaves out no case.
+    let report = |arguments: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ir3-equiv"));
+        let output = command.args(arguments.split(' ')).current_dir(folder.path()).output().expect("our own program");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let text = report("--format junit verify --quiet x.nir nothing.nir");
+    assert!(text.matches("<testcase").count() > 2 && text.matches("type=\"input\"").count() == 1, "{text}");
+    let text = report("--format junit verify nothing.nir");
+    assert!(text.contains("errors=\"1\"") && text.contains("nothing.nir"), "{text}");
+    let text = report("--format junit mesa --quiet x.log --gpu a660");
+    assert!(text.matches("<testcase").count() == 8, "{text}");
+    // A refuted rule has its operands.
+    let text = report("--format junit rules --no-lemmas --timeout 1s --plant negated-absolute");
+    assert!(text.contains("<failure message=\"for 0x"), "{text}");
     let text = run(folder.path(), "--format junit rules --no-lemmas --timeout 1s");
     assert!(text.contains("<testcase") && text.starts_with("<?xml"), "{text}");
 }

@@ -120,9 +120,15 @@ struct Message<'a> {
 }
 
 fn message(kind: &'static str, message: &str, causes: Vec<String>) {
-    if format() == Format::Json {
-        return json(kind, &Message { message, causes });
+    match format() {
+        Format::Json => return json(kind, &Message { message, causes }),
+        Format::Junit if kind == "error" => junit::problem("input", message),
+        Format::Junit | Format::Human => {}
     }
+    to_standard_error(kind, message, &causes);
+}
+
+fn to_standard_error(kind: &str, message: &str, causes: &[String]) {
     let kind = if kind == "error" { "" } else { "warning: " };
     // A broken standard error has nowhere to be reported.
     let mut err = io::stderr().lock();
@@ -141,6 +147,16 @@ pub fn error(error: &(dyn Error + 'static)) {
 /// Prints an error that is only a text.
 pub fn problem(text: &str) {
     message("error", text, Vec::new());
+}
+
+/// Prints an error of a program: in JUnit's XML a suite of its own.
+pub fn problem_of(program: &str, text: &str) {
+    let whole = format!("{program}: {text}");
+    if format() != Format::Junit {
+        return problem(&whole);
+    }
+    junit::problem(program, text);
+    to_standard_error("error", &whole, &[]);
 }
 
 /// Prints what is to be known, but is no error.

@@ -193,6 +193,14 @@ impl Rules {
     }
 }
 
+impl std::fmt::Display for Counterexample {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { operands, left, right } = self;
+        let operands: Vec<_> = operands.iter().map(|operand| format!("{operand:#x}")).collect();
+        write!(f, "for {}: {left:#x}, not {right:#x}", operands.join(", "))
+    }
+}
+
 impl RuleRow {
     fn new(table: &'static str, rule: String, width: Option<u8>, verdict: ClaimVerdict, start: Instant) -> Self {
         let milliseconds = start.elapsed().as_secs_f64() * 1e3;
@@ -231,17 +239,14 @@ fn print(format: Format, summary: &mut RuleCounts, row: RuleRow) {
             verdict: row.verdict,
             lanes: 0,
             seconds: row.milliseconds / 1e3,
-            reason: row.reason,
+            reason: row.counterexample.map(|it| it.to_string()).or(row.reason),
             sensitivity: None,
         });
     }
     let width = row.width.map(|width| width.to_string()).unwrap_or_default();
     let rest = match (&row.by, &row.counterexample, &row.reason) {
         (Some(by), ..) => format!("by {by}"),
-        (_, Some(Counterexample { operands, left, right }), _) => {
-            let operands: Vec<_> = operands.iter().map(|operand| format!("{operand:#x}")).collect();
-            format!("for {}: {left:#x}, not {right:#x}", operands.join(", "))
-        }
+        (_, Some(counterexample), _) => counterexample.to_string(),
         (.., reason) => reason.clone().unwrap_or_default(),
     };
     output::line(&format!(

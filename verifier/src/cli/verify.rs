@@ -394,7 +394,13 @@ impl<'a> Printer<'a> {
         let share = verification.sensitivity.map(|sensitivity| sensitivity.share());
         for BoundaryVerdict { stage, verdict, engine, time } in &verification.boundaries {
             let is_fine = matches!(verdict, Verdict::Tested { .. } | Verdict::Proved { .. });
-            if self.verify.quiet || is_fine && !self.verify.verbose && self.format == Format::Human {
+            let is_left_out = match self.format {
+                Format::Human => self.verify.quiet || is_fine && !self.verify.verbose,
+                Format::Json => self.verify.quiet,
+                // A report has all cases.
+                Format::Junit => false,
+            };
+            if is_left_out {
                 continue;
             }
             let check = Check {

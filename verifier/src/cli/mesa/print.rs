@@ -3,7 +3,7 @@
 use super::Mesa;
 use super::own::Own;
 use super::report::{Report, Row};
-use crate::{Exit, Failure, Format, interrupt, junit, output, verify};
+use crate::{Exit, Failure, Format, interrupt, output, verify};
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_verifier::harness::check::{Check, Summary};
 use ir3_verifier::harness::report::beside_mesa::Totals;
@@ -210,17 +210,10 @@ impl<'a> Printer<'a> {
             output::note(&format!("{}: inferred: {line}", report.name));
         }
         for problem in &report.problems {
-            output::problem(&format!("{}{kept}: {problem}", report.name));
-            if self.format == Format::Junit {
-                junit::problem(&report.name, problem);
-            }
+            output::problem_of(&format!("{}{kept}", report.name), problem);
         }
         for contradiction in &report.contradictions {
-            let problem = format!("two sections contradict: {contradiction}");
-            output::problem(&format!("{}{kept}: {problem}", report.name));
-            if self.format == Format::Junit {
-                junit::problem(&report.name, &problem);
-            }
+            output::problem_of(&format!("{}{kept}", report.name), &format!("two sections contradict: {contradiction}"));
             whole.fail(Exit::Bad);
         }
         if let Some(own) = &report.own {
@@ -230,7 +223,9 @@ impl<'a> Printer<'a> {
 
     /// Prints a table, and what is to be known of its rows.
     fn table(&self, title: &str, report: &Report, rows: &[Row], explained: &[String], whole: &mut Whole) {
-        let shown: Vec<&Row> = rows.iter().filter(|row| !self.only_failures || !row.is_pass()).collect();
+        // A report has all cases.
+        let all = !self.only_failures || self.format == Format::Junit;
+        let shown: Vec<&Row> = rows.iter().filter(|row| all || !row.is_pass()).collect();
         if self.format == Format::Human && (!shown.is_empty() || !explained.is_empty()) {
             output::line(title);
             output::line(&format!(

@@ -346,6 +346,10 @@ fn the_command_line_takes_programs_folders_and_artifacts() {
         let (success, output) = ir3_equiv(&arguments);
         assert!(success && output.contains(", 0 steps, "), "{output}");
     }
+    // The bundle of another failure is not replaced.
+    let other = path(&folder.join("program.bundle"));
+    let (success, output) = ir3_equiv(&["reduce", &path(&artifact), "--gpu", "a306", "--output", &other]);
+    assert!(!success && output.contains("found the bundle of another failure there"), "{output}");
     // A program that passes cannot be reduced.
     write(&nir, text::write(&Builder::new(nir::Stage::Compute).finish()).as_bytes());
     let (success, output) = ir3_equiv(&["reduce", &path(&nir)]);

@@ -230,7 +230,7 @@ impl Reduce {
             let (path, tried) = (path.display(), envs.len());
             format!("{path}: found no failure on {} in {tried} environments, expected one", target.name)
         })?;
-        bundle::write_at(&folder, &case)?;
+        bundle::write_new(&folder, &case)?;
         Ok(folder)
     }
 }

@@ -234,13 +234,7 @@ pub fn write(root: &Path, case: &Case) -> Result<PathBuf, WriteError> {
 /// # Errors
 /// If the file system refuses, or if there is something other than a bundle.
 pub fn write_at(path: &Path, case: &Case) -> Result<(), WriteError> {
-    let same = |there: &Case| {
-        there.original.as_ref().is_some_and(|original| {
-            nir::text::write(&original.program) == nir::text::write(&case.program)
-                && (original.target, original.options, there.plant) == (case.target, case.options, case.plant)
-        })
-    };
-    if case.original.is_none() && read(path).is_ok_and(|there| same(&there)) {
+    if case.original.is_none() && read(path).is_ok_and(|there| there.original.is_some() && is_of(&there, case)) {
         return Ok(());
     }
     if path.exists() && !is_bundle(path) && !is_empty(path) {
@@ -248,6 +242,32 @@ pub fn write_at(path: &Path, case: &Case) -> Result<(), WriteError> {
         return Err(WriteError { path: path.to_owned(), cause });
     }
     replace(path, case)
+}
+
+/// Like [`write_at`], but a bundle of another program or failure is not replaced.
+///
+/// # Errors
+/// As there, or if there is a bundle of another case.
+pub fn write_new(path: &Path, case: &Case) -> Result<(), WriteError> {
+    if is_bundle(path) && !read(path).is_ok_and(|there| is_of(&there, case)) {
+        let cause = io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            "found the bundle of another failure there, expected none, or that of the same one",
+        );
+        return Err(WriteError { path: path.to_owned(), cause });
+    }
+    write_at(path, case)
+}
+
+/// Returns true if a bundle is one of a case, reduced or not: of its program, GPU, options, planted bug and failure.
+fn is_of(there: &Case, case: &Case) -> bool {
+    let (program, target, options) = match &there.original {
+        Some(original) => (&original.program, original.target, original.options),
+        None => (&there.program, there.target, there.options),
+    };
+    nir::text::write(program) == nir::text::write(&case.program)
+        && (target, options, there.plant) == (case.target, case.options, case.plant)
+        && there.symptom.failure == case.symptom.failure
 }
 
 /// Writes the folder of a case at a path, and replaces any existing one.

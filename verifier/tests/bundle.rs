@@ -196,4 +196,7 @@ fn reports_are_the_snapshots() {
         assert_eq!(code, Some(1), "{output}");
         assert!(output.contains("it fails as its bundle says"), "{output}");
     }
+    // So it does from the folder of all of them.
+    let (code, output) = ir3_equiv(root.path(), &["verify", "."]);
+    assert_eq!((code, output.matches("it fails as its bundle says").count()), (Some(1), 3), "{output}");
 }

@@ -38,8 +38,8 @@ use std::time::Duration;
 /// Options of `verify`.
 #[derive(Args)]
 pub struct Verify {
-    /// Files (.nir, Mesa logs, whose final-form nir is used), folders of them, or bundles, which bring their GPU, their
-    /// options and their input.
+    /// Files (.nir, Mesa logs, whose final-form nir is used), folders of them, or bundles and folders of bundles, which bring their GPU,
+    /// their options and their input. Of a bundle deeper in a folder only the program is taken.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -207,7 +207,12 @@ impl Verify {
             }
             match paths::files(std::slice::from_ref(path)) {
                 Ok((found, of_folder)) => {
-                    files.extend(found);
+                    // Of a bundle in the folder its program was found.
+                    let whole = |file: PathBuf| match file.parent() {
+                        Some(folder) if folder.parent() == Some(path) && bundle::is_bundle(folder) => folder.to_owned(),
+                        _ => file,
+                    };
+                    files.extend(found.into_iter().map(whole));
                     exit = exit.max(of_folder);
                 }
                 Err(error) if self.paths.len() == 1 => return Err(error),

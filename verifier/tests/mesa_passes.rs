@@ -262,6 +262,20 @@ fn other_text_between_sections_does_not_matter() {
 }
 
 /// Lines of two shaders that were printed by two threads: a message with the line, and what is whole is checked.
+/// A log that breaks off in the middle of a line, and another one: a section is cut off, and the second shader is not compared with the first.
+#[test]
+fn a_log_after_a_broken_line_is_another_shader() {
+    let at = LOG.find("AFTER: ir3_cp:").expect("a section") + 60;
+    assert_ne!(LOG.as_bytes()[at - 1], b'\n');
+    let text = format!("{}{LOG}", &LOG[..at]);
+    let shaders = shaders_of(Path::new("x.log"), &text);
+    assert_eq!((shaders.len(), shaders[0].passes.len(), shaders[0].broken.len()), (2, 1, 1));
+    let rows = check(&text);
+    assert_eq!(rows.len(), 1 + 8);
+    assert!(!matches!(rows[0].1, Verdict::Refuted(_)), "{:?}", rows[0].1.reason());
+    assert!(rows[1..].iter().all(|(_, verdict)| matches!(verdict, Verdict::Proved { .. })));
+}
+
 #[test]
 fn mixed_lines_are_named() {
     let at = LOG.find("MESA: info: \t0005:0000:000: \tadd.f ssa_5, ssa_2, (neg)ssa_3").expect("a line");

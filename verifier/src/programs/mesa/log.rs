@@ -336,12 +336,17 @@ impl LogReader {
     }
 }
 
-/// A line without prefix and colours. An application may have printed the start of a line of its own before Mesa printed.
+/// A line without prefix and colours. An application may have printed the start of a line of its own before Mesa printed; and a log that
+/// breaks off in a line may be followed by another one, whose first line is a headline.
 fn without_foreign_start(raw: &str) -> LogLine<'_> {
     let line = LogLine::of(raw);
-    let Some(at) = raw.find(PREFIX).filter(|_| line.prefix == 0) else { return line };
+    let Some(at) = (if line.prefix == 0 { raw.find(PREFIX) } else { raw.rfind(PREFIX) }) else { return line };
     let LogLine { text, prefix } = LogLine::of(&raw[at..]);
-    let skipped = LogLine::of(&raw[..at]).text.chars().count() as u32;
+    if line.prefix > 0 && ![NIR, AFTER, NATIVE].iter().any(|headline| text.starts_with(headline)) {
+        return line;
+    }
+    let start = LogLine::of(&raw[..at]);
+    let skipped = start.prefix + start.text.chars().count() as u32;
     // A message of Mesa has no text.
     LogLine { text, prefix: if prefix == 0 { 0 } else { prefix + skipped } }
 }

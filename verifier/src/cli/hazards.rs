@@ -7,6 +7,7 @@ use ir3_verifier::harness::report::{FinalProgram, finals, instruction_text};
 use ir3_verifier::prove::hazards;
 use ir3_verifier::prove::hazards::{Basis, Hazard, HazardReport};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Options of `hazards`.
@@ -68,6 +69,7 @@ impl Hazards {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
         let mut counts = Counts::default();
+        let mut guessed: BTreeMap<&'static str, u64> = BTreeMap::new();
         let (files, mut exit) = paths::files(&self.paths)?;
         for path in files {
             let programs = match finals(&path, self.gpu.given()) {
@@ -79,6 +81,9 @@ impl Hazards {
                 }
             };
             for program in &programs {
+                if program.is_target_guessed {
+                    *guessed.entry(program.target.name).or_default() += 1;
+                }
                 exit = exit.max(one(program, &mut counts, format));
             }
         }
@@ -95,6 +100,7 @@ impl Hazards {
         } else {
             output::json("hazards", &counts);
         }
+        output::guessed_gpus(&guessed);
         Ok(exit.max(Exit::Nothing.when(counts.programs == 0)))
     }
 }

@@ -11,6 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use ir3_verifier::harness::check::{Check, Summary};
 use ir3_verifier::support::version;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::Path;
@@ -162,6 +163,16 @@ pub fn problem_of(program: &str, text: &str) {
 /// Prints what is to be known, but is no error.
 pub fn note(text: &str) {
     message("note", text, Vec::new());
+}
+
+/// Prints how many programs are of a log that does not name its GPU, by the GPU that was guessed.
+pub fn guessed_gpus(guessed: &BTreeMap<&'static str, u64>) {
+    for (gpu, count) in guessed {
+        let plural = if *count == 1 { "" } else { "s" };
+        note(&format!(
+            "the log does not name the GPU of {count} program{plural}: {gpu} is a guess from the generation; `--gpu` if it is another"
+        ));
+    }
 }
 
 /// Prints a document as it is: as text, or as one object with the kind of the text.

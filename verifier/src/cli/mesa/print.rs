@@ -86,12 +86,7 @@ impl Whole {
         self.mesa.summary.interrupted = interrupted;
         self.mesa.print_reasons();
         output::summary(&self.mesa.summary);
-        for (gpu, count) in &self.guessed {
-            let plural = if *count == 1 { "" } else { "s" };
-            output::note(&format!(
-                "the log does not name the GPU of {count} program{plural}: {gpu} is a guess from the generation; `--gpu` if it is another"
-            ));
-        }
+        output::guessed_gpus(&self.guessed);
         let mut exits = vec![verify::exit_of(&self.mesa.summary)];
         if compiles {
             self.own.summary.interrupted = interrupted;

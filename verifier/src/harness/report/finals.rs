@@ -8,6 +8,7 @@ use super::programs::target_of;
 use crate::programs::generator::{self, Features, Profile};
 use crate::programs::mesa::input::{FilePosition, InputError, InputKind, Source};
 use crate::programs::mesa::log::{Log, Section, SectionKind};
+use crate::programs::mesa::shader::shaders_of;
 use crate::prove::hazards::{Facts, ScratchAccesses};
 use crate::semantics::machine::arrays::{ArrayBases, Side};
 use cranelift_entity::EntityRef;
@@ -39,6 +40,8 @@ pub struct FinalProgram {
     pub facts: Facts,
     /// The GPU.
     pub target: Target,
+    /// True if the log does not name its GPU, and it is one of the generation.
+    pub is_target_guessed: bool,
 }
 
 impl FinalProgram {
@@ -49,7 +52,7 @@ impl FinalProgram {
     pub fn new(name: String, program: Program, target: Target) -> Result<Self, ir3_compiler::machine::CodeError> {
         let code = Code::from_program(&program)?;
         let facts = Facts::of_program(&program);
-        Ok(Self { name, program, code, typed: None, facts, target })
+        Ok(Self { name, program, code, typed: None, facts, target, is_target_guessed: false })
     }
 
     /// The code that says most of what its instructions do.
@@ -69,7 +72,8 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
     match kind {
         InputKind::Log => {
             let log = Log::read(&path, &text)?;
-            let target = target_of(&path, &log, gpu)?;
+            let named = gpu.or_else(|| named_gpu(&path, &text));
+            let target = target_of(&path, &log, named)?;
             let mut all: Vec<FinalProgram> = Vec::new();
             let statistics = log.statistics();
             // The sections before register allocation.
@@ -83,6 +87,7 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
                         let mut program = read(&path, &section.text, name.clone(), &at, target)?;
                         program.facts.arrays = array_bases(&program, &unallocated);
                         program.facts.releases_unknown = true;
+                        program.is_target_guessed = named.is_none();
                         let waves = statistics.get(all.len()).and_then(|statistics| statistics.waves);
                         program.facts.branch_stack = waves.map(|waves| waves.branchstack);
                         all.push(program);
@@ -117,6 +122,12 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
             Err(InputError::Invalid { place, problem: format!("found {found}, expected a final program in ir3") })
         }
     }
+}
+
+/// The GPU that the first shader of a log names.
+fn named_gpu(path: &Path, text: &str) -> Option<Target> {
+    let first = shaders_of(path, text).into_iter().next()?;
+    (!first.is_target_guessed(None)).then(|| first.target(None))
 }
 
 fn read(

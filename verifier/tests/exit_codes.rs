@@ -117,6 +117,24 @@ fn a_limit_on_files_loses_no_failure() {
     assert!(text.contains("refuted: program 2 (") && text.contains(" 1 refuted"), "{text}");
 }
 
+/// A process for the compiler that does not start is one error, and no failure of the compiler.
+#[test]
+fn a_worker_that_does_not_start_is_bad_input() {
+    let folder = folder("start");
+    for arguments in ["verify good.nir", "fuzz --seed 1 --programs 2"] {
+        let output = command(folder.path(), arguments).env("TMPDIR", "/nothing").output().expect("our own program");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {text}");
+        assert!(text.contains("does not start: /nothing/ir3-equiv-"), "{arguments}: {text}");
+        let text = expect(&folder, &format!("{arguments} --memory 1M"), 2);
+        assert!(text.contains("with 1 MiB of memory, does not start: "), "{arguments}: {text}");
+    }
+    // A limit that is lower than that of the option counts.
+    let script = format!("ulimit -v 1500000; exec {PROGRAM} verify good.nir");
+    let output = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output().expect("a shell");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
 /// A file of an option is tried before the first program.
 #[test]
 fn the_file_of_the_coverage_is_tried_first() {

@@ -381,6 +381,7 @@ impl Cli {
         if self.command.compiles() {
             rules::check_enabled()?;
         }
+        guard::try_start()?;
         let reports_boundaries =
             matches!(self.command, Command::Verify(_) | Command::Check(_) | Command::Mesa(_) | Command::Rules(_));
         if self.format == Format::Junit && !reports_boundaries {

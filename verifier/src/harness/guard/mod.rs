@@ -111,6 +111,23 @@ pub fn guard() -> Option<&'static Guard> {
     GUARD.get()
 }
 
+/// Starts a worker without a program, which has to come to its end: later ones that do not start would be taken for failures of the compiler.
+///
+/// # Errors
+/// If it does not, the reason.
+pub fn try_start() -> Result<(), String> {
+    let Some(Guard { program, limits }) = guard() else { return Ok(()) };
+    let setting = Setting { target: Target::default(), options: Options::default(), plant: None, limits: *limits };
+    let why = match Process::start(program, &setting.arguments()).map(Process::finish) {
+        Ok((Some(0), _)) => return Ok(()),
+        Ok((Some(code), log)) => format!("exit code {code}: {}", log.trim()),
+        Ok((None, log)) => format!("a signal: {}", log.trim()),
+        Err(error) => error.to_string(),
+    };
+    let memory = limits.memory >> 20;
+    Err(format!("a process for the compiler, with {memory} MiB of memory, does not start: {why}"))
+}
+
 /// What a worker compiles.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {

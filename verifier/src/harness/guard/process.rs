@@ -43,8 +43,9 @@ impl Process {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("ir3-equiv-{}-{number}.log", std::process::id()));
-        let log = File::options().read(true).append(true).create_new(true).open(&path)?;
-        fs::remove_file(&path)?;
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        let log = File::options().read(true).append(true).create_new(true).open(&path).map_err(named)?;
+        fs::remove_file(&path).map_err(named)?;
         let mut child = Command::new(program)
             .args(arguments)
             .stdin(Stdio::piped())

@@ -8,7 +8,7 @@ use crate::support::watch;
 use ir3_compiler::nir;
 use ir3_compiler::pipeline::{Feature, Features, Options, Stage};
 use ir3_compiler::target::Target;
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{self, BufRead, Read, Write};
 use std::process;
 use std::time::Duration;
@@ -55,12 +55,13 @@ impl Arguments {
     }
 }
 
-/// Limits the address space of this process, and starts its watchdog.
+/// Limits the address space of this process, to what its own limit allows, and starts its watchdog.
 ///
 /// # Errors
 /// If the system refuses.
 pub fn limit(memory: u64, time: Duration) -> io::Result<()> {
-    let all = Rlimit { current: Some(memory), maximum: Some(memory) };
+    let memory = Some(getrlimit(Resource::As).maximum.map_or(memory, |most| most.min(memory)));
+    let all = Rlimit { current: memory, maximum: memory };
     setrlimit(Resource::As, all)?;
     // What ends it here is expected: no file of it.
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;

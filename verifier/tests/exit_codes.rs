@@ -65,6 +65,7 @@ fn bad_input_is_2() {
     {
         expect(&folder, zero, 2);
     }
+    expect(&folder, "fuzz --seed 1 --from 18446744073709551615 --programs 2", 2);
     for other in
         ["verify good.nir --timeout 10", "run good.nir --format junit", "verify good.nir --gpu a999", "nonsense"]
     {

@@ -210,6 +210,10 @@ struct Findings {
 impl Fuzz {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
+        if let Some(programs) = self.programs.filter(|programs| self.from.checked_add(*programs).is_none()) {
+            let (from, last) = (self.from, u64::MAX);
+            return Err(format!("found --from {from} and --programs {programs}, expected numbers up to {last}").into());
+        }
         if let Some(compiler) = self.external.command() {
             return self.compiler(&compiler, format);
         }

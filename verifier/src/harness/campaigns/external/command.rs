@@ -161,12 +161,25 @@ impl CompilerCommand {
         }
     }
 
-    /// The command line, for people.
+    /// The command line, for a shell in any folder.
     #[must_use]
     pub fn line(&self) -> String {
-        let words = [self.program.as_os_str()].into_iter().chain(self.arguments.iter().map(OsString::as_os_str));
-        words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+        // A name without a folder is looked up in `PATH`.
+        let is_path = self.program.components().count() > 1;
+        let program = Some(&self.program).filter(|_| is_path).and_then(|program| std::path::absolute(program).ok());
+        let program = program.as_ref().unwrap_or(&self.program);
+        let words = [program.as_os_str()].into_iter().chain(self.arguments.iter().map(OsString::as_os_str));
+        words.map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
     }
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// The end of the process.
@@ -196,4 +209,20 @@ fn read(path: &Path) -> io::Result<String> {
 /// The last line that is not empty.
 pub(super) fn last_line(text: &str) -> &str {
     text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_in_another_folder_reads_the_line_as_it_was() {
+        let arguments = ["--gpu=660", "two words", "it's", ""].map(OsString::from).to_vec();
+        let command = CompilerCommand { program: "./my driver".into(), arguments, time: Duration::MAX, memory: 0 };
+        let folder = std::env::current_dir().expect("a folder");
+        let line = format!("'{}/my driver' --gpu=660 'two words' 'it'\\''s' ''", folder.display());
+        assert_eq!(command.line(), line);
+        let named = CompilerCommand { program: "ir3-driver".into(), arguments: Vec::new(), ..command };
+        assert_eq!(named.line(), "ir3-driver");
+    }
 }

@@ -118,6 +118,25 @@ fn a_limit_on_files_loses_no_failure() {
     assert!(text.contains("refuted: program 2 (") && text.contains(" 1 refuted"), "{text}");
 }
 
+/// A byte order mark is no part of a text, and has no column.
+#[test]
+fn a_byte_order_mark_is_skipped() {
+    let folder = folder("mark");
+    let mark = |name: &str, to: &str| {
+        let text = fs::read_to_string(folder.path().join(name)).expect("a file");
+        fs::write(folder.path().join(to), format!("\u{feff}{text}")).expect("a file");
+    };
+    mark("good.nir", "marked.nir");
+    mark("bad.nir", "worse.nir");
+    expect(&folder, "verify marked.nir", 0);
+    expect(&folder, "run marked.nir", 0);
+    let place = |name: &str| {
+        let text = expect(&folder, &format!("verify {name}"), 2);
+        text.split(name).nth(1).map(str::to_owned).expect("its place")
+    };
+    assert_eq!(place("worse.nir"), place("bad.nir"));
+}
+
 /// A process for the compiler that does not start is one error, and no failure of the compiler.
 #[test]
 fn a_worker_that_does_not_start_is_bad_input() {

@@ -247,7 +247,8 @@ impl Source {
     ///
     /// # Errors
     /// If the file is empty, is not text, or is of no known kind.
-    pub fn from_bytes(path: &Path, bytes: Vec<u8>) -> Result<Self, InputError> {
+    pub fn from_bytes(path: &Path, mut bytes: Vec<u8>) -> Result<Self, InputError> {
+        drop_byte_order_mark(&mut bytes);
         let text = match String::from_utf8(bytes) {
             Ok(text) => text,
             // An application may print anything between the lines of a log; what does not begin with text is none.
@@ -265,6 +266,13 @@ impl Source {
             return Err(InputError::UnknownKind { path: path.to_owned(), found: format!("`{}`", first.trim_end()) });
         };
         Ok(Self { path: path.to_owned(), kind, text })
+    }
+}
+
+/// Removes the mark with which some editors begin a text. It has no column.
+fn drop_byte_order_mark(bytes: &mut Vec<u8>) {
+    if bytes.starts_with("\u{feff}".as_bytes()) {
+        bytes.drain(.."\u{feff}".len());
     }
 }
 
@@ -322,6 +330,9 @@ impl Iterator for Lines {
             Ok(_) => {}
         }
         self.lines += 1;
+        if self.lines == 1 {
+            drop_byte_order_mark(&mut line);
+        }
         Some(match String::from_utf8(line) {
             Ok(line) => Ok(line),
             Err(error) if self.lines == 1 => Err(not_text(&self.path, &error)),

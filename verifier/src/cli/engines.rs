@@ -20,10 +20,11 @@ pub const TIMEOUT: Duration = Duration::from_secs(10);
 /// The engines to run, and the options of proofs.
 #[derive(Args)]
 pub struct EngineArgs {
-    /// Engines to ask: several, with commas. Unless given: all of them in `verify` and `self-test`, elsewhere `interpreter`.
+    /// Engines to ask: several, with commas. Unless given: all of them in `verify`, `mesa`, `fuzz --compiler` and `self-test`, elsewhere `interpreter`.
     #[arg(long = "engine", value_name = "ENGINES", value_delimiter = ',', value_parser = engine_names())]
     kinds: Vec<EngineKind>,
-    /// CPU time for one proof (`500ms`, `10s`, `2m`). Unless given: 10s; 300ms in `verify` and `self-test agreement`.
+    /// CPU time for one proof (`500ms`, `10s`, `2m`). Unless given: 10s; 300ms in `verify`, `mesa`, `fuzz --compiler` and
+    /// `self-test agreement`.
     #[arg(long, value_name = "T", value_parser = values::time)]
     timeout: Option<Duration>,
     /// Floats in proofs: functions of which nothing is known but that both sides have the same, or exact (slow).

@@ -52,7 +52,7 @@ pub struct Fuzz {
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
     /// Profiles of the programs, in turn; all profiles unless given, `operations` each third time. May be repeated.
-    #[arg(long, value_name = "PERCENT", value_parser = values::profile())]
+    #[arg(long, value_name = "PROFILE", value_parser = values::profile())]
     profile: Vec<Profile>,
     /// The GPU of all programs; one of each generation in turn unless given (a306, a420, a540, a618, a630, a660, a730, a750), and with
     /// `--compiler` a660.

@@ -18,7 +18,7 @@ pub struct Generate {
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     /// The profile of the program.
-    #[arg(long, value_name = "PERCENT", default_value = "mixed", conflicts_with = "bytes", value_parser = values::profile())]
+    #[arg(long, value_name = "PROFILE", default_value = "mixed", conflicts_with = "bytes", value_parser = values::profile())]
     profile: Profile,
     #[command(flatten)]
     gpu: Gpu,

@@ -58,7 +58,7 @@ use std::time::Duration;
 
 /// Checks that a shader compiler's passes keep what a program means.
 #[derive(Parser)]
-#[command(version = ir3_verifier::support::version::LINE, about)]
+#[command(name = "ir3-equiv", version = ir3_verifier::support::version::LINE, about)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -264,8 +264,8 @@ struct Stages {
     /// The allocator of general registers: in SSA form, or by graph colouring.
     #[arg(long, value_name = "ALLOCATOR", default_value = "ssa", hide_default_value = true, value_parser = values::allocator())]
     allocator: AllocatorName,
-    /// Graph colouring: after which nodes the search for a register starts at the next one (`first-fit`: after none). `document` unless given.
-    #[arg(long, value_name = "RULE", value_parser = values::rotation())]
+    /// With `--allocator graph-colouring`: after which nodes the search for a register starts at the next one (`first-fit`: after none). `document` unless given.
+    #[arg(long, value_name = "RULE", requires = "allocator", value_parser = values::rotation())]
     round_robin: Option<Rotation>,
 }
 

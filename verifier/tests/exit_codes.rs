@@ -118,6 +118,24 @@ fn a_limit_on_files_loses_no_failure() {
     assert!(text.contains("refuted: program 2 (") && text.contains(" 1 refuted"), "{text}");
 }
 
+/// What is refused, or has nothing to check, says so, once.
+#[test]
+fn messages_say_what_was_found() {
+    let folder = folder("messages");
+    for (arguments, code, message) in [
+        ("assemble /dev/null", 4, "/dev/null: found no instruction"),
+        ("disassemble /dev/null", 4, "/dev/null: found no word"),
+        ("self-test words /dev/null", 4, "found no word"),
+        ("run good.nir --env /dev/null", 2, "/dev/null: EOF while parsing a value at line 1 column 0"),
+        ("compile good.nir --round-robin old", 2, "--allocator <ALLOCATOR>"),
+        ("--version", 0, "ir3-equiv "),
+        ("fuzz --help", 0, "--profile <PROFILE>"),
+    ] {
+        let text = expect(&folder, arguments, code);
+        assert!(text.contains(message), "{arguments}: {text}");
+    }
+}
+
 /// A byte order mark is no part of a text, and has no column.
 #[test]
 fn a_byte_order_mark_is_skipped() {

@@ -38,6 +38,9 @@ impl Assemble {
                 words.iter().for_each(|word| output::line(&format!("{:08x}_{:08x}", word >> 32, word & 0xffff_ffff)))
             }
         }
+        if words.is_empty() {
+            output::problem(&format!("{name}: found no instruction"));
+        }
         Ok(Exit::Nothing.when(words.is_empty()))
     }
 }

@@ -68,7 +68,11 @@ impl Disassemble {
             let words: usize = programs.iter().map(|(_, words)| words.len()).sum();
             return Err(format!("{}: {unknown} of {words} words are no instructions", self.file.display()).into());
         }
-        Ok(Exit::Nothing.when(programs.iter().all(|(_, words)| words.is_empty())))
+        let is_empty = programs.iter().all(|(_, words)| words.is_empty());
+        if is_empty {
+            output::problem(&format!("{}: found no word", self.file.display()));
+        }
+        Ok(Exit::Nothing.when(is_empty))
     }
 
     /// The programs of the file, each with its generation.

@@ -238,7 +238,13 @@ fn campaign_of(
         let folder = PathBuf::new();
         let mut written =
             Written { origin: (profile, seed), shader: shader.clone(), found: found.clone(), folder, original: None };
+        let Found { failure, message, .. } = &written.found;
+        let failure = failure.to_string();
+        // Of a crash both are the same.
+        let said = if failure == *message { failure } else { format!("{failure}: {message}") };
+        let line = format!("program {number} ({profile}, seed {seed}): {said}");
         if let Err(error) = written.write(request) {
+            bar.suspend(|| output::line(&line));
             // The disk may be full: later folders would fail as well.
             interrupted.store(true, Ordering::Relaxed);
             lost.get_or_insert(error);
@@ -249,8 +255,7 @@ fn campaign_of(
         bar.suspend(|| match format {
             Format::Json => output::json("compiler-failure", &written.row()),
             _ => {
-                let Found { failure, message, .. } = &written.found;
-                output::line(&format!("program {number} ({profile}, seed {seed}): {failure}: {message}"));
+                output::line(&line);
                 output::line(&format!("  written to {}", written.folder.display()));
             }
         });
@@ -376,5 +381,6 @@ fn groups(all: &[Written], root: &Path) {
         output::json("compiler-group", &group);
     }
     let word = if groups.len() == 1 { "group" } else { "groups" };
-    output::line(&format!("{} failures in {} {word}, in {}", all.len(), groups.len(), root.display()));
+    let failures = if all.len() == 1 { "failure" } else { "failures" };
+    output::line(&format!("{} {failures} in {} {word}, in {}", all.len(), groups.len(), root.display()));
 }

@@ -56,8 +56,8 @@ struct EndLine {
 /// Reads an environment.
 pub fn read_env(path: &PathBuf) -> Result<Env, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    serde_json::from_str(&text)
-        .map_err(|error| format!("{}:{}:{}: {error}", path.display(), error.line(), error.column()).into())
+    // The message has the place.
+    serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()).into())
 }
 
 impl Run {

@@ -196,7 +196,8 @@ fn table(groups: &[Group]) {
     let (all, reduced) =
         (groups.iter().map(|g| g.count).sum::<usize>(), groups.iter().map(|g| g.reduced).sum::<usize>());
     let word = if groups.len() == 1 { "group" } else { "groups" };
-    output::line(&format!("{all} failures in {} {word}, {reduced} of them reduced", groups.len()));
+    let failures = if all == 1 { "failure" } else { "failures" };
+    output::line(&format!("{all} {failures} in {} {word}, {reduced} of them reduced", groups.len()));
     if let Some(group) = groups.first() {
         output::line(&format!("see one again: ir3-equiv verify {}", group.folder.display()));
     }

@@ -66,6 +66,9 @@ impl Words {
             counts.wrong,
             counts.words as f64 / seconds.max(1e-9) / 1e6,
         ));
+        if counts.words == 0 {
+            output::problem("found no word in the listings");
+        }
         let exit = Exit::Refuted.when(counts.wrong > 0).max(Exit::Nothing.when(counts.words == 0));
         output::json("words", &Report { counts, opcodes: opcodes.len(), seconds });
         Ok(exit)

@@ -114,7 +114,7 @@ fn a_limit_on_files_loses_no_failure() {
     };
     let text = refuted("verify good.nir --plant inverted-branch --seed 1");
     assert!(text.contains(" 1 refuted"), "{text}");
-    let text = refuted("fuzz --seed 1 --programs 200 --gpu a660 --plant inverted-branch");
+    let text = refuted("fuzz --seed 1 --programs 200 --jobs 1 --gpu a660 --plant inverted-branch");
     assert!(text.contains("refuted: program 2 (") && text.contains(" 1 refuted"), "{text}");
 }
 
@@ -134,6 +134,20 @@ fn messages_say_what_was_found() {
         let text = expect(&folder, arguments, code);
         assert!(text.contains(message), "{arguments}: {text}");
     }
+}
+
+/// A part of a campaign that was interrupted is named.
+#[test]
+fn an_interrupted_part_is_named() {
+    let folder = folder("parts");
+    expect(&folder, "fuzz --seed 1 --programs 4 --shard 1/1 --failures part", 0);
+    expect(&folder, "merge part", 0);
+    let path = folder.path().join("part/results.json");
+    let text = fs::read_to_string(&path).expect("a file");
+    assert!(text.contains("\"interrupted\": false"), "{text}");
+    fs::write(&path, text.replace("\"interrupted\": false", "\"interrupted\": true")).expect("a file");
+    let text = expect(&folder, "merge part", 3);
+    assert!(text.contains("part 1/1 was interrupted"), "{text}");
 }
 
 /// A byte order mark is no part of a text, and has no column.

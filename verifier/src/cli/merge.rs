@@ -83,6 +83,9 @@ impl Merge {
         if !missing.is_empty() {
             output::problem(&format!("{} of {count} parts are missing: {}", missing.len(), missing.join(", ")));
         }
+        for part in parts.values().filter(|part| part.summary.interrupted) {
+            output::problem(&format!("part {} was interrupted", part.shard));
+        }
         let is_partial = !missing.is_empty() || summary.interrupted;
         let of_verdicts = counts.as_ref().map_or_else(|| verify::exit_of(&summary), fuzz::exit_of);
         let unsound = counts.as_ref().is_some_and(|counts| !counts.wrong_proofs.is_empty());

@@ -8,8 +8,8 @@
 //! fences name buffers and images apart, and an access to the one may move over a fence of the other.
 //!
 //! From a7xx on reads see what other workgroups have written after `ccinv` only (`emit_intrinsic_barrier`), so `fence.w` and the `ccinv`
-//! after it are one fence of reads and writes; `ccinv` is a fence of reads. Other maintenance of caches (`dccln`, …) has no effect here:
-//! memory is coherent.
+//! after it are one fence of reads and writes; `ccinv` is a fence of reads. Other maintenance of caches (`dccln`, …) has no meaning here, and is
+//! refused: memory is coherent.
 
 use crate::semantics::environment::memory::{SEEN, Space};
 use ir3_compiler::ir3::{Attrs, InstrData, Opcode};

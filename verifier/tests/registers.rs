@@ -303,7 +303,7 @@ fn slots_of_scratch_memory() {
     // The second value is two registers wide.
     assert!(failure(4, 0).contains("should hold"), "{}", failure(4, 0));
     assert!(failure(12, 12).contains("of scratch memory, which has 16"), "{}", failure(12, 12));
-    assert!(failure(1, 8).contains("begins no half word"), "{}", failure(1, 8));
+    assert!(failure(1, 8).contains("not aligned to its elements"), "{}", failure(1, 8));
     let mut own = source.clone();
     own.scratch_size = 8;
     let failure = prove(&own, &with_spill(&source, 0, 8)).expect_err("it is wrong").to_string();

@@ -66,13 +66,17 @@ pub fn illegal(program: &Program, target: &Target, extent: Extent, mut judged: O
 }
 
 /// The first rule of ir3 that a program breaks: what its text says is then not what the hardware does, so no proof about the text holds. That of
-/// `(jp)` is none of Mesa's validator, and records of values are not of the text.
+/// `(jp)` is none of Mesa's validator, records of values are not of the text, and in SSA form operands may still become others: immediates that do
+/// not fit are moved later, and an allocator may have begun.
 pub fn broken_rule(program: &Program, target: &Target) -> Option<String> {
     let form = Form::of(program);
     let violations = validate(program, target, form).err().unwrap_or_default();
-    let violation =
-        violations.into_iter().find(|violation| !matches!(violation.rule, Rule::Reconvergence | Rule::ValueRecord));
-    // In SSA form Mesa has operands that become immediates later.
+    let counts = |rule: Rule| match rule {
+        Rule::Reconvergence | Rule::ValueRecord => false,
+        Rule::Form | Rule::Immediate | Rule::Encoding => form != Form::Ssa,
+        _ => true,
+    };
+    let violation = violations.into_iter().find(|violation| counts(violation.rule));
     let illegal = || (form != Form::Ssa).then(|| illegal(program, target, Extent::Printed, None)).flatten();
     violation.map(|violation| violation.to_string()).or_else(illegal)
 }

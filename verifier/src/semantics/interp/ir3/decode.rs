@@ -50,7 +50,7 @@ pub(super) struct Decoder<'a> {
 
 /// Decodes a program.
 pub(super) fn decode(program: &Program, target: &Target) -> std::result::Result<Decoded, Unsupported> {
-    check_halves(program)?;
+    check_whole(program)?;
     decode_with(program, target, None, false).map(|(decoded, ..)| decoded)
 }
 
@@ -59,7 +59,7 @@ pub(super) fn decode_with_places(
     program: &Program,
     target: &Target,
 ) -> std::result::Result<(Decoded, Places), Unsupported> {
-    check_halves(program)?;
+    check_whole(program)?;
     decode_with(program, target, None, false).map(|(decoded, _, slots)| (decoded, slots.places()))
 }
 
@@ -76,15 +76,20 @@ pub(super) fn decode_watched(
     program: &Program,
     target: &Target,
 ) -> std::result::Result<(Decoded, Vec<Watched<Read>>), Unsupported> {
-    check_halves(program)?;
+    check_whole(program)?;
     let (decoded, table, _) = decode_with(program, target, Some(Vec::new()), false)?;
     Ok((decoded, table.unwrap_or_default()))
 }
 
-/// Refuses a half of a fine derivative without the other one.
-fn check_halves(program: &Program) -> std::result::Result<(), Unsupported> {
+/// Refuses a half of a fine derivative without the other one, and a block that leads nowhere and has no `end`.
+fn check_whole(program: &Program) -> std::result::Result<(), Unsupported> {
     for (position, &block) in program.layout.iter().enumerate() {
-        let instrs = program.blocks[block].instrs.iter().map(|&instr| &program.instrs[instr]);
+        let data = &program.blocks[block];
+        let instrs = data.instrs.iter().map(|&instr| &program.instrs[instr]);
+        if data.successors == [None, None] && !instrs.clone().any(|data| data.opcode.is_terminator()) {
+            let what = "a block that has neither `end` nor a successor".to_owned();
+            return Err(Unsupported { what, place: format!("block {position}") });
+        }
         if let Some(at) = lone_half(instrs) {
             return Err(lone(format!("block {position}, instruction {at}")));
         }

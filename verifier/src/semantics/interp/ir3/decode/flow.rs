@@ -31,7 +31,7 @@ impl Decoder<'_> {
         let Some(instr) = instr else {
             return match self.program.blocks[block].successors {
                 [Some(to), None] => Ok(Terminator::Jump(self.edge(block, to, 0)?)),
-                [None, None] => Err("a block that has neither `end` nor a successor".to_owned()),
+                [None, None] => Ok(Terminator::End(0, 0)),
                 _ => Err("two successors and no branch".to_owned()),
             };
         };

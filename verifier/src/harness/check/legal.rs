@@ -279,8 +279,8 @@ fn meta(data: &InstrData) -> Option<&'static str> {
 
 /// The reason why the encoder's tables have no word for an instruction, or one that says something else.
 fn without_word(program: &Program, data: &InstrData, target: &Target, extent: Extent) -> Option<String> {
-    // The offset of a vector fetch may be a value until it becomes an immediate. A prefetch of a descriptor does not look at its coordinates.
-    let is_prefetch = data.opcode == Opcode::Sam && !has_result(data);
+    // The offset of a vector fetch may be a value until it becomes an immediate. A prefetch of a descriptor has no result, and does not look at its coordinates.
+    let is_prefetch = matches!(data.opcode, Opcode::Sam | Opcode::Ldc | Opcode::Resinfo) && !has_result(data);
     let has_values =
         data.srcs.iter().any(|src| src.value().is_some()) || data.dsts.iter().any(|dst| dst.value().is_some());
     if is_prefetch || has_values && data.flags.contains(InstrFlags::VECTOR) {
@@ -377,11 +377,6 @@ impl Places {
         data.false_deps.clear();
         data.link = RepeatLink::None;
         data.flags -= InstrFlags::UNUSED;
-        if data.dsts.is_empty() && matches!(data.opcode, Opcode::Sam | Opcode::Ldc | Opcode::Resinfo) {
-            // A prefetch of a descriptor, whose word names no result.
-            let mask = if data.opcode == Opcode::Resinfo { WriteMask::first(3) } else { WriteMask::SCALAR };
-            data.dsts.push(Dst::new(Place::Reg(PhysReg::INVALID), RegClass::FULL, mask));
-        }
         let mut places = Self { general: 4, shared: 48 * 4 };
         let dsts: SmallVec<[(Place, bool); 4]> =
             data.dsts.iter().map(|dst| (dst.place, dst.flags.contains(OperandFlags::TIED))).collect();

@@ -24,7 +24,9 @@ pub use crate::semantics::environment::env::DEFAULT_FUEL;
 pub(crate) use checker::compile_stages;
 pub use checker::{Checker, NirPlant, Plant, ProgramReport, Spills, Times, plant_of};
 pub use ends::{Ends, SourceOutcomes};
-pub use engine::{Answer, COMPILER, Engine, EngineKind, Engines, Interpreter, Registers, contradiction, proofs};
+pub use engine::{
+    Answer, COMPILER, Engine, EngineKind, Engines, Interpreter, NO_ENGINE, Registers, contradiction, proofs,
+};
 pub use execution::{Executable, Execution};
 pub(crate) use interpreter::target_fuel;
 pub use interpreter::{Refutation, SourceRuns, compare_on_machine, compare_snapshots, run_snapshot};

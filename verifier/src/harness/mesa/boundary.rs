@@ -5,7 +5,7 @@ use super::runs::Environments;
 use super::{Side, kills, runs};
 use crate::harness::check::legal;
 use crate::harness::check::{
-    Answer, EngineKind, Engines, NotShown, Refutation, Sensitivity, Smt, Unknown, Verdict, combined,
+    Answer, EngineKind, Engines, NO_ENGINE, NotShown, Refutation, Sensitivity, Smt, Unknown, Verdict, combined,
     compare_on_machine, compare_snapshots, contradiction,
 };
 use crate::programs::Question;
@@ -96,8 +96,6 @@ const MOST_PROOF_TIME: Duration = Duration::from_secs(4);
 pub const READER: &str = "reader";
 /// The engine of two sides that have the same text.
 pub const SAME_PROGRAM: &str = "same program";
-/// That of a boundary of which no engine says anything.
-pub const NO_ENGINE: &str = "-";
 
 pub(super) fn check<'a>(
     before: &Side<'a>,
@@ -122,8 +120,7 @@ pub(super) fn check<'a>(
         (Ok(before), Ok(after)) => (before, after),
     };
     checked.engine = NO_ENGINE;
-    checked.verdict =
-        Verdict::Unknown(Unknown::Unsupported("no engine that was asked compares them".to_owned().into()));
+    checked.verdict = Verdict::not_compared();
     if are_same(before, after) {
         checked.verdict = Verdict::Proved { assumptions: Vec::new() };
         checked.engine = SAME_PROGRAM;
@@ -192,7 +189,8 @@ pub(super) fn check<'a>(
         checked.verdict = verdict;
         checked.engine = engine.name();
     }
-    if is_pass(&checked.verdict)
+    // Engines ask this of what they prove.
+    if matches!(checked.verdict, Verdict::Tested { .. })
         && let Some(what) = after.as_ir3().and_then(|program| legal::broken_rule(program, target))
     {
         checked.verdict = Verdict::Unknown(Unknown::NotShown(NotShown::Rule(what)));

@@ -22,7 +22,8 @@ mod runs;
 mod single;
 mod ties;
 
-pub use boundary::{Checked, NO_ENGINE, READER, SAME_PROGRAM, Settings};
+pub use crate::harness::check::NO_ENGINE;
+pub use boundary::{Checked, READER, SAME_PROGRAM, Settings};
 pub use bundle::{command_again, files as bundle_files, write as write_bundle};
 pub use rerun::{Refuted, first_refutation};
 pub use single::Boundaries;

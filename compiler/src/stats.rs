@@ -228,6 +228,17 @@ impl Stats {
     }
 }
 
+/// The vectors of the constant file up to the last word that a program reads or stores: what has to be loaded, of which `constlen` may be more.
+#[must_use]
+pub fn const_vectors(program: &Program) -> u32 {
+    let mut consts = consts::ConstWords::default();
+    for &block in &program.layout {
+        consts.start_block();
+        program.blocks[block].instrs.iter().for_each(|&instr| consts.count(&program.instrs[instr]));
+    }
+    consts.vectors()
+}
+
 /// Where helper lanes end.
 #[derive(Clone, Copy, Debug, Default)]
 struct Helpers {

@@ -85,6 +85,45 @@ fn a_changed_section_is_refuted_at_its_pass() {
 }
 
 #[test]
+fn a_driver_that_is_told_too_little_is_no_pass() {
+    let folder = Folder::new("told-too-little");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
+    let least = &["--max-registers", "min"][..];
+    for (file, options, said, less, reason) in [
+        ("memory/shared-reverse", &[][..], " 2 full", " 1 full", "full registers: 2 used, 1 reserved"),
+        (
+            "memory/shared-reverse",
+            &[],
+            "shared_size 256",
+            "shared_size 128",
+            "bytes of shared memory: 256 used, 128 reserved",
+        ),
+        ("memory/uniform-buffer", &[], "4 constlen", "0 constlen", "vectors of constants: 1 used, 0 reserved"),
+        (
+            "arrays/divergent-branch",
+            least,
+            "pvtmem_size 96",
+            "pvtmem_size 92",
+            "bytes of scratch memory: 96 used, 92 reserved",
+        ),
+        ("control-flow/divergent-else-if", &[], "branchstack 2", "branchstack 1", "and the branch stack holds 1"),
+    ] {
+        let path = corpus.join(file).with_extension("nir");
+        let command = ["compile", "--as-mesa-log", "--gpu", "a660", path.to_str().expect("a path")];
+        let (_, log) = run(folder.path(), &[&command, options].concat());
+        assert!(check(&log).iter().all(|(_, verdict)| is_pass(verdict)), "{file}: {:?}", check(&log));
+        assert!(log.contains(said), "{file}: {said}");
+        let rows = check(&log.replace(said, less));
+        let failures: Vec<_> = rows.iter().filter(|row| !is_pass(&row.1)).collect();
+        assert_eq!(failures.iter().map(|row| &*row.0).collect::<Vec<_>>(), [CODE, WHOLE], "{file}: {less}");
+        assert!(
+            failures.iter().all(|(_, verdict)| verdict.reason().is_some_and(|why| why.contains(reason))),
+            "{failures:?}"
+        );
+    }
+}
+
+#[test]
 fn an_input_that_refutes_one_boundary_is_tried_at_others() {
     let text = changed("AFTER: ir3_cp:", "(neg)ssa_3", "ssa_3");
     let target = Target::default();

@@ -189,7 +189,7 @@ pub enum SystemValue {
     PrimitiveId,
     /// Window position of a fragment, 4 components; x and y are integers, in sixteenths of a pixel.
     FragCoord,
-    /// True if the fragment's primitive is front-facing: a bool.
+    /// Which side of the fragment's primitive is seen: 0 is the front, all ones the back.
     FrontFace,
     /// Point coordinate, 2 components.
     PointCoord,

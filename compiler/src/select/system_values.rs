@@ -2,7 +2,7 @@
 
 use super::SelectError;
 use super::context::{Context, Values};
-use crate::ir3::{Mods, Opcode, RegClass, Src, SystemValue, Type};
+use crate::ir3::{Condition, Mods, Opcode, RegClass, Src, SystemValue, Type, Value};
 use crate::nir::{Def, Intrinsic, IntrinsicOp};
 
 /// Translates one intrinsic of this module.
@@ -26,8 +26,8 @@ pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), S
         LoadSampleId | LoadSampleIdNoPerSample => input(ctx, def, SystemValue::SampleId),
         LoadSampleMaskIn => input(ctx, def, SystemValue::SampleMaskIn),
         LoadSamplePos | LoadSamplePosOrCenter => input(ctx, def, SystemValue::SamplePos),
-        LoadFrontFace => boolean(ctx, def, SystemValue::FrontFace),
-        LoadHelperInvocation => boolean(ctx, def, SystemValue::HelperInvocation),
+        LoadFrontFace => front_face(ctx, def),
+        LoadHelperInvocation => helper_invocation(ctx, def),
         LoadFragCoord | LoadFragCoordUnscaledIr3 => frag_coord(ctx, def),
         LoadBaseWorkgroupId => parameter(ctx, def, SystemValue::BaseWorkgroupId),
         LoadNumWorkgroups => parameter(ctx, def, SystemValue::NumWorkgroups),
@@ -67,9 +67,22 @@ fn input(ctx: &mut Context<'_>, def: Def, kind: SystemValue) -> Result<(), Selec
     Ok(())
 }
 
-fn boolean(ctx: &mut Context<'_>, def: Def, kind: SystemValue) -> Result<(), SelectError> {
+/// The hardware says which side is seen, in a half register: the front is 0.
+fn front_face(ctx: &mut Context<'_>, def: Def) -> Result<(), SelectError> {
+    let value = ctx.system_value(SystemValue::FrontFace, RegClass::HALF, 1);
+    let (side, zero) = (ctx.src(value), ctx.immediate(0, true));
+    let is_front = ctx.compare(Opcode::CmpsS, Condition::Eq, side, zero);
+    boolean(ctx, def, is_front)
+}
+
+fn helper_invocation(ctx: &mut Context<'_>, def: Def) -> Result<(), SelectError> {
     let class = ctx.bool_class();
-    let mut value = ctx.system_value(kind, class, 1);
+    let value = ctx.system_value(SystemValue::HelperInvocation, class, 1);
+    boolean(ctx, def, value)
+}
+
+/// Defines a bool, of 1 bit or of 32.
+fn boolean(ctx: &mut Context<'_>, def: Def, mut value: Value) -> Result<(), SelectError> {
     if ctx.bits(def) != 1 {
         check_width(ctx, def)?;
         let src = ctx.src(value);

@@ -57,9 +57,14 @@ impl ConstWords {
         }
     }
 
+    /// The vec4 up to the last word.
+    pub(super) const fn vectors(self) -> u32 {
+        self.end.div_ceil(4)
+    }
+
     /// The length in vec4, in the unit in which the GPU loads them. Vertex shaders of a6xx and later have at least 8.
     pub(super) fn length(self, stage: Option<ShaderStage>, target: &Target) -> u32 {
-        let vec4 = self.end.div_ceil(4);
+        let vec4 = self.vectors();
         let is_vertex = stage == Some(ShaderStage::Vertex) && target.generation >= Generation::A6xx;
         let least = if is_vertex { vec4.max(8) } else { vec4 };
         if target.generation >= Generation::A4xx { least.next_multiple_of(4) } else { least }

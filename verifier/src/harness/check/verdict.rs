@@ -77,6 +77,9 @@ pub enum NotShown {
     /// A rule of ir3 that the program after breaks, so that no word does what its text says.
     #[error("the program after breaks a rule: {0}")]
     Rule(String),
+    /// Of a final program: the compiler tells the driver to reserve less than its code uses.
+    #[error("the driver is told too little: {0}")]
+    Reserved(String),
 }
 
 impl Unknown {
@@ -90,6 +93,7 @@ impl Unknown {
             Self::NotShown(NotShown::Simulation { obstacle, .. }) => format!("not shown: {}", obstacle.kind()).into(),
             Self::NotShown(NotShown::Hazard(_)) => "not shown: a hazard".into(),
             Self::NotShown(NotShown::Rule(_)) => "not shown: a broken rule".into(),
+            Self::NotShown(NotShown::Reserved(_)) => "not shown: more than is reserved".into(),
             Self::OutOfTime(_) => "out of time".into(),
             Self::Insensitive(_) => "insensitive runs".into(),
             Self::NeedsSpilling(_) => "needs spilling".into(),

@@ -2,14 +2,14 @@
 
 use super::recover::array_starts::final_code;
 use super::runs::Environments;
-use super::{Side, kills, runs};
+use super::{Side, kills, reserved, runs};
 use crate::harness::check::legal;
 use crate::harness::check::{
     Answer, EngineKind, Engines, NO_ENGINE, NotShown, Refutation, Sensitivity, Smt, Unknown, Verdict, combined,
     compare_on_machine, compare_snapshots, contradiction,
 };
 use crate::programs::Question;
-use crate::programs::mesa::Section;
+use crate::programs::mesa::{Section, Statistics};
 use crate::prove::hazards::{self, Basis, Facts};
 use crate::prove::registers::RegisterFailure;
 use crate::prove::simulation::Limits;
@@ -104,6 +104,24 @@ pub(super) fn check<'a>(
     settings: &Settings<'_>,
     environments: Option<&Environments>,
 ) -> Checked<'a> {
+    let mut checked = compare(before, after, target, settings, environments);
+    if let (true, Some(said), Ok(Snapshot::Ir3(program))) =
+        (is_pass(&checked.verdict), &after.statistics, &after.program)
+        && let Some(what) = reserved::exceeded(program, said, target)
+    {
+        checked.verdict = Verdict::Unknown(Unknown::NotShown(NotShown::Reserved(what)));
+    }
+    checked
+}
+
+/// Checks a boundary whose side after gets all that it uses.
+fn compare<'a>(
+    before: &Side<'a>,
+    after: &Side<'a>,
+    target: &Target,
+    settings: &Settings<'_>,
+    environments: Option<&Environments>,
+) -> Checked<'a> {
     let mut checked = Checked {
         name: after.name.clone(),
         sections: [before.section, after.section],
@@ -114,6 +132,7 @@ pub(super) fn check<'a>(
         wrong_proof: None,
     };
     let unread = |name: &str, why: &String| Verdict::Unknown(Unknown::Unsupported(format!("{name}: {why}").into()));
+    let said = after.statistics.as_ref();
     let (before, after) = match (&before.program, &after.program) {
         (Err(why), _) => return Checked { verdict: unread(&before.name, why), ..checked },
         (_, Err(why)) => return Checked { verdict: unread(&after.name, why), ..checked },
@@ -166,7 +185,7 @@ pub(super) fn check<'a>(
     }
     if let (true, Some(program)) = (is_final(&checked.name), after.as_ir3())
         && answers.last().is_some_and(|answer| is_pass(&answer.verdict))
-        && let Some(hazard) = hazard(&checked.name, program, target)
+        && let Some(hazard) = hazard(&checked.name, program, said, target)
     {
         let start = ThreadTime::now();
         let first: Vec<Env> = (0..settings.runs).map(env).collect();
@@ -204,9 +223,14 @@ pub(super) fn check<'a>(
     if let Verdict::Refuted(_) = &checked.verdict
         && let Some(helpers) = kills::as_helpers(before, after, target)
     {
-        let side = |name: &str, program| Side { name: name.to_owned(), section: None, program: Ok(program) };
-        let sides = [side(&checked.name, helpers.before), side(&checked.name, helpers.after)];
-        let again = check(&sides[0], &sides[1], target, settings, environments);
+        let side = |program, said: Option<&Statistics>| Side {
+            name: checked.name.clone(),
+            section: None,
+            program: Ok(program),
+            statistics: said.cloned(),
+        };
+        let sides = [side(helpers.before, None), side(helpers.after, said)];
+        let again = compare(&sides[0], &sides[1], target, settings, environments);
         checked.time += again.time;
         if !matches!(again.verdict, Verdict::Refuted(_)) {
             if helpers.counts_lanes {
@@ -243,7 +267,7 @@ pub(super) fn rerun(before: &Side<'_>, after: &Side<'_>, target: &Target, envs: 
     let verdict = match compare_snapshots(first, second, target, envs).0 {
         refuted @ Verdict::Refuted(_) => refuted,
         other => match second.as_ir3().filter(|_| is_final(&after.name)) {
-            Some(program) if hazard(&after.name, program, target).is_some() => {
+            Some(program) if hazard(&after.name, program, after.statistics.as_ref(), target).is_some() => {
                 compare_late(first, second, program, target, envs)
             }
             _ => other,
@@ -258,6 +282,7 @@ pub(super) fn rerun(before: &Side<'_>, after: &Side<'_>, target: &Target, envs: 
                         name: side.name.clone(),
                         section: None,
                         program: Ok(program),
+                        statistics: side.statistics.clone(),
                     };
                     rerun(&side(before, helpers.before), &side(after, helpers.after), target, envs)
                 }
@@ -310,14 +335,15 @@ fn is_final(name: &str) -> bool {
     name == "ir3_legalize" || name == super::CODE
 }
 
-/// The reason why a final program is not proved free of hazards: the engines leave time out.
-fn hazard(name: &str, program: &Program, target: &Target) -> Option<String> {
+/// The reason why a final program is not proved free of hazards: the engines leave time out. `said` has the branch stack that is reserved.
+fn hazard(name: &str, program: &Program, said: Option<&Statistics>, target: &Target) -> Option<String> {
     let (_, code, arrays) = match final_code(program) {
         Ok(parts) => parts,
         Err(error) => return Some(error),
     };
     // The text after the pass has no releases; the code has.
-    let facts = Facts { releases_unknown: name != super::CODE, arrays, ..Facts::of_program(program) };
+    let branch_stack = said.and_then(|said| said.waves?.branchstack);
+    let facts = Facts { releases_unknown: name != super::CODE, arrays, branch_stack, ..Facts::of_program(program) };
     match hazards::check(&code, &facts, target) {
         Ok(report) => {
             report.hazards.iter().find(|hazard| hazard.kind.basis() == Basis::Machine).map(ToString::to_string)

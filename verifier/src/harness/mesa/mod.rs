@@ -18,6 +18,7 @@ mod kills;
 pub mod print;
 pub mod recover;
 mod rerun;
+mod reserved;
 mod runs;
 mod single;
 mod ties;
@@ -29,8 +30,8 @@ pub use rerun::{Refuted, first_refutation};
 pub use single::Boundaries;
 
 use crate::harness::check::{EngineKind, Verdict};
-use crate::programs::mesa::Section;
 use crate::programs::mesa::shader::LogShader;
+use crate::programs::mesa::{Section, Statistics};
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use ir3_compiler::target::Target;
@@ -54,6 +55,8 @@ struct Side<'a> {
     name: String,
     section: Option<&'a Section>,
     program: Result<Snapshot, String>,
+    /// Of the final code: what Mesa prints that the driver reserves.
+    statistics: Option<Statistics>,
 }
 
 /// Checks the boundaries of a shader. `each` receives the verdicts, in order.
@@ -132,16 +135,19 @@ fn sides<'a>(shader: &'a LogShader, recovered: &Recovered) -> impl Iterator<Item
         name: NIR.to_owned(),
         section: Some(section),
         program: recovered.nir.clone().map(|nir| Snapshot::Nir(Box::new(nir))),
+        statistics: None,
     });
     let passes = shader.passes.iter().zip(&recovered.passes).map(|(section, program)| Side {
         name: section.title().trim_start_matches("AFTER: ").to_owned(),
         section: Some(section),
         program: program.clone().map(|program| Snapshot::Ir3(Box::new(program))),
+        statistics: None,
     });
     let code = shader.assembly.as_ref().map(|section| Side {
         name: CODE.to_owned(),
         section: Some(section),
         program: recovered.code.clone().map(|program| Snapshot::Ir3(Box::new(program))),
+        statistics: shader.figures(),
     });
     nir.into_iter().chain(passes).chain(code)
 }

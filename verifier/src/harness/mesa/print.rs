@@ -14,7 +14,9 @@ use crate::support::random::text_hash;
 use cranelift_entity::EntityRef;
 use ir3_compiler::compilation::{Compilation, ProgramMut, ProgramRef};
 use ir3_compiler::ir3::const_words::NamedConstWords;
-use ir3_compiler::ir3::{ConstLayout, DriverParam, InputKind, PhysReg, Program, RegClass, SystemValue, WriteMask};
+use ir3_compiler::ir3::{
+    ConstLayout, DriverParam, InputKind, PhysReg, Program, RegClass, SystemValue, WriteMask, branchstack,
+};
 use ir3_compiler::machine::{Code, CodeError, listing};
 use ir3_compiler::nir::{self, InstrData, IntrinsicOp, Shader};
 use ir3_compiler::pipeline::{Change, CompileError, Options, Stage};
@@ -182,8 +184,8 @@ fn final_sections(out: &mut String, name: &str, of: &Final<'_>, words: &[u64]) -
     let _ = writeln!(out, "; num_ubos:           {}", of.source.info.num_ubos);
     let _ = writeln!(out, "; num_driver_params:  {}", consts.driver_params.len());
     out.push_str("; offsets:\n");
-    if let Some(first) = driver_params(consts, of.source.stage, of.named)? {
-        let _ = writeln!(out, ";   driver_params              c{} ({} vec4)", number(PhysReg(first)), DRIVER_VEC4);
+    if let Some((first, vec4s)) = driver_params(consts, of.source.stage, of.named)? {
+        let _ = writeln!(out, ";   driver_params              c{} ({vec4s} vec4)", number(PhysReg(first)));
     }
     let _ = writeln!(out, "; ubo_state:\n;   num_enabled:      0");
     for &(word, bits) in &consts.immediates {
@@ -198,27 +200,30 @@ fn final_sections(out: &mut String, name: &str, of: &Final<'_>, words: &[u64]) -
     Ok(())
 }
 
-/// Vec4 of the driver parameters in the line about them; nothing reads it.
-const DRIVER_VEC4: u32 = 4;
-
-/// The first word of the driver parameters. Mesa's driver fills all of them, where ours fills those that the program reads: none of the others
+/// The first word of the driver parameters, and their number of vec4. Mesa's driver fills all of them, where ours fills those that the program reads: none of the others
 /// may be in a word that the program names.
-fn driver_params(consts: &ConstLayout, stage: nir::Stage, named: NamedConstWords) -> Result<Option<u16>, PrintError> {
-    let mut first = None;
+fn driver_params(
+    consts: &ConstLayout,
+    stage: nir::Stage,
+    named: NamedConstWords,
+) -> Result<Option<(u16, u16)>, PrintError> {
+    let all = natives::driver_params(stage);
+    let (mut first, mut end) = (None, 0);
     for &DriverParam { word, value, component } in &consts.driver_params {
         let not_said = || PrintError::NotSaid(format!("the driver parameter {value:?} in word {word}"));
-        let known = natives::driver_params(stage).iter().find(|(_, its, _)| *its == value).ok_or_else(not_said)?;
+        let known = all.iter().find(|(_, its, _)| *its == value).ok_or_else(not_said)?;
         let start = word.checked_sub(known.0 + u16::from(component)).ok_or_else(not_said)?;
         if *first.get_or_insert(start) != start {
             return Err(not_said());
         }
+        end = end.max(word + 1);
     }
     let is_named = |start: u16| u32::from(start) < named.end || named.is_relative || named.has_unknown_stores;
     match first {
         Some(start) if is_named(start) => {
             Err(PrintError::NotSaid(format!("driver parameters from word {start}, in words of the program")))
         }
-        first => Ok(first),
+        first => Ok(first.map(|start| (start, (end - start).div_ceil(4)))),
     }
 }
 
@@ -355,13 +360,14 @@ fn statistics(out: &mut String, name: &str, of: &Final<'_>) {
     );
     let _ = writeln!(
         out,
-        "; gpu gen {}, mergedregs {}, double_threadsize {}, constlen {}, pvtmem_size {}, shared_size {}, size {} bytes",
+        "; gpu gen {}, mergedregs {}, double_threadsize {}, constlen {}, pvtmem_size {}, shared_size {}, branchstack {}, size {} bytes",
         of.target.generation.number(),
         u32::from(of.target.generation >= Generation::A6xx),
         u32::from(of.target.double_threadsize),
         stats.constlen,
         of.program.scratch_size,
         of.program.shared_size,
+        branchstack(of.program),
         stats.dwords * 4
     );
 }

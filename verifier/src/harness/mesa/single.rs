@@ -23,8 +23,13 @@ impl Boundaries {
     pub fn of(path: &Path, shader: &LogShader, target: &Target, seed: u64) -> Self {
         let recovered = recover::recover(path, shader, target);
         let environments = recovered.nir.as_ref().ok().map(|nir| Environments::of(nir, seed));
-        let sides =
-            sides(shader, &recovered).map(|Side { name, program, .. }| Side { name, program, section: None }).collect();
+        let sides = sides(shader, &recovered).map(|side| Side {
+            name: side.name,
+            section: None,
+            program: side.program,
+            statistics: side.statistics,
+        });
+        let sides = sides.collect();
         Self { sides, environments, target: *target, contradictions: recovered.contradictions }
     }
 

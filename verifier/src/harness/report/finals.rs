@@ -89,7 +89,7 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
                         program.facts.releases_unknown = true;
                         program.is_target_guessed = named.is_none();
                         let waves = statistics.get(all.len()).and_then(|statistics| statistics.waves);
-                        program.facts.branch_stack = waves.map(|waves| waves.branchstack);
+                        program.facts.branch_stack = waves.and_then(|waves| waves.branchstack);
                         all.push(program);
                     }
                     SectionKind::NativeCode => {

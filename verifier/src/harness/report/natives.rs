@@ -427,9 +427,11 @@ pub(crate) const fn stage(stage: Stage) -> Option<ShaderStage> {
 pub(crate) fn consts(native: &Native, stage: Stage) -> ConstLayout {
     let mut layout = ConstLayout { immediates: native.immediates.clone(), ..ConstLayout::default() };
     if let Some(first) = native.group("driver_params") {
+        let length = native.vec4s("driver_params").map_or(u16::MAX, |vec4s| vec4s.saturating_mul(4));
         layout.driver_params = driver_params(stage)
-            .iter()
-            .flat_map(|&(word, value, components)| {
+            .into_iter()
+            .filter(|&(word, _, components)| word + components <= length)
+            .flat_map(|(word, value, components)| {
                 (0..components).map(move |component| DriverParam {
                     word: first + word + component,
                     value,
@@ -465,11 +467,15 @@ pub(crate) fn consts(native: &Native, stage: Stage) -> ConstLayout {
     layout
 }
 
+/// The most user clip planes, and views of a draw.
+const CLIP_PLANES: u8 = 8;
+const VIEWS: u8 = 16;
+
 /// Driver parameters by their first word, with the number of components (`ir3_shader.h`).
-pub(crate) const fn driver_params(stage: Stage) -> &'static [(u16, SystemValue, u16)] {
+pub(crate) fn driver_params(stage: Stage) -> Vec<(u16, SystemValue, u16)> {
     use SystemValue::*;
     match stage {
-        Stage::Compute | Stage::Kernel => &[
+        Stage::Compute | Stage::Kernel => vec![
             (0, NumWorkgroups, 3),
             (3, WorkDim, 1),
             (4, BaseWorkgroupId, 3),
@@ -478,9 +484,19 @@ pub(crate) const fn driver_params(stage: Stage) -> &'static [(u16, SystemValue, 
             (11, SubgroupIdShift, 1),
             (12, WorkgroupId, 3),
         ],
-        Stage::Vertex => &[(0, DrawId, 1), (1, BaseVertex, 1), (2, BaseInstance, 1), (4, IsIndexedDraw, 1)],
-        Stage::Fragment => &[(0, SubgroupSize, 1), (1, FragInvocationCount, 1)],
-        _ => &[],
+        Stage::Vertex => {
+            let planes = (0..CLIP_PLANES).map(|plane| (5 + 4 * u16::from(plane), UserClipPlane(plane), 4));
+            let others = [(0, DrawId, 1), (1, BaseVertex, 1), (2, BaseInstance, 1), (4, IsIndexedDraw, 1)];
+            others.into_iter().chain(planes).collect()
+        }
+        Stage::Fragment => {
+            let views = (0..VIEWS).flat_map(|view| {
+                let first = 8 + 4 * u16::from(view);
+                [(first, FragSize(view), 2), (first + 2, FragOffset(view), 2)]
+            });
+            [(0, SubgroupSize, 1), (4, FragInvocationCount, 1)].into_iter().chain(views).collect()
+        }
+        _ => Vec::new(),
     }
 }
 

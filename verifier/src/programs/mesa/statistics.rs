@@ -19,15 +19,17 @@ pub struct Statistics {
     pub waves: Option<Waves>,
 }
 
-/// The figures of the line about waves.
+/// The figures of the line about waves. Some are not printed by all versions of Mesa.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waves {
     /// The wave has double width.
     pub double: bool,
+    /// Scratch memory of a lane, in bytes.
+    pub pvtmem_size: Option<u32>,
     /// Shared memory of the workgroup, in bytes.
-    pub shared_size: u32,
+    pub shared_size: Option<u32>,
     /// The nesting depth of divergent branches.
-    pub branchstack: u32,
+    pub branchstack: Option<u32>,
     /// The number of waves that run at a time.
     pub max_waves: u32,
 }
@@ -149,13 +151,14 @@ pub(super) fn statistics<'a>(sections: impl Iterator<Item = &'a Section>) -> Vec
 fn waves(line: &str) -> Waves {
     let get = |name: &str| {
         let value = line.split(", ").find_map(|item| item.strip_prefix(name)?.strip_prefix(' '));
-        value.and_then(|value| value.parse().ok()).unwrap_or(0)
+        value.and_then(|value| value.parse().ok())
     };
     Waves {
-        double: get("double_threadsize") == 1,
+        double: get("double_threadsize") == Some(1),
+        pvtmem_size: get("pvtmem_size"),
         shared_size: get("shared_size"),
         branchstack: get("branchstack"),
-        max_waves: get("max_waves"),
+        max_waves: get("max_waves").unwrap_or(0),
     }
 }
 
@@ -178,7 +181,7 @@ MESA: info: ; BVERT prog 1/2: 18 instr, 0 nops, 18 non-nops, 1 mov, 0 cov, 64 dw
 Native code for unnamed VERT shader (null) with sha1 00:
 ; VERT: outputs: r0.x
 ; VERT prog 1/1: 20 instr, 0 nops, 20 non-nops, 1 mov, 0 cov, 64 dwords
-; gpu gen 6, mergedregs 1, double_threadsize 1, constlen 12, shared_size 8192, branchstack 3, size 256 bytes, max_waves 14
+; gpu gen 6, mergedregs 1, double_threadsize 1, constlen 12, pvtmem_size 64, shared_size 8192, branchstack 3, size 256 bytes, max_waves 14
 ; hex listing: index[hi_lo] disasm
 ";
 
@@ -191,7 +194,8 @@ Native code for unnamed VERT shader (null) with sha1 00:
         let expected = [Some(20), Some(20), Some(1), Some(2), Some(5), Some(3), Some(7), None];
         assert_eq!(names.map(|name| vert.get(name)), expected);
         assert_eq!((bvert.get("instr"), bvert.get("full"), bvert.waves), (Some(18), None, None));
-        let waves = Waves { double: true, shared_size: 8192, branchstack: 3, max_waves: 14 };
+        let waves =
+            Waves { double: true, pvtmem_size: Some(64), shared_size: Some(8192), branchstack: Some(3), max_waves: 14 };
         assert_eq!(vert.waves, Some(waves));
     }
 }

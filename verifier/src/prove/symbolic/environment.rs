@@ -130,11 +130,7 @@ pub fn system_value(terms: &mut Terms, launch: Launch, value: SystemValue, compo
             let helper = is_helper(terms, launch);
             terms.zext(1, 32, helper)
         }
-        FrontFace => {
-            let bit = terms.variable_of(kind, 1, &name);
-            terms.zext(1, 32, bit)
-        }
-        IsIndexedDraw => {
+        FrontFace | IsIndexedDraw => {
             let bit = terms.variable_of(kind, 1, &name);
             terms.sext(1, 32, bit)
         }

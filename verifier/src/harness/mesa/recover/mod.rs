@@ -11,7 +11,7 @@ mod arrays;
 mod chain;
 mod false_deps;
 mod interface;
-mod scratch;
+pub(super) mod scratch;
 mod varyings;
 
 use crate::harness::report::natives;
@@ -170,8 +170,8 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
                     array_starts::Starts::code(last, code);
                 }
             }
-            let statistics = shader.statistics.as_ref().filter(|_| nir.info.scratch_size == 0);
-            let said = statistics.map_or(0, |statistics| scratch::said(&statistics.text));
+            let figures = shader.figures().filter(|_| nir.info.scratch_size == 0);
+            let said = figures.and_then(|figures| figures.waves?.pvtmem_size).unwrap_or(0);
             let all = passes.iter().flatten().chain(&code).map(scratch::accessed).max().unwrap_or(0).max(said);
             // Once something is spilled, it is in all programs that follow, also where no offset alone says the address.
             let mut spills = false;

@@ -6,7 +6,7 @@ use ir3_compiler::ir3::access::{Address, MemoryAccess};
 use ir3_compiler::ir3::{AddressSpace, Opcode, Program};
 
 /// Returns the end of the scratch memory that a program accesses at known addresses, in bytes.
-pub(super) fn accessed(program: &Program) -> u32 {
+pub(in crate::harness::mesa) fn accessed(program: &Program) -> u32 {
     let ends = program.iter_instrs().filter_map(|(_, instr)| {
         let data = &program.instrs[instr];
         if !matches!(data.opcode, Opcode::Ldp | Opcode::Stp | Opcode::SpillMacro | Opcode::ReloadMacro) {
@@ -29,11 +29,4 @@ pub(super) fn is_computed(program: &Program) -> bool {
             && MemoryAccess::of(data)
                 .is_ok_and(|access| !matches!(access.address, Address::Linear { index2: None, scale: 0, .. }))
     })
-}
-
-/// The size in the line about waves: 0 if there is none.
-pub(super) fn said(statistics: &str) -> u32 {
-    let line = statistics.lines().find(|line| line.starts_with("; gpu gen "));
-    let size = line.and_then(|line| line.split(", ").find_map(|item| item.strip_prefix("pvtmem_size ")));
-    size.and_then(|size| size.parse().ok()).unwrap_or(0)
 }

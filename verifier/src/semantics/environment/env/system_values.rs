@@ -92,7 +92,9 @@ impl Env {
                 2 => per(dst, |lane| unit(per_lane(lane)).to_bits()),
                 _ => per(dst, |lane| (0.25 + unit(per_lane(lane))).to_bits()),
             },
-            SystemValue::FrontFace => per(dst, |lane| (per_lane(self.primitive(lane) as usize) & 1) as u32),
+            SystemValue::FrontFace => {
+                per(dst, |lane| if per_lane(self.primitive(lane) as usize) & 1 == 0 { u32::MAX } else { 0 });
+            }
             // Not 0: programs divide by it.
             SystemValue::BarycentricCenterRhw => per(dst, |lane| (0.25 + unit(per_lane(lane))).to_bits()),
             SystemValue::PointCoord | SystemValue::SamplePos => per(dst, |lane| unit(per_lane(lane)).to_bits()),

@@ -178,6 +178,11 @@ pub(crate) enum Adapt {
     Sixteenths,
     /// 0 or 1 to 0 or all ones.
     AllOnes,
+    /// 0 to 1 or, of 32 bits, to all ones; all ones to 0.
+    IsZero {
+        /// 32 bits.
+        wide: bool,
+    },
 }
 
 impl Adapt {
@@ -187,6 +192,11 @@ impl Adapt {
             Self::No => word,
             Self::Sixteenths => convert::sixteenths(d, word),
             Self::AllOnes => integer::ineg(d, 32, word),
+            Self::IsZero { wide } => {
+                let not = d.not(32, word);
+                let mask = d.constant(32, if wide { u32::MAX.into() } else { 1 });
+                d.and(32, not, mask)
+            }
         }
     }
 }

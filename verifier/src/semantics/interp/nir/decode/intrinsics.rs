@@ -120,7 +120,6 @@ impl Decoder<'_> {
 
     fn system(&mut self, intrinsic: &Intrinsic, value: SystemValue) -> DecodeResult<()> {
         let def = result(intrinsic)?;
-        let boolean = matches!(value, SystemValue::FrontFace | SystemValue::HelperInvocation);
         let bits = self.bits(def);
         let width = self.width(def);
         let first = self.define(def);
@@ -128,7 +127,8 @@ impl Decoder<'_> {
             let dst = first + component * width;
             let adapt = match (value, component) {
                 (SystemValue::FragCoord, 0 | 1) => Adapt::Sixteenths,
-                _ if boolean && bits == 32 => Adapt::AllOnes,
+                (SystemValue::FrontFace, _) => Adapt::IsZero { wide: bits == 32 },
+                (SystemValue::HelperInvocation, _) if bits == 32 => Adapt::AllOnes,
                 _ => Adapt::No,
             };
             let second = SecondName::of(intrinsic.op);

@@ -100,11 +100,11 @@ fn a_driver_that_is_told_too_little_is_no_pass() {
         ),
         ("memory/uniform-buffer", &[], "4 constlen", "0 constlen", "vectors of constants: 1 used, 0 reserved"),
         (
-            "arrays/divergent-branch",
+            "pressure/last-in-first-out",
             least,
-            "pvtmem_size 96",
-            "pvtmem_size 92",
-            "bytes of scratch memory: 96 used, 92 reserved",
+            "pvtmem_size 156",
+            "pvtmem_size 152",
+            "bytes of scratch memory: 156 used, 152 reserved",
         ),
         ("control-flow/divergent-else-if", &[], "branchstack 2", "branchstack 1", "and the branch stack holds 1"),
     ] {
@@ -120,6 +120,54 @@ fn a_driver_that_is_told_too_little_is_no_pass() {
             failures.iter().all(|(_, verdict)| verdict.reason().is_some_and(|why| why.contains(reason))),
             "{failures:?}"
         );
+    }
+}
+
+#[test]
+fn a_driver_that_is_told_of_other_inputs_is_no_pass() {
+    let folder = Folder::new("told-of-others");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
+    for (file, said, other, reason) in [
+        (
+            "fragment/prefetch",
+            "samp=0, tex=0, wrmask",
+            "samp=1, tex=0, wrmask",
+            "not the one that the driver is told of",
+        ),
+        ("fragment/prefetch", "@tex(r0.z)", "@tex(r0.w)", "not the one that the driver is told of"),
+        ("fragment/flat-and-smooth", "VAR1 slot=0 cm=f", "VAR1 slot=0 cm=1", "which is not in the list of inputs"),
+        ("fragment/flat-and-smooth", "il=8,b=1", "il=8,b=0", "which is not in the list of inputs"),
+        ("fragment/flat-and-smooth", "(VARYING_SLOT_VAR2", "(VARYING_SLOT_VAR7", "which is not in the list of inputs"),
+    ] {
+        let path = corpus.join(file).with_extension("nir");
+        let path = path.to_str().expect("a path");
+        let (_, log) = run(folder.path(), &["compile", "--as-mesa-log", "--gpu", "a660", path]);
+        assert!(check(&log).iter().all(|(_, verdict)| is_pass(verdict)), "{file}: {:?}", check(&log));
+        assert!(log.contains(said), "{file}: {said}");
+        let rows = check(&log.replace(said, other));
+        for name in [CODE, WHOLE] {
+            let (_, verdict) = rows.iter().find(|row| row.0 == name).expect("a boundary");
+            let why = verdict.reason().unwrap_or_default();
+            assert!(matches!(verdict, Verdict::Unknown(_)) && why.contains(reason), "{file}, {name}: {verdict} {why}");
+        }
+    }
+}
+
+/// What Mesa's driver and machine agree on, written by hand after Mesa's sources: the side that a fragment shows, the second color of a blend,
+/// a layer of an array of one dimension, a parameter of fragments.
+#[test]
+fn conventions_of_the_driver_are_those_of_mesa() {
+    for (log, from, to) in [
+        (include_str!("logs/front-face.log"), "cmps.s.eq", "cmps.s.ne"),
+        (include_str!("logs/dual-source.log"), "r0.x (FRAG_RESULT_DATA0) r0.y", "r0.y (FRAG_RESULT_DATA0) r0.x"),
+        (include_str!("logs/array-of-1d.log"), "imm[0.500000,1056964608,0x3f000000]", "imm[0.000000,0,0x0]"),
+        (include_str!("logs/invocation-count.log"), "c1.x", "c0.y"),
+    ] {
+        let rows = check(log);
+        assert!(rows.len() == 4 && rows.iter().all(|(_, verdict)| is_pass(verdict)), "{log}{rows:?}");
+        assert!(log.contains(from), "{from}");
+        let rows = check(&log.replace(from, to));
+        assert!(rows.iter().any(|(_, verdict)| matches!(verdict, Verdict::Refuted(_))), "{to}: {rows:?}");
     }
 }
 
@@ -277,6 +325,37 @@ fn run_again(folder: &Path) -> (Option<i32>, String) {
 }
 
 /// `check` has all results at once: a lost wait is shown again by another command.
+#[test]
+fn the_hazard_checker_reads_what_the_words_say() {
+    let folder = Folder::new("words-of-hazards");
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("a file");
+    let hazards = |name: &str| run(folder.path(), &["hazards", "--gpu", "a660", name]);
+    write("good.log", LOG);
+    assert_eq!(hazards("good.log").0, Some(0));
+    write("other.log", &changed("Native code", "(rpt1)nop", "(rpt2)nop"));
+    let (code, text) = hazards("other.log");
+    assert!(code == Some(2) && text.contains("other waits or repetitions than after `ir3_legalize`"), "{text}");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/memory/uniform-buffer.nir");
+    let (_, log) = run(folder.path(), &["compile", "--as-mesa-log", "--gpu", "a660", path.to_str().expect("a path")]);
+    write("own.log", &log);
+    assert_eq!(hazards("own.log").0, Some(0));
+    let line = log.lines().find(|line| line.contains("] (sy)")).expect("a word that waits");
+    let (word, text) = line.split_at(line.find('_').expect("two halves"));
+    let digit = word.len() - 8;
+    let other = format!(
+        "{}{}{}{text}",
+        &word[..digit],
+        if &word[digit..=digit] == "0" { "1" } else { "0" },
+        &word[digit + 1..]
+    );
+    write("words.log", &log.replace(line, &other));
+    let (code, text) = hazards("words.log");
+    assert!(code == Some(2) && text.contains("the words are those of no assembly before them"), "{other} {text}");
+    write("long.ir3", "block0 {\n\t0001:0000:000: \t(rpt9)nop\n\t0002:0000:000: \tend\n}\n");
+    let (code, text) = hazards("long.ir3");
+    assert!(code != Some(0) && text.contains("breaks a rule") && text.contains("up to (rpt7)"), "{code:?} {text}");
+}
+
 #[test]
 fn the_readme_of_a_lost_nop_has_a_command_that_refutes() {
     let folder = Folder::new("mesa-lost-nop");

@@ -96,6 +96,8 @@ pub struct Tex {
     pub sampler_non_uniform: bool,
     /// True if the result has a residency code.
     pub sparse: bool,
+    /// True if the second of two coordinates is an array layer. The text does not say so; ir3 does.
+    pub is_1d_array: bool,
 }
 
 impl Tex {
@@ -114,6 +116,7 @@ impl Tex {
             texture_non_uniform: false,
             sampler_non_uniform: false,
             sparse: false,
+            is_1d_array: false,
         }
     }
 

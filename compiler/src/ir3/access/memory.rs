@@ -308,7 +308,7 @@ impl MemoryAccess {
 const fn count_source(opcode: Opcode) -> Option<usize> {
     use Opcode as O;
     match opcode {
-        O::Ldg | O::Ldl | O::Ldlw | O::Ldp | O::Stl | O::Stlw | O::Stp => Some(2),
+        O::Ldg | O::Ldl | O::Ldlw | O::Ldp | O::Stl | O::Stlw | O::Stp | O::SpillMacro | O::ReloadMacro => Some(2),
         O::Stg => Some(3),
         O::LdgA => Some(4),
         O::StgA => Some(5),
@@ -506,7 +506,10 @@ impl<'a> MemoryDecoder<'a> {
     ) -> Result<Address, UnknownAttribute> {
         if space == AddressSpace::Image {
             let all = self.whole(layout.address)?;
-            let count = self.attrs.coords.unwrap_or(all.count).min(all.count);
+            let count = self.attrs.coords.unwrap_or(all.count);
+            if count > all.count {
+                return Err(self.unknown("all of its coordinates"));
+            }
             if let Some(source) = layout.immediate
                 && self.immediate(source)?.0 != 0
             {

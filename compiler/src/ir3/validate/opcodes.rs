@@ -219,6 +219,14 @@ impl Checker<'_> {
     fn repeat(&mut self, instr: Instr, data: &InstrData) {
         if data.repeat != 0 {
             let repeatable = data.opcode.can_repeat() && (data.opcode != Opcode::BaryF || self.target.has_rpt_bary_f);
+            // What the words have bits for.
+            let most = if data.opcode == Opcode::Nop { 7 } else { 3 };
+            self.require(
+                data.repeat <= most,
+                Rule::Repeat,
+                || format!("up to (rpt{most})"),
+                || format!("(rpt{}){}", data.repeat, data.opcode),
+            );
             self.require(
                 repeatable && data.nop == 0,
                 Rule::Repeat,

@@ -9,13 +9,14 @@
 //! is refused ([`PrintError`]).
 
 use crate::harness::report::natives;
+use crate::programs::mesa::native::NativePrefetch;
 use crate::programs::planted_bugs::PlantedBug;
 use crate::support::random::text_hash;
 use cranelift_entity::EntityRef;
 use ir3_compiler::compilation::{Compilation, ProgramMut, ProgramRef};
 use ir3_compiler::ir3::const_words::NamedConstWords;
 use ir3_compiler::ir3::{
-    ConstLayout, DriverParam, InputKind, PhysReg, Program, RegClass, SystemValue, WriteMask, branchstack,
+    self, ConstLayout, DriverParam, InputKind, PhysReg, Program, RegClass, SystemValue, WriteMask, branchstack,
 };
 use ir3_compiler::machine::{Code, CodeError, listing};
 use ir3_compiler::nir::{self, InstrData, IntrinsicOp, Shader};
@@ -151,7 +152,7 @@ fn section(program: &Program) -> String {
     for &instr in kept {
         numbered.serials[instr] = instr.index() as u32 + 1;
     }
-    let text = ir3_compiler::ir3::text::write(&numbered);
+    let text = ir3::text::write(&numbered);
     let mut out = String::with_capacity(text.len());
     for line in text.lines() {
         let line = line.split_once("// {").map_or(line, |(line, _)| line).trim_end();
@@ -191,12 +192,27 @@ fn final_sections(out: &mut String, name: &str, of: &Final<'_>, words: &[u64]) -
     for &(word, bits) in &consts.immediates {
         let _ = writeln!(out, "@const(c{})\t0x{bits:08x}", number(PhysReg(word)));
     }
+    for prefetch in &of.code.interface.prefetches {
+        prefetch_command(out, prefetch)?;
+    }
     out.push_str(&assembly);
     lists(out, name, of)?;
     statistics(out, name, of);
     out.push_str("; hex listing: index[hi_lo] disasm\n");
     out.push_str(&listing::write(&items));
     out.push('\n');
+    Ok(())
+}
+
+/// The command of a sample before the program starts.
+fn prefetch_command(out: &mut String, data: &ir3::InstrData) -> Result<(), PrintError> {
+    let NativePrefetch { register, class, mask, varying, bindless, sampler, texture } = natives::prefetch_command(data)
+        .ok_or_else(|| PrintError::NotSaid("a sample before the program starts".to_owned()))?;
+    let (name, bindless) = (register_name(register, class), u32::from(bindless));
+    let _ = writeln!(
+        out,
+        "@tex({name})\tsrc={varying}, bindless={bindless}, samp={sampler}, tex={texture}, wrmask=0x{mask:x}, opc=sam"
+    );
     Ok(())
 }
 

@@ -5,9 +5,11 @@
 //! that the text before it has.
 
 use super::programs::target_of;
+use crate::harness::check::legal;
 use crate::programs::generator::{self, Features, Profile};
 use crate::programs::mesa::input::{FilePosition, InputError, InputKind, Source};
 use crate::programs::mesa::log::{Log, Section, SectionKind};
+use crate::programs::mesa::native::listed_words;
 use crate::programs::mesa::shader::shaders_of;
 use crate::prove::hazards::{Facts, ScratchAccesses};
 use crate::semantics::machine::arrays::{ArrayBases, Side};
@@ -40,6 +42,9 @@ pub struct FinalProgram {
     pub facts: Facts,
     /// The GPU.
     pub target: Target,
+    /// The first rule of ir3 that a text breaks: then no word does what it says. Sections of logs leave out what rules need; their waits are
+    /// compared with the assembly.
+    pub broken_rule: Option<String>,
     /// True if the log does not name its GPU, and it is one of the generation.
     pub is_target_guessed: bool,
 }
@@ -52,7 +57,7 @@ impl FinalProgram {
     pub fn new(name: String, program: Program, target: Target) -> Result<Self, ir3_compiler::machine::CodeError> {
         let code = Code::from_program(&program)?;
         let facts = Facts::of_program(&program);
-        Ok(Self { name, program, code, typed: None, facts, target, is_target_guessed: false })
+        Ok(Self { name, program, code, typed: None, facts, target, broken_rule: None, is_target_guessed: false })
     }
 
     /// The code that says most of what its instructions do.
@@ -75,6 +80,9 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
             let named = gpu.or_else(|| named_gpu(&path, &text));
             let target = target_of(&path, &log, named)?;
             let mut all: Vec<FinalProgram> = Vec::new();
+            let mut assemblies: Vec<Vec<u64>> = Vec::new();
+            let of_section =
+                |section: &Section| FilePosition { path: path.clone(), line: section.first_line, column: 1 };
             let statistics = log.statistics();
             // The sections before register allocation.
             let (mut unallocated, mut allocated): (Vec<&Section>, bool) = (Vec::new(), false);
@@ -93,9 +101,11 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
                         all.push(program);
                     }
                     SectionKind::NativeCode => {
+                        assemblies.extend(listing::assemble(target.generation, &plain(&section.text)).ok());
                         if let Some(program) = all.last_mut().filter(|program| program.typed.is_none()) {
                             const_parts(&section.text).for_each(|words| program.facts.arrays.add_consts(words));
-                            program.typed = typed(&program.code, &section.text, &target);
+                            program.typed = typed(&program.code, &section.text, &target)
+                                .map_err(|problem| InputError::Invalid { place: of_section(section), problem })?;
                             if let Some(typed) = &program.typed {
                                 take_releases(&mut program.code, typed);
                                 program.facts.releases_unknown = false;
@@ -103,6 +113,8 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
                             program.facts.scratch = program.typed.as_ref().map(ScratchAccesses::of).unwrap_or_default();
                         }
                     }
+                    SectionKind::Listing => check_listing(section, &assemblies)
+                        .map_err(|problem| InputError::Invalid { place: of_section(section), problem })?,
                     SectionKind::Ir3After { .. } if !allocated => unallocated.push(section),
                     _ => {}
                 }
@@ -114,7 +126,9 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
         }
         InputKind::Ir3 => {
             let target = gpu.unwrap_or_default();
-            Ok(vec![read(&path, &text, name, &|line, column| (line, column), target)?])
+            let mut program = read(&path, &text, name, &|line, column| (line, column), target)?;
+            program.broken_rule = legal::broken_rule(&program.program, &target);
+            Ok(vec![program])
         }
         InputKind::Nir | InputKind::Vec4 => {
             let place = FilePosition { path, line: 1, column: 1 };
@@ -218,6 +232,9 @@ fn const_parts(assembly: &str) -> impl Iterator<Item = Range<u16>> {
     })
 }
 
+/// What waits for results, and for lanes.
+const WAITS: InstrFlags = InstrFlags::SS.union(InstrFlags::SY).union(InstrFlags::JP);
+
 /// What releases varyings and helper lanes.
 const RELEASES: InstrFlags = InstrFlags::EI.union(InstrFlags::EQ);
 
@@ -246,16 +263,53 @@ fn positions(code: &Code, decoded: &[Decoded]) -> Option<Vec<usize>> {
 
 /// The code with the memory accesses of its assembly; `None` if that is not the same code, or ir3 has not all of it.
 /// What is fetched before the start has no type anywhere: its registers are arbitrary ones.
-fn typed(code: &Code, assembly: &str, target: &Target) -> Option<Code> {
-    let lines: String = assembly.lines().filter(|line| !line.starts_with('@')).flat_map(|line| [line, "\n"]).collect();
-    let words = listing::assemble(target.generation, &lines).ok()?;
+///
+/// # Errors
+/// If an instruction waits otherwise than in the text.
+fn typed(code: &Code, assembly: &str, target: &Target) -> Result<Option<Code>, String> {
+    let Some((decoded, positions)) = decoded(code, assembly, target) else { return Ok(None) };
+    for (instr, &at) in code.instrs.values().zip(&positions) {
+        let (text, word) = (&instr.data, &decoded[at].data);
+        let waits = |data: &InstrData| (data.flags & WAITS, data.repeat, data.nop);
+        if text.opcode == word.opcode && waits(text) != waits(word) {
+            let opcode = text.opcode;
+            return Err(format!(
+                "instruction {at} (`{opcode}`) has other waits or repetitions than after `ir3_legalize`"
+            ));
+        }
+    }
+    Ok(completed(code, &decoded, &positions))
+}
+
+/// An assembly without what the driver is told.
+fn plain(assembly: &str) -> String {
+    assembly.lines().filter(|line| !line.starts_with('@')).flat_map(|line| [line, "\n"]).collect()
+}
+
+/// Checks that the words of a listing are those of an assembly before it, if all of these can be read.
+fn check_listing(section: &Section, assemblies: &[Vec<u64>]) -> Result<(), String> {
+    let words = listed_words(section);
+    let is_start = |of: &Vec<u64>| words.starts_with(of);
+    if words.is_empty() || assemblies.is_empty() || assemblies.iter().any(is_start) {
+        return Ok(());
+    }
+    Err("the words are those of no assembly before them".to_owned())
+}
+
+/// The instructions of an assembly, and the positions of those of the code in it.
+fn decoded(code: &Code, assembly: &str, target: &Target) -> Option<(Vec<Decoded>, Vec<usize>)> {
+    let words = listing::assemble(target.generation, &plain(assembly)).ok()?;
     // What stands behind the program is not always code.
     let decoded: Vec<Decoded> =
         words.iter().map_while(|&word| encoding::decode(target.generation, word).ok()).collect();
     let positions = positions(code, &decoded)?;
+    Some((decoded, positions))
+}
+
+fn completed(code: &Code, decoded: &[Decoded], positions: &[usize]) -> Option<Code> {
     let mut typed = code.clone();
     typed.interface.prefetches.clear();
-    for ((_, instr), &at) in typed.instrs.iter_mut().zip(&positions) {
+    for ((_, instr), &at) in typed.instrs.iter_mut().zip(positions) {
         let Decoded { data, distance } = &decoded[at];
         let target = match *distance {
             // A branch to what the text does not have leads to the next instruction that it has.

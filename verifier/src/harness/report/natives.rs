@@ -7,13 +7,15 @@
 use super::programs::{read_nir, target_of};
 use crate::programs::mesa::input::{InputError, Source};
 use crate::programs::mesa::log::{Log, Section, SectionKind};
-use crate::programs::mesa::native::{Native, NativeInput};
+use crate::programs::mesa::native::{Native, NativeInput, NativePrefetch};
 use ir3_compiler::ir3::{
     self, AddressSpace, Attrs, ConstLayout, DriverParam, Dst, InputKind, InstrFlags, Opcode, Output, PhysReg, Place,
     ShaderStage, Src, SrcOperand, SystemValue, Type, WriteMask,
 };
 use ir3_compiler::machine::{Code, EntryRegister, Interface, OutputRegister};
-use ir3_compiler::nir::{BaseType, Index, InstrData, Intrinsic, IntrinsicOp, Shader, Stage, TexOp, TexSrcKind};
+use ir3_compiler::nir::{
+    BaseType, Index, InstrData, Intrinsic, IntrinsicOp, IoFlags, Shader, Stage, TexOp, TexSrcKind,
+};
 use ir3_compiler::target::{Generation, Target};
 use std::path::Path;
 
@@ -203,7 +205,40 @@ pub(crate) fn code(native: &Native, shader: &Shader, text: Option<&Code>, target
     for prefetch in &mut code.interface.prefetches {
         complete_prefetch(prefetch, shader)?;
     }
+    if text.is_some() {
+        check_prefetches(&code.interface.prefetches, &native.prefetches)?;
+    }
     Ok(code)
+}
+
+/// The command of a sample before the program starts.
+pub(crate) fn prefetch_command(data: &ir3::InstrData) -> Option<NativePrefetch> {
+    let (Attrs::Texture(attrs), dst) = (&data.attrs, data.dsts.first()?) else { return None };
+    Some(NativePrefetch {
+        register: dst.place.reg()?,
+        class: dst.class,
+        mask: dst.mask.0 as u8,
+        varying: attrs.input_offset?,
+        bindless: attrs.base.is_some() || data.flags.contains(InstrFlags::BINDLESS),
+        sampler: attrs.sampler?,
+        texture: attrs.texture?,
+    })
+}
+
+/// Compares the samples before the program starts with the commands that the driver is told.
+fn check_prefetches(of_text: &[ir3::InstrData], commands: &[NativePrefetch]) -> Result<(), String> {
+    let (text, told) = (of_text.len(), commands.len());
+    if text != told {
+        return Err(format!("{text} textures are sampled before the program starts, and the driver is told of {told}"));
+    }
+    for (number, (data, told)) in of_text.iter().zip(commands).enumerate() {
+        if prefetch_command(data).as_ref() != Some(told) {
+            return Err(format!(
+                "the sample {number} before the program starts is not the one that the driver is told of"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The position of the `chsh` after a `chmask`, if there are such.
@@ -631,13 +666,20 @@ fn at_location<'a>(
     location: &'a str,
     of: impl Fn(IntrinsicOp) -> bool + 'a,
 ) -> impl Iterator<Item = (u16, &'a Intrinsic)> {
+    let is_dual = shader.entry.instrs.values().any(|data| {
+        let InstrData::Intrinsic(intrinsic) = data else { return false };
+        intrinsic.indices.io_semantics().is_some_and(|io| io.flags.contains(IoFlags::DUAL_SOURCE))
+    });
     shader.entry.instrs_in_order().filter_map(move |(_, instr)| {
         let InstrData::Intrinsic(intrinsic) = &shader.entry.instrs[instr] else { return None };
         if !of(intrinsic.op) {
             return None;
         }
         let io = intrinsic.indices.io_semantics()?;
-        let distance = slot_distance(&io.location, location)?;
+        // The second color of a blend has the next slot.
+        let is_second = io.flags.contains(IoFlags::DUAL_SOURCE);
+        let named = if is_dual && &*io.location == "FRAG_RESULT_COLOR" { "FRAG_RESULT_DATA0" } else { &io.location };
+        let distance = slot_distance(named, location)?.checked_sub(is_second.into())?;
         let offset = intrinsic.srcs.last().and_then(|&src| shader.entry.as_const_scalar(src));
         let is_reached = match offset {
             Some(offset) => offset == u64::from(distance),

@@ -22,6 +22,42 @@ pub struct NativeInput {
     pub varying: Option<u32>,
 }
 
+/// A texture that the driver samples before the program starts, as its command says (`@tex`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NativePrefetch {
+    /// The first register of the result, and its class.
+    pub register: PhysReg,
+    /// The registers.
+    pub class: RegClass,
+    /// The components of the result.
+    pub mask: u8,
+    /// The number of the varying that has the coordinates.
+    pub varying: u16,
+    /// The descriptors are bindless.
+    pub bindless: bool,
+    /// The sampler.
+    pub sampler: u16,
+    /// The texture.
+    pub texture: u16,
+}
+
+impl NativePrefetch {
+    /// Reads what follows `@tex(`; `None` if it has another form.
+    fn read(text: &str) -> Option<Self> {
+        let (name, fields) = text.split_once(')')?;
+        let class = RegClass::general(name.starts_with('h'));
+        let register = register(name.trim_start_matches('h').strip_prefix('r')?)?;
+        let mut fields = fields.trim().split(", ").filter_map(|field| field.split_once('='));
+        let mut next = |name: &str| fields.next().filter(|(its, _)| *its == name).map(|(_, value)| value);
+        let varying = next("src")?.parse().ok()?;
+        let bindless = next("bindless")? == "1";
+        let sampler = next("samp")?.parse().ok()?;
+        let texture = next("tex")?.parse().ok()?;
+        let mask = u8::from_str_radix(next("wrmask")?.strip_prefix("0x")?, 16).ok()?;
+        (next("opc")? == "sam").then_some(Self { register, class, mask, varying, bindless, sampler, texture })
+    }
+}
+
 /// An output of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NativeOutput {
@@ -42,6 +78,8 @@ pub struct Native {
     pub inputs: Vec<NativeInput>,
     /// The outputs.
     pub outputs: Vec<NativeOutput>,
+    /// The textures that are sampled before the program starts.
+    pub prefetches: Vec<NativePrefetch>,
     /// Words of the constant file that the driver fills with these bits.
     pub immediates: Vec<(u16, u32)>,
     /// The first words of groups in the constant file, by name, and their lengths in vec4, if they are printed.
@@ -109,6 +147,8 @@ impl Native {
                 let bits = u32::from_str_radix(value.trim().strip_prefix("0x")?, 16).ok()?;
                 self.immediates.push((first.0 + i, bits));
             }
+        } else if let Some(rest) = line.strip_prefix("@tex(") {
+            self.prefetches.push(NativePrefetch::read(rest)?);
         } else if let Some(rest) = line.strip_prefix(";   ") {
             // Other lines of the same form have no register.
             let mut parts = rest.split_whitespace();

@@ -97,6 +97,8 @@ pub enum HazardKind {
     VaryingHeld,
     /// Helper lanes are needed after `(eq)`.
     HelpersEnded,
+    /// `(eq)` in the preamble, where it is not allowed.
+    HelpersEndedEarly,
     /// Waves that do not run the preamble go on elsewhere than after its end.
     PreambleTarget,
     /// `a1.x` is written in an early preamble, and the source has no `(r)`.
@@ -125,6 +127,7 @@ impl HazardKind {
             Self::KillBeforeRelease => "kill-before-release",
             Self::VaryingHeld => "varying-held",
             Self::HelpersEnded => "helpers-ended",
+            Self::HelpersEndedEarly => "helpers-ended-early",
             Self::PreambleTarget => "preamble-target",
             Self::AddressMark => "address-mark",
         }
@@ -163,6 +166,7 @@ impl fmt::Display for HazardKind {
             Self::KillBeforeRelease => f.write_str("ends lanes before (ei)"),
             Self::VaryingHeld => f.write_str("ends the program without (ei)"),
             Self::HelpersEnded => f.write_str("needs helper lanes after (eq)"),
+            Self::HelpersEndedEarly => f.write_str("has (eq) in the preamble"),
             Self::PreambleTarget => f.write_str("skips more or less than the preamble"),
             Self::AddressMark => f.write_str("writes a1.x in an early preamble, from a source without (r)"),
         }

@@ -386,6 +386,8 @@ fn releases_are_final() {
     pair("a660", HazardKind::VaryingOutstanding, &[local, ends], &[local, &waits]);
     let derivative = "dsx (f32)(x)r1.x, r0.x";
     pair("a660", HazardKind::HelpersEnded, &["nop // {flags=eq}", derivative], &[derivative, "nop // {flags=eq}"]);
+    let mark = ["(sy)(ss)shpe // {flags=eq}", "end"];
+    assert_eq!(kinds(&mark, "a660"), [HazardKind::HelpersEndedEarly]);
 }
 
 #[test]
@@ -678,4 +680,17 @@ fn an_array_is_where_it_is_known_to_start() {
     assert_eq!(kinds(ArrayBases::default()), []);
     assert_eq!(kinds(at(4)), []);
     assert_eq!(kinds(at(0)), [HazardKind::EarlyRead { missing: 3 }]);
+}
+
+#[test]
+fn nops_behind_an_instruction_do_not_count_on_old_gpus() {
+    let list = ["(nop3)add.f r1.x, r0.x, c0.x", "add.f r2.x, r1.x, c0.x"];
+    for (gpu, expected) in [
+        ("a320", &[HazardKind::EarlyRead { missing: 3 }][..]),
+        ("a420", &[HazardKind::EarlyRead { missing: 3 }]),
+        ("a540", &[]),
+        ("a660", &[]),
+    ] {
+        assert_eq!(kinds(&list, gpu), expected, "{gpu}");
+    }
 }

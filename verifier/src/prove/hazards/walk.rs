@@ -475,9 +475,10 @@ fn is_a1(of: &Bits) -> bool {
 }
 
 /// Checks what must directly follow an instruction in the code: nops after predication on some GPUs, an `(ss)` after
-/// `resinfo`; the mark of a source in an early preamble; and where waves go on that do not run the preamble.
+/// `resinfo`; the marks of a preamble; and where waves go on that do not run the preamble.
 pub fn positional(code: &Code, steps: &Steps, target: &Target, hazards: &mut Vec<Hazard>) {
     let mut open = false;
+    let end = steps.steps.iter().position(|step| step.opcode == Opcode::Shpe);
     for (at, step) in steps.steps.iter().enumerate() {
         let needed = match step.opcode {
             Opcode::Predt | Opcode::Predf => {
@@ -489,10 +490,14 @@ pub fn positional(code: &Code, steps: &Steps, target: &Target, hazards: &mut Vec
                 if target.quirks.prede_nop { rules::AFTER_PREDE } else { 0 }
             }
             Opcode::Shps => {
-                let after = steps.steps.iter().position(|step| step.opcode == Opcode::Shpe).map(|end| Ip::new(end + 1));
+                let after = end.map(|end| Ip::new(end + 1));
                 if code.instrs[Ip::new(at)].target != after {
                     hazards.push(Hazard::new(at, HazardKind::PreambleTarget));
                 }
+                0
+            }
+            _ if Some(at) <= end && code.instrs[Ip::new(at)].data.flags.contains(InstrFlags::EQ) => {
+                hazards.push(Hazard::new(at, HazardKind::HelpersEndedEarly));
                 0
             }
             _ if step.early_a1 && steps.bits(&step.write_bits).iter().any(is_a1) => {

@@ -45,7 +45,7 @@ impl<'a> SlotAccess<'a> {
         let is_macro = matches!(data.opcode, Opcode::SpillMacro | Opcode::ReloadMacro);
         let is_wide = memory.ty.map_or(is_macro, |ty| u32::from(ty.bits()) == 8 * self.bytes());
         let count = SrcOperand::Immediate(self.mask.span());
-        let is_complete = is_macro || data.srcs.get(2).is_some_and(|src| src.operand == count);
+        let is_complete = data.srcs.get(2).map_or(is_macro, |src| src.operand == count);
         is_wide && is_complete && data.repeat == 0
     }
 

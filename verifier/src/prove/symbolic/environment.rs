@@ -358,11 +358,9 @@ pub fn texture_result(terms: &mut Terms, query: &TextureQuery, component: u32, t
         }
     }
     args.extend(query.derivatives);
-    // As in `TextureAnswer`: the machine has the number of layers in component 3, nir in component 2.
-    let (component, floats) = match kind {
-        TextureKind::Size | TextureKind::BufferSize => (component.min(2), false),
-        TextureKind::Info | TextureKind::LodQuery => (component, false),
-        _ => (component, ty.is_float()),
+    let floats = match kind {
+        TextureKind::Size | TextureKind::BufferSize | TextureKind::Info | TextureKind::LodQuery => false,
+        _ => ty.is_float(),
     };
     let number = if left_out(Guard::TextureKind) { 0 } else { kind.number() };
     let is_level = matches!(kind, TextureKind::LodQuery);

@@ -67,8 +67,7 @@ impl TextureAnswer {
     pub fn component(&self, component: u32, ty: Type) -> u32 {
         let word = |component: u32| mix(self.state, component.into());
         match self.kind {
-            // The machine has the number of layers in component 3, nir in component 2.
-            TextureKind::Size | TextureKind::BufferSize => 1 << ((word(component.min(2)) >> 20) % 9),
+            TextureKind::Size | TextureKind::BufferSize => 1 << ((word(component) >> 20) % 9),
             TextureKind::Info => 1 + (word(component) >> 20) as u32 % 8,
             TextureKind::LodQuery => ((word(component) >> 20) as i32 % 2048 - 512) as u32,
             _ if self.black => 0,

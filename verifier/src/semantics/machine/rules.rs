@@ -88,6 +88,11 @@ pub fn issue_slots(data: &InstrData, unit: Unit) -> u32 {
     if counts { 1 + u32::from(data.repeat) } else { 0 }
 }
 
+/// The slots that pass behind an instruction by its `(nopN)`. Not all GPUs before a5xx heed it, and none of a3xx does.
+pub fn nops_behind(data: &InstrData, target: &Target) -> u32 {
+    if target.generation >= Generation::A5xx { data.nop.into() } else { 0 }
+}
+
 /// The flag with which users of a result wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {

@@ -258,7 +258,7 @@ impl Steps {
             ss: data.flags.contains(InstrFlags::SS) && rules::can_wait_ss(data.opcode.category()),
             sy: data.flags.contains(InstrFlags::SY),
             slots: rules::issue_slots(data, unit),
-            nop: u32::from(data.nop),
+            nop: rules::nops_behind(data, target),
             result: rules::result_wait(data, unit),
             source: rules::source_wait(data, unit),
             quad_lane: rules::quad_lane(data.opcode),

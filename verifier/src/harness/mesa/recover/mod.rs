@@ -12,6 +12,7 @@ mod chain;
 mod false_deps;
 mod interface;
 pub(super) mod scratch;
+mod textures;
 mod varyings;
 
 use crate::harness::report::natives;
@@ -99,6 +100,9 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
                 Ok(mut outputs) => inferred.append(&mut outputs),
                 Err(problem) => problems.push(problem),
             }
+            if let Some(Ok(first)) = passes.first() {
+                inferred.append(&mut textures::complete(nir, first));
+            }
             let varyings = varyings::Varyings::of(native, nir);
             inferred.extend(varyings.inferred());
             let mut interface = interface::Recovered::of(native, nir, &shader.passes, &passes);
@@ -133,6 +137,9 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
                     }
                     inferred.extend(accesses.inferred());
                     let mut words = words.clone();
+                    let untold = words.instrs.values().map(|instr| &instr.data).chain(&words.interface.prefetches);
+                    lost =
+                        lost.or_else(|| untold.into_iter().find_map(|data| varyings.untold(data)).map(untold_varying));
                     words.instrs.values_mut().for_each(|instr| varyings.unpack(&mut instr.data));
                     words.interface.prefetches.iter_mut().for_each(|prefetch| varyings.unpack(prefetch));
                     code = lost.map_or_else(|| words.into_program().map_err(|error| error.to_string()), Err);
@@ -221,6 +228,10 @@ fn chained(nir: &mut Result<Shader, String>, passes: &mut [Result<Program, Strin
         }
     }
     first
+}
+
+fn untold_varying(number: u32) -> String {
+    format!("it reads the varying {number}, which is not in the list of inputs")
 }
 
 fn other_bars(found: usize) -> String {

@@ -5,7 +5,7 @@
 
 use crate::harness::report::natives;
 use crate::programs::mesa::native::Native;
-use ir3_compiler::ir3::{Attrs, InstrData, Opcode, SrcOperand};
+use ir3_compiler::ir3::{Attrs, InstrData, Opcode, OperandFlags, SrcOperand};
 use ir3_compiler::nir::{Shader, Stage};
 use rustc_hash::FxHashMap;
 
@@ -46,6 +46,28 @@ impl Varyings {
         all.into_iter()
             .map(|(to, from)| format!("varying {from} of nir has the number {to} from {PACKED_BEFORE} on"))
             .collect()
+    }
+
+    /// The first varying that an instruction after packing reads, and that is not in the list of inputs: nothing tells the driver of it.
+    pub fn untold(&self, data: &InstrData) -> Option<u32> {
+        let told = |number: &u32| self.before_packing.contains_key(number);
+        Self::read(data).find(|number| !told(number))
+    }
+
+    /// The numbers of the varyings that an instruction reads, one for each repetition.
+    fn read(data: &InstrData) -> impl Iterator<Item = u32> {
+        let (first, count) = match (&data.attrs, data.srcs.first().map(|src| (src.operand, src.flags))) {
+            (_, Some((SrcOperand::Immediate(first), flags))) if data.opcode.reads_varying() => {
+                let advances = flags.contains(OperandFlags::R);
+                (first, if advances { 1 + u32::from(data.repeat) } else { 1 })
+            }
+            (Attrs::Texture(attrs), _) => match attrs.input_offset {
+                Some(first) => (first.into(), 2),
+                None => (0, 0),
+            },
+            _ => (0, 0),
+        };
+        first..first + count
     }
 
     /// Gives the varyings of an instruction after packing the numbers of nir.

@@ -12,7 +12,7 @@ use crate::semantics::interp::ir3::op::SlotElements;
 use crate::semantics::interp::ir3::storage::{Read, Write};
 use crate::semantics::operations::byte_offset;
 use crate::semantics::terms::{Term, Terms};
-use ir3_compiler::ir3::access::{MemoryAction, Slot as TextureOperand, TextureKind};
+use ir3_compiler::ir3::access::{MemoryAction, Slot as TextureOperand};
 use ir3_compiler::ir3::{AddressSpace, SystemValue, Type};
 use smallvec::{SmallVec, smallvec};
 
@@ -300,8 +300,9 @@ impl Ir3<'_> {
             query.derive(machine, site);
         }
         for (i, &(component, write)) in access.results.iter().enumerate() {
-            let mut word = environment::texture_result(machine.terms, &query, component, access.ty);
-            if access.levels_add_one && access.kind == TextureKind::Info && component == 2 {
+            let (answered, less) = access.answered(component);
+            let mut word = environment::texture_result(machine.terms, &query, answered, access.ty);
+            if less {
                 let minus = machine.terms.constant(32, u64::MAX);
                 word = machine.terms.add(32, word, minus);
             }

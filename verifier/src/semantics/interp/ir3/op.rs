@@ -502,6 +502,22 @@ pub(crate) struct Texture {
     pub instr: Instr,
 }
 
+impl Texture {
+    /// The component of the response that a component of the result is, and true if the machine has one less. The machine has the number of
+    /// layers in component 3, nir in component 2; what the machine has in the other of the two is nothing that nir has.
+    pub const fn answered(&self, component: u32) -> (u32, bool) {
+        const NO_LAYERS: u32 = 4;
+        const MINIFIED_LAYERS: u32 = 5;
+        match (self.kind, component) {
+            (TextureKind::Info, 2) => (2, self.levels_add_one),
+            (TextureKind::Size, 2) if self.shape.array => (MINIFIED_LAYERS, false),
+            (TextureKind::Size, 3) if self.shape.array => (2, self.levels_add_one),
+            (TextureKind::Size, 3) => (NO_LAYERS, false),
+            _ => (component, false),
+        }
+    }
+}
+
 /// The atomic of an opcode.
 pub(crate) fn atomic(op: AtomicOp) -> Atomic {
     match op {

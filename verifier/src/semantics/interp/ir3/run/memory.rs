@@ -13,7 +13,7 @@ use crate::semantics::interp::ir3::storage::{Active, Read};
 use crate::semantics::interp::{UndefinedReason, groups, naming_another};
 use crate::semantics::machine::rules::FIRST_OF_QUADS;
 use crate::semantics::operations::byte_offset;
-use ir3_compiler::ir3::access::{AtomicOp, MemoryAction, Slot, TextureKind, TextureRequest, linear_address};
+use ir3_compiler::ir3::access::{AtomicOp, MemoryAction, Slot, TextureRequest, linear_address};
 use ir3_compiler::ir3::{AddressSpace, Instr, Type};
 use smallvec::SmallVec;
 
@@ -435,8 +435,8 @@ impl RunningWave<'_> {
             request.shape = self.env.printed_shapes.then_some(access.shape);
             let answer = TextureAnswer::new(self.env, &request);
             for &(component, _) in &access.results {
-                let less = access.levels_add_one && access.kind == TextureKind::Info && component == 2;
-                let bits = answer.component(component, access.ty);
+                let (answered, less) = access.answered(component);
+                let bits = answer.component(answered, access.ty);
                 answers[component as usize & 3][lane] = bits.wrapping_sub(u32::from(less));
             }
         }

@@ -172,6 +172,7 @@ impl Decoder<'_> {
         use TexSrcKind as S;
         let coord = tex.src(S::Coord).ok_or("no coordinates")?;
         let hint = tex.src(S::Ddx).or(tex.src(S::Offset)).map(|def| self.function.defs[def].num_components);
+        let hint = hint.or(tex.is_1d_array.then_some(1));
         let shape = TextureShape::new(self.function.defs[coord].num_components, hint);
         let rows = self.read(coord)?.clone();
         let fetch = matches!(kind, TextureKind::Fetch | TextureKind::FetchMs);

@@ -296,8 +296,8 @@ pub fn pair(options: &Reduce, after: &Path, format: Format) -> Result<Exit, Fail
         minimal: reduced.minimal,
         output: target.display().to_string(),
         plant: None,
-        see: format!("ir3-equiv check {both}"),
-        go_on: format!("reduce {both}"),
+        see: format!("ir3-equiv check --gpu {} {both}", machine.name),
+        go_on: format!("reduce --gpu {} {both}", machine.name),
     };
     print(format, &report);
     Ok(Exit::Unmet.when(!report.minimal))

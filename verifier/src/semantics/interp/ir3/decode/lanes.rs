@@ -89,6 +89,9 @@ impl Decoder<'_> {
         if data.opcode == Opcode::BaryF && data.repeat > 0 && self.src(data, 1)?.flags.contains(OperandFlags::R) {
             return Err("(r) on the coordinates of a repeated instruction".to_owned());
         }
+        if data.opcode == Opcode::FlatB && self.src(data, 0)?.operand != self.src(data, 1)?.operand {
+            return Err("a flat input that is named by two numbers".to_owned());
+        }
         for step in self.steps(data)? {
             let src = self.src(data, 0)?;
             let moves = src.flags.contains(OperandFlags::R) || data.repeat == 0 && src.mask.span() > 1;

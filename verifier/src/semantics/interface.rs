@@ -43,9 +43,18 @@ impl fmt::Display for Component {
     }
 }
 
+/// What accesses say of a component.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Facts {
+    /// Its slot, with all that is said of it: one, unless accesses contradict each other.
+    slots: BTreeSet<String>,
+    /// The ranges of the accesses at computed offsets that may reach it.
+    ranges: BTreeSet<String>,
+}
+
 /// The inputs and outputs that a program in nir accesses, and what it says of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Interface(BTreeMap<Component, BTreeSet<String>>);
+pub(super) struct Interface(BTreeMap<Component, Facts>);
 
 impl Interface {
     /// The interface of a program.
@@ -85,9 +94,6 @@ impl Interface {
         for (index, offset) in components.flat_map(|index| offsets.clone().map(move |offset| (index, offset))) {
             let component = index.saturating_add(intrinsic.indices.component());
             let mut facts = slot_after(&io.location, offset);
-            if known.is_none() {
-                facts += &format!(", one of {} from {}", io.slots, io.location);
-            }
             if let Some(view) = view {
                 facts += &format!(" of view {view}");
             }
@@ -106,7 +112,11 @@ impl Interface {
             // The views of an output are consecutive.
             let number = intrinsic.indices.base().wrapping_add(offset.wrapping_add(view.unwrap_or(0)) as i32);
             let key = Component { purpose, number, component };
-            self.0.entry(key).or_default().insert(facts);
+            let entry = self.0.entry(key).or_default();
+            entry.slots.insert(facts);
+            if known.is_none() {
+                entry.ranges.insert(format!("{} from {}", io.slots, io.location));
+            }
         }
     }
 
@@ -116,10 +126,17 @@ impl Interface {
         self.0.iter().find_map(|(key, before)| {
             let after = after.0.get(key)?;
             let text = |facts: &BTreeSet<String>| facts.iter().map(String::as_str).collect::<Vec<_>>().join("; ");
-            if before.len() > 1 || after.len() > 1 {
-                return Some([key.to_string(), text(before), format!("{} (more than one slot)", text(after))]);
+            if before.slots.len() > 1 || after.slots.len() > 1 {
+                let several = format!("{} (more than one slot)", text(&after.slots));
+                return Some([key.to_string(), text(&before.slots), several]);
             }
-            (before != after).then(|| [key.to_string(), text(before), text(after)])
+            if before.slots != after.slots {
+                return Some([key.to_string(), text(&before.slots), text(&after.slots)]);
+            }
+            // A pass may find out which slot a computed offset is, and drop accesses.
+            let is_new = !after.ranges.is_subset(&before.ranges);
+            let range = |facts: &Facts| format!("one of {}", text(&facts.ranges));
+            is_new.then(|| [key.to_string(), range(before), range(after)])
         })
     }
 }

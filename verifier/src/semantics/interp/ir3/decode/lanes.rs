@@ -89,7 +89,11 @@ impl Decoder<'_> {
         if data.opcode == Opcode::BaryF && data.repeat > 0 && self.src(data, 1)?.flags.contains(OperandFlags::R) {
             return Err("(r) on the coordinates of a repeated instruction".to_owned());
         }
-        if data.opcode == Opcode::FlatB && self.src(data, 0)?.operand != self.src(data, 1)?.operand {
+        // Of two sources that are the same, a pass may have folded one.
+        if let (Opcode::FlatB, SrcOperand::Immediate(first), SrcOperand::Immediate(second)) =
+            (data.opcode, self.src(data, 0)?.operand, self.src(data, 1)?.operand)
+            && first != second
+        {
             return Err("a flat input that is named by two numbers".to_owned());
         }
         for step in self.steps(data)? {

@@ -106,7 +106,7 @@ pub(super) fn check<'a>(
 ) -> Checked<'a> {
     let mut checked = compare(before, after, target, settings, environments);
     if let (true, Some(said), Ok(Snapshot::Ir3(program))) =
-        (is_pass(&checked.verdict), &after.statistics, &after.program)
+        (after.name == super::CODE && is_pass(&checked.verdict), &after.statistics, &after.program)
         && let Some(what) = reserved::exceeded(program, said, target)
     {
         checked.verdict = Verdict::Unknown(Unknown::NotShown(NotShown::Reserved(what)));
@@ -331,7 +331,7 @@ fn is_pass(verdict: &Verdict) -> bool {
 }
 
 /// Returns true for boundaries after which a program has to wait for its results.
-fn is_final(name: &str) -> bool {
+pub(super) fn is_final(name: &str) -> bool {
     name == "ir3_legalize" || name == super::CODE
 }
 
@@ -343,7 +343,9 @@ fn hazard(name: &str, program: &Program, said: Option<&Statistics>, target: &Tar
     };
     // The text after the pass has no releases; the code has.
     let branch_stack = said.and_then(|said| said.waves?.branchstack);
-    let facts = Facts { releases_unknown: name != super::CODE, arrays, branch_stack, ..Facts::of_program(program) };
+    let early_preamble = said.and_then(Statistics::early_preamble);
+    let releases_unknown = name != super::CODE;
+    let facts = Facts { releases_unknown, arrays, branch_stack, early_preamble, ..Facts::of_program(program) };
     match hazards::check(&code, &facts, target) {
         Ok(report) => {
             report.hazards.iter().find(|hazard| hazard.kind.basis() == Basis::Machine).map(ToString::to_string)

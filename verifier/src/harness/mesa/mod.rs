@@ -55,7 +55,7 @@ struct Side<'a> {
     name: String,
     section: Option<&'a Section>,
     program: Result<Snapshot, String>,
-    /// Of the final code: what Mesa prints that the driver reserves.
+    /// Of final programs: what Mesa prints of the code.
     statistics: Option<Statistics>,
 }
 
@@ -137,11 +137,11 @@ fn sides<'a>(shader: &'a LogShader, recovered: &Recovered) -> impl Iterator<Item
         program: recovered.nir.clone().map(|nir| Snapshot::Nir(Box::new(nir))),
         statistics: None,
     });
-    let passes = shader.passes.iter().zip(&recovered.passes).map(|(section, program)| Side {
-        name: section.title().trim_start_matches("AFTER: ").to_owned(),
-        section: Some(section),
-        program: program.clone().map(|program| Snapshot::Ir3(Box::new(program))),
-        statistics: None,
+    let passes = shader.passes.iter().zip(&recovered.passes).map(|(section, program)| {
+        let name = section.title().trim_start_matches("AFTER: ").to_owned();
+        let statistics = boundary::is_final(&name).then(|| shader.figures()).flatten();
+        let program = program.clone().map(|program| Snapshot::Ir3(Box::new(program)));
+        Side { name, section: Some(section), program, statistics }
     });
     let code = shader.assembly.as_ref().map(|section| Side {
         name: CODE.to_owned(),

@@ -96,8 +96,10 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
                         program.facts.arrays = array_bases(&program, &unallocated);
                         program.facts.releases_unknown = true;
                         program.is_target_guessed = named.is_none();
-                        let waves = statistics.get(all.len()).and_then(|statistics| statistics.waves);
-                        program.facts.branch_stack = waves.and_then(|waves| waves.branchstack);
+                        if let Some(said) = statistics.get(all.len()) {
+                            program.facts.branch_stack = said.waves.and_then(|waves| waves.branchstack);
+                            program.facts.early_preamble = said.early_preamble();
+                        }
                         all.push(program);
                     }
                     SectionKind::NativeCode => {

@@ -41,6 +41,12 @@ impl Statistics {
         self.figures.iter().find(|(its, _)| its == name).map(|&(_, value)| value)
     }
 
+    /// True if the driver runs the preamble before the wave has registers.
+    #[must_use]
+    pub fn early_preamble(&self) -> Option<bool> {
+        self.get("early-preamble").map(|count| count != 0)
+    }
+
     /// The stage; `BVERT` is a vertex shader, too.
     #[must_use]
     pub fn shader_stage(&self) -> Option<ShaderStage> {

@@ -101,6 +101,8 @@ pub enum HazardKind {
     HelpersEndedEarly,
     /// Waves that do not run the preamble go on elsewhere than after its end.
     PreambleTarget,
+    /// The driver runs the preamble before the wave has registers, and it uses some.
+    EarlyPreamble,
     /// `a1.x` is written in an early preamble, and the source has no `(r)`.
     AddressMark,
 }
@@ -128,6 +130,7 @@ impl HazardKind {
             Self::VaryingHeld => "varying-held",
             Self::HelpersEnded => "helpers-ended",
             Self::HelpersEndedEarly => "helpers-ended-early",
+            Self::EarlyPreamble => "early-preamble",
             Self::PreambleTarget => "preamble-target",
             Self::AddressMark => "address-mark",
         }
@@ -167,6 +170,9 @@ impl fmt::Display for HazardKind {
             Self::VaryingHeld => f.write_str("ends the program without (ei)"),
             Self::HelpersEnded => f.write_str("needs helper lanes after (eq)"),
             Self::HelpersEndedEarly => f.write_str("has (eq) in the preamble"),
+            Self::EarlyPreamble => {
+                f.write_str("begins a preamble that runs before the wave has the registers that it uses")
+            }
             Self::PreambleTarget => f.write_str("skips more or less than the preamble"),
             Self::AddressMark => f.write_str("writes a1.x in an early preamble, from a source without (r)"),
         }

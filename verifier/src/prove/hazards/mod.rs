@@ -61,6 +61,8 @@ pub struct Facts {
     pub trusts_marks: bool,
     /// The depth of the branch stack that the driver configures; otherwise the one that the GPU has counts.
     pub branch_stack: Option<u32>,
+    /// True if the driver runs the preamble before the wave has registers, if it is known; otherwise it does where the preamble lets it.
+    pub early_preamble: Option<bool>,
     /// Where arrays in registers start.
     pub arrays: ArrayBases,
     /// The code does not say which instructions have `(ei)` and `(eq)`: Mesa's text has neither. What must have one is not
@@ -121,13 +123,16 @@ pub fn check(code: &Code, facts: &Facts, target: &Target) -> Result<HazardReport
     if code.instrs.is_empty() {
         return Ok(HazardReport::default());
     }
-    let steps = Steps::new(code, &facts.arrays, target).map_err(|error| HazardError {
+    let mut steps = Steps::new(code, &facts.arrays, target).map_err(|error| HazardError {
         at: error.at,
         refusal: Refusal::NoRegister { opcode: error.opcode, number: error.number },
     })?;
+    if facts.early_preamble == Some(false) {
+        steps.steps.iter_mut().for_each(|step| step.early_a1 = false);
+    }
     let (uniform, flow) = uniform::analyze(code, &steps, facts, target)?;
     let mut report = walk::run(code, &steps, &flow, facts, target)?;
-    walk::positional(code, &steps, target, &mut report.hazards);
+    walk::positional(code, &steps, facts, target, &mut report.hazards);
     walk::reconvergence(code, &flow, facts.branch_stack.unwrap_or(target.branchstack_size), &mut report.hazards);
     report.hazards.sort_by_key(|hazard| hazard.at);
     let marked = facts.marked_uniform.iter().zip(code.instrs.keys()).filter(|(marked, _)| **marked);

@@ -694,3 +694,26 @@ fn nops_behind_an_instruction_do_not_count_on_old_gpus() {
         assert_eq!(kinds(&list, gpu), expected, "{gpu}");
     }
 }
+
+#[test]
+fn a_preamble_that_runs_early_uses_no_registers_of_lanes() {
+    let program = |address: &str| {
+        let body = ["(ss)nop", address, "(sy)(ss)shpe"];
+        blocks(&[(&["shps target=block2"], "block1, block2"), (&body, "block2"), (&["end"], "")])
+    };
+    let kinds = |address: &str, early_preamble| {
+        let program = program(address);
+        let code = Code::from_program(&program).unwrap();
+        let facts = Facts { early_preamble, ..Facts::of_program(&program) };
+        let report = check(&code, &facts, &Target::by_name("a750").unwrap()).unwrap();
+        report.hazards.iter().map(|hazard| hazard.kind).collect::<Vec<_>>()
+    };
+    let (of_lane, shared) = ("mov.u32u32 r0.x, c0.x", "mov.u32u32 sr48.x, c0.x");
+    assert_eq!(kinds(of_lane, Some(true)), [HazardKind::EarlyPreamble]);
+    assert_eq!(kinds(of_lane, Some(false)), []);
+    assert_eq!(kinds(shared, Some(true)), []);
+    // The mark of `a1.x` is only needed there.
+    let unmarked = "mov.u16u16 hr61.y, imm[0.000000,4,0x4]";
+    assert_eq!(kinds(unmarked, None), [HazardKind::AddressMark]);
+    assert_eq!(kinds(unmarked, Some(false)), []);
+}

@@ -474,9 +474,15 @@ fn is_a1(of: &Bits) -> bool {
     usize::from(of.word) == OTHER_WORD && of.bits & A1_BIT != 0
 }
 
+/// Returns true if the code up to the end of the preamble needs no registers of lanes.
+fn runs_early(code: &Code, end: Option<usize>) -> bool {
+    let preamble: Vec<_> = code.instrs.values().take(end.map_or(0, |end| end + 1)).map(|instr| &instr.data).collect();
+    rules::can_run_early(&preamble)
+}
+
 /// Checks what must directly follow an instruction in the code: nops after predication on some GPUs, an `(ss)` after
 /// `resinfo`; the marks of a preamble; and where waves go on that do not run the preamble.
-pub fn positional(code: &Code, steps: &Steps, target: &Target, hazards: &mut Vec<Hazard>) {
+pub fn positional(code: &Code, steps: &Steps, facts: &Facts, target: &Target, hazards: &mut Vec<Hazard>) {
     let mut open = false;
     let end = steps.steps.iter().position(|step| step.opcode == Opcode::Shpe);
     for (at, step) in steps.steps.iter().enumerate() {
@@ -493,6 +499,9 @@ pub fn positional(code: &Code, steps: &Steps, target: &Target, hazards: &mut Vec
                 let after = end.map(|end| Ip::new(end + 1));
                 if code.instrs[Ip::new(at)].target != after {
                     hazards.push(Hazard::new(at, HazardKind::PreambleTarget));
+                }
+                if facts.early_preamble == Some(true) && !runs_early(code, end) {
+                    hazards.push(Hazard::new(at, HazardKind::EarlyPreamble));
                 }
                 0
             }

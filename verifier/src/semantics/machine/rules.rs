@@ -231,10 +231,15 @@ pub fn uses_helpers(data: &InstrData) -> bool {
     }
 }
 
-/// Returns true if the preamble runs before the wave has registers: the driver lets it where it uses no register of
-/// lanes, no predicate and no relative access. `a1.x` is then waited for with `(ss)` instead of slots, from a7xx on
-/// (`early_preamble`, `in_early_preamble`).
+/// Returns true if `a1.x` is waited for with `(ss)` instead of slots in a preamble: from a7xx on, where it runs before the wave has registers
+/// (`in_early_preamble`).
 pub fn has_early_a1(preamble: &[&InstrData], target: &Target) -> bool {
+    target.generation >= Generation::A7xx && can_run_early(preamble)
+}
+
+/// Returns true if a preamble can run before the wave has registers: it uses no register of lanes, no predicate and no relative access
+/// (`early_preamble`).
+pub fn can_run_early(preamble: &[&InstrData]) -> bool {
     let of_lanes = |file: RegFile, place: Option<&Place>| {
         let relative = matches!(place, Some(Place::Relative { .. }));
         relative || matches!(file, RegFile::General) && place.is_some_and(|place| !is_no_register(place))
@@ -248,7 +253,7 @@ pub fn has_early_a1(preamble: &[&InstrData], target: &Target) -> bool {
                 .iter()
                 .any(|dst| of_lanes(dst.class.file, Some(&dst.place)) || dst.class.file == RegFile::Predicate)
     };
-    target.generation >= Generation::A7xx && !preamble.iter().any(|data| uses(data))
+    !preamble.iter().any(|data| uses(data))
 }
 
 /// Returns true for `r63.x`, which is no register.

@@ -97,6 +97,7 @@ pub const READER: &str = "reader";
 /// The engine of two sides that have the same text.
 pub const SAME_PROGRAM: &str = "same program";
 
+/// Checks a boundary. A final code that passes must not use more than the driver reserves.
 pub(super) fn check<'a>(
     before: &Side<'a>,
     after: &Side<'a>,
@@ -114,7 +115,7 @@ pub(super) fn check<'a>(
     checked
 }
 
-/// Checks a boundary whose side after gets all that it uses.
+/// Asks the engines about a boundary.
 fn compare<'a>(
     before: &Side<'a>,
     after: &Side<'a>,
@@ -335,7 +336,8 @@ pub(super) fn is_final(name: &str) -> bool {
     name == "ir3_legalize" || name == super::CODE
 }
 
-/// The reason why a final program is not proved free of hazards: the engines leave time out. `said` has the branch stack that is reserved.
+/// The reason why a final program is not proved free of hazards: the engines leave time out. `said` has the branch stack that is reserved, and
+/// when the preamble runs.
 fn hazard(name: &str, program: &Program, said: Option<&Statistics>, target: &Target) -> Option<String> {
     let (_, code, arrays) = match final_code(program) {
         Ok(parts) => parts,

@@ -216,8 +216,8 @@ fn prefetch_command(out: &mut String, data: &ir3::InstrData) -> Result<(), Print
     Ok(())
 }
 
-/// The first word of the driver parameters, and their number of vec4. Mesa's driver fills all of them, where ours fills those that the program reads: none of the others
-/// may be in a word that the program names.
+/// The first word of the driver parameters, and their number of vec4. Mesa's driver fills all of them, where ours fills those that the
+/// program reads: none of the others may be in a word that the program names.
 fn driver_params(
     consts: &ConstLayout,
     stage: nir::Stage,

@@ -80,7 +80,7 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
             let named = gpu.or_else(|| named_gpu(&path, &text));
             let target = target_of(&path, &log, named)?;
             let mut all: Vec<FinalProgram> = Vec::new();
-            let mut assemblies: Vec<Vec<u64>> = Vec::new();
+            let mut assemblies: Vec<Option<Vec<u64>>> = Vec::new();
             let of_section =
                 |section: &Section| FilePosition { path: path.clone(), line: section.first_line, column: 1 };
             let statistics = log.statistics();
@@ -103,7 +103,7 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
                         all.push(program);
                     }
                     SectionKind::NativeCode => {
-                        assemblies.extend(listing::assemble(target.generation, &plain(&section.text)).ok());
+                        assemblies.push(listing::assemble(target.generation, &plain(&section.text)).ok());
                         if let Some(program) = all.last_mut().filter(|program| program.typed.is_none()) {
                             const_parts(&section.text).for_each(|words| program.facts.arrays.add_consts(words));
                             program.typed = typed(&program.code, &section.text, &target)
@@ -289,10 +289,10 @@ fn plain(assembly: &str) -> String {
 }
 
 /// Checks that the words of a listing are those of an assembly before it, if all of these can be read.
-fn check_listing(section: &Section, assemblies: &[Vec<u64>]) -> Result<(), String> {
+fn check_listing(section: &Section, assemblies: &[Option<Vec<u64>>]) -> Result<(), String> {
     let words = listed_words(section);
-    let is_start = |of: &Vec<u64>| words.starts_with(of);
-    if words.is_empty() || assemblies.is_empty() || assemblies.iter().any(is_start) {
+    let may_be = |of: &Option<Vec<u64>>| of.as_ref().is_none_or(|of| words.starts_with(of));
+    if words.is_empty() || assemblies.is_empty() || assemblies.iter().any(may_be) {
         return Ok(());
     }
     Err("the words are those of no assembly before them".to_owned())
@@ -308,6 +308,7 @@ fn decoded(code: &Code, assembly: &str, target: &Target) -> Option<(Vec<Decoded>
     Some((decoded, positions))
 }
 
+/// The code with what the instructions at these positions say; `None` if they are others.
 fn completed(code: &Code, decoded: &[Decoded], positions: &[usize]) -> Option<Code> {
     let mut typed = code.clone();
     typed.interface.prefetches.clear();

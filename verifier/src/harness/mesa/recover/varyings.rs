@@ -5,7 +5,7 @@
 
 use crate::harness::report::natives;
 use crate::programs::mesa::native::Native;
-use ir3_compiler::ir3::{Attrs, InstrData, Opcode, OperandFlags, SrcOperand};
+use ir3_compiler::ir3::{Attrs, InstrData, Opcode, OperandFlags, PhysReg, SrcOperand};
 use ir3_compiler::nir::{Shader, Stage};
 use rustc_hash::FxHashMap;
 
@@ -54,10 +54,11 @@ impl Varyings {
         Self::read(data).find(|number| !told(number))
     }
 
-    /// The numbers of the varyings that an instruction reads, one for each repetition.
+    /// The numbers of the varyings that an instruction reads, one for each repetition. One without a result only releases their memory.
     fn read(data: &InstrData) -> impl Iterator<Item = u32> {
+        let has_result = data.dsts.first().is_some_and(|dst| dst.place.reg() != Some(PhysReg::INVALID));
         let (first, count) = match (&data.attrs, data.srcs.first().map(|src| (src.operand, src.flags))) {
-            (_, Some((SrcOperand::Immediate(first), flags))) if data.opcode.reads_varying() => {
+            (_, Some((SrcOperand::Immediate(first), flags))) if has_result && data.opcode.reads_varying() => {
                 let advances = flags.contains(OperandFlags::R);
                 (first, if advances { 1 + u32::from(data.repeat) } else { 1 })
             }

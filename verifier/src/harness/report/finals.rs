@@ -103,10 +103,10 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
                         all.push(program);
                     }
                     SectionKind::NativeCode => {
-                        assemblies.push(listing::assemble(target.generation, &plain(&section.text)).ok());
+                        let words = listing::assemble(target.generation, &plain(&section.text)).ok();
                         if let Some(program) = all.last_mut().filter(|program| program.typed.is_none()) {
                             const_parts(&section.text).for_each(|words| program.facts.arrays.add_consts(words));
-                            program.typed = typed(&program.code, &section.text, &target)
+                            program.typed = typed(&program.code, words.as_deref(), &target)
                                 .map_err(|problem| InputError::Invalid { place: of_section(section), problem })?;
                             if let Some(typed) = &program.typed {
                                 take_releases(&mut program.code, typed);
@@ -114,6 +114,7 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
                             }
                             program.facts.scratch = program.typed.as_ref().map(ScratchAccesses::of).unwrap_or_default();
                         }
+                        assemblies.push(words);
                     }
                     SectionKind::Listing => check_listing(section, &assemblies)
                         .map_err(|problem| InputError::Invalid { place: of_section(section), problem })?,
@@ -268,8 +269,8 @@ fn positions(code: &Code, decoded: &[Decoded]) -> Option<Vec<usize>> {
 ///
 /// # Errors
 /// If an instruction waits otherwise than in the text.
-fn typed(code: &Code, assembly: &str, target: &Target) -> Result<Option<Code>, String> {
-    let Some((decoded, positions)) = decoded(code, assembly, target) else { return Ok(None) };
+fn typed(code: &Code, assembly: Option<&[u64]>, target: &Target) -> Result<Option<Code>, String> {
+    let Some((decoded, positions)) = assembly.and_then(|words| decoded(code, words, target)) else { return Ok(None) };
     for (instr, &at) in code.instrs.values().zip(&positions) {
         let (text, word) = (&instr.data, &decoded[at].data);
         let waits = |data: &InstrData| (data.flags & WAITS, data.repeat, data.nop);
@@ -299,8 +300,7 @@ fn check_listing(section: &Section, assemblies: &[Option<Vec<u64>>]) -> Result<(
 }
 
 /// The instructions of an assembly, and the positions of those of the code in it.
-fn decoded(code: &Code, assembly: &str, target: &Target) -> Option<(Vec<Decoded>, Vec<usize>)> {
-    let words = listing::assemble(target.generation, &plain(assembly)).ok()?;
+fn decoded(code: &Code, words: &[u64], target: &Target) -> Option<(Vec<Decoded>, Vec<usize>)> {
     // What stands behind the program is not always code.
     let decoded: Vec<Decoded> =
         words.iter().map_while(|&word| encoding::decode(target.generation, word).ok()).collect();

@@ -4,18 +4,20 @@
 //! Inputs and outputs have the numbers of the nir: both name their locations. What only the text of the program says
 //! (samples that are issued before it starts, the sizes of arrays) is taken from its section `AFTER: ir3_legalize`.
 
+mod prefetches;
+
+pub(crate) use prefetches::command as prefetch_command;
+
 use super::programs::{read_nir, target_of};
 use crate::programs::mesa::input::{InputError, Source};
 use crate::programs::mesa::log::{Log, Section, SectionKind};
-use crate::programs::mesa::native::{Native, NativeInput, NativePrefetch};
+use crate::programs::mesa::native::{Native, NativeInput};
 use ir3_compiler::ir3::{
     self, AddressSpace, Attrs, ConstLayout, DriverParam, Dst, InputKind, InstrFlags, Opcode, Output, PhysReg, Place,
     ShaderStage, Src, SrcOperand, SystemValue, Type, WriteMask,
 };
 use ir3_compiler::machine::{Code, EntryRegister, Interface, OutputRegister};
-use ir3_compiler::nir::{
-    BaseType, Index, InstrData, Intrinsic, IntrinsicOp, IoFlags, Shader, Stage, TexOp, TexSrcKind,
-};
+use ir3_compiler::nir::{Index, InstrData, Intrinsic, IntrinsicOp, IoFlags, Shader, Stage};
 use ir3_compiler::target::{Generation, Target};
 use std::path::Path;
 
@@ -203,42 +205,12 @@ pub(crate) fn code(native: &Native, shader: &Shader, text: Option<&Code>, target
     }
     number_images(&mut code, shader, target)?;
     for prefetch in &mut code.interface.prefetches {
-        complete_prefetch(prefetch, shader)?;
+        prefetches::complete(prefetch, shader)?;
     }
     if text.is_some() {
-        check_prefetches(&code.interface.prefetches, &native.prefetches)?;
+        prefetches::check(&code.interface.prefetches, &native.prefetches)?;
     }
     Ok(code)
-}
-
-/// The command of a sample before the program starts.
-pub(crate) fn prefetch_command(data: &ir3::InstrData) -> Option<NativePrefetch> {
-    let (Attrs::Texture(attrs), dst) = (&data.attrs, data.dsts.first()?) else { return None };
-    Some(NativePrefetch {
-        register: dst.place.reg()?,
-        class: dst.class,
-        mask: dst.mask.0 as u8,
-        varying: attrs.input_offset?,
-        bindless: attrs.base.is_some() || data.flags.contains(InstrFlags::BINDLESS),
-        sampler: attrs.sampler?,
-        texture: attrs.texture?,
-    })
-}
-
-/// Compares the samples before the program starts with the commands that the driver is told.
-fn check_prefetches(of_text: &[ir3::InstrData], commands: &[NativePrefetch]) -> Result<(), String> {
-    let (text, told) = (of_text.len(), commands.len());
-    if text != told {
-        return Err(format!("{text} textures are sampled before the program starts, and the driver is told of {told}"));
-    }
-    for (number, (data, told)) in of_text.iter().zip(commands).enumerate() {
-        if prefetch_command(data).as_ref() != Some(told) {
-            return Err(format!(
-                "the sample {number} before the program starts is not the one that the driver is told of"
-            ));
-        }
-    }
-    Ok(())
 }
 
 /// The position of the `chsh` after a `chmask`, if there are such.
@@ -392,58 +364,6 @@ fn descriptor(shader: &Shader, def: ir3_compiler::nir::Def) -> Option<Descriptor
         }
         _ => None,
     }
-}
-
-/// What nir says of a sample that is issued before the program starts.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Prefetched {
-    ty: BaseType,
-    /// The descriptor sets of texture and sampler, if they are bindless.
-    sets: Option<(u32, u32)>,
-}
-
-/// Adds the type and the descriptor sets of a sample that is issued before the program starts, which its text does not
-/// have: those of nir's texture instruction of this texture.
-pub(crate) fn complete_prefetch(prefetch: &mut ir3::InstrData, shader: &Shader) -> Result<(), String> {
-    let half = prefetch.dsts.first().is_some_and(|dst| dst.class.half);
-    let Attrs::Texture(attrs) = &mut prefetch.attrs else { return Ok(()) };
-    let (texture, sampler) = (attrs.texture.map(u64::from), attrs.sampler.map(u64::from));
-    let mut all = shader.entry.instrs_in_order().filter_map(|(_, instr)| match &shader.entry.instrs[instr] {
-        InstrData::Tex(tex) if tex.op == TexOp::TexPrefetch => {
-            let handle = |kind| tex.srcs.iter().find(|(its, _)| *its == kind).map(|&(_, def)| descriptor(shader, def));
-            let ty = tex.dest_type.base;
-            match (handle(TexSrcKind::TextureHandle), handle(TexSrcKind::SamplerHandle)) {
-                (Some(Some((set, index))), Some(Some((sampler_set, of_sampler)))) => {
-                    let is_own = Some(index) == texture && Some(of_sampler) == sampler;
-                    is_own.then_some(Prefetched { ty, sets: Some((set, sampler_set)) })
-                }
-                (None, None) => {
-                    (Some(u64::from(tex.texture_index)) == texture).then_some(Prefetched { ty, sets: None })
-                }
-                _ => None,
-            }
-        }
-        _ => None,
-    });
-    let known = all.next().ok_or("a texture is sampled before the program starts, and never by the nir")?;
-    if all.any(|other| other != known) {
-        return Err("a sample before the program starts may be one of several of the nir".to_owned());
-    }
-    let set = |set: u32| u8::try_from(set).map_err(|_| format!("descriptor set {set}"));
-    if let Some((of_texture, of_sampler)) = known.sets {
-        attrs.base = Some(set(of_texture)?);
-        attrs.sampler_base = Some(set(of_sampler)?);
-        prefetch.flags |= InstrFlags::BINDLESS;
-    }
-    attrs.ty = Some(match (known.ty, half) {
-        (BaseType::Int, false) => Type::S32,
-        (BaseType::Int, true) => Type::S16,
-        (BaseType::Uint | BaseType::Bool, false) => Type::U32,
-        (BaseType::Uint | BaseType::Bool, true) => Type::U16,
-        (_, false) => Type::F32,
-        (_, true) => Type::F16,
-    });
-    Ok(())
 }
 
 pub(crate) const fn stage(stage: Stage) -> Option<ShaderStage> {

@@ -96,8 +96,9 @@ pub struct Tex {
     pub sampler_non_uniform: bool,
     /// True if the result has a residency code.
     pub sparse: bool,
-    /// True if the second of two coordinates is an array layer. The text does not say so; ir3 does.
-    pub is_1d_array: bool,
+    /// True if the texture is known to be an array: the last coordinate is a layer, the last component of a size the number of layers. The
+    /// text does not say so; ir3 does.
+    pub is_array: bool,
 }
 
 impl Tex {
@@ -116,7 +117,7 @@ impl Tex {
             texture_non_uniform: false,
             sampler_non_uniform: false,
             sparse: false,
-            is_1d_array: false,
+            is_array: false,
         }
     }
 

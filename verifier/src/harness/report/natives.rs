@@ -183,8 +183,8 @@ pub(crate) fn code(native: &Native, shader: &Shader, text: Option<&Code>, target
     for input in &native.inputs {
         self::input(input, shader, &mut interface)?;
     }
-    for output in &native.outputs {
-        let Some((at, mask)) = self::output(shader, &output.location) else { continue };
+    for (output, at) in native.outputs.iter().zip(outputs(native, shader)) {
+        let Some((at, mask)) = at else { continue };
         if output.register == PhysReg::INVALID {
             continue;
         }
@@ -395,6 +395,13 @@ pub(crate) fn consts(native: &Native, stage: Stage) -> ConstLayout {
             })
             .collect();
     }
+    if let Some((first, count)) = native.group("kernel_params").zip(native.vec4s("kernel_params")) {
+        let vec4s = count.min(u8::MAX.into()) as u8;
+        let words =
+            (0..vec4s).flat_map(|vec4| (0..4).map(move |component| (SystemValue::KernelInput(vec4), component)));
+        let param = |(word, (value, component))| DriverParam { word, value, component };
+        layout.driver_params.extend((first..).zip(words).map(param));
+    }
     // Strides and addresses of tessellation and geometry, and where the stage before has put its varyings.
     if let Some(first) = native.group("primitive_param") {
         use SystemValue::*;
@@ -555,11 +562,21 @@ pub(crate) fn loaded(shader: &Shader, location: &str) -> Option<u16> {
     at_location(shader, location, is_load).next().map(|(base, _)| base)
 }
 
-/// The output at a location, and its components that are stored. A location may have the first of these components behind it, as
-/// `FRAG_RESULT_DATA0.y`: our own programs have the components of an output in registers that do not follow each other.
-pub(crate) fn output(shader: &Shader, location: &str) -> Option<(Output, WriteMask)> {
-    let (location, component) = first_component(location);
-    stored(shader, location).map(|(base, mask)| (Output { base, component }, WriteMask(mask.0 >> component)))
+/// The outputs of the list after the code that nir stores, with their components that are stored. A location may have the first of these
+/// components behind it, as `FRAG_RESULT_DATA0.y`: our own programs have the components of an output in registers that do not follow each
+/// other. An output of each view is listed once a view, in their order.
+pub(crate) fn outputs(native: &Native, shader: &Shader) -> Vec<Option<(Output, WriteMask)>> {
+    let locations = native.outputs.iter().map(|output| &output.location);
+    locations
+        .clone()
+        .enumerate()
+        .map(|(number, location)| {
+            let view = locations.clone().take(number).filter(|&its| its == location).count() as u16;
+            let (location, component) = first_component(location);
+            let (base, mask) = stored(shader, location, view)?;
+            Some((Output { base, component }, WriteMask(mask.0 >> component)))
+        })
+        .collect()
 }
 
 /// A location, and the component behind it.
@@ -569,10 +586,18 @@ pub(crate) fn first_component(location: &str) -> (&str, u8) {
     split.unwrap_or((location, 0))
 }
 
-/// The number of the output at a location, and its components that are stored.
-fn stored(shader: &Shader, location: &str) -> Option<(u16, WriteMask)> {
+/// The number of the output at a location, and its components that are stored; of one of its views, if each has its own.
+fn stored(shader: &Shader, location: &str, view: u16) -> Option<(u16, WriteMask)> {
+    use IntrinsicOp::{StoreOutput, StorePerViewOutput};
     let mut found = None;
-    for (base, store) in at_location(shader, location, |op| op == IntrinsicOp::StoreOutput) {
+    for (base, store) in at_location(shader, location, |op| matches!(op, StoreOutput | StorePerViewOutput)) {
+        let mut base = base;
+        if store.op == StorePerViewOutput {
+            if shader.entry.as_const_scalar(store.srcs[1]) != Some(view.into()) {
+                continue;
+            }
+            base = base.checked_add(view)?;
+        }
         let (_, mask) = found.get_or_insert((base, WriteMask(0)));
         mask.0 |= u32::from(store.indices.write_mask()) << store.indices.component();
     }

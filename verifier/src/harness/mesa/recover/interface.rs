@@ -48,8 +48,7 @@ impl Recovered {
             contradictions: Vec::new(),
         };
         own.inputs(native, nir, sections, passes);
-        for output in &native.outputs {
-            let at = natives::output(nir, &output.location);
+        for (output, at) in native.outputs.iter().zip(natives::outputs(native, nir)) {
             match &at {
                 Some((Output { base, .. }, mask)) => own.inferred.push(format!(
                     "output {} of `end` is {}, base {base} of nir, components {:#x}",

@@ -101,7 +101,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
                 Err(problem) => problems.push(problem),
             }
             if let Some(Ok(first)) = passes.first() {
-                inferred.append(&mut textures::complete(nir, first));
+                inferred.append(&mut textures::complete(nir, first, target));
             }
             let varyings = varyings::Varyings::of(native, nir);
             inferred.extend(varyings.inferred());

@@ -76,7 +76,12 @@ impl Decoder<'_> {
         };
         let components = self.components(tex.def).min(4);
         let first = self.define(tex.def);
-        let results = (0..components).map(|i| (first_component + i, first + i)).collect();
+        let answered = |i| match tex.op {
+            // The number of layers, after the dimensions.
+            TexOp::Txs if tex.is_array && i + 1 == components => 2,
+            _ => first_component + i,
+        };
+        let results = (0..components).map(|i| (answered(i), first + i)).collect();
         let levels = kind == TextureKind::LodQuery;
         let origin = self.origin();
         self.code.textures.push(Texture { kind, texture, sampler, operands, derivatives, ty, results, levels, origin });
@@ -172,8 +177,9 @@ impl Decoder<'_> {
         use TexSrcKind as S;
         let coord = tex.src(S::Coord).ok_or("no coordinates")?;
         let hint = tex.src(S::Ddx).or(tex.src(S::Offset)).map(|def| self.function.defs[def].num_components);
-        let hint = hint.or(tex.is_1d_array.then_some(1));
-        let shape = TextureShape::new(self.function.defs[coord].num_components, hint);
+        let coords = self.function.defs[coord].num_components;
+        let hint = hint.or(tex.is_array.then(|| coords - 1));
+        let shape = TextureShape::new(coords, hint);
         let rows = self.read(coord)?.clone();
         let fetch = matches!(kind, TextureKind::Fetch | TextureKind::FetchMs);
         let middle = if fetch { 0 } else { 0.5f32.to_bits() };

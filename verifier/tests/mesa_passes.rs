@@ -19,12 +19,16 @@ const KILL: &str = include_str!("../../corpus/mesa/kill.log");
 
 /// The boundaries of all shaders of a log, with their verdicts.
 fn check(text: &str) -> Vec<(String, Verdict)> {
+    check_for(text, &Target::default())
+}
+
+fn check_for(text: &str, target: &Target) -> Vec<(String, Verdict)> {
     let engines = Engines::all(Smt::default());
     let settings =
         Settings { engines: &engines, runs: 2, most_runs: 8, seed: 1, fuel: 10_000, limit: Duration::from_secs(1) };
     let mut rows = Vec::new();
     for shader in shaders_of(Path::new("x.log"), text) {
-        check_shader(Path::new("x.log"), &shader, &Target::default(), &settings, &mut |checked| {
+        check_shader(Path::new("x.log"), &shader, target, &settings, &mut |checked| {
             assert_eq!(checked.wrong_proof, None, "{}", checked.name);
             rows.push((checked.name, checked.verdict));
         });
@@ -157,23 +161,30 @@ fn a_driver_that_is_told_of_other_inputs_is_no_pass() {
 
 /// What Mesa's driver and machine agree on, written by hand after Mesa's sources: the side that a fragment shows, the second color of a blend,
 /// a layer and the size of an array of one dimension, a parameter of fragments, an input of a kernel, an output of each view, the size of a
-/// buffer.
+/// buffer, the layer of a fetch from another level.
 #[test]
 fn conventions_of_the_driver_are_those_of_mesa() {
-    for (log, from, to) in [
-        (include_str!("logs/front-face.log"), "cmps.s.eq", "cmps.s.ne"),
-        (include_str!("logs/dual-source.log"), "r0.x (FRAG_RESULT_DATA0) r0.y", "r0.y (FRAG_RESULT_DATA0) r0.x"),
-        (include_str!("logs/array-of-1d.log"), "imm[0.500000,1056964608,0x3f000000]", "imm[0.000000,0,0x0]"),
-        (include_str!("logs/invocation-count.log"), "c1.x", "c0.y"),
-        (include_str!("logs/kernel-input.log"), "ssa_3, c2.y", "ssa_3, c2.z"),
-        (include_str!("logs/output-of-views.log"), "end ssa_1 (0), ssa_2 (1)", "end ssa_2 (0), ssa_1 (1)"),
-        (include_str!("logs/size-of-1d-array.log"), "(wrmask=0xf), off=3", "(wrmask=0xf), off=1"),
-        (include_str!("logs/size-of-buffer.log"), "(wrmask=0xf), off=0", "(wrmask=0xf), off=1"),
+    for (gpu, log, from, to) in [
+        ("a660", include_str!("logs/front-face.log"), "cmps.s.eq", "cmps.s.ne"),
+        (
+            "a660",
+            include_str!("logs/dual-source.log"),
+            "r0.x (FRAG_RESULT_DATA0) r0.y",
+            "r0.y (FRAG_RESULT_DATA0) r0.x",
+        ),
+        ("a660", include_str!("logs/array-of-1d.log"), "imm[0.500000,1056964608,0x3f000000]", "imm[0.000000,0,0x0]"),
+        ("a660", include_str!("logs/invocation-count.log"), "c1.x", "c0.y"),
+        ("a660", include_str!("logs/kernel-input.log"), "ssa_3, c2.y", "ssa_3, c2.z"),
+        ("a660", include_str!("logs/output-of-views.log"), "end ssa_1 (0), ssa_2 (1)", "end ssa_2 (0), ssa_1 (1)"),
+        ("a660", include_str!("logs/size-of-1d-array.log"), "(wrmask=0xf), off=3", "(wrmask=0xf), off=1"),
+        ("a660", include_str!("logs/size-of-buffer.log"), "(wrmask=0xf), off=0", "(wrmask=0xf), off=1"),
+        ("a306", include_str!("logs/fetch-of-layer.log"), "imm[0.000000,5,0x5]", "imm[0.000000,20,0x14]"),
     ] {
-        let rows = check(log);
+        let target = Target::by_name(gpu).expect("a GPU");
+        let rows = check_for(log, &target);
         assert!(rows.len() >= 3 && rows.iter().all(|(_, verdict)| is_pass(verdict)), "{log}{rows:?}");
         assert!(log.contains(from), "{from}");
-        let rows = check(&log.replace(from, to));
+        let rows = check_for(&log.replace(from, to), &target);
         assert!(rows.iter().any(|(_, verdict)| matches!(verdict, Verdict::Refuted(_))), "{to}: {rows:?}");
     }
 }

@@ -131,8 +131,9 @@ fn header(lines: &mut Lines<'_>) -> Result<Shader, ParseError> {
         } else if cursor.rest().starts_with("decl_var ") {
             shader.variables.push(variable(&cursor)?);
         } else {
-            let rest = cursor.rest();
-            let key = rest.split_once(": ").map_or(rest, |(key, _)| key).trim_end_matches(':');
+            let Some((key, text)) = key_and_text(cursor.rest()) else {
+                return Err(cursor.error("a line `key: value`, `decl_var`, `decl_function` or `impl`"));
+            };
             if keys.iter().any(|other| **other == *key) {
                 return Err(ParseError {
                     message: "each line of the header stands once".into(),
@@ -140,7 +141,9 @@ fn header(lines: &mut Lines<'_>) -> Result<Shader, ParseError> {
                 });
             }
             keys.push(key.into());
-            info_line(&mut shader.info, &mut cursor)?;
+            cursor.take(key);
+            cursor.expect(":")?;
+            info_line(&mut shader.info, key, text, &mut cursor)?;
         }
     }
 }
@@ -176,15 +179,17 @@ fn variable(cursor: &LineCursor<'_>) -> Result<Variable, ParseError> {
     }
 }
 
-/// `key: text`
-fn info_line(info: &mut Info, cursor: &mut LineCursor<'_>) -> Result<(), ParseError> {
-    let rest = cursor.rest();
-    let Some((key, text)) = rest.split_once(": ").or_else(|| Some((rest.strip_suffix(':')?, ""))) else {
-        return Err(cursor.error("a line `key: value`, `decl_var`, `decl_function` or `impl`"));
-    };
+/// `key: text`, or `key:`. A key has no colon and does not end with a space, or it would be written as another one that may be there.
+fn key_and_text(line: &str) -> Option<(&str, &str)> {
+    let (key, text) = line.split_once(':')?;
+    let text = if text.is_empty() { text } else { text.strip_prefix(' ')? };
+    (!key.is_empty() && !key.ends_with(' ')).then_some((key, text))
+}
+
+/// What a line says of a key; the cursor is behind the colon.
+fn info_line(info: &mut Info, key: &str, text: &str, cursor: &mut LineCursor<'_>) -> Result<(), ParseError> {
     let field = match key {
         "workgroup_size" => {
-            cursor.take(&rest[..key.len() + 1]);
             let mut size = [0; 3];
             for (index, dimension) in size.iter_mut().enumerate() {
                 if index > 0 {
@@ -209,7 +214,6 @@ fn info_line(info: &mut Info, cursor: &mut LineCursor<'_>) -> Result<(), ParseEr
         "uniforms" => &mut info.uniforms,
         "scratch" => &mut info.scratch_size,
         "divergence_analysis_run" => {
-            cursor.take(&rest[..key.len() + 1]);
             cursor.expect("true")?;
             cursor.end()?;
             info.divergence_analysis_run = true;
@@ -220,7 +224,6 @@ fn info_line(info: &mut Info, cursor: &mut LineCursor<'_>) -> Result<(), ParseEr
             return Ok(());
         }
     };
-    cursor.take(&rest[..key.len() + 1]);
     *field = cursor.number(u32::MAX.into(), "a number")? as u32;
     cursor.end()?;
     Ok(())

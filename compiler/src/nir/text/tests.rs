@@ -257,6 +257,15 @@ fn headers_keep_what_they_say() {
     assert_eq!(keys, expected);
 }
 
+#[test]
+fn a_key_of_a_header_ends_at_its_colon() {
+    for line in ["subgroup_size:: 64", "subgroup_size : 64", ": 64", "subgroup_size:64"] {
+        let error = error(&LOOP.replace("workgroup_size", &format!("{line}\nworkgroup_size")));
+        let expected = "expected a line `key: value`, `decl_var`, `decl_function` or `impl`";
+        assert!(error.starts_with("3:1: found ") && error.ends_with(expected), "{error}");
+    }
+}
+
 /// The error of a text, as `line:column: found …, expected …`.
 fn error(text: &str) -> String {
     read(text).expect_err(text).to_string()

@@ -395,17 +395,20 @@ pub(crate) fn consts(native: &Native, stage: Stage) -> ConstLayout {
             })
             .collect();
     }
+    let mut fill = |first: u16, values: &[(SystemValue, u8)]| {
+        let param = |(word, &(value, component))| DriverParam { word, value, component };
+        layout.driver_params.extend((first..=u16::MAX).zip(values).map(param));
+    };
     if let Some((first, count)) = native.group("kernel_params").zip(native.vec4s("kernel_params")) {
         let vec4s = count.min(u8::MAX.into()) as u8;
-        let words =
+        let values =
             (0..vec4s).flat_map(|vec4| (0..4).map(move |component| (SystemValue::KernelInput(vec4), component)));
-        let param = |(word, (value, component))| DriverParam { word, value, component };
-        layout.driver_params.extend((first..).zip(words).map(param));
+        fill(first, &values.collect::<Vec<_>>());
     }
     // Strides and addresses of tessellation and geometry, and where the stage before has put its varyings.
     if let Some(first) = native.group("primitive_param") {
         use SystemValue::*;
-        let words = [
+        let values = [
             (VsPrimitiveStride, 0),
             (VsVertexStride, 0),
             (HsPatchStride, 0),
@@ -415,16 +418,11 @@ pub(crate) fn consts(native: &Native, stage: Stage) -> ConstLayout {
             (TessFactorBase, 0),
             (TessFactorBase, 1),
         ];
-        let param = |(word, (value, component))| DriverParam { word, value, component };
-        layout.driver_params.extend((first..).zip(words).map(param));
+        fill(first, &values);
     }
     if let Some((first, count)) = native.group("primitive_map").zip(native.vec4s("primitive_map")) {
-        let param = |index: u8| DriverParam {
-            word: first + u16::from(index),
-            value: SystemValue::PrimitiveLocation(index),
-            component: 0,
-        };
-        layout.driver_params.extend((0..count.saturating_mul(4).min(255) as u8).map(param));
+        let locations = 0..count.saturating_mul(4).min(255) as u8;
+        fill(first, &locations.map(|index| (SystemValue::PrimitiveLocation(index), 0)).collect::<Vec<_>>());
     }
     layout
 }

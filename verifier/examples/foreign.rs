@@ -184,7 +184,8 @@ pub fn verdicts(forgets_loops: bool) -> Result<Vec<(EngineKind, Verdict)>, Unsup
     let before = decode(&program, &machine)?;
     let after = decode(&allocate(&program, forgets_loops), &machine)?;
     let envs = Env::from_seeds(&[1, 2, 3]);
-    let question = Question { stage: None, before: &before, after: &after, machine: &machine, envs: &envs };
+    let question =
+        Question { stage: None, before: (&before).into(), after: (&after).into(), machine: &machine, envs: &envs };
     let answers = Engines::all(Smt::default()).ask(&question);
     Ok(answers.into_iter().map(|answer| (answer.engine, answer.verdict)).collect())
 }

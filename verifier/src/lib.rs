@@ -38,12 +38,12 @@
 //! let (before, after, wrong) = (times_two("imul %0, %1")?, times_two("ishl %0, %2")?, times_two("ishl %0, %1")?);
 //! let envs = Env::from_seeds(&[1, 2, 3]);
 //! let verdict = |after| {
-//!     let question = Question { stage: None, before: &before, after, machine: &machine, envs: &envs };
-//!     Engines::all(Smt::default()).ask_provers(&question).map(|answer| answer.verdict)
+//!     let boundary = Boundary::of_texts((&before).into(), after);
+//!     Engines::all(Smt::default()).judge(&boundary, &machine, &envs).verdict
 //! };
 //! // For all inputs; and an input on which they differ.
-//! assert!(matches!(verdict(&after), Some(Verdict::Proved { .. })));
-//! assert!(matches!(verdict(&wrong), Some(Verdict::Refuted(_))));
+//! assert!(matches!(verdict((&after).into()), Verdict::Proved { .. }));
+//! assert!(matches!(verdict((&wrong).into()), Verdict::Refuted(_)));
 //! # Ok(())
 //! # }
 //! ```

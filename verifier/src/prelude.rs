@@ -13,7 +13,9 @@ pub use ir3_compiler::{ir3, nir};
 pub use crate::harness::campaigns::counts::Counts;
 pub use crate::harness::campaigns::fuzzing::{Campaign, Finding, Limits};
 #[doc(inline)]
-pub use crate::harness::check::{Answer, EngineKind, Engines, Refutation, Smt, Unknown, Verdict};
+pub use crate::harness::check::{
+    Answer, Boundary, EngineKind, Engines, Judgment, Refutation, Smt, Unknown, Verdict, Verification,
+};
 #[doc(inline)]
 pub use crate::harness::reduce::{Failure, Oracle, combined::CombinedReduction, combined::run as reduce};
 #[doc(inline)]

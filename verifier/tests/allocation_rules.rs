@@ -68,7 +68,7 @@ fn programs_without_a_part_are_right() {
         assert!(refuted.is_none(), "{place}: {refuted:?}");
         assert_eq!(report.crash(), None, "{place}");
         refused += u32::from(report.refusal.is_some());
-        tested += u32::from(report.boundaries.last().is_some_and(|(.., v, _)| matches!(v, Verdict::Tested { .. })));
+        tested += u32::from(report.boundaries.last().is_some_and(|row| matches!(row.verdict, Verdict::Tested { .. })));
     }
     println!("{tested} tested, {proved} proved, {unproved} not proved, {refused} refused, {spilled} spilled");
     assert!(unproved < 10, "{unproved}");

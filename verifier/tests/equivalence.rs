@@ -4,7 +4,7 @@ use ir3_compiler::compilation;
 use ir3_compiler::ir3;
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Checker, DEFAULT_FUEL, Verdict};
+use ir3_verifier::harness::check::{BoundaryVerdict, Checker, DEFAULT_FUEL, Verdict};
 use ir3_verifier::harness::fuzz_targets;
 use ir3_verifier::programs::generator;
 use ir3_verifier::programs::generator::{Features, Profile};
@@ -27,7 +27,7 @@ proptest! {
     #[test]
     fn stages_preserve_meaning((target, generated) in any_gpu(), seed in any::<u64>()) {
         let report = Checker::new(target, Options::default()).program(&generated.shader, &Env::from_seeds(&[seed]), None);
-        for (stage, verdict, _) in &report.boundaries {
+        for BoundaryVerdict { stage, verdict, .. } in &report.boundaries {
             if let Verdict::Refuted(refutation) = verdict {
                 let message = format!("{stage} on {}: {}", target.name, refutation.difference);
                 return Err(TestCaseError::fail(message));

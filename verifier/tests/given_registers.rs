@@ -31,7 +31,7 @@ fn programs_with_given_registers_are_right() {
         assert_eq!(report.crash(), None, "{place}");
         below += usize::from(report.refusal.is_some());
         let is_tested = |verdict: &Verdict| matches!(verdict, Verdict::Tested { .. });
-        if count > 0 && report.boundaries.last().is_some_and(|(_, verdict, _)| is_tested(verdict)) {
+        if count > 0 && report.boundaries.last().is_some_and(|row| is_tested(&row.verdict)) {
             tested += 1;
             given += count;
         }

@@ -74,7 +74,7 @@ fn programs_are_right() {
         assert!(refuted.is_none(), "{place}: {refuted:?}");
         assert_eq!(report.crash(), None, "{place}");
         refused += u32::from(report.refusal.is_some());
-        tested += u32::from(report.boundaries.last().is_some_and(|(.., v, _)| matches!(v, Verdict::Tested { .. })));
+        tested += u32::from(report.boundaries.last().is_some_and(|row| matches!(row.verdict, Verdict::Tested { .. })));
     }
     println!("{tested} tested, {proved} proved, {refused} refused, {spilled} spilled, open: {open:#?}");
     assert!(open.len() * 200 <= proved, "{open:#?}");
@@ -144,7 +144,7 @@ fn planted(fault: Fault) -> Outcome {
         };
         let mut checker = Checker::new(target, options(Rotation::Old, registers));
         let report = checker.program(&shader, &Env::from_seeds(&[seed, seed + 1]), Some(&mut plant));
-        let stages = report.boundaries.iter().filter(|(_, v, _)| matches!(v, Verdict::Refuted(_))).map(|(s, ..)| *s);
+        let stages = report.boundaries.iter().filter(|row| row.verdict.is_refuted()).map(|row| row.stage);
         let first = stages.min();
         let broken = report.refusal.as_ref().map(|error| error.stage);
         if first.is_some() || broken.is_some_and(|stage| stage >= Stage::RegisterAllocation) {

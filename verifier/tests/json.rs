@@ -182,7 +182,7 @@ fn junit_has_a_case_for_each_boundary() {
     let text = run(folder.path(), "--format junit mesa x.log lost.log --compile --gpu a660");
     assert!(text.starts_with("<?xml") && text.trim_end().ends_with("</testsuites>"), "{text}");
     assert_eq!(text.matches("<testsuite ").count(), 4, "{text}");
-    assert!(text.contains("lost.log#0 on a660") && text.contains("name=\"ir3_cp (interpreter)\""), "{text}");
+    assert!(text.contains("lost.log#0 on a660") && text.contains("name=\"ir3_cp (smt)\""), "{text}");
     assert!(text.matches("<failure").count() >= 1 && !text.contains("<error"), "{text}");
     let text = run(folder.path(), "--format junit mesa --watch x.log --verbose --gpu a660");
     assert!(text.matches("<testcase").count() == 8 && text.matches("<failure").count() == 0, "{text}");

@@ -216,3 +216,58 @@ fn an_arrow_that_points_up_is_found() {
     assert!(faults[0].contains("low.rs: uses high::X, which stands below low"), "{faults:?}");
     assert!(faults[1].contains("other.rs: in no module"), "{faults:?}");
 }
+
+/// Calls that compare two programs by one engine.
+const ENGINE_CALLS: [&str; 9] = [
+    ".ask(&",
+    ".answer(",
+    "ask_until_known(",
+    "compare_snapshots(",
+    "compare_on_machine(",
+    "compare_within(",
+    "Comparison::new(",
+    "registers::prove(",
+    "simulation::prove(",
+];
+
+/// Files that may have them: the judge, the engines, and the campaigns that test the engines one by one. (A page shows the message of the
+/// register checker beside a failure that was judged.)
+const CALLERS: [&str; 11] = [
+    "harness/check/judge.rs",
+    "harness/check/engine.rs",
+    "harness/check/smt.rs",
+    "harness/check/interpreter.rs",
+    "harness/campaigns/cases.rs",
+    "harness/campaigns/kill_matrix.rs",
+    "harness/campaigns/machine.rs",
+    "harness/campaigns/prover_mutants.rs",
+    "harness/report/page/mod.rs",
+    "cli/asking.rs",
+    "cli/pairs.rs",
+];
+
+/// Every command and campaign compares programs by `Judge::judge`, so that one policy holds for all.
+#[test]
+fn only_the_judge_calls_engines() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut faults = Vec::new();
+    let mut callers = BTreeSet::new();
+    for file in rust_files(&sources) {
+        let path = file.strip_prefix(&sources).expect("a source").to_string_lossy().into_owned();
+        if path.starts_with("prove/") || path.split('/').any(|part| part == "tests" || part == "tests.rs") {
+            continue;
+        }
+        let text = fs::read_to_string(&file).expect("a source");
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            for call in ENGINE_CALLS.iter().filter(|call| line.contains(**call)) {
+                match CALLERS.iter().find(|caller| **caller == path) {
+                    Some(caller) => drop(callers.insert(*caller)),
+                    None => faults.push(format!("{path}: {call}: {}", line.trim())),
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "only the judge compares programs:\n{}", faults.join("\n"));
+    assert!(callers.contains("harness/check/judge.rs"), "the test has lost the judge: {callers:?}");
+}

@@ -3,7 +3,7 @@
 use crate::common::folder::{Folder, run};
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::check::{Engines, Smt, Verdict};
-use ir3_verifier::harness::mesa::{Boundaries, CODE, Settings, WHOLE, check_shader};
+use ir3_verifier::harness::mesa::{CODE, Settings, Sides, WHOLE, check_shader};
 use ir3_verifier::programs::mesa::shader::shaders_of;
 use proptest::prelude::*;
 use std::fs;
@@ -205,24 +205,25 @@ fn an_input_that_refutes_one_boundary_is_tried_at_others() {
     let text = changed("AFTER: ir3_cp:", "(neg)ssa_3", "ssa_3");
     let target = Target::default();
     let shader = &shaders_of(Path::new("x.log"), &text)[0];
-    let boundaries = Boundaries::of(Path::new("x.log"), shader, &target, 1);
+    let (sides, _) = Sides::of(Path::new("x.log"), shader, &target, 1);
     let limit = Duration::from_secs(1);
     let settings = |engines| Settings { engines, runs: 2, most_runs: 8, seed: 1, fuel: 10_000, limit };
     let (all, none) = (Engines::all(Smt::default()), Engines { kinds: Vec::new(), ..Engines::default() });
     // nir, nir->ir3, ir3_cp, create_parallel_copies: the third is wrong.
-    let refuted = boundaries.check(0, 2, &settings(&all));
-    assert!(matches!(refuted.verdict, Verdict::Refuted(_)), "{}", refuted.verdict);
+    let refuted = sides.judge([0, 2], &settings(&all)).verdict;
+    let Verdict::Refuted(refutation) = &refuted else { panic!("{refuted}") };
+    let envs = std::slice::from_ref(&refutation.env);
     let on_input = |before, after| {
-        let mut checked = boundaries.check(before, after, &settings(&none));
+        let mut checked = sides.judge([before, after], &settings(&none));
         assert!(matches!(checked.verdict, Verdict::Unknown(_)), "{}", checked.verdict);
-        boundaries.check_on(&mut checked, before, after, &refuted);
+        sides.run_on(&mut checked, [before, after], envs);
         checked.verdict
     };
     assert!(matches!(on_input(1, 2), Verdict::Refuted(_)));
     // What is right is not refuted, and what is proved stays so.
     assert!(matches!(on_input(0, 1), Verdict::Unknown(_)));
-    let mut proved = boundaries.check(0, 1, &settings(&all));
-    boundaries.check_on(&mut proved, 1, 2, &refuted);
+    let mut proved = sides.judge([0, 1], &settings(&all));
+    sides.run_on(&mut proved, [1, 2], envs);
     assert!(matches!(proved.verdict, Verdict::Proved { .. }));
 }
 

@@ -14,7 +14,7 @@ use ir3_compiler::ir3::text::write;
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::pipeline::{self, Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Checker, Verdict};
+use ir3_verifier::harness::check::{BoundaryVerdict, Checker, Verdict};
 use ir3_verifier::programs::generator;
 use ir3_verifier::programs::generator::{Features, Profile};
 use ir3_verifier::programs::mutations::{KINDS, Sites};
@@ -260,7 +260,7 @@ fn mutations_are_seen() {
                             }
                         }),
                     );
-                    for (at, verdict, _) in &report.boundaries {
+                    for BoundaryVerdict { stage: at, verdict, .. } in &report.boundaries {
                         let found = matches!(verdict, Verdict::Refuted(_));
                         // The checker has inputs that fit the program, and compares interfaces: it may find more at this stage. What it does not
                         // notice there may not survive on the machine, where final programs run, or in words.

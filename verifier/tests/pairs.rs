@@ -123,7 +123,8 @@ impl PairFile {
         };
         let runs = self.option("runs").map_or(RUNS, |runs| runs.parse().expect("a number of runs"));
         let envs: Vec<Env> = env_seeds(3, runs).into_iter().map(Env::from_seed).collect();
-        let question = Question { stage: None, before: &before, after: &after, machine: &target, envs: &envs };
+        let question =
+            Question { stage: None, before: (&before).into(), after: (&after).into(), machine: &target, envs: &envs };
         let query = Budget { rlimit: 2_000_000, time: Duration::from_millis(800) };
         let limits = Limits { query, time: Duration::from_millis(2500), inputs: true };
         let panel = Engines::all(Smt { limits, ..Smt::default() });

@@ -9,7 +9,7 @@ use ir3_compiler::ir3::{Attrs, Condition, Instr, InstrData, Mods, Opcode, Progra
 use ir3_compiler::nir::{self, Alu, AluSrc, Op, Shader};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Checker, Verdict};
+use ir3_verifier::harness::check::{BoundaryVerdict, Checker, Verdict};
 use ir3_verifier::programs::generator;
 use ir3_verifier::programs::generator::{Features, Profile};
 use ir3_verifier::programs::seeds::{env_seeds, program_seed};
@@ -88,12 +88,8 @@ fn one_of_several_branches() {
     let mut checker = Checker::new(Target::default(), Options::default());
     let report = checker.program_or_panic(&shader, &Env::from_seeds(&env_seeds(7, 4)), Some(&mut plant));
     assert!(planted, "no two branches on two predicates");
-    let refuted: Vec<Stage> = report
-        .boundaries
-        .iter()
-        .filter(|(_, verdict, _)| matches!(verdict, Verdict::Refuted(_)))
-        .map(|(stage, ..)| *stage)
-        .collect();
+    let refuted: Vec<Stage> =
+        report.boundaries.iter().filter(|row| row.verdict.is_refuted()).map(|row| row.stage).collect();
     assert_eq!(refuted, [Stage::Fold]);
 }
 
@@ -273,7 +269,7 @@ fn de_morgan_with_another_reader() {
         let planted = another_reader(Stage::DeMorgan, &mut rewritten);
         let report = checker.program(&shader, &Env::from_seeds(&env_seeds(seed, 1)), None);
         changed += u32::from(planted);
-        for (stage, verdict, _) in &report.boundaries {
+        for BoundaryVerdict { stage, verdict, .. } in &report.boundaries {
             if let Verdict::Refuted(refutation) = verdict {
                 assert!(planted && *stage == Stage::DeMorgan, "seed {seed}: refuted at {stage}");
                 assert!(matches!((&refutation.before, &refutation.after), (Snapshot::Nir(_), Snapshot::Nir(_))));

@@ -6,7 +6,7 @@ use ir3_verifier::semantics::environment::env::Env;
 use ir3_compiler::ir3::{Dst, Instr, Mods, Opcode, Place, Program, RegFile};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Checker, Engines, Smt, Unknown, Verdict};
+use ir3_verifier::harness::check::{Checker, Engines, Policy, Smt, Unknown, Verdict};
 use ir3_verifier::programs::generator;
 use ir3_verifier::programs::generator::{Features, Profile};
 use programs::Programs;
@@ -97,19 +97,20 @@ fn a_crash_is_a_verdict_and_not_the_end() {
     let mut checker = Checker::new(Target::default(), Options::default());
     let mut crash = |stage: Stage, _: &mut Program| assert!(stage != Stage::RegisterAllocation, "planted");
     let report = checker.program(&shader, &Env::from_seeds(&[1]), Some(&mut crash));
-    assert_eq!(report.crash(), Some((Stage::RegisterAllocation, "planted")));
+    let crash_of = report.crash().map(|(stage, crash)| (stage, &*crash.message));
+    assert_eq!(crash_of, Some((Stage::RegisterAllocation, "planted")));
     // The verdicts of the stages before it are kept, by the provers too.
-    let before = report.boundaries.iter().take_while(|(stage, ..)| *stage < Stage::RegisterAllocation);
-    assert!(before.filter(|(_, verdict, _)| matches!(verdict, Verdict::Tested { .. })).count() >= 8);
+    let before = report.boundaries.iter().take_while(|row| row.stage < Stage::RegisterAllocation);
+    assert!(before.filter(|row| matches!(row.verdict, Verdict::Tested { .. })).count() >= 8);
     let provers = Engines::provers(Smt::default());
-    let proved = provers.verify(&mut checker, &shader, Some(&mut crash), Vec::new(), None).boundaries;
+    let proved = checker.verify(&shader, Some(&mut crash), &Policy::new(&provers), &[]).boundaries;
     let Some((last, others)) = proved.split_last() else { panic!("no verdicts") };
     assert_eq!((last.stage, last.engine), (Stage::RegisterAllocation, "compiler"));
     assert!(matches!(last.verdict, Verdict::Unknown(Unknown::Crashed(_))));
     assert!(others.len() >= 4 && others.iter().all(|proved| matches!(proved.verdict, Verdict::Proved { .. })));
     // The checker can continue.
     let report = checker.program(&shader, &Env::from_seeds(&[1]), None);
-    assert!(report.boundaries.iter().all(|(_, verdict, _)| matches!(verdict, Verdict::Tested { .. })));
+    assert!(report.boundaries.iter().all(|row| matches!(row.verdict, Verdict::Tested { .. })));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use ir3_compiler::ir3::{AddressSpace, Block, InstrData, Opcode, Place, Program};
 use ir3_compiler::nir::text;
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Checker, Verdict};
+use ir3_verifier::harness::check::{BoundaryVerdict, Checker, Verdict};
 use ir3_verifier::programs::generator::Profile;
 use programs::Programs;
 
@@ -27,7 +27,7 @@ fn refuted(program: &str, bug: impl Fn(&mut Program) -> bool) {
     let mut checker = Checker::new(Target::default(), Options::default());
     let clean = checker.program_or_panic(&shader, &Env::from_seeds(&[1, 2, 3]), None);
     assert!(
-        clean.boundaries.iter().all(|(_, verdict, _)| matches!(verdict, Verdict::Tested { .. })),
+        clean.boundaries.iter().all(|row| matches!(row.verdict, Verdict::Tested { .. })),
         "{:?}",
         clean.boundaries.len()
     );
@@ -39,7 +39,7 @@ fn refuted(program: &str, bug: impl Fn(&mut Program) -> bool) {
     };
     let report = checker.program_or_panic(&shader, &Env::from_seeds(&[1, 2, 3]), Some(&mut plant));
     assert!(changed, "nothing to change");
-    for (at, verdict, _) in &report.boundaries {
+    for BoundaryVerdict { stage: at, verdict, .. } in &report.boundaries {
         assert_eq!(matches!(verdict, Verdict::Refuted(_)), *at == Stage::Schedule, "{at}: {verdict:?}");
     }
 }

@@ -4,7 +4,7 @@ use ir3_compiler::ir3::{Attrs, InstrData, Opcode, PhysReg, Place, Program, RegCl
 use ir3_compiler::ir3::{Dst, WriteMask};
 use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Checker, Verdict};
+use ir3_verifier::harness::check::{BoundaryVerdict, Checker, Verdict};
 use ir3_verifier::programs::generator;
 use ir3_verifier::programs::generator::{Features, Profile};
 use ir3_verifier::programs::seeds::{env_seeds, program_seed};
@@ -30,7 +30,7 @@ fn planted(name: &str, stage: Stage, least: u32, bug: impl Fn(&mut Program) -> b
             }),
         );
         changed += u32::from(planted);
-        for (at, verdict, _) in &report.boundaries {
+        for BoundaryVerdict { stage: at, verdict, .. } in &report.boundaries {
             if matches!(verdict, Verdict::Refuted(_)) {
                 assert!(planted, "seed {seed}: refuted at {at} with nothing planted");
                 // What runs of this stage do not notice may not survive on the machine.

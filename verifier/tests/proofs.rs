@@ -7,7 +7,9 @@ use ir3_compiler::nir::{Shader, text};
 use ir3_compiler::pipeline::{self, Options, RegisterLimit, Stage};
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::campaigns::kill_matrix::Mutants;
-use ir3_verifier::harness::check::{Checker, Engines, Smt, Snapshots, StageSnapshots, Verdict, compare_snapshots};
+use ir3_verifier::harness::check::{
+    Checker, Engines, Policy, Smt, Snapshots, StageSnapshots, Verdict, compare_snapshots,
+};
 use ir3_verifier::programs::Case;
 use ir3_verifier::programs::divergence;
 use ir3_verifier::programs::equivalent_pairs::pairs;
@@ -136,7 +138,7 @@ fn loops_are_proved_as_they_are() {
     let machine = gpu();
     let provers = Engines::provers(Smt::default());
     let mut checker = Checker::new(machine, Options::default());
-    let rows = provers.verify(&mut checker, &shader(LOOP), None, Vec::new(), None).boundaries;
+    let rows = checker.verify(&shader(LOOP), None, &Policy::new(&provers), &[]).boundaries;
     assert!(rows.iter().any(|row| row.stage == Stage::Select && row.engine == "smt"));
     for row in rows {
         assert!(matches!(row.verdict, Verdict::Proved { .. }), "{}: {:?}", row.stage.name(), row.verdict);

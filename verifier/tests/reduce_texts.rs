@@ -151,12 +151,12 @@ fn a_pair_is_reduced() {
     let text = reduce(&folder, "before.ir3 after.ir3", 0);
     let file = |name: &str| folder.path().join(name);
     let sizes = [size(&file("before.reduced/before.ir3")), size(&file("before.reduced/after.ir3"))];
-    assert!(text.contains("interpreter: refuted, memory") && sizes.iter().all(|&size| size <= 8), "{text}: {sizes:?}");
+    assert!(text.contains("refuted, memory") && sizes.iter().all(|&size| size <= 8), "{text}: {sizes:?}");
     let (code, text) = run(folder.path(), &["check", "before.reduced/before.ir3", "before.reduced/after.ir3"]);
     assert_eq!(code, Some(1), "{text}");
     // A pair that passes has nothing to keep.
     let text = reduce(&folder, "before.ir3 before.ir3", 2);
-    assert!(text.contains("found interpreter: tested, expected two programs that do not pass"), "{text}");
+    assert!(text.contains("found proved, expected two programs that do not pass"), "{text}");
 }
 
 /// nir and ir3: the same outputs and effects are dropped on both sides, and the rest keeps its meaning.

@@ -1,6 +1,6 @@
 //! Every bundle in `corpus/regressions` is a test: a real bug stays fixed, a planted one is still found.
 
-use ir3_verifier::harness::check::{Checker, Verdict};
+use ir3_verifier::harness::check::{BoundaryVerdict, Checker, Verdict};
 use ir3_verifier::harness::reduce::Failure;
 use ir3_verifier::harness::report::bundle;
 use ir3_verifier::harness::report::bundle::{Case, Evidence, ProgramOrigin};
@@ -58,7 +58,7 @@ fn fixed(case: &Case) -> Result<(), String> {
     let mut passed = 0;
     for (number, env) in envs.iter().enumerate() {
         let report = Checker::new(case.target, case.options).program(&case.program, std::slice::from_ref(env), None);
-        for (stage, verdict, _) in &report.boundaries {
+        for BoundaryVerdict { stage, verdict, .. } in &report.boundaries {
             match verdict {
                 Verdict::Tested { .. } => passed += 1,
                 // The program may be undefined on another input than the bundle's.

@@ -5,7 +5,7 @@ use ir3_compiler::nir;
 use ir3_compiler::pipeline::{Feature, Options, Stage};
 use ir3_compiler::target::GEN7_SCALAR;
 use ir3_compiler::vec4::{Cmod, Mode, Opcode, Program, text};
-use ir3_verifier::harness::check::{Checker, EngineKind, Engines, Smt, Verdict};
+use ir3_verifier::harness::check::{Checker, EngineKind, Engines, Policy, Smt, Verdict};
 use ir3_verifier::programs::generator::{self, Features, Profile};
 use ir3_verifier::programs::planted_bugs::{PlantedBug, scalar};
 use ir3_verifier::programs::seeds::env_seeds;
@@ -22,8 +22,8 @@ fn refuted_at(seed: u64, options: &Options, bug: Option<&'static PlantedBug>) ->
     let mut change = bug.map(PlantedBug::change);
     let plant = ir3_verifier::harness::check::plant_of(&mut change);
     let report = checker.program(&shader, &Env::from_seeds(&env_seeds(seed, 2)), plant);
-    let refuted = report.boundaries.iter().find(|(_, verdict, _)| matches!(verdict, Verdict::Refuted(_)));
-    refuted.map(|(stage, ..)| *stage)
+    let refuted = report.boundaries.iter().find(|row| matches!(row.verdict, Verdict::Refuted(_)));
+    refuted.map(|row| row.stage)
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn the_pairs_of_the_corpus_are_proved() {
     for features in [&[][..], &[Feature::CarryAccumulator], &[Feature::CarryAccumulator, Feature::CarryFlag]] {
         let engines = Engines { kinds: vec![EngineKind::Smt], smt: Smt::default() };
         let mut checker = Checker::new(GEN7_SCALAR, without(features));
-        let verification = engines.verify(&mut checker, &corpus("split-pairs"), None, Vec::new(), None);
+        let verification = checker.verify(&corpus("split-pairs"), None, &Policy::new(&engines), &[]);
         assert!(verification.boundaries.len() >= 3, "{features:?}");
         for row in verification.boundaries {
             assert!(matches!(row.verdict, Verdict::Proved { .. }), "{features:?}: {}: {:?}", row.stage, row.verdict);

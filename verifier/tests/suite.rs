@@ -7,6 +7,7 @@ mod common;
 mod allocation_property;
 mod allocation_rules;
 mod bundle;
+mod check;
 mod corpus_campaign;
 mod counterexamples;
 mod documents;

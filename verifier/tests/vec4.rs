@@ -2,7 +2,7 @@
 
 use ir3_compiler::pipeline::{Feature, Options, Stage, run_vec4_stage};
 use ir3_compiler::vec4::{Opcode, Program, text};
-use ir3_verifier::harness::check::{EngineKind, Engines, Smt, Verdict, Verification};
+use ir3_verifier::harness::check::{EngineKind, Engines, Policy, Search, Smt, Verdict, Verification, verify_vec4};
 use ir3_verifier::programs::seeds::env_seeds;
 use ir3_verifier::semantics::environment::env::Env;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,8 @@ fn read(path: &Path) -> Program {
 
 fn verify(program: &Program, options: &Options) -> Verification {
     let engines = Engines { kinds: vec![EngineKind::Interpreter, EngineKind::Smt], smt: Smt::default() };
-    engines.verify_vec4(program, options, None, Env::from_seeds(&env_seeds(1, 4)))
+    let policy = Policy::new(&engines).with_search(Search::MEASURING);
+    verify_vec4(program, options, None, &policy, Env::from_seeds(&env_seeds(1, 4)))
 }
 
 fn is_proved(verification: &Verification) -> bool {

@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use ir3_verifier::harness::campaigns::cases::ask_all;
 use ir3_verifier::harness::check::{Answer, EngineKind, Engines, Tally};
 use ir3_verifier::programs::{Case, Question};
+use ir3_verifier::semantics::Snapshot;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -194,7 +195,7 @@ impl<'a> Cell<'a> {
 
 /// Prints one case and the answers about it.
 pub fn show(heading: &str, question: &Question<'_>, engines: &Engines) {
-    let (before, after) = (question.before.text(), question.after.text());
+    let [before, after] = [question.before, question.after].map(|side| Snapshot::from(side).text());
     output::json("pair", &serde_json::json!({ "heading": heading, "before": before, "after": after }));
     output::text(&format!("// {heading}\n{before}// ----\n{after}"));
     for Answer { engine, verdict, time } in engines.ask(question) {

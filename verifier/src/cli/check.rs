@@ -1,23 +1,34 @@
-//! `check`: compares two texts.
+//! `check`: compares two texts, or two logs section by section.
+//!
+//! Each row is one comparison with one verdict, by the same rules as a pass of a log: `program` where both files are programs, and for two logs
+//! nir with nir, each pass that both print, and final code with final code.
 
 use crate::engines::{self, EngineArgs, TIMEOUT};
 use crate::values;
-use crate::{Exit, Failure, Fuel, Gpu, output, verify};
+use crate::{Exit, Failure, Fuel, Gpu, output};
 use clap::Args;
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check;
-use ir3_verifier::harness::check::{Answer, EngineKind, Summary};
+use ir3_verifier::harness::check::{
+    self, BoundaryKind, EngineKind, Engines, Judge, Judgment, NO_ENGINE, Policy, ProgramInputs, Search, Summary,
+    TextPair, Unknown, Verdict,
+};
+use ir3_verifier::harness::mesa::{Settings, Sides};
 use ir3_verifier::harness::report;
 use ir3_verifier::harness::report::Named;
-use ir3_verifier::programs::Question;
+use ir3_verifier::programs::mesa::input::{InputKind, Source};
+use ir3_verifier::programs::mesa::shader::{LogShader, shaders_of};
 use ir3_verifier::programs::seeds::env_seeds;
+use ir3_verifier::semantics::Snapshot;
 use ir3_verifier::semantics::environment::env::Env;
+use ir3_verifier::semantics::interp::Scratch;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Options of `check`.
 #[derive(Args)]
 pub struct Check {
-    /// The program before: nir, ir3, or a Mesa log with one final-form nir.
+    /// The program before: nir, ir3, or a Mesa log: its nir, or, if AFTER is a log too, all that both logs print.
     #[arg(value_name = "BEFORE")]
     before: PathBuf,
     /// The program after.
@@ -43,6 +54,10 @@ pub struct Check {
 /// The width of the column of program names.
 const WIDTH: usize = 60;
 
+/// CPU time after which no inputs are added.
+const SEARCH: Duration = Duration::from_millis(500);
+
+/// Reads the one program of a file.
 fn one(path: &Path, gpu: Option<Target>) -> Result<Named, Failure> {
     let mut programs = report::load(path, gpu)?;
     match (programs.pop(), programs.len()) {
@@ -51,50 +66,184 @@ fn one(path: &Path, gpu: Option<Target>) -> Result<Named, Failure> {
     }
 }
 
+/// Reads the shaders of a file, if it is a log.
+fn log_of(path: &Path) -> Result<Option<Vec<LogShader>>, Failure> {
+    if path == Path::new("-") {
+        return Ok(None);
+    }
+    let source = Source::read(path)?;
+    Ok((source.kind == InputKind::Log).then(|| shaders_of(path, &source.text)))
+}
+
+/// The rows of a comparison.
+struct Rows<'a> {
+    options: &'a Check,
+    engines: &'a Engines,
+    summary: Summary,
+    exit: Exit,
+}
+
+impl Rows<'_> {
+    fn add(&mut self, program: &str, target: &Target, stage: &str, judgment: Judgment, inputs: &[String]) {
+        let Judgment { verdict, engine, sensitivity, time, wrong_proofs, .. } = judgment;
+        self.summary.count(&verdict);
+        self.exit = self.exit.max(match &verdict {
+            Verdict::Proved { .. } | Verdict::Tested { .. } => Exit::Passed,
+            Verdict::Refuted(_) | Verdict::Unknown(Unknown::Crashed(_)) => Exit::Refuted,
+            Verdict::Unknown(_) if engine == NO_ENGINE => Exit::Nothing,
+            Verdict::Unknown(_) => Exit::Unmet,
+        });
+        self.summary.seconds += time.as_secs_f64();
+        let named = (!inputs.is_empty()).then(|| format!("the same inputs on both sides: {}", inputs.join(", ")));
+        let share = sensitivity.filter(|_| matches!(verdict, Verdict::Tested { .. })).map(|it| it.share());
+        let measured = share.map(|share| format!("sensitivity {:.0} %", share * 100.0));
+        let reason: Vec<String> = verdict.reason().or(measured).into_iter().chain(named).collect();
+        let row = check::Check {
+            program: program.to_owned(),
+            gpu: target.name.to_owned(),
+            stage: stage.to_owned(),
+            engine,
+            verdict: verdict.name(),
+            lanes: verdict.lanes(),
+            seconds: time.as_secs_f64(),
+            reason: (!reason.is_empty()).then(|| reason.join("; ")),
+            sensitivity: sensitivity.map(|it| it.share()),
+        };
+        output::check(WIDTH, &row);
+        for (prover, why) in wrong_proofs {
+            output::problem(&format!("{} proved what a run refutes: {why}", prover.name()));
+            self.exit = Exit::Unsound;
+        }
+    }
+
+    /// Compares two programs.
+    fn programs(&mut self, before: Named, after: Named) -> Result<(), Failure> {
+        let Check { runs, seed, env, fuel, .. } = self.options;
+        let target = before.target;
+        let name = format!("{} → {}", before.name, after.name);
+        let pair = TextPair::new(before.program, after.program, &target);
+        let inputs = match &pair.before {
+            Snapshot::Nir(shader) => Some(ProgramInputs::with_boolean_words(shader, *seed)),
+            Snapshot::Vec4(_) | Snapshot::Ir3(_) => None,
+        };
+        let envs = match env {
+            Some(path) => vec![crate::run::read_env(path)?],
+            None => env_seeds(*seed, *runs).into_iter().map(Env::from_seed).collect(),
+        };
+        let envs = fuel.of(envs);
+        let base = Policy::new(self.engines);
+        let search = Search {
+            inputs: inputs.as_ref(),
+            runs: *runs as usize,
+            most_runs: 8 * *runs as usize,
+            limit: SEARCH,
+            fuel: fuel.given().unwrap_or(base.fuel),
+        };
+        // Exactly one environment shows a failure again, and is measured all the same.
+        let search = if env.is_some() { Search::MEASURING } else { search };
+        let policy = Policy { runs_proved: true, ..base.with_search(search) };
+        let mut scratch = Scratch::default();
+        let judgment = Judge::new(policy, target, &envs, &mut scratch).judge(&pair.boundary());
+        let stage = if pair.kind == BoundaryKind::Final { "final code" } else { "program" };
+        self.add(&name, &target, stage, judgment, &pair.inputs);
+        Ok(())
+    }
+
+    /// Compares two logs, shader by shader and section by section.
+    fn logs(&mut self, paths: [&Path; 2], [before, after]: [&[LogShader]; 2]) -> Result<(), Failure> {
+        let Check { runs, seed, gpu, .. } = self.options;
+        if before.len() != after.len() {
+            let [first, second] = paths.map(Path::display);
+            let (found, expected) = (after.len(), before.len());
+            return Err(format!("{second}: found {found} shaders, expected {expected} as in {first}").into());
+        }
+        let settings = Settings::new(self.engines, *runs as usize, *seed);
+        for (number, (first, second)) in before.iter().zip(after).enumerate() {
+            let targets = [first, second].map(|shader| shader.target(gpu.given()));
+            let name = format!("{}#{number} → {}#{number}", paths[0].display(), paths[1].display());
+            if targets[0].name != targets[1].name {
+                let [first, second] = targets.map(|target| target.name);
+                return Err(format!("{name}: found a log of {second}, expected one of {first}").into());
+            }
+            let (original, first) = Sides::of(paths[0], first, &targets[0], *seed);
+            let (changed, second) = Sides::of(paths[1], second, &targets[1], *seed);
+            for (path, recovered) in paths.iter().zip([&first, &second]) {
+                let name = format!("{}#{number}", path.display());
+                recovered.contradictions.iter().for_each(|why| output::problem(&format!("{name}: {why}")));
+                recovered.problems.iter().for_each(|why| output::note(&format!("{name}: {why}")));
+                let is_broken = recovered.unread > 0 || !recovered.contradictions.is_empty();
+                self.exit = self.exit.max(Exit::Bad.when(is_broken));
+            }
+            let (pairs, alone) = matched(&original, &changed);
+            for sides in pairs {
+                let checked = changed.judge_against(&original, sides, &settings);
+                let wrong_proofs = checked.wrong_proof.clone().map(|why| (EngineKind::Smt, why)).into_iter().collect();
+                let stage = checked.name.clone();
+                let judgment = Judgment {
+                    verdict: checked.verdict,
+                    engine: checked.engine,
+                    sensitivity: checked.sensitivity,
+                    time: checked.time,
+                    proving: Duration::ZERO,
+                    wrong_proofs,
+                    is_earlier: false,
+                };
+                self.add(&name, &targets[0], &stage, judgment, &[]);
+            }
+            for (side, section) in alone {
+                output::note(&format!("{name}: `{section}` is not compared: it is in the {side} log only"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The sides of two logs that have the same name, the nth with the nth; and the names of those that only one has.
+fn matched(before: &Sides<'_>, after: &Sides<'_>) -> (Vec<[usize; 2]>, Vec<(&'static str, String)>) {
+    let numbered = |sides: &Sides<'_>| -> BTreeMap<(String, usize), usize> {
+        let mut counts = BTreeMap::<String, usize>::new();
+        let key = |at: usize| {
+            let name = sides.all[at].name.clone();
+            let count = counts.entry(name.clone()).or_default();
+            *count += 1;
+            ((name, *count), at)
+        };
+        (0..sides.all.len()).map(key).collect()
+    };
+    let (first, second) = (numbered(before), numbered(after));
+    let mut pairs: Vec<[usize; 2]> = first.iter().filter_map(|(key, &at)| Some([at, *second.get(key)?])).collect();
+    pairs.sort_unstable();
+    let only = |of: &BTreeMap<(String, usize), usize>, other: &BTreeMap<(String, usize), usize>, side| {
+        let alone = of.keys().filter(|key| !other.contains_key(*key));
+        alone.map(|(name, _)| (side, name.clone())).collect::<Vec<_>>()
+    };
+    let mut alone = only(&first, &second, "first");
+    alone.extend(only(&second, &first, "second"));
+    (pairs, alone)
+}
+
 impl Check {
     /// Runs the subcommand.
     pub fn run(&self) -> Result<Exit, Failure> {
-        let (before, after) = (one(&self.before, self.gpu.given())?, one(&self.after, self.gpu.given())?);
-        let envs = match &self.env {
-            Some(path) => vec![crate::run::read_env(path)?],
-            None => env_seeds(self.seed, self.runs).into_iter().map(Env::from_seed).collect(),
+        let engines = self.engines.engines(&EngineKind::ALL, TIMEOUT)?;
+        let summary = Summary { programs: 1, ..Summary::default() };
+        let mut rows = Rows { options: self, engines: &engines, summary, exit: Exit::Passed };
+        let logs = match (log_of(&self.before)?, log_of(&self.after)?) {
+            (Some(before), Some(after)) => Some((before, after)),
+            _ => None,
         };
-        let envs = self.fuel.of(envs);
-        let target = &before.target;
-        let engines = self.engines.engines(&[EngineKind::Interpreter], TIMEOUT)?;
-        let question =
-            Question { stage: None, before: &before.program, after: &after.program, machine: target, envs: &envs };
-        let all = engines.ask(&question);
-        if all.is_empty() {
-            return Err(
-                "no engine that was asked applies to these programs: `registers` compares two ir3 programs".into()
-            );
+        match logs {
+            Some((before, after)) => {
+                output::heading(WIDTH);
+                rows.logs([&self.before, &self.after], [&before, &after])?;
+            }
+            None => {
+                let (before, after) = (one(&self.before, self.gpu.given())?, one(&self.after, self.gpu.given())?);
+                output::heading(WIDTH);
+                rows.programs(before, after)?;
+            }
         }
-        let mut summary = Summary { programs: 1, ..Summary::default() };
-        output::heading(WIDTH);
-        for Answer { engine, verdict, time } in &all {
-            summary.count(verdict);
-            summary.seconds += time.as_secs_f64();
-            let row = check::Check {
-                program: format!("{} → {}", before.name, after.name),
-                gpu: target.name.to_owned(),
-                stage: "check".to_owned(),
-                engine: engine.name(),
-                verdict: verdict.name(),
-                lanes: verdict.lanes(),
-                seconds: time.as_secs_f64(),
-                reason: verdict.reason(),
-                sensitivity: None,
-            };
-            output::check(WIDTH, &row);
-        }
-        output::summary(&summary);
-        let wrong = check::contradiction(&all);
-        if let Some((provers, why)) = &wrong {
-            let who: Vec<&str> = provers.iter().map(|engine| engine.name()).collect();
-            output::problem(&format!("{} proved what a run refutes: {why}", who.join(" and ")));
-        }
-        let unsound = Exit::Unsound.when(wrong.is_some());
-        Ok(Exit::of_all([engines::written(&engines), verify::exit_of(&summary), unsound]))
+        output::summary(&rows.summary);
+        Ok(Exit::of_all([engines::written(&engines), rows.exit, Exit::Nothing.when(rows.summary.checks == 0)]))
     }
 }

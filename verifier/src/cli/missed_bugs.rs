@@ -113,7 +113,7 @@ impl MissedBugs {
                 add(&mut |counts| {
                     counts.bugs[number].count(verdict);
                     counts.with_bugs += time;
-                    let sites = sensitivity.map(|sensitivity| sensitivity.sites()).unwrap_or_default();
+                    let sites = sensitivity.unwrap_or_default();
                     counts.sites[0] += u64::from(sites.all);
                     counts.sites[1] += u64::from(sites.seen);
                     if verdict == BugVerdict::Passed {

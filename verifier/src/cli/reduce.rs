@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::{Allocator, RegisterLimit};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Checker, EngineKind, plant_of};
+use ir3_verifier::harness::check::{Checker, EngineKind, Policy, plant_of};
 use ir3_verifier::harness::fuzz_targets::ProgramInput;
 use ir3_verifier::harness::reduce::Progress;
 use ir3_verifier::harness::report;
@@ -173,12 +173,12 @@ impl Reduce {
     fn refuting_input(&self, shader: &Shader, target: &Target) -> Result<Option<Env>, Failure> {
         let mut engines = self.engines.engines(&[EngineKind::Interpreter], TIMEOUT)?;
         engines.kinds.retain(|kind| kind.proves());
-        if !engines.prove() {
+        if !engines.has_prover() {
             return Ok(None);
         }
         let mut change = self.planted.plant.map(PlantedBug::change);
         let mut checker = Checker::new(*target, self.compiler.options());
-        let verification = engines.verify(&mut checker, shader, plant_of(&mut change), Vec::new(), None);
+        let verification = checker.verify(shader, plant_of(&mut change), &Policy::new(&engines), &[]);
         Ok(verification.refutation().map(|refutation| refutation.env.clone()))
     }
 

@@ -12,7 +12,7 @@ use crate::{Exit, Failure, Format, interrupt, output, triage};
 use indicatif::ProgressBar;
 use ir3_compiler::target::{GEN7, GEN7_SCALAR, Target};
 use ir3_compiler::vec4::Program;
-use ir3_verifier::harness::check::{EngineKind, Verdict};
+use ir3_verifier::harness::check::{EngineKind, Policy, TextPair, Verdict, verify_vec4};
 use ir3_verifier::harness::reduce::command::{CommandError, TestCommand, Tested};
 use ir3_verifier::harness::reduce::pair::{self, PairOracle};
 use ir3_verifier::harness::reduce::{self, Reduced, Side, Subject, Watch};
@@ -191,7 +191,7 @@ pub fn gen7(options: &Reduce, format: Format) -> Result<Exit, Failure> {
         (None, None) => ProgramEnvs::new(&lift(program)?, options.seed).first(options.runs.unwrap_or(4)),
     });
     let refuted = |program: &Program| {
-        let boundaries = engines.verify_vec4(program, &compiler, plant, envs.clone()).boundaries;
+        let boundaries = verify_vec4(program, &compiler, plant, &Policy::new(&engines), envs.clone()).boundaries;
         boundaries.into_iter().find(|row| matches!(row.verdict, Verdict::Refuted(_)))
     };
     let Some(row) = refuted(program) else {
@@ -248,6 +248,7 @@ pub fn pair(options: &Reduce, after: &Path, format: Format) -> Result<Exit, Fail
     let start = Instant::now();
     let path = &options.path;
     let (before, after) = (one(path, options.gpu)?, one(after, options.gpu)?);
+    // The steps of a reduction are many: runs alone, unless engines are named.
     let engines = options.engines.engines(&[EngineKind::Interpreter], TIMEOUT)?;
     let envs = match &options.env {
         Some(path) => vec![read_env(path)?],
@@ -257,17 +258,17 @@ pub fn pair(options: &Reduce, after: &Path, format: Format) -> Result<Exit, Fail
     let target = options.output.clone().unwrap_or_else(|| default_output(path, ""));
     exit::try_folder(&target)?;
     let machine = before.target;
-    let oracle = PairOracle::new(engines, machine, envs, &before.program, &after.program);
-    let verdicts: Vec<String> = oracle.verdicts().iter().map(ToString::to_string).collect();
-    let verdicts = verdicts.join("; ");
-    if oracle.verdicts().iter().all(|verdict| verdict.is_pass()) {
-        let found = if verdicts.is_empty() { "no engine that applies" } else { &verdicts };
-        let names = format!("{} and {}", before.name, after.name);
-        return Err(format!("{names}: found {found}, expected two programs that do not pass").into());
+    let (before_name, after_name) = (before.name, after.name);
+    let TextPair { before, after, kind, .. } = TextPair::new(before.program, after.program, &machine);
+    let oracle = PairOracle::new(engines, machine, kind, envs, &before, &after);
+    let verdict = oracle.verdict();
+    if verdict.is_pass() {
+        let names = format!("{before_name} and {after_name}");
+        return Err(format!("{names}: found {verdict}, expected two programs that do not pass").into());
     }
     let jobs = triage::jobs(options.jobs);
     let count = |pair: &pair::Pair| instructions(&pair.before) + instructions(&pair.after);
-    let whole = pair::Pair::new(before.program, after.program, &oracle);
+    let whole = pair::Pair::new(before, after, &oracle);
     let output = Output { target: &target, bar: bar()?, failure: None };
     let files = |pair: &pair::Pair, target: &Path| {
         let name = |side: &str, of: &Side| target.join(format!("{side}.{}", of.extension()));
@@ -285,9 +286,9 @@ pub fn pair(options: &Reduce, after: &Path, format: Format) -> Result<Exit, Fail
     let (before_file, after_file) = files(&reduced.program, &target);
     let both = format!("{} {}", before_file.display(), after_file.display());
     let report = Report {
-        program: format!("{} → {}", before.name, after.name),
+        program: format!("{before_name} → {after_name}"),
         gpu: machine.name,
-        failure: verdicts,
+        failure: verdict.to_string(),
         instructions_before: count(&whole),
         instructions: count(&reduced.program),
         candidates: reduced.progress.candidates,

@@ -14,7 +14,8 @@ use ir3_compiler::target::Target;
 use ir3_compiler::vec4;
 use ir3_verifier::harness::campaigns::shard::Shard;
 use ir3_verifier::harness::check::{
-    BoundaryVerdict, Check, Checker, DEFAULT_FUEL, EngineKind, Engines, Summary, Verdict, Verification, plant_of,
+    BoundaryVerdict, Check, Checker, DEFAULT_FUEL, EngineKind, Engines, Policy, ProgramInputs, Search, Summary,
+    Verdict, Verification, plant_of, verify_vec4,
 };
 use ir3_verifier::harness::guard::{self, Setting, Stopped};
 use ir3_verifier::harness::reduce;
@@ -25,7 +26,6 @@ use ir3_verifier::harness::report::page;
 use ir3_verifier::harness::report::{Named, Unread};
 use ir3_verifier::programs::mesa::input::InputError;
 use ir3_verifier::programs::planted_bugs::PlantedBug;
-use ir3_verifier::programs::seeds::ProgramEnvs;
 use ir3_verifier::semantics::Snapshot;
 use ir3_verifier::semantics::environment::env::Env;
 use ir3_verifier::semantics::vec4::lift;
@@ -233,28 +233,33 @@ impl Verify {
 
     /// Checks a program with all engines.
     fn check(&self, job: Job, engines: &Engines) -> Checked {
-        let chosen = ProgramEnvs::new(&job.shader, self.seed);
-        let more = |number: usize| self.fuel.of_one(chosen.env(number));
+        let inputs = ProgramInputs::new(&job.shader, self.seed);
         let mut change = job.plant.map(PlantedBug::change);
         let mut checker = Checker::new(job.target, job.options).with_fuel(self.fuel.given().unwrap_or(DEFAULT_FUEL));
-        let envs = self.fuel.of(job.envs.clone().unwrap_or_else(|| chosen.first(self.runs)));
+        let envs = self.fuel.of(job.envs.clone().unwrap_or_else(|| inputs.envs.first(self.runs)));
         let plant = plant_of(&mut change);
-        let more: Option<&dyn Fn(usize) -> Env> = if job.envs.is_some() { None } else { Some(&more) };
+        let policy = Policy::new(engines);
+        let search = match &job.envs {
+            None => Search { fuel: checker.fuel(), ..Search::of_stage(&inputs) },
+            Some(_) => Search::MEASURING,
+        };
         let verification = match &job.vec4 {
-            Some(program) => engines.verify_vec4(program, &job.options, job.plant, envs),
+            Some(program) => verify_vec4(program, &job.options, job.plant, &policy.with_search(search), envs),
             None if let Some(stopped) = self.stopped(&job) => {
                 Verification::stopped(stopped.stage, &stopped.to_string())
             }
-            None => engines.verify(&mut checker, &job.shader, plant, envs, more),
+            // Exactly the environments that are given: a failure is shown again.
+            None if job.envs.is_some() => checker.verify(&job.shader, plant, &policy, &envs),
+            None => checker.verify(&job.shader, plant, &policy.with_search(search), &envs),
         };
-        let sites = verification.sensitivity.map(|sensitivity| sensitivity.sites()).unwrap_or_default();
+        let sites = verification.sites();
         let mut summary = Summary {
             programs: 1,
             rejected: u64::from(verification.is_rejected()),
             unchanged: verification.unchanged as u64,
             sites: sites.all.into(),
             seen_sites: sites.seen.into(),
-            seconds: verification.time().as_secs_f64(),
+            seconds: verification.times.total().as_secs_f64(),
             ..Summary::default()
         };
         verification.boundaries.iter().for_each(|boundary| summary.count(&boundary.verdict));
@@ -396,9 +401,9 @@ impl<'a> Printer<'a> {
             }
         };
         self.summary.lock().unwrap_or_else(PoisonError::into_inner).add(&summary);
-        let share = verification.sensitivity.map(|sensitivity| sensitivity.share());
-        for BoundaryVerdict { stage, verdict, engine, time } in &verification.boundaries {
-            let is_fine = matches!(verdict, Verdict::Tested { .. } | Verdict::Proved { .. });
+        for BoundaryVerdict { stage, verdict, engine, time, sensitivity } in &verification.boundaries {
+            let share = sensitivity.map(|sensitivity| sensitivity.share());
+            let is_fine = verdict.is_pass();
             let is_left_out = match self.format {
                 Format::Human => self.verify.quiet || is_fine && !self.verify.verbose,
                 Format::Json => self.verify.quiet,

@@ -3,6 +3,7 @@
 use crate::programs::seeds::env_seeds;
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
+use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::pipeline::Stage;
 use ir3_compiler::target::Target;
 
@@ -12,9 +13,9 @@ pub struct Question<'a> {
     /// The stage between the programs, if there is one.
     pub stage: Option<Stage>,
     /// The program before.
-    pub before: &'a Snapshot,
+    pub before: ProgramRef<'a>,
     /// The program after.
-    pub after: &'a Snapshot,
+    pub after: ProgramRef<'a>,
     /// The GPU.
     pub machine: &'a Target,
     /// The environments, for an engine that needs some.
@@ -52,7 +53,7 @@ pub struct Pair {
 
 impl Case for Pair {
     fn question<'a>(&'a self, machine: &'a Target, envs: &'a [Env]) -> Question<'a> {
-        Question { stage: None, before: &self.source, after: &self.target, machine, envs }
+        Question { stage: None, before: (&self.source).into(), after: (&self.target).into(), machine, envs }
     }
 
     fn envs(&self) -> Vec<Env> {

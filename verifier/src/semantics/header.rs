@@ -555,8 +555,8 @@ mod tests {
         // And no engine proves it.
         let question = Question {
             stage: Some(Stage::Schedule),
-            before: &refutation.before,
-            after: &refutation.after,
+            before: (&refutation.before).into(),
+            after: (&refutation.after).into(),
             machine: &Target::default(),
             envs: &[],
         };

@@ -4,7 +4,7 @@ use ir3_compiler::compilation;
 use ir3_compiler::ir3::Program;
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Checker, Verdict};
+use ir3_verifier::harness::check::{BoundaryVerdict, Checker, Verdict};
 use ir3_verifier::programs::generator;
 use ir3_verifier::programs::generator::{Features, Profile};
 use ir3_verifier::programs::seeds::{env_seeds, program_seed};
@@ -57,7 +57,7 @@ impl Programs<'_> {
                 Some(&mut plant),
             );
             changed += u32::from(planted);
-            for (at, verdict, _) in &report.boundaries {
+            for BoundaryVerdict { stage: at, verdict, .. } in &report.boundaries {
                 if matches!(verdict, Verdict::Refuted(_)) {
                     assert!(planted, "seed {seed}: refuted at {at} with nothing planted");
                     // What runs of this stage do not notice may not survive on the machine.

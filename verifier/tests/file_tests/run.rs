@@ -6,8 +6,7 @@ use ir3_compiler::delays::nops;
 use ir3_compiler::ir3::validate::Form;
 use ir3_compiler::pipeline::{self, Stage};
 use ir3_compiler::{ir3, nir, vec4};
-use ir3_verifier::harness::check::{Engines, Smt, Unknown, Verdict, compare_snapshots};
-use ir3_verifier::programs::Question;
+use ir3_verifier::harness::check::{Boundary, BoundaryKind, Engines, Smt, Unknown, Verdict, compare_snapshots};
 use ir3_verifier::programs::seeds::env_seeds;
 pub use ir3_verifier::prove::simulation::Limits;
 use ir3_verifier::semantics::Snapshot;
@@ -85,8 +84,9 @@ pub fn check(case: &FileCase, limits: &Limits, plant: Option<OutputBug>) -> Resu
     let smt = Smt { limits: *limits, ..Smt::default() };
     let verdict = match moves_values {
         true => {
-            let question = Question { stage: None, before: &input, after: &output, machine: &case.target, envs: &[] };
-            Engines::provers(smt).ask_provers(&question).map(|answer| answer.verdict)
+            let boundary =
+                Boundary { kind: BoundaryKind::Moves, ..Boundary::of_texts((&input).into(), (&output).into()) };
+            Some(Engines::provers(smt).judge(&boundary, &case.target, &[]).verdict)
         }
         false => Some(smt.compare(&input, &output, &case.target)),
     };

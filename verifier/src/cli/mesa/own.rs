@@ -6,7 +6,8 @@ use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::{Options, RegisterLimit};
 use ir3_compiler::target::{Backend, Target};
 use ir3_verifier::harness::check::{
-    BoundaryVerdict, Check, Checker, EngineKind, Summary, Verdict, Verification, plant_of,
+    BoundaryVerdict, Check, Checker, EngineKind, Policy, ProgramInputs, Search, Summary, Verdict, Verification,
+    plant_of,
 };
 use ir3_verifier::harness::mesa::Settings;
 use ir3_verifier::harness::report::beside_mesa::ShaderCosts;
@@ -14,7 +15,6 @@ use ir3_verifier::harness::report::bundle::{self, Case, ProgramOrigin};
 use ir3_verifier::harness::report::read_log_nir;
 use ir3_verifier::programs::mesa::shader::LogShader;
 use ir3_verifier::programs::planted_bugs::PlantedBug;
-use ir3_verifier::programs::seeds::ProgramEnvs;
 use ir3_verifier::semantics::environment::env::Env;
 use std::path::Path;
 
@@ -47,12 +47,12 @@ impl Mesa {
                 return own;
             }
         };
-        let chosen = ProgramEnvs::new(&nir, self.seed);
-        let more = |number: usize| chosen.env(number);
+        let inputs = ProgramInputs::new(&nir, self.seed);
         let mut checker = Checker::new(*target, options);
         let mut change = plant.map(PlantedBug::change);
-        let envs = chosen.first(self.runs);
-        let verification = settings.engines.verify(&mut checker, &nir, plant_of(&mut change), envs, Some(&more));
+        let policy = Policy::new(settings.engines).with_search(Search::of_stage(&inputs));
+        let envs = inputs.envs.first(self.runs);
+        let verification = checker.verify(&nir, plant_of(&mut change), &policy, &envs);
         own.count(&verification, target);
         if let Some(env) = verification.failing_env() {
             let envs = env.map_or_else(|| verification.envs.clone(), |env| vec![env.clone()]);
@@ -122,13 +122,13 @@ impl Mesa {
 
 impl Own {
     fn count(&mut self, verification: &Verification, target: &Target) {
-        let share = verification.sensitivity.map(|sensitivity| sensitivity.share());
-        let sites = verification.sensitivity.map(|sensitivity| sensitivity.sites()).unwrap_or_default();
+        let sites = verification.sites();
         self.counts.unchanged = verification.unchanged as u64;
         self.counts.rejected = u64::from(verification.is_rejected());
         self.counts.sites = sites.all.into();
         self.counts.seen_sites = sites.seen.into();
-        for BoundaryVerdict { stage, verdict, engine, time } in &verification.boundaries {
+        for BoundaryVerdict { stage, verdict, engine, time, sensitivity } in &verification.boundaries {
+            let share = sensitivity.map(|sensitivity| sensitivity.share());
             let check = Check {
                 program: self.name.clone(),
                 gpu: target.name.to_owned(),

@@ -34,7 +34,7 @@ pub struct Boundary {
 
 impl Case for Boundary {
     fn question<'a>(&'a self, machine: &'a Target, envs: &'a [Env]) -> Question<'a> {
-        Question { stage: Some(self.stage), before: &self.before, after: &self.after, machine, envs }
+        Question { stage: Some(self.stage), before: (&self.before).into(), after: (&self.after).into(), machine, envs }
     }
 
     fn envs(&self) -> Vec<Env> {
@@ -125,13 +125,13 @@ mod tests {
             number += 1;
             let shader = generator::from_seed(seed, Profile::Predicates, Features::ALL).shader;
             let boundaries = checker.program(&shader, &Env::from_seeds(&env_seeds(seed, 1)), None).boundaries;
-            if !boundaries.iter().any(|(stage, ..)| *stage == Stage::DeMorgan) {
+            if !boundaries.iter().any(|row| row.stage == Stage::DeMorgan) {
                 continue;
             }
             seen += 1;
             // A boundary without a comparison takes no time.
-            let select = boundaries.iter().find(|(stage, ..)| *stage == Stage::Select);
-            assert!(select.is_some_and(|(.., time)| !time.is_zero()), "seed {seed}");
+            let select = boundaries.iter().find(|row| row.stage == Stage::Select);
+            assert!(select.is_some_and(|row| !row.time.is_zero()), "seed {seed}");
         }
     }
 

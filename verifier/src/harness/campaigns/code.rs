@@ -6,15 +6,17 @@
 
 use super::counts::Counts;
 use super::fuzzing::{self, Campaign, Drawn, unknown_boundaries};
-use crate::harness::check::{BoundaryVerdict, COMPILER, Unknown, Verdict, Verification, compare_snapshots};
+use crate::harness::check::{
+    Boundary, COMPILER, Crash, Engines, Judgment, Policy, Unknown, Verdict, Verification, verify_vec4,
+};
 use crate::harness::reduce::minimal_vec4;
 use crate::programs::generator::{self, Seeded};
 use crate::programs::seeds::env_seeds;
 use crate::programs::vec4_code;
-use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use crate::support::panics::catch;
 use crate::support::watch::watched;
+use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::ir3;
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::pipeline::{self, Stage};
@@ -99,7 +101,7 @@ pub struct CodeFailure {
 fn failure(verification: &Verification) -> Option<(Stage, bool, String)> {
     verification.boundaries.iter().find_map(|row| match &row.verdict {
         Verdict::Refuted(refutation) => Some((row.stage, false, refutation.difference.to_string())),
-        Verdict::Unknown(Unknown::Crashed(message)) => Some((row.stage, true, message.clone())),
+        Verdict::Unknown(Unknown::Crashed(crash)) => Some((row.stage, true, crash.to_string())),
         _ => None,
     })
 }
@@ -127,22 +129,27 @@ impl Campaign {
     fn test_code(&self, code: &Code, seed: u64) -> Verification {
         let envs = Env::with_fuel(Env::from_seeds(&env_seeds(seed, CODE_ENVS.max(self.runs))), self.fuel);
         match code {
-            Code::Vec4(program) => self.engines.test_vec4(program, &self.options, self.plant, envs),
+            Code::Vec4(program) => verify_vec4(program, &self.options, self.plant, &Policy::new(&self.engines), envs),
             Code::Copies(program, target) => self.test_copies(program, target, envs),
         }
     }
 
     /// Compares a program with the one in which its copies are lowered.
     fn test_copies(&self, program: &ir3::Program, target: &Target, envs: Vec<Env>) -> Verification {
-        let (verdict, time) = match lowered(self, program, target) {
+        let judgment = match lowered(self, program, target) {
             Ok(after) => {
-                let [before, after] = [program.clone(), after].map(|program| Snapshot::Ir3(Box::new(program)));
-                compare_snapshots(&before, &after, target, &envs)
+                let (before, after) = (ProgramRef::Ir3(program), ProgramRef::Ir3(&after));
+                let boundary = Boundary { follows: false, ..Boundary::of_stage(Stage::LowerCopies, before, after) };
+                Engines::interpreter().judge(&boundary, target, &envs)
             }
-            Err(message) => (Verdict::Unknown(Unknown::Crashed(message)), Duration::ZERO),
+            Err(message) => {
+                let crash = Crash::from(message);
+                Judgment::of(Verdict::Unknown(Unknown::Crashed(crash)), COMPILER)
+            }
         };
-        let row = BoundaryVerdict { stage: Stage::LowerCopies, verdict, engine: COMPILER, time };
-        Verification { envs, boundaries: vec![row], ..Verification::default() }
+        let mut verification = Verification { envs, ..Verification::default() };
+        verification.push(Stage::LowerCopies, judgment);
+        verification
     }
 
     /// Checks code, adds it to the counts, and reports it as [`check_number`](Self::check_number) does with nir.
@@ -156,12 +163,12 @@ impl Campaign {
     ) -> bool {
         let &Drawn { target, profile, seed, registers, .. } = drawn;
         let mut verification = self.test_code(code, seed);
-        verification.report.times.run = verification.boundaries.iter().map(|row| row.time).sum();
+        verification.times.run = verification.boundaries.iter().map(|row| row.time).sum();
         counts.count(number, code.instructions(), Duration::ZERO, &verification);
         let failed = failure(&verification).is_some();
         let unknown = if failed { Vec::new() } else { unknown_boundaries(&verification) };
         if failed || !unknown.is_empty() {
-            let report = &verification.report;
+            let report = &verification;
             let shader = None;
             let plant = self.plant;
             found(&fuzzing::Finding {

@@ -1,6 +1,6 @@
 //! What a campaign has counted. Parts of a campaign are added up.
 
-use crate::harness::check::{ProgramReport, Spills, Summary, Verification};
+use crate::harness::check::{Spills, Summary, Verification};
 use ir3_compiler::pipeline::Stage;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -52,17 +52,17 @@ impl Counts {
     }
 
     /// Counts a program that agreed end to end. Its times are counted already.
-    pub(super) fn count_ends(&mut self, instructions: usize, generate: Duration, report: &ProgramReport) {
+    pub(super) fn count_ends(&mut self, instructions: usize, generate: Duration, report: &Verification) {
         self.summary.programs += 1;
         self.end_to_end += 1;
         self.instructions += instructions as u64;
         self.generate += generate;
         self.count_report(report);
-        report.boundaries.iter().for_each(|(_, verdict, _)| self.summary.count(verdict));
+        report.boundaries.iter().for_each(|row| self.summary.count(&row.verdict));
         self.summary.seconds = self.total().as_secs_f64();
     }
 
-    fn count_report(&mut self, report: &ProgramReport) {
+    fn count_report(&mut self, report: &Verification) {
         let source = &report.source;
         self.runs += u64::from(source.finished + source.vacuous + source.out_of_fuel);
         self.vacuous_runs += u64::from(source.vacuous);
@@ -75,15 +75,15 @@ impl Counts {
 
     /// Counts the verdicts on the program of a number, at every boundary.
     pub(super) fn count(&mut self, number: u64, instructions: usize, generate: Duration, verification: &Verification) {
-        let Verification { report, boundaries, wrong_proofs, .. } = verification;
+        let Verification { boundaries, times, wrong_proofs, .. } = verification;
         self.summary.programs += 1;
         self.instructions += instructions as u64;
         self.generate += generate;
-        self.compile += report.times.compile;
-        self.run += report.times.run;
+        self.compile += times.compile;
+        self.run += times.run;
+        self.prove += times.prove;
         self.every_boundary += 1;
-        self.count_report(report);
-        self.prove += verification.proving;
+        self.count_report(verification);
         boundaries.iter().for_each(|boundary| self.summary.count(&boundary.verdict));
         self.wrong_proofs.extend(wrong_proofs.iter().map(|(stage, ..)| (number, *stage)));
         self.summary.seconds = self.total().as_secs_f64();

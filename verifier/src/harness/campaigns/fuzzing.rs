@@ -10,7 +10,7 @@ use super::counts::Counts;
 use super::coverage::{Coverage, Director};
 use crate::harness::campaigns::shard::Shard;
 use crate::harness::check::{
-    Checker, Ends, EngineKind, Engines, ProgramReport, SourceOutcomes, Unknown, Verdict, Verification, plant_of,
+    Checker, Ends, EngineKind, Engines, Policy, SourceOutcomes, Unknown, Verdict, Verification, plant_of,
 };
 use crate::harness::guard::{self, Setting};
 use crate::harness::report::bundle::{Case, ProgramOrigin};
@@ -208,7 +208,7 @@ pub struct Finding<'a> {
     /// The program, unless it is [code](Drawn::code).
     pub shader: Option<&'a Shader>,
     /// The report of the check.
-    pub report: &'a ProgramReport,
+    pub report: &'a Verification,
     /// The environment in which a prover refuted it, if the runs of the campaign did not.
     pub env: Option<&'a Env>,
 }
@@ -289,7 +289,7 @@ impl Campaign {
         Checker::new(self.targets.first().copied().unwrap_or_default(), self.options)
     }
 
-    fn check(&self, checker: &mut Checker, shader: &Shader, envs: &[Env]) -> ProgramReport {
+    fn check(&self, checker: &mut Checker, shader: &Shader, envs: &[Env]) -> Verification {
         let mut change = self.plant.map(PlantedBug::change);
         checker.program(shader, envs, plant_of(&mut change))
     }
@@ -399,7 +399,7 @@ impl Campaign {
             }
         }
         let plant = plant_of(&mut change);
-        let mut verification = self.engines.verify(checker, shader, plant, source.envs, None);
+        let mut verification = checker.verify(shader, plant, &Policy::new(&self.engines), &source.envs);
         if let Some(refutation) = differs.filter(|_| verification.failing_env().is_none()) {
             // No boundary shows it: it must not be lost.
             verification.add_refutation(*refutation);
@@ -409,7 +409,7 @@ impl Campaign {
         let mut unknown = unknown_boundaries(&verification);
         let needs_spilling = unknown.iter().any(|(_, why)| matches!(why, Unknown::NeedsSpilling(_)));
         counts.not_spilled += u64::from(needs_spilling && self.can_spill(&target));
-        let mut report = verification.report;
+        let mut report = verification;
         if let Some(refuting) = &env {
             // A run confirms the refutation of a prover.
             report = self.check(checker, shader, std::slice::from_ref(refuting));
@@ -669,7 +669,7 @@ impl main {
         let envs = campaign.envs(seed, &shader, &campaign.program(0).target);
         assert_eq!(end(&envs[0]), End::Finished);
         let report = campaign.check(&mut campaign.checker(), &shader, &envs);
-        assert!(report.boundaries.iter().all(|(_, verdict, _)| matches!(verdict, Verdict::Tested { .. })));
+        assert!(report.boundaries.iter().all(|row| matches!(row.verdict, Verdict::Tested { .. })));
     }
 
     #[test]

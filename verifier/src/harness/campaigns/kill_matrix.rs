@@ -43,7 +43,7 @@ pub struct Mutant {
 
 impl Case for Mutant {
     fn question<'a>(&'a self, machine: &'a Target, envs: &'a [Env]) -> Question<'a> {
-        Question { stage: Some(self.stage), before: &self.before, after: &self.after, machine, envs }
+        Question { stage: Some(self.stage), before: (&self.before).into(), after: (&self.after).into(), machine, envs }
     }
 
     fn envs(&self) -> Vec<Env> {

@@ -3,7 +3,9 @@
 //! A bug *matters* in a program if many runs of the interpreter show a difference. Of these, each must be refuted, or
 //! at least not pass.
 
-use crate::harness::check::{Checker, Engines, Sensitivity, Verdict, Verification, hook_of, plant_of};
+use crate::harness::check::{
+    Checker, Ends, Engines, Policy, ProgramInputs, Search, SiteCount, Verification, hook_of, plant_of,
+};
 use crate::programs::planted_bugs::PlantedBug;
 use crate::programs::seeds::{ProgramEnvs, env_seeds};
 use crate::semantics::environment::env::Env;
@@ -45,7 +47,7 @@ pub struct BugTrial {
     /// The verdict.
     pub verdict: BugVerdict,
     /// The sensitivity of the runs.
-    pub sensitivity: Option<Sensitivity>,
+    pub sensitivity: Option<SiteCount>,
     /// CPU time of `verify`.
     pub time: Duration,
 }
@@ -83,7 +85,8 @@ impl Victim<'_> {
         let mut checker = Checker::new(*self.target, Options::default());
         ProgramEnvs::new(self.shader, SEED).first(runs).chunks(16).any(|envs| {
             let mut change = |stage: Stage, program: &mut ir3::Program| plant.apply(stage, program);
-            checker.last_program(self.shader, envs, Some(&mut change)).refutation().is_some()
+            let Ok(source) = checker.source_outcomes(self.shader, envs) else { return false };
+            matches!(checker.ends(self.shader, &source, Some(&mut change)).0, Ends::Differ(_))
         })
     }
 
@@ -95,11 +98,11 @@ impl Victim<'_> {
         runs: u32,
         fuel: u64,
     ) -> Verification {
-        let chosen = ProgramEnvs::new(self.shader, seed);
-        let more = |number: usize| chosen.env(number);
+        let inputs = ProgramInputs::new(self.shader, seed);
         let mut checker = Checker::new(*self.target, Options::default()).with_fuel(fuel);
         let mut change = plant.map(PlantedBug::change);
-        engines.verify(&mut checker, self.shader, plant_of(&mut change), chosen.first(runs), Some(&more))
+        let policy = Policy::new(engines).with_search(Search { fuel, ..Search::of_stage(&inputs) });
+        checker.verify(self.shader, plant_of(&mut change), &policy, &inputs.envs.first(runs))
     }
 
     /// Verifies the program with a bug.
@@ -110,15 +113,15 @@ impl Victim<'_> {
             // An engine that crashes has no verdict.
             Err(_) => return BugTrial { verdict: BugVerdict::Unknown, sensitivity: None, time: start.elapsed() },
         };
-        let is_pass = |verdict: &Verdict| matches!(verdict, Verdict::Proved { .. } | Verdict::Tested { .. });
-        let verdict = if verification.refutation().is_some() || verification.report.crash().is_some() {
+        let verdict = if verification.refutation().is_some() || verification.crash().is_some() {
             BugVerdict::Refuted
-        } else if verification.boundaries.iter().all(|boundary| is_pass(&boundary.verdict)) {
+        } else if verification.boundaries.iter().all(|boundary| boundary.verdict.is_pass()) {
             BugVerdict::Passed
         } else {
             BugVerdict::Unknown
         };
-        BugTrial { verdict, sensitivity: verification.sensitivity, time: start.elapsed() }
+        let sites = verification.sites();
+        BugTrial { verdict, sensitivity: (sites.all > 0).then_some(sites), time: start.elapsed() }
     }
 
     /// CPU time of `verify` on the program without a bug, and of runs alone.

@@ -78,7 +78,13 @@ impl Candidate {
     }
 
     fn question<'a>(&'a self, machine: &'a Target) -> Question<'a> {
-        Question { stage: self.stage, before: &self.before, after: &self.after, machine, envs: &self.envs }
+        Question {
+            stage: self.stage,
+            before: (&self.before).into(),
+            after: (&self.after).into(),
+            machine,
+            envs: &self.envs,
+        }
     }
 
     /// The provers that apply to the pair.
@@ -214,7 +220,7 @@ fn of_families(
 
 impl Case for Candidate {
     fn question<'a>(&'a self, machine: &'a Target, envs: &'a [Env]) -> Question<'a> {
-        Question { stage: self.stage, before: &self.before, after: &self.after, machine, envs }
+        Question { stage: self.stage, before: (&self.before).into(), after: (&self.after).into(), machine, envs }
     }
 
     fn envs(&self) -> Vec<Env> {

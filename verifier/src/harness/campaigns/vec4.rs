@@ -1,6 +1,6 @@
 //! The campaign on the passes of vec4: generated vec4 programs, each boundary compared by all engines, refutations made smaller.
 
-use crate::harness::check::{Engines, Summary, Verdict, Verification};
+use crate::harness::check::{Engines, Policy, Search, Summary, Verdict, Verification, verify_vec4};
 use crate::harness::reduce::minimal_vec4;
 use crate::programs::planted_bugs::PlantedBug;
 use crate::programs::seeds::{env_seeds, program_seed};
@@ -64,7 +64,8 @@ impl Vec4Campaign {
 
     /// Verifies a program.
     fn verify(&self, program: &Program, number: u64) -> Verification {
-        self.engines.verify_vec4(program, &self.options, self.bug, self.envs(number))
+        let policy = Policy::new(&self.engines).with_search(Search::MEASURING);
+        verify_vec4(program, &self.options, self.bug, &policy, self.envs(number))
     }
 
     /// Returns the stage at which a program is refuted.
@@ -151,7 +152,8 @@ mod tests {
                 let [right, wrong] = [right, program].map(|program| {
                     let (after, machine) = (Snapshot::Vec4(Box::new(program)), &GEN7);
                     let stage = Some(Stage::Vec4Select);
-                    let question = Question { stage, before: &before, after: &after, machine, envs: &envs };
+                    let (before, after) = ((&before).into(), (&after).into());
+                    let question = Question { stage, before, after, machine, envs: &envs };
                     let answers = campaign(options, None).engines.ask(&question);
                     answers.iter().any(|answer| matches!(answer.verdict, Verdict::Refuted(_)))
                 });

@@ -5,13 +5,13 @@
 //! later stages may change; and the rules of ir3 are checked of the last program only. So a campaign compares every boundary of some
 //! programs, and of each that does not agree here, which names the stage.
 
-use super::checker::{changed, terms_of};
-use super::interpreter::{Refutation, beside_driver, compare_runs, source_run, source_runs};
-use super::{Checker, Executable, Execution, Plant, ProgramReport, Spills, Verdict, hook_of, postconditions};
-use crate::semantics::Snapshot;
+use super::boundary::{Boundary, BoundaryKind};
+use super::compilation::terms_of;
+use super::{
+    Checker, Engines, Judge, Plant, Policy, Refutation, Spills, Times, Verdict, Verification, hook_of, postconditions,
+};
 use crate::semantics::environment::env::Env;
-use crate::semantics::header::Header;
-use crate::semantics::interp::{self, Outcome};
+use crate::semantics::interp::{self, Outcome, Scratch};
 use crate::support::panics::catch;
 use crate::support::watch::watched;
 use cpu_time::ThreadTime;
@@ -33,7 +33,7 @@ pub struct SourceOutcomes {
 #[derive(Debug)]
 pub enum Ends {
     /// The last program does what the source does, and keeps the rules. The report has one boundary.
-    Agree(Box<ProgramReport>),
+    Agree(Box<Verification>),
     /// It does something else.
     Differ(Box<Refutation>),
     /// There is no answer: the compiler refuses the program or breaks a rule, an engine does not support it, or the source has no meaning.
@@ -43,20 +43,17 @@ pub enum Ends {
 impl Checker {
     /// Compiles a shader with a change planted after stages, and compares its last program with the outcomes of the source. A panic is no
     /// answer. The times are those of this comparison, whatever comes of it.
-    pub fn ends(
-        &mut self,
-        shader: &nir::Shader,
-        source: &SourceOutcomes,
-        plant: Option<Plant<'_>>,
-    ) -> (Ends, super::Times) {
+    pub fn ends(&mut self, shader: &nir::Shader, source: &SourceOutcomes, plant: Option<Plant<'_>>) -> (Ends, Times) {
         let start = ThreadTime::now();
         let mut other = Duration::ZERO;
-        let ends = catch(|| self.compare_ends(shader, source, plant, &mut other)).unwrap_or_else(|_| {
-            // The panic left the buffers in an undefined state.
-            self.forget_buffers();
-            None
-        });
-        let times = super::Times { compile: start.elapsed().saturating_sub(other), run: other };
+        let mut scratch = std::mem::take(self.scratch());
+        let ends = catch(|| self.compare_ends(shader, source, plant, &mut scratch, &mut other));
+        // A panic leaves the buffers in an undefined state.
+        if ends.is_ok() {
+            *self.scratch() = scratch;
+        }
+        let ends = ends.ok().flatten();
+        let times = Times { compile: start.elapsed().saturating_sub(other), run: other, ..Times::default() };
         let ends = match ends {
             Some(Ends::Agree(mut report)) => {
                 report.times = times;
@@ -73,6 +70,7 @@ impl Checker {
         shader: &nir::Shader,
         source: &SourceOutcomes,
         plant: Option<Plant<'_>>,
+        scratch: &mut Scratch,
         other: &mut Duration,
     ) -> Option<Ends> {
         let begin = ThreadTime::now();
@@ -81,10 +79,13 @@ impl Checker {
             envs.iter_mut().for_each(|env| env.one_buffer = Some(false));
             outcomes = self.run_nir(shader, &envs).ok()?;
         }
-        let mut header = Header::of(ProgramRef::Nir(shader));
+        let engines = Engines::interpreter();
+        let policy = Policy { fuel: self.fuel(), ..Policy::new(&engines) };
+        let mut judge = Judge::new(policy, *self.target(), &envs, scratch);
+        judge.begin_with(outcomes);
         *other += begin.elapsed();
         let (target, options) = (*self.target(), *self.options());
-        let mut report = ProgramReport::default();
+        let mut report = Verification::default();
         let mut hook = hook_of(plant, self.nir_plant());
         let mut compilation = Compilation::new(shader, &target, &options).with_hook(Some(&mut hook));
         let mut terms = postconditions::Terms::default();
@@ -101,19 +102,7 @@ impl Checker {
             match stage {
                 Stage::Select => {
                     let begin = ThreadTime::now();
-                    if changed(&mut header, compilation.program()).is_some() {
-                        return None;
-                    }
-                    // Only now is it known where the driver's words are.
-                    if let Some(decoded) = beside_driver(compilation.shader(), program) {
-                        envs.iter_mut().for_each(|env| *env = env.with_driver_words(decoded.launch(), &program.consts));
-                        let fuel = self.fuel();
-                        let run = |env: &Env| {
-                            let fuel = env.fuel.unwrap_or(fuel);
-                            source_run(self.scratch(), |scratch| decoded.run(env, fuel, scratch))
-                        };
-                        outcomes = envs.iter().map(run).collect();
-                    }
+                    judge.add_driver_words(compilation.shader(), program);
                     *other += begin.elapsed();
                 }
                 Stage::RegisterAllocation => {
@@ -131,28 +120,23 @@ impl Checker {
         }
         let begin = ThreadTime::now();
         let (last, ProgramRef::Ir3(_)) = (last?, compilation.program()) else { return None };
-        let (runs, vacuous) = source_runs(&outcomes);
-        report.source = runs;
-        let is_fine = changed(&mut header, compilation.program()).is_none()
-            && postconditions::broken(last, compilation.program(), &target, &terms, None).is_none();
-        let executable =
-            is_fine.then(|| Executable::new(compilation.program(), &target, Execution::after(last)).ok())??;
-        let run = |env: &Env, fuel, scratch: &mut interp::Scratch| executable.run(env, fuel, scratch);
-        let compared = compare_runs(&envs, &mut outcomes, &vacuous, self.scratch(), run);
+        if postconditions::broken(last, compilation.program(), &target, &terms, None).is_some() {
+            return None;
+        }
+        let whole = Boundary {
+            kind: BoundaryKind::Whole,
+            ..Boundary::of_stage(last, ProgramRef::Nir(shader), compilation.program())
+        };
+        let judgment = judge.judge(&whole);
+        report.source = judge.source_runs();
         *other += begin.elapsed();
-        match compared {
-            Ok(verdict @ Verdict::Tested { .. }) => {
-                report.boundaries.push((last, verdict, begin.elapsed()));
+        match judgment.verdict {
+            Verdict::Tested { .. } => {
+                report.push(last, judgment);
                 Some(Ends::Agree(Box::new(report)))
             }
-            Ok(_) => None,
-            Err((number, difference)) => Some(Ends::Differ(Box::new(Refutation {
-                stage: last.name(),
-                before: Snapshot::Nir(Box::new(shader.clone())),
-                after: Snapshot::from(compilation.program()),
-                env: envs.get(number).cloned().unwrap_or_default(),
-                difference,
-            }))),
+            Verdict::Refuted(refutation) => Some(Ends::Differ(refutation)),
+            Verdict::Proved { .. } | Verdict::Unknown(_) => None,
         }
     }
 }

@@ -4,13 +4,16 @@
 //! [`EngineKind`] and run them through [`Engines`], so that none of them depends on a particular engine. A panic of an
 //! engine is an unknown verdict.
 
+use super::boundary::ir3_of;
+use super::interpreter::compare_within;
 use super::legal::broken_rule;
-use super::{NotShown, Smt, Unknown, Unsupported, Verdict, compare_snapshots};
+use super::{Crash, Execution, NotShown, Smt, Unknown, Unsupported, Verdict};
 use crate::programs::Question;
 use crate::prove::registers::{self, RegisterFailure};
-use crate::semantics::Snapshot;
+use crate::semantics::environment::env::DEFAULT_FUEL;
 use crate::support::panics::{Panicked, catch};
 use cpu_time::ThreadTime;
+use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::pipeline::Stage;
 use ir3_compiler::words;
 use std::time::Duration;
@@ -31,8 +34,9 @@ pub trait Engine: Sync {
     }
 }
 
-fn crash(Panicked { message, place }: Panicked) -> Verdict {
-    Verdict::Unknown(Unknown::Crashed(format!("{message}, at {place}")))
+/// The verdict of an engine that panicked.
+pub(super) fn crash(panicked: Panicked) -> Verdict {
+    Verdict::Unknown(Unknown::Crashed(Crash::from(panicked)))
 }
 
 words! {
@@ -76,7 +80,7 @@ impl Engine for Interpreter {
 
     fn verdict(&self, question: &Question<'_>) -> Option<Verdict> {
         let &Question { before, after, machine, envs, .. } = question;
-        Some(compare_snapshots(before, after, machine, envs).0)
+        Some(compare_within(before, after, machine, envs, DEFAULT_FUEL, [Execution::Untimed; 2]).0)
     }
 }
 
@@ -91,7 +95,7 @@ impl Engine for Registers {
     }
 
     fn verdict(&self, question: &Question<'_>) -> Option<Verdict> {
-        let (Snapshot::Ir3(before), Snapshot::Ir3(after)) = (question.before, question.after) else { return None };
+        let (ProgramRef::Ir3(before), ProgramRef::Ir3(after)) = (question.before, question.after) else { return None };
         let only_moves = question.stage.is_none_or(Stage::moves_values);
         Some(match registers::prove(before, after, question.machine) {
             Ok(proof) => Verdict::Proved { assumptions: proof.assumptions },
@@ -145,6 +149,11 @@ impl Engines {
         Self { kinds: EngineKind::ALL.to_vec(), smt }
     }
 
+    /// The interpreter alone.
+    pub fn interpreter() -> Self {
+        Self { kinds: vec![EngineKind::Interpreter], smt: Smt::default() }
+    }
+
     /// The engines that prove.
     pub fn provers(smt: Smt) -> Self {
         Self { kinds: vec![EngineKind::Registers, EngineKind::Smt], smt }
@@ -156,7 +165,7 @@ impl Engines {
     }
 
     /// Returns true if a prover is selected.
-    pub fn prove(&self) -> bool {
+    pub fn has_prover(&self) -> bool {
         self.kinds.iter().any(|kind| kind.proves())
     }
 
@@ -187,7 +196,7 @@ impl Engines {
     fn answer_of(&self, kind: EngineKind, question: &Question<'_>) -> Option<Answer> {
         let mut answer = self.engine(kind).answer(question)?;
         if matches!(answer.verdict, Verdict::Proved { .. })
-            && let Some(program) = question.after.as_ir3()
+            && let Some(program) = ir3_of(question.after)
             && let Some(what) = broken_rule(program, question.machine)
         {
             answer.verdict = Verdict::Unknown(Unknown::NotShown(NotShown::Rule(what)));
@@ -195,14 +204,8 @@ impl Engines {
         Some(answer)
     }
 
-    /// Returns the answer of the provers: the first that is not *unknown*, the cheaper prover first, or the last one.
-    /// `None` if no selected prover applies to the question.
-    pub fn ask_provers(&self, question: &Question<'_>) -> Option<Answer> {
-        self.ask_until_known(question).pop()
-    }
-
     /// Returns the answers of the provers, the cheaper first, up to the first that is not *unknown*.
-    pub(crate) fn ask_until_known(&self, question: &Question<'_>) -> Vec<Answer> {
+    pub(super) fn ask_until_known(&self, question: &Question<'_>) -> Vec<Answer> {
         let mut answers = Vec::new();
         for kind in EngineKind::ALL.into_iter().filter(|kind| kind.proves() && self.has(*kind)) {
             let Some(answer) = self.answer_of(kind, question) else { continue };

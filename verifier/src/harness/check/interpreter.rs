@@ -10,6 +10,8 @@ use crate::semantics::interp::filling::{self, Agreement};
 use crate::semantics::interp::ir3::machine::Completion;
 use crate::semantics::interp::{Compared, Difference, End, Outcome, Scratch};
 use cpu_time::ThreadTime;
+use ir3_compiler::compilation::ProgramRef;
+use ir3_compiler::ir3::ConstLayout;
 use ir3_compiler::{ir3, nir, target::Target};
 use std::borrow::Cow;
 use std::time::Duration;
@@ -107,6 +109,78 @@ pub(super) fn source_run(scratch: &mut Scratch, run: impl Fn(&mut Scratch) -> Ou
     outcome
 }
 
+/// Two decoded programs, to be run on the same inputs.
+pub(super) struct Comparison<'a> {
+    source: Executable,
+    target: Executable,
+    driver: Option<(interp::nir::Decoded, &'a ConstLayout)>,
+    /// Texture shapes count if both texts have them, and formats of images too.
+    facts: [bool; 2],
+    fuel: u64,
+}
+
+/// The environment and the number of the first difference.
+pub(super) type Differs = Box<(Env, Difference)>;
+
+impl<'a> Comparison<'a> {
+    /// Decodes two programs. `fuel` is that of source runs in environments that have none of their own.
+    ///
+    /// # Errors
+    /// If an operation of one of them is not supported, or a program for the machine is not final.
+    pub fn new(
+        before: ProgramRef<'a>,
+        after: ProgramRef<'a>,
+        target: &Target,
+        executions: [Execution; 2],
+        fuel: u64,
+    ) -> Result<Self, interp::Unsupported> {
+        let resolved = match (before, after) {
+            (ProgramRef::Nir(source), ProgramRef::Ir3(target)) => match rounding::with_rounding_of(source, target) {
+                Cow::Owned(source) => Some(source),
+                Cow::Borrowed(_) => None,
+            },
+            _ => None,
+        };
+        let before = resolved.as_ref().map_or(before, ProgramRef::Nir);
+        let driver = match (before, after) {
+            (ProgramRef::Nir(shader), ProgramRef::Ir3(program)) => {
+                beside_driver(shader, program).map(|decoded| (decoded, &program.consts))
+            }
+            _ => None,
+        };
+        let [first, second] = [before, after].map(|side| matches!(side, ProgramRef::Ir3(_)));
+        let source = Executable::new(before, target, executions[0])?;
+        let target = Executable::new(after, target, executions[1])?;
+        Ok(Self { source, target, driver, facts: [first && second, !first && !second], fuel })
+    }
+
+    /// Runs both programs in some environments.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn run(&self, envs: &[Env], scratch: &mut Scratch) -> Result<Verdict, Differs> {
+        let [printed_shapes, both_nir] = self.facts;
+        let envs: Vec<Env> = envs
+            .iter()
+            .map(|env| {
+                let env = Env { printed_shapes, both_nir, ..env.clone() };
+                match &self.driver {
+                    Some((decoded, consts)) => env.with_driver_words(decoded.launch(), consts),
+                    None => env,
+                }
+            })
+            .collect();
+        let source = |env: &Env, scratch: &mut Scratch| {
+            source_run(scratch, |scratch| self.source.run(env, env.fuel.unwrap_or(self.fuel), scratch))
+        };
+        let mut outcomes: Vec<Outcome> = envs.iter().map(|env| source(env, scratch)).collect();
+        let (_, vacuous) = source_runs(&outcomes);
+        let run = |env: &Env, fuel, scratch: &mut Scratch| self.target.run(env, fuel, scratch);
+        compare_runs(&envs, &mut outcomes, &vacuous, scratch, run)
+            .map_err(|(at, difference)| Box::new((envs[at].clone(), difference)))
+    }
+}
+
 /// Runs a program of either language.
 ///
 /// # Errors
@@ -121,14 +195,15 @@ pub fn run_snapshot(
     Ok(Executable::new(program.into(), target, Execution::Untimed)?.run(env, fuel, scratch))
 }
 
-/// Compares two programs of any languages: their headers, and their runs in the given environments.
+/// Compares two programs of any languages: their headers, and their runs in the given environments. For tests of the engines;
+/// commands use the [judge](super::Judge).
 pub fn compare_snapshots(before: &Snapshot, after: &Snapshot, target: &Target, envs: &[Env]) -> (Verdict, Duration) {
-    compare_within(before, after, target, envs, DEFAULT_FUEL, Execution::Untimed)
+    let executions = [Execution::Untimed; 2];
+    compare_within(before.into(), after.into(), target, envs, DEFAULT_FUEL, executions)
 }
 
-/// Compares a program of any language with a final one, which runs on the machine: with its inputs and outputs in the
-/// registers that it names, and time. A hazard on the way is a refutation. In [`Completion::Latest`], hazards are found
-/// that other orders of completion hide.
+/// Like [`compare_snapshots`], but runs the program after on the machine, with time: with its inputs and outputs in the registers that
+/// it names. A hazard on the path of a run is a refutation. [`Completion::Latest`] shows hazards that other orders of completion hide.
 pub fn compare_on_machine(
     before: &Snapshot,
     after: &Snapshot,
@@ -136,78 +211,35 @@ pub fn compare_on_machine(
     envs: &[Env],
     completion: Completion,
 ) -> (Verdict, Duration) {
-    compare_within(before, after, target, envs, DEFAULT_FUEL, Execution::Machine(completion))
+    let executions = [Execution::Untimed, Execution::Machine(completion)];
+    compare_within(before.into(), after.into(), target, envs, DEFAULT_FUEL, executions)
 }
 
-/// Like [`compare_snapshots`], with another fuel of the source's runs, and a way to run the second program.
+/// Compares headers and runs, with a fuel of source runs and a machine model for each program.
 pub(super) fn compare_within(
-    before: &Snapshot,
-    after: &Snapshot,
+    before: ProgramRef<'_>,
+    after: ProgramRef<'_>,
     target: &Target,
     envs: &[Env],
     fuel: u64,
-    execution: Execution,
+    executions: [Execution; 2],
 ) -> (Verdict, Duration) {
     let start = ThreadTime::now();
-    if let Some(difference) = header::difference(before.into(), after.into()) {
-        let env = envs.first().cloned().unwrap_or_default();
-        let (before, after) = (before.clone(), after.clone());
-        let difference = Difference::Header(difference);
-        let refutation = Refutation { stage: "check", before, after, env, difference };
-        return (Verdict::Refuted(Box::new(refutation)), start.elapsed());
-    }
-    let verdict = try_compare(before, after, target, envs, fuel, execution)
-        .unwrap_or_else(|error| Verdict::Unknown(Unknown::Unsupported(error.into())));
-    (verdict, start.elapsed())
-}
-
-fn try_compare(
-    before: &Snapshot,
-    after: &Snapshot,
-    target: &Target,
-    envs: &[Env],
-    fuel: u64,
-    execution: Execution,
-) -> Result<Verdict, interp::Unsupported> {
-    let resolved = match (before, after) {
-        (Snapshot::Nir(source), Snapshot::Ir3(target)) => match rounding::with_rounding_of(source, target) {
-            Cow::Owned(source) => Some(Snapshot::Nir(Box::new(source))),
-            Cow::Borrowed(_) => None,
-        },
-        _ => None,
+    let refuted = |differs: Differs| {
+        let (env, difference) = *differs;
+        let (before, after) = (before.into(), after.into());
+        Verdict::Refuted(Box::new(Refutation { stage: "check", before, after, env, difference }))
     };
-    let before = resolved.as_ref().unwrap_or(before);
-    // Texture shapes count if both texts have them.
-    let printed_shapes = before.as_ir3().is_some() && after.as_ir3().is_some();
-    let both_nir = before.as_ir3().is_none() && after.as_ir3().is_none();
-    let envs: Vec<Env> = envs.iter().map(|env| Env { printed_shapes, both_nir, ..env.clone() }).collect();
-    let envs = &envs[..];
-    let mut scratch = Scratch::default();
-    let beside: Vec<Env>;
-    let mut envs = envs;
-    if let (Snapshot::Nir(shader), Snapshot::Ir3(program)) = (before, after)
-        && let Some(decoded) = beside_driver(shader, program)
-    {
-        beside = envs.iter().map(|env| env.with_driver_words(decoded.launch(), &program.consts)).collect();
-        envs = &beside;
-    }
-    let source = Executable::new(before.into(), target, Execution::Untimed)?;
-    let mut outcomes: Vec<Outcome> = envs
-        .iter()
-        .map(|env| source_run(&mut scratch, |scratch| source.run(env, env.fuel.unwrap_or(fuel), scratch)))
-        .collect();
-    let (_, vacuous) = source_runs(&outcomes);
-    let executable = Executable::new(after.into(), target, execution)?;
-    let run = |env: &Env, fuel, scratch: &mut Scratch| executable.run(env, fuel, scratch);
-    Ok(compare_runs(envs, &mut outcomes, &vacuous, &mut scratch, run).unwrap_or_else(|(i, difference)| {
-        Verdict::Refuted(Box::new(Refutation {
-            stage: "check",
-            before: before.clone(),
-            after: after.clone(),
-            env: envs[i].clone(),
-            difference,
-        }))
-    }))
+    let verdict = match header::difference(before, after) {
+        Some(difference) => {
+            refuted(Box::new((envs.first().cloned().unwrap_or_default(), Difference::Header(difference))))
+        }
+        None => match Comparison::new(before, after, target, executions, fuel) {
+            Ok(comparison) => comparison.run(envs, &mut Scratch::default()).unwrap_or_else(refuted),
+            Err(error) => Verdict::Unknown(Unknown::Unsupported(error.into())),
+        },
+    };
+    (verdict, start.elapsed())
 }
 
 /// Decodes the nir program, if it may load the words that the driver fills for the compiled program.

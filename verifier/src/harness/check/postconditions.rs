@@ -278,7 +278,7 @@ mod tests {
         };
         // Of a program with inputs, the comparison of headers finds it first.
         let report = (3..9).map(&mut report).find(|report| report.refutation().is_none()).expect("no inputs");
-        report.crash().map(|(stage, message)| (stage, message.to_owned()))
+        report.crash().map(|(stage, message)| (stage, message.message.clone()))
     }
 
     #[test]

@@ -13,11 +13,14 @@ use crate::semantics::environment::env::Env;
 use crate::semantics::environment::memory::StoredWord;
 use crate::semantics::interp::ir3::{ComparedOperands, FlipBits, FlipKind, Flippable};
 use crate::semantics::interp::{End, Outcome, Scratch, Unsupported};
-use crate::semantics::{Snapshot, vec4};
+use crate::semantics::vec4;
+use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::ir3::Program;
+use ir3_compiler::ir3::validate::Form;
+use ir3_compiler::nir::Shader;
 use ir3_compiler::opt::dead_code;
 use ir3_compiler::pipeline::select;
-use ir3_compiler::target::Target;
+use ir3_compiler::target::{Backend, Target};
 use serde::Serialize;
 use std::fmt;
 
@@ -126,19 +129,26 @@ impl SensitivityProbe {
         Self { work: MOST_WORK * factor, ..self }
     }
 
-    /// A probe of a program of some language. One for Gen7 is measured as the ir3 program that is selected from what it [means](vec4::lift): the
-    /// same values, one instruction each. There is none of nir, or if a language does not support the program.
-    pub fn of(program: &Snapshot, target: &Target) -> Option<Self> {
+    /// A probe of a program of some language. One of nir is measured as the ir3 program that is selected from it, and one for Gen7 as that which is
+    /// selected from its [meaning](vec4::lift): the same values, one instruction each. Values in SSA form that no effect depends on do not count.
+    /// `None` if a language does not support the program.
+    pub fn of(program: ProgramRef<'_>, target: &Target) -> Option<Self> {
+        let selected = |shader: &Shader, target: &Target| {
+            let mut selected = select(shader, target).ok()?;
+            // Lifting computes each channel, also where the next instruction overwrites it. What no output depends on has no wrong value.
+            dead_code::run(&mut selected);
+            Self::new(&selected, target).ok()
+        };
         match program {
-            Snapshot::Ir3(program) => Self::new(program, target).ok(),
-            Snapshot::Vec4(program) => {
-                let target = Target::default();
-                let mut selected = select(&vec4::lift(program).ok()?, &target).ok()?;
-                // Lifting computes each channel, also where the next instruction overwrites it. What no output depends on has no wrong value.
-                dead_code::run(&mut selected);
-                Self::new(&selected, &target).ok()
+            ProgramRef::Ir3(program) if Form::of(program) == Form::Ssa => {
+                let mut program = program.clone();
+                dead_code::run(&mut program);
+                Self::new(&program, target).ok()
             }
-            Snapshot::Nir(_) => None,
+            ProgramRef::Ir3(program) => Self::new(program, target).ok(),
+            ProgramRef::Vec4(program) => selected(&vec4::lift(program).ok()?, &Target::default()),
+            ProgramRef::Nir(shader) if target.backend == Backend::Ir3 => selected(shader, target),
+            ProgramRef::Nir(shader) => selected(shader, &Target::default()),
         }
     }
 

@@ -13,6 +13,7 @@ use crate::prove::solver::smtlib::{QueryFolder, Recording};
 use crate::prove::solver::{Floats, Solver, Z3};
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
+use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::target::Target;
 
 /// The number of environments in which both sides are run if there is no proof.
@@ -36,7 +37,13 @@ pub struct Smt {
 impl Smt {
     /// Returns the verdict on two programs. If there is no proof, both sides are run a few times, and on the model of
     /// the solver.
-    pub fn compare(&self, before: &Snapshot, after: &Snapshot, target: &Target) -> Verdict {
+    pub fn compare<'a>(
+        &self,
+        before: impl Into<ProgramRef<'a>>,
+        after: impl Into<ProgramRef<'a>>,
+        target: &Target,
+    ) -> Verdict {
+        let (before, after) = (before.into(), after.into());
         let key = self.cache.as_ref().map(|cache| (cache, self.key(before, after, target)));
         if let Some((cache, key)) = key
             && let Some(names) = cache.get::<Vec<String>>(key)
@@ -48,7 +55,7 @@ impl Smt {
             None => Box::new(Z3 { floats: self.floats }),
             Some(folder) => Box::new(Recording::new(Z3 { floats: self.floats }, folder, self.floats)),
         };
-        let proof = simulation::prove(before.into(), after.into(), target, &self.limits, &mut *solver);
+        let proof = simulation::prove(before, after, target, &self.limits, &mut *solver);
         // The model of the solver comes last: an input that is named by its seed is preferred.
         let mut envs: Vec<Env> = (0..ATTACKS).map(Env::from_seed).collect();
         let unknown = match proof {
@@ -66,14 +73,15 @@ impl Smt {
             }
             Err(SimulationFailure::OutOfTime(obstacle)) => Unknown::OutOfTime(obstacle),
         };
-        match compare_within(before, after, target, &envs, ATTACK_FUEL, Execution::Untimed).0 {
+        match compare_within(before, after, target, &envs, ATTACK_FUEL, [Execution::Untimed; 2]).0 {
             Verdict::Refuted(refutation) => Verdict::Refuted(refutation),
             _ => Verdict::Unknown(unknown),
         }
     }
 
     /// The key of a proof in the cache.
-    fn key(&self, before: &Snapshot, after: &Snapshot, target: &Target) -> VerdictKey {
-        VerdictKey::of(&[target.name, &format!("{:?}", self.floats), &before.text(), &after.text()])
+    fn key(&self, before: ProgramRef<'_>, after: ProgramRef<'_>, target: &Target) -> VerdictKey {
+        let [before, after] = [before, after].map(|side| Snapshot::from(side).text());
+        VerdictKey::of(&[target.name, &format!("{:?}", self.floats), &before, &after])
     }
 }

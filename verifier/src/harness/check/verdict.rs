@@ -4,6 +4,7 @@ use crate::harness::check::{Refutation, Sensitivity};
 use crate::prove::registers::RegisterFailure;
 use crate::prove::simulation::Obstacle;
 use crate::semantics::interp;
+use crate::support::panics::Panicked;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
@@ -25,8 +26,36 @@ pub enum Unknown {
     Insensitive(Sensitivity),
     /// The program does not fit in the registers.
     NeedsSpilling(String),
-    /// The compiler (or an engine) panicked, with this message, or found that it broke its own rules.
-    Crashed(String),
+    /// The compiler or an engine panicked, or broke its own rules.
+    Crashed(Crash),
+}
+
+/// A failure of the compiler or of an engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Crash {
+    /// The message.
+    pub message: String,
+    /// File, line and column of a panic.
+    pub place: Option<String>,
+}
+
+impl From<String> for Crash {
+    fn from(message: String) -> Self {
+        Self { message, place: None }
+    }
+}
+
+impl From<Panicked> for Crash {
+    fn from(Panicked { message, place }: Panicked) -> Self {
+        Self { message, place: Some(place) }
+    }
+}
+
+impl fmt::Display for Crash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        self.place.as_ref().map_or(Ok(()), |place| write!(f, ", at {place}"))
+    }
 }
 
 /// A feature that an engine or the compiler does not support.
@@ -147,6 +176,29 @@ impl Verdict {
             Self::Tested { .. } => "tested",
             Self::Refuted(_) => "refuted",
             Self::Unknown(_) => "unknown",
+        }
+    }
+
+    /// Returns true if the boundary passed.
+    pub const fn is_pass(&self) -> bool {
+        matches!(self, Self::Proved { .. } | Self::Tested { .. })
+    }
+
+    /// Returns true if it is proved.
+    pub const fn is_proved(&self) -> bool {
+        matches!(self, Self::Proved { .. })
+    }
+
+    /// Returns true if it is refuted.
+    pub const fn is_refuted(&self) -> bool {
+        matches!(self, Self::Refuted(_))
+    }
+
+    /// The refutation, if it is one.
+    pub fn into_refutation(self) -> Option<Box<Refutation>> {
+        match self {
+            Self::Refuted(refutation) => Some(refutation),
+            _ => None,
         }
     }
 

@@ -6,13 +6,14 @@
 //! stage before it left defined. So is each input whose ends differ, to name the stage.
 
 use crate::harness::check::hook_of;
-use crate::harness::check::{DEFAULT_FUEL, Plant, Verdict, target_fuel};
+use crate::harness::check::{
+    Boundary, BoundaryKind, BoundaryVerdict, Engines, Judge, Origin, Plant, Policy, Unknown, Verdict,
+};
 use crate::harness::fuzz_targets::program::{ProgramInput, with_checker};
 use crate::harness::fuzz_targets::{TargetFailure, stats};
 use crate::semantics::environment::env::Env;
-use crate::semantics::interp;
-use crate::semantics::interp::{Compared, End, Scratch};
-use ir3_compiler::compilation::Compilation;
+use crate::semantics::interp::Scratch;
+use ir3_compiler::compilation::{Compilation, ProgramRef};
 use ir3_compiler::pipeline::{Options, Stage};
 
 /// Compiles the program through every stage and compares. The input is interesting if the compiler accepts the program.
@@ -67,12 +68,12 @@ fn compiled(input: &ProgramInput, options: Options, mut plant: Option<Plant<'_>>
         }
     }
     let report = with_checker(&input.target, options, |checker| checker.program_or_panic(&input.shader, &[env], plant));
-    for (stage, verdict, _) in &report.boundaries {
+    for BoundaryVerdict { stage, verdict, .. } in &report.boundaries {
         if let Verdict::Refuted(refutation) = verdict {
             return Err(TargetFailure::new(format_args!("{stage} refuted"), &refutation.difference));
         }
     }
-    if matches!(report.boundaries.last(), Some((_, Verdict::Tested { .. }, _))) {
+    if report.boundaries.last().is_some_and(|row| matches!(row.verdict, Verdict::Tested { .. })) {
         stats::compared();
     }
     Ok(report.refusal.is_none())
@@ -102,15 +103,15 @@ fn end_to_end(
     let Ok(Some(program)) = Compilation::new(shader, target, options).with_hook(Some(&mut hook)).finish() else {
         return Ends::Refused;
     };
-    let Ok(source) = interp::nir::Decoded::of_target(shader, target) else { return Ends::Differ };
-    let source = source.run(env, DEFAULT_FUEL, scratch);
-    if source.end != End::Finished {
-        return Ends::Meaningless;
-    }
-    let Ok(decoded) = interp::ir3::Decoded::new(&program, target) else { return Ends::Differ };
-    match source.compare(&decoded.run(env, target_fuel(source.executed), scratch)) {
-        Ok(Compared::Same) => Ends::Agree,
-        Ok(Compared::Vacuous) => Ends::Meaningless,
-        Ok(Compared::OutOfFuel) | Err(_) => Ends::Differ,
+    let boundary = Boundary {
+        kind: BoundaryKind::Whole,
+        origin: Origin::Compiled,
+        ..Boundary::of_texts(ProgramRef::Nir(shader), ProgramRef::Ir3(&program))
+    };
+    let engines = Engines::interpreter();
+    match Judge::new(Policy::new(&engines), *target, std::slice::from_ref(env), scratch).judge(&boundary).verdict {
+        Verdict::Tested { .. } => Ends::Agree,
+        Verdict::Unknown(Unknown::Vacuous(_) | Unknown::OutOfFuel) => Ends::Meaningless,
+        Verdict::Proved { .. } | Verdict::Refuted(_) | Verdict::Unknown(_) => Ends::Differ,
     }
 }

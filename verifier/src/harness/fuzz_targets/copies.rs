@@ -1,14 +1,14 @@
 //! Fuzz target for the lowering of parallel copies.
 
-use crate::harness::check::{Verdict, compare_snapshots};
+use crate::harness::check::{Boundary, Engines, Verdict};
 use crate::harness::fuzz_targets::TargetFailure;
 use crate::harness::fuzz_targets::program::gpu;
 use crate::harness::fuzz_targets::stats;
 use crate::programs::generator;
 use crate::programs::generator::{Bytes, Choices};
-use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use arbitrary::{Arbitrary, Unstructured};
+use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::ir3::{Program, text};
 use ir3_compiler::pipeline::{self, Options, Stage};
@@ -72,10 +72,10 @@ pub fn parallel_copy_with(input: &CopyInput, plant: &mut dyn FnMut(&mut Program)
     {
         return Err(TargetFailure::new(format_args!("{stage} breaks a rule"), violation));
     }
-    let before = Snapshot::Ir3(Box::new(input.program.clone()));
-    let after = Snapshot::Ir3(Box::new(after));
+    let (before, after) = (ProgramRef::Ir3(&input.program), ProgramRef::Ir3(&after));
+    let boundary = Boundary { follows: false, ..Boundary::of_stage(stage, before, after) };
     // Only the constant file of the environment is read: one environment is enough.
-    match compare_snapshots(&before, &after, &input.target, &[Env::from_seed(1)]).0 {
+    match Engines::interpreter().judge(&boundary, &input.target, &[Env::from_seed(1)]).verdict {
         Verdict::Tested { .. } | Verdict::Proved { .. } => {
             stats::compared();
             Ok(true)

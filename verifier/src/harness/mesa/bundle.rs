@@ -7,7 +7,7 @@
 //! - `difference.txt`: the traces of both sides up to their first difference.
 
 use super::Checked;
-use crate::harness::check::{Refutation, Verdict, compare_snapshots};
+use crate::harness::check::{Boundary, Engines, Refutation, Unknown, Verdict};
 use crate::harness::report::bundle::folder;
 use crate::harness::report::difference::FirstDifference;
 use crate::programs::mesa::Section;
@@ -68,12 +68,12 @@ fn folder_name(shader: &str, checked: &Checked<'_>) -> String {
 pub fn command_again(refutation: &Refutation, target: &Target) -> String {
     let Refutation { before, after, env, .. } = refutation;
     let gpu = target.name;
-    let compared = catch(|| compare_snapshots(before, after, target, std::slice::from_ref(env)).0);
-    match compared {
-        Ok(Verdict::Refuted(_)) | Err(_) => {
+    let boundary = Boundary::of_texts(before.into(), after.into());
+    match Engines::interpreter().judge(&boundary, target, std::slice::from_ref(env)).verdict {
+        Verdict::Refuted(_) | Verdict::Unknown(Unknown::Crashed(_)) => {
             format!("ir3-equiv check --gpu {gpu} --env env.json {} after.ir3", before_name(before))
         }
-        Ok(_) => format!("ir3-equiv hazards --gpu {gpu} after.ir3"),
+        _ => format!("ir3-equiv hazards --gpu {gpu} after.ir3"),
     }
 }
 

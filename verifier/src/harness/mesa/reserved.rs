@@ -4,8 +4,8 @@
 //! (checked with the hazards). Too much costs speed. With too little, the registers or the memory of another wave are
 //! written, and no run or proof of the program alone shows it.
 
-use super::recover::array_starts::final_code;
 use super::recover::scratch;
+use crate::harness::check::final_code;
 use crate::programs::mesa::{Statistics, mesa_counts};
 use ir3_compiler::ir3::Program;
 use ir3_compiler::stats::const_vectors;

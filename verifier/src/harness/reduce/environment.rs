@@ -323,7 +323,7 @@ mod tests {
     use ir3_compiler::target::Target;
 
     use super::*;
-    use crate::harness::check::{Checker, Verdict};
+    use crate::harness::check::{BoundaryVerdict, Checker, Verdict};
     use crate::programs::generator::{Features, Profile, from_seed};
     use crate::semantics::environment::Binding;
     use crate::semantics::environment::memory::Space;
@@ -376,7 +376,7 @@ mod tests {
             let shader = from_seed(seed, profile, Features::ALL).shader;
             let env = Env { lanes: Some(mask), fill: (seed % 2 == 0).then_some(0), ..Env::from_seed(seed) };
             let report = checker.program_or_panic(&shader, &[env], None);
-            for (stage, verdict, _) in &report.boundaries {
+            for BoundaryVerdict { stage, verdict, .. } in &report.boundaries {
                 let all = u64::from(mask.count_ones());
                 let good = match verdict {
                     Verdict::Tested { lanes } => *lanes == all,

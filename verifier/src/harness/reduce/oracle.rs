@@ -11,13 +11,13 @@ use ir3_compiler::pipeline::{ErrorKind, Options, Stage};
 use ir3_compiler::target::Target;
 use ir3_compiler::{nir, words};
 
-use crate::harness::check::{Checker, DEFAULT_FUEL, ProgramReport, Unknown, Verdict, plant_of};
+use crate::harness::check::{Checker, DEFAULT_FUEL, Panic, Unknown, Verdict, Verification, plant_of};
 use crate::harness::guard::{self, Setting, Stop, Stopped};
 use crate::programs::planted_bugs::SharedPlantedBug;
 use crate::semantics::environment::env::Env;
 use crate::semantics::interp;
 use crate::semantics::interp::{Difference, Scratch};
-use crate::support::panics::{Panicked, catch};
+use crate::support::panics::catch;
 
 words! {
     /// The kind of difference of a refutation.
@@ -106,10 +106,13 @@ impl fmt::Display for Failure {
 
 impl Failure {
     /// The failure in a report: the first refutation, otherwise the refusal, otherwise the unsupported program.
-    pub fn of(report: &ProgramReport) -> Option<Self> {
-        let refuted = report.boundaries.iter().find_map(|(stage, verdict, _)| match verdict {
+    pub fn of(report: &Verification) -> Option<Self> {
+        if let Some(Panic { place, .. }) = &report.panic {
+            return Some(Self::Panic { place: place.clone() });
+        }
+        let refuted = report.boundaries.iter().find_map(|row| match &row.verdict {
             Verdict::Refuted(refutation) => {
-                Some(Self::Refuted { stage: *stage, difference: DifferenceKind::of(&refutation.difference) })
+                Some(Self::Refuted { stage: row.stage, difference: DifferenceKind::of(&refutation.difference) })
             }
             _ => None,
         });
@@ -122,9 +125,9 @@ impl Failure {
             })
         };
         let unsupported = || {
-            report.boundaries.iter().find_map(|(stage, verdict, _)| match verdict {
+            report.boundaries.iter().find_map(|row| match &row.verdict {
                 Verdict::Unknown(Unknown::Unsupported(reason)) => {
-                    Some(Self::Unsupported { stage: *stage, reason: without_numbers(&reason.what) })
+                    Some(Self::Unsupported { stage: row.stage, reason: without_numbers(&reason.what) })
                 }
                 _ => None,
             })
@@ -353,23 +356,9 @@ impl Oracle {
 
     /// Returns the failure of a program, and the environment of a refutation.
     fn observe(&mut self, shader: &nir::Shader) -> Option<(Failure, Option<Env>)> {
-        match self.report(shader) {
-            Ok(report) => Some((Failure::of(&report)?, report.refutation().map(|refutation| refutation.env.clone()))),
-            Err(Panicked { place, .. }) => {
-                // The panic left the checker in an undefined state.
-                self.checker = Checker::new(self.target, self.options).with_fuel(self.fuel);
-                Some((Failure::Panic { place }, None))
-            }
-        }
-    }
-
-    fn report(&mut self, shader: &nir::Shader) -> Result<ProgramReport, Panicked> {
         let mut plant = self.plant.clone();
-        let (checker, envs) = (&mut self.checker, &self.envs);
-        catch(|| {
-            let plant = plant_of(&mut plant);
-            checker.program_or_panic(shader, envs, plant)
-        })
+        let report = self.checker.program(shader, &self.envs, plant_of(&mut plant));
+        Some((Failure::of(&report)?, report.refutation().map(|refutation| refutation.env.clone())))
     }
 }
 

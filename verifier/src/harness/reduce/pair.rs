@@ -11,11 +11,9 @@ use super::oracle::{DifferenceKind, without_numbers};
 use super::size::Size;
 use super::subject::{Kind, NirStep, Side, SideStep, Subject};
 use super::{CheckpointError, steps};
-use crate::harness::check::{Answer, EngineKind, Engines, Verdict, compare_snapshots};
-use crate::programs::Question;
+use crate::harness::check::{Boundary, BoundaryKind, Engines, Unknown, Verdict};
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
-use crate::support::panics::catch;
 use ir3_compiler::ir3::Program;
 use ir3_compiler::nir::{Index, InstrData, IntrinsicOp, Shader};
 use ir3_compiler::target::Target;
@@ -23,22 +21,21 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// The verdict of an engine, without what every step changes.
+/// The verdict on a pair, without what every step changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PairVerdict {
-    engine: EngineKind,
     name: &'static str,
     reason: String,
 }
 
 impl PairVerdict {
-    fn of(answer: &Answer) -> Self {
-        let reason = match &answer.verdict {
+    fn of(verdict: &Verdict) -> Self {
+        let reason = match verdict {
             Verdict::Refuted(refutation) => DifferenceKind::of(&refutation.difference).name().to_owned(),
             Verdict::Unknown(unknown) => without_numbers(&unknown.kind()),
             Verdict::Proved { .. } | Verdict::Tested { .. } => String::new(),
         };
-        Self { engine: answer.engine, name: answer.verdict.name(), reason }
+        Self { name: verdict.name(), reason }
     }
 
     /// Returns true if the programs passed.
@@ -49,12 +46,12 @@ impl PairVerdict {
 
 impl fmt::Display for PairVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.engine.name(), self.name)?;
+        f.write_str(self.name)?;
         if self.reason.is_empty() { Ok(()) } else { write!(f, ", {}", self.reason) }
     }
 }
 
-/// The verdicts of engines on a pair of programs.
+/// The verdict on a pair of programs.
 #[derive(Clone, Debug)]
 pub struct PairOracle {
     engines: Engines,
@@ -63,22 +60,26 @@ pub struct PairOracle {
     envs: Vec<Env>,
     /// The environments in which a program that is changed alone has to do the same.
     own: Arc<[Env]>,
-    verdicts: Vec<PairVerdict>,
+    kind: BoundaryKind,
+    verdict: Verdict,
 }
 
 impl PairOracle {
-    /// Compares two programs. Candidates are then compared in one environment, if the verdicts are the same in it.
-    pub fn new(engines: Engines, target: Target, envs: Vec<Env>, before: &Snapshot, after: &Snapshot) -> Self {
+    /// Compares two programs, as `check` does. Candidates are then compared in one environment, if the verdict is the same in it.
+    pub fn new(
+        engines: Engines,
+        target: Target,
+        kind: BoundaryKind,
+        envs: Vec<Env>,
+        before: &Snapshot,
+        after: &Snapshot,
+    ) -> Self {
         let own = envs.clone().into();
-        let mut oracle = Self { engines, target, envs, own, verdicts: Vec::new() };
-        let answers = oracle.ask(before, after);
-        oracle.verdicts = answers.iter().map(PairVerdict::of).collect();
-        let shown = answers.into_iter().find_map(|answer| match answer.verdict {
-            Verdict::Refuted(refutation) => Some(refutation.env),
-            _ => None,
-        });
-        if let Some(env) = shown {
-            let all = std::mem::replace(&mut oracle.envs, vec![env]);
+        let undecided = Verdict::Unknown(Unknown::OutOfFuel);
+        let mut oracle = Self { engines, target, envs, own, kind, verdict: undecided };
+        oracle.verdict = oracle.judge(before, after);
+        if let Verdict::Refuted(refutation) = &oracle.verdict {
+            let all = std::mem::replace(&mut oracle.envs, vec![refutation.env.clone()]);
             if !oracle.same(before, after) {
                 oracle.envs = all;
             }
@@ -86,18 +87,19 @@ impl PairOracle {
         oracle
     }
 
-    /// The verdicts of the engines that apply.
-    pub fn verdicts(&self) -> &[PairVerdict] {
-        &self.verdicts
+    /// The verdict on the two programs.
+    pub fn verdict(&self) -> PairVerdict {
+        PairVerdict::of(&self.verdict)
     }
 
-    fn ask(&self, before: &Snapshot, after: &Snapshot) -> Vec<Answer> {
-        self.engines.ask(&Question { stage: None, before, after, machine: &self.target, envs: &self.envs })
+    fn judge(&self, before: &Snapshot, after: &Snapshot) -> Verdict {
+        let boundary = Boundary { kind: self.kind, ..Boundary::of_texts(before.into(), after.into()) };
+        self.engines.judge(&boundary, &self.target, &self.envs).verdict
     }
 
-    /// Returns true if the engines have the same verdicts on two other programs.
+    /// Returns true if the verdict on two other programs is the same.
     pub fn same(&self, before: &Snapshot, after: &Snapshot) -> bool {
-        self.ask(before, after).iter().map(PairVerdict::of).eq(self.verdicts.iter().cloned())
+        PairVerdict::of(&self.judge(before, after)) == self.verdict()
     }
 
     /// Reduces the two programs together, in so many threads.
@@ -206,8 +208,8 @@ impl Pair {
     /// Returns true if a program that was changed does the same as it did, in all environments.
     fn keeps(&self, old: &Side, new: &Side) -> bool {
         let (old, new) = (old.snapshot(), new.snapshot());
-        let verdict = catch(|| compare_snapshots(&old, &new, &self.target, &self.envs).0);
-        matches!(verdict, Ok(Verdict::Tested { .. }))
+        let boundary = Boundary::of_texts((&old).into(), (&new).into());
+        Engines::interpreter().judge(&boundary, &self.target, &self.envs).verdict.is_pass()
     }
 }
 

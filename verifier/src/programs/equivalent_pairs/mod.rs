@@ -80,7 +80,7 @@ const RUNS: u32 = 3;
 
 impl Case for EquivalentPair {
     fn question<'a>(&'a self, machine: &'a Target, envs: &'a [Env]) -> Question<'a> {
-        Question { stage: None, before: &self.source, after: &self.target, machine, envs }
+        Question { stage: None, before: (&self.source).into(), after: (&self.target).into(), machine, envs }
     }
 
     fn envs(&self) -> Vec<Env> {

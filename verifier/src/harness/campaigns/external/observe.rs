@@ -3,7 +3,7 @@
 use super::command::{self, CompilerCommand, LOG, Ran, RunError};
 use super::failure::Failure;
 use crate::harness::check::{Unknown, Verdict};
-use crate::harness::mesa::{self, Checked, Settings, check_shader_until, first_refutation};
+use crate::harness::mesa::{self, Checked, Settings, Sides, check_shader_until};
 use crate::harness::reduce::oracle::{DifferenceKind, without_numbers};
 use crate::programs::mesa::shader::{LogShader, shaders_of};
 use crate::programs::spirv::NoForm;
@@ -136,11 +136,13 @@ pub fn fails_so(
                 (Failure::Refuted { pass, difference }, Some(env)) => shaders
                     .iter()
                     .find_map(|shader| {
-                        let own = (rules.settings.seed, rules.settings.runs);
-                        first_refutation(&path, shader, &target(rules, shader), env, own)
+                        let Settings { seed, runs, .. } = rules.settings;
+                        let (sides, _) = Sides::of(&path, shader, &target(rules, shader), seed);
+                        let checked = sides.first_refutation(env, runs)?;
+                        Some((checked.name, checked.verdict.into_refutation()?))
                     })
-                    .is_some_and(|refuted| {
-                        refuted.name == *pass && DifferenceKind::of(&refuted.refutation.difference) == *difference
+                    .is_some_and(|(name, refutation)| {
+                        name == *pass && DifferenceKind::of(&refutation.difference) == *difference
                     }),
                 (Failure::Unreadable(why), _) => {
                     let of_shader = |shader: &LogShader| {

@@ -11,12 +11,14 @@ mod line;
 pub use changes::kinds;
 
 use crate::harness::check::{EngineKind, Engines, Verdict};
-use crate::harness::mesa::{Boundaries, CODE, Settings, WHOLE};
+use crate::harness::mesa::{CODE, Checked, NIR, Settings, Sides, WHOLE};
 use crate::programs::mesa::Section;
 use crate::programs::mesa::native::listed_words;
 use crate::programs::mesa::shader::LogShader;
+use crate::semantics::Snapshot;
 use crate::support::random::Random;
 use changes::{Edit, Text};
+use ir3_compiler::ir3::validate::{Form, Rule, validate};
 use ir3_compiler::machine::listing;
 use ir3_compiler::target::Target;
 use std::path::Path;
@@ -26,6 +28,66 @@ use std::time::Duration;
 const TRIES: u32 = 12;
 /// Environments in which what is proved equivalent is run.
 const ATTACKS: usize = 8;
+
+/// The programs of a log, original or changed.
+struct Version {
+    sides: Sides<'static>,
+    contradictions: Vec<String>,
+    target: Target,
+}
+
+impl Version {
+    fn of(path: &Path, shader: &LogShader, target: &Target, seed: u64) -> Self {
+        let (sides, recovered) = Sides::of(path, shader, target, seed);
+        Self { sides: sides.into_programs(), contradictions: recovered.contradictions, target: *target }
+    }
+
+    /// The number of programs.
+    fn len(&self) -> usize {
+        self.sides.all.len()
+    }
+
+    /// The name of a program: the pass that made it.
+    fn name(&self, at: usize) -> &str {
+        &self.sides.all[at].name
+    }
+
+    /// Returns true if a program can be read.
+    fn has(&self, at: usize) -> bool {
+        self.sides.all[at].program.is_ok()
+    }
+
+    /// Returns true if a program after a pass is the same in both, or cannot be read in both.
+    fn is_same(&self, other: &Self, at: usize) -> bool {
+        match (&self.sides.all[at].program, &other.sides.all[at].program) {
+            (Ok(Snapshot::Ir3(own)), Ok(Snapshot::Ir3(other))) => own == other,
+            (Ok(_), Ok(_)) => true,
+            (own, other) => own.is_err() == other.is_err(),
+        }
+    }
+
+    /// Returns true if the log contradicts itself in a section with this title, and the original does not: `mesa` ends with an error.
+    fn contradicts(&self, original: &Self, title: &str) -> bool {
+        let names = format!("`{title}`");
+        let mut new = self.contradictions.iter().filter(|what| !original.contradictions.contains(what));
+        new.any(|what| what.contains(&names))
+    }
+
+    /// The number of rules of the language that a program after a pass breaks, without that of `(jp)`, which Mesa's validator does not have.
+    fn violations(&self, at: usize) -> usize {
+        match &self.sides.all[at].program {
+            Ok(Snapshot::Ir3(program)) => {
+                let all = validate(program, &self.target, Form::of(program)).err().unwrap_or_default();
+                all.iter().filter(|violation| violation.rule != Rule::Reconvergence).count()
+            }
+            _ => 0,
+        }
+    }
+
+    fn judge(&self, before: usize, after: usize, settings: &Settings<'_>) -> Checked<'static> {
+        self.sides.judge([before, after], settings)
+    }
+}
 
 /// What the check says of a changed log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,11 +186,9 @@ pub fn trial(
     seed: u64,
 ) -> Result<Trial, NoTrial> {
     let mut random = Random::new(seed);
-    let original = Boundaries::of(path, shader, target, settings.seed);
+    let original = Version::of(path, shader, target, settings.seed);
     let first_pass = original.len() - shader.passes.len() - usize::from(shader.assembly.is_some());
-    let sections: Vec<usize> = (1..original.len())
-        .filter(|&at| original.program(at - 1).is_some() && original.program(at).is_some())
-        .collect();
+    let sections: Vec<usize> = (1..original.len()).filter(|&at| original.has(at - 1) && original.has(at)).collect();
     let at = random.pick(&sections).ok_or(NoTrial::NoSection)?;
     let part = match at - first_pass {
         number if number < shader.passes.len() => Part::Pass(number),
@@ -148,9 +208,9 @@ pub fn trial(
         };
         let Some(change) = changed else { continue };
         section_of(shader, part)?.text.clone_from(&change.text);
-        let mutant = Boundaries::of(path, shader, target, settings.seed);
+        let mutant = Version::of(path, shader, target, settings.seed);
         section_of(shader, part)?.text.clone_from(&text);
-        let is_read = mutant.len() == original.len() && mutant.program(at).is_some();
+        let is_read = mutant.len() == original.len() && mutant.has(at);
         // A program that breaks a rule of the language is found by Mesa's own validator.
         if is_read && mutant.violations(at) <= original.violations(at) && !mutant.is_same(&original, at) {
             found = Some((change, mutant));
@@ -175,7 +235,7 @@ pub fn trial(
         trial.outcome,
         Outcome::RefutedElsewhere { .. } | Outcome::Unknown { .. } | Outcome::MissedTested { .. }
     );
-    if passes && mutant.contradiction(&original, &title).is_some() {
+    if passes && mutant.contradicts(&original, &title) {
         trial.outcome = Outcome::Contradicted;
     }
     Ok(trial)
@@ -240,8 +300,8 @@ fn change_words(section: &Section, target: &Target, random: &mut Random) -> Opti
 /// Checks the boundaries next to a changed section.
 fn judge(
     trial: &mut Trial,
-    original: &Boundaries,
-    mutant: &Boundaries,
+    original: &Version,
+    mutant: &Version,
     at: usize,
     settings: &Settings<'_>,
 ) -> Result<(), NoTrial> {
@@ -251,32 +311,32 @@ fn judge(
         if mutant.is_same(original, earlier) && mutant.is_same(original, earlier - 1) {
             continue;
         }
-        let checked = mutant.check(earlier - 1, earlier, settings);
+        let checked = mutant.judge(earlier - 1, earlier, settings);
         trial.time += checked.time;
-        if is_refuted(&checked.verdict) && !is_refuted(&original.check(earlier - 1, earlier, settings).verdict) {
+        if is_refuted(&checked.verdict) && !is_refuted(&original.judge(earlier - 1, earlier, settings).verdict) {
             trial.outcome = Outcome::RefutedElsewhere { pass: checked.name };
             trial.engine = checked.engine;
             return Ok(());
         }
     }
-    let mut checked = mutant.check(at - 1, at, settings);
+    let mut checked = mutant.judge(at - 1, at, settings);
     trial.time += checked.time;
     trial.engine = checked.engine;
     trial.sensitivity = checked.sensitivity.map(|it| it.share());
     if is_refuted(&checked.verdict) {
-        if is_refuted(&original.check(at - 1, at, settings).verdict) {
+        if is_refuted(&original.judge(at - 1, at, settings).verdict) {
             return Err(NoTrial::RefutedBefore);
         }
         return Ok(());
     }
     let is_proved = |verdict: &Verdict| matches!(verdict, Verdict::Proved { .. });
     // Mutations that were made to the same original.
-    let same = mutant.check_against(original, at, at, settings);
+    let same = mutant.sides.judge_against(&original.sides, [at, at], settings);
     trial.time += same.time;
     if is_proved(&same.verdict) || is_proved(&checked.verdict) {
         let runs = Engines { kinds: vec![EngineKind::Interpreter], ..Engines::default() };
         let attack = Settings { engines: &runs, runs: ATTACKS, most_runs: ATTACKS, ..*settings };
-        let attacked = mutant.check_against(original, at, at, &attack);
+        let attacked = mutant.sides.judge_against(&original.sides, [at, at], &attack);
         trial.time += attacked.time;
         trial.outcome = match &attacked.verdict {
             Verdict::Refuted(refutation) => Outcome::MissedProved { why: refutation.difference.to_string() },
@@ -287,13 +347,15 @@ fn judge(
     let differs = is_refuted(&same.verdict);
     // The boundary after it names the wrong pass, but names one.
     let next = if at + 1 < mutant.len() { Some((at, at + 1)) } else { None };
-    let whole = (mutant.name(at) == CODE && mutant.name(0) == "nir").then_some((0, at));
+    let whole = (mutant.name(at) == CODE && mutant.name(0) == NIR).then_some((0, at));
     if let Some((before, after)) = next.or(whole) {
-        let later = mutant.check(before, after, settings);
+        let later = mutant.judge(before, after, settings);
         trial.time += later.time;
-        if is_refuted(&later.verdict) && !is_refuted(&original.check(before, after, settings).verdict) {
+        if is_refuted(&later.verdict) && !is_refuted(&original.judge(before, after, settings).verdict) {
             // As `mesa` does: the input may name the pass.
-            mutant.check_on(&mut checked, at - 1, at, &later);
+            if let Verdict::Refuted(refutation) = &later.verdict {
+                mutant.sides.run_on(&mut checked, [at - 1, at], std::slice::from_ref(&refutation.env));
+            }
             if is_refuted(&checked.verdict) {
                 trial.engine = checked.engine;
                 return Ok(());

@@ -5,12 +5,12 @@
 //! array starts at the difference. Later passes may put a part of the offset into the address: the start is that of the first
 //! section that prints a register. An access whose array is known is bounded by it for all engines, as it was before allocation.
 
+use crate::harness::check::{SIDES, only_access};
 use crate::programs::mesa::Section;
-use crate::semantics::machine::arrays::{ArrayBases, Side};
+use crate::semantics::machine::arrays::Side;
 use ir3_compiler::ir3::{
     Array, ArrayAccess, ArrayData, Instr, InstrData, OperandFlags, PhysReg, Place, Program, RegClass, SrcOperand,
 };
-use ir3_compiler::machine::Code;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// An access of an instruction that names its array.
@@ -47,8 +47,6 @@ struct Based {
 
 /// The pass that puts parts of offsets into addresses.
 const MOVES_OFFSETS: &str = "ir3_legalize_relative";
-
-const SIDES: [Side; 2] = [Side::Read, Side::Write];
 
 impl Starts {
     /// Notes the arrays that a section names, and completes the accesses that print a register. Sections come in their order.
@@ -148,27 +146,6 @@ impl Starts {
     }
 }
 
-/// The relative access of one side, if it has exactly one. A source that is the old state of an array that the instruction writes is
-/// none; neither is an access of a repeated instruction.
-fn only_access(data: &InstrData, side: Side) -> Option<(Place, RegClass)> {
-    let is_relative = |place: &Place| match place {
-        Place::Relative { .. } => true,
-        Place::Array(access) => access.relative,
-        _ => false,
-    };
-    let mut found = match side {
-        Side::Write => {
-            let dsts = data.dsts.iter().filter(|dst| is_relative(&dst.place));
-            dsts.map(|dst| (dst.place, dst.class)).collect::<Vec<_>>()
-        }
-        Side::Read => {
-            let srcs = data.srcs.iter().filter(|src| !src.flags.contains(OperandFlags::TIED));
-            srcs.filter_map(|src| Some((*src.place().filter(|place| is_relative(place))?, src.class))).collect()
-        }
-    };
-    if found.len() == 1 && data.repeat == 0 { found.pop() } else { None }
-}
-
 /// Names the array of an access that prints a register.
 fn complete(program: &mut Program, instr: Instr, side: Side, (named, start): (Named, PhysReg)) {
     let Some(array) = array(program, &named) else { return };
@@ -198,37 +175,4 @@ fn array(program: &mut Program, named: &Named) -> Option<Array> {
         return (data.length == named.length && data.class == named.class).then_some(array);
     }
     Some(program.arrays.push(ArrayData { id: named.id, class: named.class, length: named.length, base: None }))
-}
-
-/// A final program as its text has it, for engines that take machine code, and where its arrays start.
-///
-/// # Errors
-/// If it is no final program.
-pub(in crate::harness::mesa) fn final_code(program: &Program) -> Result<(Program, Code, ArrayBases), String> {
-    let mut plain = program.clone();
-    let mut bases = ArrayBases::default();
-    for data in plain.instrs.values_mut() {
-        let places = data.dsts.iter_mut().map(|dst| &mut dst.place).chain(data.srcs.iter_mut().filter_map(|src| {
-            match &mut src.operand {
-                SrcOperand::Place(place) => Some(place),
-                _ => None,
-            }
-        }));
-        for place in places {
-            if let Place::Array(ArrayAccess { array, offset, relative: true, base: Some(start), .. }) = *place {
-                let offset = (i32::from(start.0) + i32::from(offset)) as i16;
-                *place = Place::Relative { offset, size: program.arrays[array].length };
-            }
-        }
-    }
-    let code = Code::from_program(&plain).map_err(|error| error.to_string())?;
-    let instrs = program.iter_instrs().map(|(_, instr)| &program.instrs[instr]).filter(|data| !data.opcode.is_meta());
-    for (ip, data) in code.instrs.keys().zip(instrs) {
-        for side in SIDES {
-            if let Some((Place::Array(ArrayAccess { base: Some(start), .. }), _)) = only_access(data, side) {
-                bases.insert(ip, side, start.0);
-            }
-        }
-    }
-    Ok((plain, code, bases))
 }

@@ -1,7 +1,7 @@
 //! The evidence of a failure: the result of running a case.
 
 use super::{Case, Symptom};
-use crate::harness::check::{Checker, ProgramReport, Unknown, Verdict, plant_of};
+use crate::harness::check::{Checker, Panic, Unknown, Verdict, Verification, plant_of};
 use crate::harness::guard::{self, Setting, Stopped};
 use crate::harness::reduce::Failure;
 use crate::harness::report::difference::FirstDifference;
@@ -9,7 +9,7 @@ use crate::programs::planted_bugs::PlantedBug;
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use crate::semantics::interp::Difference;
-use crate::support::panics::{Panicked, catch};
+use crate::support::panics::catch;
 use ir3_compiler::pipeline::Stage;
 use serde::{Deserialize, Serialize};
 
@@ -67,13 +67,11 @@ impl Evidence {
             // Nobody could stop it here.
             return Self::default();
         }
-        let report = catch(|| {
-            let mut change = case.plant.map(PlantedBug::change);
-            checker.program_or_panic(&case.program, &envs, plant_of(&mut change))
-        });
-        let mut evidence = match report {
-            Ok(report) => Self::of_report(&report),
-            Err(panicked) => Self::of_panic(checker.stage(), panicked),
+        let mut change = case.plant.map(PlantedBug::change);
+        let report = checker.program(&case.program, &envs, plant_of(&mut change));
+        let mut evidence = match &report.panic {
+            None => Self::of_report(&report),
+            Some(panic) => Self::of_panic(panic),
         };
         if let (Some(before), Some(after), Some(difference), Some(env)) =
             (&evidence.before, &evidence.after, &evidence.difference, &case.env)
@@ -113,13 +111,13 @@ impl Evidence {
         }
     }
 
-    fn of_report(report: &ProgramReport) -> Self {
-        let verdicts = report.boundaries.iter().map(|(stage, verdict, _)| EngineVerdict {
+    fn of_report(report: &Verification) -> Self {
+        let verdicts = report.boundaries.iter().map(|row| EngineVerdict {
             engine: "interpreter".to_owned(),
-            stage: stage.name().to_owned(),
-            verdict: verdict.name().to_owned(),
-            lanes: verdict.lanes(),
-            reason: verdict.reason(),
+            stage: row.stage.name().to_owned(),
+            verdict: row.verdict.name().to_owned(),
+            lanes: row.verdict.lanes(),
+            reason: row.verdict.reason(),
         });
         let refutation = report.refutation();
         let symptom = Failure::of(report).map(|failure| {
@@ -161,7 +159,7 @@ impl Evidence {
         Self { symptom: Some(symptom), verdicts: vec![verdict], ..Self::default() }
     }
 
-    fn of_panic(stage: Stage, Panicked { place, message }: Panicked) -> Self {
+    fn of_panic(&Panic { stage, ref place, ref message, .. }: &Panic) -> Self {
         let verdict = EngineVerdict {
             engine: "interpreter".to_owned(),
             stage: stage.name().to_owned(),
@@ -170,12 +168,16 @@ impl Evidence {
             reason: Some(format!("crashed at {place}: {message}")),
         };
         Self {
-            symptom: Some(Symptom { failure: Failure::Panic { place: place.clone() }, stage, message }),
+            symptom: Some(Symptom {
+                failure: Failure::Panic { place: place.clone() },
+                stage,
+                message: message.clone(),
+            }),
             before: None,
             after: None,
             difference: None,
             first_difference: None,
-            panic: Some(place),
+            panic: Some(place.clone()),
             verdicts: vec![verdict],
         }
     }
@@ -189,8 +191,8 @@ fn stopped(case: &Case) -> Option<Stopped> {
 }
 
 /// The complete reason why the interpreter does not support a program.
-fn unsupported(report: &ProgramReport) -> Option<String> {
-    report.boundaries.iter().find_map(|(_, verdict, _)| match verdict {
+fn unsupported(report: &Verification) -> Option<String> {
+    report.boundaries.iter().find_map(|row| match &row.verdict {
         Verdict::Unknown(Unknown::Unsupported(reason)) => Some(reason.to_string()),
         _ => None,
     })

@@ -7,7 +7,9 @@
 //! Nothing says whether killed lanes take part in votes and in reads of other lanes. A program that has any of them, in the same order
 //! with its kills on both sides, is *unknown* then.
 
+use super::boundary::ir3_of;
 use crate::semantics::Snapshot;
+use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::ir3::{Opcode, Program};
 use ir3_compiler::target::{Generation, Target};
 
@@ -21,11 +23,11 @@ pub(super) struct AsHelpers {
 
 /// The two programs with each `kill` as a `demote`. `None` if there is none in the program after, before a6xx, where nothing says that
 /// killed lanes are helper lanes, and where a pass has moved votes over kills, or reads of other lanes.
-pub(super) fn as_helpers(before: &Snapshot, after: &Snapshot, target: &Target) -> Option<AsHelpers> {
-    if target.generation < Generation::A6xx || !after.as_ir3().is_some_and(kills) {
+pub(super) fn as_helpers(before: ProgramRef<'_>, after: ProgramRef<'_>, target: &Target) -> Option<AsHelpers> {
+    if target.generation < Generation::A6xx || !ir3_of(after).is_some_and(kills) {
         return None;
     }
-    let orders = [before, after].map(|side| side.as_ir3().map(order));
+    let orders = [before, after].map(|side| ir3_of(side).map(order));
     if let [Some(first), Some(second)] = &orders
         && first != second
         && orders.iter().flatten().any(|order| order.iter().any(|&opcode| opcode != Opcode::Kill))
@@ -75,11 +77,11 @@ fn order(program: &Program) -> Vec<Opcode> {
     opcodes
 }
 
-fn demoting(side: &Snapshot) -> Snapshot {
-    let Some(program) = side.as_ir3() else { return side.clone() };
-    let mut program = program.clone();
+fn demoting(side: ProgramRef<'_>) -> Snapshot {
+    let mut side = Snapshot::from(side);
+    let Snapshot::Ir3(program) = &mut side else { return side };
     for data in program.instrs.values_mut().filter(|data| data.opcode == Opcode::Kill) {
         data.opcode = Opcode::Demote;
     }
-    Snapshot::Ir3(Box::new(program))
+    side
 }

@@ -5,8 +5,8 @@
 //! comparison is a function of it of which two values are known. The secant through them leads to the next value, and so on, until the
 //! operands are equal. That is the method of secants, with a run of the program for the function.
 
-use super::runs::Environments;
-use crate::harness::check::SensitivityProbe;
+use super::SensitivityProbe;
+use super::inputs::ProgramInputs;
 use crate::programs::numbers::InputNumber;
 use crate::semantics::environment::env::Env;
 use crate::semantics::environment::hints::Usage;
@@ -28,7 +28,7 @@ const NEAR: u32 = 6;
 
 /// A search for ties of the comparisons of one program.
 pub(super) struct Ties<'a> {
-    environments: &'a Environments,
+    inputs: &'a ProgramInputs,
     probe: &'a mut SensitivityProbe,
     fuel: u64,
     /// The number of inputs by which each comparison was tied.
@@ -45,8 +45,8 @@ struct Sample {
 }
 
 impl<'a> Ties<'a> {
-    pub fn new(environments: &'a Environments, probe: &'a mut SensitivityProbe, fuel: u64, limit: Duration) -> Self {
-        Self { environments, probe, fuel, found: BTreeMap::new(), start: ThreadTime::now(), limit }
+    pub fn new(inputs: &'a ProgramInputs, probe: &'a mut SensitivityProbe, fuel: u64, limit: Duration) -> Self {
+        Self { inputs, probe, fuel, found: BTreeMap::new(), start: ThreadTime::now(), limit }
     }
 
     fn is_out_of_time(&self) -> bool {
@@ -55,12 +55,12 @@ impl<'a> Ties<'a> {
 
     /// Searches near an environment. `each` receives those that were found, and returns false to end the search.
     pub fn search(&mut self, env: &Env, each: &mut dyn FnMut(&[Env]) -> bool) {
-        for &input in self.environments.numbers.all() {
+        for &input in self.inputs.numbers.all() {
             if self.is_out_of_time() {
                 return;
             }
-            let word = self.environments.numbers.value(input, env);
-            let is_float = is_float(self.environments.numbers.usage(input), word);
+            let word = self.inputs.numbers.value(input, env);
+            let is_float = is_float(self.inputs.numbers.usage(input), word);
             let mut search = Search { ties: self, env, input, is_float };
             if !search.run(word, each) {
                 return;
@@ -161,9 +161,9 @@ impl Search<'_, '_> {
     }
 
     fn at(&self, word: u32) -> Option<Env> {
-        let environments = self.ties.environments;
-        let env = environments.numbers.with(self.env, self.input, word)?;
-        Some(Env { fuel: Some(self.ties.fuel), ..environments.with_booleans(env) })
+        let inputs = self.ties.inputs;
+        let env = inputs.numbers.with(self.env, self.input, word)?;
+        Some(Env { fuel: Some(self.ties.fuel), ..inputs.with_booleans(env) })
     }
 
     /// Another value, not far away.
@@ -235,11 +235,11 @@ impl main {
         let shader = text::read(SOURCE).unwrap_or_else(|error| panic!("{error}"));
         let target = Target::default();
         let program = compile(&shader, &target, &Options::default(), &mut |_, _| ()).expect("it compiles");
-        let environments = Environments::of(&shader, 1);
+        let inputs = ProgramInputs::with_boolean_words(&shader, 1);
         let mut probe = SensitivityProbe::new(&program, &target).expect("it is supported");
-        let env = environments.env(0);
+        let env = inputs.env(0);
         let mut found = Vec::new();
-        let mut ties = Ties::new(&environments, &mut probe, 10_000, Duration::from_secs(60));
+        let mut ties = Ties::new(&inputs, &mut probe, 10_000, Duration::from_secs(60));
         ties.search(&env, &mut |envs| {
             found.extend_from_slice(envs);
             true

@@ -1,0 +1,253 @@
+//! The programs of a shader, each a side of two boundaries, and the verdicts on them.
+
+use super::recover::{self, Recovered};
+use super::reserved;
+use crate::harness::check::{
+    Boundary, BoundaryKind, Engines, FinalFacts, Judge, Judgment, NotShown, Policy, ProgramInputs, Search, Sensitivity,
+    Unknown, Verdict,
+};
+use crate::programs::mesa::shader::LogShader;
+use crate::programs::mesa::{Section, Statistics};
+use crate::semantics::Snapshot;
+use crate::semantics::environment::env::Env;
+use crate::semantics::interp::Scratch;
+use ir3_compiler::target::Target;
+use std::path::Path;
+use std::time::Duration;
+
+/// The name of the first side.
+pub const NIR: &str = "nir";
+/// The name of the boundary from nir to the final code.
+pub const WHOLE: &str = "nir → final code";
+/// The name of the boundary from the last pass to the final code.
+pub const CODE: &str = "final code";
+/// The name of the pass that makes a program final.
+const LEGALIZE: &str = "ir3_legalize";
+/// The engine of a side that could not be read.
+pub const READER: &str = "reader";
+
+/// The passes of Mesa that only move values.
+const PASSES_THAT_MOVE_VALUES: [&str; 6] = [
+    "create_parallel_copies",
+    "shared register allocation",
+    "ir3_spill",
+    "register allocation",
+    "ir3_lower_spill",
+    "ir3_lower_copies",
+];
+
+/// The engines and the budget of a boundary.
+#[derive(Clone, Copy)]
+pub struct Settings<'a> {
+    /// The engines.
+    pub engines: &'a Engines,
+    /// The environments of a boundary that is not proved, at first.
+    pub runs: usize,
+    /// The most environments.
+    pub most_runs: usize,
+    /// The seed of the environments.
+    pub seed: u64,
+    /// The fuel of a run.
+    pub fuel: u64,
+    /// CPU time after which no environments are added.
+    pub limit: Duration,
+}
+
+impl<'a> Settings<'a> {
+    /// The fuel and the limit of the command line, and up to eight times as many environments.
+    pub const fn new(engines: &'a Engines, runs: usize, seed: u64) -> Self {
+        Self { engines, runs, most_runs: runs * 8, seed, fuel: 100_000, limit: Duration::from_secs(1) }
+    }
+}
+
+/// The verdict on a boundary.
+#[derive(Debug)]
+pub struct Checked<'a> {
+    /// The pass, or the name of the comparison.
+    pub name: String,
+    /// The sections that were compared.
+    pub sections: [Option<&'a Section>; 2],
+    /// The verdict of all engines together.
+    pub verdict: Verdict,
+    /// The name of the engine that decided.
+    pub engine: &'static str,
+    /// The share of the program after on which the runs depend, if it was only run.
+    pub sensitivity: Option<Sensitivity>,
+    /// CPU time of all engines.
+    pub time: Duration,
+    /// The reason of a refutation of what an engine proved.
+    pub wrong_proof: Option<String>,
+}
+
+impl Checked<'_> {
+    /// Returns true if both sides could be read.
+    pub fn is_read(&self) -> bool {
+        self.engine != READER
+    }
+}
+
+/// A program of a shader.
+pub struct Side<'a> {
+    /// Its name in messages: the pass that made it.
+    pub name: String,
+    section: Option<&'a Section>,
+    /// The program, or the reason why it cannot be read.
+    pub program: Result<Snapshot, String>,
+    /// Of final programs: the statistics that Mesa prints of the code.
+    statistics: Option<Statistics>,
+}
+
+/// The work between a side and the one before it. Final code is final whatever it is compared with.
+fn kind_of(name: &str) -> BoundaryKind {
+    match name {
+        LEGALIZE | CODE => BoundaryKind::Final,
+        name if PASSES_THAT_MOVE_VALUES.contains(&name) => BoundaryKind::Moves,
+        _ => BoundaryKind::Computes,
+    }
+}
+
+/// The programs of a shader, in order: nir, the programs after passes, the final code.
+pub struct Sides<'a> {
+    /// The programs.
+    pub all: Vec<Side<'a>>,
+    inputs: Option<ProgramInputs>,
+    target: Target,
+}
+
+impl<'a> Sides<'a> {
+    /// Reads the sections of a shader.
+    pub fn of(path: &Path, shader: &'a LogShader, target: &Target, seed: u64) -> (Self, Recovered) {
+        let recovered = recover::recover(path, shader, target);
+        let inputs = recovered.nir.as_ref().ok().map(|nir| ProgramInputs::with_boolean_words(nir, seed));
+        let nir = shader.nir.as_ref().map(|section| Side {
+            name: NIR.to_owned(),
+            section: Some(section),
+            program: recovered.nir.clone().map(|nir| Snapshot::Nir(Box::new(nir))),
+            statistics: None,
+        });
+        let passes = shader.passes.iter().zip(&recovered.passes).map(|(section, program)| {
+            let name = section.title().trim_start_matches("AFTER: ").to_owned();
+            let is_final = kind_of(&name) == BoundaryKind::Final;
+            let program = program.clone().map(|program| Snapshot::Ir3(Box::new(program)));
+            Side { name, section: Some(section), program, statistics: is_final.then(|| shader.figures()).flatten() }
+        });
+        let code = shader.assembly.as_ref().map(|section| Side {
+            name: CODE.to_owned(),
+            section: Some(section),
+            program: recovered.code.clone().map(|program| Snapshot::Ir3(Box::new(program))),
+            statistics: shader.figures(),
+        });
+        let all = nir.into_iter().chain(passes).chain(code).collect();
+        (Self { all, inputs, target: *target }, recovered)
+    }
+
+    /// The same programs without their sections, for a caller that changes the shader.
+    pub fn into_programs(self) -> Sides<'static> {
+        let all = self.all.into_iter().map(|side| Side {
+            name: side.name,
+            section: None,
+            program: side.program,
+            statistics: side.statistics,
+        });
+        Sides { all: all.collect(), inputs: self.inputs, target: self.target }
+    }
+
+    /// The boundaries, each with its name and the numbers of its sides: neighbours, then nir and the final code if there is a pass between them.
+    pub fn boundaries(&self) -> Vec<(&str, [usize; 2])> {
+        let last = self.all.len().saturating_sub(1);
+        let is_whole = last > 1 && self.all[0].name == NIR && self.all[last].name == CODE;
+        let neighbours = (0..last).map(|at| (&*self.all[at + 1].name, [at, at + 1]));
+        neighbours.chain(is_whole.then_some((WHOLE, [0, last]))).collect()
+    }
+
+    /// Compares two programs of the shader.
+    pub fn judge(&self, sides: [usize; 2], settings: &Settings<'_>) -> Checked<'a> {
+        let [before, after] = sides.map(|at| &self.all[at]);
+        self.judge_sides(before, after, settings)
+    }
+
+    /// Compares a program of another version of the shader with one of this.
+    pub fn judge_against(&self, original: &Self, sides: [usize; 2], settings: &Settings<'_>) -> Checked<'a> {
+        original.judge_sides(&original.all[sides[0]], &self.all[sides[1]], settings)
+    }
+
+    fn judge_sides(&self, before: &Side<'a>, after: &Side<'a>, settings: &Settings<'_>) -> Checked<'a> {
+        let inputs = self.inputs.as_ref();
+        let &Settings { engines, runs, most_runs, fuel, limit, .. } = settings;
+        let search = Search { inputs, runs, most_runs, limit, fuel };
+        let envs: Vec<Env> = (0..runs).map(|number| search.env(number)).collect();
+        self.compare(before, after, &Policy::new(engines).with_search(search), &envs)
+    }
+
+    /// Runs a boundary that is not settled on inputs that refute another one.
+    pub fn run_on(&self, checked: &mut Checked<'_>, sides: [usize; 2], envs: &[Env]) {
+        if envs.is_empty() || checked.verdict.is_proved() || checked.verdict.is_refuted() {
+            return;
+        }
+        let [before, after] = sides.map(|at| &self.all[at]);
+        let engines = Engines::interpreter();
+        let again = self.compare(before, after, &Policy::new(&engines), envs);
+        checked.time += again.time;
+        if again.verdict.is_refuted() {
+            checked.verdict = again.verdict;
+            checked.engine = again.engine;
+        }
+    }
+
+    /// The first boundary that is refuted by runs in some environments, or in the first ones by number.
+    pub fn first_refutation(&self, env: &Env, runs: usize) -> Option<Checked<'a>> {
+        let envs: Vec<Env> = match &self.inputs {
+            Some(inputs) => {
+                let own = (0..runs).map(|number| Env { fuel: env.fuel, ..inputs.env(number) });
+                [inputs.with_booleans(env.clone())].into_iter().chain(own).collect()
+            }
+            None => vec![env.clone()],
+        };
+        let engines = Engines::interpreter();
+        self.boundaries().into_iter().find_map(|(name, sides)| {
+            let [before, after] = sides.map(|at| &self.all[at]);
+            let checked = self.compare(before, after, &Policy::new(&engines), &envs);
+            checked.verdict.is_refuted().then(|| Checked { name: name.to_owned(), ..checked })
+        })
+    }
+
+    fn compare(&self, before: &Side<'a>, after: &Side<'a>, policy: &Policy<'_>, envs: &[Env]) -> Checked<'a> {
+        let sections = [before.section, after.section];
+        let unread = |name: &str, why: &str| Checked {
+            name: after.name.clone(),
+            sections,
+            verdict: Verdict::Unknown(Unknown::Unsupported(format!("{name}: {why}").into())),
+            engine: READER,
+            sensitivity: None,
+            time: Duration::ZERO,
+            wrong_proof: None,
+        };
+        let (first, second) = match (&before.program, &after.program) {
+            (Err(why), _) => return unread(&before.name, why),
+            (_, Err(why)) => return unread(&after.name, why),
+            (Ok(first), Ok(second)) => (first, second),
+        };
+        let statistics = after.statistics.as_ref();
+        let facts = FinalFacts {
+            // The text after the pass has no releases; the code has.
+            releases_unknown: after.name != CODE,
+            branch_stack: statistics.and_then(|statistics| statistics.waves?.branchstack),
+            early_preamble: statistics.and_then(Statistics::early_preamble),
+        };
+        let exceeded = || {
+            let (statistics, program) = (statistics?, second.as_ir3()?);
+            reserved::exceeded(program, statistics, &self.target).map(NotShown::Reserved)
+        };
+        let boundary = Boundary {
+            kind: kind_of(&after.name),
+            facts,
+            condition: if after.name == CODE { Some(&exceeded) } else { None },
+            ..Boundary::of_texts(first.into(), second.into())
+        };
+        let mut scratch = Scratch::default();
+        let Judgment { verdict, engine, sensitivity, time, wrong_proofs, .. } =
+            Judge::new(*policy, self.target, envs, &mut scratch).judge(&boundary);
+        let wrong_proof = wrong_proofs.into_iter().next().map(|(_, why)| why);
+        Checked { name: after.name.clone(), sections, verdict, engine, sensitivity, time, wrong_proof }
+    }
+}

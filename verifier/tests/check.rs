@@ -1,0 +1,177 @@
+//! `check`: one verdict for a pair, by the rules of every other comparison.
+
+use crate::common::folder::Folder;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_ir3-equiv");
+
+/// The exit code, and both outputs.
+fn run(folder: &Folder, arguments: &str) -> (i32, String) {
+    let mut command = Command::new(PROGRAM);
+    command.args(arguments.split_whitespace()).current_dir(folder.path()).stdin(Stdio::null());
+    let output = command.output().expect("our own program");
+    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    (output.status.code().expect("an exit code"), text)
+}
+
+fn corpus(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus").join(name);
+    path.canonicalize().expect("a program of the corpus").display().to_string()
+}
+
+fn compiled(folder: &Folder, program: &str, stage: &str) -> String {
+    let (code, text) = run(folder, &format!("compile {} --emit {stage}", corpus(program)));
+    assert_eq!(code, 0, "{text}");
+    text
+}
+
+/// Compares two texts with the given options; the exit code and the output.
+fn check(name: &str, before: &str, after: &str, options: &str) -> (i32, String) {
+    let folder = Folder::new(&format!("check-{name}"));
+    let extension = if before.starts_with("shader:") { "nir" } else { "ir3" };
+    for (side, text) in [("before", before), ("after", after)] {
+        fs::write(folder.path().join(format!("{side}.{extension}")), text).expect("a file");
+    }
+    run(&folder, &format!("check before.{extension} after.{extension} {options}"))
+}
+
+/// A final program that lost its waits does the same where results are available at once, for runs and for provers.
+#[test]
+fn final_code_without_waits_is_no_pass() {
+    let folder = Folder::new("check-waits");
+    let before = compiled(&folder, "additions/array-of-structs.nir", "post-schedule");
+    let after = compiled(&folder, "additions/array-of-structs.nir", "legalize");
+    assert!(after.contains("(sy)"));
+    for options in ["", "--engine smt", "--engine interpreter"] {
+        let (code, text) = check("waits-kept", &before, &after, options);
+        // Runs of one straight line depend on all of it.
+        assert_eq!(code, 0, "{options}: {text}");
+        let (code, text) = check("waits-lost", &before, &after.replace("(sy)", ""), options);
+        assert!(code == 1 || code == 3, "{options}: {text}");
+        assert!(!text.contains(" 1 proved") && !text.contains(" 1 tested"), "{options}: {text}");
+    }
+}
+
+/// Stores a value if the first component of an attribute is one number.
+fn rare(constant: &str) -> String {
+    format!(
+        "shader: MESA_SHADER_VERTEX
+subgroup_size: 1
+inputs: 1
+outputs: 1
+decl_function main () (entrypoint)
+
+impl main {{
+    block b0:
+    32     %0 = load_const (0x00000000)
+    32x4   %1 = @load_input (%0) (base=0, range=1, component=0, dest_type=float32, io location=VERT_ATTRIB_POS slots=1)
+    32     %2 = load_const ({constant})
+    1      %3 = ieq %1.x, %2
+    32     %4 = imul %1.y, %1.z
+    32     %5 = bcsel %3, %4, %0
+                @store_output (%5, %0) (base=0, range=1, wrmask=x, component=0, src_type=float32, io location=VARYING_SLOT_VAR0 slots=1)
+    block b1:
+}}
+"
+    )
+}
+
+#[test]
+fn a_rare_input_is_found_or_the_pair_is_unknown() {
+    let (code, text) = check("rare", &rare("0x12345678"), &rare("0x12345679"), "");
+    assert!(code == 1 && text.contains(" 1 refuted"), "{text}");
+    // Runs alone show little of it.
+    let (code, text) = check("rare-runs", &rare("0x12345678"), &rare("0x12345679"), "--engine interpreter");
+    assert!(code != 0 && !text.contains(" 1 tested"), "{text}");
+}
+
+/// A comparison of two fragment inputs, the result of which is negated or not.
+fn compared(operation: &str, not: bool) -> String {
+    let value = if not { "    1      %6 = inot %5\n" } else { "    1      %6 = mov %5\n" };
+    format!(
+        "shader: MESA_SHADER_FRAGMENT
+inputs: 1
+outputs: 1
+decl_function main () (entrypoint)
+
+impl main {{
+    block b0:
+    32     %0 = load_const (0x00000000)
+    32x2   %1 = @load_barycentric_pixel (interp_mode=INTERP_MODE_SMOOTH)
+    32x2   %2 = @load_interpolated_input (%1, %0) (base=0, component=0, dest_type=float32)
+    1      %5 = {operation} %2.x, %2.y
+{value}    32     %7 = b2f32 %6
+                @store_output (%7, %0) (base=0, range=1, wrmask=x, component=0, src_type=float32, io location=FRAG_RESULT_DATA0 slots=1)
+    block b1:
+}}
+"
+    )
+}
+
+/// They differ for numbers that are no number.
+#[test]
+fn not_less_is_not_greater_or_equal_on_fragment_inputs() {
+    let (before, after) = (compared("flt", true), compared("fge", false));
+    for options in ["", "--engine interpreter"] {
+        let (code, text) = check("nan", &before, &after, options);
+        assert!(code == 1 && text.contains(" 1 refuted"), "{options}: {text}");
+    }
+}
+
+/// The provers are asked in turn: what one of them proves is proved, whatever another one does not follow.
+#[test]
+fn more_engines_do_not_make_the_exit_code_worse() {
+    let folder = Folder::new("check-engines");
+    let before = compiled(&folder, "additions/array-of-structs.nir", "scalar-alu");
+    let after = compiled(&folder, "additions/array-of-structs.nir", "dead-code");
+    for options in ["--engine smt", "--engine registers,smt", "--engine interpreter,registers,smt", ""] {
+        let (code, text) = check("engines", &before, &after, options);
+        assert!(code == 0 && text.contains("1 boundary: 1 proved"), "{options}: {text}");
+    }
+}
+
+/// Both programs of a fragment read registers that nothing writes: these are inputs, the same on both sides, and named.
+#[test]
+fn registers_that_are_never_written_are_inputs() {
+    let sum = "block1 {
+	0001:0001:000: 	add.f r0.z, r0.x, r0.y
+	0002:0002:000: 	end r0.z (0)
+}
+";
+    let header = "// {stage=vertex}\n// {output=0.x}\n";
+    let constant = format!(
+        "{header}{}",
+        sum.replace("add.f r0.z, r0.x, r0.y", "mov.f32f32 r0.z, imm[1.000000,1065353216,0x3f800000]")
+    );
+    let swapped = format!("{header}{}", sum.replace("r0.x, r0.y", "r0.y, r0.x"));
+    let sum = format!("{header}{sum}");
+    let (code, text) = check("fragment-constant", &sum, &constant, "");
+    assert!(code == 1 && text.contains(" 1 refuted"), "{text}");
+    let (code, text) = check("fragment-swapped", &sum, &swapped, "");
+    assert!(code == 0 && text.contains("the same inputs on both sides: r0.x, r0.y"), "{text}");
+}
+
+#[test]
+fn two_logs_are_compared_section_by_section() {
+    let folder = Folder::new("check-logs");
+    let source = fs::read_to_string(corpus("vertex/clamps.nir")).expect("a program");
+    assert!(source.contains("fadd"), "{source}");
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("a file");
+    write("good.nir", &source);
+    write("bad.nir", &source.replacen("fadd", "fmul", 1));
+    for name in ["good", "bad"] {
+        let (code, text) = run(&folder, &format!("compile {name}.nir --as-mesa-log"));
+        assert_eq!(code, 0, "{text}");
+        write(&format!("{name}.log"), &text);
+    }
+    let (exit, text) = run(&folder, "check good.log good.log");
+    assert_eq!(exit, 0, "{text}");
+    let rows = text.lines().filter(|line| line.contains(" proved ")).count();
+    assert!(rows > 6 && text.contains(" nir ") && text.contains(" final code "), "{text}");
+    let (exit, text) = run(&folder, "check good.log bad.log");
+    assert_eq!(exit, 1, "{text}");
+    let is_refuted = |stage: &str| text.lines().any(|line| line.contains(stage) && line.contains(" refuted "));
+    assert!(is_refuted(" nir ") && is_refuted(" register allocation ") && is_refuted(" final code "), "{text}");
+}

@@ -6,7 +6,7 @@
 //! 1. Declarations that differ refute the boundary, and two equal programs are proved.
 //! 2. The provers are asked, the cheaper first. A proof holds only if the program after keeps the rules of ir3, and final code only if it has no
 //!    hazard: proofs are about programs whose results are available at once.
-//! 3. What no prover settles is run. With a [`Search`] further inputs are tried (`search`), and the runs are measured: a boundary is *tested*
+//! 3. What no prover settles is run. With a [`Search`](super::Search) further inputs are tried (`search`), and the runs are measured: a boundary is *tested*
 //!    only if they depend on enough of the program ([`Sensitivity`]).
 //! 4. Of all answers the one with the highest [rank](rank) is the verdict: a refutation comes first, because a run shows it; then a crash; then a
 //!    proof. A failed proof of the register checker that it followed to the end comes before runs: the checker is complete for most moves,
@@ -19,9 +19,9 @@
 use super::boundary::{Boundary, BoundaryKind, Origin, ir3_of};
 use super::engine::crash;
 use super::final_code::{final_code, hazard};
-use super::inputs::{ProgramInputs, any_env};
 use super::interpreter::{Comparison, Refutation, SourceRuns, beside_driver, compare_runs, source_run, source_runs};
 use super::legal::broken_rule;
+use super::policy::Policy;
 use super::search::InputSearch;
 use super::sensitivity::Sensitivity;
 use super::{Answer, EngineKind, Engines, Executable, Execution, NO_ENGINE, NotShown, Smt, Unknown, Verdict};
@@ -29,7 +29,7 @@ use super::{contradiction, kills};
 use crate::programs::Question;
 use crate::prove::registers::RegisterFailure;
 use crate::prove::simulation::Limits;
-use crate::semantics::environment::env::{DEFAULT_FUEL, Env};
+use crate::semantics::environment::env::Env;
 use crate::semantics::environment::sync::Sync;
 use crate::semantics::header;
 use crate::semantics::interp::ir3::machine::Completion;
@@ -48,9 +48,6 @@ pub const LEAST_SENSITIVITY: f64 = 0.7;
 /// The engine of two sides that are the same program.
 pub const SAME_PROGRAM: &str = "same program";
 
-/// CPU time after which no environments are added on a boundary of our compiler.
-const STAGE_LIMIT: Duration = Duration::from_millis(50);
-
 /// CPU time of a proof for each instruction: symbolic execution of a large program alone takes longer than the proof of a small one.
 const PROOF_TIME_PER_INSTR: Duration = Duration::from_micros(1_500);
 /// The most CPU time of a proof, unless more is asked for.
@@ -59,74 +56,6 @@ const MOST_PROOF_TIME: Duration = Duration::from_secs(4);
 /// The batches of environments in which final code with a hazard is run on the machine, and their size.
 const LATE_BATCHES: usize = 12;
 const LATE_BATCH: usize = 8;
-
-/// The search for inputs on which two programs differ. With it a boundary is *tested* only if the runs depend on enough of the program.
-#[derive(Clone, Copy)]
-pub struct Search<'a> {
-    /// The inputs of the program; of programs without nir nothing is known.
-    pub inputs: Option<&'a ProgramInputs>,
-    /// Environments that are added at a time, and compared at first.
-    pub runs: usize,
-    /// The most environments that are measured.
-    pub most_runs: usize,
-    /// CPU time after which no environments are added.
-    pub limit: Duration,
-    /// The fuel of a run.
-    pub fuel: u64,
-}
-
-impl<'a> Search<'a> {
-    /// No further inputs: only the runs in the given environments are measured.
-    pub const MEASURING: Self = Self { inputs: None, runs: 0, most_runs: 0, limit: Duration::ZERO, fuel: DEFAULT_FUEL };
-
-    /// The search on the boundaries of our compiler, of which most are proved.
-    pub const fn of_stage(inputs: &'a ProgramInputs) -> Self {
-        Self { inputs: Some(inputs), runs: 2, most_runs: 16, limit: STAGE_LIMIT, fuel: DEFAULT_FUEL }
-    }
-
-    /// The environment of a number.
-    pub(crate) fn env(&self, number: usize) -> Env {
-        let env = self.inputs.map_or_else(|| Env::from_seed(number as u64), |inputs| inputs.env(number));
-        Env { fuel: Some(self.fuel), ..env }
-    }
-
-    /// The environment of a number in which programs are compared only. `best` is the one that reached most so far.
-    pub(super) fn comparison(&self, number: usize, best: Option<&Env>) -> Env {
-        let env = self.inputs.map_or_else(|| any_env(number), |inputs| inputs.comparison(number, best));
-        Env { fuel: Some(self.fuel), ..env }
-    }
-}
-
-/// The engines, the inputs and the budget of a judge.
-#[derive(Clone, Copy)]
-pub struct Policy<'a> {
-    /// The engines.
-    pub engines: &'a Engines,
-    /// The search for further inputs.
-    pub search: Option<Search<'a>>,
-    /// Proved boundaries are run too, so that engines contradict each other where a prover is wrong.
-    pub runs_proved: bool,
-    /// The fuel of source runs in environments that have none of their own.
-    pub fuel: u64,
-}
-
-impl<'a> Policy<'a> {
-    /// The engines on the environments that are given.
-    pub const fn new(engines: &'a Engines) -> Self {
-        Self { engines, search: None, runs_proved: false, fuel: DEFAULT_FUEL }
-    }
-
-    /// The same with a search for further inputs.
-    #[must_use]
-    pub fn with_search(self, search: Search<'a>) -> Self {
-        Self { search: Some(search), ..self }
-    }
-
-    /// Returns true if boundaries that no prover settles are run.
-    pub fn runs(&self) -> bool {
-        self.engines.has(EngineKind::Interpreter)
-    }
-}
 
 /// The verdict on a boundary, with its evidence.
 #[derive(Clone, Debug)]

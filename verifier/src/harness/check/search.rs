@@ -6,7 +6,8 @@
 //! many more where the register checker names a failure. At the end single inputs are moved until the operands of a comparison are equal
 //! ([`Ties`]).
 
-use super::judge::{LEAST_SENSITIVITY, Search, is_decided};
+use super::judge::{LEAST_SENSITIVITY, is_decided};
+use super::policy::Search;
 use super::ties::Ties;
 use super::{Sensitivity, SensitivityProbe, Unknown, Verdict};
 use crate::semantics::environment::env::Env;

@@ -46,8 +46,8 @@ fn final_code_without_waits_is_no_pass() {
     assert!(after.contains("(sy)"));
     for options in ["", "--engine smt", "--engine interpreter"] {
         let (code, text) = check("waits-kept", &before, &after, options);
-        // Runs of one straight line depend on all of it.
-        assert_eq!(code, 0, "{options}: {text}");
+        // Runs alone may depend on too little of it.
+        assert!(code == 0 || options == "--engine interpreter" && code == 3, "{options}: {text}");
         let (code, text) = check("waits-lost", &before, &after.replace("(sy)", ""), options);
         assert!(code == 1 || code == 3, "{options}: {text}");
         assert!(!text.contains(" 1 proved") && !text.contains(" 1 tested"), "{options}: {text}");

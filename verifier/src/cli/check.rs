@@ -9,8 +9,8 @@ use crate::{Exit, Failure, Fuel, Gpu, output};
 use clap::Args;
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::check::{
-    self, BoundaryKind, EngineKind, Engines, Judge, Judgment, NO_ENGINE, Policy, ProgramInputs, Search, Summary,
-    TextPair, Unknown, Verdict,
+    self, Boundary, BoundaryKind, EngineKind, Engines, Judge, Judgment, NO_ENGINE, Policy, ProgramInputs, Search,
+    Summary, TextPair, Unknown, Verdict,
 };
 use ir3_verifier::harness::mesa::{Settings, Sides};
 use ir3_verifier::harness::report;
@@ -57,22 +57,17 @@ const WIDTH: usize = 60;
 /// CPU time after which no inputs are added.
 const SEARCH: Duration = Duration::from_millis(500);
 
+/// Inputs of a fragment that a row names.
+const MOST_NAMED: usize = 8;
+
 /// Reads the one program of a file.
-fn one(path: &Path, gpu: Option<Target>) -> Result<Named, Failure> {
-    let mut programs = report::load(path, gpu)?;
+fn one(source: Source, gpu: Option<Target>) -> Result<Named, Failure> {
+    let path = source.path.display().to_string();
+    let mut programs = report::load_source(source, gpu)?;
     match (programs.pop(), programs.len()) {
         (Some(program), 0) => Ok(program),
-        (_, more) => Err(format!("{}: found {} programs, expected one", path.display(), more + 1).into()),
+        (_, more) => Err(format!("{path}: found {} programs, expected one", more + 1).into()),
     }
-}
-
-/// Reads the shaders of a file, if it is a log.
-fn log_of(path: &Path) -> Result<Option<Vec<LogShader>>, Failure> {
-    if path == Path::new("-") {
-        return Ok(None);
-    }
-    let source = Source::read(path)?;
-    Ok((source.kind == InputKind::Log).then(|| shaders_of(path, &source.text)))
 }
 
 /// The rows of a comparison.
@@ -94,7 +89,12 @@ impl Rows<'_> {
             Verdict::Unknown(_) => Exit::Unmet,
         });
         self.summary.seconds += time.as_secs_f64();
-        let named = (!inputs.is_empty()).then(|| format!("the same inputs on both sides: {}", inputs.join(", ")));
+        let named = (!inputs.is_empty()).then(|| {
+            let more = inputs.len().saturating_sub(MOST_NAMED);
+            let others = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let names = inputs.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join(", ");
+            format!("the same inputs on both sides: {names}{others}")
+        });
         let share = sensitivity.filter(|_| matches!(verdict, Verdict::Tested { .. })).map(|it| it.share());
         let measured = share.map(|share| format!("sensitivity {:.0} %", share * 100.0));
         let reason: Vec<String> = verdict.reason().or(measured).into_iter().chain(named).collect();
@@ -116,8 +116,8 @@ impl Rows<'_> {
         }
     }
 
-    /// Compares two programs.
-    fn programs(&mut self, before: Named, after: Named) -> Result<(), Failure> {
+    /// Compares two programs. If one is that of a log, it is its nir.
+    fn programs(&mut self, before: Named, after: Named, is_of_log: bool) -> Result<(), Failure> {
         let Check { runs, seed, env, fuel, .. } = self.options;
         let target = before.target;
         let name = format!("{} → {}", before.name, after.name);
@@ -143,8 +143,14 @@ impl Rows<'_> {
         let search = if env.is_some() { Search::MEASURING } else { search };
         let policy = Policy { runs_proved: true, ..base.with_search(search) };
         let mut scratch = Scratch::default();
-        let judgment = Judge::new(policy, target, &envs, &mut scratch).judge(&pair.boundary());
-        let stage = if pair.kind == BoundaryKind::Final { "final code" } else { "program" };
+        let open_value = || pair.open_value();
+        let boundary = Boundary { condition: Some(&open_value), ..pair.boundary() };
+        let judgment = Judge::new(policy, target, &envs, &mut scratch).judge(&boundary);
+        let stage = match pair.kind {
+            _ if is_of_log => "nir of the log",
+            BoundaryKind::Final => "final code",
+            _ => "program",
+        };
         self.add(&name, &target, stage, judgment, &pair.inputs);
         Ok(())
     }
@@ -157,6 +163,7 @@ impl Rows<'_> {
             let (found, expected) = (after.len(), before.len());
             return Err(format!("{second}: found {found} shaders, expected {expected} as in {first}").into());
         }
+        self.summary.programs = before.len() as u64;
         let settings = Settings::new(self.engines, *runs as usize, *seed);
         for (number, (first, second)) in before.iter().zip(after).enumerate() {
             let targets = [first, second].map(|shader| shader.target(gpu.given()));
@@ -214,8 +221,9 @@ fn matched(before: &Sides<'_>, after: &Sides<'_>) -> (Vec<[usize; 2]>, Vec<(&'st
     let mut pairs: Vec<[usize; 2]> = first.iter().filter_map(|(key, &at)| Some([at, *second.get(key)?])).collect();
     pairs.sort_unstable();
     let only = |of: &BTreeMap<(String, usize), usize>, other: &BTreeMap<(String, usize), usize>, side| {
-        let alone = of.keys().filter(|key| !other.contains_key(*key));
-        alone.map(|(name, _)| (side, name.clone())).collect::<Vec<_>>()
+        let mut alone: Vec<_> = of.iter().filter(|(key, _)| !other.contains_key(*key)).collect();
+        alone.sort_by_key(|(_, at)| **at);
+        alone.into_iter().map(|((name, _), _)| (side, name.clone())).collect::<Vec<_>>()
     };
     let mut alone = only(&first, &second, "first");
     alone.extend(only(&second, &first, "second"));
@@ -228,20 +236,17 @@ impl Check {
         let engines = self.engines.engines(&EngineKind::ALL, TIMEOUT)?;
         let summary = Summary { programs: 1, ..Summary::default() };
         let mut rows = Rows { options: self, engines: &engines, summary, exit: Exit::Passed };
-        let logs = match (log_of(&self.before)?, log_of(&self.after)?) {
-            (Some(before), Some(after)) => Some((before, after)),
-            _ => None,
-        };
-        match logs {
-            Some((before, after)) => {
-                output::heading(WIDTH);
-                rows.logs([&self.before, &self.after], [&before, &after])?;
-            }
-            None => {
-                let (before, after) = (one(&self.before, self.gpu.given())?, one(&self.after, self.gpu.given())?);
-                output::heading(WIDTH);
-                rows.programs(before, after)?;
-            }
+        let sources = [Source::read(&self.before)?, Source::read(&self.after)?];
+        let logs = sources.iter().filter(|source| source.kind == InputKind::Log).count();
+        if logs == 2 {
+            let shaders = sources.each_ref().map(|source| shaders_of(&source.path, &source.text));
+            output::heading(WIDTH);
+            rows.logs(sources.each_ref().map(|source| &*source.path), shaders.each_ref().map(|list| &**list))?;
+        } else {
+            let [before, after] = sources;
+            let (before, after) = (one(before, self.gpu.given())?, one(after, self.gpu.given())?);
+            output::heading(WIDTH);
+            rows.programs(before, after, logs > 0)?;
         }
         output::summary(&rows.summary);
         Ok(Exit::of_all([engines::written(&engines), rows.exit, Exit::Nothing.when(rows.summary.checks == 0)]))

@@ -20,7 +20,7 @@ pub const TIMEOUT: Duration = Duration::from_secs(10);
 /// The engines to run, and the options of proofs.
 #[derive(Args)]
 pub struct EngineArgs {
-    /// Engines: several, with commas. Unless given: all of them in `verify`, `mesa`, `check`, `fuzz --compiler` and `self-test`, elsewhere `interpreter`.
+    /// Engines: several, with commas. Unless given: all of them in `verify`, `mesa`, `check`, `reduce BEFORE AFTER`, `fuzz --compiler` and `self-test`, elsewhere `interpreter`.
     #[arg(long = "engine", value_name = "ENGINES", value_delimiter = ',', value_parser = engine_names())]
     kinds: Vec<EngineKind>,
     /// CPU time for one proof (`500ms`, `10s`, `2m`). Unless given: 10s; 300ms in `verify`, `mesa`, `fuzz --compiler` and

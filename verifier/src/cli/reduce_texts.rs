@@ -8,7 +8,7 @@ use crate::exit::{self, Unwritten};
 use crate::reduce::{Reduce, Report, bar, print, show};
 use crate::run::read_env;
 use crate::temporary::Temporary;
-use crate::{Exit, Failure, Format, interrupt, output, triage};
+use crate::{Exit, Failure, Format, interrupt, output, triage, verify};
 use indicatif::ProgressBar;
 use ir3_compiler::target::{GEN7, GEN7_SCALAR, Target};
 use ir3_compiler::vec4::Program;
@@ -248,8 +248,7 @@ pub fn pair(options: &Reduce, after: &Path, format: Format) -> Result<Exit, Fail
     let start = Instant::now();
     let path = &options.path;
     let (before, after) = (one(path, options.gpu)?, one(after, options.gpu)?);
-    // The steps of a reduction are many: runs alone, unless engines are named.
-    let engines = options.engines.engines(&[EngineKind::Interpreter], TIMEOUT)?;
+    let engines = options.engines.engines(&EngineKind::ALL, verify::PROOF_TIME)?;
     let envs = match &options.env {
         Some(path) => vec![read_env(path)?],
         None => env_seeds(options.seed, options.runs.unwrap_or(16)).into_iter().map(Env::from_seed).collect(),
@@ -259,8 +258,8 @@ pub fn pair(options: &Reduce, after: &Path, format: Format) -> Result<Exit, Fail
     exit::try_folder(&target)?;
     let machine = before.target;
     let (before_name, after_name) = (before.name, after.name);
-    let TextPair { before, after, kind, .. } = TextPair::new(before.program, after.program, &machine);
-    let oracle = PairOracle::new(engines, machine, kind, envs, &before, &after);
+    let TextPair { before, after, .. } = TextPair::new(before.program, after.program, &machine);
+    let oracle = PairOracle::new(engines, machine, envs, &before, &after);
     let verdict = oracle.verdict();
     if verdict.is_pass() {
         let names = format!("{before_name} and {after_name}");

@@ -220,7 +220,12 @@ impl<'a> Judge<'a> {
         } else if boundary.follows {
             self.trail.is_behind = true;
         }
-        if boundary.kind == BoundaryKind::Final && answers.iter().any(|answer| answer.verdict.is_pass()) {
+        // Of a compilation, runs are on the machine, and the postconditions of the stage have the hazards.
+        let leaves_time_out = |answer: &Answer| match boundary.origin {
+            Origin::Compiled => answer.verdict.is_proved(),
+            Origin::Printed => answer.verdict.is_pass(),
+        };
+        if boundary.kind == BoundaryKind::Final && answers.iter().any(leaves_time_out) {
             self.time_matters(boundary, &mut answers);
         }
         let wrong_proofs = contradiction(&answers)

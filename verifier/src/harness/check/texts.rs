@@ -1,19 +1,23 @@
 //! Two texts as a boundary.
 //!
-//! A text may be a fragment: it reads registers that it never writes. These are inputs, the same on both sides: an `_meta:in` of an attribute
+//! A text may be a fragment: it reads registers before it writes them. These are inputs, the same on both sides: an `_meta:in` of an attribute
 //! that no shader has is added for each ([`TextPair::inputs`] names them). So a difference in them is one of the programs, and no undefined
-//! value hides it. They are the registers that are live at the start: a backward dataflow analysis over sets of
-//! [register units](RegisterSet), with `live-in = reads before writes ∪ (live-out − writes)`.
+//! value hides it. They are the general registers that nothing in the program writes, and those that are read before they are written on every
+//! path: a backward dataflow analysis over sets of [register units](RegisterSet), with `exposed-in = reads before writes ∪ (exposed-out − writes)`
+//! and the intersection over successors. What only some paths write stays undefined on the others. Of other files (shared registers,
+//! predicates, addresses) a value that nothing writes makes the pair *unknown*.
 //!
-//! A text is final code if something in it waits: `nop`, `(nop1)`, `(ss)`, `(sy)`. Then the program after has to wait for its results.
+//! A text is final code if something in it waits: `nop`, `(nop1)`, `(ss)`, `(sy)`. (Barriers have their flags from selection on.) If one of the two
+//! is, the program after has to wait for its results.
 
+use super::NotShown;
 use super::boundary::{Boundary, BoundaryKind};
 use crate::semantics::Snapshot;
 use ir3_compiler::ir3::register_set::RegisterSet;
 use ir3_compiler::ir3::validate::Form;
 use ir3_compiler::ir3::{
-    Attrs, Dst, InputKind, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile,
-    WriteMask,
+    Attrs, Block, Dst, InputKind, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, Program, RegClass,
+    RegFile, WriteMask,
 };
 use ir3_compiler::target::Target;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,30 +35,40 @@ pub struct TextPair {
     pub inputs: Vec<String>,
     /// The kind of the boundary.
     pub kind: BoundaryKind,
+    /// A value that cannot be an input, and that nothing writes.
+    unwritten: Option<&'static str>,
 }
 
 impl TextPair {
     /// Completes two programs.
     pub fn new(mut before: Snapshot, mut after: Snapshot, target: &Target) -> Self {
-        let mut inputs = Vec::new();
-        if let (Snapshot::Ir3(first), Snapshot::Ir3(second)) = (&mut before, &mut after) {
-            let registers: BTreeSet<Register> =
-                [&**first, &**second].into_iter().flat_map(|program| live_in(program, target)).collect();
-            for program in [first, second] {
-                add_inputs(program, &registers);
+        let mut inputs = BTreeSet::new();
+        let mut unwritten = None;
+        for side in [&mut before, &mut after] {
+            if let Snapshot::Ir3(program) = side {
+                let reads = UnwrittenReads::of(program, target);
+                add_inputs(program, &reads.registers);
+                inputs.extend(reads.registers);
+                unwritten = unwritten.or(reads.other);
             }
-            inputs = registers.iter().map(Register::name).collect();
         }
-        let kind = match &after {
-            Snapshot::Ir3(program) if waits(program) => BoundaryKind::Final,
-            _ => BoundaryKind::Computes,
+        let is_final = |side: &Snapshot| side.as_ir3().is_some_and(waits);
+        let is_machine = after.as_ir3().is_some_and(|program| Form::of(program) == Form::Machine);
+        let kind = match is_machine && (is_final(&before) || is_final(&after)) {
+            true => BoundaryKind::Final,
+            false => BoundaryKind::Computes,
         };
-        Self { before, after, inputs, kind }
+        Self { before, after, inputs: inputs.iter().map(Register::name).collect(), kind, unwritten }
     }
 
     /// The boundary between them.
     pub fn boundary(&self) -> Boundary<'_> {
         Boundary { kind: self.kind, ..Boundary::of_texts((&self.before).into(), (&self.after).into()) }
+    }
+
+    /// The reason why a pass shows nothing: a value that nothing writes may be any.
+    pub fn open_value(&self) -> Option<NotShown> {
+        self.unwritten.map(|what| NotShown::Rule(format!("it reads {what} that nothing writes")))
     }
 }
 
@@ -63,7 +77,8 @@ fn waits(program: &Program) -> bool {
     Form::of(program) == Form::Machine
         && program.iter_instrs().any(|(_, instr)| {
             let data = &program.instrs[instr];
-            data.opcode == Opcode::Nop || data.nop > 0 || data.flags.intersects(InstrFlags::SS | InstrFlags::SY)
+            let has_flags = data.flags.intersects(InstrFlags::SS | InstrFlags::SY) && data.opcode != Opcode::Bar;
+            data.opcode == Opcode::Nop || data.nop > 0 || has_flags
         })
 }
 
@@ -99,37 +114,66 @@ impl Register {
     }
 }
 
-/// The general registers that are live at the start of a program with registers.
-fn live_in(program: &Program, target: &Target) -> BTreeSet<Register> {
-    if Form::of(program) == Form::Ssa || program.layout.is_empty() {
-        return BTreeSet::new();
+/// The values that a program with registers reads and nothing has written.
+#[derive(Default)]
+struct UnwrittenReads {
+    registers: BTreeSet<Register>,
+    /// A value of another file.
+    other: Option<&'static str>,
+}
+
+impl UnwrittenReads {
+    fn of(program: &Program, target: &Target) -> Self {
+        if Form::of(program) == Form::Ssa || program.layout.is_empty() {
+            return Self::default();
+        }
+        let (mut read, mut written) = (BTreeSet::new(), BTreeSet::new());
+        for (_, instr) in program.iter_instrs() {
+            let [reads, writes] = RegisterSet::of_instr(program, target, &program.instrs[instr]);
+            read.extend(reads.units());
+            written.extend(writes.units());
+        }
+        let mut unwritten: BTreeSet<usize> = read.difference(&written).copied().collect();
+        unwritten.extend(exposed(program, target));
+        let registers = Register::by_unit(target);
+        // Of a register that an input or another instruction writes in part, the rest stays undefined.
+        let is_whole = |register: &Register| {
+            registers
+                .iter()
+                .filter(|(_, other)| *other == register)
+                .all(|(unit, _)| unwritten.contains(unit) || !written.contains(unit))
+        };
+        let found: BTreeSet<Register> = unwritten.iter().filter_map(|unit| registers.get(unit).copied()).collect();
+        let has_other = unwritten.iter().any(|unit| !registers.contains_key(unit));
+        let other = has_other.then_some("a shared register, predicate or address");
+        Self { registers: found.into_iter().filter(is_whole).collect(), other }
     }
-    let mut live: BTreeMap<_, BTreeSet<usize>> = BTreeMap::new();
+}
+
+/// The register units that are read before they are written on every path from the start.
+fn exposed(program: &Program, target: &Target) -> BTreeSet<usize> {
+    // Blocks that have not been visited have all units, the greatest element.
+    let mut at_start: BTreeMap<Block, BTreeSet<usize>> = BTreeMap::new();
     loop {
         let mut has_changed = false;
         for &block in program.layout.iter().rev() {
-            let successors = program.blocks[block].successors();
-            let mut units: BTreeSet<usize> = successors.filter_map(|next| live.get(&next)).flatten().copied().collect();
+            let successors = program.blocks[block].successors().filter_map(|next| at_start.get(&next));
+            let mut units =
+                successors.cloned().reduce(|a, b| a.intersection(&b).copied().collect()).unwrap_or_default();
             for &instr in program.blocks[block].instrs.iter().rev() {
-                let data = &program.instrs[instr];
-                let [reads, writes] = RegisterSet::of_instr(program, target, data);
-                // An access relative to an address may write any element: the others stay live.
-                if !data.dsts.iter().any(|dst| dst.place.is_relative()) {
-                    writes.units().for_each(|unit| {
-                        units.remove(&unit);
-                    });
-                }
+                let [reads, writes] = RegisterSet::of_instr(program, target, &program.instrs[instr]);
+                writes.units().for_each(|unit| {
+                    units.remove(&unit);
+                });
                 units.extend(reads.units());
             }
-            has_changed |= live.get(&block) != Some(&units);
-            live.insert(block, units);
+            has_changed |= at_start.get(&block) != Some(&units);
+            at_start.insert(block, units);
         }
         if !has_changed {
-            break;
+            return at_start.remove(&program.layout[0]).unwrap_or_default();
         }
     }
-    let registers = Register::by_unit(target);
-    live[&program.layout[0]].iter().filter_map(|unit| registers.get(unit).copied()).collect()
 }
 
 fn add_inputs(program: &mut Program, registers: &BTreeSet<Register>) {

@@ -11,7 +11,7 @@ use super::oracle::{DifferenceKind, without_numbers};
 use super::size::Size;
 use super::subject::{Kind, NirStep, Side, SideStep, Subject};
 use super::{CheckpointError, steps};
-use crate::harness::check::{Boundary, BoundaryKind, Engines, Unknown, Verdict};
+use crate::harness::check::{Boundary, Engines, TextPair, Unknown, Verdict};
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use ir3_compiler::ir3::Program;
@@ -60,28 +60,22 @@ pub struct PairOracle {
     envs: Vec<Env>,
     /// The environments in which a program that is changed alone has to do the same.
     own: Arc<[Env]>,
-    kind: BoundaryKind,
     verdict: Verdict,
 }
 
 impl PairOracle {
-    /// Compares two programs, as `check` does. Candidates are then compared in one environment, if the verdict is the same in it.
-    pub fn new(
-        engines: Engines,
-        target: Target,
-        kind: BoundaryKind,
-        envs: Vec<Env>,
-        before: &Snapshot,
-        after: &Snapshot,
-    ) -> Self {
+    /// Compares two programs, as `check` does. Candidates of programs that are refuted are run in the one environment that shows it, if the
+    /// verdict is the same in it.
+    pub fn new(engines: Engines, target: Target, envs: Vec<Env>, before: &Snapshot, after: &Snapshot) -> Self {
         let own = envs.clone().into();
         let undecided = Verdict::Unknown(Unknown::OutOfFuel);
-        let mut oracle = Self { engines, target, envs, own, kind, verdict: undecided };
+        let mut oracle = Self { engines, target, envs, own, verdict: undecided };
         oracle.verdict = oracle.judge(before, after);
         if let Verdict::Refuted(refutation) = &oracle.verdict {
-            let all = std::mem::replace(&mut oracle.envs, vec![refutation.env.clone()]);
+            let envs = std::mem::replace(&mut oracle.envs, vec![refutation.env.clone()]);
+            let engines = std::mem::replace(&mut oracle.engines, Engines::interpreter());
             if !oracle.same(before, after) {
-                oracle.envs = all;
+                (oracle.envs, oracle.engines) = (envs, engines);
             }
         }
         oracle
@@ -93,8 +87,8 @@ impl PairOracle {
     }
 
     fn judge(&self, before: &Snapshot, after: &Snapshot) -> Verdict {
-        let boundary = Boundary { kind: self.kind, ..Boundary::of_texts(before.into(), after.into()) };
-        self.engines.judge(&boundary, &self.target, &self.envs).verdict
+        let pair = TextPair::new(before.clone(), after.clone(), &self.target);
+        self.engines.judge(&pair.boundary(), &self.target, &self.envs).verdict
     }
 
     /// Returns true if the verdict on two other programs is the same.

@@ -240,6 +240,16 @@ pub fn load(path: &Path, gpu: Option<Target>) -> Result<Vec<Named>, InputError> 
     unread(path, gpu).map(|text| text?.read()).collect()
 }
 
+/// Loads the programs of a file that has been read.
+///
+/// # Errors
+/// If it is not such a text; with the position.
+pub fn load_source(source: Source, gpu: Option<Target>) -> Result<Vec<Named>, InputError> {
+    let lines = Lines::of(&source.path.clone(), Cursor::new(source.text));
+    let mut texts = Texts::new(lines, gpu);
+    std::iter::from_fn(|| texts.next_text().transpose()).map(|text| text?.read()).collect()
+}
+
 /// Reads the first program of a text in nir or ir3, or of a log.
 ///
 /// # Errors

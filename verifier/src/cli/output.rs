@@ -50,14 +50,17 @@ struct End {
     result: &'static str,
 }
 
-/// Ends the output of a command.
+/// Ends the output of a command. What another thread prints after this is not written: the lock of standard output is held until the program
+/// is left.
 pub fn end(exit: Exit) {
+    let out = io::stdout().lock();
     match format() {
         Format::Json => json("end", &End { code: exit.code(), result: exit.name() }),
         Format::Junit => print(junit::document().as_bytes()),
         Format::Human => {}
     }
     print(b"");
+    std::mem::forget(out);
 }
 
 /// The progress of a campaign over programs, on standard error; `None` if their number has no limit.

@@ -232,8 +232,9 @@ const ENGINE_CALLS: [&str; 9] = [
 
 /// Files that may have them: the judge, the engines, and the campaigns that test the engines one by one. (A page shows the message of the
 /// register checker beside a failure that was judged.)
-const CALLERS: [&str; 11] = [
+const CALLERS: [&str; 12] = [
     "harness/check/judge.rs",
+    "harness/check/memory_order/mod.rs",
     "harness/check/engine.rs",
     "harness/check/smt.rs",
     "harness/check/interpreter.rs",

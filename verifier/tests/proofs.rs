@@ -120,7 +120,8 @@ fn no_run_refutes_what_is_proved_of_waves() {
         proved += usize::from(proof.is_ok());
         if matches!(run, Verdict::Refuted(_)) {
             differ += 1;
-            assert!(proof.is_err(), "{} in program {}: {proof:?}", pair.change, pair.number);
+            let [before, after] = [&pair.source, &pair.target].map(Snapshot::text);
+            assert!(proof.is_err(), "{} in program {}: {proof:?}\n{before}\n{after}", pair.change, pair.number);
         }
     }
     assert!(proved >= 25 * times() && differ >= 25 * times(), "{proved} proved, {differ} differ");

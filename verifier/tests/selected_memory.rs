@@ -18,6 +18,7 @@ use ir3_compiler::target::Target;
 use ir3_compiler::{ir3, nir, select};
 use ir3_verifier::harness::check::{Smt, Verdict};
 use ir3_verifier::semantics::Snapshot;
+use ir3_verifier::semantics::environment::aliases::Aliasing;
 use ir3_verifier::semantics::environment::env::Env;
 use ir3_verifier::semantics::interp;
 use ir3_verifier::semantics::interp::{End, Scratch};
@@ -47,7 +48,7 @@ fn check(gpu: &str, cases: &Cases) -> (usize, BTreeSet<String>, Vec<String>) {
             }
         };
         // Some promise that buffers with other names do not alias.
-        let env = Env { one_buffer: Some(false), ..Env::from_seed(number as u64) };
+        let env = Env { aliases: Some(Aliasing::Disjoint), ..Env::from_seed(number as u64) };
         let expected = source.run(&env, 10_000, &mut scratch);
         assert_eq!(expected.end, End::Finished, "{name}");
         let mut problem = None;
@@ -209,7 +210,7 @@ fn a_byte_offset_of_another_place_is_refuted() {
             let Ok(selected) = select::run(shader, &target) else { continue };
             let Some((accesses, changed)) = with_other_bytes(&selected) else { continue };
             let decoded = interp::nir::Decoded::of_target(shader, &target).unwrap();
-            let env = Env { one_buffer: Some(false), ..Env::from_seed(number as u64) };
+            let env = Env { aliases: Some(Aliasing::Disjoint), ..Env::from_seed(number as u64) };
             let expected = decoded.run(&env, 10_000, &mut Scratch::new());
             assert_eq!(expected.end, End::Finished, "{gpu}, {name}");
             let run = |program: &ir3::Program| {

@@ -30,6 +30,7 @@ mod lowered_arithmetic;
 mod machine_programs;
 mod machine_words;
 mod mesa_broken;
+mod mesa_cut;
 mod mesa_logs;
 mod mesa_passes;
 mod mesa_stages;

@@ -4,6 +4,7 @@ use crate::ir3::{
     AddressSpace, Attrs, Dst, InstrData, InstrFlags, MemoryAttrs, Opcode, PhysReg, Place, Program, RegClass, Src, Type,
     WriteMask,
 };
+use crate::target::Target;
 
 /// Fine derivatives become two instructions, between which nothing may wait: the second one reads what the first one reads, even where that
 /// has been overwritten.
@@ -20,8 +21,8 @@ pub fn derivatives(program: &mut Program) {
     });
 }
 
-/// The load of push constants becomes a store to the constant file.
-pub fn push_constants(program: &mut Program) {
+/// The load of push constants becomes a store to the constant file; on some GPUs two, the second one after the first.
+pub fn push_constants(program: &mut Program, target: &Target) {
     rewrite(program, |data, out| {
         let Attrs::PushConsts { dst, src, size } = data.attrs else { return out(data) };
         let mut store = InstrData::new(Opcode::Stsc);
@@ -32,6 +33,10 @@ pub fn push_constants(program: &mut Program) {
             space: Some(AddressSpace::Const),
             ..MemoryAttrs::default()
         });
+        if target.quirks.stsc_duplication {
+            out(store.clone());
+            out(InstrData { flags: InstrFlags::SS, ..InstrData::new(Opcode::Nop) });
+        }
         out(store);
     });
 }
@@ -71,5 +76,30 @@ fn rewrite(program: &mut Program, mut each: impl FnMut(InstrData, &mut dyn FnMut
             });
         }
         program.blocks[block].instrs = out;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir3::text;
+
+    #[test]
+    fn push_constants_are_stored_twice_on_some_gpus() {
+        let source = "block1 {\n\t0001:0000:000: \tpush_consts_load.macro dst_offset=0, src_offset = 4, src_size = 8\n\
+            \t0002:0000:000: \tend\n}\n";
+        let opcodes = |gpu: &str| {
+            let mut program = text::read(source).unwrap();
+            push_constants(&mut program, &Target::by_name(gpu).unwrap());
+            let instrs: Vec<InstrData> =
+                program.iter_instrs().map(|(_, instr)| program.instrs[instr].clone()).collect();
+            let stores: Vec<&InstrData> = instrs.iter().filter(|data| data.opcode == Opcode::Stsc).collect();
+            assert!(stores.windows(2).all(|pair| pair[0].srcs == pair[1].srcs && pair[0].attrs == pair[1].attrs));
+            let waits = |data: &InstrData| data.flags.contains(InstrFlags::SS);
+            instrs.iter().map(|data| (data.opcode, waits(data))).collect::<Vec<_>>()
+        };
+        let (store, end) = ((Opcode::Stsc, false), (Opcode::End, false));
+        assert_eq!(opcodes("a750"), [store, end]);
+        assert_eq!(opcodes("a740"), [store, (Opcode::Nop, true), store, end]);
     }
 }

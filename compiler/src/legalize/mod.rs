@@ -48,7 +48,7 @@ pub fn run(program: &mut Program, target: &Target) {
     sync::run(program, target, &preamble);
     nops::insert(program, target);
     expand::derivatives(program);
-    expand::push_constants(program);
+    expand::push_constants(program, target);
     expand::no_results(program);
     helpers::run(program, target, &preamble);
     mark_reconvergence(program);

@@ -92,6 +92,8 @@ pub struct Quirks {
     pub mov_half_shared: bool,
     /// `samgq` returns wrong data and is replaced by four `samgpN`.
     pub samgq: bool,
+    /// `stsc` is executed twice.
+    pub stsc_duplication: bool,
 }
 
 /// The parameters of a GPU; see the module's documentation.
@@ -156,6 +158,14 @@ pub struct Target {
     pub has_shfl: bool,
     /// Storage buffers can be accessed in units of 16 bits.
     pub storage_16bit: bool,
+    /// `dp2acc`.
+    pub has_dp2acc: bool,
+    /// `dp4acc`.
+    pub has_dp4acc: bool,
+    /// `getfiberid`.
+    pub has_getfiberid: bool,
+    /// A vertex shader passes its outputs to a control shader through the memory of the workgroup.
+    pub tess_use_shared: bool,
     /// Fragment shaders can have texture fetches done before they start.
     pub has_fs_tex_prefetch: bool,
 
@@ -297,12 +307,22 @@ const A3XX: Target = Target {
     has_rpt_bary_f: false,
     has_shfl: false,
     storage_16bit: false,
+    has_dp2acc: false,
+    has_dp4acc: false,
+    has_getfiberid: false,
+    tess_use_shared: false,
     has_fs_tex_prefetch: false,
     flat_varyings: FlatVaryings::Interpolated,
     levels_add_one: true,
     unminify_coords: true,
     txf_ms_with_isaml: true,
-    quirks: Quirks { prede_nop: false, predtf_nop: false, mov_half_shared: false, samgq: false },
+    quirks: Quirks {
+        prede_nop: false,
+        predtf_nop: false,
+        mov_half_shared: false,
+        samgq: false,
+        stsc_duplication: false,
+    },
 };
 
 const A4XX: Target = Target {
@@ -353,6 +373,8 @@ const A6XX_GEN3: Target = Target {
     reg_size_vec4: 64,
     has_scalar_alu: true,
     storage_16bit: true,
+    has_dp2acc: true,
+    tess_use_shared: true,
     quirks: Quirks { prede_nop: true, ..A6XX_GEN1.quirks },
     ..A6XX_GEN1
 };
@@ -361,6 +383,8 @@ const A6XX_GEN4: Target = Target {
     has_sad: true,
     has_isam_v: true,
     has_ssbo_imm_offsets: true,
+    has_dp4acc: true,
+    has_getfiberid: true,
     quirks: Quirks { predtf_nop: true, ..A6XX_GEN3.quirks },
     ..A6XX_GEN3
 };
@@ -375,8 +399,11 @@ const A7XX: Target = Target {
 
 const A702: Target = Target { double_threadsize: true, threadsize_base: 16, storage_16bit: true, ..A6XX_GEN1_LOW };
 
+/// The second sub-generation of a7xx.
+const A7XX_GEN2: Target = Target { quirks: Quirks { stsc_duplication: true, ..A7XX.quirks }, ..A7XX };
+
 /// A compute shader has half of the constant file.
-const X1_85: Target = Target { const_limits: ConstLimits { compute: 256, ..A7XX.const_limits }, ..A7XX };
+const X1_85: Target = Target { const_limits: ConstLimits { compute: 256, ..A7XX.const_limits }, ..A7XX_GEN2 };
 
 const DEFAULT: Target = gpu("a660", A6XX_GEN4);
 
@@ -434,12 +461,12 @@ pub const ALL: &[Target] = &[
     gpu("a702", A702),
     gpu("a725", A7XX),
     gpu("a730", A7XX),
-    gpu("a735", A7XX),
-    gpu("x1-45", A7XX),
-    gpu("a740", A7XX),
-    gpu("a740v3", A7XX),
+    gpu("a735", A7XX_GEN2),
+    gpu("x1-45", A7XX_GEN2),
+    gpu("a740", A7XX_GEN2),
+    gpu("a740v3", A7XX_GEN2),
     gpu("x1-85", X1_85),
-    gpu("a32", A7XX),
+    gpu("a32", A7XX_GEN2),
     gpu("a750", A7XX),
 ];
 

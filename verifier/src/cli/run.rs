@@ -4,6 +4,7 @@ use crate::{Exit, Failure, Format, Fuel, Gpu, output};
 use clap::Args;
 use ir3_verifier::harness::check::run_snapshot;
 use ir3_verifier::harness::report;
+use ir3_verifier::semantics::environment::aliases::MemoryName;
 use ir3_verifier::semantics::environment::env::Env;
 use ir3_verifier::semantics::interp::{End, Outcome, Scratch};
 use serde::Serialize;
@@ -115,12 +116,13 @@ fn print(format: Format, name: &str, outcome: &Outcome) {
         }
     }
     for word in &outcome.memory {
+        let name = MemoryName::of(word.space, word.binding);
         match format {
             Format::Json => output::json(
                 "memory",
                 &MemoryLine {
                     space: word.space.name(),
-                    binding: word.binding.to_string(),
+                    binding: name.binding_text(),
                     byte: word.word * 4,
                     value: word.value,
                     undefined: word.poison,
@@ -129,13 +131,7 @@ fn print(format: Format, name: &str, outcome: &Outcome) {
             _ => {
                 let undefined =
                     if word.poison != 0 { format!(" (undefined bits {:#010x})", word.poison) } else { String::new() };
-                output::line(&format!(
-                    "{} {} byte {}: {:08x}{undefined}",
-                    word.space.name(),
-                    word.binding,
-                    word.word * 4,
-                    word.value
-                ));
+                output::line(&format!("{name} byte {}: {:08x}{undefined}", word.word * 4, word.value));
             }
         }
     }

@@ -95,8 +95,8 @@ impl InputNumbers {
                 env.consts.insert(at, word);
             }
             InputNumber::Ubo(binding, at) => {
-                // Words of memory that are given by name would end that all buffers are one.
-                env.one_buffer = Some(env.has_one_buffer());
+                // By default nothing aliases if words of memory are given by name.
+                env.aliases = Some(env.aliasing());
                 env.memory.entry(format!("ubo {binding}")).or_default().insert(at, word);
             }
             InputNumber::Varying(place) => {

@@ -1,12 +1,15 @@
 //! Seeds of the programs and environments of a campaign, the same on every machine.
 
 use crate::semantics::arithmetic::rows::LANES;
+use crate::semantics::environment::aliases::MemoryName;
 use crate::semantics::environment::corners::CORNERS;
 use crate::semantics::environment::env::Env;
 use crate::semantics::environment::hints::Hints;
+use crate::semantics::interp;
 use crate::support::random::{Random, hash};
 use ir3_compiler::ir3::SystemValue;
 use ir3_compiler::nir::{Shader, Stage};
+use std::collections::BTreeSet;
 
 /// The seed of program `number` of a campaign: that number of its stream.
 pub fn program_seed(campaign: u64, number: u64) -> u64 {
@@ -74,6 +77,8 @@ fn at_window_corner(mut env: Env, seed: u64) -> Env {
 #[derive(Clone, Debug)]
 pub struct ProgramEnvs {
     hints: Box<Hints>,
+    /// The memories that alias no other one, as the program promises.
+    alone: BTreeSet<MemoryName>,
     seed: u64,
     /// The stage.
     stage: Stage,
@@ -82,7 +87,8 @@ pub struct ProgramEnvs {
 impl ProgramEnvs {
     /// The environments of a program and a seed.
     pub fn new(shader: &Shader, seed: u64) -> Self {
-        Self { hints: Box::new(Hints::of(shader)), seed, stage: shader.stage }
+        let alone = interp::nir::unaliased(shader);
+        Self { hints: Box::new(Hints::of(shader)), alone, seed, stage: shader.stage }
     }
 
     /// The lanes of the smallest wave: one, or a quad of fragments.
@@ -98,10 +104,15 @@ impl ProgramEnvs {
         }
     }
 
+    /// The environment of a seed, in which what the program promises holds.
+    fn seeded(&self, seed: u64) -> Env {
+        Env { alone: self.alone.clone(), ..Env::from_seed(seed) }
+    }
+
     /// The environment of a number. Each second one fits no program: it has more corner cases.
     pub fn env(&self, number: usize) -> Env {
         let hints = number.is_multiple_of(2).then(|| self.hints.clone());
-        Env { hints, ..Env::from_seed(env_seed(self.seed, number as u64)) }
+        Env { hints, ..self.seeded(env_seed(self.seed, number as u64)) }
     }
 
     /// A candidate for an environment that shows more of the program than those before: in turn one that fits the program, one that
@@ -132,7 +143,7 @@ impl ProgramEnvs {
                     8 => CORNERS[(seed % CORNERS.len() as u64) as usize],
                     _ => self.hints.word(seed, seed, self.hints.memory_usage()),
                 };
-                let consts = self.hints.const_words().into_iter();
+                let consts = self.hints.const_words().into_iter().chain(self.hints.address_words());
                 let env = self.env(number);
                 let consts = consts.map(|word| (word, env.const_word(word))).collect();
                 Env { fill: Some(fill), consts, ..env }
@@ -172,17 +183,17 @@ impl ProgramEnvs {
     /// An environment that fits the program, with coarse textures: few cells, or one.
     fn with_cells(&self, seed: u64) -> Env {
         let coarse_texels = [1, 2, 3, 5][(seed >> 32) as usize % 4];
-        Env { hints: Some(self.hints.clone()), coarse_texels, ..Env::from_seed(seed) }
+        Env { hints: Some(self.hints.clone()), coarse_texels, ..self.seeded(seed) }
     }
 
     /// An environment whose values are mostly 0, 1 and -1.
     fn units(&self, seed: u64) -> Env {
-        Env { hints: Some(Box::new(self.hints.units())), ..Env::from_seed(seed) }
+        Env { hints: Some(Box::new(self.hints.units())), ..self.seeded(seed) }
     }
 
     /// An environment of small values.
     fn calm(&self, seed: u64) -> Env {
-        Env { hints: Some(Box::new(self.hints.calm())), ..Env::from_seed(seed) }
+        Env { hints: Some(Box::new(self.hints.calm())), ..self.seeded(seed) }
     }
 
     /// The environment with up to three other words in the constant file, of those that the program reads: values that fit, corner cases,

@@ -13,7 +13,7 @@
 //! - facts about the code that Mesa collects (`DERIVED`), the names of the shader, and whether its divergence analysis has run.
 
 use crate::semantics::assumptions;
-use crate::semantics::interface::Interface;
+use crate::semantics::interface::{Interface, Undeclared};
 use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::ir3::access::MemoryAccess;
 use ir3_compiler::ir3::reconvergence;
@@ -104,12 +104,16 @@ pub struct Header {
     reconvergence: Reconvergence,
     /// The outputs of ir3, sorted.
     outputs: Option<String>,
+    /// The instructions of ir3 that access the memory of the workgroup, or that between stages: loads and stores.
+    local: [Option<String>; 2],
     /// The registers of inputs and outputs of ir3. True for those that are given: the allocator may not choose another register.
     registers: BTreeMap<String, (PhysReg, bool)>,
     /// The declarations that only nir has, by the names in its text.
     of_nir: Option<BTreeMap<String, String>>,
     /// What nir says of its inputs and outputs.
     interface: Interface,
+    /// The accesses of nir beyond its declarations.
+    undeclared: Undeclared,
 }
 
 /// The size of a workgroup.
@@ -194,14 +198,16 @@ impl Header {
                 .any(|op| matches!(op, IntrinsicOp::LoadScratch | IntrinsicOp::StoreScratch)),
             reconvergence: Reconvergence::NotNeeded,
             outputs: None,
+            local: [None, None],
             registers: BTreeMap::new(),
             of_nir: Some(of_nir),
             interface: Interface::of(shader),
+            undeclared: Undeclared::of(shader),
         }
     }
 
     fn of_ir3(program: &ir3::Program) -> Self {
-        use Opcode::{Ldp, ReloadMacro, SpillMacro, Stp};
+        use Opcode::{Ldl, Ldlw, Ldp, ReloadMacro, SpillMacro, Stl, Stlw, Stp};
         let is_said = program.stage.is_some();
         let has =
             |wanted: &[Opcode]| program.iter_instrs().any(|(_, instr)| wanted.contains(&program.instrs[instr].opcode));
@@ -226,9 +232,14 @@ impl Header {
             accesses_scratch: has(&[Ldp, Stp, SpillMacro, ReloadMacro]),
             reconvergence: said,
             outputs: is_said.then(|| outputs.collect::<Vec<_>>().join(", ")),
+            local: [[Ldl, Ldlw], [Stl, Stlw]].map(|opcodes| {
+                let found = opcodes.into_iter().filter(|&opcode| has(&[opcode])).map(Opcode::name);
+                Some(found.collect::<Vec<_>>().join(" and ")).filter(|names| !names.is_empty())
+            }),
             registers: registers(program),
             of_nir: None,
             interface: Interface::default(),
+            undeclared: Undeclared::default(),
         }
     }
 
@@ -253,6 +264,13 @@ impl Header {
             })
             .or_else(|| differs("list of outputs", self.outputs.clone(), after.outputs.clone()))
             .or_else(|| {
+                let differs = |(what, before, after): (&str, &Option<String>, &Option<String>)| {
+                    differs(&format!("kind of {what} local memory"), before.clone(), after.clone())
+                };
+                let (before, after) = (&self.local, &after.local);
+                differs(("loads from", &before[0], &after[0])).or_else(|| differs(("stores to", &before[1], &after[1])))
+            })
+            .or_else(|| {
                 self.registers.iter().filter(|(_, (_, is_given))| *is_given).find_map(|(what, (given, _))| {
                     let found = after.registers.get(what).map(|(register, _)| register.to_string());
                     differs(&format!("register of {what}"), Some(given.to_string()), found)
@@ -274,6 +292,12 @@ impl Header {
             .or_else(|| {
                 let [what, expected, actual] = self.interface.difference(&after.interface)?;
                 Some(HeaderDifference { what, expected, actual })
+            })
+            .or_else(|| {
+                self.of_nir.as_ref().and(after.of_nir.as_ref())?;
+                let added = self.undeclared.added(&after.undeclared)?.to_owned();
+                let what = "access beyond its declarations".to_owned();
+                Some(HeaderDifference { what, expected: "none".to_owned(), actual: added })
             })
     }
 }
@@ -507,6 +531,14 @@ mod tests {
         assert_eq!(between(&nir(NIR), &ir3(IR3)), None);
         let with_output = IR3.replace("block1", "// {output=1.x}\nblock1");
         assert_eq!(between(&ir3(IR3), &ir3(&with_output)).as_deref(), Some("list of outputs"));
+        // The memory between stages is another one than that of the workgroup.
+        let store = "stl r0.x, r0.x, imm[0.000000,1,0x1] // {type=u32, components=1, space=shared}";
+        let stores = IR3.replace("stage=compute", "stage=vertex").replace("// {workgroup=64x1x1}\n", "");
+        let stores =
+            stores.replace("\t0002:0000:000: \tend", &format!("\t0002:0000:000: \t{store}\n\t0003:0000:000: \tend"));
+        assert_eq!(between(&ir3(&stores), &ir3(&stores)), None);
+        let between_stages = ir3(&stores.replace("stl", "stlw"));
+        assert_eq!(between(&ir3(&stores), &between_stages).as_deref(), Some("kind of stores to local memory"));
         // Less scratch memory is a difference where something accesses it.
         let load = "mov.u32u32 r0.x, imm[0.000000,0,0x0]\n\t0003:0000:000: \tldp r0.y, r0.x, imm[0.000000,0,0x0], \
             imm[0.000000,1,0x1] // {type=u32, components=1, space=scratch}";

@@ -3,8 +3,12 @@
 //! An access names an input or output by number, and that is what runs and proofs know of it. The driver and the other stages go by its slot:
 //! a number with another slot is another output, whatever is stored there. ir3 has only the numbers, so this is compared between two programs
 //! in nir. A component that both programs access has to have the same facts; one that a pass no longer accesses is not compared.
+//!
+//! The mode in which a color is interpolated is such a fact: one without a mode is flat where `glShadeModel` says so, and a state of the driver.
+//!
+//! A number beyond those that the header declares names nothing ([`Undeclared`]).
 
-use ir3_compiler::nir::{self, IndexKind, InstrData, Intrinsic, IntrinsicOp, IoFlags};
+use ir3_compiler::nir::{self, IndexKind, InstrData, InterpMode, Intrinsic, IntrinsicOp, IoFlags};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -94,6 +98,9 @@ impl Interface {
         for (index, offset) in components.flat_map(|index| offsets.clone().map(move |offset| (index, offset))) {
             let component = index.saturating_add(intrinsic.indices.component());
             let mut facts = slot_after(&io.location, offset);
+            if is_shaded(function, intrinsic) && is_color(&facts) {
+                facts += " in the mode of glShadeModel";
+            }
             if let Some(view) = view {
                 facts += &format!(" of view {view}");
             }
@@ -138,6 +145,78 @@ impl Interface {
             let range = |facts: &Facts| format!("one of {}", text(&facts.ranges));
             is_new.then(|| [key.to_string(), range(before), range(after)])
         })
+    }
+}
+
+/// The slots of the colors of fixed-function stages.
+const COLORS: [&str; 4] = ["VARYING_SLOT_COL0", "VARYING_SLOT_COL1", "VARYING_SLOT_BFC0", "VARYING_SLOT_BFC1"];
+
+fn is_color(location: &str) -> bool {
+    COLORS.contains(&location)
+}
+
+/// Returns true if an input is interpolated at coordinates without a mode.
+fn is_shaded(function: &nir::Function, intrinsic: &Intrinsic) -> bool {
+    let coordinates = match intrinsic.op {
+        IntrinsicOp::LoadInterpolatedInput => intrinsic.srcs.first(),
+        _ => None,
+    };
+    coordinates.is_some_and(|&at| match &function.instrs[function.defs[at].instr] {
+        InstrData::Intrinsic(at) if at.indices.get(IndexKind::InterpMode).is_some() => {
+            matches!(at.indices.interp_mode(), InterpMode::None | InterpMode::Color)
+        }
+        _ => false,
+    })
+}
+
+/// The accesses of a program in nir beyond what its header declares: other numbers of inputs, outputs and buffers than those below the declared
+/// ones, and other components than the four of a slot. A pass may not add any.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Undeclared(BTreeSet<String>);
+
+impl Undeclared {
+    /// The accesses of a program.
+    pub(super) fn of(shader: &nir::Shader) -> Self {
+        let mut all = Self::default();
+        for (_, instr) in shader.entry.instrs_in_order() {
+            if let InstrData::Intrinsic(intrinsic) = &shader.entry.instrs[instr] {
+                all.add(shader, intrinsic);
+            }
+        }
+        all
+    }
+
+    fn add(&mut self, shader: &nir::Shader, intrinsic: &Intrinsic) {
+        let (function, info) = (&shader.entry, &shader.info);
+        if intrinsic.indices.io_semantics().is_some() {
+            let is_output = intrinsic.op.name().contains("output");
+            let (what, declared) = if is_output { ("output", info.outputs) } else { ("input", info.inputs) };
+            let offset = intrinsic.srcs.last().and_then(|&offset| function.as_const_scalar(offset));
+            let number = i64::from(intrinsic.indices.base()) + i64::from(offset.unwrap_or(0) as u32);
+            if !(0..i64::from(declared)).contains(&number) {
+                self.0.insert(format!("{what} {number}"));
+            }
+            let components = function.intrinsic_components(intrinsic);
+            let last = u32::from(intrinsic.indices.component()) + u32::from(components);
+            if last > 4 {
+                self.0.insert(format!("components of {what} {number} up to {last}"));
+            }
+        }
+        let (what, declared, buffer) = match intrinsic.op.name() {
+            name if name.contains("ssbo") => ("storage buffer", info.num_ssbos, usize::from(name.starts_with("store"))),
+            name if name.contains("ubo") => ("uniform buffer", info.num_ubos, 0),
+            name if name.starts_with("image_") => ("image", info.num_images, 0),
+            _ => return,
+        };
+        let number = intrinsic.srcs.get(buffer).and_then(|&buffer| function.as_const_scalar(buffer));
+        if let Some(number) = number.filter(|&number| number >= u64::from(declared)) {
+            self.0.insert(format!("{what} {number}"));
+        }
+    }
+
+    /// The first access of the program after that the program before does not have.
+    pub(super) fn added<'a>(&self, after: &'a Self) -> Option<&'a str> {
+        after.0.iter().find(|access| !self.0.contains(*access)).map(String::as_str)
     }
 }
 

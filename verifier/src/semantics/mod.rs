@@ -4,7 +4,7 @@
 //! - [`terms`] is the domain of terms.
 //! - [`operations`] has the meaning of each operation of nir and ir3, once, for all engines.
 //! - [`environment`] has the inputs, buffers, textures and constants of a run, all of which follow from one seed.
-//! - [`header`] compares the declarations of two programs, [`interp`] runs programs.
+//! - [`header`] compares the declarations of two programs, [`pair`] has facts about both, [`interp`] runs programs.
 //! - `machine` has the rules of time of the hardware.
 //! - [`assumptions`] has the names of the assumptions of proofs.
 
@@ -16,6 +16,7 @@ mod interface;
 pub mod interp;
 pub(crate) mod machine;
 pub mod operations;
+pub mod pair;
 mod snapshot;
 pub mod terms;
 pub mod vec4;

@@ -72,6 +72,7 @@ guards! {
     RegistersLane "registers-lane" Registers "The lane whose value a shared register has may be another one after the next operation.";
     RegistersMeet "registers-meet" Registers "A fact holds where paths join if it holds on each of them.";
     RegistersMeetUndefined "registers-meet-undefined" Registers "A register is undefined where paths join if it is undefined on each of them.";
+    RegistersOpenOnce "registers-open-once" Registers "A value that is undefined on some path is in one register after that path, not in two.";
     RegistersTargetWrites "registers-target-writes" Registers "A write of the target replaces the value of the register.";
     RegistersSourceWrites "registers-source-writes" Registers "No register has a value that the source has overwritten, or not yet computed.";
     RegistersConstants "registers-constants" Registers "A write to the constant file changes its words.";
@@ -130,6 +131,10 @@ guards! {
     FreeCorrelated "free-correlated" Symbolic "A bit that an operation uses twice is not free in its result.";
     FreeOfTwo "free-of-two" Symbolic "The sum or exclusive or of two free bits is not free.";
     FreeSign "free-sign" Symbolic "The copies of a free sign bit are not free.";
+    PromisedSum "promised-sum" Symbolic "A sum that promises not to overflow is poison where it does.";
+    PromisedAlignment "promised-alignment" Memory "An access of the target promises no alignment that the source does not have.";
+    PromisedExact "promised-exact" Symbolic "An exact operation on floats stays exact.";
+    FreeOnce "free-once" Symbolic "A value that an operation computes from an undefined one is the same at each of its uses.";
     AgreementBits "agreement-bits" Equivalence "Values that must agree have the same bits.";
     WrittenEverywhere "written-everywhere" Lanes "A shared register is uniform after a write only if all segments write the same.";
     EventPath "event-path" Events "The same lanes take part in an event in both programs.";
@@ -190,6 +195,7 @@ guards! {
     KeptBefore "kept-before" Memory "A word has the value of a store only after it.";
     CopiedWords "copied-words" Memory "A copy to the constant file has as many words.";
     StoredApart "stored-apart" Memory "A store to the constant file overtakes stores to other words only.";
+    StoredBlock "stored-block" Memory "A store to the constant file overtakes stores of its own block only.";
     StoredRead "stored-read" Memory "A store to the constant file without a partner is to a word that neither program reads.";
     CopiedPlace "copied-place" Memory "A copy to the constant file goes to the same word.";
     StoredNumber "stored-number" Memory "An address register has the immediate that was moved to it last, if it was one.";
@@ -207,6 +213,23 @@ guards! {
     FlatInputs "flat-inputs" Lanes "A flat input may differ between the lanes of a wave.";
     WaveSize "wave-size" Lanes "A wave has 64 lanes or 128.";
     EventFreeOnce "event-free-once" Events "An undefined operand of an event has one value in two events that replace it.";
+    RelationUnited "relation-united" Equivalence "Different terms of a class are one only if they are equal on the edge to the header.";
+    HeaderFacts "header-facts" Equivalence "A bound of a counter is used only if it holds on every edge to the header.";
+    LaneTerms "lane-terms" Lanes "The value of another lane is a term of this segment only if all lanes there run it, in one iteration of each loop.";
+    LaneAbsent "lane-absent" Lanes "The value of an inactive lane may be anything.";
+    LaneFirst "lane-first" Lanes "The first lane is another one where other lanes are active.";
+    PlainStores "plain-stores" Memory "A store that is volatile or coherent is not dropped, moved or forwarded.";
+    StoreJoined "store-joined" Memory "A store is looked up, or paired with several, only if all lanes that take part run the segment.";
+    StoreCovered "store-covered" Memory "A store is dropped only if its lanes store to the same place later.";
+    StoreLanes "store-lanes" Memory "Stores change their order only if no two lanes store different values to one place.";
+    StoreCounted "store-counted" Memory "Stores of other lanes are counted only where both programs have the same ones.";
+    ForwardedAgree "forwarded-agree" Memory "A load has the value that the lane has stored only if no other lane stores another one there.";
+    ForwardedPath "forwarded-path" Memory "A load has the value that the lane has stored only if the lane has stored it.";
+    ForwardedApart "forwarded-apart" Memory "A load is looked up before a store only if that is to another place.";
+    LanesApart "lanes-apart" Lanes "A store is to other places only if that holds of the stores of all lanes.";
+    SunkObserved "sunk-observed" Memory "Stores are moved out of a loop only if nothing in it observes them.";
+    SunkPlace "sunk-place" Memory "Stores are moved out of a loop only if they are to one place in all iterations.";
+    Beyond "beyond" Symbolic "A loop is replaced by copies of its blocks only if no lane has more iterations.";
     RotatedEntry "rotated-entry" Symbolic "A loop is rotated only to a block that all lanes pass that stay in it.";
 }
 

@@ -6,6 +6,9 @@ use ir3_compiler::nir::{Access, AtomicOp, Def, ImageDim, Index, IntrinsicOp, Op}
 /// A constant or random offset in elements, and in bytes.
 fn ssbo_offset(s: &mut ShaderBuilder, fixed: bool, bits: u8) -> (Def, Def) {
     let element = if fixed { s.constant(300) } else { s.below(512) };
+    // Elements of 64 bits are counted in units of two bytes, and are aligned.
+    let unit = s.constant(2);
+    let element = if bits == 64 && !fixed { s.b.alu(Op::Ishl, &[element, unit]) } else { element };
     let shift = s.constant(match bits {
         8 => 0,
         32 => 2,
@@ -18,7 +21,7 @@ pub fn ssbo(cases: &mut Cases) {
     for &handle in HANDLES {
         for bits in [8, 16, 32, 64] {
             for components in 1..=4 {
-                for base in [0, 5, 300] {
+                for base in if bits == 64 { [0, 4, 300] } else { [0, 5, 300] } {
                     for fixed in [false, true] {
                         for access in [Access::empty(), Access::REORDERABLE | Access::READONLY] {
                             let name =

@@ -1,7 +1,7 @@
 //! Memory accesses: action, memory, address, type and data.
 
 use super::super::{AddressSpace, InstrData, InstrFlags, MemoryAttrs, Opcode, PhysReg, RegFile, SrcOperand, Type};
-use super::{Binding, Number, Slice, UnknownAttribute, width};
+use super::{Binding, Number, PrintedShape, Slice, UnknownAttribute, width};
 use smallvec::SmallVec;
 
 /// The operation of an atomic.
@@ -126,8 +126,8 @@ pub enum MemoryAction {
     /// The destination's first component (two for 64 bits) becomes the old value; the components after it keep the
     /// values of the tied source.
     Atomic(AtomicOp),
-    /// Size of the resource. An image: component `i` is its size in dimension `i`. An SSBO: the value that nir's
-    /// `get_ssbo_size` has, in component 0.
+    /// Size of the resource in [`MemoryAccess::dimensions`]. An image: component `i` is its size in dimension `i`. An SSBO:
+    /// component 0 is the value that nir's `get_ssbo_size` has.
     Size,
     /// Size of an SSBO, its low 16 bits in component 0 and its high 16 bits in component 1 (below a6xx).
     SplitSize,
@@ -230,6 +230,10 @@ pub struct MemoryAccess {
     pub data: Option<Slice>,
     /// The comparand of `Cmpxchg`.
     pub compare: Option<Slice>,
+    /// The shape of the image that `isam` prints; other accesses print none.
+    pub shape: PrintedShape,
+    /// The number of dimensions that a size is requested in; 0 for other actions.
+    pub dimensions: u8,
 }
 
 impl MemoryAccess {
@@ -415,6 +419,8 @@ impl<'a> MemoryDecoder<'a> {
             components,
             data: None,
             compare: None,
+            shape: PrintedShape::default(),
+            dimensions: 0,
         }
     }
 
@@ -489,8 +495,11 @@ impl<'a> MemoryDecoder<'a> {
         Ok(self.access(MemoryAction::Load, space, address, self.ty(self.dst_half())?))
     }
 
-    /// `stl index, data, count`, in bytes.
+    /// `stl index, data, count`, in bytes. A text without types has no offset either.
     fn local_store(&self, space: AddressSpace) -> Result<MemoryAccess, UnknownAttribute> {
+        if self.attrs.ty.is_none() && self.instr.opcode != Opcode::SpillMacro {
+            return Err(self.unknown("its offset"));
+        }
         let index = Some(self.scalar(0)?);
         let address = Address::Linear { base: None, index, index2: None, scale: 1, offset: self.attrs.offset };
         let half = self.instr.srcs[self.require(1)?].class.half;
@@ -571,10 +580,14 @@ impl<'a> MemoryDecoder<'a> {
             return Ok(MemoryAccess { binding, ..access });
         }
         let space = self.space()?;
-        let split = space == AddressSpace::Ssbo && self.attrs.coords == Some(2);
-        let action = if split { MemoryAction::SplitSize } else { MemoryAction::Size };
+        let dimensions = self.attrs.coords.ok_or_else(|| self.unknown("its number of dimensions"))?;
+        let action = match (space, dimensions) {
+            (AddressSpace::Ssbo, 2) => MemoryAction::SplitSize,
+            (AddressSpace::Ssbo, 1) | (AddressSpace::Image, 1..=3) => MemoryAction::Size,
+            _ => return Err(self.unknown("what its dimensions are to the size")),
+        };
         let access = self.access(action, space, Address::None, Type::U32);
-        Ok(MemoryAccess { binding, components: 3, ..access })
+        Ok(MemoryAccess { binding, components: 3, dimensions, ..access })
     }
 
     /// `stc offset, data`, with `a1.x` as optional index; in words.

@@ -67,7 +67,7 @@ impl TextureShape {
 }
 
 /// The shape of a texture as far as ir3's text prints it. nir's text prints none of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PrintedShape {
     /// `.3d`: three coordinates, of a volume or a cube.
     pub three: bool,

@@ -60,6 +60,8 @@ fn loads() {
         components: 2,
         data: None,
         compare: None,
+        shape: PrintedShape::default(),
+        dimensions: 0,
     };
     let element = Location::Element(vector(0, 1), 5);
     assert_eq!(memory(&with_dst(build::ldib(BUFFER, element, two), 2)), expected);
@@ -104,6 +106,8 @@ fn copies_to_the_constant_file() {
         components: 256,
         data: Some(Slice::scalar(2, 0)),
         compare: None,
+        shape: PrintedShape::default(),
+        dimensions: 0,
     };
     assert_eq!(memory(&copy), expected);
     let mut without = copy;

@@ -61,11 +61,7 @@ impl TextureAccess {
         let kind = kind(instr.opcode).ok_or_else(|| reader.unknown("what it asks"))?;
         let (texture, sampler) = reader.bindings()?;
         let ty = reader.attrs.ty.ok_or_else(|| reader.unknown("its type"))?;
-        let shape = PrintedShape {
-            three: reader.flag(InstrFlags::DIM_3D),
-            array: reader.flag(InstrFlags::ARRAY),
-            cube: reader.attrs.is_cube,
-        };
+        let shape = reader.shape();
         let mut access = Self { kind, texture, sampler, operands: SmallVec::new(), prefetch: None, shape, ty };
         if instr.opcode == Opcode::TexPrefetch {
             let varying = reader.attrs.input_offset.ok_or_else(|| reader.unknown("its varying"))?;
@@ -148,6 +144,8 @@ pub(super) fn texel_load(instr: &InstrData) -> Result<MemoryAccess, UnknownAttri
         components: components.into(),
         data: None,
         compare: None,
+        shape: reader.shape(),
+        dimensions: 0,
     })
 }
 
@@ -170,6 +168,14 @@ impl<'a> TextureDecoder<'a> {
 
     fn flag(&self, flag: InstrFlags) -> bool {
         self.instr.flags.contains(flag)
+    }
+
+    fn shape(&self) -> PrintedShape {
+        PrintedShape {
+            three: self.flag(InstrFlags::DIM_3D),
+            array: self.flag(InstrFlags::ARRAY),
+            cube: self.attrs.is_cube,
+        }
     }
 
     fn source(&self, index: usize) -> Result<usize, UnknownAttribute> {

@@ -298,7 +298,7 @@ opcodes! {
     // cat6: memory.
     Ldg = "ldg", Memory, 1, 0..=6, Typed, Memory, Load, Divergent, Memory, Any [1 2 3 4 5], [ACTIVE];
     LdgA = "ldg.a", Memory, 1, 0..=6, Typed, Memory, Load, Divergent, Memory, Any [2 3 4 5], [ACTIVE];
-    LdgK = "ldg.k", Memory, 0, 0..=6, Typed, Memory, LoadConsts, Divergent, Memory, Bits8, [ACTIVE];
+    LdgK = "ldg.k", Memory, 0, 0..=6, Typed, Memory, LoadConsts, Divergent, Memory, Bits8, [ACTIVE UNPREDICATED];
     Ldl = "ldl", Memory, 1, 0..=6, Typed, LocalMemory, Load, Divergent, Memory, Any [1 2 3 4 5], [ACTIVE];
     Ldp = "ldp", Memory, 1, 0..=6, Typed, Memory, Load, Divergent, Memory, Any [1 2 3 4 5], [ACTIVE];
     Stg = "stg", Memory, 0, 0..=6, Typed, Memory, Store, Divergent, Memory, Any [0 1 3 4 5], [ACTIVE];
@@ -317,13 +317,13 @@ opcodes! {
     Ldgb = "ldgb", Memory, 1, 0..=6, Typed, Memory, Load, Divergent, Memory, Bits8, [ACTIVE];
     Stgb = "stgb", Memory, 0, 0..=6, Typed, Memory, Store, Divergent, Memory, Bits8 [0 2 3 4 5], [ACTIVE];
     Ldc = "ldc", Memory, 1, 0..=6, Typed, Memory, None, Own, Memory, Bits8, [ACTIVE];
-    LdcK = "ldc.k", Memory, 0, 0..=6, Typed, Memory, LoadConsts, Divergent, Memory, Bits8, [ACTIVE];
+    LdcK = "ldc.k", Memory, 0, 0..=6, Typed, Memory, LoadConsts, Divergent, Memory, Bits8, [ACTIVE UNPREDICATED];
     Ldlv = "ldlv", Memory, 1, 0..=6, Typed, LocalMemory, None, Divergent, Memory, Any, [ACTIVE];
     Getspid = "getspid", Memory, 1, 0..=6, Typed, Memory, None, Divergent, Memory, Bits8, [];
     Getwid = "getwid", Memory, 1, 0..=6, Typed, Memory, None, Divergent, Memory, Bits8, [];
     Getfiberid = "getfiberid", Memory, 1, 0..=6, Typed, LocalMemory, None, Divergent, Memory, Bits10, [ACTIVE UNPREDICATED];
-    Stc = "stc", Memory, 0, 0..=6, Typed, Memory, StoreConsts, Divergent, MemorySecondShared, Bits8 [0], [ACTIVE];
-    Stsc = "stsc", Memory, 0, 0..=6, Typed, Memory, StoreConsts, Divergent, Memory, Bits8, [ACTIVE];
+    Stc = "stc", Memory, 0, 0..=6, Typed, Memory, StoreConsts, Divergent, MemorySecondShared, Bits8 [0], [ACTIVE UNPREDICATED];
+    Stsc = "stsc", Memory, 0, 0..=6, Typed, Memory, StoreConsts, Divergent, Memory, Bits8, [ACTIVE UNPREDICATED];
     Shfl = "shfl", Memory, 1, 0..=6, Typed, LocalMemory, None, Divergent, MemorySecondShared, Bits8 [1 2 3 4 5], [ACTIVE];
     AtomicAdd = "atomic.add", Memory, 1, 2..=5, Typed, LocalMemory, Atomic, Divergent, Memory, No, [ACTIVE];
     AtomicSub = "atomic.sub", Memory, 1, 2..=5, Typed, LocalMemory, Atomic, Divergent, Memory, No, [ACTIVE];

@@ -118,6 +118,8 @@ pub enum Rule {
     Address,
     /// Repetition of an instruction that can be repeated, and repeat groups within a block.
     Repeat,
+    /// The GPU has the instruction, in this stage.
+    Generation,
 }
 
 /// An operand of an instruction.

@@ -5,7 +5,7 @@ use super::{Checker, Form, Operand, Rule};
 use crate::ir3::access::MemoryAction;
 use crate::ir3::{
     Attrs, Category, Dst, Instr, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, RegClass, RegFile,
-    RepeatLink, Src, SrcOperand, Type,
+    RepeatLink, ShaderStage, Src, SrcOperand, Type,
 };
 
 fn width(half: bool) -> String {
@@ -45,6 +45,7 @@ impl Checker<'_> {
         }
         self.form(data);
         self.generation(data);
+        self.local_memory(data);
         self.encoded_flags(data);
         self.address(data);
         self.prefetch(data);
@@ -185,15 +186,44 @@ impl Checker<'_> {
             Swz => target.generation.number() >= 5,
             Shrm | Shlm | Shrg | Shlg | Andg => target.has_bitwise_triops,
             SadS16 | SadS32 => target.has_sad,
+            Dp2acc => target.has_dp2acc,
+            Dp4acc => target.has_dp4acc,
             Braa | Brao => target.has_branch_and_or,
             Predt | Predf | Prede => target.has_predication,
+            Shfl => target.has_shfl,
+            Getfiberid => target.has_getfiberid,
+            Isam if data.flags.contains(InstrFlags::VECTOR) => target.has_isam_v,
+            Ldib | Stib if data.flags.contains(InstrFlags::IMM_OFFSET) => target.has_ssbo_imm_offsets,
+            TexPrefetch => target.has_fs_tex_prefetch,
             AndB | OrB | XorB | NotB => {
                 let is_predicate = data.dsts.iter().any(|dst| dst.class.file == RegFile::Predicate);
                 !is_predicate || target.bitops_can_write_predicates
             }
             _ => true,
         };
-        self.require(has, Rule::Form, || format!("an instruction of {target}"), || data.opcode.to_string());
+        let expected = || format!("an instruction of {target}");
+        self.require(has, Rule::Generation, expected, || data.opcode.to_string());
+    }
+
+    /// The memory through which a stage passes its outputs to the next one has loads and stores of its own (`ldlw`, `stlw`). Where a control
+    /// shader reads what a vertex shader has stored, some GPUs have it in the memory of the workgroup (`emit_intrinsic_load_shared_ir3`,
+    /// `emit_intrinsic_store_shared_ir3`).
+    fn local_memory(&mut self, data: &InstrData) {
+        use Opcode::{Ldl, Ldlw, Stl, Stlw};
+        let Some(stage) = self.program.stage else { return };
+        let is_shared = self.target.tess_use_shared;
+        let fits = match (stage, data.opcode) {
+            (ShaderStage::Vertex, Stlw) => true,
+            (ShaderStage::Vertex, Stl) | (ShaderStage::TessControl, Ldl) => is_shared,
+            (ShaderStage::TessControl, Ldlw) => !is_shared,
+            (ShaderStage::TessEval, Stlw) | (ShaderStage::Geometry, Ldlw) => true,
+            (ShaderStage::Compute | ShaderStage::Fragment, Ldl | Stl) => true,
+            (_, Ldl | Stl | Ldlw | Stlw) => false,
+            _ => true,
+        };
+        let target = self.target;
+        let expected = || format!("an access to the local memory of a {} shader on {target}", stage.name());
+        self.require(fits, Rule::Generation, expected, || data.opcode.to_string());
     }
 
     /// Only arithmetic of two and three sources has `(sat)`, but varyings and selections (`is_sat_compatible` in Mesa's instr-a3xx.h), and
@@ -378,6 +408,11 @@ impl Checker<'_> {
                         || "components without a hole".into(),
                         || format!("{mask:#x}"),
                     );
+                    // Each repetition writes a word.
+                    let words = 1 + u32::from(data.repeat);
+                    let is_written = data.opcode != Movmsk || dst.mask.span() == words;
+                    let expected = || format!("{words} components, one for each repetition");
+                    self.require(is_written, Rule::Components, expected, || format!("{mask:#x}"));
                 }
             }
             ScanMacro => {

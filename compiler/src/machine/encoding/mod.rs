@@ -12,6 +12,7 @@
 mod alu;
 mod barrier;
 mod field;
+mod flags;
 mod flow;
 mod instr;
 mod memory;
@@ -25,6 +26,7 @@ mod texture;
 mod widths;
 
 pub use field::FieldName;
+pub use flags::word_flags;
 pub use instr::{DecodeError, Decoded, EncodeError, decode, encode};
 pub use parse::{AssembleError, Labels, assemble};
 pub use print::Position;

@@ -108,6 +108,11 @@ impl Encoding {
         self.by_name[name as usize].as_ref()
     }
 
+    /// All fields.
+    pub fn fields(&self) -> impl Iterator<Item = &Field> {
+        self.by_name.iter().flatten()
+    }
+
     /// The value of a field in a word; 0 if the encoding does not have it.
     pub fn get(&self, name: FieldName, word: u64) -> u64 {
         self.field(name).map_or(0, |field| field.bits.get(word))

@@ -1,11 +1,14 @@
 //! Conversions between widths and between integers and floats.
 
 use super::Scalar;
-use crate::ir3::{Attrs, Condition, Opcode, RegClass, Round, Src, Type};
+use crate::ir3::{Attrs, Condition, Mods, Opcode, RegClass, Round, Src, Type};
 use crate::nir::Op;
 use crate::select::SelectError;
 
 use Opcode::*;
+
+/// 2^-14 as a float of 32 bits: the smallest normal half.
+const LEAST_NORMAL_HALF: u32 = 0x3880_0000;
 
 impl Scalar<'_, '_> {
     pub(super) fn convert_op(&mut self) -> Result<bool, SelectError> {
@@ -94,7 +97,13 @@ impl Scalar<'_, '_> {
                 let x = self.src(0);
                 let rounded = self.ctx.convert_rounded(Type::F32, Type::F16, Round::Even, x);
                 let back = self.ctx.convert_src(Type::F16, Type::F32, rounded);
-                self.result(back)
+                // Magnitudes below the smallest normal half become zeros with their signs.
+                let least = self.ctx.immediate(LEAST_NORMAL_HALF, false);
+                let is_small = self.ctx.compare_src(CmpsF, Condition::Lt, x.with_mods(Mods::ABS), least);
+                let sign = self.ctx.immediate(1 << 31, false);
+                let zero = self.ctx.bin(AndB, x, sign);
+                let x = self.ctx.select(is_small, zero, back);
+                self.result(x)
             }
             UnpackHalf2x16SplitX | UnpackHalf2x16SplitY => {
                 let x = self.word_half(UnpackHalf2x16SplitY);

@@ -6,7 +6,7 @@
 
 use super::Mesa;
 use super::own::Own;
-use super::report::{Report, Row, name_of, title_of};
+use super::report::{Missing, Report, Row, name_of, title_of};
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::check::{COMPILER, Check, EngineKind, Engines, Summary};
 use ir3_verifier::harness::mesa::{NO_ENGINE, READER, SAME_PROGRAM, Settings};
@@ -201,6 +201,8 @@ impl KeptShaders {
             own,
             is_kept: true,
             guessed_gpu: mesa.guessed_of(shader, target),
+            not_compared: ir3_verifier::harness::mesa::not_compared(shader),
+            missing: Missing::of(shader),
             name,
         };
         // The folder of a refutation is a part of the result.

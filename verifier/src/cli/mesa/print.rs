@@ -2,7 +2,7 @@
 
 use super::Mesa;
 use super::own::Own;
-use super::report::{Report, Row};
+use super::report::{Missing, Report, Row};
 use crate::{Exit, Failure, Format, interrupt, output, verify};
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_verifier::harness::check::{Check, Summary};
@@ -71,6 +71,10 @@ pub struct Whole {
     exit: Option<Exit>,
     /// Shaders whose GPU the log does not name, by the GPU that was guessed.
     guessed: BTreeMap<&'static str, u64>,
+    /// Numbers for the driver that are compared with nothing, by the shaders that have them.
+    not_compared: BTreeMap<&'static str, u64>,
+    /// Shaders whose log lacks sections.
+    missing: BTreeMap<Missing, u64>,
     /// Only of a live stream.
     pub stream: Option<Stream>,
 }
@@ -87,6 +91,14 @@ impl Whole {
         self.mesa.print_reasons();
         output::summary(&self.mesa.summary);
         output::guessed_gpus(&self.guessed);
+        if !self.not_compared.is_empty() {
+            let names: Vec<String> =
+                self.not_compared.iter().map(|(name, count)| format!("{name} ({count})")).collect();
+            output::line(&format!("numbers for the driver that are compared with nothing: {}", names.join(", ")));
+        }
+        for (missing, &count) in &self.missing {
+            output::note(&missing.hint(count));
+        }
         let mut exits = vec![verify::exit_of(&self.mesa.summary)];
         if compiles {
             self.own.summary.interrupted = interrupted;
@@ -109,6 +121,26 @@ impl Whole {
         Exit::of_all(exits.into_iter().chain(self.exit))
     }
 }
+
+impl Missing {
+    /// The summary of shaders whose log lacks such sections, and how to have them printed.
+    fn hint(self, count: u64) -> String {
+        let plural = if count == 1 { "" } else { "s" };
+        let (lacks, so) = match self {
+            Self::Passes => ("no program after a pass", "only nir and the final code are compared"),
+            Self::Nir => {
+                ("no nir in final form", "passes are compared without their inputs, nir and final code are not")
+            }
+            Self::Assembly => ("no final assembly", "passes are compared without what their text leaves out"),
+        };
+        format!(
+            "{lacks} in the log of {count} program{plural}: {so}; `IR3_SHADER_DEBUG={DEBUG_VARIABLE}` prints all sections"
+        )
+    }
+}
+
+/// The value of `IR3_SHADER_DEBUG` with which Mesa prints all sections of all shaders, also of those in its cache.
+const DEBUG_VARIABLE: &str = "vs,tcs,tes,gs,fs,cs,internal,optmsgs,nocache";
 
 impl std::fmt::Display for Stream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -187,8 +219,14 @@ impl<'a> Printer<'a> {
         let kept = if report.is_kept { " (kept)" } else { "" };
         whole.mesa.summary.programs += 1;
         whole.mesa.add(&report.rows);
+        if let Some(missing) = report.missing {
+            *whole.missing.entry(missing).or_default() += 1;
+        }
         if let Some(gpu) = report.guessed_gpu {
             *whole.guessed.entry(gpu).or_default() += 1;
+        }
+        for name in &report.not_compared {
+            *whole.not_compared.entry(name).or_default() += 1;
         }
         if let Some(stream) = &mut whole.stream {
             match report.is_kept {

@@ -3,8 +3,8 @@
 use super::Mesa;
 use super::own::Own;
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Check, Summary, Verdict};
-use ir3_verifier::harness::mesa::{Checked, Settings, check_shader, write_bundle};
+use ir3_verifier::harness::check::{Check, Summary, Unknown, Verdict};
+use ir3_verifier::harness::mesa::{Checked, Settings, check_shader, not_compared, write_bundle};
 use ir3_verifier::programs::mesa::shader::LogShader;
 use std::path::{Path, PathBuf};
 
@@ -54,6 +54,36 @@ pub struct Report {
     pub is_kept: bool,
     /// The GPU, if it was guessed from the generation.
     pub guessed_gpu: Option<&'static str>,
+    /// Numbers for the driver that are compared with nothing.
+    pub not_compared: Vec<&'static str>,
+    /// The sections that its log lacks.
+    pub missing: Option<Missing>,
+}
+
+/// Sections that `IR3_SHADER_DEBUG` did not ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Missing {
+    /// The programs after passes: `optmsgs` prints them.
+    Passes,
+    /// The nir: the name of the stage prints it.
+    Nir,
+    /// The final assembly: the name of the stage prints it.
+    Assembly,
+}
+
+impl Missing {
+    /// The first kind of section that a shader lacks. One that could not be read has a message of its own.
+    pub fn of(shader: &LogShader) -> Option<Self> {
+        if !shader.broken.is_empty() {
+            None
+        } else if shader.nir.is_none() {
+            Some(Self::Nir)
+        } else if shader.assembly.is_none() {
+            Some(Self::Assembly)
+        } else {
+            shader.passes.is_empty().then_some(Self::Passes)
+        }
+    }
 }
 
 impl Report {
@@ -95,23 +125,51 @@ impl Mesa {
         shader.is_target_guessed(self.gpu.given()).then_some(target.name)
     }
 
+    /// Takes back refutations that depend on the GPU, where the log names neither it nor its generation: a boundary that is refuted on one
+    /// that has all instructions of the code, and not on another one, is unknown.
+    fn doubt(&self, path: &Path, shader: &LogShader, settings: &Settings<'_>, all: &mut [Checked<'_>]) {
+        let targets = shader.targets(self.gpu.given());
+        let Some((guess, others)) = targets.split_first() else { return };
+        for other in others {
+            if !all.iter().any(|checked| matches!(checked.verdict, Verdict::Refuted(_))) {
+                return;
+            }
+            let mut verdicts = Vec::new();
+            check_shader(path, shader, other, settings, &mut |checked| verdicts.push(checked.verdict));
+            for (checked, verdict) in all.iter_mut().zip(verdicts) {
+                if let (Verdict::Refuted(_), false) = (&checked.verdict, matches!(verdict, Verdict::Refuted(_))) {
+                    let what = format!(
+                        "the log names no GPU: refuted on {}, {} on {}: `--gpu`",
+                        guess.name,
+                        verdict.name(),
+                        other.name
+                    );
+                    checked.verdict = Verdict::Unknown(Unknown::Unsupported(what.into()));
+                }
+            }
+        }
+    }
+
     /// Checks all that was asked for of a shader.
     pub fn check(&self, path: &Path, shader: &LogShader, settings: &Settings<'_>) -> Report {
         let target = self.target_of(shader);
         let name = name_of(path, shader);
         let guessed_gpu = self.guessed_of(shader, &target);
+        let mut all = Vec::new();
+        let recovered = check_shader(path, shader, &target, settings, &mut |checked| all.push(checked));
+        self.doubt(path, shader, settings, &mut all);
         let mut rows = Vec::new();
-        let recovered = check_shader(path, shader, &target, settings, &mut |checked| {
+        for mut checked in all {
             let bundle = write_bundle(&self.failures, &name, &checked, &target).transpose();
             let mut check = check_of(&name, &checked, &target);
             if guessed_gpu.is_some() {
                 say_guess(&mut check, &target);
             }
             let mut row = Row::new(check, &checked.verdict);
-            row.wrong_proof = checked.wrong_proof;
+            row.wrong_proof = checked.wrong_proof.take();
             row.bundle = bundle.map(|written| written.map_err(|error| error.to_string()));
             rows.push(row);
-        });
+        }
         let own = self.compile.then(|| self.own(path, shader, &target, settings));
         Report {
             title: title_of(path, shader, &target),
@@ -123,6 +181,8 @@ impl Mesa {
             own,
             is_kept: false,
             guessed_gpu,
+            not_compared: not_compared(shader),
+            missing: Missing::of(shader),
             name,
         }
     }

@@ -265,8 +265,10 @@ impl Campaign {
         let retries = (1..=RETRIES).map(|retry| tame(program_seed(seed, retry)));
         let find = || {
             let decoded = interp::nir::Decoded::of_target(shader, target).ok()?;
+            let promised = interp::nir::unaliased(shader);
             let mut run = |env: &Env| decoded.run(env, env.fuel(), scratch);
             let mut source = |envs: Vec<Env>| {
+                let envs: Vec<Env> = envs.iter().map(|env| env.keeping(&promised)).collect();
                 let outcomes: Vec<Outcome> = envs.iter().map(&mut run).collect();
                 SourceOutcomes { envs, outcomes }
             };

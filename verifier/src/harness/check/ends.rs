@@ -75,8 +75,9 @@ impl Checker {
     ) -> Option<Ends> {
         let begin = ThreadTime::now();
         let (mut envs, mut outcomes) = (source.envs.clone(), source.outcomes.clone());
-        if interp::nir::promises_no_alias(shader) {
-            envs.iter_mut().for_each(|env| env.one_buffer = Some(false));
+        let promised = interp::nir::unaliased(shader);
+        if envs.iter().any(|env| !promised.is_subset(&env.alone)) {
+            envs.iter_mut().for_each(|env| *env = env.keeping(&promised));
             outcomes = self.run_nir(shader, &envs).ok()?;
         }
         let engines = Engines::interpreter();

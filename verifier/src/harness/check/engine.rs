@@ -6,7 +6,7 @@
 
 use super::boundary::ir3_of;
 use super::interpreter::compare_within;
-use super::legal::broken_rule;
+use super::legal::{broken_rule, unknown_flags};
 use super::{Crash, Execution, NotShown, Smt, Unknown, Unsupported, Verdict};
 use crate::programs::Question;
 use crate::prove::registers::{self, RegisterFailure};
@@ -198,6 +198,7 @@ impl Engines {
         if matches!(answer.verdict, Verdict::Proved { .. })
             && let Some(program) = ir3_of(question.after)
             && let Some(what) = broken_rule(program, question.machine)
+                .or_else(|| unknown_flags(ir3_of(question.before)?, question.machine))
         {
             answer.verdict = Verdict::Unknown(Unknown::NotShown(NotShown::Rule(what)));
         }

@@ -1,8 +1,11 @@
 //! Programs that are ready to run: nir, ir3 without time, or final programs on the machine.
 
 use crate::semantics::environment::env::Env;
+use crate::semantics::environment::memory::OrderedCode;
+use crate::semantics::interp::filling;
 use crate::semantics::interp::ir3::machine::{Completion, Machine};
-use crate::semantics::interp::{self, Outcome, Scratch, Unsupported};
+use crate::semantics::interp::{self, OperationSite, Outcome, Scratch, Unsupported};
+use crate::semantics::pair::PairFacts;
 use crate::semantics::vec4;
 use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::pipeline::Stage;
@@ -55,9 +58,49 @@ impl Executable {
         })
     }
 
+    /// A promise of another program in nir about its accesses to resources that this one, in nir too, does not make.
+    pub fn added_promise(&self, after: &Self) -> Option<String> {
+        let (Self::Nir(before), Self::Nir(after)) = (self, after) else { return None };
+        after.promises().iter().find(|promise| !before.promises().contains(promise)).cloned()
+    }
+
+    /// The same program as one of a pair.
+    #[must_use]
+    pub fn in_pair(self, facts: PairFacts) -> Self {
+        match self {
+            Self::Nir(decoded) => Self::Nir(decoded.in_pair(facts)),
+            Self::Ir3(decoded) => Self::Ir3(decoded.in_pair(facts)),
+            Self::Machine(machine, completion) => Self::Machine(Box::new(machine.in_pair(facts)), completion),
+        }
+    }
+
+    /// Its accesses to memory that other waves see, barriers and fences, in the order of the code; none of final code.
+    pub fn ordered_code(&self) -> Vec<OrderedCode> {
+        match self {
+            Self::Nir(decoded) => decoded.ordered_code(),
+            Self::Ir3(decoded) => decoded.ordered_code(),
+            Self::Machine(..) => Vec::new(),
+        }
+    }
+
+    /// The position of an access, by the number that a trace has.
+    pub fn site(&self, number: u32) -> Option<OperationSite> {
+        match self {
+            Self::Nir(decoded) => decoded.site(number),
+            Self::Ir3(decoded) => decoded.site(number),
+            Self::Machine(..) => None,
+        }
+    }
+
     /// Runs it in an environment, for at most `fuel` instructions.
     pub fn run(&self, env: &Env, fuel: u64, scratch: &mut Scratch) -> Outcome {
         match self {
+            Self::Nir(decoded) if decoded.has_preamble() => {
+                filling::run_with_preamble(scratch, |scratch| decoded.run(env, fuel, scratch))
+            }
+            Self::Ir3(decoded) if decoded.has_preamble() => {
+                filling::run_with_preamble(scratch, |scratch| decoded.run(env, fuel, scratch))
+            }
             Self::Nir(decoded) => decoded.run(env, fuel, scratch),
             Self::Ir3(decoded) => decoded.run(env, fuel, scratch),
             Self::Machine(machine, completion) => machine.run(env, *completion, fuel, scratch),

@@ -1,19 +1,23 @@
 //! The interpreter engine: runs two programs on the same inputs and compares the observable results.
 
-use crate::harness::check::{Executable, Execution, Unknown, Verdict};
+use crate::harness::check::{Executable, Execution, NotShown, Unknown, Verdict};
+use crate::prove::simulation::Obstacle;
 use crate::semantics::Snapshot;
 use crate::semantics::arithmetic::rounding;
+use crate::semantics::environment::aliases::MemoryName;
 use crate::semantics::environment::env::{DEFAULT_FUEL, Env};
 use crate::semantics::header;
 use crate::semantics::interp;
 use crate::semantics::interp::filling::{self, Agreement};
 use crate::semantics::interp::ir3::machine::Completion;
 use crate::semantics::interp::{Compared, Difference, End, Outcome, Scratch};
+use crate::semantics::pair::PairFacts;
 use cpu_time::ThreadTime;
 use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::ir3::ConstLayout;
 use ir3_compiler::{ir3, nir, target::Target};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// A refutation: two programs, and an input on which they differ.
@@ -60,7 +64,7 @@ pub(super) fn compare_runs(
     scratch: &mut Scratch,
     mut run: impl FnMut(&Env, u64, &mut Scratch) -> Outcome,
 ) -> Result<Verdict, (usize, Difference)> {
-    let mut lanes = 0;
+    let (mut lanes, mut loosened) = (0, None);
     for (i, (env, source)) in envs.iter().zip(previous.iter_mut()).enumerate() {
         let fuel = target_fuel(source.executed);
         if !matches!(source.end, End::Finished) {
@@ -73,6 +77,7 @@ pub(super) fn compare_runs(
             continue;
         }
         let target = run(env, fuel, scratch);
+        loosened = loosened.or(source.loosened_by(&target));
         match filling::compare(source, &target, scratch, |scratch| run(env, fuel, scratch)) {
             Err(difference) => return Err((i, difference)),
             Ok(Agreement::Plain(Compared::Same)) => lanes += u64::from(source.lanes.count_ones()),
@@ -96,8 +101,16 @@ pub(super) fn compare_runs(
             Verdict::Unknown(Unknown::Vacuous(vacuous.to_owned()))
         }
         0 => Verdict::Unknown(Unknown::OutOfFuel),
-        _ => Verdict::Tested { lanes },
+        _ => match loosened {
+            Some(what) => not_shown(Obstacle::Liberty(what.to_owned())),
+            None => Verdict::Tested { lanes },
+        },
     })
+}
+
+/// The verdict on runs that agree, of programs that differ in what no run shows.
+fn not_shown(obstacle: Obstacle) -> Verdict {
+    Verdict::Unknown(Unknown::NotShown(NotShown::Simulation { obstacle: Box::new(obstacle), left_out: None }))
 }
 
 /// Runs a source. A run with undefined behaviour is repeated, to record the stores before that.
@@ -111,11 +124,11 @@ pub(super) fn source_run(scratch: &mut Scratch, run: impl Fn(&mut Scratch) -> Ou
 
 /// Two decoded programs, to be run on the same inputs.
 pub(super) struct Comparison<'a> {
-    source: Executable,
-    target: Executable,
+    pub source: Executable,
+    pub target: Executable,
     driver: Option<(interp::nir::Decoded, &'a ConstLayout)>,
-    /// Texture shapes count if both texts have them, and formats of images too.
-    facts: [bool; 2],
+    /// The memories that alias no other one, as the program before promises.
+    promised: BTreeSet<MemoryName>,
     fuel: u64,
 }
 
@@ -148,10 +161,26 @@ impl<'a> Comparison<'a> {
             }
             _ => None,
         };
-        let [first, second] = [before, after].map(|side| matches!(side, ProgramRef::Ir3(_)));
-        let source = Executable::new(before, target, executions[0])?;
-        let target = Executable::new(after, target, executions[1])?;
-        Ok(Self { source, target, driver, facts: [first && second, !first && !second], fuel })
+        let promised = match before {
+            ProgramRef::Nir(shader) => interp::nir::unaliased(shader),
+            ProgramRef::Ir3(_) | ProgramRef::Vec4(_) => BTreeSet::new(),
+        };
+        let facts = PairFacts::of(before, after);
+        let source = Executable::new(before, target, executions[0])?.in_pair(facts);
+        let target = Executable::new(after, target, executions[1])?.in_pair(facts);
+        Ok(Self { source, target, driver, promised, fuel })
+    }
+
+    /// The same environments with the words that the driver fills, in which the promises of the program before hold.
+    pub fn envs(&self, envs: &[Env]) -> Vec<Env> {
+        let env = |env: &Env| {
+            let env = env.keeping(&self.promised);
+            match &self.driver {
+                Some((decoded, consts)) => env.with_driver_words(decoded.launch(), consts),
+                None => env,
+            }
+        };
+        envs.iter().map(env).collect()
     }
 
     /// Runs both programs in some environments.
@@ -159,25 +188,19 @@ impl<'a> Comparison<'a> {
     /// # Errors
     /// The first difference.
     pub fn run(&self, envs: &[Env], scratch: &mut Scratch) -> Result<Verdict, Differs> {
-        let [printed_shapes, both_nir] = self.facts;
-        let envs: Vec<Env> = envs
-            .iter()
-            .map(|env| {
-                let env = Env { printed_shapes, both_nir, ..env.clone() };
-                match &self.driver {
-                    Some((decoded, consts)) => env.with_driver_words(decoded.launch(), consts),
-                    None => env,
-                }
-            })
-            .collect();
+        let envs = self.envs(envs);
         let source = |env: &Env, scratch: &mut Scratch| {
             source_run(scratch, |scratch| self.source.run(env, env.fuel.unwrap_or(self.fuel), scratch))
         };
         let mut outcomes: Vec<Outcome> = envs.iter().map(|env| source(env, scratch)).collect();
         let (_, vacuous) = source_runs(&outcomes);
         let run = |env: &Env, fuel, scratch: &mut Scratch| self.target.run(env, fuel, scratch);
-        compare_runs(&envs, &mut outcomes, &vacuous, scratch, run)
-            .map_err(|(at, difference)| Box::new((envs[at].clone(), difference)))
+        let verdict = compare_runs(&envs, &mut outcomes, &vacuous, scratch, run)
+            .map_err(|(at, difference)| Box::new((envs[at].clone(), difference)))?;
+        Ok(match (verdict, self.source.added_promise(&self.target)) {
+            (Verdict::Tested { .. }, Some(promise)) => not_shown(Obstacle::Liberty(promise)),
+            (verdict, _) => verdict,
+        })
     }
 }
 

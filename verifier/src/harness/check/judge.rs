@@ -7,7 +7,8 @@
 //! 2. The provers are asked, the cheaper first. A proof holds only if the program after keeps the rules of ir3, and final code only if it has no
 //!    hazard: proofs are about programs whose results are available at once.
 //! 3. What no prover settles is run. With a [`Search`](super::Search) further inputs are tried (`search`), and the runs are measured: a boundary is *tested*
-//!    only if they depend on enough of the program ([`Sensitivity`]).
+//!    only if they depend on enough of the program ([`Sensitivity`]), and if accesses to memory have the same order or runs show that it makes no
+//!    difference ([`memory_order`]).
 //! 4. Of all answers the one with the highest [rank](rank) is the verdict: a refutation comes first, because a run shows it; then a crash; then a
 //!    proof. A failed proof of the register checker that it followed to the end comes before runs: the checker is complete for most moves,
 //!    so a failure is more likely a bug that no input reached than a weak proof.
@@ -25,7 +26,7 @@ use super::policy::Policy;
 use super::search::InputSearch;
 use super::sensitivity::Sensitivity;
 use super::{Answer, EngineKind, Engines, Executable, Execution, NO_ENGINE, NotShown, Smt, Unknown, Verdict};
-use super::{contradiction, kills};
+use super::{contradiction, kills, memory_order};
 use crate::programs::Question;
 use crate::prove::registers::RegisterFailure;
 use crate::prove::simulation::Limits;
@@ -42,9 +43,6 @@ use ir3_compiler::nir::Shader;
 use ir3_compiler::target::Target;
 use std::time::Duration;
 
-/// The least sensitivity at which a boundary that was only run is a pass.
-pub const LEAST_SENSITIVITY: f64 = 0.7;
-
 /// The engine of two sides that are the same program.
 pub const SAME_PROGRAM: &str = "same program";
 
@@ -52,6 +50,9 @@ pub const SAME_PROGRAM: &str = "same program";
 const PROOF_TIME_PER_INSTR: Duration = Duration::from_micros(1_500);
 /// The most CPU time of a proof, unless more is asked for.
 const MOST_PROOF_TIME: Duration = Duration::from_secs(4);
+
+/// The environments in which the order of accesses is compared, with those that are given.
+const ORDERED: usize = 24;
 
 /// The batches of environments in which final code with a hazard is run on the machine, and their size.
 const LATE_BATCHES: usize = 12;
@@ -192,7 +193,12 @@ impl<'a> Judge<'a> {
         // A campaign of runs alone counts its runs.
         let is_shortcut = boundary.origin == Origin::Printed || self.policy.engines.has_prover();
         if is_shortcut && boundary.has_same_sides() {
-            return Judgment::of(Verdict::Proved { assumptions: Vec::new() }, SAME_PROGRAM);
+            let program = ir3_of(boundary.after).filter(|_| boundary.kind == BoundaryKind::Final);
+            let verdict = match program.and_then(|program| hazard(program, boundary, &self.target)) {
+                Some(hazard) => Verdict::Unknown(Unknown::NotShown(NotShown::Hazard(hazard))),
+                None => Verdict::Proved { assumptions: Vec::new() },
+            };
+            return Judgment::of(verdict, SAME_PROGRAM);
         }
         if let Some(difference) = header::difference(boundary.before, boundary.after) {
             let env = self.envs.first().cloned().unwrap_or_default();
@@ -234,8 +240,22 @@ impl<'a> Judge<'a> {
         let time = answers.iter().map(|answer| answer.time).sum();
         let (verdict, engine) = combined(answers, sensitivity.as_ref())
             .map_or_else(|| (Verdict::not_compared(), NO_ENGINE), |(verdict, engine)| (verdict, engine.name()));
+        let verdict = self.ordered(boundary, verdict);
         let verdict = self.checked(boundary, verdict);
         Judgment { verdict, engine, sensitivity, time, proving, wrong_proofs, is_earlier }
+    }
+
+    /// The verdict of runs, which show that the order of accesses to memory is kept or makes no difference. Asked with a search only.
+    fn ordered(&self, boundary: &Boundary<'_>, verdict: Verdict) -> Verdict {
+        let (Verdict::Tested { .. }, Some(search)) = (&verdict, &self.policy.search) else { return verdict };
+        let others = (0..ORDERED).map(|at| search.comparison(super::search::FIRST_COMPARED + at, None));
+        let envs: Vec<Env> = self.envs.iter().cloned().chain(others).collect();
+        let &Boundary { before, after, .. } = boundary;
+        match catch(|| memory_order::check(before, after, &envs, &self.target)) {
+            Ok(Ok(())) => verdict,
+            Ok(Err(order)) => Verdict::Unknown(Unknown::MemoryOrder(order)),
+            Err(panicked) => crash(panicked),
+        }
     }
 
     /// The rules that engines do not check of runs, for programs from texts.
@@ -520,7 +540,7 @@ fn combined(answers: Vec<Answer>, sensitivity: Option<&Sensitivity>) -> Option<(
     // Of equal ranks the last counts: the stronger prover.
     let answer = answers.into_iter().max_by_key(rank)?;
     let verdict = match (answer.verdict, sensitivity) {
-        (Verdict::Tested { .. }, Some(sensitivity)) if sensitivity.share() < LEAST_SENSITIVITY => {
+        (Verdict::Tested { .. }, Some(sensitivity)) if !sensitivity.is_enough() => {
             Verdict::Unknown(Unknown::Insensitive(*sensitivity))
         }
         (verdict, _) => verdict,

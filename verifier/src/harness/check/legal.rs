@@ -13,7 +13,7 @@ use ir3_compiler::ir3::{
     RepeatLink, Src, SrcOperand, Type,
 };
 use ir3_compiler::ir3::{Category, WriteMask};
-use ir3_compiler::machine::encoding::{decode, encode};
+use ir3_compiler::machine::encoding::{decode, encode, word_flags};
 use ir3_compiler::target::{Generation, Target};
 use smallvec::SmallVec;
 
@@ -78,7 +78,35 @@ pub fn broken_rule(program: &Program, target: &Target) -> Option<String> {
     };
     let violation = violations.into_iter().find(|violation| counts(violation.rule));
     let illegal = || (form != Form::Ssa).then(|| illegal(program, target, Extent::Printed, None)).flatten();
-    violation.map(|violation| violation.to_string()).or_else(illegal)
+    violation.map(|violation| violation.to_string()).or_else(|| unknown_flags(program, target)).or_else(illegal)
+}
+
+/// The first instruction of which no word of the generation has the opcode, or all of the flags, whatever its operands become.
+pub(super) fn unknown_flags(program: &Program, target: &Target) -> Option<String> {
+    // Marks of the compiler, and of texts: before a6xx no word says whether a descriptor is the same in all lanes, and later only where it is
+    // computed.
+    let unsaid = InstrFlags::UNUSED | InstrFlags::NONUNIFORM;
+    program.iter_instrs().find_map(|(_, instr)| {
+        let data = &program.instrs[instr];
+        if has_no_word(data) {
+            return None;
+        }
+        let of_descriptor = matches!(data.opcode.category(), Category::Texture | Category::Memory);
+        let why = match word_flags(target.generation, data.opcode) {
+            None => format!("an {} has no such instruction", target.generation),
+            Some(flags) => {
+                let other = data.flags - flags - if of_descriptor { unsaid } else { InstrFlags::UNUSED };
+                let (name, _) = other.iter_names().next()?;
+                format!("no word of it has the flag {}", name.to_lowercase())
+            }
+        };
+        Some(format!("{instr} (`{}`): {why}", data.opcode))
+    })
+}
+
+/// Returns true for meta instructions and macros, which become other instructions.
+fn has_no_word(data: &InstrData) -> bool {
+    data.opcode.is_meta() || data.opcode.name().ends_with(".macro") || data.opcode.is_macro()
 }
 
 /// The reason why an instruction is illegal.
@@ -86,8 +114,8 @@ fn reason(program: &Program, data: &InstrData, target: &Target, extent: Extent) 
     if data.opcode.is_meta() {
         return meta(data).map(str::to_owned);
     }
-    // Macros have no word; branches and ends get their operands at the end, where the encoder judges them.
-    if data.opcode.name().ends_with(".macro") || data.opcode.is_macro() || data.opcode.category() == Category::Flow {
+    // Branches and ends get their operands at the end, where the encoder judges them.
+    if has_no_word(data) || data.opcode.category() == Category::Flow {
         return None;
     }
     if let Some(why) = beside(data, target) {

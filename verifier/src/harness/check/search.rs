@@ -6,7 +6,7 @@
 //! many more where the register checker names a failure. At the end single inputs are moved until the operands of a comparison are equal
 //! ([`Ties`]).
 
-use super::judge::{LEAST_SENSITIVITY, is_decided};
+use super::judge::is_decided;
 use super::policy::Search;
 use super::ties::Ties;
 use super::{Sensitivity, SensitivityProbe, Unknown, Verdict};
@@ -106,7 +106,7 @@ impl<'a> InputSearch<'a> {
             }
             idle = if share < last + 0.01 { idle + 1 } else { 0 };
             let too_long = start.elapsed() >= search.limit;
-            if too_long || count >= search.most_runs || share == 1.0 || idle > 2 && share >= LEAST_SENSITIVITY {
+            if too_long || count >= search.most_runs || share == 1.0 || idle > 2 && self.sensitivity().is_enough() {
                 break;
             }
             last = share.max(last);

@@ -45,13 +45,27 @@ pub struct SiteCount {
 }
 
 impl SiteCount {
+    /// The share of the sites whose change was observed, from 0 to 1; 1 if there are none.
+    pub fn share(self) -> f64 {
+        match self {
+            Self { all: 0, .. } => 1.0,
+            Self { seen, all } => f64::from(seen) / f64::from(all),
+        }
+    }
+
     fn count(&mut self, seen: bool) {
         self.all += 1;
         self.seen += u32::from(seen);
     }
 }
 
+/// The least sensitivity at which a boundary that was only run is a pass: of all sites, and of each class that few sites of others would hide.
+pub const LEAST_SENSITIVITY: f64 = 0.7;
+
 /// The sites of a program, and how many of them its runs depend on.
+///
+/// Branches and accesses to memory are few beside the arithmetic of most programs, and what passes get wrong of them is of another kind: each
+/// of these two classes counts on its own, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sensitivity {
     /// Components of results.
@@ -60,43 +74,47 @@ pub struct Sensitivity {
     pub operands: SiteCount,
     /// Conditions of branches.
     pub conditions: SiteCount,
+    /// Components of results and operands of accesses to memory that other waves see.
+    pub accesses: SiteCount,
 }
 
 impl Sensitivity {
     /// That of a program whose runs show nothing.
     pub(crate) const NONE: Self = {
         let none = SiteCount { seen: 0, all: 0 };
-        Self { results: SiteCount { seen: 0, all: 1 }, operands: none, conditions: none }
+        Self { results: SiteCount { seen: 0, all: 1 }, operands: none, conditions: none, accesses: none }
     };
 
     /// The number of sites of all kinds.
     pub fn sites(&self) -> SiteCount {
-        let kinds = [self.results, self.operands, self.conditions];
+        let kinds = [self.results, self.operands, self.conditions, self.accesses];
         SiteCount { seen: kinds.iter().map(|kind| kind.seen).sum(), all: kinds.iter().map(|kind| kind.all).sum() }
     }
 
     /// The share of sites whose change was observed, from 0 to 1; 1 if there are none.
     pub fn share(&self) -> f64 {
-        match self.sites() {
-            SiteCount { all: 0, .. } => 1.0,
-            SiteCount { seen, all } => f64::from(seen) / f64::from(all),
-        }
+        self.sites().share()
+    }
+
+    /// Returns true if runs that depend on this are a pass.
+    pub fn is_enough(&self) -> bool {
+        [self.sites(), self.conditions, self.accesses].iter().all(|sites| sites.share() >= LEAST_SENSITIVITY)
+    }
+}
+
+impl fmt::Display for SiteCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.seen, self.all)
     }
 }
 
 impl fmt::Display for Sensitivity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { results, operands, conditions } = self;
+        let Self { results, operands, conditions, accesses } = self;
         write!(
             f,
-            "{:.0} % (results {}/{}, operands {}/{}, branches {}/{})",
+            "{:.0} % (results {results}, operands {operands}, branches {conditions}, memory {accesses})",
             self.share() * 100.0,
-            results.seen,
-            results.all,
-            operands.seen,
-            operands.all,
-            conditions.seen,
-            conditions.all
         )
     }
 }
@@ -234,6 +252,7 @@ impl SensitivityProbe {
         let mut sensitivity = Sensitivity::default();
         for (site, &seen) in self.program.sites().iter().zip(&self.seen) {
             match site.kind {
+                _ if site.is_access => sensitivity.accesses.count(seen),
                 FlipKind::Result => sensitivity.results.count(seen),
                 FlipKind::Operand => sensitivity.operands.count(seen),
                 FlipKind::Condition => sensitivity.conditions.count(seen),
@@ -307,6 +326,29 @@ impl main {{
         assert_eq!(masked.results.all, seen.results.all);
         // The product.
         assert!(masked.results.seen < masked.results.all && masked.operands.seen < seen.operands.seen, "{masked}");
+    }
+
+    #[test]
+    fn arithmetic_does_not_hide_branches_and_accesses() {
+        let counts = |seen, all| SiteCount { seen, all };
+        let arithmetic =
+            Sensitivity { results: counts(100, 100), operands: counts(100, 100), ..Sensitivity::default() };
+        assert!(arithmetic.is_enough() && arithmetic.share() == 1.0);
+        let branches = Sensitivity { conditions: counts(1, 2), ..arithmetic };
+        let accesses = Sensitivity { accesses: counts(6, 10), ..arithmetic };
+        for of in [branches, accesses] {
+            assert!(of.share() > 0.95 && !of.is_enough(), "{of}");
+        }
+        assert!(Sensitivity { conditions: counts(7, 10), accesses: counts(7, 10), ..arithmetic }.is_enough());
+        assert!(!Sensitivity { results: counts(60, 100), operands: counts(60, 100), ..arithmetic }.is_enough());
+        assert!(!Sensitivity::NONE.is_enough());
+    }
+
+    #[test]
+    fn accesses_are_a_class_of_their_own() {
+        let seen = sensitivity(u32::MAX);
+        // The address and the data of the store.
+        assert!(seen.accesses.all >= 2 && seen.accesses.seen == seen.accesses.all, "{seen}");
     }
 
     #[test]

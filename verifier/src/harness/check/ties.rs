@@ -193,7 +193,7 @@ impl Search<'_, '_> {
 fn is_float(usage: Usage, word: u32) -> bool {
     match usage {
         Usage::Float => f32::from_bits(word).is_finite(),
-        Usage::Int => false,
+        Usage::Int | Usage::Address(_) => false,
         Usage::Any | Usage::Halves(_) => (0x3000_0000..0x5000_0000).contains(&(word & 0x7fff_ffff)),
     }
 }

@@ -1,6 +1,6 @@
 //! Verdicts and their counts.
 
-use crate::harness::check::{Refutation, Sensitivity};
+use crate::harness::check::{MemoryOrder, Refutation, Sensitivity};
 use crate::prove::registers::RegisterFailure;
 use crate::prove::simulation::Obstacle;
 use crate::semantics::interp;
@@ -24,6 +24,8 @@ pub enum Unknown {
     OutOfTime(Option<Box<Obstacle>>),
     /// The sides agreed on all runs, which depend on too little of the program to be a pass.
     Insensitive(Sensitivity),
+    /// The sides agreed on all runs, none of which shows that another order of their accesses to memory makes no difference.
+    MemoryOrder(Box<MemoryOrder>),
     /// The program does not fit in the registers.
     NeedsSpilling(String),
     /// The compiler or an engine panicked, or broke its own rules.
@@ -125,6 +127,7 @@ impl Unknown {
             Self::NotShown(NotShown::Reserved(_)) => "not shown: more than is reserved".into(),
             Self::OutOfTime(_) => "out of time".into(),
             Self::Insensitive(_) => "insensitive runs".into(),
+            Self::MemoryOrder(_) => "memory order".into(),
             Self::NeedsSpilling(_) => "needs spilling".into(),
             Self::Crashed(_) => "crashed".into(),
         }
@@ -141,6 +144,7 @@ impl fmt::Display for Unknown {
             Self::Insensitive(sensitivity) => {
                 write!(f, "tested, but the runs depend on too little of the program: {sensitivity}")
             }
+            Self::MemoryOrder(order) => write!(f, "tested, but {order}"),
             Self::OutOfTime(None) => f.write_str("out of time"),
             Self::OutOfTime(Some(obstacle)) => write!(f, "out of time: {obstacle}"),
             Self::NeedsSpilling(why) => write!(f, "needs spilling: {why}"),
@@ -210,10 +214,15 @@ impl Verdict {
     /// Adds the verdict of the interpreter on the same boundary in other environments.
     pub(crate) fn add_runs(&mut self, other: Self) {
         let is_failure = |verdict: &Self| matches!(verdict, Self::Refuted(_) | Self::Unknown(Unknown::Crashed(_)));
+        let is_not_shown = |verdict: &Self| matches!(verdict, Self::Unknown(Unknown::NotShown(_)));
         match (&mut *self, other) {
             (Self::Tested { lanes }, Self::Tested { lanes: more }) => *lanes += more,
             (known, other) if is_failure(&other) && !is_failure(known) => *known = other,
-            (known @ Self::Unknown(_), other @ Self::Tested { .. }) if !is_failure(known) => *known = other,
+            // A property that runs cannot show in one environment is not shown by others.
+            (known, other) if is_not_shown(&other) && !is_failure(known) => *known = other,
+            (known @ Self::Unknown(_), other @ Self::Tested { .. }) if !is_failure(known) && !is_not_shown(known) => {
+                *known = other;
+            }
             _ => {}
         }
     }
@@ -302,6 +311,9 @@ pub struct Summary {
     pub out_of_time: u64,
     /// Boundaries that were run, by runs that depend on too little of the program.
     pub insensitive: u64,
+    /// Boundaries that were run, by runs that do not depend on another order of accesses to memory.
+    #[serde(default)]
+    pub memory_order: u64,
     /// Programs on which the compiler or an engine panicked: a failure like a refutation.
     pub crashed: u64,
     /// Stages that changed nothing: no boundaries.
@@ -339,6 +351,7 @@ impl Summary {
                     Unknown::NotShown(_) => self.not_shown += 1,
                     Unknown::OutOfTime(_) => self.out_of_time += 1,
                     Unknown::Insensitive(_) => self.insensitive += 1,
+                    Unknown::MemoryOrder(_) => self.memory_order += 1,
                     Unknown::Crashed(_) => self.crashed += 1,
                 }
             }
@@ -361,6 +374,7 @@ impl Summary {
         self.not_shown += other.not_shown;
         self.out_of_time += other.out_of_time;
         self.insensitive += other.insensitive;
+        self.memory_order += other.memory_order;
         self.crashed += other.crashed;
         self.unchanged += other.unchanged;
         self.sites += other.sites;
@@ -406,6 +420,7 @@ impl fmt::Display for Summary {
             (self.not_shown, "not shown"),
             (self.out_of_time, "out of time"),
             (self.insensitive, "insensitive runs"),
+            (self.memory_order, "memory order"),
             (self.crashed, "crashed"),
         ];
         let reasons: Vec<_> = reasons.iter().filter(|r| r.0 > 0).map(|r| format!("{} {}", r.1, grouped(r.0))).collect();

@@ -17,10 +17,12 @@ pub mod print;
 pub mod recover;
 mod reserved;
 mod sides;
+mod statements;
 
 pub use crate::harness::check::{NO_ENGINE, SAME_PROGRAM};
 pub use bundle::{command_again, files as bundle_files, write as write_bundle};
 pub use sides::{CODE, Checked, NIR, READER, Settings, Side, Sides, WHOLE};
+pub use statements::not_compared;
 
 use crate::harness::check::{EngineKind, Verdict};
 use crate::programs::mesa::shader::LogShader;

@@ -17,11 +17,13 @@ use ir3_compiler::compilation::{Compilation, ProgramMut, ProgramRef};
 use ir3_compiler::ir3::const_words::NamedConstWords;
 use ir3_compiler::ir3::{
     self, ConstLayout, DriverParam, InputKind, PhysReg, Program, RegClass, SystemValue, WriteMask, branchstack,
+    workload,
 };
 use ir3_compiler::machine::{Code, CodeError, listing};
 use ir3_compiler::nir::{self, InstrData, IntrinsicOp, Shader};
 use ir3_compiler::pipeline::{Change, CompileError, Options, Stage};
 use ir3_compiler::stats::Stats;
+use ir3_compiler::target::occupancy::Workload;
 use ir3_compiler::target::{Backend, Generation, Target};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -374,12 +376,14 @@ fn statistics(out: &mut String, name: &str, of: &Final<'_>) {
         "; {name} prog 1/1: {} sstall, {} (ss), {} systall, {} (sy), 0 loops\n",
         waits.sstall, waits.ss, waits.systall, waits.sy
     );
+    let work = Workload { branchstack: branchstack(of.program), ..workload(of.program) };
+    let is_double = of.target.occupancy(&work, stats.full).double;
     let _ = writeln!(
         out,
         "; gpu gen {}, mergedregs {}, double_threadsize {}, constlen {}, pvtmem_size {}, shared_size {}, branchstack {}, size {} bytes",
         of.target.generation.number(),
         u32::from(of.target.generation >= Generation::A6xx),
-        u32::from(of.target.double_threadsize),
+        u32::from(is_double),
         stats.constlen,
         of.program.scratch_size,
         of.program.shared_size,

@@ -1,17 +1,20 @@
 //! The programs of a shader, each a side of two boundaries, and the verdicts on them.
 
-use super::recover::{self, Recovered};
+use super::recover::{self, Phase, Recovered};
 use super::reserved;
 use crate::harness::check::{
-    Boundary, BoundaryKind, Engines, FinalFacts, Judge, Judgment, NotShown, Policy, ProgramInputs, Search, Sensitivity,
-    Unknown, Verdict,
+    Boundary, BoundaryKind, Engines, FinalFacts, Judge, Judgment, NO_ENGINE, NotShown, Policy, ProgramInputs, Search,
+    Sensitivity, Unknown, Verdict,
 };
 use crate::programs::mesa::shader::LogShader;
 use crate::programs::mesa::{Section, Statistics};
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use crate::semantics::interp::Scratch;
+use ir3_compiler::ir3::{PhysReg, Src, SrcOperand};
+use ir3_compiler::nir::{self, IntrinsicOp};
 use ir3_compiler::target::Target;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -91,18 +94,52 @@ pub struct Side<'a> {
     /// Its name in messages: the pass that made it.
     pub name: String,
     section: Option<&'a Section>,
+    phase: Phase,
     /// The program, or the reason why it cannot be read.
     pub program: Result<Snapshot, String>,
     /// Of final programs: the statistics that Mesa prints of the code.
     statistics: Option<Statistics>,
 }
 
-/// The work between a side and the one before it. Final code is final whatever it is compared with.
-fn kind_of(name: &str) -> BoundaryKind {
-    match name {
+/// The work between two sides. Final code is final whatever it is compared with. A log may lack the passes before one that moves values.
+fn kind_of(before: &Side<'_>, after: &Side<'_>) -> BoundaryKind {
+    match &*after.name {
         LEGALIZE | CODE => BoundaryKind::Final,
-        name if PASSES_THAT_MOVE_VALUES.contains(&name) => BoundaryKind::Moves,
+        name if before.phase >= Phase::Scheduled && PASSES_THAT_MOVE_VALUES.contains(&name) => BoundaryKind::Moves,
         _ => BoundaryKind::Computes,
+    }
+}
+
+/// The first word of the constant file that only the program after reads.
+fn new_constant(before: &Snapshot, after: &Snapshot) -> Option<u16> {
+    let before = constant_words(before)?;
+    constant_words(after)?.difference(&before).next().copied()
+}
+
+/// The words of the constant file that a program reads by number; `None` if nir computes some.
+fn constant_words(program: &Snapshot) -> Option<BTreeSet<u16>> {
+    match program {
+        Snapshot::Nir(shader) => {
+            let function = &shader.entry;
+            let mut words = BTreeSet::new();
+            for (_, instr) in function.instrs_in_order() {
+                let nir::InstrData::Intrinsic(intrinsic) = &function.instrs[instr] else { continue };
+                if let (IntrinsicOp::LoadConstIr3, Some(def)) = (intrinsic.op, intrinsic.def) {
+                    let at = function.as_const_scalar(intrinsic.srcs[0])?;
+                    let first = (intrinsic.indices.base() as u16).wrapping_add(at as u16);
+                    let def = &function.defs[def];
+                    let count = u16::from(def.num_components) * if def.bit_size == 64 { 2 } else { 1 };
+                    words.extend((0..count).map(|i| first.wrapping_add(i)));
+                }
+            }
+            Some(words)
+        }
+        Snapshot::Ir3(program) => {
+            let srcs = program.iter_instrs().flat_map(|(_, instr)| &program.instrs[instr].srcs);
+            let word = |src: &Src| if let SrcOperand::Const(word) = src.operand { Some(word) } else { None };
+            Some(srcs.filter_map(word).collect())
+        }
+        Snapshot::Vec4(_) => Some(BTreeSet::new()),
     }
 }
 
@@ -112,6 +149,7 @@ pub struct Sides<'a> {
     pub all: Vec<Side<'a>>,
     inputs: Option<ProgramInputs>,
     target: Target,
+    lacks_constants: bool,
 }
 
 impl<'a> Sides<'a> {
@@ -122,23 +160,26 @@ impl<'a> Sides<'a> {
         let nir = shader.nir.as_ref().map(|section| Side {
             name: NIR.to_owned(),
             section: Some(section),
+            phase: Phase::Selected,
             program: recovered.nir.clone().map(|nir| Snapshot::Nir(Box::new(nir))),
             statistics: None,
         });
-        let passes = shader.passes.iter().zip(&recovered.passes).map(|(section, program)| {
+        let of_passes = recovered.passes.iter().zip(&recovered.phases);
+        let passes = shader.passes.iter().zip(of_passes).map(|(section, (program, &phase))| {
             let name = section.title().trim_start_matches("AFTER: ").to_owned();
-            let is_final = kind_of(&name) == BoundaryKind::Final;
+            let statistics = (phase == Phase::Final).then(|| shader.figures()).flatten();
             let program = program.clone().map(|program| Snapshot::Ir3(Box::new(program)));
-            Side { name, section: Some(section), program, statistics: is_final.then(|| shader.figures()).flatten() }
+            Side { name, section: Some(section), phase, program, statistics }
         });
         let code = shader.assembly.as_ref().map(|section| Side {
             name: CODE.to_owned(),
             section: Some(section),
+            phase: Phase::Final,
             program: recovered.code.clone().map(|program| Snapshot::Ir3(Box::new(program))),
             statistics: shader.figures(),
         });
         let all = nir.into_iter().chain(passes).chain(code).collect();
-        (Self { all, inputs, target: *target }, recovered)
+        (Self { all, inputs, target: *target, lacks_constants: recovered.lacks_constants }, recovered)
     }
 
     /// The same programs without their sections, for a caller that changes the shader.
@@ -146,10 +187,12 @@ impl<'a> Sides<'a> {
         let all = self.all.into_iter().map(|side| Side {
             name: side.name,
             section: None,
+            phase: side.phase,
             program: side.program,
             statistics: side.statistics,
         });
-        Sides { all: all.collect(), inputs: self.inputs, target: self.target }
+        let Self { inputs, target, lacks_constants, .. } = self;
+        Sides { all: all.collect(), inputs, target, lacks_constants }
     }
 
     /// The boundaries, each with its name and the numbers of its sides: neighbours, then nir and the final code if there is a pass between them.
@@ -227,6 +270,11 @@ impl<'a> Sides<'a> {
             (_, Err(why)) => return unread(&after.name, why),
             (Ok(first), Ok(second)) => (first, second),
         };
+        if let (true, Some(word)) = (self.lacks_constants, new_constant(first, second)) {
+            let word = PhysReg(word).to_string().replacen('r', "c", 1);
+            let why = format!("it reads {word}, which the driver may fill: the final assembly lists that");
+            return Checked { engine: NO_ENGINE, ..unread(&after.name, &why) };
+        }
         let statistics = after.statistics.as_ref();
         let facts = FinalFacts {
             // The text after the pass has no releases; the code has.
@@ -239,7 +287,7 @@ impl<'a> Sides<'a> {
             reserved::exceeded(program, statistics, &self.target).map(NotShown::Reserved)
         };
         let boundary = Boundary {
-            kind: kind_of(&after.name),
+            kind: kind_of(before, after),
             facts,
             condition: if after.name == CODE { Some(&exceeded) } else { None },
             ..Boundary::of_texts(first.into(), second.into())

@@ -3,6 +3,7 @@
 //! An environment is a function of its seed. Steps simplify it one after the other as long as the program fails in the
 //! same way:
 //!
+//! - nothing aliases, or buffers alias in pairs;
 //! - fewer lanes run: one alone, or as few as possible;
 //! - buffers and the constant file are 0 everywhere, or 1, or at least the words that the program accesses are;
 //! - an input that the text of the program names (system values, attributes, varyings, words of the constant file) is
@@ -13,11 +14,10 @@
 //! Every step must decrease a measure, `EnvComplexity`, so the search terminates. Only values that differ from the seed's
 //! are explicit in the result.
 
-use std::fmt::Display;
-
 use ir3_compiler::ir3::SystemValue;
 use ir3_compiler::nir::{InstrData, InterpMode, Intrinsic, IntrinsicOp, Shader, Stage};
 
+use crate::semantics::environment::aliases::{Aliasing, MemoryName};
 use crate::semantics::environment::env::{CONST_WORDS, Env, Launch, system_value_of};
 use crate::semantics::interp;
 use crate::semantics::interp::Scratch;
@@ -44,6 +44,8 @@ struct EnvComplexity {
     values: u32,
     /// The seed is not 0.
     seed: bool,
+    /// The alias classes are given.
+    aliases: bool,
 }
 
 /// Words of memory are simplified one by one if there are no more than these.
@@ -53,11 +55,18 @@ const MEMORY_WORDS: usize = 16;
 pub fn run(env: &Env, shader: &Shader, same: &mut dyn FnMut(&Env) -> bool) -> Env {
     let reads = reads_memory(shader);
     let mut search = EnvironmentSearch { inputs: inputs(shader), reads, shader, best: env.clone(), same };
+    // The names of words depend on it.
+    while search.aliases() {}
     if reads {
-        search.inputs.extend(touched(env, shader));
+        search.inputs.extend(touched(&search.best, shader));
     }
-    while search.iterate() {}
-    search.best
+    loop {
+        while search.iterate() {}
+        // Simpler values may need less aliasing.
+        if !search.aliases() {
+            return search.best;
+        }
+    }
 }
 
 struct EnvironmentSearch<'a> {
@@ -81,6 +90,14 @@ impl EnvironmentSearch<'_> {
         taken
     }
 
+    /// Like [`attempt`](Self::attempt), with the alias classes of the best environment, which may follow from what is changed.
+    fn attempt_with_aliases(&mut self, change: impl FnOnce(&mut Env)) -> bool {
+        self.attempt(|env| {
+            env.aliases = Some(env.aliasing());
+            change(env);
+        })
+    }
+
     /// Tries everything once. Returns true if any change was accepted.
     fn iterate(&mut self) -> bool {
         let mut any = self.lanes();
@@ -90,7 +107,20 @@ impl EnvironmentSearch<'_> {
             any |= changes.into_iter().any(|change| self.attempt(change));
         }
         any |= self.unread();
-        any | self.attempt(|env| env.seed = 0)
+        any |= self.attempt_with_aliases(|env| env.seed = 0);
+        any | self.attempt(|env| env.aliases = None)
+    }
+
+    /// Makes fewer memories alias.
+    fn aliases(&mut self) -> bool {
+        let pairs = [1, 2, 3, 4, 5, 6, 7].map(Aliasing::Pairs);
+        let partitions = std::iter::once(Aliasing::Disjoint).chain(pairs).chain([Aliasing::One]).map(Some);
+        let any = partitions.chain([None]).any(|aliases| self.attempt(|env| env.aliases = aliases));
+        let mut any = any | self.attempt(|env| env.alone.clear());
+        for name in self.best.alone.clone() {
+            any |= self.attempt(|env| _ = env.alone.remove(&name));
+        }
+        any
     }
 
     /// Reduces the lanes that run: to the first one with which the program fails, otherwise by removing halves,
@@ -133,9 +163,10 @@ impl EnvironmentSearch<'_> {
             any |= self.attempt(|env| _ = env.system.remove(key));
         }
         for (name, words) in &env.memory {
-            any |= self.attempt(|env| _ = env.memory.remove(name));
+            any |= self.attempt_with_aliases(|env| _ = env.memory.remove(name));
             for word in words.keys() {
-                any |= self.attempt(|env| _ = env.memory.get_mut(name).and_then(|words| words.remove(word)));
+                any |=
+                    self.attempt_with_aliases(|env| _ = env.memory.get_mut(name).and_then(|words| words.remove(word)));
             }
         }
         any |= self.attempt(|env| env.helpers = None);
@@ -145,10 +176,13 @@ impl EnvironmentSearch<'_> {
     fn complexity(&self, env: &Env) -> EnvComplexity {
         let explicit = env.consts.len() + env.varyings.len() + env.attributes.len() + env.system.len();
         let explicit = explicit + env.memory.values().map(|words| words.len().max(1)).sum::<usize>();
+        let explicit = explicit + env.alone.len();
+        let aliasing = if self.reads { 2 * env.aliasing().complexity() } else { 0 };
         let fill = if self.reads { far(env.fill) } else { u32::from(env.fill.is_some()) };
-        let mut values = explicit as u32 + u32::from(env.helpers.is_some()) + fill;
+        let mut values = explicit as u32 + u32::from(env.helpers.is_some()) + fill + aliasing;
         values += self.inputs.iter().map(|input| 8 * distance(env, input)).sum::<u32>();
-        EnvComplexity { lanes: env.running_lanes().count_ones(), values, seed: env.seed != 0 }
+        let lanes = env.running_lanes().count_ones();
+        EnvComplexity { lanes, values, seed: env.seed != 0, aliases: env.aliases.is_some() }
     }
 }
 
@@ -207,15 +241,16 @@ fn reads_memory(shader: &Shader) -> bool {
 fn touched(env: &Env, shader: &Shader) -> Vec<ReadInput> {
     let run = || {
         let mut scratch = Scratch::default();
-        interp::nir::Decoded::new(shader).ok()?.run(env, env.fuel(), &mut scratch);
+        let env = env.keeping(&interp::nir::unaliased(shader));
+        interp::nir::Decoded::new(shader).ok()?.run(&env, env.fuel(), &mut scratch);
         Some(scratch.memory.touched())
     };
     let touched = catch(run).ok().flatten().unwrap_or_default();
     if touched.len() > MEMORY_WORDS {
         return Vec::new();
     }
-    let name = |space: &str, binding: &dyn Display| format!("{space} {binding}");
-    touched.into_iter().map(|(space, binding, word)| ReadInput::Memory(name(space.name(), &binding), word)).collect()
+    let name = |space, binding| MemoryName::of(space, binding).to_string();
+    touched.into_iter().map(|(space, binding, word)| ReadInput::Memory(name(space, binding), word)).collect()
 }
 
 /// The inputs that a program reads by name, in the order of the text.
@@ -295,7 +330,11 @@ fn simpler(env: &Env, shader: &Shader, input: &ReadInput) -> Vec<EnvChange> {
         ReadInput::Memory(name, word) => [0, 1]
             .map(|value| {
                 let name = name.clone();
-                change(move |env| _ = env.memory.entry(name).or_default().insert(word, value))
+                change(move |env| {
+                    // By default nothing aliases if words of memory are given by name.
+                    env.aliases = Some(env.aliasing());
+                    env.memory.entry(name).or_default().insert(word, value);
+                })
             })
             .into(),
         ReadInput::Varying(location) => [0, 1f32.to_bits(), env.varying(location, 0)[0]]
@@ -326,6 +365,7 @@ mod tests {
     use crate::harness::check::{BoundaryVerdict, Checker, Verdict};
     use crate::programs::generator::{Features, Profile, from_seed};
     use crate::semantics::environment::Binding;
+    use crate::semantics::environment::aliases::AliasClasses;
     use crate::semantics::environment::memory::Space;
 
     /// `ssbo 0 [4 * index] = ssbo 0 [12]`
@@ -365,6 +405,24 @@ mod tests {
         // Two lanes that the failure needs together.
         let both = |env: &Env| env.running_lanes() & 0x8010 == 0x8010;
         assert_eq!(self::simple(&Env::from_seed(5), both).lanes, Some(0x8010));
+    }
+
+    #[test]
+    fn buffers_that_need_to_alias_are_a_pair() {
+        let of = |env: &Env, index| AliasClasses::of(env).place(Space::Ssbo, Binding::bound(index), 0);
+        let alias = |env: &Env| of(env, 2) == of(env, 3);
+        let aliasing = |seed| Env { aliases: Some(Aliasing::Classes(2)), ..Env::from_seed(seed) };
+        let env = (0..).map(aliasing).find(alias).expect("an environment");
+        let simple = simple(&env, |env| alias(env) && env.memory_word(Space::Ssbo, of(env, 2).binding, 3) == 1);
+        assert_eq!((simple.aliases, simple.alone.len(), simple.seed), (Some(Aliasing::Pairs(1)), 0, 0));
+        assert_eq!(Env::from_json(&simple.to_json()).expect("JSON"), simple);
+    }
+
+    #[test]
+    fn nothing_aliases_where_that_does_not_matter() {
+        let env = Env { alone: [MemoryName::all(Space::Image)].into(), ..Env::from_seed(1) };
+        let simple = simple(&env, |_| true);
+        assert!(simple.aliasing() == Aliasing::Disjoint && simple.alone.is_empty(), "{}", simple.to_json());
     }
 
     /// Both interpreters agree on waves in which only some lanes run, and only those lanes count.

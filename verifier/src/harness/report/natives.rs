@@ -1,12 +1,14 @@
 //! Mesa's last programs: the words in a log, with the interface that the lines around them give, and the final-form nir
 //! that they were compiled from.
 //!
-//! Inputs and outputs have the numbers of the nir: both name their locations. What only the text of the program says
-//! (samples that are issued before it starts, the sizes of arrays) is taken from its section `AFTER: ir3_legalize`.
+//! Inputs and outputs have the numbers of the nir: both name their locations. What no word has is taken from the section
+//! `AFTER: ir3_legalize`; in a log without it, samples that are issued before the program starts are those of the commands
+//! (`@tex`), and kills and the components of images those of nir.
 
 mod prefetches;
+mod registers;
 
-pub(crate) use prefetches::command as prefetch_command;
+pub(crate) use prefetches::{command as prefetch_command, complete as complete_prefetch};
 
 use super::programs::{read_nir, target_of};
 use crate::programs::mesa::input::{InputError, Source};
@@ -139,38 +141,10 @@ fn legalized(log: &Log, stage: &str) -> Result<Option<Code>, String> {
     Code::from_program(&program).map(Some).map_err(|error| format!("its text after ir3_legalize: {error}"))
 }
 
-/// Adds what words do not say of registers: the sizes of arrays that are accessed relative to `a0.x`, and how many registers
-/// the accesses to resources before a6xx have (`ldgb`, `stgb`, `ldib`, `stib`, `atomic.s`). Their words say the number of
-/// dimensions and of components that are loaded, and 4 dimensions for every buffer (`ir3_a4xx.c`).
-fn complete_registers(code: &mut Code, text: &Code) {
-    for (ip, instr) in &mut code.instrs {
-        let said = text.instrs.get(ip);
-        // One word for both.
-        if instr.data.opcode == Opcode::Kill && said.is_some_and(|said| said.data.opcode == Opcode::Demote) {
-            instr.data.opcode = Opcode::Demote;
-        }
-        let Some(said) = said.filter(|said| said.data.opcode == instr.data.opcode) else { continue };
-        let data = &mut instr.data;
-        let counts = data.memory().is_some_and(|memory| memory.old_layout);
-        for (dst, said) in data.dsts.iter_mut().zip(&said.data.dsts) {
-            complete_register(&mut dst.place, &mut dst.mask, (&said.place, said.mask), counts);
-        }
-        for (src, said) in data.srcs.iter_mut().zip(&said.data.srcs) {
-            if let (SrcOperand::Place(place), Some(its)) = (&mut src.operand, said.place()) {
-                complete_register(place, &mut src.mask, (its, said.mask), counts);
-            }
-        }
-    }
-}
-
-fn complete_register(place: &mut Place, mask: &mut WriteMask, said: (&Place, WriteMask), counts: bool) {
-    match (place, said.0) {
-        (Place::Relative { size, .. }, Place::Relative { size: said, .. }) => *size = *said,
-        (Place::Reg(own), Place::Reg(register)) if counts && own == register => *mask = said.1,
-        _ => {}
-    }
-}
-
+/// The code of a program from its words. `text` is the text after `ir3_legalize`, if the log has it.
+///
+/// # Errors
+/// A word that is no instruction of ours, or a statement of the log that contradicts another one.
 pub(crate) fn code(native: &Native, shader: &Shader, text: Option<&Code>, target: &Target) -> Result<Code, String> {
     let mut interface = Interface {
         stage: stage(shader.stage),
@@ -195,9 +169,15 @@ pub(crate) fn code(native: &Native, shader: &Shader, text: Option<&Code>, target
     }
     let mut code = Code::decode(target.generation, &native.words, interface).map_err(|error| error.to_string())?;
     without_chsh(&mut code)?;
-    if let Some(text) = text {
-        code.interface.prefetches.clone_from(&text.interface.prefetches);
-        complete_registers(&mut code, text);
+    match text {
+        Some(text) => {
+            code.interface.prefetches.clone_from(&text.interface.prefetches);
+            registers::complete(&mut code, text);
+        }
+        None => {
+            code.interface.prefetches = native.prefetches.iter().map(prefetches::of_command).collect();
+            registers::complete_by_nir(&mut code, shader);
+        }
     }
     let memory = UsedMemory::of(shader);
     for instr in code.instrs.values_mut() {
@@ -207,9 +187,7 @@ pub(crate) fn code(native: &Native, shader: &Shader, text: Option<&Code>, target
     for prefetch in &mut code.interface.prefetches {
         prefetches::complete(prefetch, shader)?;
     }
-    if text.is_some() {
-        prefetches::check(&code.interface.prefetches, &native.prefetches)?;
-    }
+    prefetches::check(&code.interface.prefetches, &native.prefetches)?;
     Ok(code)
 }
 
@@ -240,7 +218,7 @@ fn without_chsh(code: &mut Code) -> Result<(), String> {
 }
 
 /// A descriptor of nir: set and index.
-type Descriptor = (u32, u64);
+pub(crate) type Descriptor = (u32, u64);
 
 /// What nir accesses, for words that do not say it.
 #[derive(Clone, Default)]
@@ -357,7 +335,7 @@ pub(crate) fn is_of_buffers(shader: &Shader, opcode: Opcode) -> bool {
 }
 
 /// The descriptor that a value names, if it is a constant.
-fn descriptor(shader: &Shader, def: ir3_compiler::nir::Def) -> Option<Descriptor> {
+pub(crate) fn descriptor(shader: &Shader, def: ir3_compiler::nir::Def) -> Option<Descriptor> {
     match &shader.entry.instrs[shader.entry.defs[def].instr] {
         InstrData::Intrinsic(resource) if resource.op == IntrinsicOp::BindlessResourceIr3 => {
             Some((resource.indices.desc_set(), shader.entry.as_const_scalar(*resource.srcs.first()?)?))

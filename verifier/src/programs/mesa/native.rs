@@ -6,6 +6,7 @@
 use super::{Log, Section, SectionKind};
 use ir3_compiler::ir3::{PhysReg, RegClass};
 use ir3_compiler::machine::listing;
+use ir3_compiler::target::Generation;
 
 /// An input of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,6 +111,17 @@ impl Log {
 pub fn listed_words(listing: &Section) -> Vec<u64> {
     let code = listing::listings(&listing.text).into_iter().next();
     code.map(|code| code.lines.iter().map(|line| line.word).collect()).unwrap_or_default()
+}
+
+/// The words of the final assembly.
+///
+/// # Errors
+/// The first line that is no instruction of the generation.
+pub fn assembled_words(assembly: &Section, generation: Generation) -> Result<Vec<u64>, String> {
+    let lines: String =
+        assembly.text.lines().filter(|line| !line.starts_with('@')).flat_map(|line| [line, "\n"]).collect();
+    listing::assemble(generation, &lines)
+        .map_err(|error| format!("the final assembly, line {}: expected {}", error.line, error.expected))
 }
 
 impl Native {

@@ -10,6 +10,7 @@
 
 use super::input::{InputError, Lines};
 use super::log::{LogReader, generation};
+use super::native::{assembled_words, listed_words};
 use super::statistics::statistics;
 use super::{Section, SectionKind, Statistics};
 use ir3_compiler::target::{Generation, Target};
@@ -52,10 +53,32 @@ impl LogShader {
         statistics(self.statistics.iter().chain(&self.repeated)).into_iter().next()
     }
 
-    /// The GPU of the shader: the one that was asked for, else the one that the log names, else that of the generation, else the default.
+    /// The GPU of the shader: the one that was asked for, else the one that the log names, else that of the generation, else the likeliest.
     #[must_use]
     pub fn target(&self, given: Option<Target>) -> Target {
-        given.or(self.named_gpu()).or(self.generation.map(Target::of_generation)).unwrap_or_default()
+        self.targets(given).into_iter().next().unwrap_or_default()
+    }
+
+    /// The GPUs that the shader may be for, the likeliest first. Where the log names neither GPU nor generation, there is one of each
+    /// generation that has all instructions of the final assembly, with the listed words if there are any.
+    #[must_use]
+    pub fn targets(&self, given: Option<Target>) -> Vec<Target> {
+        if let Some(known) = given.or(self.named_gpu()).or(self.generation.map(Target::of_generation)) {
+            return vec![known];
+        }
+        let likeliest = Target::default();
+        let Some(assembly) = &self.assembly else { return vec![likeliest] };
+        let assembled = |generation| Some((generation, assembled_words(assembly, generation).ok()?));
+        let mut generations: Vec<(Generation, Vec<u64>)> = Generation::ALL.into_iter().filter_map(assembled).collect();
+        let listed = self.listing.as_ref().map(listed_words).unwrap_or_default();
+        if generations.iter().any(|(_, words)| *words == listed) {
+            generations.retain(|(_, words)| *words == listed);
+        }
+        generations.sort_by_key(|&(generation, _)| generation != likeliest.generation);
+        if generations.is_empty() {
+            return vec![likeliest];
+        }
+        generations.into_iter().map(|(generation, _)| Target::of_generation(generation)).collect()
     }
 
     /// Returns true if nothing says which GPU it is: [`target`](Self::target) is one of the generation that may not be the right one.

@@ -24,6 +24,10 @@ pub struct Statistics {
 pub struct Waves {
     /// The wave has double width.
     pub double: bool,
+    /// Half registers are halves of full ones.
+    pub merged_registers: Option<bool>,
+    /// The vec4s of the constant file that are loaded.
+    pub constlen: Option<u32>,
     /// Scratch memory of a lane, in bytes.
     pub pvtmem_size: Option<u32>,
     /// Shared memory of the workgroup, in bytes.
@@ -161,6 +165,8 @@ fn waves(line: &str) -> Waves {
     };
     Waves {
         double: get("double_threadsize") == Some(1),
+        merged_registers: get("mergedregs").map(|merged| merged != 0),
+        constlen: get("constlen"),
         pvtmem_size: get("pvtmem_size"),
         shared_size: get("shared_size"),
         branchstack: get("branchstack"),
@@ -200,8 +206,15 @@ Native code for unnamed VERT shader (null) with sha1 00:
         let expected = [Some(20), Some(20), Some(1), Some(2), Some(5), Some(3), Some(7), None];
         assert_eq!(names.map(|name| vert.get(name)), expected);
         assert_eq!((bvert.get("instr"), bvert.get("full"), bvert.waves), (Some(18), None, None));
-        let waves =
-            Waves { double: true, pvtmem_size: Some(64), shared_size: Some(8192), branchstack: Some(3), max_waves: 14 };
+        let waves = Waves {
+            double: true,
+            merged_registers: Some(true),
+            constlen: Some(12),
+            pvtmem_size: Some(64),
+            shared_size: Some(8192),
+            branchstack: Some(3),
+            max_waves: 14,
+        };
         assert_eq!(vert.waves, Some(waves));
     }
 }

@@ -105,6 +105,10 @@ pub enum HazardKind {
     EarlyPreamble,
     /// `a1.x` is written in an early preamble, and the source has no `(r)`.
     AddressMark,
+    /// One of the two instructions of a fine derivative is missing.
+    LoneDerivative,
+    /// `stsc` is executed once, where the GPU needs it twice.
+    StscOnce,
 }
 
 impl HazardKind {
@@ -133,6 +137,8 @@ impl HazardKind {
             Self::EarlyPreamble => "early-preamble",
             Self::PreambleTarget => "preamble-target",
             Self::AddressMark => "address-mark",
+            Self::LoneDerivative => "lone-derivative",
+            Self::StscOnce => "stsc-once",
         }
     }
 
@@ -175,6 +181,10 @@ impl fmt::Display for HazardKind {
             }
             Self::PreambleTarget => f.write_str("skips more or less than the preamble"),
             Self::AddressMark => f.write_str("writes a1.x in an early preamble, from a source without (r)"),
+            Self::LoneDerivative => {
+                f.write_str("is one of the two instructions of a fine derivative, without the other")
+            }
+            Self::StscOnce => f.write_str("is not followed by `(ss)nop` and the same `stsc`"),
         }
     }
 }

@@ -32,6 +32,8 @@
 mod copies;
 mod failure;
 mod flow;
+#[cfg(test)]
+mod instruction_tests;
 mod scratch;
 #[cfg(test)]
 mod scratch_tests;
@@ -131,7 +133,7 @@ pub fn check(code: &Code, facts: &Facts, target: &Target) -> Result<HazardReport
         steps.steps.iter_mut().for_each(|step| step.early_a1 = false);
     }
     let (uniform, flow) = uniform::analyze(code, &steps, facts, target)?;
-    let mut report = walk::run(code, &steps, &flow, facts, target)?;
+    let mut report = walk::run(code, &steps, (&flow, &uniform), facts, target)?;
     walk::positional(code, &steps, facts, target, &mut report.hazards);
     walk::reconvergence(code, &flow, facts.branch_stack.unwrap_or(target.branchstack_size), &mut report.hazards);
     report.hazards.sort_by_key(|hazard| hazard.at);

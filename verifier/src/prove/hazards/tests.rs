@@ -6,14 +6,14 @@ use crate::semantics::machine::program_of_blocks as blocks;
 use ir3_compiler::ir3::{Dst, InstrData, Opcode, PhysReg, Place, RegClass, WriteMask};
 use ir3_compiler::target::Generation;
 
-fn report(program: &Program, gpu: &str) -> HazardReport {
+pub(super) fn report(program: &Program, gpu: &str) -> HazardReport {
     let code = Code::from_program(program).unwrap_or_else(|error| panic!("{error}"));
     let target = Target::by_name(gpu).unwrap();
     check(&code, &Facts::of_program(program), &target).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The kinds of hazards of straight-line code.
-fn kinds(lines: &[&str], gpu: &str) -> Vec<HazardKind> {
+pub(super) fn kinds(lines: &[&str], gpu: &str) -> Vec<HazardKind> {
     let mut lines = lines.to_vec();
     lines.push("end");
     report(&blocks(&[(&lines, "")]), gpu).hazards.iter().map(|hazard| hazard.kind).collect()
@@ -21,12 +21,12 @@ fn kinds(lines: &[&str], gpu: &str) -> Vec<HazardKind> {
 
 /// Checks that the first program has just this hazard, and the second has none.
 #[track_caller]
-fn pair(gpu: &str, kind: HazardKind, wrong: &[&str], right: &[&str]) {
+pub(super) fn pair(gpu: &str, kind: HazardKind, wrong: &[&str], right: &[&str]) {
     assert_eq!(kinds(wrong, gpu), [kind], "{wrong:?}");
     assert_eq!(kinds(right, gpu), [], "{right:?}");
 }
 
-const IMM: &str = "imm[0.000000,0,0x0]";
+pub(super) const IMM: &str = "imm[0.000000,0,0x0]";
 
 #[test]
 fn the_alu_reads_its_results_after_three_slots() {

@@ -1,4 +1,5 @@
-//! Which branches are uniform: all lanes that run one together go the same way.
+//! Which branches are uniform: all lanes that run one together go the same way. Likewise which moves to shared registers have the same value
+//! in all lanes, so that it does not matter whose they take.
 //!
 //! *The lattice.* At a point, the lanes of the wave are those that run, and those that wait at each of the positions
 //! where lanes may wait ([`Flow::waiting`]). For each pair of these groups, and for each group with itself, there is the
@@ -28,7 +29,7 @@ use super::flow::{BlockIndex, Flow};
 use super::scratch::{Scratch, ScratchOperation};
 use super::state::Mask;
 use super::{Facts, HazardError};
-use crate::semantics::machine::rules::Unit;
+use crate::semantics::machine::rules::{self, Unit};
 use crate::semantics::machine::steps::{Bits, Operand, Step, Steps};
 use crate::semantics::machine::units::{self, A1_BIT, OTHER_WORD, SHARED_WORD, WORDS};
 use cranelift_entity::EntityRef;
@@ -38,12 +39,14 @@ use ir3_compiler::target::Target;
 use smallvec::SmallVec;
 use std::ops::Range;
 
-/// Finds the uniform branches, and computes the control flow with them. The result is true at their positions.
+/// Finds the branches and the moves to shared registers that are uniform, and computes the control flow with them. The result is true at their
+/// positions.
 ///
 /// # Errors
 /// As [`Flow::new`].
 pub fn analyze(code: &Code, steps: &Steps, facts: &Facts, target: &Target) -> Result<(Vec<bool>, Flow), HazardError> {
-    let mut uniform: Vec<bool> = code.instrs.values().map(|instr| is_conditional(instr.data.opcode)).collect();
+    let is_asked = |data: &InstrData| is_conditional(data.opcode) || rules::takes_one_lane(data);
+    let mut uniform: Vec<bool> = code.instrs.values().map(|instr| is_asked(&instr.data)).collect();
     let any = uniform.contains(&true);
     let mut memory = None;
     loop {
@@ -254,7 +257,7 @@ const fn shared_bits(word: usize) -> u64 {
     }
 }
 
-/// The branches that read what may differ.
+/// The branches, and the moves to shared registers, that read what may differ.
 fn divergent(code: &Code, steps: &Steps, flow: &Flow, scratch: &Scratch, copies: &Copies, target: &Target) -> Vec<Ip> {
     let count = flow.blocks.len();
     let predicated = predicated(code);
@@ -273,7 +276,7 @@ fn divergent(code: &Code, steps: &Steps, flow: &Flow, scratch: &Scratch, copies:
                 let ip = ip as usize;
                 let (step, data) = (&steps.steps[ip], &code.instrs[Ip::new(ip)].data);
                 let differ = groups.differ(steps.bits(&step.read_bits));
-                if differ && is_conditional(step.opcode) {
+                if differ && (is_conditional(step.opcode) || rules::takes_one_lane(data)) {
                     found.push(Ip::new(ip));
                 }
                 let weak = data.dsts.iter().any(|dst| matches!(dst.place, Place::Relative { .. }));

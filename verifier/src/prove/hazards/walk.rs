@@ -6,7 +6,7 @@ use super::state::{Mask, Pending, Set, State, WaveFacts};
 use super::{Facts, HazardReport};
 use crate::semantics::machine::rules::{self, ConstWrite, FAR, NEAR, SourceWait, Unit, Wait};
 use crate::semantics::machine::steps::{Bits, Operand, Step, Steps};
-use crate::semantics::machine::units::{A1_BIT, OTHER_WORD, SHARED_WORD, TIMES, WORDS};
+use crate::semantics::machine::units::{self, A1_BIT, OTHER_WORD, SHARED_WORD, TIMES, WORDS};
 use cranelift_entity::EntityRef;
 use ir3_compiler::ir3::{InstrData, InstrFlags, Opcode, OperandFlags, RegFile};
 use ir3_compiler::machine::{Code, Ip};
@@ -134,6 +134,8 @@ struct Walk<'a> {
     release: Release,
     code: &'a Code,
     steps: &'a Steps,
+    /// The branches and the moves to shared registers that are uniform.
+    uniform: &'a [bool],
     clock: Clock,
     found: FxHashSet<(usize, HazardKind, Option<u16>)>,
     hazards: Vec<Hazard>,
@@ -143,13 +145,14 @@ struct Walk<'a> {
 pub fn run(
     code: &Code,
     steps: &Steps,
-    flow: &Flow,
+    (flow, uniform): (&Flow, &[bool]),
     facts: &Facts,
     target: &Target,
 ) -> Result<HazardReport, HazardError> {
     let count = flow.blocks.len();
     let release = Release::of(code, facts, target);
-    let mut walk = Walk { release, code, steps, clock: Clock::new(), found: FxHashSet::default(), hazards: Vec::new() };
+    let (found, hazards) = (FxHashSet::default(), Vec::new());
+    let mut walk = Walk { release, code, steps, uniform, clock: Clock::new(), found, hazards };
     let mut states: Vec<Option<State>> = vec![None; count];
     let mut waiting = vec![false; count];
     states[0] = Some(entry(code, target));
@@ -191,13 +194,9 @@ pub fn run(
 fn entry(code: &Code, target: &Target) -> State {
     let mut state = State::default();
     state.wave.add(WaveFacts::INPUTS_HELD);
-    for dst in code.interface.prefetches.iter().flat_map(|data| &data.dsts) {
-        let pieces = crate::semantics::machine::units::pieces(&dst.place, dst.class, dst.mask, target.merged_regs)
-            .unwrap_or_default();
-        for piece in pieces {
-            let bits = ((1u64 << piece.width) - 1) << (piece.bit % 64);
-            state[Set::Sy][usize::from(piece.bit / 64)] |= bits;
-        }
+    for piece in units::prefetched(code, target) {
+        let bits = ((1u64 << piece.width) - 1) << (piece.bit % 64);
+        state[Set::Sy][usize::from(piece.bit / 64)] |= bits;
     }
     state
 }
@@ -251,6 +250,10 @@ impl Walk<'_> {
     fn step(&mut self, at: usize, state: &mut State) {
         let steps = self.steps;
         let step = &steps.steps[at];
+        if step.starts_block {
+            // A reader of an address or a predicate is in the block of its write, and nothing waits for it in another one (`ir3_legalize`).
+            state[Set::ScalarSource][OTHER_WORD] = 0;
+        }
         if step.ss {
             state.wait_ss();
         }
@@ -374,7 +377,8 @@ impl Walk<'_> {
         if step.opcode == Opcode::Ldlv {
             state.wave.add(WaveFacts::VARYING);
         }
-        if state.wave.has(WaveFacts::HELPERS_ENDED) && rules::uses_helpers(data) {
+        let takes_one_lane = || rules::takes_one_lane(data) && !self.uniform[at];
+        if state.wave.has(WaveFacts::HELPERS_ENDED) && (rules::uses_helpers(data) || takes_one_lane()) {
             self.report(Hazard::new(at, HazardKind::HelpersEnded));
         }
         if data.flags.contains(InstrFlags::EQ) {
@@ -516,6 +520,14 @@ pub fn positional(code: &Code, steps: &Steps, facts: &Facts, target: &Target, ha
                 }
                 0
             }
+            Opcode::Dsxpp1 | Opcode::Dsypp1 if !is_whole_derivative(steps, at) => {
+                hazards.push(Hazard::new(at, HazardKind::LoneDerivative));
+                0
+            }
+            Opcode::Stsc if target.quirks.stsc_duplication && !is_duplicated(code, steps, at) => {
+                hazards.push(Hazard::new(at, HazardKind::StscOnce));
+                0
+            }
             Opcode::Resinfo if !step.writes.is_empty() => {
                 if !steps.steps.get(at + 1).is_some_and(|next| next.ss) {
                     hazards.push(Hazard::new((at + 1).min(code.instrs.len() - 1), HazardKind::AfterResinfo));
@@ -532,6 +544,22 @@ pub fn positional(code: &Code, steps: &Steps, facts: &Facts, target: &Target, ha
             }
         }
     }
+}
+
+/// Returns true if the two instructions of a fine derivative stand next to each other (`apply_fine_deriv_macro`).
+fn is_whole_derivative(steps: &Steps, at: usize) -> bool {
+    steps.steps[at].paired || steps.steps.get(at + 1).is_some_and(|next| next.paired)
+}
+
+/// Returns true if a `stsc` is one of two with an `(ss)nop` between them (`apply_push_consts_load_macro`).
+fn is_duplicated(code: &Code, steps: &Steps, at: usize) -> bool {
+    let is_pair = |first: usize| {
+        let data = |at: usize| code.instrs.get(Ip::new(at)).map(|instr| &instr.data);
+        let waits = steps.steps.get(first + 1).is_some_and(|step| step.opcode == Opcode::Nop && step.ss);
+        let operands = |at: usize| data(at).map(|data| (data.opcode, &data.srcs, &data.attrs));
+        waits && operands(first).is_some() && operands(first) == operands(first + 2)
+    };
+    is_pair(at) || at.checked_sub(2).is_some_and(is_pair)
 }
 
 /// Checks that lanes reconverge: where they may wait is a `(jp)`, and the branch stack is deep enough.

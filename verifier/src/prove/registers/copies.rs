@@ -41,7 +41,7 @@ pub fn append_moves(
 }
 
 /// Returns true if no two copies have the same destination.
-pub fn are_apart(copies: &Copies) -> bool {
+pub fn are_disjoint(copies: &Copies) -> bool {
     if copies.is_sorted_by(|a, b| a.0 < b.0) {
         return true;
     }

@@ -12,6 +12,11 @@ pub(super) const fn writes_constants(opcode: Opcode) -> bool {
     matches!(opcode, Stc | Stsc | LdcK | LdgK | PushConstsLoadMacro)
 }
 
+/// Returns true if an opcode writes its result in one lane of each quad only, and others before it have written the other lanes.
+pub(super) const fn writes_one_lane_of_a_quad(opcode: Opcode) -> bool {
+    matches!(opcode, Opcode::Samgp1 | Opcode::Samgp2 | Opcode::Samgp3)
+}
+
 /// Returns true if a memory opcode writes memory, or may be seen to by another one.
 pub(super) fn writes_memory(opcode: Opcode) -> bool {
     use Opcode::*;

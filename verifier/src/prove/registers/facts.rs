@@ -5,6 +5,12 @@
 //! two paths is the intersection, except that a path on which `x` is undefined has every fact about `x`. Literals are
 //! pieces of both programs, too: immediates and words of the constant file.
 //!
+//! An undefined value that meets a defined one (in a phi) is *one* value from there on. So a fact that holds on one of the
+//! paths because `x` is undefined there is *open*: `x` may be what one piece of the target has, not what two different
+//! ones have. The first use of `x` takes the value of the piece that it reads, and the facts about others end. An open
+//! fact has a class: the value that is undefined, and the piece of the target whose content it is; copies of either keep
+//! the class.
+//!
 //! Most pieces are in no fact at a point, and those that are in one are seldom in a second. So facts are stored in one
 //! short array, each of them in two lists: that of its target piece and that of its source piece.
 
@@ -110,30 +116,61 @@ impl UndefinedPieces {
     }
 }
 
+/// The open facts, with their classes: see the module.
+type OpenFacts = FxHashMap<(Piece, Piece), (Piece, Piece)>;
+
 /// The facts at the start or the end of a block.
 #[derive(Clone, Debug)]
 pub struct FactSet {
     /// The facts, without duplicates: a piece of the target, and the piece of the source whose value it holds.
     pairs: Vec<(Piece, Piece)>,
     undefined: UndefinedPieces,
+    open: OpenFacts,
 }
 
 impl FactSet {
     /// The facts at the entry of a program whose first `fixed` pieces begin undefined.
     pub fn entry(fixed: u32) -> Self {
         let undefined = UndefinedPieces { fixed, written: Rc::new(FixedBitSet::new()), others: Vec::new() };
-        Self { pairs: Vec::new(), undefined }
+        Self { pairs: Vec::new(), undefined, open: OpenFacts::default() }
     }
 
-    /// The meet of this path and the one to `here`. Returns true if the set has become smaller.
+    /// The meet of this path and the one to `here`. Returns true if the set has become smaller, or facts have become open.
     pub fn meet(&mut self, here: &CurrentFacts) -> bool {
         let count = self.pairs.len();
         let others = here.iter().filter(|&(_, x)| self.undefined.contains(x));
         let new: SmallVec<[(Piece, Piece); 8]> = others.filter(|fact| !self.pairs.contains(fact)).collect();
         self.pairs.retain(|&(l, x)| here.holds(l, x) || left_out(Guard::RegistersMeet));
+        let mut open = OpenFacts::default();
+        if !left_out(Guard::RegistersOpenOnce) {
+            let known = &self.open;
+            self.pairs.retain(|&(l, x)| {
+                let there = here.has(l, x).then(|| here.open.get(&(l, x)));
+                let class = match (known.get(&(l, x)), there) {
+                    (None, Some(None)) => None,
+                    // Here the piece of the source is undefined.
+                    (None, None) => Some((x, l)),
+                    (Some(&class), None) if class == (x, l) => Some(class),
+                    (None, Some(class)) | (class, Some(None)) => class.copied(),
+                    (class, Some(other)) if class == other => class.copied(),
+                    (Some(_), None | Some(Some(_))) => return false,
+                };
+                open.extend(class.map(|class| ((l, x), class)));
+                true
+            });
+        }
         let fewer = self.pairs.len() < count;
-        self.pairs.extend(new);
-        self.undefined.intersect(&here.undefined) || fewer
+        for (l, x) in new {
+            if left_out(Guard::RegistersOpenOnce) {
+                self.pairs.push((l, x));
+            } else if here.open.get(&(l, x)).is_none_or(|&class| class == (x, l)) {
+                self.pairs.push((l, x));
+                open.insert((l, x), (x, l));
+            }
+        }
+        let opened = open != self.open;
+        self.open = open;
+        self.undefined.intersect(&here.undefined) || fewer || opened
     }
 
     /// Records that other lanes write pieces of the source that are undefined for the lanes which come here: the pieces that
@@ -152,6 +189,7 @@ impl FactSet {
                 self.undefined.defined_in(&end.undefined).filter(|&x| is_shared(x)).collect();
             for x in defined {
                 let facts = end.pairs.iter().filter(|&&(l, of)| of == x && is_of_wave(l, x));
+                let facts = facts.filter(|fact| !end.open.contains_key(fact));
                 let new = facts.filter(|&&(l, x)| ends.iter().all(|end| end.allows(l, x)));
                 self.pairs.extend(new);
                 self.undefined.remove(x);
@@ -200,6 +238,7 @@ pub struct CurrentFacts {
     /// The first fact about each piece, by program.
     first: [Vec<PackedOption<Fact>>; 2],
     undefined: UndefinedPieces,
+    open: OpenFacts,
     literals: FxHashMap<Literal, Piece>,
     /// The literals in the order of their pieces, which come after all others in both programs. That a literal equals
     /// itself is not stored as a fact.
@@ -210,7 +249,13 @@ pub struct CurrentFacts {
     /// True if some fact is about the value of one lane.
     one_lane: bool,
     /// Scratch list for parallel copies.
-    moved: Vec<(Piece, Piece)>,
+    moved: Vec<Moved>,
+}
+
+/// A fact that a copy makes, and its class if it is open.
+struct Moved {
+    fact: (Piece, Piece),
+    class: Option<(Piece, Piece)>,
 }
 
 /// The number of no piece.
@@ -224,6 +269,7 @@ impl CurrentFacts {
             free: Vec::new(),
             first: [targets, sources].map(|count| vec![None.into(); count as usize]),
             undefined: FactSet::entry(fixed).undefined,
+            open: OpenFacts::default(),
             literals: FxHashMap::default(),
             literal_at: Vec::new(),
             sources,
@@ -246,13 +292,18 @@ impl CurrentFacts {
         for &(l, x) in &facts.pairs {
             self.insert(l, x);
         }
+        self.open.clone_from(&facts.open);
     }
 
     /// The facts at the current point that satisfy `keep`.
     pub fn save(&self, mut keep: impl FnMut(Piece, Piece) -> bool) -> FactSet {
         // Collected first, so that they take no more memory than they need.
         let pairs: SmallVec<[(Piece, Piece); 256]> = self.iter().filter(|&(l, x)| keep(l, x)).collect();
-        FactSet { pairs: pairs.to_vec(), undefined: self.undefined.clone() }
+        let open = match self.open.is_empty() {
+            true => OpenFacts::default(),
+            false => pairs.iter().filter_map(|fact| Some((*fact, *self.open.get(fact)?))).collect(),
+        };
+        FactSet { pairs: pairs.to_vec(), undefined: self.undefined.clone(), open }
     }
 
     fn iter(&self) -> impl Iterator<Item = (Piece, Piece)> + '_ {
@@ -308,6 +359,37 @@ impl CurrentFacts {
         self.values_of(l).any(|held| held == x)
     }
 
+    /// Returns true if a piece of the target is known to have the value of a source piece, whatever an undefined value is.
+    pub fn surely_has(&self, l: Piece, x: Piece) -> bool {
+        self.has(l, x) && !self.open.contains_key(&(l, x))
+    }
+
+    /// Records that the value of a source piece is read from a piece of the target: an undefined value is what that has.
+    pub fn settle(&mut self, l: Piece, x: Piece) {
+        let Some(&(undefined, content)) = self.open.get(&(l, x)) else { return };
+        let all: SmallVec<[(Piece, Piece); 8]> =
+            self.open.iter().filter(|(_, class)| class.0 == undefined).map(|(&fact, _)| fact).collect();
+        for fact in all {
+            if self.open.remove(&fact).is_some_and(|class| class.1 != content) {
+                self.remove(fact);
+            }
+        }
+    }
+
+    /// Removes a fact.
+    fn remove(&mut self, (l, x): (Piece, Piece)) {
+        let mut next = self.first[FactSide::Target as usize][l as usize];
+        while let Some(fact) = next.expand() {
+            let node = &self.facts[fact];
+            next = node.next[FactSide::Target as usize];
+            if node.pieces[1] == x {
+                self.unlink(fact, FactSide::Target);
+                self.unlink(fact, FactSide::Source);
+                self.release(fact);
+            }
+        }
+    }
+
     /// Returns true if a piece of the source is undefined.
     fn is_undefined(&self, x: Piece) -> bool {
         self.undefined.contains(x)
@@ -334,17 +416,43 @@ impl CurrentFacts {
             FactSide::Target => self.literal_of(of_other),
             FactSide::Source => self.target_literal(of_other),
         };
+        let is_sure = |of_other: Piece| match side {
+            FactSide::Target => !self.open.contains_key(&(piece, of_other)),
+            FactSide::Source => !self.open.contains_key(&(of_other, piece)),
+        };
         self.list(side, piece).find_map(|of_other| match literal(of_other) {
-            Some(Literal::Bits(bits)) => Some(bits),
+            Some(Literal::Bits(bits)) if is_sure(of_other) => Some(bits),
             _ => None,
         })
     }
 
     /// Adds a fact.
     pub fn add(&mut self, l: Piece, x: Piece) {
+        if !self.open.is_empty() {
+            self.open.remove(&(l, x));
+        }
         if !self.has(l, x) {
             self.insert(l, x);
         }
+    }
+
+    /// Adds facts that copies make of others; an open one is open again.
+    fn add_moved(&mut self, moved: &mut Vec<Moved>) {
+        for Moved { fact: (l, x), class } in moved.drain(..) {
+            match class {
+                Some(_) if self.surely_has(l, x) => {}
+                Some(class) => {
+                    self.add(l, x);
+                    self.open.insert((l, x), class);
+                }
+                None => self.add(l, x),
+            }
+        }
+    }
+
+    /// The fact that a copy makes of another one.
+    fn moved(&self, fact: (Piece, Piece), of: (Piece, Piece)) -> Moved {
+        Moved { fact, class: if self.open.is_empty() { None } else { self.open.get(&of).copied() } }
     }
 
     fn insert(&mut self, l: Piece, x: Piece) {
@@ -375,6 +483,10 @@ impl CurrentFacts {
 
     /// Releases a fact that is in no list any more.
     fn release(&mut self, fact: Fact) {
+        if !self.open.is_empty() {
+            let [l, x] = self.facts[fact].pieces;
+            self.open.remove(&(l, x));
+        }
         self.facts[fact].pieces = [NOWHERE; 2];
         self.free.push(fact);
     }
@@ -419,18 +531,24 @@ impl CurrentFacts {
         let mut moved = std::mem::take(&mut self.moved);
         for &(to, from) in copies {
             match from {
-                CopySource::Piece(from) => moved.extend(self.values_of(from).map(|x| (to, x))),
+                CopySource::Piece(from) => {
+                    moved.extend(self.values_of(from).map(|x| self.moved((to, x), (from, x))));
+                }
                 CopySource::Literal(literal) => {
                     let literal = self.literal(literal);
-                    moved.push((to, literal));
-                    moved.extend(self.values_of(self.in_target(literal)).map(|x| (to, x)));
+                    moved.push(Moved { fact: (to, literal), class: None });
+                    let from = self.in_target(literal);
+                    moved.extend(self.values_of(from).map(|x| self.moved((to, x), (from, x))));
                 }
                 CopySource::OfOneLane(from) => {
                     self.one_lane = true;
-                    let first = moved.len();
-                    moved.extend(self.values_of(from).map(|x| (to, x)));
-                    for (_, x) in &mut moved[first..] {
-                        *x = if self.is_literal(*x) { *x } else { self.literal(Literal::OneLane(*x)) };
+                    let values: SmallVec<[Piece; 8]> = self.values_of(from).collect();
+                    // An undefined value of one lane is that of all.
+                    for x in values {
+                        if self.surely_has(from, x) {
+                            let x = if self.is_literal(x) { x } else { self.literal(Literal::OneLane(x)) };
+                            moved.push(Moved { fact: (to, x), class: None });
+                        }
                     }
                 }
                 CopySource::Undefined => {}
@@ -439,9 +557,7 @@ impl CurrentFacts {
         for &(to, _) in copies {
             self.overwrite_target(to);
         }
-        for (l, x) in moved.drain(..) {
-            self.add(l, x);
-        }
+        self.add_moved(&mut moved);
         self.moved = moved;
     }
 
@@ -464,16 +580,14 @@ impl CurrentFacts {
                 CopySource::OfOneLane(from) => self.literal(Literal::OneLane(from)),
             };
             if self.is_literal(from) {
-                moved.push((self.in_target(from), to));
+                moved.push(Moved { fact: (self.in_target(from), to), class: None });
             }
-            moved.extend(self.list(FactSide::Source, from).map(|l| (l, to)));
+            moved.extend(self.list(FactSide::Source, from).map(|l| self.moved((l, to), (l, from))));
         }
         for &(to, _) in copies {
             self.overwrite_source(to);
         }
-        for (l, x) in moved.drain(..) {
-            self.add(l, x);
-        }
+        self.add_moved(&mut moved);
         for x in undefined {
             self.undefine_source(x);
         }

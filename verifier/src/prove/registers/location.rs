@@ -36,7 +36,7 @@ const NAMED_HALVES: u32 = 48 * 4;
 /// The pieces of a program.
 pub struct Locations<'a> {
     pub program: &'a Program,
-    merged: bool,
+    pub(super) merged: bool,
     /// The number of pieces of registers and scratch memory, which come first.
     pub registers: u32,
     /// The same, with arrays: pieces that are not of SSA values may be written more than once, and begin undefined.

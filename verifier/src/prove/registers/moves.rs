@@ -1,6 +1,6 @@
 //! Steps of one program that only copy: moves, spills and reloads, phis.
 
-use super::copies::{Copies, append_moves, append_whole_value, are_apart};
+use super::copies::{Copies, append_moves, append_whole_value, are_disjoint};
 use super::facts::{CopySource, FactSide};
 use super::failure::{InstrSite, RegisterFailure};
 use super::location::{Locations, Piece};
@@ -26,7 +26,7 @@ impl<'a> LockstepWalk<'a> {
         let mut copies = std::mem::take(&mut self.copies);
         copies.clear();
         let found = find(self, &mut copies)?;
-        if !are_apart(&copies) && !left_out(Guard::RegistersApart) {
+        if !are_disjoint(&copies) && !left_out(Guard::RegistersApart) {
             return Err(self.place("two parallel copies to one destination"));
         }
         match side {

@@ -1,12 +1,13 @@
 //! Instructions of both programs: equal operands give equal results.
 
 use super::copies::{Copies, append_moves};
-use super::effects::{commutes, is_of_one_lane, writes_constants};
+use super::effects::{commutes, is_of_one_lane, writes_constants, writes_one_lane_of_a_quad};
 use super::facts::{CopySource, CurrentFacts, Literal};
 use super::failure::{Mismatch, RegisterFailure};
-use super::location::{LocationProblem, Locations, Piece};
+use super::location::{Locations, Piece};
 use super::walk::LockstepWalk;
 use crate::semantics::header::is_unprinted;
+use crate::semantics::machine::arrays::reach;
 use crate::support::guards::{Guard, left_out};
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
@@ -82,6 +83,9 @@ impl LockstepWalk<'_> {
             }
             self.suspect.get_or_insert(failure);
             return self.results(s, t, left_out(Guard::RegistersSuspect));
+        }
+        if writes_one_lane_of_a_quad(s.opcode) {
+            self.keeps_other_lanes(s, t)?;
         }
         self.operations += 1;
         if writes_constants(s.opcode) && !left_out(Guard::RegistersConstants) {
@@ -165,6 +169,7 @@ impl LockstepWalk<'_> {
     pub(super) fn holds(&mut self, l: Piece, x: Piece, slot: usize) -> Result<(), RegisterFailure> {
         self.operands += 1;
         if self.here.holds(l, x) || left_out(Guard::RegistersHolds) {
+            self.here.settle(l, x);
             return Ok(());
         }
         let mut found: Vec<Piece> = self.here.values_of(l).collect();
@@ -219,12 +224,11 @@ impl LockstepWalk<'_> {
                 if source != to && !left_out(Guard::RegistersRelative) {
                     return Err(self.place("another relative operand"));
                 }
-                let registers = self.piece(self.relative_registers(class, offset, size))?;
                 let in_target = |reg: &PhysReg| self.target.component(&Place::Reg(*reg), class, 0, false);
                 let in_source = |reg: &PhysReg| self.source.component(&Place::Reg(*reg), class, 0, false);
                 let mut region = IndirectRegion::new();
-                for reg in &registers {
-                    region.extend(self.piece(in_source(reg))?.zip(self.piece(in_target(reg))?));
+                for reg in self.relative_registers(class, offset, size) {
+                    region.extend(self.piece(in_source(&reg))?.zip(self.piece(in_target(&reg))?));
                 }
                 return Ok(Some(region));
             }
@@ -237,25 +241,10 @@ impl LockstepWalk<'_> {
         Ok(Some(source.zip(target).collect()))
     }
 
-    /// The registers that a relative operand may refer to: those of the arrays that it may belong to, if the source
-    /// states their registers; otherwise, as the array may begin before or after the named register, equally many on
-    /// either side.
-    fn relative_registers(&self, class: RegClass, offset: i16, size: u16) -> Result<Vec<PhysReg>, LocationProblem> {
-        let arrays =
-            || self.source.program.arrays.values().filter(|array| array.class == class && array.length == size);
-        let mut registers: Vec<PhysReg> = Vec::new();
-        if size > 0 && arrays().next().is_some() && arrays().all(|array| array.base.is_some()) {
-            for base in arrays().filter_map(|array| array.base) {
-                registers.extend((0..size).map(|at| base.offset(at)));
-            }
-        } else {
-            let (offset, size) = (i32::from(offset), i32::from(size.max(1)));
-            let register = |at: i32| PhysReg(at.clamp(0, 191) as u16);
-            registers.extend((offset - size + 1..offset + size).map(register));
-        }
-        registers.sort_unstable();
-        registers.dedup();
-        Ok(registers)
+    /// The registers that a relative operand may refer to ([`reach`]).
+    fn relative_registers(&self, class: RegClass, offset: i16, size: u16) -> impl Iterator<Item = PhysReg> + use<> {
+        let (first, length) = reach(self.source.program, offset, size, class, self.source.merged);
+        (first..first + length).map(PhysReg)
     }
 
     pub(super) fn same_region(&mut self, region: &IndirectRegion, slot: usize) -> Result<(), RegisterFailure> {
@@ -304,6 +293,9 @@ impl LockstepWalk<'_> {
     pub(super) fn write_region(&mut self, region: &IndirectRegion, same: bool) {
         let equal: SmallVec<[bool; 16]> =
             region.iter().map(|&(x, l)| same && (self.here.holds(l, x) || left_out(Guard::RegistersRegion))).collect();
+        for (&(x, l), _) in region.iter().zip(&equal).filter(|(_, equal)| **equal) {
+            self.here.settle(l, x);
+        }
         for &(x, l) in region {
             self.here.overwrite_target(l);
             self.here.overwrite_source(x);
@@ -349,6 +341,20 @@ impl LockstepWalk<'_> {
                     if from.start < to.end && to.start < from.end {
                         return Err(self.place("a result that is written early is on top of a source"));
                     }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the registers of the results hold, in the target, what they hold in the source: other lanes keep it.
+    fn keeps_other_lanes(&self, s: &InstrData, t: &InstrData) -> Result<(), RegisterFailure> {
+        for (a, b) in s.dsts.iter().zip(&t.dsts) {
+            for k in a.mask.components() {
+                let from = self.piece(self.source.component(&a.place, a.class, k, false))?;
+                let to = self.piece(self.target.component(&b.place, b.class, k, false))?;
+                if from.zip(to).any(|(x, l)| !self.here.holds(l, x)) {
+                    return Err(self.place("a result is not in the register that has the results of other lanes"));
                 }
             }
         }
@@ -420,7 +426,7 @@ impl LockstepWalk<'_> {
             let all = a.mask.components().map(|k| {
                 let from = self.source.component(from, a.class, k, false).ok()?;
                 let to = self.target.component(to, b.class, k, true).ok()?;
-                Some(from.zip(to).all(|(x, l)| self.here.has(l, x) || left_out(Guard::RegistersRecomputed)))
+                Some(from.zip(to).all(|(x, l)| self.here.surely_has(l, x) || left_out(Guard::RegistersRecomputed)))
             });
             all.into_iter().all(|same| same == Some(true))
         })

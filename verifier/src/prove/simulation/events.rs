@@ -19,9 +19,11 @@
 //! store has the place of one that it overtakes. In a gap the file is in a state that the source never has, and its version is unknown. It
 //! begins and ends in one block of each program: at the ends of blocks, where other lanes may run and count what has happened, both
 //! programs have had the same stores. A store to a word that neither program reads is no event at all.
+//!
+//! If an attempt has the rule, several stores to memory may be paired with several others ([`stores`](super::stores)).
 
 use super::sweep::Side;
-use crate::prove::symbolic::{Cut, Event, EventKind, EventSite, STORE_WORD, Slot, slot};
+use crate::prove::symbolic::{Cut, Event, EventKind, EventOperation, EventSite, Slot, slot};
 use crate::semantics::environment::env::CONST_WORDS;
 use crate::semantics::environment::sync::Sync;
 use crate::semantics::terms::{Term, Terms};
@@ -31,6 +33,7 @@ use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
 /// An event of the source, and its results: if it makes a version, that is the last one.
+#[derive(Clone)]
 pub struct SourceEvent {
     /// The event.
     pub event: Event,
@@ -72,7 +75,7 @@ impl SourceEvents {
         let same = |happened: &&SourceEvent| {
             let other = &happened.event;
             other.kind == event.kind
-                && other.what == event.what
+                && other.operation == event.operation
                 && (other.path == event.path || left_out(Guard::EventSamePath))
                 && (other.args == event.args || left_out(Guard::EventSameOperands))
                 && other.results == event.results
@@ -93,7 +96,7 @@ impl SourceEvents {
     pub fn candidates(&self, terms: &Terms, event: &Event, partners: &EventPairs) -> SmallVec<[usize; 4]> {
         let same = |happened: &SourceEvent| {
             (event.kind.replaces(happened.event.kind) || are_fences(event, &happened.event) && left_out(Guard::FenceCovers))
-                && (happened.event.what == event.what || left_out(Guard::EventWhat))
+                && (happened.event.operation == event.operation || left_out(Guard::EventWhat))
                 && happened.event.args.len() == event.args.len()
                 && happened.event.results == event.results
                 // Otherwise lanes that have left a loop in different iterations are together in only one of them.
@@ -122,7 +125,8 @@ impl SourceEvents {
     /// The stores to the constant file that one of the target may be: the first without a partner, or one that may overtake those before it.
     fn stores(&self, terms: &Terms, event: &Event, is_possible: impl Fn(usize) -> bool) -> SmallVec<[usize; 4]> {
         let mut found = SmallVec::new();
-        if self.gap.as_ref().is_some_and(|gap| gap.block != event.context.block) {
+        let is_elsewhere = |block: u32| block != event.context.block && !left_out(Guard::StoredBlock);
+        if self.gap.as_ref().is_some_and(|gap| is_elsewhere(gap.block)) {
             return found;
         }
         let place = stored_word(terms, event);
@@ -131,7 +135,7 @@ impl SourceEvents {
             let other = &self.list[at].event;
             if let Some((block, words)) = &overtaken {
                 let is_apart = place.is_some_and(|place| !words.contains(&place)) || left_out(Guard::StoredApart);
-                if *block != other.context.block || !is_apart {
+                if *block != other.context.block && !left_out(Guard::StoredBlock) || !is_apart {
                     break;
                 }
             }
@@ -189,6 +193,19 @@ impl SourceEvents {
         self.making(version).nth(self.next.get(&version).copied().unwrap_or(0))
     }
 
+    /// The events of the source that make a version and have no partner, in order.
+    pub fn pending(&self, version: Slot) -> impl Iterator<Item = usize> {
+        self.making(version).skip(self.next.get(&version).copied().unwrap_or(0))
+    }
+
+    /// Records that an event of the source has a partner, as one of several stores.
+    pub fn take_grouped(&mut self, at: usize) {
+        self.taken.insert(at);
+        for &version in &self.list[at].event.context.makes {
+            *self.next.entry(version).or_default() += 1;
+        }
+    }
+
     /// An event of the source.
     pub fn get(&self, at: usize) -> &SourceEvent {
         &self.list[at]
@@ -218,7 +235,7 @@ impl SourceEvents {
 
 /// The word of the constant file that an event stores, if it is one and its place is known.
 pub(super) fn stored_word(terms: &Terms, event: &Event) -> Option<u32> {
-    let place = event.args.first().filter(|_| event.what == STORE_WORD)?;
+    let place = event.args.first().filter(|_| event.operation == EventOperation::StoreWord)?;
     Some(terms.as_constant(place.bits)? as u32 % CONST_WORDS)
 }
 
@@ -241,6 +258,8 @@ pub struct EventPairs {
     before: FxHashMap<VersionedBlock, BTreeSet<EventSite>>,
     /// The number of events of other lanes so far in the segment.
     others: FxHashMap<(Side, Slot), usize>,
+    /// True if events of other lanes have been counted.
+    counted: bool,
 }
 
 /// A block of one of the programs, by its position, and a memory.
@@ -271,7 +290,13 @@ impl EventPairs {
         let here = self.before.get(&(side, block, version))?.len();
         let done = self.others.entry((side, version)).or_default();
         *done += here;
+        self.counted = true;
         Some(*done)
+    }
+
+    /// Returns true if events of other lanes have been counted in this iteration: both programs must have the same ones.
+    pub fn has_counted(&self) -> bool {
+        self.counted
     }
 
     /// Records an event of a segment.

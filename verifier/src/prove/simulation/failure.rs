@@ -1,6 +1,6 @@
 //! The reasons why a simulation proof fails, each with its site.
 
-use crate::prove::symbolic::{Cut, EventSite, Goal, Slot, Unsupported};
+use crate::prove::symbolic::{Cut, EventOperation, EventSite, Goal, Slot, Unsupported};
 use crate::semantics::environment::env::Env;
 use crate::semantics::header::HeaderDifference;
 use crate::semantics::interp::{self, OutputSlot};
@@ -95,7 +95,7 @@ pub enum Obstacle {
     /// An event of the target that the source does not have.
     Added {
         /// The operation.
-        event: String,
+        event: EventOperation,
         /// Its site in the target.
         site: EventSite,
         /// What differs from the event of the source that is most alike.
@@ -104,7 +104,7 @@ pub enum Obstacle {
     /// An event of the source that the target does not have.
     Removed {
         /// The operation.
-        event: String,
+        event: EventOperation,
         /// Its site in the source.
         site: EventSite,
     },

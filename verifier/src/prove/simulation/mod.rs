@@ -23,15 +23,20 @@
 mod cuts;
 mod events;
 mod failure;
+mod header_facts;
 mod inputs;
 mod layers;
 mod loop_exits;
 mod meaning;
 mod memories;
+mod oracle;
+mod promises;
 mod proof;
+mod refinement;
 mod relation;
 mod scans;
 mod state;
+mod stores;
 mod sweep;
 
 pub use self::failure::{EventDifference, Observable, Obstacle, SimulationFailure};
@@ -39,6 +44,7 @@ pub use self::failure::{EventDifference, Observable, Obstacle, SimulationFailure
 use crate::prove::solver::{Budget, Solver};
 use crate::prove::symbolic::{Ir3, Nir};
 use crate::semantics::arithmetic::rounding;
+use crate::semantics::assumptions;
 use crate::semantics::header;
 use crate::semantics::interp;
 use crate::semantics::interp::Places;
@@ -175,6 +181,10 @@ fn prove_code(
         (ProgramRef::Nir(source), ProgramRef::Ir3(target)) => Some(rounding::with_rounding_of(source, target)),
         _ => None,
     };
+    let quantized = match (source, target) {
+        (ProgramRef::Nir(source), ProgramRef::Ir3(target)) => rounding::keeps_half_denormals(source, target),
+        _ => false,
+    };
     let source = resolved.as_deref().map_or(source, ProgramRef::Nir);
     let scans = scans::of_both(source, target, machine);
     let [source, target] = [(source, &scans[0]), (target, &scans[1])].map(|(program, with_macros)| {
@@ -201,6 +211,9 @@ fn prove_code(
         }
     };
     proof.map(|mut proof| {
+        if quantized {
+            proof.assumptions.push(assumptions::QUANTIZED);
+        }
         for lemma in scans.into_iter().flatten().flat_map(|read| read.lemmas) {
             if !proof.assumptions.contains(&lemma) {
                 proof.assumptions.push(lemma);

@@ -5,6 +5,8 @@ use super::failure::{Observable, Obstacle};
 use super::inputs::InputSearch;
 use super::loop_exits::LoopExitRelation;
 use super::memories::Memories;
+use super::promises::{Kept, Promises};
+use super::refinement::{propose, refine};
 use super::relation::{Arrival, Atom, AtomPart, HeaderRelation};
 use super::state::{Obligation, SimulationState, UndefinedChoice, agreement};
 use super::sweep::Side;
@@ -19,7 +21,7 @@ use crate::semantics::assumptions::Uses;
 use crate::semantics::environment::memory::Space;
 use crate::semantics::terms::{Term, Terms};
 use crate::support::guards::{Guard, left_out};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The maximum number of iterations. Each splits a class, so the iteration ends, but perhaps not soon.
 const MAX_ITERATIONS: usize = 64;
@@ -52,7 +54,7 @@ impl SegmentPair {
 }
 
 /// The choices of a proof attempt.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Choice {
     /// Scratch memory is treated as registers from this address on: see [`scratch_slots_from`](Oracle::scratch_slots_from).
     pub scratch_slots_from: Option<u32>,
@@ -66,14 +68,38 @@ pub(super) struct Choice {
     pub undefined: UndefinedChoice,
     /// Words that are shown to be narrow on all paths to a header are so in the loop: see [`HeaderRelation`].
     pub narrow: bool,
+    /// Only the operations that had a partner in the attempts so far have its value where they break their promises: see [`Promises`].
+    pub partners: bool,
+    /// The rules that are used beside these.
+    pub rules: Rules,
+}
+
+/// The results of earlier attempts.
+#[derive(Default)]
+pub(super) struct Found {
+    /// The source has undefined words.
+    pub has_undefined: bool,
+    /// The operations of the source with promises that the target has too.
+    pub partners: FxHashSet<u32>,
+}
+
+/// Rules that cost time and seldom apply: they are tried where there is no proof without them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rules {
+    /// Linear functions and bounds of what loops compute: see [`HeaderRelation`] and [`HeaderFacts`](super::header_facts::HeaderFacts).
+    pub invariants: bool,
+    /// The values that other lanes compute, as functions of their inputs.
+    pub lanes: bool,
+    /// Loads of what the same lane has stored, and stores in another order.
+    pub stores: bool,
 }
 
 /// Proves that `target` refines `source`.
 pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
     source: &S,
     target: &T,
-    Choice { scratch_slots_from, products, deep, images_apart, undefined, narrow }: Choice,
-    has_undefined: &mut bool,
+    Choice { scratch_slots_from, products, deep, images_apart, undefined, narrow, partners, rules }: Choice,
+    Found { has_undefined, partners: found }: &mut Found,
     limits: &Limits,
     solver: &mut dyn Solver,
 ) -> Result<Proof, SimulationFailure> {
@@ -115,9 +141,16 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
     state.sweeper.products = products;
     state.sweeper.deep = deep;
     state.narrow = narrow;
+    state.promises = Promises::new(if partners { Kept::At(found.clone()) } else { Kept::All });
+    state.rules = rules;
+    state.launch = source.launch();
     state.printed_shapes = source.prints_shapes() && target.prints_shapes();
     state.is_selection = !source.prints_shapes() && target.prints_shapes();
     state.both_nir = !source.prints_shapes() && !target.prints_shapes();
+    state.names_volatile = !state.is_selection || target.marks_volatile();
+    if !state.names_volatile && !source.volatile().is_empty() {
+        state.assumed.insert(assumptions::VOLATILE);
+    }
     // Both are nir, one of them perhaps lifted.
     if state.both_nir {
         state.headers.iter_mut().for_each(HeaderRelation::with_bools);
@@ -129,6 +162,7 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
     let mut last = loops == 0;
     for iteration in 1..=MAX_ITERATIONS {
         state.partners.begin();
+        state.grouped = false;
         state.failure = None;
         state.missed = None;
         state.counted = 0;
@@ -136,6 +170,7 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
         state.sweeper.search = (last && limits.inputs).then(|| InputSearch::new(source.launch()));
         let (changed, cuts) = iterate(source, target, &mut terms, &mut state)?;
         *has_undefined |= state.has_undefined;
+        found.extend(&state.promises.partners);
         if state.sweeper.late {
             return Err(SimulationFailure::OutOfTime(state.failure.take().map(Box::new)));
         }
@@ -163,6 +198,9 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
         {
             state.fail(|| Obstacle::Lanes { source, target });
         }
+        if state.grouped && state.partners.has_counted() && !left_out(Guard::StoreCounted) {
+            state.fail(|| Obstacle::Opaque("stores in another order beside those of other lanes"));
+        }
         if state.failure.is_none() {
             let possible = state.paths.condition(&mut terms);
             match state.sweeper.is_possible(&mut terms, possible) {
@@ -186,7 +224,7 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
                 Err(SimulationFailure::NotShown { obstacle: Box::new(obstacle), inputs })
             }
             None => Ok(Proof {
-                assumptions: assumptions(source.uses().or(target.uses()), &terms, &state, images_apart),
+                assumptions: assumptions(uses(source, target), &terms, &state, images_apart),
                 cuts,
                 iterations: iteration,
                 queries: state.sweeper.queries,
@@ -195,6 +233,11 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
         };
     }
     Err(SimulationFailure::not_shown(Obstacle::Unstable { iterations: MAX_ITERATIONS }))
+}
+
+/// The features of two programs. What the target reads beyond an array may be anything; only the source is assumed to stay in its arrays.
+fn uses(source: &impl SymbolicProgram, target: &impl SymbolicProgram) -> Uses {
+    source.uses().or(Uses { arrays: false, ..target.uses() })
 }
 
 /// The assumptions of a proof.
@@ -244,6 +287,7 @@ fn iterate<S: SymbolicProgram, T: SymbolicProgram>(
                     let mixed =
                         !leave_convergently(source.graph(), cut, there, &|cut| state.goals_of(Side::Source, cut));
                     let terms_there = arrive(source, target, &mut segment, i, number, terms, state);
+                    let path = state.with_header_facts(terms, cut, path);
                     let arrival = Arrival { terms: terms_there, path, back, mixed };
                     arrivals.entry(number).or_default().push(arrival);
                     if !reached.contains(&Cut::Header(number)) {
@@ -299,28 +343,17 @@ fn iterate<S: SymbolicProgram, T: SymbolicProgram>(
         let Some(arrivals) = arrivals.get(&number) else { continue };
         changed |= refine(number, arrivals, of_wave, terms, state);
     }
-    Ok((changed, reached.len()))
-}
-
-/// Splits the classes of a header. Returns true if anything has changed.
-fn refine(
-    number: u32,
-    arrivals: &[Arrival],
-    of_wave: impl Fn(Atom) -> bool,
-    terms: &mut Terms,
-    state: &mut SimulationState<'_>,
-) -> bool {
-    let SimulationState { headers, sweeper, facts, narrow, .. } = state;
-    let mut is_narrow = |terms: &mut Terms, [path, word]: [Term; 2], bits: u32| {
-        if !*narrow {
-            return false;
+    if !changed && state.rules.invariants {
+        for number in 0..state.headers.len() as u32 {
+            let Some(arrivals) = arrivals.get(&number) else { continue };
+            changed |= propose(number, arrivals, of_wave, terms, state);
         }
-        let high = terms.extract(32, word, bits, 32 - bits);
-        let zero = terms.constant(32 - bits, 0);
-        let goal = terms.eq(32 - bits, high, zero);
-        sweeper.follows(terms, path, goal) || left_out(Guard::RelationNarrow)
-    };
-    headers[number as usize].refine(terms, arrivals, facts, of_wave, &mut is_narrow)
+        // With more facts there may be a larger relation.
+        if changed {
+            state.forget();
+        }
+    }
+    Ok((changed, reached.len()))
 }
 
 /// Returns true if an atom belongs to a shared register: all lanes at the cut point find the same value in it.
@@ -363,8 +396,10 @@ fn both<S: SymbolicProgram, T: SymbolicProgram>(
     state.partners.begin_segment();
     state.assumptions.clear();
     state.obligations.clear();
+    state.groups.begin();
     state.sweeper.begin();
     state.registers.clear();
+    state.promises.begin();
     if cut == Cut::Entry
         && let Some(kept) = &mut state.kept
         && !left_out(Guard::KeptBefore)
@@ -379,6 +414,7 @@ fn both<S: SymbolicProgram, T: SymbolicProgram>(
             state.registers.entry(term).or_default().push((atom.0, atom.1));
         }
     }
+    state.assume_header_facts(terms);
     let facts = std::mem::take(&mut state.facts);
     state.side = Side::Source;
     let source = run::run(source, cut, terms, state, &facts);
@@ -391,16 +427,27 @@ fn both<S: SymbolicProgram, T: SymbolicProgram>(
     });
     state.facts = facts;
     let (source, target) = target?;
+    if let Cut::Header(number) = cut
+        && state.rules.invariants
+    {
+        let transitions = [&source, &target].into_iter().flat_map(|run| &run.transitions);
+        let conditions = transitions.map(|transition| transition.path).collect();
+        state.header_facts[number as usize].note(conditions);
+    }
     if !state.headers.is_empty() {
         for (side, run) in [(Side::Source, &source), (Side::Target, &target)] {
             state.learn_goals(terms, side, run);
         }
     }
+    if let Some(event) = state.groups.left_over() {
+        let added = Obstacle::Added { event: event.operation, site: event.site, differs: None };
+        state.fail(|| added);
+    }
     let unread = state.kept.is_some().then_some(slot::CONSTANTS);
     if let Some(event) = state.events.left_over(unread)
         && !left_out(Guard::Stores)
     {
-        let removed = Obstacle::Removed { event: event.what.clone(), site: event.site };
+        let removed = Obstacle::Removed { event: event.operation, site: event.site };
         state.fail(|| removed);
     }
     Ok(SegmentPair { cut, source, target })

@@ -13,6 +13,10 @@
 //! low bits of a word whose other bits are proved to be 0 on each path: a counter that is never negative, by the condition of its loop, is
 //! the same compared with and without a sign.
 //!
+//! If an attempt has invariants, the value of an atom may be a linear function of another one: a sum that grows by 12 where a counter
+//! grows by 1 is 12 times that counter, plus a constant ([`HeaderRelation::propose`]). Such an atom is in no class. Two terms of a path are
+//! then also taken for one if they are proved to be equal on it.
+//!
 //! Atoms are found as segments query locations: a location that is never read is in no class.
 
 use super::sweep::Side;
@@ -149,9 +153,22 @@ impl AtomForm {
 /// The state of an atom.
 #[derive(Clone, Copy, Debug, Default)]
 struct AtomState {
-    /// Its class; `None` if it was first queried in this iteration.
+    /// Its class; `None` if it was first queried in this iteration, or is a function of another one.
     class: Option<u32>,
     form: AtomForm,
+    linear: Linearity,
+}
+
+/// An atom as a function of another one.
+#[derive(Clone, Copy, Debug, Default)]
+enum Linearity {
+    /// It has not been proposed to be one.
+    #[default]
+    Unknown,
+    /// `factor` times another atom plus `offset`, both terms that do not change.
+    Of { base: Atom, factor: Term, offset: Term },
+    /// It was proposed to be one, and is not.
+    Refuted,
 }
 
 /// The value of a class.
@@ -161,6 +178,14 @@ enum ClassValue {
     Fixed(Term),
     /// A variable of `width` bits; `uniform` if all lanes have the same.
     Variable { width: u32, uniform: bool },
+}
+
+/// The queries of a refinement about terms on a path.
+pub trait PathFacts {
+    /// Returns true if a word has at most so many bits on a path, the others being 0.
+    fn is_narrow(&mut self, terms: &mut Terms, path: Term, word: Term, bits: u32) -> bool;
+    /// Returns true if two terms are equal on a path.
+    fn are_same(&mut self, terms: &mut Terms, path: Term, a: Term, b: Term) -> bool;
 }
 
 /// The relation at one header.
@@ -213,19 +238,25 @@ impl HeaderRelation {
 
     /// Returns true if there are atoms that are in no class yet.
     pub fn has_new(&self) -> bool {
-        self.atoms.values().any(|known| known.class.is_none())
+        self.atoms.values().any(|known| known.class.is_none() && !matches!(known.linear, Linearity::Of { .. }))
     }
 
     /// Forgets the classes: with more atoms there may be a larger relation.
     pub fn forget(&mut self) {
         self.classes.clear();
-        let first = AtomState { class: None, form: self.first };
-        self.atoms.values_mut().for_each(|known| *known = first);
+        let form = self.first;
+        self.atoms.values_mut().for_each(|known| *known = AtomState { class: None, form, ..*known });
     }
 
     /// The value of an atom. An atom that was not queried before gets a value of its own.
     pub fn term(&mut self, terms: &mut Terms, header: u32, atom: Atom) -> Term {
-        let AtomState { class, form } = *self.atoms.entry(atom).or_insert(AtomState { class: None, form: self.first });
+        let new = AtomState { class: None, form: self.first, linear: Linearity::Unknown };
+        let AtomState { class, form, linear: linearity } = *self.atoms.entry(atom).or_insert(new);
+        if let Linearity::Of { base, factor, offset } = linearity {
+            // A base was no function of another atom when it became one, so this ends.
+            let base = self.term(terms, header, base);
+            return linear(terms, factor, base, offset);
+        }
         match class {
             Some(class) => {
                 let class_value = match self.classes[class as usize] {
@@ -247,15 +278,14 @@ impl HeaderRelation {
         }
     }
 
-    /// Splits classes by the terms on all paths to the header. `is_narrow` returns true if a word, the second term, has so many bits on a
-    /// path, the first one. Returns true if anything has changed.
+    /// Splits classes by the terms on all paths to the header. Returns true if anything has changed.
     pub fn refine(
         &mut self,
         terms: &mut Terms,
         arrivals: &[Arrival],
         facts: &VariableFacts,
         is_of_wave: impl Fn(Atom) -> bool,
-        is_narrow: &mut dyn FnMut(&mut Terms, [Term; 2], u32) -> bool,
+        on_path: &mut dyn PathFacts,
     ) -> bool {
         if arrivals.is_empty() {
             return false;
@@ -273,15 +303,20 @@ impl HeaderRelation {
             })
         };
         type SplitKey = (Option<u32>, SmallVec<[Term; 3]>);
-        let mut changed = false;
+        let mut changed = self.check_linear(terms, arrivals, on_path);
         let mut keys: Vec<SplitKey> = Vec::with_capacity(self.atoms.len());
         let mut of_wave: FxHashSet<&SplitKey> = FxHashSet::default();
-        for (i, AtomState { class, form }) in self.atoms.values_mut().enumerate() {
+        for (i, AtomState { class, form, linear }) in self.atoms.values_mut().enumerate() {
+            if matches!(linear, Linearity::Of { .. }) {
+                keys.push((None, SmallVec::new()));
+                continue;
+            }
             let before = *form;
             let words = arrivals.iter().map(|arrival| (arrival.path, arrival.terms[i]));
             let mut on_paths = loop {
-                let class_value =
-                    |(path, word)| form.class_value(terms, word, |terms, bits| is_narrow(terms, [path, word], bits));
+                let class_value = |(path, word)| {
+                    form.class_value(terms, word, |terms, bits| on_path.is_narrow(terms, path, word, bits))
+                };
                 let class_value: Option<SmallVec<[Term; 3]>> = words.clone().map(class_value).collect();
                 match (class_value, *form) {
                     (Some(class_value), _) => break class_value,
@@ -294,6 +329,7 @@ impl HeaderRelation {
             }
             keys.push((*class, on_paths));
         }
+        self.unite(terms, arrivals, &mut keys, on_path);
         of_wave.extend(self.atoms.keys().zip(&keys).filter(|&(&atom, _)| is_of_wave(atom)).map(|(_, key)| key));
         let mut numbers: FxHashMap<&SplitKey, u32> = FxHashMap::default();
         // The first part of a class keeps its number. So what is unchanged has the same terms in the next iteration,
@@ -301,6 +337,10 @@ impl HeaderRelation {
         let mut taken: FxHashSet<u32> = FxHashSet::default();
         let mut classes = self.classes.clone();
         for ((&(_, slot, _), AtomState { class, .. }), key) in self.atoms.iter_mut().zip(&keys) {
+            // A function of another atom.
+            if key.1.is_empty() {
+                continue;
+            }
             if let Some(&number) = numbers.get(key) {
                 changed |= *class != Some(number);
                 *class = Some(number);
@@ -345,4 +385,207 @@ impl HeaderRelation {
         self.classes = classes;
         changed
     }
+
+    /// Refutes that atoms are the functions of others that they were proposed to be. Returns true if there are any.
+    fn check_linear(&mut self, terms: &mut Terms, arrivals: &[Arrival], on_path: &mut dyn PathFacts) -> bool {
+        let mut refuted = Vec::new();
+        for (i, AtomState { linear: linearity, .. }) in self.atoms.values().enumerate() {
+            let &Linearity::Of { base, factor, offset } = linearity else { continue };
+            let Some(base) = self.atoms.get_index_of(&base) else { continue };
+            let holds = arrivals.iter().all(|arrival| {
+                let expected = linear(terms, factor, arrival.terms[base], offset);
+                on_path.are_same(terms, arrival.path, arrival.terms[i], expected)
+            });
+            if !holds {
+                refuted.push(i);
+            }
+        }
+        for &at in &refuted {
+            self.atoms[at].linear = Linearity::Refuted;
+        }
+        !refuted.is_empty()
+    }
+
+    /// Takes terms of a class for one where they are equal on their path.
+    fn unite(
+        &self,
+        terms: &mut Terms,
+        arrivals: &[Arrival],
+        keys: &mut [(Option<u32>, SmallVec<[Term; 3]>)],
+        on_path: &mut dyn PathFacts,
+    ) {
+        let mut firsts: FxHashMap<u32, SmallVec<[usize; 2]>> = FxHashMap::default();
+        for i in 0..keys.len() {
+            let Some(class) = keys[i].0 else { continue };
+            let seen = firsts.entry(class).or_default();
+            if seen.iter().any(|&first| keys[first].1 == keys[i].1) {
+                continue;
+            }
+            let same = seen.iter().copied().find(|&first| {
+                let of_both = keys[first].1.iter().zip(&keys[i].1).zip(arrivals);
+                let mut of_both = of_both.filter(|((a, b), _)| a != b);
+                of_both.all(|((&a, &b), arrival)| {
+                    let is_same = terms.width(a) == terms.width(b) && on_path.are_same(terms, arrival.path, a, b);
+                    is_same || left_out(Guard::RelationUnited)
+                })
+            });
+            match same {
+                Some(first) => keys[i].1 = keys[first].1.clone(),
+                None if seen.len() < FIRSTS => seen.push(i),
+                None => {}
+            }
+        }
+    }
+
+    /// Proposes linear functions: a class whose atoms grow by `factor` times as much in an iteration as the atoms of another class is `factor`
+    /// times these, plus what it is on entry. Refinements check that. Returns true if there are any: the classes have to be forgotten then, as
+    /// other atoms may be equal if these are functions.
+    pub fn propose(
+        &mut self,
+        terms: &mut Terms,
+        header: u32,
+        arrivals: &[Arrival],
+        facts: &VariableFacts,
+        is_of_wave: impl Fn(Atom) -> bool,
+    ) -> bool {
+        if !arrivals.iter().any(|arrival| arrival.back) {
+            return false;
+        }
+        let mut growing: Vec<Growing> = Vec::new();
+        let mut seen: FxHashSet<u32> = FxHashSet::default();
+        for at in 0..self.atoms.len() {
+            let Some((&atom, &AtomState { class: Some(class), form: AtomForm::Whole, .. })) = self.atoms.get_index(at)
+            else {
+                continue;
+            };
+            let is_word = matches!(self.classes[class as usize], ClassValue::Variable { width: 32, .. });
+            if atom.2 != AtomPart::Bits || slot::is_version(atom.1) || !is_word || !seen.insert(class) {
+                continue;
+            }
+            let own = self.term(terms, header, atom);
+            let mut steps = arrivals.iter().filter(|arrival| arrival.back).map(|arrival| arrival.terms[at]);
+            let step = steps.next().map(|next| terms.sub(32, next, own));
+            let step = step.filter(|&step| steps.all(|next| terms.sub(32, next, own) == step));
+            if let Some(step) = step.filter(|&step| terms.as_constant(step) != Some(0) && facts.lasting(terms, step)) {
+                growing.push(Growing { atom, at, class, step, is_of_wave: is_of_wave(atom) });
+            }
+        }
+        // Counters in steps of 1 first.
+        let is_one = |terms: &Terms, step: Term| matches!(terms.as_constant(step), Some(1 | 0xffff_ffff));
+        growing.sort_by_key(|growing| (!is_one(terms, growing.step), growing.at));
+        let mut bases: Vec<Growing> = Vec::new();
+        let mut changed = false;
+        for one in growing {
+            let found = bases.iter().filter(|base| base.is_of_wave == one.is_of_wave).find_map(|base| {
+                let factor = quotient(terms, one.step, base.step)?;
+                let mut offsets = arrivals.iter().filter(|arrival| !arrival.back).map(|arrival| {
+                    let scaled = linear_part(terms, factor, arrival.terms[base.at]);
+                    terms.sub(32, arrival.terms[one.at], scaled)
+                });
+                let offset = offsets.next()?;
+                let is_same = offsets.all(|other| other == offset);
+                let of = Linearity::Of { base: base.atom, factor, offset };
+                (is_same && facts.lasting(terms, offset)).then_some(of)
+            });
+            let Some(of) = found else {
+                bases.push(one);
+                continue;
+            };
+            for AtomState { class, linear, .. } in self.atoms.values_mut() {
+                if *class == Some(one.class) && matches!(linear, Linearity::Unknown) {
+                    *linear = of;
+                    changed = true;
+                }
+            }
+        }
+        changed
+    }
+
+    /// The counters: atoms that grow by a constant in each iteration, with the absolute value of that, and the constant that they start from.
+    pub fn counters(&mut self, terms: &mut Terms, header: u32, arrivals: &[Arrival]) -> Vec<(Atom, u64, Term)> {
+        let atoms: Vec<Atom> = self.atoms().collect();
+        let mut found = Vec::new();
+        for (at, &atom) in atoms.iter().enumerate().filter(|(_, atom)| atom.2 == AtomPart::Bits) {
+            let own = self.term(terms, header, atom);
+            let (mut starts, mut steps) = (FxHashSet::default(), FxHashSet::default());
+            for arrival in arrivals {
+                if terms.width(arrival.terms[at]) != 32 || terms.width(own) != 32 {
+                    continue;
+                }
+                match arrival.back {
+                    true => steps.insert(terms.sub(32, arrival.terms[at], own)),
+                    false => starts.insert(arrival.terms[at]),
+                };
+            }
+            let (mut starts, mut steps) = (starts.into_iter(), steps.into_iter());
+            if let (Some(start), None, Some(step), None) = (starts.next(), starts.next(), steps.next(), steps.next())
+                && terms.as_constant(start).is_some()
+                && let Some(step) = terms.as_constant(step)
+            {
+                found.push((atom, u64::from((step as u32 as i32).unsigned_abs()), start));
+            }
+        }
+        found
+    }
+
+    /// The atom that has a term at this header, if there is one.
+    pub fn atom_of(&mut self, terms: &mut Terms, header: u32, term: Term) -> Option<Atom> {
+        let atoms: Vec<Atom> = self.atoms().filter(|atom| atom.2 == AtomPart::Bits).collect();
+        atoms.into_iter().find(|&atom| self.term(terms, header, atom) == term)
+    }
+
+    /// The index of an atom.
+    pub fn index_of(&self, atom: Atom) -> Option<usize> {
+        self.atoms.get_index_of(&atom)
+    }
+}
+
+/// The maximum number of different atoms of a class with which others are compared on their paths.
+const FIRSTS: usize = 3;
+
+/// A class whose atoms grow by a term in each iteration.
+struct Growing {
+    /// The first atom, and its index.
+    atom: Atom,
+    at: usize,
+    class: u32,
+    step: Term,
+    is_of_wave: bool,
+}
+
+/// The factor by which one step is larger than another, if the other one is a constant that divides it.
+fn quotient(terms: &mut Terms, step: Term, base: Term) -> Option<Term> {
+    let by = terms.as_constant(base)? as u32 as i32;
+    match terms.as_constant(step) {
+        Some(step) => {
+            let step = step as u32 as i32;
+            let exact = step.checked_rem(by) == Some(0);
+            exact.then(|| terms.constant(32, i64::from(step.wrapping_div(by)) as u64))
+        }
+        None if by == 1 => Some(step),
+        None if by == -1 => {
+            let zero = terms.constant(32, 0);
+            Some(terms.sub(32, zero, step))
+        }
+        None => None,
+    }
+}
+
+/// `factor * base + offset`
+fn linear(terms: &mut Terms, factor: Term, base: Term, offset: Term) -> Term {
+    let scaled = linear_part(terms, factor, base);
+    terms.add(32, scaled, offset)
+}
+
+/// `factor * base`, as a sum of products if `base` is a sum.
+fn linear_part(terms: &mut Terms, factor: Term, base: Term) -> Term {
+    if terms.node(base).op != Op::Add {
+        return terms.mul(32, factor, base);
+    }
+    let mut sum = terms.constant(32, 0);
+    for arg in terms.node(base).args.clone() {
+        let product = terms.mul(32, factor, arg);
+        sum = terms.add(32, sum, product);
+    }
+    sum
 }

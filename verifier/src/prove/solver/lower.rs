@@ -94,12 +94,13 @@ pub(super) struct Lowered<L: Logic> {
 
 /// Lowers a query. `nodes` are its terms, arguments first.
 pub(super) fn lower<L: Logic>(l: &mut L, terms: &Terms, query: &Query, nodes: &[Term]) -> Lowered<L> {
-    let mut lowering = Lowering { l, terms, values: FxHashMap::default() };
+    let mut lowering = Lowering { l, terms, values: FxHashMap::default(), commutative: Vec::new() };
     for &term in nodes {
         let value = lowering.node(term);
         lowering.values.insert(term, value);
     }
-    let assumptions = query.assumptions.iter().map(|&term| lowering.truth(term)).collect();
+    let mut assumptions: Vec<L::Truth> = query.assumptions.iter().map(|&term| lowering.truth(term)).collect();
+    lowering.commute(&mut assumptions);
     let goal = lowering.truth(query.goal);
     let applies = |&term: &Term| matches!(terms.node(term).op, Op::Apply(_));
     let functions = nodes.iter().copied().filter(applies).map(|term| (term, lowering.values[&term].clone())).collect();
@@ -110,7 +111,12 @@ struct Lowering<'a, L: Logic> {
     l: &'a mut L,
     terms: &'a Terms,
     values: FxHashMap<Term, LoweredTerm<L>>,
+    /// The terms of commutative operations that have become uninterpreted functions.
+    commutative: Vec<Term>,
 }
+
+/// The maximum number of commutative operations in a query for which facts are added.
+const COMMUTATIVE: usize = 32;
 
 impl<L: Logic> Lowering<'_, L> {
     /// A term as a bit vector.
@@ -199,7 +205,7 @@ impl<L: Logic> Lowering<'_, L> {
             Op::Popcount => self.popcount(w, &args[0].1),
             Op::Clz => self.clz(w, &args[0].1),
             Op::Reverse => self.reverse(w, &args[0].1),
-            Op::Float(op) => return self.float(op, w, &args),
+            Op::Float(op) => return self.float(term, op, w, &args),
             Op::Apply(name) => self.l.apply(w, &signature(terms.text(name), w, &args), &args),
         };
         self.value(w, bits)
@@ -302,7 +308,7 @@ impl<L: Logic> Lowering<'_, L> {
         out
     }
 
-    fn float(&mut self, op: FloatOp, w: u32, args: &[(u32, L::Bits)]) -> LoweredTerm<L> {
+    fn float(&mut self, term: Term, op: FloatOp, w: u32, args: &[(u32, L::Bits)]) -> LoweredTerm<L> {
         let comparison = match op {
             FloatOp::Eq(f) => Some((f, Comparison::Equal)),
             FloatOp::Lt(f) => Some((f, Comparison::Less)),
@@ -317,9 +323,42 @@ impl<L: Logic> Lowering<'_, L> {
             // The NaN of a product has a sign.
             (Some(bits), FloatOp::Mul(f)) => floats::with_sign_of_product(self.l, f, &bits, &operands),
             (Some(bits), _) => bits,
-            (None, _) => self.l.apply(w, &signature(&format!("{op:?}"), w, args), args),
+            (None, _) => {
+                if matches!(op, FloatOp::Add(_) | FloatOp::Mul(_) | FloatOp::Fma(_)) {
+                    self.commutative.push(term);
+                }
+                self.l.apply(w, &signature(&format!("{op:?}"), w, args), args)
+            }
         };
         self.value(w, bits)
+    }
+
+    /// Adds the fact that two applications of a commutative function are equal if the operands of one are those of the other, exchanged. It is
+    /// needed where operands are equal under the assumptions only: otherwise they are in order already. One operand of the first has to be the
+    /// other one of the second, so that most queries have no such fact.
+    fn commute(&mut self, facts: &mut Vec<L::Truth>) {
+        if self.commutative.len() > COMMUTATIVE {
+            return;
+        }
+        let list = std::mem::take(&mut self.commutative);
+        for (i, &a) in list.iter().enumerate() {
+            for &b in &list[..i] {
+                let (of_a, of_b) = (self.terms.node(a), self.terms.node(b));
+                if of_a.op != of_b.op || of_a.args[0] != of_b.args[1] && of_a.args[1] != of_b.args[0] {
+                    continue;
+                }
+                let mut same = self.l.truth(true);
+                for (k, &arg) in of_a.args.iter().enumerate() {
+                    let (x, y) = (self.bits(arg), self.bits(of_b.args[[1, 0, 2][k]]));
+                    let equal = self.l.test(BitRelation::Equal, &x, &y);
+                    same = self.l.both(&same, &equal);
+                }
+                let (x, y) = (self.bits(a), self.bits(b));
+                let equal = self.l.test(BitRelation::Equal, &x, &y);
+                let differ = self.l.not(&same);
+                facts.push(self.l.either(&differ, &equal));
+            }
+        }
     }
 }
 

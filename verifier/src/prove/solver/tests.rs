@@ -394,3 +394,31 @@ fn answers_do_not_depend_on_what_was_asked_before() {
     solve(&terms, &[], other);
     assert_eq!(solve(&terms, &[], goal), first);
 }
+
+/// Operands of an uninterpreted sum are in the order of the terms, also those that are only equal under an assumption.
+#[test]
+fn commutative_functions_of_equal_operands_are_equal() {
+    let mut terms = Terms::new();
+    let [x, y, z] = ["x", "y", "z"].map(|name| {
+        let name = terms.name(name);
+        terms.variable(32, name)
+    });
+    let f = Format::F32;
+    let same = terms.eq(32, x, z);
+    for (a, b) in [
+        (terms.fadd(f, x, y), terms.fadd(f, y, z)),
+        (terms.fmul(f, x, y), terms.fmul(f, y, z)),
+        (terms.ffma(f, x, y, y), terms.ffma(f, y, z, y)),
+    ] {
+        // The operand that both have is not at one place, or the solver's congruence would do.
+        let (of_a, of_b) = (terms.node(a), terms.node(b));
+        assert!(of_a.args[0] == of_b.args[1] || of_a.args[1] == of_b.args[0]);
+        let goal = terms.eq(32, a, b);
+        assert_eq!(solve(&terms, &[same], goal), Answer::Valid);
+        assert!(matches!(solve(&terms, &[], goal), Answer::Invalid(_)));
+    }
+    // A quotient does not commute.
+    let (a, b) = (terms.fdiv(f, x, y), terms.fdiv(f, y, z));
+    let goal = terms.eq(32, a, b);
+    assert!(matches!(solve(&terms, &[same], goal), Answer::Invalid(_)));
+}

@@ -4,6 +4,7 @@
 //! function with a name that does not depend on the language, so both programs get the same term. A value that is
 //! uniform in a wave is a variable of that [kind](VariableKind).
 
+use super::operation::LaneOperation;
 use super::run::SymbolicMachine;
 use super::{EventSite, Oracle, Slot, SymbolicValue, lanes, preamble, slot};
 use crate::semantics::arithmetic::domain::{Domain, Format, Rounding};
@@ -333,8 +334,8 @@ impl TextureQuery {
         let args: SmallVec<[SymbolicValue; 4]> =
             operands.map(|term| SymbolicValue::defined(machine.terms, term)).collect();
         let present = self.operands.iter().fold(0u32, |present, &(operand, _)| present | 1 << operand as u32);
-        let what = format!("derivatives for texture {} {present:x}", self.kind.number());
-        let value = lanes::across(machine, site, what, args, lanes::LaneResult::Own, 32);
+        let operation = LaneOperation::TextureDerivatives { number: self.kind.number(), present };
+        let value = lanes::across(machine, site, operation, args, lanes::LaneResult::Own, 32);
         self.derivatives = Some(value.bits);
     }
 }

@@ -8,9 +8,10 @@
 //! header comes first.)
 //!
 //! Each position of the graph has a block of the program, and a block may be at several positions: a loop can be
-//! [rotated](Graph::rotated).
+//! [rotated](Graph::rotated), or [unrolled](Graph::unrolled).
 
 use super::{EventKind, Oracle, Slot, Unsupported};
+use crate::semantics::environment::memory::Space;
 use crate::support::guards::{Guard, left_out};
 use fixedbitset::FixedBitSet;
 use indexmap::IndexSet;
@@ -82,6 +83,29 @@ pub struct Graph {
     pub effects: Vec<BlockEffects>,
     /// The positions that lanes reach from more than one cut point.
     pub several: FixedBitSet,
+    /// The positions that no lane reaches if each unrolled loop has at most as many iterations as copies.
+    pub beyond: SmallVec<[u32; 2]>,
+    /// A loop whose stores are executed after it.
+    pub sunk: Option<SunkStores>,
+}
+
+/// A loop whose stores are executed after it: see `symbolic::sinking`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SunkStores {
+    /// The positions of the header and of the last block.
+    pub header: u32,
+    pub last: u32,
+    /// The position to which all lanes leave it.
+    pub exit: u32,
+    /// The memory.
+    pub space: Space,
+}
+
+impl SunkStores {
+    /// Returns true if a position is in the loop.
+    pub fn contains(&self, position: u32) -> bool {
+        (self.header..=self.last).contains(&position)
+    }
 }
 
 /// The positions that are reachable from the entry.
@@ -170,7 +194,7 @@ impl Graph {
         }
         let placed = (0..count as u32).map(|block| BlockCopy { block, copy: 0 }).collect();
         let several = reached_from_several(&successors, &loops);
-        Ok(Self { successors, placed, loops, effects, several })
+        Ok(Self { successors, placed, loops, effects, several, beyond: SmallVec::new(), sunk: None })
     }
 
     /// Returns the number of the loop with this header.
@@ -235,15 +259,98 @@ impl Graph {
             (l.header, l.last) =
                 if i == number as usize { (front, last + more) } else { (moved(l.header), moved(l.last)) };
         }
-        let mut copies: FxHashMap<u32, u32> = FxHashMap::default();
-        let placed = blocks.into_iter().map(|block| {
-            let count = copies.entry(block).or_default();
-            *count += 1;
-            BlockCopy { block, copy: *count - 1 }
-        });
         let several = reached_from_several(&successors, &loops);
-        Some(Self { successors, placed: placed.collect(), loops, effects: self.effects.clone(), several })
+        let beyond = self.beyond.iter().map(|&at| moved(at)).collect();
+        let effects = self.effects.clone();
+        Some(Self { successors, placed: copies(&blocks), loops, effects, several, beyond, sunk: None })
     }
+
+    /// Returns the graph with a loop replaced by so many copies of its blocks. The last copy goes on to a position [beyond](Self::beyond)
+    /// them, at the end, where nothing is executed: the caller has to show that no lane reaches it.
+    ///
+    /// Then the wave runs the same blocks in the same order, with the same lanes. In the loop all lanes are in one iteration, and the code
+    /// after it is run when all of them have left it, as the copies are before it in the layout.
+    pub fn unrolled(&self, number: u32, times: u32) -> Self {
+        let GraphLoop { header, last, .. } = self.loops[number as usize];
+        let size = last - header + 1;
+        let more = size * (times - 1);
+        let moved = |at: u32| if at > last { at + more } else { at };
+        let beyond = self.successors.len() as u32 + more;
+        let mut successors: Vec<SmallVec<[u32; 2]>> = Vec::with_capacity(beyond as usize + 1);
+        let mut blocks: Vec<u32> = Vec::with_capacity(beyond as usize + 1);
+        for at in 0..self.successors.len() as u32 {
+            if at == header {
+                for copy in 0..times {
+                    let inside = |to: u32| match to {
+                        to if to == header && copy + 1 == times => beyond,
+                        to if to == header => header + (copy + 1) * size,
+                        to if (header..=last).contains(&to) => to + copy * size,
+                        to => moved(to),
+                    };
+                    for at in header..=last {
+                        successors.push(self.successors[at as usize].iter().map(|&to| inside(to)).collect());
+                        blocks.push(self.placed[at as usize].block);
+                    }
+                }
+            }
+            if !(header..=last).contains(&at) {
+                successors.push(self.successors[at as usize].iter().map(|&to| moved(to)).collect());
+                blocks.push(self.placed[at as usize].block);
+            }
+        }
+        successors.push(SmallVec::new());
+        blocks.push(self.placed[header as usize].block);
+        let mut loops: Vec<GraphLoop> = Vec::with_capacity(self.loops.len());
+        for (i, l) in self.loops.iter().enumerate() {
+            let is_inside = (header..=last).contains(&l.header) && l.last <= last;
+            let copies = if i == number as usize { 0..0 } else { 0..if is_inside { times } else { 1 } };
+            for copy in copies {
+                let shift = copy * size;
+                let (header, last) =
+                    if is_inside { (l.header + shift, l.last + shift) } else { (moved(l.header), moved(l.last)) };
+                loops.push(GraphLoop { header, last, effects: l.effects.clone() });
+            }
+        }
+        loops.sort_by_key(|l| l.header);
+        let several = reached_from_several(&successors, &loops);
+        let beyond = self.beyond.iter().map(|&at| moved(at)).chain([beyond]).collect();
+        let effects = self.effects.clone();
+        Self { successors, placed: copies(&blocks), loops, effects, several, beyond, sunk: None }
+    }
+
+    /// Returns the graph with the stores of a loop sunk out of it, if the loop stores to one memory, contains no other loop, has no barriers
+    /// or fences, and all lanes leave it to the block right after it: nothing is run in between.
+    pub fn with_sunk_stores(&self, number: u32) -> Option<Self> {
+        let l = &self.loops[number as usize];
+        let (header, last) = (l.header, l.last);
+        let mut stores = l.effects.events.iter().filter(|event| !matches!(event, EventKind::Load(_)));
+        let (Some(&EventKind::Memory(space)), None) = (stores.next(), stores.next()) else { return None };
+        let reached = reached(&self.successors);
+        let edges = edges(&self.successors, &reached);
+        let mut exits = edges.iter().filter(|&&(from, to)| l.contains(from) && !l.contains(to)).map(|&(_, to)| to);
+        let exit = exits.next()?;
+        let ends = (header..=last).any(|at| reached.contains(at as usize) && self.successors[at as usize].is_empty());
+        let has_inner = self.loops.iter().any(|other| other.header > header && other.header <= last);
+        let follows = exit > last && (last + 1..exit).all(|at| !reached.contains(at as usize));
+        if !follows || exits.any(|to| to != exit) || ends || has_inner || self.loop_at(exit).is_some() {
+            return None;
+        }
+        let mut graph = self.clone();
+        graph.loops[number as usize].effects.events.retain(|event| *event != EventKind::Memory(space));
+        graph.sunk = Some(SunkStores { header, last, exit, space });
+        Some(graph)
+    }
+}
+
+/// The blocks at all positions, with the number of the copy of each.
+fn copies(blocks: &[u32]) -> Vec<BlockCopy> {
+    let mut copies: FxHashMap<u32, u32> = FxHashMap::default();
+    let placed = blocks.iter().map(|&block| {
+        let count = copies.entry(block).or_default();
+        *count += 1;
+        BlockCopy { block, copy: *count - 1 }
+    });
+    placed.collect()
 }
 
 #[cfg(test)]
@@ -295,6 +402,34 @@ mod tests {
         assert_eq!((rotated.loops[1].header, rotated.loops[1].last), (4, 5));
         assert_eq!(rotated.successors[5][..], [4, 6]);
         assert_eq!(rotated.successors[6][..], [7, 1]);
+    }
+
+    #[test]
+    fn an_unrolled_loop_with_another_one_inside() {
+        // 1 around 2, which is alone in its loop; 1 is left from its last block.
+        let plain = graph(&[&[1], &[2], &[2, 3], &[1, 4], &[]]).unwrap();
+        let unrolled = plain.unrolled(0, 2);
+        let blocks: Vec<(u32, u32)> = unrolled.placed.iter().map(|at| (at.block, at.copy)).collect();
+        assert_eq!(blocks, [(0, 0), (1, 0), (2, 0), (3, 0), (1, 1), (2, 1), (3, 1), (4, 0), (1, 2)]);
+        let expected: [SmallVec<[u32; 2]>; 9] = [
+            smallvec![1],
+            smallvec![2],
+            smallvec![2, 3],
+            smallvec![4, 7],
+            smallvec![5],
+            smallvec![5, 6],
+            smallvec![8, 7],
+            smallvec![],
+            smallvec![],
+        ];
+        assert_eq!(unrolled.successors[..], expected);
+        assert_eq!(unrolled.beyond[..], [8]);
+        let loops: Vec<(u32, u32)> = unrolled.loops.iter().map(|l| (l.header, l.last)).collect();
+        assert_eq!(loops, [(2, 2), (5, 5)]);
+        // The one inside, of the first of these copies.
+        let again = unrolled.unrolled(0, 3);
+        assert_eq!((again.beyond[..].to_vec(), again.loops[0].header), (vec![10, 11], 7));
+        assert_eq!([2, 3, 4].map(|at| again.successors[at].to_vec()), [[3, 5], [4, 5], [11, 5]]);
     }
 
     #[test]

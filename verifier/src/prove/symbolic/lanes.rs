@@ -1,6 +1,8 @@
 //! Cross-lane operations, as events with names that do not depend on the language.
 
 use super::environment::{apply, nonzero};
+use super::lane_terms::LaneMap;
+use super::operation::{LaneOperation, ShuffleOperation};
 use super::run::SymbolicMachine;
 use super::wave::Selection;
 use super::{Event, EventContext, EventKind, EventSite, Oracle, SymbolicValue};
@@ -44,12 +46,12 @@ pub enum OneLane {
 pub fn across<O: Oracle>(
     machine: &mut SymbolicMachine<'_, O>,
     site: EventSite,
-    what: String,
+    operation: LaneOperation,
     args: SmallVec<[SymbolicValue; 4]>,
     result: LaneResult,
     bits: u8,
 ) -> SymbolicValue {
-    let event = event(machine, site, what, args, result, bits);
+    let event = event(machine, site, operation, args, result, bits);
     let results = machine.event(event);
     value_of(machine, &results, result, bits)
 }
@@ -59,13 +61,13 @@ pub fn across<O: Oracle>(
 fn of_selected<O: Oracle>(
     machine: &mut SymbolicMachine<'_, O>,
     site: EventSite,
-    what: String,
+    operation: LaneOperation,
     (args, selected): (&[SymbolicValue], SymbolicValue),
     (result, bits): (LaneResult, u8),
     some: impl FnOnce(&mut Terms, &[Term]) -> Term,
 ) -> SymbolicValue {
     let args = args.iter().copied().chain([selected]).collect();
-    let event = Event { selects: true, ..event(machine, site, what, args, result, bits) };
+    let event = Event { selects: true, ..event(machine, site, operation, args, result, bits) };
     let results = machine.event(event);
     let selection = Selection { block: machine.block, path: machine.path(), some: some(machine.terms, &results) };
     machine.selections.push(selection);
@@ -75,7 +77,7 @@ fn of_selected<O: Oracle>(
 fn event<O: Oracle>(
     machine: &SymbolicMachine<'_, O>,
     site: EventSite,
-    what: String,
+    operation: LaneOperation,
     args: SmallVec<[SymbolicValue; 4]>,
     result: LaneResult,
     bits: u8,
@@ -89,12 +91,13 @@ fn event<O: Oracle>(
     Event {
         site,
         kind: EventKind::Lanes,
-        what,
+        operation: operation.into(),
         path: machine.path(),
         args,
         results: widths,
         uniform,
         selects: false,
+        store: None,
         context: EventContext::default(),
     }
 }
@@ -128,7 +131,7 @@ fn value_of<O: Oracle>(
 pub fn moved<O: Oracle>(
     machine: &mut SymbolicMachine<'_, O>,
     site: EventSite,
-    what: String,
+    operation: LaneOperation,
     value: SymbolicValue,
     others: &[SymbolicValue],
     result: LaneResult,
@@ -136,7 +139,55 @@ pub fn moved<O: Oracle>(
     let (value, bits) = narrow(machine, value);
     let mut args: SmallVec<[SymbolicValue; 4]> = smallvec![value];
     args.extend(others.iter().copied());
-    across(machine, site, what, args, result, bits)
+    across(machine, site, operation, args, result, bits)
+}
+
+/// Executes a move of a value from the lane that a map gives, or from one that is a function of `others`.
+pub fn moved_from<O: Oracle>(
+    machine: &mut SymbolicMachine<'_, O>,
+    site: EventSite,
+    (map, operation): (Option<LaneMap>, LaneOperation),
+    value: SymbolicValue,
+    others: &[SymbolicValue],
+    result: LaneResult,
+) -> SymbolicValue {
+    match map.and_then(|map| machine.moved_by(map, value)) {
+        Some(moved) => moved,
+        None => moved(machine, site, operation, value, others, result),
+    }
+}
+
+/// Exchanges values in each quad: the lanes' numbers differ in these bits.
+pub fn swapped<O: Oracle>(
+    machine: &mut SymbolicMachine<'_, O>,
+    site: EventSite,
+    flip: u8,
+    value: SymbolicValue,
+) -> SymbolicValue {
+    let from = (Some(LaneMap::xor(flip.into())), LaneOperation::Swap(flip));
+    moved_from(machine, site, from, value, &[], LaneResult::Other)
+}
+
+/// Reads the value of a lane of the quad.
+pub fn of_quad<O: Oracle>(
+    machine: &mut SymbolicMachine<'_, O>,
+    site: EventSite,
+    value: SymbolicValue,
+    index: SymbolicValue,
+) -> SymbolicValue {
+    let map = machine.terms.as_constant(index.bits).map(|index| LaneMap::of_quad(index as u32));
+    moved_from(machine, site, (map, LaneOperation::QuadBroadcast), value, &[index], LaneResult::Other)
+}
+
+/// Reads the value of a lane whose number is the same in all lanes.
+pub fn of_lane<O: Oracle>(
+    machine: &mut SymbolicMachine<'_, O>,
+    site: EventSite,
+    value: SymbolicValue,
+    number: SymbolicValue,
+) -> SymbolicValue {
+    let map = machine.terms.as_constant(number.bits).map(|number| LaneMap::lane(number as u32));
+    moved_from(machine, site, (map, LaneOperation::ReadLane), value, &[number], LaneResult::Missing)
 }
 
 /// Executes a shuffle. `uniform`: its index has to be the same in all lanes, otherwise the result is unknown. Whether it is is a fact of the
@@ -144,12 +195,19 @@ pub fn moved<O: Oracle>(
 pub fn shuffled<O: Oracle>(
     machine: &mut SymbolicMachine<'_, O>,
     site: EventSite,
-    what: &str,
+    shuffle: ShuffleOperation,
     value: SymbolicValue,
     index: SymbolicValue,
     uniform: bool,
 ) -> SymbolicValue {
-    let moved = moved(machine, site, format!("shuffle {what}"), value, &[index], LaneResult::Other);
+    let map = machine.terms.as_constant(index.bits).filter(|_| index.is_defined(machine.terms));
+    let map = map.and_then(|index| match shuffle {
+        ShuffleOperation::Xor => Some(LaneMap::xor(index as u32)),
+        ShuffleOperation::Index => Some(LaneMap::lane(index as u32)),
+        _ => None,
+    });
+    let operation = LaneOperation::Shuffle(shuffle);
+    let moved = moved_from(machine, site, (map, operation), value, &[index], LaneResult::Other);
     if !uniform || machine.terms.as_constant(index.bits).is_some() {
         return moved;
     }
@@ -180,7 +238,7 @@ pub fn ballot<O: Oracle>(
 ) -> SymbolicValue {
     let is_same = bit.is_defined(machine.terms) && machine.is_same_for_all(site, bit);
     let some = |terms: &mut Terms, results: &[Term]| nonzero(terms, results[0]);
-    let mask = of_selected(machine, site, format!("ballot {word}"), (&[], bit), (LaneResult::Uniform, 32), some);
+    let mask = of_selected(machine, site, LaneOperation::Ballot(word), (&[], bit), (LaneResult::Uniform, 32), some);
     if !is_same {
         return mask;
     }
@@ -196,7 +254,11 @@ pub fn read_where<O: Oracle>(
     value: SymbolicValue,
     bit: SymbolicValue,
 ) -> SymbolicValue {
-    if !(value.is_defined(machine.terms) && machine.is_same_for_all(site, value)) {
+    let is_same = value.is_defined(machine.terms) && machine.is_same_for_all(site, value);
+    if !is_same {
+        if let Some(first) = machine.first_or_none(bit, value) {
+            return first;
+        }
         return read_selected(machine, site, value, bit, LaneResult::Missing);
     }
     let some = is_any(machine, site, bit);
@@ -206,8 +268,11 @@ pub fn read_where<O: Oracle>(
 
 /// One bit: true if `bit` is true in some lane that is here.
 fn is_any<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, site: EventSite, bit: SymbolicValue) -> Term {
+    if let Some(any) = machine.any_with(bit) {
+        return any;
+    }
     let some = |_: &mut Terms, results: &[Term]| results[0];
-    let any = of_selected(machine, site, "vote any".to_owned(), (&[], bit), (LaneResult::Uniform, 1), some);
+    let any = of_selected(machine, site, LaneOperation::VoteAny, (&[], bit), (LaneResult::Uniform, 1), some);
     machine.terms.extract(32, any.bits, 0, 1)
 }
 
@@ -220,7 +285,7 @@ fn read_selected<O: Oracle>(
 ) -> SymbolicValue {
     let (value, bits) = narrow(machine, value);
     let some = |terms: &mut Terms, results: &[Term]| terms.not(1, results[1]);
-    of_selected(machine, site, "read where".to_owned(), (&[value], bit), (result, bits), some)
+    of_selected(machine, site, LaneOperation::ReadWhere, (&[value], bit), (result, bits), some)
 }
 
 /// Executes a read from an active lane. If all of them have the same value, the result has its bits; those that are undefined are the
@@ -241,9 +306,17 @@ pub fn of_one_lane<O: Oracle>(
         }
         return value;
     }
+    if !is_same
+        && which == OneLane::First
+        && let Some(first) = machine.first_with(always.bits, value)
+    {
+        // As below: the read shows that a lane is here.
+        is_any(machine, site, always);
+        return first;
+    }
     let read = match which {
         OneLane::First => read_selected(machine, site, value, always, LaneResult::Selected),
-        OneLane::Last => moved(machine, site, "read last".to_owned(), value, &[], LaneResult::Uniform),
+        OneLane::Last => moved(machine, site, LaneOperation::ReadLast, value, &[], LaneResult::Uniform),
     };
     if !is_same {
         return read;
@@ -297,7 +370,7 @@ pub fn broadcast_active<O: Oracle>(
     across(
         machine,
         site,
-        format!("broadcast active {cluster}"),
+        LaneOperation::BroadcastActive(cluster),
         args.into_iter().collect(),
         LaneResult::There,
         bits as u8,
@@ -374,7 +447,7 @@ pub fn scan<O: Oracle>(
         let low = machine.terms.extract(32, combined, 0, bits);
         combined = machine.terms.zext(bits, 32, low);
     }
-    let what = format!("scan {combined:?} {:?} of {} in {}", scan.part, scan.step, scan.cluster);
+    let operation = LaneOperation::Scan { combined, part: scan.part, step: scan.step, cluster: scan.cluster };
     let args = args
         .iter()
         .map(|&value| {
@@ -384,5 +457,5 @@ pub fn scan<O: Oracle>(
         .collect();
     let result =
         if scan.part == ScanPart::Reduction && scan.cluster == 64 { LaneResult::Uniform } else { LaneResult::Own };
-    across(machine, site, what, args, result, bits as u8)
+    across(machine, site, operation, args, result, bits as u8)
 }

@@ -5,9 +5,12 @@
 //! known addresses are moves (`scratch`).
 
 use super::environment::{apply, low};
+use super::forwarding::PlaceContents;
 use super::run::SymbolicMachine;
 use super::scratch::{self, ScratchAccess};
-use super::{Event, EventContext, EventKind, EventSite, Oracle, SymbolicValue};
+use super::{
+    ElementAccess, Event, EventContext, EventKind, EventOperation, EventSite, MemoryOperation, Oracle, SymbolicValue,
+};
 use crate::semantics::arithmetic::domain::Domain;
 #[cfg(doc)]
 use crate::semantics::environment::Binding;
@@ -38,6 +41,10 @@ pub struct AccessTarget {
     pub elsewhere: Option<Term>,
     /// The access is volatile, and both programs say which are.
     pub volatile: bool,
+    /// The byte offset that an access has too, of a buffer or image that no text describes: another one is another place.
+    pub byte_offset: SmallVec<[Term; 2]>,
+    /// The access is volatile or coherent.
+    pub observed: bool,
 }
 
 /// A byte address (64 bits), or the coordinates of a texel.
@@ -127,7 +134,7 @@ pub fn texel<O: Oracle>(
     view: TexelView,
 ) -> AccessPlace {
     let mut coordinates: SmallVec<[Term; 4]> = coordinates.into_iter().take(4).collect();
-    let key = view.key(machine.oracle.are_both_nir());
+    let key = view.key(machine.oracle.are_both_nir() || machine.oracle.has_printed_shapes());
     if key != 0 {
         coordinates.push(machine.terms.constant(32, key.into()));
     }
@@ -146,12 +153,28 @@ impl AccessTarget {
     ) -> Self {
         let elsewhere = is_same.map(|is_same| terms.not(1, is_same));
         let free = elsewhere.map_or(free, |elsewhere| terms.or(1, free, elsewhere));
-        Self { space, binding, place, free, elsewhere, volatile: false }
+        Self { space, binding, place, free, elsewhere, volatile: false, observed: false, byte_offset: SmallVec::new() }
     }
 
     /// The name of an access to it, as an event.
-    fn event_name(&self, what: String) -> String {
-        if self.volatile { format!("volatile {what}") } else { what }
+    fn operation(&self, action: MemoryOperation, space: Space, bits: u8, operands: usize) -> EventOperation {
+        EventOperation::Memory { action, space, bits, operands: operands as u8, volatile: self.volatile }
+    }
+
+    /// The byte address of the first element, of 64 bits, if it is at one.
+    pub fn address(&self, terms: &mut Terms, bits: u8) -> Option<Term> {
+        match &self.place {
+            AccessPlace::Linear { .. } => self.element(terms, 0, bits).get(1).copied(),
+            AccessPlace::Texel(_) => None,
+        }
+    }
+
+    /// The access to an element with these operands, if it may be merged with others: it is neither volatile nor coherent.
+    fn plain(&self, space: Space, operands: &[Term], bits: u32, path: Term) -> Option<ElementAccess> {
+        // If the place has a byte offset of its own, the address alone does not distinguish places.
+        let is_unobserved = !self.observed || left_out(Guard::PlainStores);
+        let is_plain = space != Space::Scratch && self.byte_offset.is_empty() && is_unobserved;
+        is_plain.then(|| ElementAccess { space, place: SmallVec::from_slice(operands), bits, path })
     }
 
     /// The operands of an access to an element (or to a word of a 64-bit element): the resource, then the address or
@@ -171,6 +194,7 @@ impl AccessTarget {
                 args.push(terms.constant(32, number.into()));
             }
         }
+        args.extend(self.byte_offset.iter().copied());
         args
     }
 }
@@ -211,7 +235,7 @@ fn load_at_place<O: Oracle>(
     component: u32,
     bits: u8,
 ) -> SymbolicValue {
-    let mut args = target.element(machine.terms, component, bits);
+    let args = target.element(machine.terms, component, bits);
     let Some(space) = Space::of(target.space) else {
         let word = apply(machine.terms, 32, &format!("uniform buffer {:?} {bits}", target.space), &args);
         let word = low(machine.terms, word, bits.into());
@@ -229,35 +253,81 @@ fn load_at_place<O: Oracle>(
         }
     }
     if machine.oracle.watches_loads(space) {
-        let what = target.event_name(format!("load {} {width} of {}", space.name(), args.len()));
+        let operation = target.operation(MemoryOperation::Load, space, width, args.len());
         let args = args.iter().map(|&term| SymbolicValue::defined(machine.terms, term)).collect();
         let path = machine.path();
         let results = machine.event(Event {
             site: site.part(component as usize),
             kind: EventKind::Load(space),
-            what,
+            operation,
             path,
             args,
             results: smallvec![32],
             uniform: false,
             selects: false,
+            store: None,
             context: EventContext::default(),
         });
         let word = low(machine.terms, results[0], bits.min(width).into());
         return SymbolicValue::defined(machine.terms, word);
     }
-    let version = machine.oracle.version_of(space);
-    let version = machine.version(version).bits;
-    args.insert(0, if left_out(Guard::LoadVersion) { target.binding } else { version });
-    let name = format!("{} {width} of {}", space.name(), args.len());
-    let word = apply(machine.terms, 32, &name, &args);
-    // Free bits or not, the other program stored the same bits there.
-    let word = low(machine.terms, word, bits.min(width).into());
-    let value = SymbolicValue::defined(machine.terms, word);
+    machine.observe_sunk_memory(space);
+    let path = machine.path();
+    let contents = match target.plain(space, &args, width.into(), path) {
+        Some(access) => machine.contents(&access),
+        None => {
+            let version = machine.oracle.version_of(space);
+            PlaceContents { stored: SmallVec::new(), version: machine.version(version).bits }
+        }
+    };
+    let value = match contents.as_stored(machine.terms) {
+        Some(value) => value,
+        None => {
+            let word = loaded(machine.terms, space, width.into(), contents.version, &args);
+            // Free bits or not, the other program stored the same bits there.
+            let word = low(machine.terms, word, bits.min(width).into());
+            let mut value = SymbolicValue::defined(machine.terms, word);
+            for &(condition, stored) in contents.stored.iter().rev() {
+                value = machine.choose(condition, stored, value);
+            }
+            value
+        }
+    };
     match beyond {
         Some(beyond) => unknown_where(machine, beyond, value, bits.min(width)),
         None => value,
     }
+}
+
+/// The word that is in memory at a version, at the place of some operands.
+fn loaded(terms: &mut Terms, space: Space, width: u32, version: Term, operands: &[Term]) -> Term {
+    let mut args: SmallVec<[Term; 6]> = SmallVec::from_slice(operands);
+    args.insert(0, if left_out(Guard::LoadVersion) { operands[0] } else { version });
+    let name = format!("{} {width} of {}", space.name(), args.len());
+    apply(terms, 32, &name, &args)
+}
+
+/// Returns true if a store changes nothing: the value is what is there already, whichever lanes store there.
+fn is_there_already<O: Oracle>(
+    machine: &mut SymbolicMachine<'_, O>,
+    access: &ElementAccess,
+    value: SymbolicValue,
+) -> bool {
+    if !machine.oracle.forwards_stores()
+        || machine.oracle.watches_loads(access.space)
+        || !value.is_defined(machine.terms)
+    {
+        return false;
+    }
+    if machine.may_be_joined() || machine.is_mixed() {
+        return false;
+    }
+    let contents = machine.contents(access);
+    if contents.stored.is_empty() {
+        let there = loaded(machine.terms, access.space, access.bits, contents.version, &access.place);
+        return low(machine.terms, there, access.bits) == value.bits;
+    }
+    contents.as_stored(machine.terms) == Some(value)
 }
 
 /// Stores elements. `data` are their indices and words.
@@ -272,9 +342,7 @@ pub fn store<O: Oracle>(
     let Some(space) = Space::of(target.space) else { return };
     let defined = machine.terms.not(1, target.free);
     let path = visible(machine, space, helper);
-    if machine.terms.as_constant(defined) != Some(1) {
-        machine.oracle.demand(machine.terms, path, defined, "a write to an undefined address");
-    }
+    machine.demand_on(path, defined, "a write to an undefined address");
     for &(component, value) in data {
         let element = target.element(machine.terms, component, bits);
         let width = if space == Space::Image { 32 } else { bits.min(32) };
@@ -288,27 +356,33 @@ pub fn store<O: Oracle>(
                 }
                 ScratchAccess::OutOfBounds => {
                     let no = machine.terms.constant(1, 0);
-                    machine.oracle.demand(machine.terms, path, no, "a write beyond the end of scratch memory");
+                    machine.demand_on(path, no, "a write beyond the end of scratch memory");
                     continue;
                 }
                 ScratchAccess::Memory(_) => {}
             }
         }
+        let value = value.low(machine.terms, width.into());
+        let plain = target.plain(space, &element, width.into(), path);
+        if plain.as_ref().is_some_and(|plain| is_there_already(machine, plain, value)) {
+            continue;
+        }
         let mut args: SmallVec<[SymbolicValue; 4]> =
             element.iter().map(|&term| SymbolicValue::defined(machine.terms, term)).collect();
-        args.push(value.low(machine.terms, width.into()));
-        let what = target.event_name(format!("store {} {width} of {}", space.name(), args.len()));
+        args.push(value);
+        let operation = target.operation(MemoryOperation::Store, space, width, args.len());
         let kind = EventKind::Memory(space);
         let site = site.part(component as usize);
         machine.event(Event {
             site,
             kind,
-            what,
+            operation,
             path,
             args,
             results: smallvec![],
             uniform: space != Space::Scratch,
             selects: false,
+            store: plain,
             context: EventContext::default(),
         });
     }
@@ -337,9 +411,7 @@ pub fn atomic<O: Oracle>(
     let Some(space) = Space::of(target.space) else { return SmallVec::new() };
     let defined = machine.terms.not(1, target.free);
     let path = visible(machine, space, helper);
-    if machine.terms.as_constant(defined) != Some(1) {
-        machine.oracle.demand(machine.terms, path, defined, "a write to an undefined address");
-    }
+    machine.demand_on(path, defined, "a write to an undefined address");
     if space == Space::Scratch && machine.oracle.scratch_slots_from() == Some(0) {
         machine.oracle.give_up("an atomic in scratch memory");
     }
@@ -348,18 +420,19 @@ pub fn atomic<O: Oracle>(
         element.iter().map(|&term| SymbolicValue::defined(machine.terms, term)).collect();
     args.extend(operands.iter().copied());
     let words = if bits == 64 { 2 } else { 1 };
-    let what = target.event_name(format!("atomic {op:?} {} {bits} of {}", space.name(), args.len()));
+    let operation = target.operation(MemoryOperation::Atomic(op), space, bits, args.len());
     let results: SmallVec<[u8; 4]> = smallvec![32; words];
     let kind = EventKind::Memory(space);
     let bits = machine.event(Event {
         site,
         kind,
-        what,
+        operation,
         path,
         args,
         results,
         uniform: false,
         selects: false,
+        store: None,
         context: EventContext::default(),
     });
     bits[..words].iter().map(|&word| SymbolicValue::free_where(machine.terms, word, helper)).collect()
@@ -368,25 +441,23 @@ pub fn atomic<O: Oracle>(
 /// Executes a barrier or a fence.
 pub fn synchronize<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, site: EventSite, sync: Sync) {
     let path = machine.path();
-    let what = match sync {
-        Sync::Barrier => "barrier",
-        Sync::Fence(_) => "fence",
+    let operation = match sync {
+        Sync::Barrier => EventOperation::Barrier,
+        Sync::Fence(_) => EventOperation::Fence,
     };
     machine.event(Event {
         site,
         kind: EventKind::Sync(sync),
-        what: what.to_owned(),
+        operation,
         path,
         args: smallvec![],
         results: smallvec![],
         uniform: true,
         selects: false,
+        store: None,
         context: EventContext::default(),
     });
 }
-
-/// The operation of an event that stores one word of the constant file, its first operand.
-pub const STORE_WORD: &str = "store file";
 
 /// Stores a word of the constant file, for the whole wave.
 pub fn store_constant<O: Oracle>(
@@ -396,16 +467,17 @@ pub fn store_constant<O: Oracle>(
     value: SymbolicValue,
 ) {
     let args = smallvec![SymbolicValue::defined(machine.terms, word), value];
-    let (path, what) = (machine.path(), STORE_WORD.to_owned());
+    let (path, operation) = (machine.path(), EventOperation::StoreWord);
     machine.event(Event {
         site,
         kind: EventKind::Constants,
-        what,
+        operation,
         path,
         args,
         results: smallvec![],
         uniform: true,
         selects: false,
+        store: None,
         context: EventContext::default(),
     });
 }
@@ -428,27 +500,27 @@ pub fn copy_to_constants<O: Oracle>(
     let defined = machine.terms.not(1, undefined);
     machine.demand(defined, "a write to an undefined address");
     let words = if left_out(Guard::CopiedWords) { 0 } else { words };
-    let (path, what) = (machine.path(), format!("copy {words} words of a uniform buffer to the file"));
+    let (path, operation) = (machine.path(), EventOperation::CopyWords(words));
     machine.event(Event {
         site,
         kind: EventKind::Constants,
-        what,
+        operation,
         path,
         args: operands,
         results: smallvec![],
         uniform: true,
         selects: false,
+        store: None,
         context: EventContext::default(),
     });
 }
 
-/// Returns the size of a buffer, or a component of the size of an image.
-pub fn size(terms: &mut Terms, space: AddressSpace, binding: Term, component: u32, shape: u32) -> Term {
-    match space {
-        AddressSpace::Image if shape != 0 => {
-            apply(terms, 32, &format!("image size {component} of shape {shape}"), &[binding])
-        }
-        AddressSpace::Image => apply(terms, 32, &format!("image size {component}"), &[binding]),
-        _ => apply(terms, 32, "buffer size", &[binding]),
-    }
+/// Returns the size of a buffer.
+pub fn buffer_size(terms: &mut Terms, binding: Term) -> Term {
+    apply(terms, 32, "buffer size", &[binding])
+}
+
+/// Returns a component of a size, by its [number](crate::semantics::environment::memory::size_property).
+pub fn size_component(terms: &mut Terms, binding: Term, property: u32) -> Term {
+    apply(terms, 32, &format!("size {property:#x}"), &[binding])
 }

@@ -19,35 +19,42 @@
 //! at each use.
 
 mod environment;
+mod forwarding;
 mod graph;
 mod ir3;
+mod lane_terms;
 mod lanes;
 mod memory;
 mod nir;
+mod operation;
 mod preamble;
 mod recut;
 pub mod run;
 mod scratch;
 mod segment;
+mod sinking;
 mod site;
 mod wave;
 
-pub use environment::{HELPER, VariableFacts, is_helper, version_kind};
+pub use environment::{HELPER, VariableFacts, is_helper, system_value, version_kind};
 pub use graph::{Graph, GraphLoop};
 pub use ir3::Ir3;
-pub use memory::STORE_WORD;
+pub use lane_terms::LaneTerms;
 pub use nir::Nir;
+pub use operation::{EventOperation, MemoryOperation};
 pub use recut::RecutProgram;
 pub use segment::{Run, Transition};
 pub use site::EventSite;
 pub use wave::{Goals, leave_convergently};
 
+use crate::semantics::arithmetic::concrete::mask;
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::assumptions::Uses;
 use crate::semantics::environment::env::Launch;
 use crate::semantics::environment::memory::Space;
 use crate::semantics::environment::sync::Sync;
 use crate::semantics::interp::{OutputSlot, Places};
+use crate::semantics::operations::wraps::NoWrap;
 use crate::semantics::terms::{Op, Term, Terms, VariableKind};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -75,6 +82,16 @@ pub mod slot {
     /// A component of an output.
     pub const fn output(base: u16, component: u8) -> Slot {
         FIRST + 0x10_0000 + (base as Slot) * 8 + component as Slot
+    }
+
+    /// A store that is moved out of its loop: whether the lane has to do it (0 or 1), or the value.
+    pub const fn pending(number: u32, value: bool) -> Slot {
+        FIRST + 0x2000_0000 + 2 * number + value as Slot
+    }
+
+    /// Returns true if `slot` says whether a lane has to do a store.
+    pub const fn is_pending(slot: Slot) -> bool {
+        slot >= FIRST + 0x2000_0000 && slot < FIRST + 0x2001_0000
     }
 
     /// A word of the lane's scratch memory.
@@ -158,6 +175,11 @@ impl SymbolicValue {
         environment::nonzero(terms, self.free)
     }
 
+    /// Returns true if the term itself shows that all bits are free.
+    pub fn is_free(&self, terms: &Terms) -> bool {
+        terms.as_constant(self.free) == Some(mask(terms.width(self.free)))
+    }
+
     /// Returns true if the term itself shows that no bit is free.
     pub fn is_defined(&self, terms: &Terms) -> bool {
         terms.as_constant(self.free) == Some(0)
@@ -228,6 +250,19 @@ impl EventKind {
 /// Versions of memories. Most events that make versions make one.
 pub type Versions<T = Slot> = SmallVec<[T; 1]>;
 
+/// An access to one element of a memory, by one lane.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ElementAccess {
+    /// The memory.
+    pub space: Space,
+    /// The buffer or image, then the byte address (64 bits) or the coordinates of the texel.
+    pub place: SmallVec<[Term; 6]>,
+    /// The width in bits.
+    pub bits: u32,
+    /// The condition under which the lane accesses it.
+    pub path: Term,
+}
+
 /// An operation that depends on other lanes, or that other lanes can observe.
 #[derive(Clone, Debug)]
 pub struct Event {
@@ -235,8 +270,8 @@ pub struct Event {
     pub site: EventSite,
     /// The kind.
     pub kind: EventKind,
-    /// The exact operation, in a text that does not depend on the language.
-    pub what: String,
+    /// The exact operation.
+    pub operation: EventOperation,
     /// The path condition under which the lane takes part: one bit.
     pub path: Term,
     /// The operands.
@@ -249,6 +284,8 @@ pub struct Event {
     /// True if the last operand selects lanes: the results are a function of the operands of those lanes that take part
     /// and in which it is true. So an event on a narrower path, in which all lanes are selected, may be the same.
     pub selects: bool,
+    /// The element that it stores its last operand to, if it is a store that is neither volatile nor coherent.
+    pub store: Option<ElementAccess>,
     /// The context, which [`run::SymbolicMachine::event`] fills in.
     pub context: EventContext,
 }
@@ -266,6 +303,8 @@ pub struct EventContext {
     pub before: Versions<Term>,
     /// True if lanes come here from the entry only, on paths through no loop.
     pub alone: bool,
+    /// True if lanes from other segments may be here, or lanes that have left a loop in other iterations.
+    pub joined: bool,
 }
 
 /// The observer of a symbolic execution: supplies what the execution of one lane cannot know.
@@ -280,6 +319,8 @@ pub trait Oracle {
     /// Returns the word that a phi makes of an undefined operand. `names`: its names in other forms of the program, and
     /// in the other language.
     fn phi(&mut self, terms: &mut Terms, names: [&str; 2]) -> SymbolicValue;
+    /// Returns true if an operand of a phi or of a selection that may be anything is taken to be the other operand.
+    fn takes_other_value(&self) -> bool;
     /// Returns true if the value of a shared register at the end of the segment matters.
     fn wants(&self, goal: Goal, slot: Slot) -> bool;
     /// Returns the value of a location at the end of a segment, where it is queried for the first time.
@@ -317,6 +358,11 @@ pub trait Oracle {
     fn scratch_slots_from(&self) -> Option<u32>;
     /// Returns true if both texts have the shapes of textures.
     fn has_printed_shapes(&self) -> bool;
+    /// Returns true if both programs mark the accesses that are volatile.
+    fn names_volatile(&self) -> bool;
+    /// Records a load of the source, from a resource, that may go through the cache of textures; one of the target that does is coherent by
+    /// assumption if no such load of the source is from its resource.
+    fn cached_load(&mut self, resource: Term);
     /// Returns true if both texts are nir, and name formats and dimensions of images.
     fn are_both_nir(&self) -> bool;
     /// Returns true if the values of words of the constant file are to be kept (see `preamble`): the target stores none.
@@ -325,8 +371,40 @@ pub trait Oracle {
     fn keep_word(&mut self, word: u32, value: Term);
     /// The value of a word that is kept.
     fn kept_word(&self, word: u32) -> Option<Term>;
+    /// Returns the result of an operation at `place` that promises not to overflow; `broken`, of one bit, is 1 where it does.
+    fn sum(&mut self, terms: &mut Terms, at: (NoWrap, u32), operands: [Term; 2], result: (Term, Term)) -> Term;
+    /// Records the alignment that an access promises of its address, of 64 bits; true if it is a load. Returns the condition that the target is
+    /// to show for it.
+    fn alignment(&mut self, terms: &mut Terms, path: Term, address: (Term, bool), alignment: [u32; 2]) -> Option<Term>;
+    /// Records the result of an operation on floats, and whether it is exact.
+    fn float_result(&mut self, terms: &Terms, result: Term, exact: bool);
     /// Records an assumption of the proof, by its short name.
     fn assume(&mut self, assumption: &'static str);
+    /// The variables of other lanes, if values of other lanes are to be terms (see `lane_terms`).
+    fn lane_terms(&mut self) -> Option<&mut LaneTerms>;
+    /// Returns true if loads are to be looked up in the stores before them (see `forwarding`).
+    fn forwards_stores(&self) -> bool;
+    /// Returns true if no lane's store is to the place of another access, of the same lane or of any other one.
+    fn are_disjoint(&mut self, terms: &mut Terms, store: &ElementAccess, access: &ElementAccess) -> bool;
+    /// Returns true if two different lanes that store to one place, each by one of two stores, store the same value to it. The stores are given
+    /// with their values.
+    fn lanes_agree(&mut self, terms: &mut Terms, first: (&ElementAccess, Term), second: (&ElementAccess, Term))
+    -> bool;
+    /// Returns true if no lane's store is to the place of another lane's access.
+    fn lanes_disjoint(&mut self, terms: &mut Terms, store: &ElementAccess, access: &ElementAccess) -> bool;
+    /// Returns the number of a store that is moved out of its loop, by its site, its operation and its place; `None` if it had another place
+    /// before, or may have that of another store.
+    fn sunk_place(
+        &mut self,
+        terms: &mut Terms,
+        site: EventSite,
+        operation: EventOperation,
+        access: &ElementAccess,
+    ) -> Option<u32>;
+    /// The store with a number that is moved out of its loop.
+    fn sunk_store(&self, number: u32) -> Option<(EventSite, EventOperation, ElementAccess)>;
+    /// Requires that no lane takes a path: it leads [beyond](Graph::beyond) the copies of a loop.
+    fn never(&mut self, terms: &mut Terms, path: Term);
     /// Gives up: the result of the execution cannot be used.
     fn give_up(&mut self, why: &'static str);
     /// Records that `holds` must be true on this path, or the program has undefined behaviour.
@@ -346,6 +424,8 @@ pub trait SymbolicProgram {
     fn fixed(&self, terms: &mut Terms, slot: Slot) -> Option<SymbolicValue>;
     /// The location that is undefined each time that it is read.
     fn undefined(&self) -> Option<Slot>;
+    /// The slots that phis define, in order.
+    fn phis(&self) -> &[Slot];
     /// Facts about its locations.
     fn places(&self) -> &Places;
     /// Executes the operations of a block, and then leaves it by [`run::SymbolicMachine::leave`] and the like.
@@ -361,8 +441,12 @@ pub trait SymbolicProgram {
     fn memories(&self) -> Vec<Space>;
     /// The memories from which some loads are volatile or coherent.
     fn volatile(&self) -> Vec<Space>;
+    /// Returns true if operations promise not to overflow.
+    fn has_sums(&self) -> bool;
     /// What the program leaves open, or promises, which another one may not take for granted.
     fn liberties(&self) -> &[String];
+    /// Returns true if the program marks its accesses that are volatile.
+    fn marks_volatile(&self) -> bool;
     /// The memories from which some loads may go through the cache of textures, which is not coherent with stores.
     fn may_cache(&self) -> Vec<Space>;
     /// The memories from which some loads do.

@@ -30,6 +30,10 @@ impl<C: SymbolicProgram> SymbolicProgram for RecutProgram<'_, C> {
         self.code.undefined()
     }
 
+    fn phis(&self) -> &[Slot] {
+        self.code.phis()
+    }
+
     fn places(&self) -> &Places {
         self.code.places()
     }
@@ -52,6 +56,14 @@ impl<C: SymbolicProgram> SymbolicProgram for RecutProgram<'_, C> {
 
     fn volatile(&self) -> Vec<Space> {
         self.code.volatile()
+    }
+
+    fn marks_volatile(&self) -> bool {
+        self.code.marks_volatile()
+    }
+
+    fn has_sums(&self) -> bool {
+        self.code.has_sums()
     }
 
     fn liberties(&self) -> &[String] {

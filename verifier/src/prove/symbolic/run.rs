@@ -10,8 +10,10 @@
 //! another reader has it if a lane was on that path, which is an event, unless all lanes take the same path there
 //! (`wave`).
 
+use super::forwarding::SegmentStores;
 use super::graph::Graph;
 use super::segment::{ExecutedBlock, IncomingEdge, Run, Transition, choose, look_up};
+use super::sinking::sunk_block;
 use super::wave::{Selection, SharedWrite};
 use super::{
     Cut, Event, EventContext, EventSite, Goal, Oracle, Slot, SymbolicProgram, SymbolicValue, Unsupported,
@@ -48,6 +50,8 @@ pub struct SymbolicMachine<'a, O: Oracle> {
     pub(super) after_loops: FxHashMap<Term, usize>,
     /// The events that select lanes, for writes of shared registers behind them.
     pub(super) selections: SmallVec<[Selection; 2]>,
+    /// The stores of this segment.
+    pub(super) stores: SegmentStores,
     /// The conditions that hold in exactly one lane of the wave: see `preamble`.
     pub(super) elected: SmallVec<[Term; 1]>,
     /// The sites of the events of this segment.
@@ -86,7 +90,14 @@ pub fn run<C: SymbolicProgram, O: Oracle>(
         oracle,
         graph,
         fixed: &|terms, slot| code.fixed(terms, slot),
-        run: Run { cut, nodes: FxHashMap::default(), writers: FxHashMap::default(), transitions: Vec::new(), start },
+        run: Run {
+            cut,
+            nodes: FxHashMap::default(),
+            writers: FxHashMap::default(),
+            transitions: Vec::new(),
+            start,
+            phis: code.phis().to_vec(),
+        },
         block: start,
         path: always,
         writes: FxHashMap::default(),
@@ -95,6 +106,7 @@ pub fn run<C: SymbolicProgram, O: Oracle>(
         shared: FxHashMap::default(),
         after_loops: FxHashMap::default(),
         selections: SmallVec::new(),
+        stores: SegmentStores::default(),
         elected: SmallVec::new(),
         sites: FxHashSet::default(),
         shared_slots,
@@ -115,6 +127,14 @@ pub fn run<C: SymbolicProgram, O: Oracle>(
         let edges = if block == start { SmallVec::new() } else { machine.pending.remove(&block).unwrap_or_default() };
         machine.pass(previous, block);
         previous = block;
+        if graph.beyond.contains(&block) {
+            if !edges.is_empty() {
+                let conditions: SmallVec<[Term; 4]> = edges.iter().map(|edge| edge.condition).collect();
+                let path = machine.terms.disjunction(&conditions);
+                machine.oracle.never(machine.terms, path);
+            }
+            continue;
+        }
         if block != start && edges.is_empty() {
             if !machine.pending.is_empty() {
                 machine.skip(block);
@@ -127,6 +147,7 @@ pub fn run<C: SymbolicProgram, O: Oracle>(
             continue;
         }
         machine.enter(block, edges);
+        machine.store_sunk();
         if machine.terms.as_constant(machine.path) != Some(0) {
             code.block(graph.placed[block as usize].block, &mut machine)?;
         }
@@ -315,6 +336,25 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
         any
     }
 
+    /// The operands of a selection, of which one may be anything: where the oracle says so, that is the other one. `independent`: nothing else
+    /// depends on its undefined bits.
+    pub fn selected(&self, [yes, no]: [SymbolicValue; 2], independent: impl Fn(usize) -> bool) -> [SymbolicValue; 2] {
+        if !self.oracle.takes_other_value() {
+            return [yes, no];
+        }
+        match [yes, no].map(|operand| operand.is_free(self.terms)) {
+            [true, false] if independent(0) => [SymbolicValue { bits: no.bits, ..yes }, no],
+            [false, true] if independent(1) => [yes, SymbolicValue { bits: yes.bits, ..no }],
+            _ => [yes, no],
+        }
+    }
+
+    /// The operand of a phi. Where it may become the operand of another edge, it is defined unless nothing else depends on its undefined bits.
+    pub fn phi_operand(&mut self, value: SymbolicValue, independent: impl Fn() -> bool) -> SymbolicValue {
+        let is_kept = !self.oracle.takes_other_value() || value.is_defined(self.terms) || independent();
+        if is_kept { value } else { SymbolicValue::defined(self.terms, value.bits) }
+    }
+
     /// Computes the results of a kernel.
     pub fn compute(&mut self, kernel: Kernel, operands: &[SymbolicValue]) -> SmallVec<[SymbolicValue; 4]> {
         let words: SmallVec<[Term; 8]> = operands.iter().map(|value| value.bits).collect();
@@ -384,12 +424,14 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
 
     /// Ends the program for the lane.
     pub fn end(&mut self) {
+        self.observe_sunk();
         let always = self.terms.constant(1, 1);
         self.leave(END, always, SmallVec::new());
     }
 
     /// Ends the program for the lane if `condition` holds.
     pub fn kill(&mut self, condition: Term) {
+        self.observe_sunk();
         self.leave(KILLED, condition, SmallVec::new());
         if left_out(Guard::KilledPath) {
             return;
@@ -423,14 +465,22 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
         }
         let before = makes.iter().map(|&version| self.version(version).bits).collect();
         let context = EventContext {
-            block: self.block,
+            block: if site.is_sunk() { sunk_block(self.block) } else { self.block },
             loops: self.graph.loops_around(self.block).collect(),
             makes: makes.clone(),
             before,
             alone: self.is_alone(),
+            joined: self.may_be_joined() || self.is_mixed(),
         };
         let event = Event { site, context, ..event };
+        if let Some(results) = self.sink(&event, &makes) {
+            return results;
+        }
+        let store = (event.store.is_some() && self.oracle.forwards_stores()).then(|| event.clone());
         let results = self.oracle.event(self.terms, event);
+        if let (Some(store), Some(&version)) = (store, results.last()) {
+            self.note_store(&store, version);
+        }
         for (&version, &bits) in makes.iter().rev().zip(results.iter().rev()) {
             let value = SymbolicValue::defined(self.terms, bits);
             self.versions.insert(version, value);
@@ -440,8 +490,14 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
 
     /// Records undefined behaviour: the lane is here and `holds` is false.
     pub fn demand(&mut self, holds: Term, why: &'static str) {
+        self.demand_on(self.path, holds, why);
+    }
+
+    /// Records undefined behaviour on a path.
+    pub fn demand_on(&mut self, path: Term, holds: Term, why: &'static str) {
         if self.terms.as_constant(holds) != Some(1) {
-            self.oracle.demand(self.terms, self.path, holds, why);
+            self.observe_sunk();
+            self.oracle.demand(self.terms, path, holds, why);
         }
     }
 }

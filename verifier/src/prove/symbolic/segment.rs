@@ -53,6 +53,8 @@ pub struct Run {
     /// The exits, one for each goal, in the order of the goals.
     pub transitions: Vec<Transition>,
     pub(super) start: u32,
+    /// The slots that phis define, in order.
+    pub(super) phis: Vec<Slot>,
 }
 
 impl Run {
@@ -60,6 +62,11 @@ impl Run {
     pub fn goals(&self, terms: &Terms, facts: &VariableFacts) -> Goals {
         let goals = self.transitions.iter();
         goals.map(|transition| (transition.goal, !facts.uniform(terms, transition.path))).collect()
+    }
+
+    /// Returns true if some lane may reach a position.
+    pub fn has_reached(&self, position: u32) -> bool {
+        self.nodes.contains_key(&position)
     }
 
     /// The value of a location at exit number `transition`.
@@ -94,7 +101,8 @@ impl Run {
             };
             values.push((edge.condition, value));
         }
-        merge(terms, &values)
+        let is_phi = self.phis.binary_search(&slot).is_ok();
+        merge(terms, oracle, is_phi, &values)
     }
 }
 
@@ -104,8 +112,24 @@ pub(super) fn choose(terms: &mut Terms, condition: Term, yes: SymbolicValue, no:
     SymbolicValue { bits: pick(width, yes.bits, no.bits), free: pick(width, yes.free, no.free) }
 }
 
-/// Merges the values of several edges. Only the conditions that distinguish the edges count.
-fn merge(terms: &mut Terms, values: &[(Term, SymbolicValue)]) -> SymbolicValue {
+/// Merges the values of several edges. Only the conditions that distinguish the edges count. Where the operand of a phi may be anything, it may
+/// be that of another edge.
+fn merge<O: Oracle>(terms: &mut Terms, oracle: &O, is_phi: bool, values: &[(Term, SymbolicValue)]) -> SymbolicValue {
+    if is_phi
+        && oracle.takes_other_value()
+        && let Some(&(_, other)) = values.iter().find(|(_, value)| !value.is_free(terms))
+    {
+        let taken = |&(condition, value): &(Term, SymbolicValue)| {
+            let bits = if value.is_free(terms) { other.bits } else { value.bits };
+            (condition, SymbolicValue { bits, ..value })
+        };
+        let values: SmallVec<[(Term, SymbolicValue); 4]> = values.iter().map(taken).collect();
+        return merged(terms, &values);
+    }
+    merged(terms, values)
+}
+
+fn merged(terms: &mut Terms, values: &[(Term, SymbolicValue)]) -> SymbolicValue {
     let (&(_, first), rest) = values.split_first().expect("a block that is reached has an edge into it");
     if rest.iter().all(|&(_, value)| value == first) {
         return first;
@@ -176,7 +200,8 @@ pub(super) fn look_up<O: Oracle>(
             }
         }
         if stack.len() == before {
-            let value = merge(terms, &values);
+            let is_phi = run.phis.binary_search(&slot).is_ok();
+            let value = merge(terms, oracle, is_phi, &values);
             run.nodes.get_mut(&at).expect("on the stack").entry.insert(slot, value);
         }
     }

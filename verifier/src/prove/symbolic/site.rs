@@ -25,6 +25,8 @@ enum SitePoint {
     Condition,
     /// The copies on the edge with this number.
     Edge(u8),
+    /// An operation that is moved out of its loop.
+    Sunk,
 }
 
 impl EventSite {
@@ -45,6 +47,16 @@ impl EventSite {
     /// The write of the results of this operation.
     pub fn results(self) -> Self {
         Self { place: SitePoint::Results, ..self }
+    }
+
+    /// The operation, moved out of its loop.
+    pub fn sunk(self) -> Self {
+        Self { place: SitePoint::Sunk, ..self }
+    }
+
+    /// Returns true if it is that of an operation that is moved out of its loop.
+    pub fn is_sunk(self) -> bool {
+        self.place == SitePoint::Sunk
     }
 
     /// An edge out of a block.
@@ -70,6 +82,7 @@ impl fmt::Display for EventSite {
             SitePoint::Operation => write!(f, "{at}")?,
             SitePoint::Results => write!(f, "{at} results")?,
             SitePoint::Condition => write!(f, "end of block {at}")?,
+            SitePoint::Sunk => write!(f, "{at} after its loop")?,
             SitePoint::Edge(number) => write!(f, "edge {number} of block {at}")?,
         }
         if self.part > 0 {

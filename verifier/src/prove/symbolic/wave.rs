@@ -15,8 +15,10 @@
 //! Uniformity is part of what is assumed and proved, like the relation at the headers.
 
 use super::run::SymbolicMachine;
+use super::sinking::sunk_block;
 use super::{
-    Cut, Event, EventContext, EventKind, EventSite, Goal, Graph, Oracle, Slot, SymbolicValue, environment, slot,
+    Cut, Event, EventContext, EventKind, EventOperation, EventSite, Goal, Graph, Oracle, Slot, SymbolicValue,
+    environment, slot,
 };
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::environment::memory::Space;
@@ -155,7 +157,7 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
 
     /// Returns true if the active lanes may have left a loop, in which they were at the cut point, in different
     /// iterations.
-    fn is_mixed(&self) -> bool {
+    pub(super) fn is_mixed(&self) -> bool {
         !leave_convergently(self.graph, self.run.cut, self.block, &|cut| self.oracle.goals(cut))
     }
 
@@ -224,18 +226,33 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
         if in_a_loop || self.arrive_convergently(region(graph, start, block), block) {
             return;
         }
-        for version in slot::versions().filter(|&version| version != slot::memory(Space::Scratch)) {
-            if let Some(value) = self.oracle.others(self.terms, block, version)
-                && !left_out(Guard::OthersStore)
-            {
-                self.versions.insert(version, value);
-            }
+        if graph.sunk.is_some_and(|sunk| sunk.exit == block) {
+            self.others_store(sunk_block(block));
         }
+        self.others_store(block);
         for &shared in &graph.effects[graph.placed[block as usize].block as usize].shared {
             if let Some(value) = self.oracle.others(self.terms, block, shared)
                 && !left_out(Guard::OthersWrite)
             {
                 self.written_by_others(shared, value);
+            }
+        }
+    }
+
+    /// Moves the wave past stores at the current block, under another number, that no lane of this segment does: others may do them.
+    pub(super) fn pass_stores(&mut self, number: u32) {
+        if !self.arrive_convergently(region(self.graph, self.run.start, self.block), self.block) {
+            self.others_store(number);
+        }
+    }
+
+    /// Updates the memories that other lanes change in a block.
+    fn others_store(&mut self, block: u32) {
+        for version in slot::versions().filter(|&version| version != slot::memory(Space::Scratch)) {
+            if let Some(value) = self.oracle.others(self.terms, block, version)
+                && !left_out(Guard::OthersStore)
+            {
+                self.versions.insert(version, value);
             }
         }
     }
@@ -281,12 +298,13 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
             let event = Event {
                 site,
                 kind: EventKind::OneLane,
-                what: "one lane".to_owned(),
+                operation: EventOperation::OneLane,
                 path,
                 args: smallvec![value],
                 results: smallvec![32, 32, 1],
                 uniform: true,
                 selects: false,
+                store: None,
                 context: EventContext::default(),
             };
             let results = self.event(event);

@@ -178,11 +178,19 @@ pub fn flrp<D: Domain>(d: &mut D, f: Format, a: D::V, b: D::V, c: D::V) -> D::V 
     d.fadd(f, x, y)
 }
 
-/// Rounds to binary16 and converts back. Denormals of binary16 are kept, as everywhere.
+/// Rounds to binary16 and converts back. What is below the smallest normal number of binary16 is a zero with its sign.
 #[inline(always)]
 pub fn fquantize<D: Domain>(d: &mut D, f: Format, a: D::V) -> D::V {
-    let half = d.fconvert(f, Format::F16, Rounding::Even, a);
-    d.fconvert(Format::F16, f, Rounding::Even, half)
+    let w = f.width();
+    let half = d.fconvert(f, Format::F16, Rounding::Even, a.clone());
+    let rounded = d.fconvert(Format::F16, f, Rounding::Even, half);
+    let sign = d.constant(w, f.sign());
+    let zero = d.and(w, a.clone(), sign.clone());
+    let positive = d.not(w, sign);
+    let magnitude = d.and(w, a, positive);
+    let least = d.constant(w, f.one() - (14 << f.fraction()));
+    let is_small = d.flt(f, magnitude, least);
+    d.ite(w, is_small, zero, rounded)
 }
 
 /// Clamped to [-1, 1]; NaN becomes -1.

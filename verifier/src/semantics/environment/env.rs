@@ -8,7 +8,7 @@
 mod system_values;
 
 use crate::support::random::{hash, mix};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ir3_compiler::ir3::{ConstLayout, SystemValue};
 use ir3_compiler::nir;
@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::semantics::arithmetic::float;
 use crate::semantics::arithmetic::rows::{ALL_LANES, LANES, Row};
 use crate::semantics::environment::Binding;
+use crate::semantics::environment::aliases::{Aliasing, MemoryName};
 use crate::semantics::environment::corners::{corner, wide_corner};
 use crate::semantics::environment::hints::{Hints, Usage};
 use crate::semantics::environment::memory::Space;
@@ -147,18 +148,13 @@ pub struct Env {
     /// The mask of running lanes; all lanes by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lanes: Option<u64>,
-    /// All storage buffers and global memory are one buffer, and all images are one image. By default so in a quarter of all environments,
-    /// but never where words of memory are given by name.
+    /// The partition of buffers, images and global memory into alias classes. By default the seed draws one; where words of memory are
+    /// given by name, nothing aliases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub one_buffer: Option<bool>,
-    /// Texture results depend on the shape of the texture, as ir3's text prints it. nir's text does not print it, so this is for two ir3
-    /// programs only.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub printed_shapes: bool,
-    /// Image accesses depend on the format and the dimension of the image, as nir's text prints them. ir3's text does not print them, so this
-    /// is for two nir programs only.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub both_nir: bool,
+    pub aliases: Option<Aliasing>,
+    /// Memories that alias no other one, as the program before promises.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub alone: BTreeSet<MemoryName>,
     /// The eighths of all texels that are 0 in every component.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub black_texels: u8,
@@ -269,8 +265,15 @@ impl Env {
 
     /// Like [`drawn`](Self::drawn), of a word in memory, from the hashes of words.
     #[inline]
-    fn drawn_in_memory(&self, word: u32, hash: impl Fn(u32) -> u64, usage: impl Fn(&Hints) -> Usage) -> u32 {
-        self.half_of_wide(word, &hash).unwrap_or_else(|| self.drawn(hash(word), usage))
+    fn drawn_in_memory(&self, word: u32, hash: impl Fn(u32) -> u64, drawn: impl Fn(&Hints, u64) -> u32) -> u32 {
+        self.half_of_wide(word, &hash).unwrap_or_else(|| {
+            let hash = hash(word);
+            match &self.hints {
+                _ if self.is_corner(hash) => corner(hash),
+                None => nice(hash),
+                Some(hints) => drawn(hints, hash),
+            }
+        })
     }
 
     /// A word of the constant file.
@@ -305,7 +308,9 @@ impl Env {
             return word;
         }
         let hash = |word: u32| self.hash(EnvironmentKey::Ubo, [binding.bits(), word.into(), 0]);
-        self.fill.unwrap_or_else(|| self.drawn_in_memory(word, hash, |hints| hints.ubo_usage(word)))
+        self.fill.unwrap_or_else(|| {
+            self.drawn_in_memory(word, hash, |hints, drawn| hints.word(self.seed, drawn, hints.ubo_usage(word)))
+        })
     }
 
     /// The initial contents of a word of memory.
@@ -315,7 +320,9 @@ impl Env {
             return word;
         }
         let hash = |word: u32| self.hash(EnvironmentKey::Memory, [space as u64, binding.bits(), word.into()]);
-        self.fill.unwrap_or_else(|| self.drawn_in_memory(word, hash, Hints::memory_usage))
+        self.fill.unwrap_or_else(|| {
+            self.drawn_in_memory(word, hash, |hints, drawn| hints.memory_word(self.seed, drawn, word))
+        })
     }
 
     #[inline]
@@ -323,7 +330,11 @@ impl Env {
         if self.memory.is_empty() {
             return None;
         }
-        self.memory.get(&format!("{space} {binding}"))?.get(&word).copied()
+        let key = match Space::from_name(space) {
+            Some(space) => MemoryName::of(space, binding).to_string(),
+            None => format!("{space} {binding}"),
+        };
+        self.memory.get(&key)?.get(&word).copied()
     }
 
     /// The number of invocations of a workgroup.
@@ -362,9 +373,25 @@ impl Env {
         self.lanes.filter(|&lanes| lanes != 0).unwrap_or(ALL_LANES)
     }
 
-    /// Returns true if all storage buffers and global memory are one buffer, and all images are one image.
-    pub fn has_one_buffer(&self) -> bool {
-        self.one_buffer.unwrap_or_else(|| self.memory.is_empty() && self.hash(EnvironmentKey::Aliases, [0; 3]) & 3 == 0)
+    /// The partition of buffers, images and global memory into alias classes.
+    pub fn aliasing(&self) -> Aliasing {
+        self.aliases.unwrap_or_else(|| match self.memory.is_empty() {
+            true => Aliasing::drawn(self.hash(EnvironmentKey::Aliases, [4, 0, 0])),
+            false => Aliasing::Disjoint,
+        })
+    }
+
+    /// The same environment in which these memories alias no other one: what a program promises.
+    #[must_use]
+    pub fn keeping(&self, promised: &BTreeSet<MemoryName>) -> Self {
+        let mut env = self.clone();
+        env.alone.extend(promised);
+        env
+    }
+
+    /// Returns true if a memory aliases no other one.
+    pub fn keeps_alone(&self, name: MemoryName) -> bool {
+        self.aliasing() == Aliasing::Disjoint || self.alone.iter().any(|alone| alone.covers(name))
     }
 
     /// The size of a buffer, as a query returns it: in bytes, or in words where the program makes bytes of them.
@@ -443,7 +470,7 @@ impl Env {
                 (_, 0) if self.is_corner(hash) => corner(hash),
                 (None, _) => nice_float(hash),
                 (Some(hints), 0) => match hints.input_usage(location) {
-                    Usage::Int => hints.word(self.seed, hash, Usage::Int),
+                    usage @ (Usage::Int | Usage::Address(_)) => hints.word(self.seed, hash, usage),
                     Usage::Any | Usage::Float | Usage::Halves(_) => hints.word(self.seed, hash, Usage::Float),
                 },
                 (Some(_), _) => Hints::slope(hash),

@@ -11,6 +11,7 @@
 mod reader;
 
 use super::Binding;
+use super::aliases::REGION_BYTES;
 use super::env::{nice, nice_float};
 use crate::semantics::arithmetic::float::f32_to_f16;
 use crate::support::random::{hash, mix};
@@ -32,6 +33,18 @@ pub enum Usage {
     Int,
     /// Two numbers of 16 bits; those that are set, the low one first, are floats.
     Halves([bool; 2]),
+    /// A word of a pointer to global memory: the high one, or the low one.
+    Address(AddressWord),
+}
+
+/// A word of a pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AddressWord {
+    /// The low word.
+    Low,
+    /// The high word.
+    High,
 }
 
 /// The size of the values that are drawn.
@@ -67,6 +80,12 @@ pub struct Hints {
     /// that are floats.
     #[serde(default, skip_serializing_if = "has_no_halves")]
     halves: [BTreeMap<u32, [bool; 2]>; 2],
+    /// The words of pointers to global memory: in the constant file, in inputs, and in uniform buffers.
+    #[serde(default, skip_serializing_if = "have_no_addresses")]
+    addresses: [BTreeMap<u32, AddressWord>; 3],
+    /// True if pointers are loaded from memory.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    loads_addresses: bool,
     /// What most loads from memory are read as.
     memory: Usage,
     /// The size of the values.
@@ -111,6 +130,11 @@ impl Hints {
         all.into_iter().collect()
     }
 
+    /// The words of the constant file that are words of pointers.
+    pub fn address_words(&self) -> impl Iterator<Item = u32> + '_ {
+        self.addresses[0].keys().copied()
+    }
+
     /// The components of inputs that are read as a number, by `4 * base + component`.
     pub fn input_places(&self) -> BTreeSet<u32> {
         self.inputs.iter().flatten().copied().collect()
@@ -129,16 +153,23 @@ impl Hints {
 
     /// What a word of the constant file is read as.
     pub fn const_usage(&self, word: u32) -> Usage {
+        if let Some(&half) = self.addresses[0].get(&word) {
+            return Usage::Address(half);
+        }
         self.halves[0].get(&word).map_or_else(|| usage_in(&self.consts, word), |&floats| Usage::Halves(floats))
     }
 
     /// What an input is read as, by `4 * base + component`.
     pub fn input_usage(&self, location: u32) -> Usage {
-        usage_in(&self.inputs, location)
+        let address = self.addresses[1].get(&location);
+        address.map_or_else(|| usage_in(&self.inputs, location), |&half| Usage::Address(half))
     }
 
     /// What a word of a uniform buffer is read as.
     pub fn ubo_usage(&self, word: u32) -> Usage {
+        if let Some(&half) = self.addresses[2].get(&word) {
+            return Usage::Address(half);
+        }
         match (self.halves[1].get(&word), usage_in(&self.ubos, word)) {
             (Some(&floats), _) => Usage::Halves(floats),
             (None, Usage::Any) => self.memory,
@@ -151,6 +182,15 @@ impl Hints {
         self.memory
     }
 
+    /// A word of memory, from a hash: where the program loads pointers, half of the words are such as [`address`] draws.
+    pub fn memory_word(&self, seed: u64, drawn: u64, word: u32) -> u32 {
+        let half = if word & 1 == 0 { AddressWord::Low } else { AddressWord::High };
+        match self.loads_addresses && mix(drawn, 0x706f_696e) & 1 == 0 {
+            true => address(drawn, half),
+            false => self.word(seed, drawn, self.memory),
+        }
+    }
+
     /// A word for a use, from a hash.
     pub fn word(&self, seed: u64, drawn: u64, usage: Usage) -> u32 {
         let choice = mix(drawn, 0x6869_6e74);
@@ -158,6 +198,7 @@ impl Hints {
             Usage::Float => true,
             Usage::Int => false,
             Usage::Any => choice >> 63 != 0,
+            Usage::Address(half) => return address(choice, half),
             Usage::Halves([low, high]) => {
                 let half = |number: u64, is_float: bool| match is_float {
                     true => f32_to_f16(self.word(seed, mix(drawn, number), Usage::Float)),
@@ -214,6 +255,10 @@ impl Hints {
     }
 }
 
+fn have_no_addresses(addresses: &[BTreeMap<u32, AddressWord>; 3]) -> bool {
+    addresses.iter().all(BTreeMap::is_empty)
+}
+
 fn are_empty(sets: &[BTreeSet<u32>; 2]) -> bool {
     sets.iter().all(BTreeSet::is_empty)
 }
@@ -227,6 +272,19 @@ fn usage_in([floats, ints]: &[BTreeSet<u32>; 2], key: u32) -> Usage {
         (true, false) => Usage::Float,
         (false, true) => Usage::Int,
         _ => Usage::Any,
+    }
+}
+
+/// A word of a pointer, which meets buffers and other pointers where the environment lets them alias: it points into one of a few
+/// [regions](super::aliases::REGION_BYTES), mostly to their first bytes.
+fn address(drawn: u64, word: AddressWord) -> u32 {
+    let low = drawn as u32;
+    match (word, drawn >> 61) {
+        (AddressWord::High, _) => low % 3,
+        (AddressWord::Low, 0..=4) => low % 3 * REGION_BYTES as u32,
+        (AddressWord::Low, 5) => low % 3 * REGION_BYTES as u32 + (low >> 8) % 16 * 16,
+        (AddressWord::Low, 6) => (low >> 8) % 64 * 4,
+        (AddressWord::Low, _) => low & !0xf,
     }
 }
 
@@ -280,6 +338,7 @@ mod tests {
     use super::*;
     use crate::semantics::arithmetic::float::f16_to_f32;
     use crate::semantics::environment::Binding;
+    use crate::semantics::environment::aliases::AliasClasses;
     use crate::semantics::environment::env::Env;
     use crate::semantics::environment::memory::Space;
     use ir3_compiler::nir::text;
@@ -314,6 +373,48 @@ impl main {
         let usages = [4, 5, 6, 7].map(|word| hints.const_usage(word));
         assert_eq!(usages, [Usage::Float, Usage::Int, Usage::Any, Usage::Any]);
         assert_eq!((&hints.floats[..], &hints.ints[..]), (&[0x3e99_999a][..], &[0x123][..]));
+    }
+
+    #[test]
+    fn words_of_pointers_are_found_and_meet_each_other() {
+        let source = SOURCE.replace(
+            "    32     %2 = @load_const_ir3 (%0) (base=5)",
+            "    32     %2 = @load_const_ir3 (%0) (base=5)
+    32x2   %10 = @load_const_ir3 (%0) (base=8)
+    32     %11 = @load_global_ir3 (%10, %0) (access=none, align_mul=4, align_offset=0, range_base=0, range=0)
+    32     %12 = @load_const_ir3 (%0) (base=10)
+    32     %13 = @load_const_ir3 (%0) (base=11)
+    32     %14 = iadd %12, %2
+    32x2   %15 = vec2 %14, %13
+    32x2   %16 = @load_global_ir3 (%15, %0) (access=none, align_mul=4, align_offset=0, range_base=0, range=0)
+    32     %17 = @load_global_ir3 (%16, %0) (access=none, align_mul=4, align_offset=0, range_base=0, range=0)",
+        );
+        let hints = Hints::of(&text::read(&source).unwrap_or_else(|error| panic!("{error}")));
+        let [low, high] = [AddressWord::Low, AddressWord::High].map(Usage::Address);
+        let usages = [8, 9, 10, 11, 4].map(|word| hints.const_usage(word));
+        assert_eq!(usages, [low, high, low, high, Usage::Float]);
+        assert_eq!(hints.address_words().collect::<Vec<_>>(), [5, 8, 9, 10, 11]);
+        assert!(hints.loads_addresses);
+        let hints = Some(Box::new(hints));
+        let envs: Vec<Env> = (0..400).map(|seed| Env { hints: hints.clone(), ..Env::from_seed(seed) }).collect();
+        let place = |env: &Env, [low, high]: [u32; 2]| {
+            let address = u64::from(low) | u64::from(high) << 32;
+            let classes = AliasClasses::of(env);
+            let place = classes.place(Space::Global, Binding::NONE, address);
+            (place, address & place.window)
+        };
+        let of_consts = |env: &Env, word: u32| place(env, [0, 1].map(|half| env.const_word(word + half)));
+        let count = |holds: &dyn Fn(&Env) -> bool| envs.iter().filter(|env| holds(env)).count();
+        assert!(count(&|env| of_consts(env, 8) == of_consts(env, 10)) > 40);
+        assert!(count(&|env| of_consts(env, 8) != of_consts(env, 10)) > 200);
+        // One that is loaded from memory, and a buffer.
+        let loaded = |env: &Env| {
+            let words = [0, 1].map(|word| env.memory_word(Space::Ssbo, Binding::bound(0), word));
+            let buffer = AliasClasses::of(env).place(Space::Ssbo, Binding::bound(1), 0);
+            let (place, address) = place(env, words);
+            place.binding == buffer.binding && place.space == buffer.space && address < 256
+        };
+        assert!(count(&loaded) > 20, "{}", count(&loaded));
     }
 
     #[test]

@@ -10,15 +10,24 @@
 
 mod atomic;
 mod space;
+mod trace;
 
 pub use atomic::Atomic;
-pub use space::{IMAGE_CELLS, MAX_SCRATCH_BYTES, SCRATCH_BYTES, Space, TexelView, image_cell, word_of};
+pub use space::{
+    DISTINCT_BYTES, IMAGE_CELLS, MAX_SCRATCH_BYTES, NEAR_BYTES, SCRATCH_BYTES, Space, TexelView, image_cell,
+    size_property, word_of,
+};
+pub use trace::{
+    AccessKind, AccessTrace, OrderedCode, Perturbation, TracedAccess, TracedEvent, TracedSync, TracedWord,
+};
 
 use smallvec::SmallVec;
 
 use crate::semantics::arithmetic::rows::{LANES, Row};
 use crate::semantics::environment::Binding;
-use crate::semantics::environment::env::Env;
+use crate::semantics::environment::aliases::AliasClasses;
+use crate::semantics::environment::env::{Env, lanes as lanes_of};
+use crate::support::random::hash;
 
 /// The mask of all bits of a word.
 const WHOLE: u32 = u32::MAX;
@@ -64,10 +73,19 @@ impl Words {
         }
     }
 
+    /// Grows the array if it does not have a word.
+    #[inline]
+    fn grow_for(&mut self, index: usize) {
+        if index >= self.value.len() {
+            self.grow((index + 1).next_power_of_two());
+        }
+    }
+
     /// Reads a word and its poisoned bits; `initial` gives both for a word that was not touched yet.
     #[inline]
     pub fn read(&mut self, index: u32, initial: impl FnOnce() -> (u32, u32)) -> (u32, u32) {
         let i = index as usize;
+        self.grow_for(i);
         if self.stamp[i] != self.run {
             (self.value[i], self.poison[i]) = initial();
             self.stamp[i] = self.run;
@@ -79,18 +97,22 @@ impl Words {
     #[inline]
     pub fn write(&mut self, index: u32, value: u32, poison: u32) {
         let i = index as usize;
+        self.grow_for(i);
         self.stamp[i] = self.run;
         self.written[i / 64] |= 1 << (i % 64);
         self.value[i] = value;
         self.poison[i] = poison;
     }
 
+    /// The words that were written, in order: index, value, poisoned bits.
+    pub fn written_words(&self) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
+        self.written().map(|word| (word, self.value[word as usize], self.poison[word as usize]))
+    }
+
     /// The words that were written, in order.
     fn written(&self) -> impl Iterator<Item = u32> + '_ {
         let words = self.written.iter().enumerate().filter(|(_, bits)| **bits != 0);
-        words.flat_map(|(i, &bits)| {
-            crate::semantics::environment::env::lanes(bits).map(move |bit| (i * 64 + bit) as u32)
-        })
+        words.flat_map(|(i, &bits)| lanes_of(bits).map(move |bit| (i * 64 + bit) as u32))
     }
 }
 
@@ -161,6 +183,17 @@ const fn class(space: Space) -> Option<usize> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrayIndex(usize);
 
+/// The lanes of an access that go to one array.
+#[derive(Clone, Copy, Debug)]
+pub struct AccessPart {
+    /// The array.
+    pub array: ArrayIndex,
+    /// The lanes.
+    pub lanes: u64,
+    /// The bits of their addresses that count in the array.
+    pub window: u64,
+}
+
 /// The memory of a run. [`reset`](Memory::reset) it before each run.
 ///
 /// Accesses take a function from the lane to the byte address. Lanes are served in order, the lowest first; an access of several components
@@ -176,8 +209,14 @@ pub struct Memory {
     log: Option<Vec<StoredWord>>,
     /// Bytes that the wave has stored so far, by kind of memory ([`SEEN`]).
     stored: [u32; SEEN.len()],
-    /// See [`Env::has_one_buffer`].
-    one_buffer: bool,
+    aliases: AliasClasses,
+    /// The trace of accesses, if there is one.
+    trace: Option<Box<AccessTrace>>,
+    /// See [`perturb`](Self::perturb).
+    perturbation: Option<Perturbation>,
+    /// The current instruction, and the number of its execution.
+    site: u32,
+    execution: u32,
     loads: Loads,
     /// The number of the running wave.
     wave: u32,
@@ -241,15 +280,15 @@ impl Memory {
     }
 
     #[cold]
-    fn note(&mut self, array: ArrayIndex, lanes: u64, words: u32, address: impl Fn(usize) -> u64) {
+    fn note(&mut self, array: ArrayIndex, lanes: u64, (words, bits): (u32, u8), address: impl Fn(usize) -> u64) {
         let (Some(log), array) = (&mut self.log, &self.arrays[array.0]) else { return };
         // Only the lane itself sees its scratch memory, which spilled values share.
         if array.space == Space::Scratch {
             return;
         }
-        for lane in crate::semantics::environment::env::lanes(lanes) {
+        for lane in lanes_of(lanes) {
             for i in 0..words {
-                let word = array.word(lane, address(lane).wrapping_add(u64::from(i) * 4));
+                let word = array.word(lane, address(lane).wrapping_add(u64::from(i) * 4), bits);
                 let MemoryArray { space, binding, ref words } = *array;
                 let (value, poison) = (words.value[word as usize], words.poison[word as usize]);
                 log.push(StoredWord { space, binding, word, value, poison, lane: lane as u8 });
@@ -264,6 +303,7 @@ impl Memory {
         }
         self.live = 0;
         self.wave = 0;
+        self.execution = 0;
         self.stored = [0; SEEN.len()];
         self.loads = Loads::default();
     }
@@ -285,23 +325,44 @@ impl Memory {
         }
         let end = u64::from(self.scratch_bytes());
         let is_outside = |lane: usize| address(lane) + u64::from(bits / 8) > end;
-        crate::semantics::environment::env::lanes(lanes)
-            .fold(0, |mask, lane| mask | u64::from(is_outside(lane)) << lane)
+        lanes_of(lanes).fold(0, |mask, lane| mask | u64::from(is_outside(lane)) << lane)
     }
 
-    /// Sets whether buffers with different names may be one: see [`Env::has_one_buffer`]. Called before the first access.
-    pub fn set_one_buffer(&mut self, one_buffer: bool) {
-        self.one_buffer = one_buffer;
+    /// Sets the alias classes. Called before the first access.
+    pub fn set_aliases(&mut self, aliases: AliasClasses) {
+        self.aliases = aliases;
     }
 
-    /// The array of a binding.
+    /// The arrays of an access by some lanes, each with its lanes: one but for global memory, whose parts may be in several.
+    pub fn parts(
+        &mut self,
+        space: Space,
+        binding: Binding,
+        lanes: u64,
+        address: impl Fn(usize) -> u64,
+    ) -> SmallVec<[AccessPart; 2]> {
+        self.trace_name(space, binding);
+        let mut parts = SmallVec::new();
+        let splits = self.aliases.splits(space);
+        let mut rest = lanes;
+        while rest != 0 {
+            let first = address(rest.trailing_zeros() as usize);
+            let place = self.aliases.place(space, binding, first);
+            let is_here = |lane: &usize| self.aliases.place(space, binding, address(*lane)) == place;
+            let group = match splits {
+                true => lanes_of(rest).filter(is_here).fold(0, |group, lane| group | 1 << lane),
+                false => rest,
+            };
+            let array = self.array(place.space, place.binding);
+            parts.push(AccessPart { array, lanes: group, window: place.window });
+            rest &= !group;
+        }
+        parts
+    }
+
+    /// The array of a name.
     pub fn array(&mut self, space: Space, binding: Binding) -> ArrayIndex {
-        let (space, binding) = match space {
-            Space::Ssbo | Space::Global if self.one_buffer => (Space::Ssbo, Binding::NONE),
-            Space::Image if self.one_buffer => (space, Binding::NONE),
-            Space::Scratch => (space, Binding::bound(self.wave)),
-            _ => (space, binding),
-        };
+        let binding = if space == Space::Scratch { Binding::bound(self.wave) } else { binding };
         let found = self.arrays[..self.live].iter().position(|a| a.binding == binding && a.space == space);
         ArrayIndex(found.unwrap_or_else(|| self.add(space, binding)))
     }
@@ -329,7 +390,7 @@ impl Memory {
 
     /// Loads `bits` (8, 16 or 32) at each lane's address. Returns the mask of lanes whose result is poison; `open` has the poisoned bits.
     ///
-    /// Low address bits below the alignment are ignored.
+    /// An address that is not aligned is that of another word.
     #[expect(clippy::too_many_arguments, reason = "an access has that many properties")]
     pub fn load(
         &mut self,
@@ -341,12 +402,16 @@ impl Memory {
         dst: &mut Row,
         open: &mut Row,
     ) -> u64 {
+        let number = array;
         let outside = self.outside(array, bits, lanes, &address);
         let mut poisoned = 0;
+        if self.trace.is_some() {
+            self.trace_access(AccessKind::Load, array, (bits, lanes & !outside), &address, None);
+        }
         let array = &mut self.arrays[array.0];
-        for lane in crate::semantics::environment::env::lanes(lanes & !outside) {
+        for lane in lanes_of(lanes & !outside) {
             let address = address(lane);
-            let word = array.word(lane, address);
+            let word = array.word(lane, address, bits);
             let (value, poison) = array.read(env, word);
             let (shift, mask) = part(address, bits);
             dst[lane] = value >> shift & mask;
@@ -356,8 +421,12 @@ impl Memory {
                 poisoned |= 1 << lane;
             }
         }
-        for lane in crate::semantics::environment::env::lanes(outside) {
+        for lane in lanes_of(outside) {
             open[lane] = u32::MAX;
+        }
+        if let Some((lane, flipped)) = self.flipped(number, (bits, lanes & !outside), &address) {
+            let (shift, mask) = part(address(lane), bits);
+            dst[lane] ^= flipped >> shift & mask;
         }
         poisoned | outside
     }
@@ -379,10 +448,11 @@ impl Memory {
         let number = array;
         let lanes = lanes & !self.outside(array, bits, lanes, &address);
         self.count(array, lanes, u32::from(bits / 8));
+        let before = self.traced_values(env, array, (bits, lanes), &address);
         let array = &mut self.arrays[array.0];
-        for lane in crate::semantics::environment::env::lanes(lanes) {
+        for lane in lanes_of(lanes) {
             let address = address(lane);
-            let word = array.word(lane, address);
+            let word = array.word(lane, address, bits);
             let open = if poison >> lane & 1 != 0 { open[lane] } else { 0 };
             if bits == 32 {
                 array.words.write(word, data[lane], open);
@@ -394,8 +464,9 @@ impl Memory {
             array.words.write(word, replace(old, data[lane]), replace(old_poison, open));
         }
         if self.log.is_some() {
-            self.note(number, lanes, 1, &address);
+            self.note(number, lanes, (1, bits), &address);
         }
+        self.trace_write(AccessKind::Store, number, (bits, lanes), &address, before);
     }
 
     /// Applies an atomic to the word at each lane's address, and reads the old contents. Returns the mask of lanes whose result is poison.
@@ -415,21 +486,25 @@ impl Memory {
     ) -> u64 {
         let number = array;
         self.count(array, lanes, 4);
+        let before = self.traced_values(env, array, (32, lanes), &address);
         let array = &mut self.arrays[array.0];
         let mut poisoned = 0;
-        for lane in crate::semantics::environment::env::lanes(lanes) {
-            let word = array.word(lane, address(lane));
+        for lane in lanes_of(lanes) {
+            let word = array.word(lane, address(lane), 32);
             let (old, old_poison) = array.read(env, word);
             let new = op.apply(old, data[lane], compare[lane]);
             let operand = poison >> lane & 1 != 0;
             let bad = operand || old_poison != 0 && op != Atomic::Exchange;
+            // Only an exchange has the operand itself.
+            let new = if bad && op != Atomic::Exchange { 0 } else { new };
             array.words.write(word, new, if bad { WHOLE } else { 0 });
             dst[lane] = old;
             poisoned |= u64::from(old_poison != 0) << lane;
         }
         if self.log.is_some() {
-            self.note(number, lanes, 1, &address);
+            self.note(number, lanes, (1, 32), &address);
         }
+        self.trace_write(AccessKind::Atomic, number, (32, lanes), &address, before);
         poisoned
     }
 
@@ -449,27 +524,33 @@ impl Memory {
     ) -> u64 {
         let number = array;
         self.count(array, lanes, 8);
+        let high = |lane: usize| address(lane).wrapping_add(4);
+        let before = self.traced_values(env, array, (32, lanes), &address);
+        let before_high = self.traced_values(env, array, (32, lanes), high);
         let array = &mut self.arrays[array.0];
         let mut poisoned = 0;
         let both = |rows: [&Row; 2], lane: usize| u64::from(rows[0][lane]) | u64::from(rows[1][lane]) << 32;
         let [dst_low, dst_high] = dst;
-        for lane in crate::semantics::environment::env::lanes(lanes) {
+        for lane in lanes_of(lanes) {
             let address = address(lane);
-            let words = [address, address.wrapping_add(4)].map(|address| array.word(lane, address));
+            let words = [address, address.wrapping_add(4)].map(|address| array.word(lane, address, 32));
             let [(low, low_poison), (high, high_poison)] = words.map(|word| array.read(env, word));
             let old_poison = low_poison | high_poison;
             let old = u64::from(low) | u64::from(high) << 32;
             let new = op.apply_wide(old, both(data, lane), both(compare, lane));
             let bad = poison >> lane & 1 != 0 || old_poison != 0 && op != Atomic::Exchange;
             let poison = if bad { WHOLE } else { 0 };
+            let new = if bad && op != Atomic::Exchange { 0 } else { new };
             array.words.write(words[0], new as u32, poison);
             array.words.write(words[1], (new >> 32) as u32, poison);
             (dst_low[lane], dst_high[lane]) = (low, high);
             poisoned |= u64::from(old_poison != 0) << lane;
         }
         if self.log.is_some() {
-            self.note(number, lanes, 2, &address);
+            self.note(number, lanes, (2, 32), &address);
         }
+        self.trace_write(AccessKind::Atomic, number, (32, lanes), &address, before);
+        self.trace_write(AccessKind::Atomic, number, (32, lanes), high, before_high);
         poisoned
     }
 
@@ -485,6 +566,16 @@ impl Memory {
             .collect();
         out.sort_unstable();
         out
+    }
+
+    /// The observable words that the run wrote and that are poison as a whole, with the bits in their place.
+    pub fn undefined_words(&self) -> impl Iterator<Item = (Space, Binding, u32, u32)> + '_ {
+        let seen = self.arrays[..self.live].iter().filter(|array| array.space != Space::Scratch);
+        seen.flat_map(|array| {
+            let words = array.words.written().map(|word| word as usize);
+            let words = words.filter(|&word| array.words.poison[word] == WHOLE);
+            words.map(|word| (array.space, array.binding, word as u32, array.words.value[word]))
+        })
     }
 
     /// The observable words that the run wrote, ordered by space, binding and word.
@@ -507,10 +598,13 @@ impl Memory {
 
 impl MemoryArray {
     #[inline]
-    fn word(&self, lane: usize, address: u64) -> u32 {
+    fn word(&self, lane: usize, address: u64, bits: u8) -> u32 {
+        let size = u64::from(bits / 8).max(1);
         match self.space {
             // The lanes' words of one address are neighbours. The address is within the lane's size.
             Space::Scratch => (address >> 2) as u32 * LANES as u32 + lane as u32,
+            // The machine's answer to an address that is not aligned is not known: it is not that of an aligned one.
+            space if !address.is_multiple_of(size) => (hash(&[address, size]) % u64::from(space.words())) as u32,
             space => word_of(address, space.words()),
         }
     }

@@ -235,12 +235,21 @@ impl Synchronized {
     }
 
     /// The first operation of the source that the target lacks (`Ok`), or of the target that the source lacks (`Err`), with its number.
+    pub fn first_difference(source: &[Self], target: &[Self]) -> Option<(usize, Result<Self, Self>)> {
+        Self::matched(source, target).err()
+    }
+
+    /// The number of the operation of the target for each one of the source.
     ///
     /// Operations are in order if they order accesses to a common memory, and each is in order with all control barriers. Fences of
     /// different memories have no order: neither orders an access of one kind with one of the other, so all that another
     /// wave can observe of them is where each stands among the accesses to its own memory, which `stored` compares. For this reason one
     /// fence of both memories may stand for both; two fences of one memory stay two.
-    pub fn first_difference(source: &[Self], target: &[Self]) -> Option<(usize, Result<Self, Self>)> {
+    ///
+    /// # Errors
+    /// The [first difference](Self::first_difference).
+    pub fn matched(source: &[Self], target: &[Self]) -> Result<Vec<usize>, (usize, Result<Self, Self>)> {
+        let mut matched = Vec::with_capacity(source.len());
         let next_barrier =
             |from: usize| (from..target.len()).find(|&at| target[at].sync == Sync::Barrier).unwrap_or(target.len());
         // The position after the last operation of the target that was found, by memory.
@@ -256,7 +265,8 @@ impl Synchronized {
                 if target[at].replaces(expected) { Some(at) } else { both() }
             };
             let found = (from.unwrap_or(0)..end).find_map(replaces);
-            let Some(found) = found else { return Some((number, Ok(*expected))) };
+            let Some(found) = found else { return Err((number, Ok(*expected))) };
+            matched.push(found);
             for (done, _) in done.iter_mut().zip(memories).filter(|(_, is_ordered)| *is_ordered) {
                 *done = found + 1;
             }
@@ -264,7 +274,10 @@ impl Synchronized {
                 barrier = next_barrier(found + 1);
             }
         }
-        target.get(barrier).map(|more| (source.len(), Err(*more)))
+        match target.get(barrier) {
+            Some(more) => Err((source.len(), Err(*more))),
+            None => Ok(matched),
+        }
     }
 }
 

@@ -6,8 +6,12 @@
 //! *some* value, the same for all that read it. So the target runs again, with a value for each undefined bit ([`Filling`]); it differs if one of these runs
 //! does, or if they go different ways: a branch on an undefined value has no meaning, wherever it goes ([`Outcome::decisions`]). Such a run is one of those that the target may have, so a refutation is never wrong; and where no filling shows a difference, the
 //! verdict is that of a run: tested.
+//!
+//! nir's operations and accesses promise something: that a sum does not overflow, that an address is aligned. A source that breaks a promise of
+//! its own has no meaning there, so a difference says nothing. A target that does where its source does not runs again, and what breaks the
+//! promise is undefined ([`Scratch::strict`]).
 
-use super::{Compared, Difference, Outcome, Scratch, UndefinedReason};
+use super::{Compared, Difference, End, OperationSite, Outcome, Scratch, UndefinedReason};
 use crate::semantics::environment::env::{lanes, nice};
 use crate::support::random::hash;
 
@@ -123,6 +127,60 @@ pub enum Agreement {
 /// # Errors
 /// The first difference.
 pub fn compare(
+    source: &Outcome,
+    target: &Outcome,
+    scratch: &mut Scratch,
+    mut run: impl FnMut(&mut Scratch) -> Outcome,
+) -> Result<Agreement, Difference> {
+    if let Some(other) = target.other_waves.as_deref()
+        && source.other_waves.is_none()
+        && source.end == End::Finished
+    {
+        let run = |scratch: &mut Scratch| {
+            let mut outcome = run(scratch);
+            outcome.other_waves.take().map_or(outcome, |other| *other)
+        };
+        if compare_undefined(source, other, scratch, run).is_err() {
+            let origin = OperationSite { operation: "shpe", instr: 0, line: 0 };
+            return Err(Difference::Undefined { reason: UndefinedReason::Preamble, origin, lanes: target.lanes });
+        }
+    }
+    match compare_undefined(source, target, scratch, &mut run) {
+        // The source has no meaning where it breaks its own promises. A target that breaks the same ones makes no use of them.
+        Err(_) if !source.broken.is_empty() && source.broken != target.broken => {
+            Ok(Agreement::Plain(Compared::Vacuous))
+        }
+        Ok(_) if !target.broken.is_empty() && source.broken.is_empty() => {
+            let mut strict = |scratch: &mut Scratch| scratch.strict(&mut run);
+            let target = strict(scratch);
+            compare_undefined(source, &target, scratch, strict)
+        }
+        compared => compared,
+    }
+}
+
+/// Runs a program. If it has a preamble, it runs again as a wave that does not run that, and finds the words of the constant file that the first
+/// one has left: the outcome has that of the second run too, if it is another one.
+pub fn run_with_preamble(scratch: &mut Scratch, mut run: impl FnMut(&mut Scratch) -> Outcome) -> Outcome {
+    let outcome = run(scratch);
+    if outcome.end != End::Finished {
+        return outcome;
+    }
+    let mut again = |scratch: &mut Scratch| scratch.without_preamble(&mut run);
+    let second = again(scratch);
+    let words = scratch.consts.written();
+    let again = |scratch: &mut Scratch| {
+        scratch.preamble_words = Some(words.clone());
+        let outcome = run(scratch);
+        scratch.preamble_words = None;
+        outcome
+    };
+    let differs = compare_undefined(&outcome, &second, scratch, again).is_err();
+    Outcome { other_waves: differs.then(|| Box::new(second)), ..outcome }
+}
+
+/// Compares two runs as they are.
+fn compare_undefined(
     source: &Outcome,
     target: &Outcome,
     scratch: &mut Scratch,

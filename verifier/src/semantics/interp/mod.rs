@@ -8,17 +8,21 @@ pub mod filling;
 pub mod ir3;
 pub mod nir;
 mod outcome;
+mod ties;
 pub mod trace;
+pub(crate) mod uses;
 mod waves;
 
 pub use outcome::{
     Compared, Difference, End, OperationSite, Outcome, OutputRow, OutputSlot, Outputs, UndefinedReason, Unsupported,
 };
+pub use ties::TiedPlace;
 
 use crate::semantics::arithmetic::rows::{LANES, Row};
 use crate::semantics::environment::Binding;
+use crate::semantics::environment::aliases::AliasClasses;
 use crate::semantics::environment::env::{CONST_WORDS, Env};
-use crate::semantics::environment::memory::{Memory, Words};
+use crate::semantics::environment::memory::{AccessTrace, Memory, Perturbation, Words};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The lanes grouped by the resource that they access, in the order of their first lanes. Without a resource there is one group.
@@ -82,6 +86,10 @@ pub struct Scratch {
     pub consts: ConstFile,
     /// What undefined bits are in the next run, if they have values.
     pub(crate) filling: Option<filling::Filling>,
+    /// The words of the constant file that the wave finds, if it does not run the preamble.
+    pub(crate) preamble_words: Option<Vec<(u32, u32, bool)>>,
+    /// A broken promise (nir's `nuw`, `nsw`, `align_mul`) is undefined behaviour in the next run. Otherwise the run only records it.
+    pub(crate) keeps_promises: bool,
     /// The buffers of the second of two waves; the memory is that of the first.
     second: Option<Box<Scratch>>,
 }
@@ -100,6 +108,21 @@ impl Scratch {
         outcome
     }
 
+    /// Runs a program with these buffers, and returns the trace of the accesses of its first wave.
+    pub fn traced(&mut self, run: impl FnOnce(&mut Scratch) -> Outcome) -> (Outcome, AccessTrace) {
+        self.memory.start_trace();
+        let outcome = run(self);
+        (outcome, self.memory.take_trace())
+    }
+
+    /// Runs a program with these buffers, and with other values where an instruction loads.
+    pub fn perturbed(&mut self, perturbation: Perturbation, run: impl FnOnce(&mut Scratch) -> Outcome) -> Outcome {
+        self.memory.perturb(Some(perturbation));
+        let outcome = run(self);
+        self.memory.perturb(None);
+        outcome
+    }
+
     /// Runs a program with these buffers and a value for each undefined bit.
     pub fn filled(&mut self, filling: filling::Filling, run: impl FnOnce(&mut Scratch) -> Outcome) -> Outcome {
         self.filling = Some(filling);
@@ -108,13 +131,33 @@ impl Scratch {
         outcome
     }
 
+    /// Runs a program with these buffers again, as a wave that does not run the preamble: it finds the words of the constant file that the last
+    /// run has left.
+    pub fn without_preamble(&mut self, run: impl FnOnce(&mut Scratch) -> Outcome) -> Outcome {
+        self.preamble_words = Some(self.consts.written());
+        let outcome = run(self);
+        self.preamble_words = None;
+        outcome
+    }
+
+    /// Runs a program with these buffers; what breaks a promise is undefined in it.
+    pub fn strict(&mut self, run: impl FnOnce(&mut Scratch) -> Outcome) -> Outcome {
+        self.keeps_promises = true;
+        let outcome = run(self);
+        self.keeps_promises = false;
+        outcome
+    }
+
     /// Resets the memory and the constant file for a new run, and makes room for at least `rows` rows, whose contents are unspecified.
     /// Lanes have `own_bytes` of scratch memory; 0 where the program does not declare it.
     pub fn prepare(&mut self, env: &Env, rows: usize, own_bytes: u32) {
         self.memory.reset();
-        self.memory.set_one_buffer(env.has_one_buffer());
+        self.memory.set_aliases(AliasClasses::of(env));
         self.memory.set_scratch_bytes(own_bytes);
         self.consts.0.reset();
+        for &(word, value, poison) in self.preamble_words.iter().flatten() {
+            self.consts.write(word, value, poison);
+        }
         self.masks.clear();
         if self.rows.len() < rows {
             self.rows.resize(rows, [0; 64]);
@@ -145,6 +188,11 @@ impl ConstFile {
         let index = index % CONST_WORDS;
         let (value, poison) = self.0.read(index, || (env.const_word(index), 0));
         (value, poison != 0)
+    }
+
+    /// The words that were written, each with its value and whether it is poison.
+    pub fn written(&self) -> Vec<(u32, u32, bool)> {
+        self.0.written_words().map(|(word, value, poison)| (word, value, poison != 0)).collect()
     }
 
     /// Replaces a word.

@@ -5,10 +5,13 @@ use std::fmt;
 
 use crate::semantics::arithmetic::rows::{ALL_LANES, Row};
 use crate::semantics::environment::Binding;
+use crate::semantics::environment::aliases::MemoryName;
 use crate::semantics::environment::env::{Env, lanes};
 use crate::semantics::environment::memory::{Loads, SEEN, Space, StoredWord, WrittenWord};
 use crate::semantics::environment::sync::Synchronized;
 use crate::semantics::header::HeaderDifference;
+use crate::semantics::interp::TiedPlace;
+use rustc_hash::FxHashSet;
 
 /// The error for a program that an interpreter refuses: it names the operation and its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -76,6 +79,10 @@ pub enum UndefinedReason {
     LeavesCode,
     /// Lanes name different descriptors, and the access does not say that they may.
     Descriptor,
+    /// Something but words of the constant file leaves the preamble: waves that do not run it have not got it.
+    Preamble,
+    /// An access promises that its address is aligned, and it is not.
+    Alignment,
     /// Buffers are one in this environment, and the program promises that they do not alias.
     Alias,
 }
@@ -99,6 +106,8 @@ impl fmt::Display for UndefinedReason {
             UndefinedReason::StaysInLoop => "a lane that ends in a loop and does not leave it",
             UndefinedReason::LeavesCode => "control flow that leaves the code",
             UndefinedReason::Descriptor => "a descriptor that differs between lanes, where it has to be the same",
+            UndefinedReason::Preamble => "a value that leaves the preamble, which other waves do not run",
+            UndefinedReason::Alignment => "an address that is not aligned as the access says",
             UndefinedReason::Alias => "a buffer that is declared `restrict` is another one too",
         })
     }
@@ -194,7 +203,7 @@ impl Outputs {
     }
 
     /// The row of a component.
-    fn get(&self, base: u16, component: u8) -> Option<&OutputRow> {
+    pub(super) fn get(&self, base: u16, component: u8) -> Option<&OutputRow> {
         let at = self.rows.binary_search_by_key(&(base, component), |row| (row.base, row.component));
         at.ok().map(|at| &self.rows[at])
     }
@@ -221,6 +230,15 @@ pub struct Outcome {
     pub loads: Loads,
     /// The stores, in order, if the run kept a log: see [`Scratch::logged`](super::Scratch::logged).
     pub stored: Vec<StoredWord>,
+    /// The places that have one undefined value: they are equal in a target.
+    pub tied: Vec<Vec<TiedPlace>>,
+    /// The results of operations on floats of nir that need not be exact, and of exact ones, as hashes: not compared.
+    pub floats: [FxHashSet<u64>; 2],
+    /// The outcome of a wave that does not run the preamble, if it is another one.
+    pub other_waves: Option<Box<Outcome>>,
+    /// The operations and accesses of nir that did not do what they promise (`nuw`, `nsw`, `align_mul`), with their operands, as hashes: not
+    /// compared.
+    pub broken: FxHashSet<u64>,
     /// Barriers and fences that the wave executed, and then those of the second wave if there is one.
     pub synchronized: Vec<Synchronized>,
     /// The number of instructions that all waves executed.
@@ -332,7 +350,8 @@ impl fmt::Display for Difference {
                 }
             }
             Difference::Memory { space, binding, byte, expected, actual, defined, poisoned } => {
-                write!(f, "{} {binding} at byte {byte}: expected {}", space.name(), HexWord(*expected))?;
+                let name = MemoryName::of(*space, *binding);
+                write!(f, "{name} at byte {byte}: expected {}", HexWord(*expected))?;
                 if *defined != u32::MAX {
                     write!(f, " (bits {defined:#010x})")?;
                 }
@@ -412,6 +431,7 @@ impl Outcome {
         }
         self.compare_outputs(target)?;
         self.compare_memory(target)?;
+        self.compare_tied(target)?;
         // A volatile load of the source is a load of the target, volatile or not; the target may have more.
         for (class, space) in SEEN.into_iter().enumerate() {
             let (expected, actual) = (self.loads.volatile[class], target.loads.all[class]);
@@ -424,6 +444,17 @@ impl Outcome {
             return Err(Difference::Synchronization { number, expected: which.ok(), actual: which.err() });
         }
         Ok(Compared::Same)
+    }
+
+    /// A liberty or a promise of the target that this run does not have: the target has a result of an operation on floats that need not be exact,
+    /// which only exact ones have here, or breaks a promise that is not broken here.
+    pub fn loosened_by(&self, target: &Outcome) -> Option<&'static str> {
+        let [free, exact] = &self.floats;
+        if target.floats[0].iter().any(|result| exact.contains(result) && !free.contains(result)) {
+            return Some("that an operation on floats need not be exact");
+        }
+        (!target.broken.is_subset(&self.broken))
+            .then_some("that a sum does not overflow, or that an address is aligned")
     }
 
     /// Returns the first difference; `None` if there is none, or a run has no result.

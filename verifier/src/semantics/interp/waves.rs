@@ -6,12 +6,14 @@
 //! two programs with the same accesses between the same barriers have the same final memory, whatever races there are; but a wave that does
 //! not wait, or accesses memory on the other side of a barrier, sees accesses of the other wave that have or have not happened yet.
 
+use super::ties::Ties;
 use super::{End, Outcome, Outputs, Scratch};
 use crate::semantics::arithmetic::rows::{LANES, Row};
 use crate::semantics::environment::env::{Env, Launch, lanes};
 use crate::semantics::environment::memory::{Memory, SEEN};
 use crate::semantics::environment::sync::{Sync, Synchronized};
 use crate::support::random::hash;
+use rustc_hash::FxHashSet;
 
 /// The reason why a wave stops running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +64,14 @@ pub(super) struct WaveState {
     pub outputs: Outputs,
     pub sync_log: SyncLog,
     pub executed: u64,
+    /// A broken promise is undefined behaviour: see [`Scratch::keeps_promises`].
+    pub keeps_promises: bool,
+    /// See [`Outcome::broken`].
+    pub broken: FxHashSet<u64>,
+    /// The results of operations on floats that need not be exact, and of exact ones, as hashes.
+    pub floats: [FxHashSet<u64>; 2],
+    /// The numbers of undefined values.
+    pub ties: Ties,
     /// See [`Outcome::decisions`]; `None` unless undefined bits have values.
     pub decisions: Option<u64>,
 }
@@ -90,6 +100,10 @@ impl WaveState {
             outputs,
             sync_log,
             executed: 0,
+            keeps_promises: false,
+            broken: FxHashSet::default(),
+            floats: Default::default(),
+            ties: Ties::default(),
             decisions: None,
         }
     }
@@ -100,6 +114,7 @@ pub(super) fn second_scratch(count: u32, scratch: &mut Scratch) -> Option<Box<Sc
     (count > 1).then(|| {
         let mut second = scratch.second.take().unwrap_or_default();
         second.filling = scratch.filling;
+        second.keeps_promises = scratch.keeps_promises;
         second
     })
 }
@@ -123,9 +138,10 @@ pub(super) fn run<W: AsMut<WaveState>>(
     let mut next = |number: usize| match &mut other {
         Some(other) if number == 1 => {
             // A trace is of a lane of the first wave.
-            let log = memory.suspend_log();
+            let (log, trace) = (memory.suspend_log(), memory.suspend_trace());
             let stop = turn(&mut **other, &mut memory, &mut second);
             memory.resume_log(log);
+            memory.resume_trace(trace);
             stop
         }
         _ => turn(wave, &mut memory, &mut first),
@@ -133,14 +149,22 @@ pub(super) fn run<W: AsMut<WaveState>>(
     let end = run_in_turns(env, &mut done, &mut next);
     let state = wave.as_mut();
     let other = other.map(AsMut::as_mut);
+    let mut broken = std::mem::take(&mut state.broken);
+    broken.extend(other.iter().flat_map(|other| &other.broken));
     let (sync_log, counts) = other.map(|other| (&mut other.sync_log, (other.executed, other.decisions))).unzip();
     let (executed, decisions) = counts.unwrap_or_default();
+    // Only the wave itself has the numbers.
+    let tied = if counts.is_none() { state.ties.groups(&memory) } else { Vec::new() };
     let outcome = Outcome {
         end,
         outputs: std::mem::take(&mut state.outputs),
         memory: memory.written(),
         loads: memory.loads(),
         stored: memory.take_log(),
+        tied,
+        other_waves: None,
+        floats: std::mem::take(&mut state.floats),
+        broken,
         env: env.clone(),
         killed: state.killed,
         helpers: state.helpers,

@@ -6,9 +6,10 @@
 //! the whole file. A relative access to constants stays in the part of their file that has the named word.
 
 use super::units;
-use ir3_compiler::ir3::RegClass;
+use ir3_compiler::ir3::{Program, RegClass};
 use ir3_compiler::machine::Ip;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::ops::Range;
 
 /// The sides of an instruction that may access an array.
@@ -62,6 +63,20 @@ impl ArrayBases {
             known: known.map(|(&(at, side), &base)| ((moved(at), side), base)).collect(),
             consts: self.consts.clone(),
         }
+    }
+}
+
+/// The first register that a relative access of a program may reach, and the number of registers. If the program states the registers of all
+/// arrays of the size that the access names, they are those of the array that has the named register, or of all these arrays if none has it.
+pub fn reach(program: &Program, offset: i16, size: u16, class: RegClass, merged: bool) -> (u16, u16) {
+    let arrays = || program.arrays.values().filter(|array| array.class == class && array.length == size);
+    let bases: Option<SmallVec<[u16; 4]>> = arrays().map(|array| array.base.map(|base| base.0)).collect();
+    let bases = bases.unwrap_or_default();
+    let own = bases.iter().copied().find(|&base| (0..i32::from(size)).contains(&(i32::from(offset) - i32::from(base))));
+    match (own, bases.iter().min(), bases.iter().max()) {
+        (Some(base), ..) => extent(offset, size, Some(base), class, merged),
+        (None, Some(&first), Some(&last)) => extent(offset, last - first + size, Some(first), class, merged),
+        _ => extent(offset, size, None, class, merged),
     }
 }
 

@@ -219,6 +219,23 @@ pub fn only_releases(data: &InstrData) -> bool {
     data.opcode == Opcode::BaryF && data.dsts.iter().all(|dst| is_no_register(&dst.place))
 }
 
+/// Returns true for a `sam` without a result, which fetches descriptors (`prefetch_sam_ir3`). Mesa gives it one register of coordinates,
+/// fewer than its word reads, and overwrites them without waiting.
+pub fn only_prefetches(data: &InstrData) -> bool {
+    data.opcode == Opcode::Sam && data.dsts.iter().all(|dst| is_no_register(&dst.place))
+}
+
+/// The sources whose registers matter: those of a `sam` that only fetches descriptors are the descriptors.
+pub fn read_sources(data: &InstrData) -> &[Src] {
+    if only_releases(data) {
+        &[]
+    } else if only_prefetches(data) {
+        &data.srcs[..usize::from(data.flags.contains(InstrFlags::S2EN)).min(data.srcs.len())]
+    } else {
+        &data.srcs
+    }
+}
+
 /// Returns true if the result depends on helper lanes, which end at `(eq)` (`uses_helpers`). `sam` without a result only
 /// fills the cache.
 pub fn uses_helpers(data: &InstrData) -> bool {
@@ -226,9 +243,16 @@ pub fn uses_helpers(data: &InstrData) -> bool {
     match data.opcode {
         Samb | Getlod | Dsx | Dsy | Dsxpp1 | Dsypp1 | QuadShuffleBrcst | QuadShuffleHoriz | QuadShuffleVert
         | QuadShuffleDiag | Movmsk | BrcstActive | Ball | Bany => true,
-        Sam => data.dsts.iter().any(|dst| dst.place.reg() != Some(ir3_compiler::ir3::PhysReg::INVALID)),
+        Sam => !only_prefetches(data),
         _ => false,
     }
+}
+
+/// Returns true if an instruction moves the value of the first active lane to a register that all lanes share: that lane may be a helper lane
+/// (`uses_helpers`).
+pub fn takes_one_lane(data: &InstrData) -> bool {
+    let is_general = |src: &Src| src.class.file == RegFile::General && src.place().is_some();
+    data.opcode == Opcode::Mov && writes_shared(data) && data.srcs.first().is_some_and(is_general)
 }
 
 /// Returns true if `a1.x` is waited for with `(ss)` instead of slots in a preamble: from a7xx on, where it runs before the wave has registers

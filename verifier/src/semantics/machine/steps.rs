@@ -89,6 +89,8 @@ pub struct Step {
     pub own_read: Option<(Operand, u32)>,
     /// The reading of `a1.x` waits with `(ss)`.
     pub early_a1: bool,
+    /// A block of the compiler begins here: after a branch, where one leads to, or where lanes join.
+    pub starts_block: bool,
     /// Registers read, in order.
     pub reads: Range<u32>,
     /// Registers written, in order.
@@ -136,6 +138,7 @@ impl Steps {
             const_words: Vec::new(),
             preamble_writes: ConstWords::of(code),
         };
+        let starts = block_starts(code);
         for (ip, instr) in &code.instrs {
             let data = &instr.data;
             let early = early.contains(&ip.index());
@@ -150,7 +153,7 @@ impl Steps {
             let previous = ip.index().checked_sub(1).map(|before| &code.instrs[Ip::new(before)].data);
             let paired = pair && previous.is_some_and(|first| is_pair(first, data));
             let completes_quads = completes_quads(&code.instrs.as_values_slice()[..=ip.index()]);
-            this.steps.push(Step { paired, completes_quads, ..step });
+            this.steps.push(Step { paired, completes_quads, starts_block: starts[ip.index()], ..step });
         }
         Ok(this)
     }
@@ -185,9 +188,7 @@ impl Steps {
         let const_reads = self.const_words.len();
         let outputs = outputs.iter().map(|output| &output.src);
         let moves = is_several_moves(data);
-        // What a release of the varyings reads is of no matter.
-        let srcs = if rules::only_releases(data) { &[][..] } else { &data.srcs[..] };
-        for (n, src) in srcs.iter().chain(outputs).enumerate() {
+        for (n, src) in rules::read_sources(data).iter().chain(outputs).enumerate() {
             let place = match &src.operand {
                 SrcOperand::Place(place) => place,
                 SrcOperand::Const(word) => {
@@ -221,6 +222,11 @@ impl Steps {
             let pieces = Self::pieces(place, src.class, mask, base(Side::Read), target)?;
             let repeats = advances && !moves && src.flags.contains(OperandFlags::R);
             self.operand(pieces, src.class, delay, [advances, repeats]);
+        }
+        for address in unlisted_addresses(data).into_iter().flatten() {
+            let class = RegClass::ADDRESS;
+            let pieces = Self::pieces(&Place::Reg(address), class, WriteMask::SCALAR, None, target)?;
+            self.operand(pieces, class, 0, [false; 2]);
         }
         let read_end = (self.operands.len(), self.bits.len());
         let third = data.srcs.get(2).filter(|_| rules::result_replaces_third(data.opcode) && data.dsts.is_empty());
@@ -263,6 +269,7 @@ impl Steps {
             source: rules::source_wait(data, unit),
             quad_lane: rules::quad_lane(data.opcode),
             completes_quads: false,
+            starts_block: false,
             const_write: rules::const_write(data.opcode),
             reads_consts,
             reads_written_consts,
@@ -317,6 +324,28 @@ impl Steps {
             }
         }
     }
+}
+
+/// The address registers that an instruction reads and does not list: `a0.x` where an operand is relative to it, `a1.x` with `.a1en`. Words
+/// imply them.
+fn unlisted_addresses(data: &InstrData) -> [Option<PhysReg>; 2] {
+    let lists = |reg: PhysReg| data.srcs.iter().any(|src| src.place().and_then(Place::reg) == Some(reg));
+    let a0 = data.is_relative() && !lists(PhysReg::A0_X);
+    let a1 = data.flags.contains(InstrFlags::A1EN) && !lists(PhysReg::A1_X);
+    [a0.then_some(PhysReg::A0_X), a1.then_some(PhysReg::A1_X)]
+}
+
+/// The positions at which blocks of the compiler begin.
+fn block_starts(code: &Code) -> Vec<bool> {
+    let mut starts = vec![false; code.instrs.len() + 1];
+    for (ip, instr) in &code.instrs {
+        starts[ip.index()] |= instr.data.flags.contains(InstrFlags::JP);
+        starts[ip.index() + 1] |= instr.data.opcode.is_terminator();
+        if let Some(start) = instr.target.and_then(|target| starts.get_mut(target.index())) {
+            *start = true;
+        }
+    }
+    starts
 }
 
 /// Returns true if a repetition of an instruction reads what an earlier one writes, before it is there.

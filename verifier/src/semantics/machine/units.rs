@@ -5,6 +5,8 @@
 //! files it waits for the register of the same number in the other file, too, but also forgets it when another unit writes this one.)
 
 use ir3_compiler::ir3::{PhysReg, Place, RegClass, RegFile, WriteMask};
+use ir3_compiler::machine::Code;
+use ir3_compiler::target::Target;
 use smallvec::SmallVec;
 
 /// Full general registers, r0.x to r47.w.
@@ -60,6 +62,12 @@ pub fn pieces(place: &Place, class: RegClass, mask: WriteMask, merged: bool) -> 
 /// Consecutive registers.
 ///
 /// # Errors
+/// The registers of texture samples that the driver takes before the program starts: they are there after `(sy)`.
+pub fn prefetched(code: &Code, target: &Target) -> Vec<Piece> {
+    let dsts = code.interface.prefetches.iter().flat_map(|data| &data.dsts);
+    dsts.flat_map(|dst| pieces(&dst.place, dst.class, dst.mask, target.merged_regs).unwrap_or_default()).collect()
+}
+
 /// As [`pieces`].
 pub fn range(first: u16, length: u16, class: RegClass, merged: bool) -> Result<SmallVec<[Piece; 4]>, PhysReg> {
     (first..first.saturating_add(length)).map(|number| piece(number, class, merged)).collect()

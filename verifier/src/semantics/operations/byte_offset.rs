@@ -13,15 +13,11 @@ pub fn is_read(target: &Target) -> bool {
     matches!(target.generation, Generation::A4xx | Generation::A5xx)
 }
 
-/// Whether a byte offset from a buffer's start is that of an element. Its low bits are dropped, since elements are words at least.
+/// One bit: 1 if a byte offset from a buffer's start is that of an element.
 pub fn is_of_element<D: Domain>(d: &mut D, bytes: D::V, index: D::V, scale: u8) -> D::V {
     let shift = d.constant(32, scale.trailing_zeros().into());
     let place = d.shl(32, index, shift);
-    let differing = d.xor(32, bytes, place);
-    let two = d.constant(32, 2);
-    let words = d.lshr(32, differing, two);
-    let zero = d.constant(32, 0);
-    d.eq(32, words, zero)
+    d.eq(32, bytes, place)
 }
 
 /// The byte offset of a texel from its image's start. `strides` are the bytes of a texel, of a row and of a slice; what has no stride

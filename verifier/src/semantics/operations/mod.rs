@@ -20,5 +20,6 @@ mod nir_compare;
 mod tests;
 pub mod undefined;
 mod values;
+pub mod wraps;
 
 pub use values::{Defined, Kernel, LaneTest, Modify, One, Rows, Select, Three, Two, Words};

@@ -3,10 +3,14 @@
 //! The operands of sums, products and equalities are in order. No operation but a power and a product depends on the bits of a NaN, so
 //! [`canonical`](crate::semantics::arithmetic::float::canonical) is removed from the operands of the others. It does not change a result of
 //! arithmetic, whose NaNs are canonical already, except for products: these have the sign of their operands, which is moved out of the
-//! operands. An operation on a choice between two constants is a choice between two constants.
+//! operands. An operation on a choice between two constants is a choice between two constants. A float that is an integer is rounded to
+//! itself, and an exact conversion from an integer and back is that integer.
 
 use super::{Args, FloatOp, Op, Term, Terms};
 use crate::semantics::arithmetic::domain::{Format, Rounding};
+
+/// The number of nested operations that the search for a float that is an integer looks through.
+const NESTED: u8 = 4;
 
 impl Terms {
     /// An operation on floats.
@@ -41,6 +45,13 @@ impl Terms {
             }
         }
         match op {
+            FloatOp::Round(f, _) if self.is_integral(f, args[0], NESTED) => return args[0],
+            FloatOp::Add(f) if self.are_opposite_integers(f, args[0], args[1]) => return self.number(width, 0),
+            FloatOp::ToInt { from, signed, .. } => {
+                if let Some(integer) = self.converted_back(from, args[0], width, signed) {
+                    return integer;
+                }
+            }
             FloatOp::Add(_) | FloatOp::Mul(_) | FloatOp::Fma(_) | FloatOp::Eq(_) => args[..2].sort_unstable(),
             FloatOp::Lt(_) if args[0] == args[1] => return self.number(1, 0),
             FloatOp::Le(f) if args[0] == args[1] => return self.float(FloatOp::Eq(f), 1, &args),
@@ -73,6 +84,100 @@ impl Terms {
             }
             _ => {}
         }
+    }
+
+    /// Returns true if rounding a float to an integer, in any direction, gives the same bits: it is an integer, infinite or the canonical
+    /// NaN. `depth` bounds the search.
+    fn is_integral(&mut self, f: Format, t: Term, depth: u8) -> bool {
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        match self.op(t) {
+            Op::Float(FloatOp::Round(g, _) | FloatOp::FromInt { to: g, .. }) => f == g,
+            // A conversion of an integer to fewer bits rounds to an integer.
+            Op::Float(FloatOp::Convert(from, to, _)) => f == to && self.is_integral(from, self.arg(t, 0), depth),
+            // So does a sum: floats that are no integers are smaller than all integers that are not exact.
+            Op::Float(FloatOp::Add(_) | FloatOp::Fma(_)) => {
+                self.args(t).iter().all(|&arg| self.is_integer(f, arg, depth))
+            }
+            Op::Ite => [1, 2].into_iter().all(|arm| self.is_integer(f, self.arg(t, arm), depth)),
+            _ => self.is_integer_and_number(f, t),
+        }
+    }
+
+    /// The same of an operand, which may be a constant.
+    fn is_integer(&mut self, f: Format, t: Term, depth: u8) -> bool {
+        match self.as_constant(t) {
+            Some(_) => self.plain(Op::Float(FloatOp::Round(f, Rounding::Zero)), f.width(), &[t]) == t,
+            None => self.is_integral(f, t, depth),
+        }
+    }
+
+    /// Returns true if a float is an integer or infinite, whatever its sign bit.
+    fn is_integer_and_number(&mut self, f: Format, t: Term) -> bool {
+        let is_converted =
+            |terms: &Self, t: Term| matches!(terms.op(t), Op::Float(FloatOp::FromInt { to, .. }) if to == f);
+        match self.op(t) {
+            Op::Float(FloatOp::FromInt { to, .. }) => to == f,
+            // A negation.
+            Op::Xor | Op::Concat => {
+                let sign = self.number(f.width(), f.sign());
+                let opposite = self.exclusive(f.width(), &[t, sign]);
+                is_converted(self, opposite)
+            }
+            // An absolute value.
+            Op::Zext => {
+                let rest = self.arg(t, 0);
+                self.width(rest) == f.width() - 1 && self.op(rest) == Op::Extract(0) && {
+                    let whole = self.arg(rest, 0);
+                    self.width(whole) == f.width() && is_converted(self, whole)
+                }
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns true if two floats are a finite integer and its negation: their sum is +0.
+    fn are_opposite_integers(&mut self, f: Format, a: Term, b: Term) -> bool {
+        let is_finite = |terms: &Self, t: Term| match terms.op(t) {
+            Op::Float(FloatOp::FromInt { to, rounding, .. }) => {
+                // Half floats end at 65504; all integers of 64 bits are far below the largest of the others.
+                f == to && (f != Format::F16 || rounding == Rounding::Zero || terms.integer_bits(t).0 <= 15)
+            }
+            _ => false,
+        };
+        if !is_finite(self, a) && !is_finite(self, b) {
+            return false;
+        }
+        let sign = self.number(f.width(), f.sign());
+        self.exclusive(f.width(), &[a, sign]) == b
+    }
+
+    /// The number of bits of the operand of a conversion from an integer, without the sign, and whether it may be negative.
+    fn integer_bits(&self, converted: Term) -> (u32, bool) {
+        let operand = self.arg(converted, 0);
+        let Op::Float(FloatOp::FromInt { signed, .. }) = self.op(converted) else { return (self.width(operand), true) };
+        match self.op(operand) {
+            Op::Sext if signed => (self.width(self.arg(operand, 0)) - 1, true),
+            _ if signed => (self.width(operand) - 1, true),
+            _ => (self.width(operand) - self.zeros_on_top(operand), false),
+        }
+    }
+
+    /// The integer of which a float is the exact conversion, as a vector of `w` bits, if it has at most as many.
+    fn converted_back(&mut self, f: Format, t: Term, w: u32, signed: bool) -> Option<Term> {
+        match self.op(t) {
+            Op::Float(FloatOp::FromInt { to, .. }) if to == f => {}
+            _ => return None,
+        }
+        let (bits, negative) = self.integer_bits(t);
+        if bits > f.fraction() + 1 || bits > w - u32::from(signed) || negative && !signed {
+            return None;
+        }
+        let operand = self.arg(t, 0);
+        Some(match self.width(operand) {
+            wide if wide > w => self.slice(operand, 0, w),
+            _ if negative => self.extend_signed(operand, w),
+            _ => self.extend(operand, w),
+        })
     }
 
     /// An integer as a word, if it fits, and whether it is signed: an integer whose sign is known to be 0 is unsigned.

@@ -24,7 +24,7 @@
 mod compute;
 
 use crate::semantics::interp::Unsupported;
-use ir3_compiler::nir::{self, AluType, Block, Builder, Def, Index, IntrinsicOp, JumpKind, Op};
+use ir3_compiler::nir::{self, AluType, Block, Builder, Def, Index, InstrData, IntrinsicOp, JumpKind, Op};
 use ir3_compiler::vec4::{self, DstFile, Instr, Mask, Message, Opcode, OpcodeKind, Program, Src, SrcFile, Structure};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -74,7 +74,14 @@ pub fn lift(program: &Program) -> Result<nir::Shader, Unsupported> {
     }
     lifter.store_outputs(zero);
     lifter.remove_dead_phis();
-    Ok(lifter.b.finish())
+    let mut shader = lifter.b.finish();
+    // No later pass changes what an instruction of the machine computes.
+    for data in shader.entry.instrs.values_mut() {
+        if let InstrData::Alu(alu) = data {
+            alu.exact = true;
+        }
+    }
+    Ok(shader)
 }
 
 /// The outputs that are written, with their channels.
@@ -420,7 +427,7 @@ impl Lifter<'_> {
         let is_phi: FxHashSet<Def> = self.phis.iter().copied().collect();
         let mut live: FxHashSet<Def> = FxHashSet::default();
         let mut work: Vec<Def> = Vec::new();
-        for data in function.instrs.values().filter(|data| !matches!(data, nir::InstrData::Phi { .. })) {
+        for data in function.instrs.values().filter(|data| !matches!(data, InstrData::Phi { .. })) {
             data.for_each_src(|def| work.extend(is_phi.contains(&def).then_some(def)));
         }
         // Conditions of branches are read by no instruction.

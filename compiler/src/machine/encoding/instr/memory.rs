@@ -19,6 +19,14 @@ const MODES: [(u64, ShuffleMode); 5] = [
 /// The bit of `a1.x` in the offset of `stc`.
 const WITH_A1: u64 = 1 << 8;
 
+/// The dimensions of a buffer before a6xx; an image has fewer.
+const BUFFER_DIMENSIONS: u8 = 4;
+
+/// Returns true for instructions whose images are untyped, as buffers are: atomics of a4xx.
+fn has_untyped_images(generation: Generation, name: &str) -> bool {
+    generation == Generation::A4xx && name.starts_with("atomic.s.")
+}
+
 impl Decoder {
     fn ty(&self) -> Type {
         let number = self.get(FieldName::Type);
@@ -197,13 +205,14 @@ impl Decoder {
         Ok(())
     }
 
-    /// The memory and the dimensions: a buffer is untyped.
+    /// The memory and the dimensions: a buffer is untyped. On a4xx atomics of images are, too, and only buffers have four dimensions.
     fn shape(&self, attrs: &mut MemoryAttrs) -> u32 {
         let dimensions = (self.get(FieldName::Dimensions) + 1) as u8;
-        let typed = self.get(FieldName::Typed) != 0;
-        attrs.space = Some(if typed { AddressSpace::Image } else { AddressSpace::Ssbo });
-        attrs.coords = Some(if typed { dimensions } else { 1 });
-        if typed { dimensions.into() } else { 1 }
+        let untyped_image = has_untyped_images(self.generation, self.encoding.name) && dimensions < BUFFER_DIMENSIONS;
+        let is_image = self.get(FieldName::Typed) != 0 || untyped_image;
+        attrs.space = Some(if is_image { AddressSpace::Image } else { AddressSpace::Ssbo });
+        attrs.coords = Some(if is_image { dimensions } else { 1 });
+        if is_image { dimensions.into() } else { 1 }
     }
 
     fn resource(&mut self, attrs: &mut MemoryAttrs, elements: WriteMask) {
@@ -243,16 +252,20 @@ impl Decoder {
             }
             Opcode::Ldib | Opcode::Ldgb => {
                 self.dst(self.get(FieldName::Dst), half, elements);
-                // The offset in bytes is a pair.
-                self.push_either(FieldName::Src1, 2);
+                self.push_either(FieldName::Src1, self.byte_offset_registers());
                 self.push_either(FieldName::Src2, coordinates);
             }
             _ => {
                 self.push_register(FieldName::Src1, half, elements.span());
                 self.push_either(FieldName::Src2, coordinates);
-                self.push_either(FieldName::Src3, 2);
+                self.push_either(FieldName::Src3, self.byte_offset_registers());
             }
         }
+    }
+
+    /// The registers of an offset in bytes before a6xx: addresses have 64 bits from a5xx on.
+    fn byte_offset_registers(&self) -> u32 {
+        if self.generation >= Generation::A5xx { 2 } else { 1 }
     }
 
     fn atomic(&mut self, attrs: &mut MemoryAttrs) {
@@ -276,7 +289,7 @@ impl Decoder {
             self.push_either(FieldName::Resource, 1);
             self.push_either(FieldName::Src1, data);
             self.push_either(FieldName::Src2, coordinates);
-            self.push_register(FieldName::Src3, false, 2);
+            self.push_register(FieldName::Src3, false, self.byte_offset_registers());
         } else {
             let global = self.encoding.name.starts_with("atomic.g.");
             attrs.space = Some(if global { AddressSpace::Global } else { AddressSpace::Shared });
@@ -495,13 +508,17 @@ impl Encoder<'_> {
             return self.fail(FieldName::Dimensions, "no coordinate");
         }
         match attrs.space {
-            Some(AddressSpace::Image) => self.put(FieldName::Typed, 1)?,
+            Some(AddressSpace::Image) if !has_untyped_images(self.generation, self.encoding.name) => {
+                self.put(FieldName::Typed, 1)?
+            }
+            Some(AddressSpace::Image) if dimensions == BUFFER_DIMENSIONS => {
+                return self.fail(FieldName::Dimensions, "an untyped image has fewer than four dimensions");
+            }
             Some(_) => {}
             None => return self.fail(FieldName::Typed, "the memory is not known"),
         }
-        // Buffers of a4xx and a5xx have four dimensions.
         let buffer = attrs.space == Some(AddressSpace::Ssbo) && attrs.old_layout;
-        self.put(FieldName::Dimensions, if buffer { 3 } else { u64::from(dimensions) - 1 })
+        self.put(FieldName::Dimensions, u64::from(if buffer { BUFFER_DIMENSIONS } else { dimensions }) - 1)
     }
 
     fn atomic(&mut self, attrs: &MemoryAttrs) -> Result<(), EncodeError> {

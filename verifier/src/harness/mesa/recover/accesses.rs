@@ -4,10 +4,11 @@
 //! those of the text, an access has what all other words of its opcode say, if they say the same. An access that is in no word has what its
 //! operands say, or what all words of its opcode say.
 
+use super::phases::Phase;
 use crate::harness::report::natives;
 use ir3_compiler::ir3::{
-    AddressSpace, Attrs, Instr, InstrData, InstrFlags, MemoryAttrs, Opcode, Place, Program, SrcOperand, TextureAttrs,
-    Type, Value,
+    AddressSpace, Attrs, Instr, InstrData, InstrFlags, MemoryAttrs, Opcode, PhysReg, Place, Program, SrcOperand,
+    TextureAttrs, Type, Value,
 };
 use ir3_compiler::machine::Code;
 use ir3_compiler::nir::Shader;
@@ -22,31 +23,60 @@ pub(super) struct Accesses {
     by_serial: FxHashMap<u32, InstrData>,
     /// What all words of an opcode say, where they say the same.
     by_opcode: FxHashMap<Opcode, InstrData>,
+    /// Lanes may name different textures in some word.
+    has_nonuniform: bool,
 }
 
 impl Accesses {
-    /// Pairs the instructions of the last text with those of the code.
-    pub fn of(last: Option<&Program>, code: &Code) -> Self {
+    /// Pairs the instructions of a text with those of the code: of the last one with registers, which may be that of the words.
+    pub fn of(last: Option<(&Program, Phase)>, code: &Code) -> Self {
         let mut own = Self::default();
-        let Some(last) = last else { return own };
-        for (instr, prefetch) in last
-            .iter_instrs()
-            .filter(|&(_, instr)| last.instrs[instr].opcode == Opcode::TexPrefetch)
-            .zip(&code.interface.prefetches)
-        {
-            own.by_serial.insert(last.serials[instr.1], prefetch.clone());
-        }
-        let texts: Vec<_> = last.iter_instrs().filter(|&(_, instr)| !last.instrs[instr].opcode.is_meta()).collect();
         // The words go on after the end, to the size of the instruction cache.
         let end = code.instrs.values().position(|word| word.data.opcode == Opcode::End);
         let count = end.map_or(code.instrs.len(), |end| end + 1);
         let words: Vec<&InstrData> = code.instrs.values().take(count).map(|word| &word.data).collect();
+        match last {
+            Some((last, Phase::Final)) => own.pair_in_order(last, &words, &code.interface.prefetches),
+            Some((last, Phase::Allocated | Phase::Lowered)) => own.pair_by_registers(last, &words),
+            _ => {}
+        }
+        own.has_nonuniform = words.iter().any(|word| word.flags.contains(InstrFlags::NONUNIFORM));
+        for opcode in words.iter().map(|word| word.opcode).collect::<FxHashSet<_>>() {
+            let all = words.iter().copied().filter(|word| word.opcode == opcode);
+            own.by_opcode.extend(unanimous(all).map(|word| (opcode, word.clone())));
+        }
+        own
+    }
+
+    /// Pairs the instructions of a text with the words that have its registers: passes after allocation only reorder them.
+    fn pair_by_registers(&mut self, last: &Program, words: &[&InstrData]) {
+        for (_, instr) in last.iter_instrs() {
+            let data = &last.instrs[instr];
+            if !matches!(data.attrs, Attrs::Memory(_) | Attrs::Texture(_)) || data.opcode.is_meta() {
+                continue;
+            }
+            let registers = registers(data);
+            let its = words.iter().copied().filter(|word| word.opcode.form() == data.opcode.form());
+            if let Some(word) = unanimous(its.filter(|word| self::registers(word) == registers)) {
+                self.by_serial.insert(last.serials[instr], word.clone());
+            }
+        }
+    }
+
+    /// Pairs the instructions of the text of the words with these.
+    fn pair_in_order(&mut self, last: &Program, words: &[&InstrData], prefetches: &[InstrData]) {
+        for (instr, prefetch) in
+            last.iter_instrs().filter(|&(_, instr)| last.instrs[instr].opcode == Opcode::TexPrefetch).zip(prefetches)
+        {
+            self.by_serial.insert(last.serials[instr.1], prefetch.clone());
+        }
+        let texts: Vec<_> = last.iter_instrs().filter(|&(_, instr)| !last.instrs[instr].opcode.is_meta()).collect();
         let of_texts: Vec<&str> = texts.iter().map(|&(_, instr)| last.instrs[instr].opcode.form()).collect();
         let of_words: Vec<&str> = words.iter().map(|word| word.opcode.form()).collect();
         let mut left_words: BTreeSet<usize> = (0..words.len()).collect();
         let mut left_texts: BTreeSet<usize> = (0..texts.len()).collect();
         for (text, word) in pairs(&of_texts, &of_words) {
-            own.by_serial.insert(last.serials[texts[text].1], words[word].clone());
+            self.by_serial.insert(last.serials[texts[text].1], words[word].clone());
             left_texts.remove(&text);
             left_words.remove(&word);
         }
@@ -54,14 +84,9 @@ impl Accesses {
             let instr = texts[at].1;
             let of_opcode = left_words.iter().map(|&at| words[at]).filter(|word| word.opcode.form() == of_texts[at]);
             if let Some(word) = unanimous(of_opcode) {
-                own.by_serial.insert(last.serials[instr], word.clone());
+                self.by_serial.insert(last.serials[instr], word.clone());
             }
         }
-        for opcode in words.iter().map(|word| word.opcode).collect::<FxHashSet<_>>() {
-            let all = words.iter().copied().filter(|word| word.opcode == opcode);
-            own.by_opcode.extend(unanimous(all).map(|word| (opcode, word.clone())));
-        }
-        own
     }
 
     /// Returns a line about each access of which the words have what the text leaves out.
@@ -81,6 +106,13 @@ impl Accesses {
             // A pass that makes another operation of an atomic does not change what it accesses.
             if let Some(said) = self.by_serial.get(&serial).filter(|said| said.opcode.form() == data.opcode.form()) {
                 complete(data, said);
+            } else if self.has_nonuniform && data.flags.contains(InstrFlags::S2EN) {
+                // No text prints whether all lanes name the same texture.
+                without_type(data);
+            }
+            if data.opcode == Opcode::TexPrefetch && data.texture().is_some_and(|texture| texture.ty.is_none()) {
+                // If nir has several that differ, its attributes stay unknown.
+                let _ = natives::complete_prefetch(data, nir);
             }
             // A half register is spilled as 16 bits.
             if let Attrs::Memory(memory) = &mut data.attrs
@@ -117,6 +149,13 @@ fn complete_move(data: &mut InstrData) {
         && let (Some(from), Some(to)) = (data.srcs.last(), data.dsts.first())
     {
         (*src, *dst) = (integer(from.class.half), integer(to.class.half));
+    }
+}
+
+/// Removes the type of a texture instruction: what it does is not known then.
+fn without_type(data: &mut InstrData) {
+    if let Attrs::Texture(texture) = &mut data.attrs {
+        texture.ty = None;
     }
 }
 
@@ -187,6 +226,13 @@ fn pairs(texts: &[&str], words: &[&str]) -> Vec<(usize, usize)> {
         pairs.extend(old.zip(new).take(all.len().saturating_sub(back)).skip(front));
     }
     pairs
+}
+
+/// The registers that an instruction names, results first.
+fn registers(data: &InstrData) -> Vec<(PhysReg, bool)> {
+    let dsts = data.dsts.iter().filter_map(|dst| Some((dst.place.reg()?, dst.class.half)));
+    let srcs = data.srcs.iter().filter_map(|src| Some((src.place()?.reg()?, src.class.half)));
+    dsts.chain(srcs).collect()
 }
 
 /// The first of some words, if all of them say the same.
@@ -344,17 +390,21 @@ mod tests {
         let last = program([first, second, add]);
         let code = |lines: [&str; 3]| Code::from_program(&program(lines)).expect("code");
         // The words have the sum before the second load.
-        let types = |said: [&str; 2]| {
+        let types_of = |said: [&str; 2], phase: Phase| {
             let [first, second] = [format!("{first} {}", said[0]), format!("{second} {}", said[1])];
-            let accesses = Accesses::of(Some(&last), &code([&first, add, &second]));
+            let accesses = Accesses::of(Some((&last, phase)), &code([&first, add, &second]));
             [2, 3].map(|serial| {
                 let data = accesses.by_serial.get(&serial)?;
                 data.memory().and_then(|memory| memory.ty)
             })
         };
+        let types = |said: [&str; 2]| types_of(said, Phase::Final);
         assert_eq!(types([words, words]), [Some(Type::U32); 2]);
         // The first one is paired, and says nothing of the second.
         assert_eq!(types([words, floats]), [Some(Type::U32), Some(Type::F32)]);
+        // In another order than that of the words, accesses are paired by their registers. Without registers they are not.
+        assert_eq!(types_of([words, floats], Phase::Lowered), [Some(Type::U32), Some(Type::F32)]);
+        assert_eq!(types_of([words, floats], Phase::Scheduled), [None, None]);
     }
 
     #[test]

@@ -5,21 +5,23 @@
 //! array starts at the difference. Later passes may put a part of the offset into the address: the start is that of the first
 //! section that prints a register. An access whose array is known is bounded by it for all engines, as it was before allocation.
 
+use super::phases::Phase;
 use crate::harness::check::{SIDES, only_access};
 use crate::programs::mesa::Section;
 use crate::semantics::machine::arrays::Side;
 use ir3_compiler::ir3::{
-    Array, ArrayAccess, ArrayData, Instr, InstrData, OperandFlags, PhysReg, Place, Program, RegClass, SrcOperand,
+    Array, ArrayAccess, ArrayData, Category, Instr, InstrData, OperandFlags, PhysReg, Place, Program, RegClass,
+    SrcOperand,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// An access of an instruction that names its array.
 #[derive(Clone, Copy)]
-struct Named {
-    id: u32,
-    length: u16,
-    class: RegClass,
-    offset: i16,
+pub(super) struct Named {
+    pub id: u32,
+    pub length: u16,
+    pub class: RegClass,
+    pub offset: i16,
 }
 
 /// The arrays of relative accesses, by the serial number of the instruction and the side.
@@ -27,8 +29,6 @@ struct Named {
 pub(super) struct Starts {
     /// The serial numbers of instructions that write an element.
     writes: FxHashSet<u32>,
-    /// True from the pass on that puts parts of offsets into addresses.
-    moved: bool,
     named: FxHashMap<(u32, Side), Named>,
     based: FxHashMap<(u32, Side), Based>,
     /// Accesses that two sections print with different registers.
@@ -45,17 +45,13 @@ struct Based {
     section: String,
 }
 
-/// The pass that puts parts of offsets into addresses.
-const MOVES_OFFSETS: &str = "ir3_legalize_relative";
-
 impl Starts {
     /// Notes the arrays that a section names, and completes the accesses that print a register. Sections come in their order.
-    pub fn section(&mut self, section: &Section, program: &mut Program) {
-        self.moved |= section.title().ends_with(MOVES_OFFSETS);
+    pub fn section(&mut self, section: &Section, phase: Phase, program: &mut Program) {
         let instrs: Vec<Instr> = program.iter_instrs().map(|(_, instr)| instr).collect();
         for instr in instrs {
             let serial = program.serials[instr];
-            self.old_state(serial, &mut program.instrs[instr]);
+            self.old_state(serial, phase, &mut program.instrs[instr]);
             for side in SIDES {
                 let Some((place, class)) = only_access(&program.instrs[instr], side) else { continue };
                 match place {
@@ -64,7 +60,9 @@ impl Starts {
                         self.named.insert((serial, side), Named { id, length, class, offset: access.offset });
                     }
                     Place::Relative { offset, size } => {
-                        let Some(start) = self.start((serial, side), offset, size, class, section) else { continue };
+                        let Some(start) = self.start((serial, side), offset, size, class, (section, phase)) else {
+                            continue;
+                        };
                         complete(program, instr, side, start);
                     }
                     _ => {}
@@ -74,13 +72,16 @@ impl Starts {
     }
 
     /// Removes the source that is the old state of an array, of which an instruction writes one element. After allocation it is
-    /// the same register.
-    fn old_state(&mut self, serial: u32, data: &mut InstrData) {
+    /// the same register; nothing else ties the source of a move or of arithmetic there.
+    fn old_state(&mut self, serial: u32, phase: Phase, data: &mut InstrData) {
         let is_element = |place: &Place| matches!(place, Place::Array(_));
         if !data.opcode.is_meta() && data.dsts.iter().any(|dst| is_element(&dst.place)) {
             self.writes.insert(serial);
         }
-        if !self.writes.contains(&serial) || data.dsts.iter().any(|dst| dst.value().is_some()) {
+        let computes =
+            matches!(data.opcode.category(), Category::Move | Category::Alu2 | Category::Alu3 | Category::Sfu);
+        let writes = self.writes.contains(&serial) || phase >= Phase::Allocated && computes;
+        if !writes || data.dsts.iter().any(|dst| dst.value().is_some()) {
             return;
         }
         data.srcs.retain(|src| !src.flags.contains(OperandFlags::TIED));
@@ -93,11 +94,12 @@ impl Starts {
         printed: i16,
         size: u16,
         class: RegClass,
-        section: &Section,
+        (section, phase): (&Section, Phase),
     ) -> Option<(Named, PhysReg)> {
+        let moved = phase >= Phase::Lowered;
         let place = || format!("`{}` (line {})", section.title(), section.place(0, 0).0);
         if let Some(known) = self.based.get(&key) {
-            if known.printed != printed && !self.moved {
+            if known.printed != printed && !moved {
                 self.contradictions.push(format!(
                     "ssa_{} accesses r<a0.x + {}> in {}, and r<a0.x + {printed}> in {}",
                     key.0,
@@ -108,7 +110,8 @@ impl Starts {
             }
             return (known.named.length == size && known.named.class == class).then_some((known.named, known.start));
         }
-        let named = *self.named.get(&key)?;
+        // Without a section before it, the start is not known.
+        let named = *self.named.get(&key).filter(|_| !moved)?;
         let start = u16::try_from(i32::from(printed) - i32::from(named.offset)).ok()?;
         if named.length != size || named.class != class {
             return None;
@@ -147,7 +150,7 @@ impl Starts {
 }
 
 /// Names the array of an access that prints a register.
-fn complete(program: &mut Program, instr: Instr, side: Side, (named, start): (Named, PhysReg)) {
+pub(super) fn complete(program: &mut Program, instr: Instr, side: Side, (named, start): (Named, PhysReg)) {
     let Some(array) = array(program, &named) else { return };
     let bounded = |place: &mut Place| {
         let Place::Relative { offset, .. } = *place else { return };

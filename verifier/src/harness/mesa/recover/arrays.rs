@@ -5,16 +5,18 @@
 //! last write in the same block. After allocation all operands of a phi are in one register; one that is undefined has whatever
 //! register number its text says.
 
+use super::phases::Phase;
 use crate::programs::mesa::{Section, SectionKind};
 use ir3_compiler::ir3::{InstrData, Opcode, OperandFlags, Place, Program, SrcOperand, WriteMask};
 
 /// The pass that makes versions of arrays.
 const MAKES_VERSIONS: &str = "ir3_array_to_ssa";
 
-/// The number of programs before the pass that makes versions of arrays.
-pub(super) fn without_versions(passes: &[Section]) -> usize {
+/// The number of programs before the pass that makes versions of arrays. A log may lack the section of that pass.
+pub(super) fn without_versions(passes: &[Section], phases: &[Phase]) -> usize {
     let is_it = |section: &Section| matches!(&section.kind, SectionKind::Ir3After { pass } if pass == MAKES_VERSIONS);
-    passes.iter().position(is_it).unwrap_or(0)
+    let selected = phases.iter().take_while(|&&phase| phase == Phase::Selected).count();
+    passes.iter().position(is_it).unwrap_or(selected)
 }
 
 /// Removes from a program what its text says of arrays and phis without meaning.

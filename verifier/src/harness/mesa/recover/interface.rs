@@ -10,8 +10,12 @@ use crate::programs::mesa::native::{Native, NativeInput};
 use ir3_compiler::ir3::{
     Attrs, ConstLayout, InputKind, InstrData, Opcode, Output, PhysReg, Place, Program, RegClass, ShaderStage, WriteMask,
 };
+use ir3_compiler::machine::{EntryRegister, Interface};
 use ir3_compiler::nir::{Shader, Stage};
 use rustc_hash::FxHashMap;
+
+/// The first serial number of inputs that no section prints; no text has such a number.
+const FIRST_SERIAL: u32 = 1 << 24;
 
 /// The interface of a shader.
 pub(super) struct Recovered {
@@ -22,7 +26,7 @@ pub(super) struct Recovered {
     consts: ConstLayout,
     /// The inputs by the serial number of `_meta:in`.
     inputs: FxHashMap<u32, InputKind>,
-    /// The last `_meta:in` of each serial number that has a register.
+    /// The last `_meta:in` of each serial number, if all have registers.
     entry: Vec<(u32, InstrData)>,
     /// The outputs by their numbers in the list, with the components that nir stores; `None` for those that it does not.
     outputs: Vec<Option<(Output, WriteMask)>>,
@@ -88,8 +92,9 @@ impl Recovered {
     }
 
     fn inputs(&mut self, native: &Native, nir: &Shader, sections: &[Section], passes: &[Result<Program, String>]) {
-        // Varyings have no `_meta:in`.
-        let listed: Vec<&NativeInput> = native.inputs.iter().filter(|input| input.varying.is_none()).collect();
+        // Varyings have no `_meta:in`, and neither has an input without components.
+        let has_instr = |input: &&NativeInput| input.varying.is_none() && input.components != 0;
+        let listed: Vec<&NativeInput> = native.inputs.iter().filter(has_instr).collect();
         let Some(first) = passes.iter().flatten().next() else { return };
         let serials: Vec<u32> = first.inputs().map(|(instr, _)| first.serials[instr]).collect();
         let mut registers: FxHashMap<u32, (PhysReg, RegClass)> = FxHashMap::default();
@@ -114,11 +119,17 @@ impl Recovered {
                 }
             }
         }
+        let has_registers = |data: &InstrData| data.dsts.iter().all(|dst| dst.place.reg().is_some());
         let last = passes.iter().rev().flatten().find(|program| program.inputs().next().is_some());
-        if let Some(last) = last {
-            let entry = last.inputs().map(|(instr, _)| (last.serials[instr], last.instrs[instr].clone()));
-            self.entry = entry.filter(|(_, data)| data.dsts.iter().all(|dst| dst.place.reg().is_some())).collect();
+        if let Some(last) = last.filter(|last| last.inputs().all(|(instr, _)| has_registers(&last.instrs[instr]))) {
+            self.entry = last.inputs().map(|(instr, _)| (last.serials[instr], last.instrs[instr].clone())).collect();
         }
+        // Inputs that a pass has removed are in the list, without a register.
+        let used: Vec<&NativeInput> = if serials.len() == listed.len() {
+            listed.clone()
+        } else {
+            listed.iter().copied().filter(|input| input.register != PhysReg::INVALID).collect()
+        };
         for (number, &serial) in serials.iter().enumerate() {
             // The same register if it has one; two inputs that are not used have none.
             let by_register = registers.get(&serial).and_then(|&(register, class)| {
@@ -127,7 +138,7 @@ impl Recovered {
                 let one = found.next()?;
                 found.next().is_none().then_some(*one)
             });
-            let by_order = listed.get(number).copied().filter(|_| serials.len() == listed.len());
+            let by_order = used.get(number).copied().filter(|_| serials.len() == used.len());
             let input = match (by_register, by_order) {
                 (Some(one), Some(other)) if one.location != other.location => {
                     // Registers are what the driver fills.
@@ -148,6 +159,19 @@ impl Recovered {
                 }
                 None => self.problems.push(format!("ssa_{serial}: the input {}", input.location)),
             }
+        }
+    }
+
+    /// Takes the inputs of final programs from the lists after the code, where no section with registers has `_meta:in`.
+    pub fn complete_entry(&mut self, of_code: &Interface) {
+        if self.entry.is_empty() {
+            let input = |entry: &EntryRegister| {
+                let mut data = InstrData::new(Opcode::Input);
+                data.attrs = Attrs::Input(entry.input);
+                data.dsts.push(entry.dst);
+                data
+            };
+            self.entry = (FIRST_SERIAL..).zip(of_code.inputs.iter().map(input)).collect();
         }
     }
 

@@ -11,20 +11,25 @@ mod arrays;
 mod chain;
 mod false_deps;
 mod interface;
+mod nir_arrays;
+mod phases;
 pub(super) mod scratch;
+
 mod textures;
 mod varyings;
 
+use super::statements;
 use crate::harness::report::natives;
 use crate::harness::report::programs::read_nir;
 use crate::programs::mesa::mixed::{mixed_at, without_serials};
-use crate::programs::mesa::native::{Native, listed_words};
+use crate::programs::mesa::native::{Native, assembled_words, listed_words};
 use crate::programs::mesa::shader::LogShader;
-use crate::programs::mesa::{FilePosition, InputError, Section, SectionKind};
+use crate::programs::mesa::{FilePosition, InputError, Section};
 use ir3_compiler::ir3::{self, Attrs, Block, InstrFlags, Opcode, Program};
-use ir3_compiler::machine::{Code, listing};
+use ir3_compiler::machine::Code;
 use ir3_compiler::nir::{Shader, Stage};
 use ir3_compiler::target::{Generation, Target};
+pub use phases::Phase;
 use std::path::Path;
 
 /// A shader with what was recovered.
@@ -34,8 +39,12 @@ pub struct Recovered {
     pub nir: Result<Shader, String>,
     /// The programs after passes, or why they cannot be read.
     pub passes: Vec<Result<Program, String>>,
+    /// The part of the pipeline of each program.
+    pub phases: Vec<Phase>,
     /// The final code.
     pub code: Result<Program, String>,
+    /// True if the words of the constant file that the driver fills are not known: they are in the final assembly.
+    pub lacks_constants: bool,
     /// What was inferred, one line each.
     pub inferred: Vec<String>,
     /// What could not be.
@@ -70,7 +79,8 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
     let mut unread = shader.broken.len()
         + usize::from(shader.nir.is_some() && nir.is_err())
         + passes.iter().filter(|pass| pass.is_err()).count();
-    let without_versions = arrays::without_versions(&shader.passes);
+    let phases = Phase::of(&shader.passes);
+    let without_versions = arrays::without_versions(&shader.passes, &phases);
     for (number, program) in passes.iter_mut().enumerate() {
         if let Ok(program) = program {
             array_names::complete(program);
@@ -88,6 +98,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
     }
     let mut code = Err("the log has no final assembly that can be read".to_owned());
     let mut unsaid = None;
+    let mut facts = None;
     match (&mut nir, &native) {
         (Ok(nir), Ok(native)) => {
             if target.generation < Generation::A6xx
@@ -100,17 +111,16 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
                 Ok(mut outputs) => inferred.append(&mut outputs),
                 Err(problem) => problems.push(problem),
             }
-            if let Some(Ok(first)) = passes.first() {
-                inferred.append(&mut textures::complete(nir, first, target));
-            }
             let varyings = varyings::Varyings::of(native, nir);
             inferred.extend(varyings.inferred());
             let mut interface = interface::Recovered::of(native, nir, &shader.passes, &passes);
             inferred.append(&mut interface.inferred);
             problems.append(&mut interface.problems);
             contradictions.append(&mut interface.contradictions);
-            let text = passes.last().and_then(|last| Code::from_program(last.as_ref().ok()?).ok());
-            let last = passes.last().and_then(|last| last.as_ref().ok()).cloned();
+            contradictions.append(&mut statements::contradictions(shader, native, nir));
+            let last = last_text(&passes, &phases);
+            let text = last.as_ref().filter(|(_, phase)| *phase == Phase::Final);
+            let text = text.and_then(|(program, _)| Code::from_program(program).ok());
             let mut of_words = natives::code(native, nir, text.as_ref(), target);
             if let (Err(why), Some(listing)) = (&of_words, &shader.listing)
                 && let Ok(assembled) = self::native(shader, None, target)
@@ -122,8 +132,17 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
                 problems.push(format!("{}:{line}: the list of words is not whole: {why}", path.display()));
                 of_words = assembled;
             }
+            let texts = textures::Texts {
+                first: passes.first().and_then(|first| first.as_ref().ok()).filter(|_| phases[0] < Phase::Scheduled),
+                words: of_words.iter().flat_map(|code| code.instrs.values().map(|instr| &instr.data)).collect(),
+            };
+            match textures::complete(nir, &texts, target) {
+                Ok(mut lines) => inferred.append(&mut lines),
+                Err(why) => unsaid = Some(why),
+            }
             match &of_words {
                 Ok(words) => {
+                    interface.complete_entry(&words.interface);
                     let mut words = words.clone();
                     let mut lost = None;
                     if nir.stage == Stage::TessCtrl {
@@ -131,7 +150,8 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
                         lost = bars.filter(|&bars| bars != own).map(|_| other_bars(own));
                     }
                     let words = &words;
-                    let accesses = accesses::Accesses::of(last.as_ref(), words);
+                    let last = last.as_ref().map(|(program, phase)| (program, *phase));
+                    let accesses = accesses::Accesses::of(last, words);
                     for program in passes.iter_mut().flatten() {
                         accesses.complete(program, nir, target);
                     }
@@ -152,44 +172,10 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
                     code = Err(error.clone());
                 }
             }
-            let mut starts = array_starts::Starts::default();
-            for (section, program) in shader.passes.iter().zip(&mut passes) {
-                let Ok(program) = program else { continue };
-                if matches!(&section.kind, SectionKind::Ir3After { pass } if varyings::Varyings::are_packed_after(pass))
-                {
-                    program.instrs.values_mut().for_each(|data| varyings.unpack(data));
-                }
-                interface.complete(program);
-                if matches!(&section.kind, SectionKind::Ir3After { pass } if pass == LEGALIZE) {
-                    go_by_flags(program);
-                }
-                if let Some(split) = split_blocks(program) {
-                    *program = split;
-                }
-                without_choice(program);
-                array_versions::remove(program);
-                starts.section(section, program);
-            }
-            contradictions.append(&mut starts.contradictions);
-            if let Ok(code) = &mut code {
-                without_choice(code);
-                if let Some(Ok(last)) = passes.last() {
-                    array_starts::Starts::code(last, code);
-                }
-            }
-            let figures = shader.figures().filter(|_| nir.info.scratch_size == 0);
-            let said = figures.and_then(|figures| figures.waves?.pvtmem_size).unwrap_or(0);
-            let all = passes.iter().flatten().chain(&code).map(scratch::accessed).max().unwrap_or(0).max(said);
-            // Once something is spilled, it is in all programs that follow, also where no offset alone says the address.
-            let mut spills = false;
-            for program in passes.iter_mut().flatten().chain(&mut code) {
-                spills |=
-                    scratch::accessed(program) > program.scratch_size || said > 0 && scratch::is_computed(program);
-                if spills {
-                    program.scratch_size = program.scratch_size.max(all);
-                }
-            }
+            facts = Some((varyings, interface));
         }
+        // Mesa prints the passes of a shader without nir and assembly if `IR3_SHADER_DEBUG` does not name its stage.
+        (Err(_), Err(_)) if shader.nir.is_none() && shader.assembly.is_none() => {}
         (_, Err(error)) => {
             if is_to_its_end(shader) {
                 problems.push(error.clone());
@@ -201,10 +187,54 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
         }
         (Err(_), _) => {}
     }
+    let mut starts = array_starts::Starts::default();
+    for ((section, &phase), pass) in shader.passes.iter().zip(&phases).zip(&mut passes) {
+        let Ok(program) = pass else { continue };
+        if phase == Phase::Final {
+            match &facts {
+                Some((varyings, _)) => program.instrs.values_mut().for_each(|data| varyings.unpack(data)),
+                None if program.instrs.values().any(varyings::Varyings::is_read_by) => {
+                    *pass = Err("its varyings are packed, and nothing lists their numbers".to_owned());
+                    continue;
+                }
+                None => {}
+            }
+            go_by_flags(program);
+        }
+        match (&facts, &native) {
+            (Some((_, interface)), _) => interface.complete(program),
+            (None, Ok(native)) => program.consts.immediates.clone_from(&native.immediates),
+            (None, Err(_)) => {}
+        }
+        if let Some(split) = split_blocks(program) {
+            *program = split;
+        }
+        without_choice(program);
+        array_versions::remove(program);
+        starts.section(section, phase, program);
+    }
+    contradictions.append(&mut starts.contradictions);
+    if let (Ok(code), Ok(nir)) = (&mut code, &nir) {
+        without_choice(code);
+        if let (Some(Ok(last)), Some(Phase::Final)) = (passes.last(), phases.last()) {
+            array_starts::Starts::code(last, code);
+        } else {
+            nir_arrays::complete_code(code, nir);
+        }
+    }
+    scratch::complete(shader, nir.as_ref().ok(), passes.iter_mut().flatten().chain(&mut code));
     if let Some(why) = unsaid {
         nir = Err(why);
     }
-    Recovered { nir, passes, code, inferred, problems, contradictions, unread }
+    let lacks_constants = native.is_err();
+    Recovered { nir, passes, phases, code, inferred, problems, contradictions, unread, lacks_constants }
+}
+
+/// The last program with registers; that of the words, if the log has it.
+fn last_text(passes: &[Result<Program, String>], phases: &[Phase]) -> Option<(Program, Phase)> {
+    let mut texts = passes.iter().zip(phases).rev();
+    let (program, phase) = texts.find_map(|(program, phase)| Some((program.as_ref().ok()?, *phase)))?;
+    (phase >= Phase::Allocated).then(|| (program.clone(), phase))
 }
 
 /// Returns true if the program has accesses of memory, of whose offsets and types the text has only a part.
@@ -269,12 +299,7 @@ fn native(shader: &LogShader, listing: Option<&Section>, target: &Target) -> Res
     }
     let words = match listing {
         Some(listing) => listed_words(listing),
-        None => {
-            let lines: String =
-                assembly.text.lines().filter(|line| !line.starts_with('@')).flat_map(|line| [line, "\n"]).collect();
-            listing::assemble(target.generation, &lines)
-                .map_err(|error| format!("the final assembly, line {}: expected {}", error.line, error.expected))?
-        }
+        None => assembled_words(assembly, target.generation)?,
     };
     let native = Native::read(Some(assembly), shader.statistics.as_ref(), words);
     native.map_err(|line| format!("a line of another form: `{line}`"))
@@ -297,9 +322,6 @@ fn without_choice(program: &mut Program) {
         }
     }
 }
-
-/// The pass after which instructions say where lanes reconverge.
-const LEGALIZE: &str = "ir3_legalize";
 
 /// Takes the `(jp)` from each block whose first instruction has none: before a block it is what the compiler knows, before the instruction
 /// what the hardware gets.

@@ -1,9 +1,41 @@
 //! The size of scratch memory: that of nir until something is spilled, then up to the end of the last slot that any section
 //! accesses, or what the line about waves says (`pvtmem_size`), if that is more: arrays in scratch memory are accessed at addresses that are
-//! computed.
+//! computed. Without that line there is room for all arrays of nir.
 
+use crate::programs::mesa::shader::LogShader;
 use ir3_compiler::ir3::access::{Address, MemoryAccess};
 use ir3_compiler::ir3::{AddressSpace, Opcode, Program};
+use ir3_compiler::nir::{InstrData, IntrinsicOp, Shader};
+
+/// Sets the size of scratch memory of the programs of a shader, in their order. Once something is spilled, it is in all programs that follow,
+/// also where no offset alone says the address.
+pub(super) fn complete<'p>(shader: &LogShader, nir: Option<&Shader>, programs: impl Iterator<Item = &'p mut Program>) {
+    let programs: Vec<&mut Program> = programs.collect();
+    let slots = programs.iter().map(|program| accessed(program)).max().unwrap_or(0);
+    let declares = nir.is_some_and(|nir| nir.info.scratch_size != 0);
+    let printed = shader.figures().and_then(|figures| figures.waves?.pvtmem_size);
+    let said = if declares { 0 } else { printed.unwrap_or_else(|| nir.map_or(0, |nir| slots + array_bytes(nir))) };
+    let all = slots.max(said);
+    let mut spills = false;
+    for program in programs {
+        spills |= accessed(program) > program.scratch_size || said > 0 && is_computed(program);
+        if spills {
+            program.scratch_size = program.scratch_size.max(all);
+        }
+    }
+}
+
+/// The bytes of all arrays in nir's registers, which may be in scratch memory.
+fn array_bytes(nir: &Shader) -> u32 {
+    let declared = nir.entry.instrs.values().filter_map(|data| match data {
+        InstrData::Intrinsic(intrinsic) if intrinsic.op == IntrinsicOp::DeclReg => {
+            let elements = intrinsic.indices.num_array_elems().max(1);
+            Some(elements.saturating_mul(u32::from(intrinsic.indices.num_components())).saturating_mul(4))
+        }
+        _ => None,
+    });
+    declared.fold(0, u32::saturating_add)
+}
 
 /// Returns the end of the scratch memory that a program accesses at known addresses, in bytes.
 pub(in crate::harness::mesa) fn accessed(program: &Program) -> u32 {
@@ -22,7 +54,7 @@ pub(in crate::harness::mesa) fn accessed(program: &Program) -> u32 {
 }
 
 /// Returns true if a program accesses scratch memory at an address that is computed.
-pub(super) fn is_computed(program: &Program) -> bool {
+fn is_computed(program: &Program) -> bool {
     program.iter_instrs().any(|(_, instr)| {
         let data = &program.instrs[instr];
         matches!(data.opcode, Opcode::Ldp | Opcode::Stp)

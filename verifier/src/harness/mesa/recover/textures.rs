@@ -2,74 +2,144 @@
 //!
 //! nir's text has the number of coordinates only: two are those of two dimensions, or one and a layer. ir3 prints `.a`, and pads one
 //! dimension to two. The size of an array of one dimension has its layers in component 1, where the text of nir has no more than the number
-//! of components; and what asks for the size of a buffer is `getbuf`, though the operation of nir has a level. The first section has the
-//! texture instructions in the order of nir, so the kinds of its flags and opcodes are those of nir's operations, where both have the same
-//! number of them.
+//! of components; and the size of a buffer is read by `getbuf`, though the operation of nir has a level. The sections before scheduling
+//! have the texture instructions in the order of nir, so the kinds of their flags and opcodes are those of nir's operations, where both have
+//! the same number of them. Otherwise a texture is of the kind of all instructions that name it.
 
+use crate::harness::report::natives::descriptor;
 use ir3_compiler::ir3::{self, InstrFlags, Opcode, Program};
 use ir3_compiler::nir::{Def, Instr, InstrData, Shader, Tex, TexOp, TexSrcKind};
 use ir3_compiler::target::Target;
 
+/// The texture instructions of a shader.
+pub(super) struct Texts<'p> {
+    /// Those of a section before scheduling: in the order of nir, if none was removed.
+    pub first: Option<&'p Program>,
+    /// Those of the words.
+    pub words: Vec<&'p ir3::InstrData>,
+}
+
 /// Marks the operations of nir on arrays, where that changes what they mean, and those for the size of a buffer. Returns lines about them.
-pub(super) fn complete(nir: &mut Shader, first: &Program, target: &Target) -> Vec<String> {
+///
+/// # Errors
+/// An operation on a texture that is an array for one instruction, and none for another one.
+pub(super) fn complete(nir: &mut Shader, texts: &Texts<'_>, target: &Target) -> Result<Vec<String>, String> {
     let mut lines = Vec::new();
     let coordinates =
         |tex: &Tex| tex.src(TexSrcKind::Coord).filter(|_| !matches!(tex.op, TexOp::Lod | TexOp::TexPrefetch));
-    for (instr, coords, text) in pairs(nir, first, coordinates, is_sample) {
+    for (instr, coords, kinds) in kinds(nir, texts, coordinates, is_sample) {
         let InstrData::Tex(tex) = &mut nir.entry.instrs[instr] else { continue };
         // Where fetches take the coordinates of level 0, those of dimensions are shifted, and a layer is not.
         let is_shifted = tex.op == TexOp::Txf && target.unminify_coords;
-        if is_array(text) && (coords == 2 || coords == 3 && is_shifted) {
+        if (coords == 2 || coords == 3 && is_shifted) && kinds.only(tex)?.is_some_and(|kind| kind.is_array) {
             tex.is_array = true;
             let dimensions = if coords == 2 { "one dimension" } else { "two dimensions" };
             lines.push(format!("texture {} is an array of {dimensions}", tex.texture_index));
         }
     }
     let size = |tex: &Tex| (tex.op == TexOp::Txs).then_some(tex.def);
-    for (instr, components, text) in pairs(nir, first, size, |op| matches!(op, Opcode::Getsize | Opcode::Getbuf)) {
+    for (instr, components, kinds) in kinds(nir, texts, size, |op| matches!(op, Opcode::Getsize | Opcode::Getbuf)) {
         let InstrData::Tex(tex) = &mut nir.entry.instrs[instr] else { continue };
-        if text.opcode == Opcode::Getbuf && components == 1 && tex.src(TexSrcKind::Lod).is_some() {
+        if components > 2 {
+            continue;
+        }
+        let Some(kind) = kinds.only(tex)? else { continue };
+        if kind.is_buffer && components == 1 && tex.src(TexSrcKind::Lod).is_some() {
             tex.srcs.retain(|(kind, _)| *kind != TexSrcKind::Lod);
             lines.push(format!("texture {} is a buffer", tex.texture_index));
-        } else if is_array(text) && components == 2 {
+        } else if kind.is_array && components == 2 {
             tex.is_array = true;
             lines.push(format!("texture {} is an array of one dimension", tex.texture_index));
         }
     }
     lines.dedup();
-    lines
+    Ok(lines)
+}
+
+/// The kind of a texture by an instruction of ir3.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Kind {
+    is_array: bool,
+    is_buffer: bool,
+}
+
+impl Kind {
+    /// An array has `.a` without `.3d`.
+    fn of(text: &ir3::InstrData) -> Self {
+        Self {
+            is_array: text.flags.contains(InstrFlags::ARRAY) && !text.flags.contains(InstrFlags::DIM_3D),
+            is_buffer: text.opcode == Opcode::Getbuf,
+        }
+    }
+}
+
+/// The kinds that an operation of nir may be of.
+struct Kinds(Vec<Kind>);
+
+impl Kinds {
+    /// The only kind; `None` if a pass has removed the operation.
+    fn only(&self, tex: &Tex) -> Result<Option<Kind>, String> {
+        match &self.0[..] {
+            [first, rest @ ..] if rest.iter().any(|other| other != first) => {
+                Err(format!("whether texture {} is an array is not known without `AFTER: nir->ir3`", tex.texture_index))
+            }
+            kinds => Ok(kinds.first().copied()),
+        }
+    }
+}
+
+/// The texture of an instruction by set and number: none if it is computed.
+type Texture = Option<(Option<u32>, u64)>;
+
+fn texture_of(text: &ir3::InstrData) -> Texture {
+    let attrs = text.texture()?;
+    Some((attrs.base.map(u32::from), attrs.texture?.into()))
+}
+
+fn texture_of_nir(nir: &Shader, tex: &Tex) -> Texture {
+    match tex.src(TexSrcKind::TextureHandle) {
+        Some(handle) => descriptor(nir, handle).map(|(set, index)| (Some(set), index)),
+        None if tex.src(TexSrcKind::TextureOffset).is_some() => None,
+        None => Some((None, tex.texture_index.into())),
+    }
 }
 
 fn is_sample(opcode: Opcode) -> bool {
     use Opcode::*;
-    matches!(opcode, Isaml | Isamm | Sam | Samb | Saml | Samgq | Gather4r | Gather4g | Gather4b | Gather4a)
+    let samples = matches!(opcode, Sam | Samb | Saml | Samgq | Samgp0 | Samgp1 | Samgp2 | Samgp3);
+    samples || matches!(opcode, Isaml | Isamm | Gather4r | Gather4g | Gather4b | Gather4a)
 }
 
-/// Returns true if the text has `.a` without `.3d`.
-fn is_array(text: &ir3::InstrData) -> bool {
-    text.flags.contains(InstrFlags::ARRAY) && !text.flags.contains(InstrFlags::DIM_3D)
-}
-
-/// The operations that have a certain value, the number of its components, and the instructions of certain opcodes, in their order. None if
-/// there are more of the ones than of the others.
-fn pairs<'p>(
+/// The operations that have a certain value, the number of its components, and the kinds of the instructions of certain opcodes that each
+/// of them may have become.
+fn kinds(
     nir: &Shader,
-    first: &'p Program,
+    texts: &Texts<'_>,
     value: impl Fn(&Tex) -> Option<Def>,
     is_wanted: impl Fn(Opcode) -> bool,
-) -> Vec<(Instr, u8, &'p ir3::InstrData)> {
-    let texts: Vec<_> =
-        first.iter_instrs().map(|(_, instr)| &first.instrs[instr]).filter(|data| is_wanted(data.opcode)).collect();
+) -> Vec<(Instr, u8, Kinds)> {
     let function = &nir.entry;
     let operations: Vec<_> = function
         .instrs_in_order()
         .filter_map(|(_, instr)| {
             let InstrData::Tex(tex) = &function.instrs[instr] else { return None };
-            Some((instr, function.defs[value(tex)?].num_components))
+            Some((instr, function.defs[value(tex)?].num_components, texture_of_nir(nir, tex)))
         })
         .collect();
-    if operations.len() != texts.len() {
-        return Vec::new();
+    if let Some(first) = texts.first {
+        let first = first.iter_instrs().map(|(_, instr)| &first.instrs[instr]);
+        let texts: Vec<_> = first.filter(|data| is_wanted(data.opcode)).collect();
+        if operations.len() == texts.len() {
+            let pairs = operations.into_iter().zip(texts);
+            return pairs.map(|((instr, count, _), text)| (instr, count, Kinds(vec![Kind::of(text)]))).collect();
+        }
     }
-    operations.into_iter().zip(texts).map(|((instr, components), text)| (instr, components, text)).collect()
+    let may_be = |one: Texture, other: Texture| one.is_none() || other.is_none() || one == other;
+    operations
+        .into_iter()
+        .map(|(instr, components, texture)| {
+            let its = texts.words.iter().filter(|text| is_wanted(text.opcode) && may_be(texture, texture_of(text)));
+            (instr, components, Kinds(its.map(|text| Kind::of(text)).collect()))
+        })
+        .collect()
 }

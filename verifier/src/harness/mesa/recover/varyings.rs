@@ -34,9 +34,9 @@ impl Varyings {
         own
     }
 
-    /// Returns true if the varyings of the program after a pass are packed.
-    pub fn are_packed_after(pass: &str) -> bool {
-        pass == PACKED_BEFORE
+    /// Returns true if an instruction reads a varying.
+    pub fn is_read_by(data: &InstrData) -> bool {
+        Self::read(data).next().is_some()
     }
 
     /// Returns lines about those that have other numbers.

@@ -2,6 +2,7 @@
 
 use super::{Case, Evidence, ProgramOrigin};
 use crate::harness::reduce::Failure;
+use crate::semantics::environment::aliases::MemoryName;
 use crate::semantics::environment::sync::Synchronized;
 use crate::semantics::interp::Difference;
 use crate::support::version;
@@ -177,7 +178,7 @@ pub(in crate::harness::report) fn expected_and_actual(
                 String::new()
             };
             vec![
-                ("where", format!("{} {binding}, byte {byte}{written_by}", space.name())),
+                ("where", format!("{}, byte {byte}{written_by}", MemoryName::of(*space, *binding))),
                 ("expected", word(*expected)),
                 ("actual", word(*actual) + &undefined),
             ]

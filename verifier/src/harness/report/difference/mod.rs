@@ -22,6 +22,7 @@ use crate::semantics::environment::memory::StoredWord;
 use crate::semantics::interp;
 use crate::semantics::interp::trace::{Trace, TraceStep, Traced};
 use crate::semantics::interp::{Difference, Unsupported};
+use crate::semantics::pair::PairFacts;
 use crate::semantics::vec4;
 use align::AlignedRow;
 use ir3_compiler::target::Target;
@@ -60,7 +61,14 @@ impl FirstDifference {
         env: &Env,
         observed: &Difference,
     ) -> Result<Self, Unsupported> {
-        let run = |program: &Snapshot, lane: u8| trace(program, target, env, lane);
+        // Of a compilation, whose programs are run once each, no facts about a pair count.
+        let differs = |facts: &PairFacts| {
+            let run = |program| trace(program, target, *facts, env, 0).map(|traced| traced.outcome);
+            Ok::<bool, Unsupported>(run(before)?.first_difference(&run(after)?).is_some())
+        };
+        let facts = PairFacts::of(before.into(), after.into());
+        let facts = if facts == PairFacts::default() || differs(&facts)? { facts } else { PairFacts::default() };
+        let run = |program: &Snapshot, lane: u8| trace(program, target, facts, env, lane);
         let lane = lane(observed, |lane| Ok([run(before, lane)?.trace, run(after, lane)?.trace]))?;
         let mut before = TraceSide::new(before, run(before, lane)?.trace);
         let mut after = TraceSide::new(after, run(after, lane)?.trace);
@@ -100,11 +108,11 @@ impl FirstDifference {
     }
 }
 
-fn trace(program: &Snapshot, target: &Target, env: &Env, lane: u8) -> Result<Traced, Unsupported> {
+fn trace(program: &Snapshot, target: &Target, facts: PairFacts, env: &Env, lane: u8) -> Result<Traced, Unsupported> {
     match program {
-        Snapshot::Nir(shader) => interp::nir::Decoded::trace(shader, env, env.fuel(), lane),
-        Snapshot::Vec4(program) => interp::nir::Decoded::trace(&vec4::lift(program)?, env, env.fuel(), lane),
-        Snapshot::Ir3(program) => interp::ir3::Decoded::trace(program, target, env, env.fuel(), lane),
+        Snapshot::Nir(shader) => interp::nir::Decoded::trace(shader, facts, env, env.fuel(), lane),
+        Snapshot::Vec4(program) => interp::nir::Decoded::trace(&vec4::lift(program)?, facts, env, env.fuel(), lane),
+        Snapshot::Ir3(program) => interp::ir3::Decoded::trace(program, target, facts, env, env.fuel(), lane),
     }
 }
 

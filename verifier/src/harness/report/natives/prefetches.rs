@@ -2,7 +2,9 @@
 
 use super::descriptor;
 use crate::programs::mesa::native::NativePrefetch;
-use ir3_compiler::ir3::{self, Attrs, InstrFlags, Type};
+use ir3_compiler::ir3::{
+    self, Attrs, Dst, InstrFlags, Opcode, PhysReg, Place, RegClass, Src, TextureAttrs, Type, WriteMask,
+};
 use ir3_compiler::nir::{BaseType, InstrData, Shader, TexOp, TexSrcKind};
 
 /// What nir says of a sample that is issued before the program starts.
@@ -15,7 +17,10 @@ struct Prefetched {
 
 /// Adds the type and the descriptor sets of a sample that is issued before the program starts, which its text does not
 /// have: those of nir's texture instruction of this texture.
-pub(super) fn complete(prefetch: &mut ir3::InstrData, shader: &Shader) -> Result<(), String> {
+///
+/// # Errors
+/// If nir has no such instruction, or several that differ.
+pub(crate) fn complete(prefetch: &mut ir3::InstrData, shader: &Shader) -> Result<(), String> {
     let half = prefetch.dsts.first().is_some_and(|dst| dst.class.half);
     let Attrs::Texture(attrs) = &mut prefetch.attrs else { return Ok(()) };
     let (texture, sampler) = (attrs.texture.map(u64::from), attrs.sampler.map(u64::from));
@@ -69,6 +74,22 @@ pub(crate) fn command(data: &ir3::InstrData) -> Option<NativePrefetch> {
         sampler: attrs.sampler?,
         texture: attrs.texture?,
     })
+}
+
+/// The sample that a command starts, as the text of a pass has it: without type and descriptor sets. Its coordinates are those of the pixel.
+pub(super) fn of_command(command: &NativePrefetch) -> ir3::InstrData {
+    let NativePrefetch { register, class, mask, varying, bindless: _, sampler, texture } = *command;
+    let mut data = ir3::InstrData::new(Opcode::TexPrefetch);
+    data.dsts.push(Dst::new(Place::Reg(register), class, WriteMask(mask.into())));
+    let pixel = Place::Reg(PhysReg::PREFETCH_COORDINATES);
+    data.srcs.push(Src::reg(pixel, RegClass::FULL, WriteMask::first(2)));
+    data.attrs = Attrs::Texture(TextureAttrs {
+        texture: Some(texture),
+        sampler: Some(sampler),
+        input_offset: Some(varying),
+        ..TextureAttrs::default()
+    });
+    data
 }
 
 /// Compares the samples before the program starts with the commands that the driver is told.

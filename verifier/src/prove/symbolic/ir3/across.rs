@@ -3,6 +3,7 @@
 use super::Ir3;
 use crate::prove::symbolic::lanes;
 use crate::prove::symbolic::lanes::{LaneResult, LaneScan, OneLane, ScanPart};
+use crate::prove::symbolic::operation::{Elected, LaneOperation, ShuffleOperation};
 use crate::prove::symbolic::run::SymbolicMachine;
 use crate::prove::symbolic::{EventSite, Oracle, SymbolicValue, environment};
 use crate::semantics::arithmetic::domain::Domain;
@@ -32,7 +33,7 @@ impl Ir3<'_> {
             DecodedOp::MoveMask { predicate, word, dst } => {
                 let bit = match predicate {
                     Some(predicate) => {
-                        let value = self.read(predicate, machine);
+                        let value = self.observed(predicate, machine);
                         lanes::truth(machine, value)
                     }
                     None => {
@@ -43,20 +44,21 @@ impl Ir3<'_> {
                 (lanes::ballot(machine, site, *word, bit), *dst)
             }
             DecodedOp::Vote { any, predicate, dst } => {
-                let value = self.read(predicate, machine);
+                let value = self.observed(predicate, machine);
                 let bit = lanes::truth(machine, value);
                 (lanes::vote(machine, site, *any, bit), *dst)
             }
-            DecodedOp::Elect(dst) => {
-                (lanes::across(machine, site, "elect".to_owned(), smallvec![], LaneResult::Own, 1), *dst)
-            }
+            DecodedOp::Elect(dst) => (
+                lanes::across(machine, site, LaneOperation::Elect(Elected::First), smallvec![], LaneResult::Own, 1),
+                *dst,
+            ),
             DecodedOp::ReadLane { which, src, dst } => {
-                let value = self.read(src, machine);
+                let value = self.observed(src, machine);
                 let value = match which {
                     Which::First => lanes::of_one_lane(machine, site, OneLane::First, value),
                     Which::Last => lanes::of_one_lane(machine, site, OneLane::Last, value),
                     Which::Where(predicate) => {
-                        let predicate = self.read(predicate, machine);
+                        let predicate = self.observed(predicate, machine);
                         let bit = lanes::truth(machine, predicate);
                         lanes::read_where(machine, site, value, bit)
                     }
@@ -65,41 +67,41 @@ impl Ir3<'_> {
             }
             DecodedOp::Scan(scan) => return self.scan(site, scan, machine),
             DecodedOp::Derivative { bit, fine, half, src, dst } => {
-                let value = self.read(src, machine);
-                let what = format!("derivative {bit} {fine} {half}");
+                let value = self.observed(src, machine);
+                let operation = LaneOperation::Derivative { bit: *bit, fine: *fine, half: *half };
                 let bits = if *half { 16 } else { 32 };
-                (lanes::across(machine, site, what, smallvec![value], LaneResult::Other, bits), *dst)
+                (lanes::across(machine, site, operation, smallvec![value], LaneResult::Other, bits), *dst)
             }
             DecodedOp::BroadcastActive { cluster, src, default, dst } => {
-                let (value, kept) = (self.read(src, machine), self.read(default, machine));
+                let (value, kept) = (self.observed(src, machine), self.observed(default, machine));
                 (lanes::broadcast_active(machine, site, *cluster, value, kept), *dst)
             }
             DecodedOp::QuadShuffle { lane, flip, src, dst } => {
-                let value = self.read(src, machine);
+                let value = self.observed(src, machine);
                 let value = match lane {
                     Some(lane) => {
-                        let lane = self.read(lane, machine);
-                        lanes::moved(machine, site, "quad broadcast".to_owned(), value, &[lane], LaneResult::Other)
+                        let lane = self.observed(lane, machine);
+                        lanes::of_quad(machine, site, value, lane)
                     }
-                    None => lanes::moved(machine, site, format!("swap {flip}"), value, &[], LaneResult::Other),
+                    None => lanes::swapped(machine, site, *flip, value),
                 };
                 (value, *dst)
             }
             DecodedOp::Shuffle { mode, index, src, dst } => {
-                let (value, mut index) = (self.read(src, machine), self.read(index, machine));
-                let what = match mode {
-                    ShuffleMode::Xor => "xor",
-                    ShuffleMode::Up => "up",
-                    ShuffleMode::Down => "down",
-                    ShuffleMode::RotateDown => "rotate 64",
+                let (value, mut index) = (self.observed(src, machine), self.observed(index, machine));
+                let shuffle = match mode {
+                    ShuffleMode::Xor => ShuffleOperation::Xor,
+                    ShuffleMode::Up => ShuffleOperation::Up,
+                    ShuffleMode::Down => ShuffleOperation::Down,
+                    ShuffleMode::RotateDown => ShuffleOperation::Rotate(64),
                     ShuffleMode::RotateUp => {
                         // A rotation by the negated index.
                         let zero = machine.terms.constant(32, 0);
                         index.bits = machine.terms.sub(32, zero, index.bits);
-                        "rotate 64"
+                        ShuffleOperation::Rotate(64)
                     }
                 };
-                (lanes::shuffled(machine, site, what, value, index, true), *dst)
+                (lanes::shuffled(machine, site, shuffle, value, index, true), *dst)
             }
             _ => unreachable!("the other operations are `op`'s"),
         };
@@ -108,8 +110,8 @@ impl Ir3<'_> {
 
     fn scan<O: Oracle>(&self, site: EventSite, scan: &op::ScanOp, machine: &mut SymbolicMachine<'_, O>) {
         let mut args: SmallVec<[SymbolicValue; 3]> =
-            smallvec![self.read(&scan.src, machine), self.read(&scan.initial, machine)];
-        let exclusive_src = scan.exclusive_src.as_ref().map(|read| self.read(read, machine));
+            smallvec![self.observed(&scan.src, machine), self.observed(&scan.initial, machine)];
+        let exclusive_src = scan.exclusive_src.as_ref().map(|read| self.observed(read, machine));
         let step = if scan.clusters { 8 } else { 1 };
         let parts = [
             (ScanPart::Exclusive, scan.exclusive),

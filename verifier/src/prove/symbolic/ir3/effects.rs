@@ -20,7 +20,7 @@ pub(super) fn is_vote(block: &op::DecodedBlock) -> bool {
 }
 
 /// Calls `note` for each write of an operation. Gathered and scattered elements are left out: they are never shared.
-fn writes_of(code: &Decoded, op: &DecodedOp, mut note: impl FnMut(&Write)) {
+pub(super) fn writes_of(code: &Decoded, op: &DecodedOp, mut note: impl FnMut(&Write)) {
     match op {
         DecodedOp::Alu1 { dst, .. }
         | DecodedOp::Alu2 { dst, .. }

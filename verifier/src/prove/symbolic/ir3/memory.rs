@@ -7,6 +7,8 @@ use crate::prove::symbolic::memory::{self, AccessPlace, AccessTarget};
 use crate::prove::symbolic::run::SymbolicMachine;
 use crate::prove::symbolic::{EventSite, Oracle, SymbolicValue, Unsupported};
 use crate::semantics::arithmetic::domain::Domain;
+use crate::semantics::assumptions;
+use crate::semantics::environment::memory::size_property;
 use crate::semantics::interp::ir3::op;
 use crate::semantics::interp::ir3::op::SlotElements;
 use crate::semantics::interp::ir3::storage::{Read, Write};
@@ -162,7 +164,8 @@ impl Ir3<'_> {
                 memory::texel(machine, texel.clone(), access.view())
             }
         };
-        let is_same = access.bytes.as_ref().map(|bytes| {
+        let described = access.bytes.as_ref().filter(|bytes| bytes.is_described);
+        let is_same = described.map(|bytes| {
             let mut read = |source| read(machine, source);
             let (low, high) = (read(&bytes.low), bytes.high.as_ref().map(&mut read));
             let start = bytes.start.as_ref().map(&mut read);
@@ -180,6 +183,15 @@ impl Ir3<'_> {
             let is_low = terms.eq(32, high, zero);
             terms.and(1, is_same, is_low)
         });
+        let mut byte_offset: SmallVec<[Term; 2]> = SmallVec::new();
+        if let Some(bytes) = access.bytes.as_ref().filter(|bytes| !bytes.is_described) {
+            if machine.oracle.has_printed_shapes() {
+                byte_offset.push(read(machine, &bytes.low));
+                byte_offset.extend(bytes.high.as_ref().map(|high| read(machine, high)));
+            } else {
+                machine.oracle.assume(assumptions::BYTE_OFFSET);
+            }
+        }
         let is_zero = access.padding.as_ref().map(|padding| {
             let padding = read(machine, padding);
             machine.terms.eq(32, padding, zero)
@@ -195,9 +207,16 @@ impl Ir3<'_> {
             None => memory::resource(machine.terms, None, zero),
         };
         let free = machine.any_free(&values);
-        let volatile = access.volatile && machine.oracle.has_printed_shapes();
+        let volatile = access.volatile && machine.oracle.names_volatile();
+        if access.cached {
+            let resource = machine.swept(binding);
+            machine.oracle.cached_load(resource);
+        }
         let target = AccessTarget::new(machine.terms, (access.space, binding), place, free, is_same);
-        let target = AccessTarget { volatile, ..target };
+        let target = AccessTarget { volatile, observed: access.volatile, byte_offset, ..target };
+        if access.is_of_texture && !machine.oracle.has_printed_shapes() {
+            machine.oracle.assume(assumptions::TEXTURE_OF_IMAGE);
+        }
         let bits = access.ty.bits();
         match access.action {
             MemoryAction::Load => {
@@ -208,7 +227,7 @@ impl Ir3<'_> {
             }
             MemoryAction::Store if access.space == AddressSpace::Const => {
                 for (component, source) in access.data.iter().enumerate() {
-                    let value = self.read(source, machine);
+                    let value = self.observed(source, machine);
                     let AccessPlace::Linear { base, index, scale, offset } = target.place else { continue };
                     let address = memory::linear_address(
                         machine.terms,
@@ -231,8 +250,12 @@ impl Ir3<'_> {
                 }
             }
             MemoryAction::Store => {
-                let data: SmallVec<[(u32, SymbolicValue); 4]> =
-                    access.data.iter().enumerate().map(|(i, source)| (i as u32, self.read(source, machine))).collect();
+                let data: SmallVec<[(u32, SymbolicValue); 4]> = access
+                    .data
+                    .iter()
+                    .enumerate()
+                    .map(|(i, source)| (i as u32, self.observed(source, machine)))
+                    .collect();
                 let helper = environment::helper_now(machine, self.code.launch);
                 memory::store(machine, site, &target, bits, &data, helper);
             }
@@ -242,7 +265,7 @@ impl Ir3<'_> {
                 let compare = if op.compares() { &access.compare[..] } else { &[] };
                 let operands: SmallVec<[SymbolicValue; 4]> = (access.data.iter().take(words))
                     .chain(compare.iter().take(words))
-                    .map(|source| self.read(source, machine))
+                    .map(|source| self.observed(source, machine))
                     .collect();
                 let helper = environment::helper_now(machine, self.code.launch);
                 let results = memory::atomic(machine, site, &target, (op, bits), &operands, helper);
@@ -252,11 +275,20 @@ impl Ir3<'_> {
             }
             MemoryAction::Size | MemoryAction::SplitSize => {
                 for (i, &(component, write)) in access.results.iter().enumerate() {
-                    let mut word = memory::size(machine.terms, access.space, target.binding, component, 0);
-                    if access.action == MemoryAction::SplitSize {
-                        let part = machine.terms.extract(32, word, if component == 0 { 0 } else { 16 }, 16);
-                        word = machine.terms.zext(16, 32, part);
-                    }
+                    let terms = &mut *machine.terms;
+                    let is_split = access.action == MemoryAction::SplitSize;
+                    let word = match component {
+                        0 | 1 if is_split => {
+                            let size = memory::buffer_size(terms, target.binding);
+                            let part = terms.extract(32, size, 16 * component, 16);
+                            terms.zext(16, 32, part)
+                        }
+                        0 if access.space != AddressSpace::Image => memory::buffer_size(terms, target.binding),
+                        _ => {
+                            let property = size_property(component, access.dimensions.into(), 0);
+                            memory::size_component(terms, target.binding, property)
+                        }
+                    };
                     let value = SymbolicValue::defined(machine.terms, word);
                     self.result(site.results().part(i), write, value, machine);
                 }

@@ -3,6 +3,7 @@
 mod across;
 mod effects;
 mod memory;
+mod uses;
 
 use crate::prove::symbolic::environment;
 use crate::prove::symbolic::environment::{Constants, StoredConstants};
@@ -11,6 +12,7 @@ use crate::prove::symbolic::lanes;
 use crate::prove::symbolic::lanes::LaneResult;
 use crate::prove::symbolic::memory::{scratch_bytes, synchronize};
 use crate::prove::symbolic::nir::condition_of;
+use crate::prove::symbolic::operation::{Elected, LaneOperation};
 use crate::prove::symbolic::run::SymbolicMachine;
 use crate::prove::symbolic::{EventSite, Oracle, Slot, SymbolicProgram, SymbolicValue, Unsupported, slot};
 use crate::semantics::arithmetic::domain::Domain;
@@ -18,9 +20,12 @@ use crate::semantics::assumptions::Uses;
 use crate::semantics::environment::env::{CONST_WORDS, Launch};
 use crate::semantics::environment::memory::Space;
 use crate::semantics::interp::ir3::op;
-use crate::semantics::interp::ir3::op::{Condition, ConstWidth, Copies, DecodedEdge, DecodedOp, Terminator};
+use crate::semantics::interp::ir3::op::{
+    Condition, ConstWidth, Copies, DecodedEdge, DecodedOp, NumberOperand, Terminator,
+};
 use crate::semantics::interp::ir3::storage::{Loc, Modifier, Read, SlotPart, Write};
 use crate::semantics::interp::ir3::{Decoded, InputSlot};
+use crate::semantics::interp::uses::ValueUses;
 use crate::semantics::interp::{OutputSlot, Places};
 use crate::semantics::operations::Kernel;
 use crate::semantics::operations::undefined;
@@ -33,7 +38,9 @@ use ir3_compiler::ir3::InputKind;
 use ir3_compiler::ir3::access::MemoryAction;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
+use uses::uses_of;
 
 /// A decoded ir3 program, for symbolic execution.
 pub struct Ir3<'a> {
@@ -47,6 +54,8 @@ pub struct Ir3<'a> {
     places: &'a Places,
     /// The slots that phis define, in order.
     phis: Vec<Slot>,
+    /// The uses of slots, once something undefined is observed.
+    uses: OnceCell<ValueUses>,
 }
 
 impl<'a> Ir3<'a> {
@@ -99,6 +108,7 @@ impl<'a> Ir3<'a> {
             shared,
             places,
             phis,
+            uses: OnceCell::new(),
         })
     }
 }
@@ -123,6 +133,10 @@ impl SymbolicProgram for Ir3<'_> {
         self.code.undefined
     }
 
+    fn phis(&self) -> &[Slot] {
+        &self.phis
+    }
+
     fn places(&self) -> &Places {
         self.places
     }
@@ -142,6 +156,14 @@ impl SymbolicProgram for Ir3<'_> {
     fn volatile(&self) -> Vec<Space> {
         let loads = self.code.memory.iter().filter(|access| access.volatile && access.action == MemoryAction::Load);
         loads.filter_map(|access| Space::of(access.space)).collect()
+    }
+
+    fn marks_volatile(&self) -> bool {
+        self.code.memory.iter().any(|access| access.volatile)
+    }
+
+    fn has_sums(&self) -> bool {
+        false
     }
 
     fn liberties(&self) -> &[String] {
@@ -190,6 +212,9 @@ impl SymbolicProgram for Ir3<'_> {
                 || self.code.blocks.iter().any(is_vote),
             branches: self.code.blocks.len() > 1,
             rounding: false,
+            arrays: self.code.has_register_arrays,
+            descriptors: self.has_computed_descriptors(),
+            narrow_inputs: self.has_narrow_inputs(),
         }
     }
 
@@ -229,7 +254,7 @@ impl SymbolicProgram for Ir3<'_> {
         match &block.terminator {
             Terminator::End(start, end) => {
                 for &(output, component, read) in &self.code.outputs[*start as usize..*end as usize] {
-                    let value = self.read(&read, machine);
+                    let value = self.observed(&read, machine);
                     machine.write(slot::output(output.base, output.component + component as u8), value);
                 }
                 machine.end();
@@ -254,6 +279,22 @@ impl SymbolicProgram for Ir3<'_> {
 }
 
 impl Ir3<'_> {
+    fn has_computed_descriptors(&self) -> bool {
+        let code = self.code;
+        let of_memory = code.memory.iter().filter_map(|access| access.resource.as_ref());
+        let of_textures = code.textures.iter().flat_map(|texture| [&texture.texture, &texture.sampler]);
+        of_memory.chain(of_textures).any(|resource| match resource.index {
+            NumberOperand::Fixed(_) => false,
+            NumberOperand::Field { read, .. } => !self.immediates.contains_key(&read.loc.slot),
+        })
+    }
+
+    fn has_narrow_inputs(&self) -> bool {
+        let is_narrow = |input: &InputSlot| input.half && matches!(input.kind, InputKind::Attribute { .. });
+        self.code.inputs.iter().any(is_narrow)
+            || self.code.ops.iter().any(|op| matches!(op, DecodedOp::Flat { half: true, .. }))
+    }
+
     fn raw<O: Oracle>(&self, slot: Slot, machine: &mut SymbolicMachine<'_, O>) -> SymbolicValue {
         // A word of the constant file that the program stores.
         if let Some(&(word, width)) = self.words.get(&slot)
@@ -292,6 +333,19 @@ impl Ir3<'_> {
         }
     }
 
+    /// Reads a source component that others see: in an output, in memory, in other lanes. Its undefined bits may be anything there only if
+    /// nothing else depends on them (see `interp::uses`).
+    fn observed<O: Oracle>(&self, read: &Read, machine: &mut SymbolicMachine<'_, O>) -> SymbolicValue {
+        let value = self.read(read, machine);
+        let is_kept =
+            value.is_defined(machine.terms) || self.is_independent(read.loc.slot) || left_out(Guard::FreeOnce);
+        if is_kept { value } else { SymbolicValue::defined(machine.terms, value.bits) }
+    }
+
+    fn is_independent(&self, slot: Slot) -> bool {
+        self.uses.get_or_init(|| uses_of(self.code, &self.graph, self.places)).is_independent(slot)
+    }
+
     /// The value of a slot after a write to it or to one of its halves.
     fn written<O: Oracle>(
         &self,
@@ -314,6 +368,10 @@ impl Ir3<'_> {
         machine: &mut SymbolicMachine<'_, O>,
     ) {
         if write.shared {
+            let value = match value.is_defined(machine.terms) || self.is_independent(write.loc.slot) {
+                true => value,
+                false => SymbolicValue::defined(machine.terms, value.bits),
+            };
             let half = match write.loc.part {
                 SlotPart::Whole => None,
                 part => Some(part == SlotPart::High),
@@ -366,8 +424,13 @@ impl Ir3<'_> {
         machine: &mut SymbolicMachine<'_, O>,
     ) {
         let list = &self.code.copies[edge.copies.start as usize..edge.copies.end as usize];
-        let values: SmallVec<[SymbolicValue; 8]> =
-            list.iter().map(|(read, write)| self.phi_source(read, write, machine)).collect();
+        let values: SmallVec<[SymbolicValue; 8]> = list
+            .iter()
+            .map(|(read, write)| {
+                let value = self.phi_source(read, write, machine);
+                machine.phi_operand(value, || self.is_independent(read.loc.slot))
+            })
+            .collect();
         let mut writes: SmallVec<[(Slot, SymbolicValue); 2]> = SmallVec::new();
         for (i, (&(_, write), value)) in list.iter().zip(values).enumerate() {
             if write.shared {
@@ -393,8 +456,9 @@ impl Ir3<'_> {
         machine: &mut SymbolicMachine<'_, O>,
     ) -> Term {
         let branch = "a branch on an undefined condition";
-        let own = |machine: &mut SymbolicMachine<'_, O>, what: &str| {
-            let value = lanes::across(machine, site, what.to_owned(), SmallVec::new(), LaneResult::Own, 1);
+        let own = |machine: &mut SymbolicMachine<'_, O>, elected| {
+            let operation = LaneOperation::Elect(elected);
+            let value = lanes::across(machine, site, operation, SmallVec::new(), LaneResult::Own, 1);
             environment::nonzero(machine.terms, value.bits)
         };
         match condition {
@@ -424,8 +488,8 @@ impl Ir3<'_> {
                 let value = lanes::vote(machine, site, matches!(condition, Condition::Any(_)), arg);
                 environment::nonzero(machine.terms, value.bits)
             }
-            Condition::First => own(machine, "elect"),
-            Condition::Last => own(machine, "elect last"),
+            Condition::First => own(machine, Elected::First),
+            Condition::Last => own(machine, Elected::Last),
             Condition::RunsPreamble => {
                 let bit = environment::runs_preamble(machine.terms);
                 machine.oracle.condition(machine.terms, bit)
@@ -452,7 +516,11 @@ impl Ir3<'_> {
                 self.result(site, *dst, value, machine);
             }
             DecodedOp::Select { select: choice, srcs, dst } => {
-                let operands = [0, 1, 2].map(|i| self.read(&srcs[i], machine));
+                let mut operands = [0, 1, 2].map(|i| self.read(&srcs[i], machine));
+                let [yes, no] = [choice.yes, choice.no].map(usize::from);
+                let both = [operands[yes], operands[no]];
+                let independent = |i: usize| self.is_independent(srcs[[yes, no][i]].loc.slot);
+                [operands[yes], operands[no]] = machine.selected(both, independent);
                 let value = machine.compute(Kernel::Select(*choice), &operands)[0];
                 self.result(site, *dst, value, machine);
             }

@@ -168,6 +168,22 @@ impl<'a> Nir<'a> {
 }
 
 impl Nir<'_> {
+    fn has_computed_descriptors(&self) -> bool {
+        let code = &self.code.code;
+        let of_memory = code.accesses.iter().filter_map(|access| access.binding);
+        let of_textures = code.textures.iter().flat_map(|texture| [texture.texture, texture.sampler]);
+        of_memory.chain(of_textures).filter_map(|resource| resource.row).any(|row| !self.fixed.contains_key(&row))
+    }
+
+    fn has_narrow_inputs(&self) -> bool {
+        self.code.code.inputs.iter().any(|input| {
+            matches!(
+                input,
+                EnvironmentInput::Attribute(.., true) | EnvironmentInput::Varying { ij: None, half: true, .. }
+            )
+        })
+    }
+
     /// Sets the words of the constant file that the driver fills for a compiled program.
     #[must_use]
     pub fn beside(mut self, compiled: &interp::ir3::Decoded) -> Self {
@@ -196,6 +212,10 @@ impl SymbolicProgram for Nir<'_> {
         Some(op::UNDEFINED)
     }
 
+    fn phis(&self) -> &[Slot] {
+        &self.phis
+    }
+
     // The words of an array are written by its declaration. No value is in a shared register: this is queried where it
     // does not matter.
     fn places(&self) -> &Places {
@@ -218,6 +238,14 @@ impl SymbolicProgram for Nir<'_> {
         let loads =
             self.code.code.accesses.iter().filter(|access| access.volatile && matches!(access.action, Action::Load));
         loads.filter_map(|access| Space::of(access.space)).collect()
+    }
+
+    fn marks_volatile(&self) -> bool {
+        true
+    }
+
+    fn has_sums(&self) -> bool {
+        !self.code.code.sums.is_empty()
     }
 
     fn liberties(&self) -> &[String] {
@@ -249,6 +277,9 @@ impl SymbolicProgram for Nir<'_> {
             lanes: !code.lanes.is_empty(),
             branches: self.blocks.len() > 1,
             rounding: code.open_rounding,
+            arrays: false,
+            descriptors: self.has_computed_descriptors(),
+            narrow_inputs: self.has_narrow_inputs(),
         }
     }
 

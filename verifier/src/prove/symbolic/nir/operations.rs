@@ -4,6 +4,7 @@ use super::{Nir, condition_of, preamble};
 use crate::prove::symbolic::environment::{self, TextureQuery};
 use crate::prove::symbolic::lanes::{self, LaneResult, LaneScan, OneLane, ScanPart};
 use crate::prove::symbolic::memory::{self, AccessPlace, AccessTarget};
+use crate::prove::symbolic::operation::{Elected, LaneOperation, ShuffleOperation};
 use crate::prove::symbolic::run::SymbolicMachine;
 use crate::prove::symbolic::{EventSite, Oracle, Slot, SymbolicProgram, SymbolicValue, Unsupported, slot};
 use crate::semantics::arithmetic::convert;
@@ -12,10 +13,12 @@ use crate::semantics::environment::env::CONST_WORDS;
 use crate::semantics::interp::array_word;
 use crate::semantics::interp::nir::op::{
     self, AccessAddress, Action, DecodedOp, EnvironmentInput, LaneKind, Lanes, MemoryAccess, R, ResourceOperand,
-    ScanResult, Shuffle, Texture, TextureOperand,
+    ScanResult, Shuffle, Sum, Texture, TextureOperand,
 };
 use crate::semantics::operations::{Kernel, byte_offset};
 use crate::semantics::terms::Term;
+use crate::support::guards::{Guard, left_out};
+use ir3_compiler::ir3::AddressSpace;
 use smallvec::{SmallVec, smallvec};
 
 /// Writes a computed result.
@@ -51,6 +54,15 @@ fn resource<O: Oracle>(
 }
 
 impl Nir<'_> {
+    /// Reads a row that others see: in an output, in memory, in other lanes. Its undefined bits may be anything there only if nothing else
+    /// depends on them (see `interp::uses`).
+    fn observed<O: Oracle>(&self, row: R, machine: &mut SymbolicMachine<'_, O>) -> SymbolicValue {
+        let value = machine.read(row);
+        let is_kept =
+            value.is_defined(machine.terms) || self.code.code.uses().is_independent(row) || left_out(Guard::FreeOnce);
+        if is_kept { value } else { SymbolicValue::defined(machine.terms, value.bits) }
+    }
+
     /// Executes the operation at `pc`.
     pub(super) fn op<O: Oracle>(&self, pc: usize, machine: &mut SymbolicMachine<'_, O>) -> Result<(), Unsupported> {
         let code = &self.code.code;
@@ -74,6 +86,7 @@ impl Nir<'_> {
             DecodedOp::Select { select: choice, dst, a, b, c, .. } => {
                 // The rows are in the order condition, yes, no.
                 let [condition, yes, no] = [a, b, c].map(|row| machine.read(row));
+                let [yes, no] = machine.selected([yes, no], |i| code.uses().is_independent([b, c][i]));
                 let mut operands = [condition; 3];
                 operands[usize::from(choice.condition)] = condition;
                 operands[usize::from(choice.yes)] = yes;
@@ -89,6 +102,8 @@ impl Nir<'_> {
                     result(machine, wide.dst + i as u32, value);
                 }
             }
+            DecodedOp::Sum(index) if machine.oracle.are_both_nir() => self.sum(pc, &code.sums[index as usize], machine),
+            DecodedOp::Sum(_) => {}
             DecodedOp::AddConst { dst, a, constant } => {
                 let a = machine.read(a);
                 let constant = machine.terms.constant(32, constant.into());
@@ -124,12 +139,12 @@ impl Nir<'_> {
             DecodedOp::Texture(index) => self.texture(site, &code.textures[index as usize], machine),
             DecodedOp::StoreOutput(index) => {
                 let output = &code.outputs[index as usize];
-                let value = machine.read(output.row);
+                let value = self.observed(output.row, machine);
                 machine.write(slot::output(output.base, output.component), value);
             }
             DecodedOp::StoreConst(index) => {
                 let output = &code.outputs[index as usize];
-                let value = machine.read(output.row);
+                let value = self.observed(output.row, machine);
                 let word = machine.terms.constant(32, u64::from(u32::from(output.base) % CONST_WORDS));
                 memory::store_constant(machine, site, word, value);
                 preamble::store(machine, &self.constants, output.base.into(), value);
@@ -137,8 +152,13 @@ impl Nir<'_> {
             DecodedOp::Sync(sync) => memory::synchronize(machine, site, sync),
             DecodedOp::Moves { list: (start, end), .. } => {
                 let moves = &code.moves[start as usize..end as usize];
-                let values: SmallVec<[SymbolicValue; 8]> =
-                    moves.iter().map(|&(to, from)| self.phi_source(to, from, machine)).collect();
+                let values: SmallVec<[SymbolicValue; 8]> = moves
+                    .iter()
+                    .map(|&(to, from)| {
+                        let value = self.phi_source(to, from, machine);
+                        machine.phi_operand(value, || code.uses().is_independent(from))
+                    })
+                    .collect();
                 for (&(to, _), value) in moves.iter().zip(values) {
                     machine.write(to, value);
                 }
@@ -171,7 +191,47 @@ impl Nir<'_> {
             | DecodedOp::Return { .. }
             | DecodedOp::End => {}
         }
+        if let Some(&exact) = code.exact.get(&(pc as u32))
+            && machine.oracle.are_both_nir()
+        {
+            for row in op::writes(code, &code.ops[pc]) {
+                let result = machine.read(row).bits;
+                machine.oracle.float_result(machine.terms, result, exact);
+            }
+        }
         Ok(())
+    }
+
+    /// Replaces the result of an operation where it breaks its promise.
+    fn sum<O: Oracle>(&self, pc: usize, sum: &Sum, machine: &mut SymbolicMachine<'_, O>) {
+        let bits = sum.promise.bits;
+        let number = |rows: &[R], machine: &mut SymbolicMachine<'_, O>| {
+            let words: SmallVec<[Term; 2]> = rows.iter().map(|&row| machine.read(row).bits).collect();
+            match words[..] {
+                [low, high] => machine.terms.concat(32, high, 32, low),
+                _ => machine.terms.extract(32, words[0], 0, bits),
+            }
+        };
+        let operands = [0, 1].map(|i| number(&sum.operands[i], machine));
+        let rows: SmallVec<[R; 2]> = (sum.dst..sum.dst + if bits == 64 { 2 } else { 1 }).collect();
+        let result = number(&rows, machine);
+        let [a, b] = operands;
+        let broken = sum.promise.is_broken(&mut *machine.terms, a, b).unwrap_or_else(|| {
+            let name = format!("{} overflows", sum.promise.op.name());
+            environment::apply(machine.terms, 1, &name, &operands)
+        });
+        let broken = machine.swept(broken);
+        let value = machine.oracle.sum(machine.terms, (sum.promise, pc as u32), operands, (broken, result));
+        if value == result {
+            return;
+        }
+        for (i, &row) in rows.iter().enumerate() {
+            let width = bits.min(32);
+            let word = machine.terms.extract(bits, value, 32 * i as u32, width);
+            let word = machine.terms.zext(width, 32, word);
+            let free = machine.read(row).free;
+            self::result(machine, row, SymbolicValue { bits: word, free });
+        }
     }
 
     /// Reads the operand of a phi.
@@ -252,9 +312,9 @@ impl Nir<'_> {
         }
         match op.kind {
             LaneKind::VoteEqual { float } => {
-                let args = op.rows.iter().map(|&(_, src)| machine.read(src)).collect();
-                let what = format!("vote equal {float:?}");
-                let value = lanes::across(machine, site, what, args, LaneResult::Uniform, 1);
+                let args = op.rows.iter().map(|&(_, src)| self.observed(src, machine)).collect();
+                let operation = LaneOperation::VoteEqual(float);
+                let value = lanes::across(machine, site, operation, args, LaneResult::Uniform, 1);
                 if let Some(&(dst, _)) = op.rows.first() {
                     result(machine, dst, value);
                 }
@@ -262,8 +322,9 @@ impl Nir<'_> {
             }
             LaneKind::InverseBallot => {
                 // A word for each 32 lanes.
-                let args: SmallVec<[SymbolicValue; 4]> = op.rows.iter().map(|&(_, src)| machine.read(src)).collect();
-                let value = lanes::across(machine, site, "inverse ballot".to_owned(), args, LaneResult::Own, 1);
+                let args: SmallVec<[SymbolicValue; 4]> =
+                    op.rows.iter().map(|&(_, src)| self.observed(src, machine)).collect();
+                let value = lanes::across(machine, site, LaneOperation::InverseBallot, args, LaneResult::Own, 1);
                 if let Some(&(dst, _)) = op.rows.first() {
                     result(machine, dst, value);
                 }
@@ -285,23 +346,21 @@ impl Nir<'_> {
         src: R,
         machine: &mut SymbolicMachine<'_, O>,
     ) -> SymbolicValue {
-        let own = |machine: &mut SymbolicMachine<'_, O>, what: &str, result| {
-            lanes::across(machine, site, what.to_owned(), smallvec![], result, 1)
-        };
         match kind {
             LaneKind::Elect { any } => {
                 let any = any && machine.oracle.are_both_nir();
-                let elected = own(machine, if any { "elect any" } else { "elect" }, LaneResult::Own);
+                let operation = LaneOperation::Elect(if any { Elected::Any } else { Elected::First });
+                let elected = lanes::across(machine, site, operation, smallvec![], LaneResult::Own, 1);
                 preamble::elect(machine, elected);
                 elected
             }
             LaneKind::VoteAny | LaneKind::VoteAll => {
-                let value = machine.read(src);
+                let value = self.observed(src, machine);
                 let bit = lanes::truth(machine, value);
                 lanes::vote(machine, site, matches!(kind, LaneKind::VoteAny), bit)
             }
             LaneKind::Ballot { word, relaxed } => {
-                let value = machine.read(src);
+                let value = self.observed(src, machine);
                 let bit = lanes::truth(machine, value);
                 let mask = lanes::ballot(machine, site, word, bit);
                 match relaxed && machine.oracle.are_both_nir() {
@@ -313,69 +372,69 @@ impl Nir<'_> {
                 }
             }
             LaneKind::LaneNumber { last } => {
-                lanes::across(machine, site, format!("lane number, last {last}"), smallvec![], LaneResult::Uniform, 32)
+                lanes::across(machine, site, LaneOperation::LaneNumber { last }, smallvec![], LaneResult::Uniform, 32)
             }
             LaneKind::VoteEqual { .. } | LaneKind::InverseBallot => unreachable!("of all rows"),
             LaneKind::QuadVote { all } => {
-                let value = machine.read(src);
+                let value = self.observed(src, machine);
                 let bit = lanes::truth(machine, value);
-                lanes::across(machine, site, format!("quad vote, all {all}"), smallvec![bit], LaneResult::Own, 1)
+                lanes::across(machine, site, LaneOperation::QuadVote { all }, smallvec![bit], LaneResult::Own, 1)
             }
             LaneKind::Derivative { bit, fine, half } => {
-                let value = machine.read(src);
+                let value = self.observed(src, machine);
                 lanes::across(
                     machine,
                     site,
-                    format!("derivative {bit} {fine} {half}"),
+                    LaneOperation::Derivative { bit, fine, half },
                     smallvec![value],
                     LaneResult::Other,
                     if half { 16 } else { 32 },
                 )
             }
             LaneKind::ReadFirst | LaneKind::ReadLast => {
-                let value = machine.read(src);
+                let value = self.observed(src, machine);
                 let which = if matches!(kind, LaneKind::ReadFirst) { OneLane::First } else { OneLane::Last };
                 lanes::of_one_lane(machine, site, which, value)
             }
             LaneKind::ReadLane(number) => {
-                let (value, number) = (machine.read(src), machine.read(number));
-                lanes::moved(machine, site, "read lane".to_owned(), value, &[number], LaneResult::Missing)
+                let (value, number) = (self.observed(src, machine), self.observed(number, machine));
+                lanes::of_lane(machine, site, value, number)
             }
             LaneKind::ReadWhere(predicate) => {
-                let (value, predicate) = (machine.read(src), machine.read(predicate));
+                let (value, predicate) = (self.observed(src, machine), self.observed(predicate, machine));
                 let predicate = lanes::truth(machine, predicate);
                 lanes::read_where(machine, site, value, predicate)
             }
             LaneKind::Shuffle { mode, index, uniform } => {
-                let (value, index) = (machine.read(src), machine.read(index));
-                let what = match mode {
-                    Shuffle::Index => "index".to_owned(),
-                    Shuffle::Xor => "xor".to_owned(),
-                    Shuffle::Up => "up".to_owned(),
-                    Shuffle::Down => "down".to_owned(),
-                    Shuffle::Rotate(cluster) => format!("rotate {cluster}"),
+                let (value, index) = (self.observed(src, machine), self.observed(index, machine));
+                let shuffle = match mode {
+                    Shuffle::Index => ShuffleOperation::Index,
+                    Shuffle::Xor => ShuffleOperation::Xor,
+                    Shuffle::Up => ShuffleOperation::Up,
+                    Shuffle::Down => ShuffleOperation::Down,
+                    Shuffle::Rotate(cluster) => ShuffleOperation::Rotate(cluster),
                 };
-                lanes::shuffled(machine, site, &what, value, index, uniform)
+                lanes::shuffled(machine, site, shuffle, value, index, uniform)
             }
             LaneKind::Swap(flip) => {
-                let value = machine.read(src);
-                lanes::moved(machine, site, format!("swap {flip}"), value, &[], LaneResult::Other)
+                let value = self.observed(src, machine);
+                lanes::swapped(machine, site, flip, value)
             }
             LaneKind::Broadcast(index) => {
-                let (value, index) = (machine.read(src), machine.read(index));
-                lanes::moved(machine, site, "quad broadcast".to_owned(), value, &[index], LaneResult::Other)
+                let (value, index) = (self.observed(src, machine), self.observed(index, machine));
+                lanes::of_quad(machine, site, value, index)
             }
             LaneKind::BroadcastActive { cluster, kept } => {
-                let (value, kept) = (machine.read(src), machine.read(kept));
+                let (value, kept) = (self.observed(src, machine), self.observed(kept, machine));
                 lanes::broadcast_active(machine, site, cluster, value, kept)
             }
             LaneKind::Scan(scan) => {
-                let value = machine.read(src);
+                let value = self.observed(src, machine);
                 let identity = machine.terms.constant(32, scan.identity.into());
                 let mut args: SmallVec<[SymbolicValue; 3]> =
                     smallvec![value, SymbolicValue::defined(machine.terms, identity)];
                 if let Some(row) = scan.exclusive {
-                    args.push(machine.read(row));
+                    args.push(self.observed(row, machine));
                 }
                 let part = match scan.result {
                     ScanResult::Reduce => ScanPart::Reduction,
@@ -429,14 +488,27 @@ impl Nir<'_> {
             }
         };
         let free = machine.any_free(&operands);
-        let volatile = access.volatile && machine.oracle.are_both_nir();
+        let volatile = access.volatile && machine.oracle.names_volatile();
+        if access.cacheable {
+            let resource = machine.swept(binding);
+            machine.oracle.cached_load(resource);
+        }
         let target = AccessTarget::new(machine.terms, (access.space, binding), place, free, is_same);
-        AccessTarget { volatile, ..target }
+        AccessTarget { volatile, observed: access.volatile, ..target }
     }
 
     fn access<O: Oracle>(&self, site: EventSite, access: &MemoryAccess, machine: &mut SymbolicMachine<'_, O>) {
         let target = self.target(access, machine);
         let bits = access.bits;
+        if let Some(alignment) = access.alignment.filter(|_| machine.oracle.are_both_nir())
+            && let Some(address) = target.address(machine.terms, bits)
+        {
+            let (address, path) = (machine.swept(address), machine.path());
+            let address = (address, matches!(access.action, Action::Load));
+            if let Some(holds) = machine.oracle.alignment(machine.terms, path, address, alignment) {
+                machine.demand(holds, "an address that is not aligned as the access says");
+            }
+        }
         match access.action {
             Action::Load => {
                 for &(number, dst) in &access.rows {
@@ -446,15 +518,19 @@ impl Nir<'_> {
             }
             Action::Store => {
                 let data: SmallVec<[(u32, SymbolicValue); 4]> =
-                    access.rows.iter().map(|&(number, src)| (number, machine.read(src))).collect();
+                    access.rows.iter().map(|&(number, src)| (number, self.observed(src, machine))).collect();
                 let helper = environment::helper_now(machine, self.code.launch);
                 memory::store(machine, site, &target, bits, &data, helper);
             }
             Action::Atomic { op, data, compare } => {
                 let compare = if op.compares() { &compare[..] } else { &[] };
                 let words = if bits == 64 { 2 } else { 1 };
-                let operands: SmallVec<[SymbolicValue; 4]> =
-                    data.iter().take(words).chain(compare.iter().take(words)).map(|&row| machine.read(row)).collect();
+                let operands: SmallVec<[SymbolicValue; 4]> = data
+                    .iter()
+                    .take(words)
+                    .chain(compare.iter().take(words))
+                    .map(|&row| self.observed(row, machine))
+                    .collect();
                 let helper = environment::helper_now(machine, self.code.launch);
                 let results = memory::atomic(machine, site, &target, (op, bits), &operands, helper);
                 for (&(_, dst), value) in access.rows.iter().zip(results) {
@@ -468,9 +544,15 @@ impl Nir<'_> {
                 preamble::copy(machine, &self.constants, site, &target, (first, words));
             }
             Action::Size => {
-                let shape = access.view.shape(machine.oracle.are_both_nir());
+                let both_nir = machine.oracle.are_both_nir();
                 for &(number, dst) in &access.rows {
-                    let word = memory::size(machine.terms, access.space, target.binding, number, shape);
+                    let word = match access.space {
+                        AddressSpace::Image => {
+                            let property = access.size_property(number, both_nir);
+                            memory::size_component(machine.terms, target.binding, property)
+                        }
+                        _ => memory::buffer_size(machine.terms, target.binding),
+                    };
                     let value = SymbolicValue::defined(machine.terms, word);
                     result(machine, dst, value);
                 }

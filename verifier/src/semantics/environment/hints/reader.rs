@@ -3,9 +3,12 @@
 //! Each operation reads a value as a float or as an integer. A copy passes the uses of its result on to what it copies: moves, vectors, phis,
 //! halves of words, and words of the constant file that the preamble stores. That is repeated until nothing changes; uses are only added.
 
-use super::{Binding, Hints, MOST_CONSTANTS, Usage};
-use ir3_compiler::nir::{Alu, AluType, BaseType, Def, Function, Index, IndexKind, InstrData, IntrinsicOp, Op, TexOp};
+use super::{AddressWord, Binding, Hints, MOST_CONSTANTS, Usage};
+use ir3_compiler::nir::{
+    Alu, AluType, BaseType, Def, Function, Index, IndexKind, InstrData, Intrinsic, IntrinsicOp, Op, TexOp,
+};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
 /// The most vec4s of one copy to the constant file.
@@ -36,6 +39,8 @@ struct Uses {
     boolean: bool,
     /// Uses of the low half, and of the high one.
     halves: [HalfUses; 2],
+    /// Used as the low word of a pointer, as the high one, or as both words.
+    address: [bool; 2],
 }
 
 impl Uses {
@@ -58,6 +63,22 @@ impl Uses {
         Self { float, int, ..Self::default() }
     }
 
+    /// The uses of a word of a value of 64 bits.
+    fn of_word(number: usize, uses: Self) -> Self {
+        let mut address = [false; 2];
+        address[number] = uses.address == [true; 2];
+        Self { address, ..Self::default() }
+    }
+
+    /// The word of a pointer that it is, if it is one.
+    const fn address_word(self) -> Option<AddressWord> {
+        match self.address {
+            [true, false] => Some(AddressWord::Low),
+            [false, true] => Some(AddressWord::High),
+            _ => None,
+        }
+    }
+
     fn usage(self) -> Usage {
         match (self.float, self.int) {
             (true, false) => Usage::Float,
@@ -65,6 +86,15 @@ impl Uses {
             _ => Usage::Any,
         }
     }
+}
+
+/// The pointer of an access to global memory.
+fn pointer(intrinsic: &Intrinsic) -> Option<Def> {
+    let name = intrinsic.op.name();
+    if !name.contains("global") || name.contains("invocation") {
+        return None;
+    }
+    intrinsic.srcs.get(usize::from(name.starts_with("store"))).copied()
 }
 
 /// A component of a value, or a word of the constant file that the program stores.
@@ -109,6 +139,7 @@ impl<'a> Reader<'a> {
             int: known.int || uses.int,
             boolean: known.boolean || uses.boolean,
             halves: [0, 1].map(|at| known.halves[at].and(uses.halves[at])),
+            address: [0, 1].map(|at| known.address[at] || uses.address[at]),
         };
         self.changed |= *known != new;
         *known = new;
@@ -151,6 +182,12 @@ impl<'a> Reader<'a> {
                             Op::Bcsel | Op::B32csel if number > 0 => self.uses(Value::Component(alu.def, at)),
                             op if op.is_vec() => self.uses(Value::Component(alu.def, number as u8)),
                             Op::B2b1 => Uses { boolean: true, ..Uses::default() },
+                            // A pointer and an offset, or the carry of their low words.
+                            Op::Iadd | Op::Isub => {
+                                let address = self.uses(Value::Component(alu.def, at)).address;
+                                Uses { address, ..Uses::of(info.inputs[number].ty) }
+                            }
+                            Op::Pack64_2x32Split => Uses::of_word(number, self.uses(Value::Component(alu.def, at))),
                             _ if number == 0
                                 && let Some(uses) = self.halved(alu, at) =>
                             {
@@ -177,6 +214,13 @@ impl<'a> Reader<'a> {
             }
             InstrData::Intrinsic(intrinsic) => {
                 let Some(&first) = intrinsic.srcs.first() else { return };
+                if let Some(pointer) = pointer(intrinsic) {
+                    let is_wide = self.function.defs[pointer].bit_size == 64;
+                    for component in self.components(pointer).take(2) {
+                        let address = [is_wide || component == 0, is_wide || component == 1];
+                        self.add(Value::Component(pointer, component), Uses { address, ..Uses::default() });
+                    }
+                }
                 match (intrinsic.op, intrinsic.def, intrinsic.indices.get(IndexKind::Base)) {
                     (IntrinsicOp::StoreConstIr3, _, Some(&Index::Base(base))) => {
                         for component in self.components(first) {
@@ -186,9 +230,10 @@ impl<'a> Reader<'a> {
                     }
                     (IntrinsicOp::LoadConstIr3, Some(def), Some(&Index::Base(base))) => {
                         let Some(offset) = self.function.as_const_scalar(first) else { return };
-                        for component in self.components(def) {
-                            let word = (base as u32).wrapping_add(offset as u32) + u32::from(component);
-                            self.add(Value::Const(word), self.uses(Value::Component(def, component)));
+                        let words = self.components(def).flat_map(|component| self.words_of(def, component));
+                        for (number, uses) in words.collect::<SmallVec<[Uses; 4]>>().into_iter().enumerate() {
+                            let word = (base as u32).wrapping_add(offset as u32) + number as u32;
+                            self.add(Value::Const(word), uses);
                         }
                     }
                     (IntrinsicOp::ReadFirstInvocation, Some(def), _) => self.copy(first, def),
@@ -258,6 +303,15 @@ impl<'a> Reader<'a> {
         words.filter_map(|(&value, _)| if let Value::Const(word) = value { Some(word) } else { None }).collect()
     }
 
+    /// The uses of the words of a component.
+    fn words_of(&self, def: Def, component: u8) -> SmallVec<[Uses; 2]> {
+        let uses = self.uses(Value::Component(def, component));
+        match self.function.defs[def].bit_size {
+            64 => [0, 1].map(|number| Uses::of_word(number, uses)).into(),
+            _ => [uses].into_iter().collect(),
+        }
+    }
+
     pub fn hints(self) -> Hints {
         let mut hints = Hints::default();
         let insert = |[floats, ints]: &mut [BTreeSet<u32>; 2], key: u32, uses: Uses| {
@@ -269,11 +323,13 @@ impl<'a> Reader<'a> {
         for (value, &uses) in &self.uses {
             if let Value::Const(word) = *value {
                 insert(&mut hints.consts, word, uses);
+                hints.addresses[0].extend(uses.address_word().map(|half| (word, half)));
                 hints.halves[0].extend(uses.separate_halves().map(|floats| (word, floats)));
             }
         }
         for (_, word, uses) in self.ubo_words() {
             insert(&mut hints.ubos, word, uses);
+            hints.addresses[2].extend(uses.address_word().map(|half| (word, half)));
             hints.halves[1].extend(uses.separate_halves().map(|floats| (word, floats)));
         }
         for data in self.function.instrs.values() {
@@ -298,9 +354,12 @@ impl<'a> Reader<'a> {
                         let uses = self.uses(Value::Component(def, component));
                         let name = intrinsic.op.name();
                         if matches!(intrinsic.op, IntrinsicOp::LoadInput | IntrinsicOp::LoadInterpolatedInput) {
-                            insert(&mut hints.inputs, 4 * base + first + u32::from(component), uses);
+                            let place = 4 * base + first + u32::from(component);
+                            insert(&mut hints.inputs, place, uses);
+                            hints.addresses[1].extend(uses.address_word().map(|half| (place, half)));
                         } else if ["ssbo", "ubo", "global", "shared"].iter().any(|space| name.contains(space)) {
                             let is_half = self.function.defs[def].bit_size == 16;
+                            hints.loads_addresses |= !name.contains("ubo") && uses.address != [false; 2];
                             memory[0] += u32::from(uses.float && !is_half);
                             memory[1] += u32::from(uses.int);
                             memory[2] += u32::from(uses.float && is_half);

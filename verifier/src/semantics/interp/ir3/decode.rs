@@ -17,6 +17,7 @@ use crate::semantics::environment::memory::MAX_SCRATCH_BYTES;
 use crate::semantics::environment::sync::Sync;
 use crate::semantics::interp::trace::Watched;
 use crate::semantics::interp::{Places, Unsupported, waves};
+use crate::semantics::machine::rules::takes_one_lane;
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::opcode::Numeric;
 use ir3_compiler::ir3::{
@@ -408,7 +409,11 @@ impl Decoder<'_> {
                 // The array is never written: every index reads poison.
                 None => Some((SlotElements { slot: 0, first: 0, halves: false, length: 0 }, 0)),
             },
-            Place::Relative { offset, .. } => Some((self.slots.relative(class)?, i32::from(*offset))),
+            Place::Relative { offset, size } => {
+                self.out.has_register_arrays |= *size > 0;
+                let (elements, first) = self.slots.relative(class, *offset, *size)?;
+                Some((elements, i32::from(*offset) - i32::from(first)))
+            }
             _ => None,
         })
     }
@@ -547,12 +552,6 @@ impl Decoder<'_> {
 }
 
 /// Truncates a full value that is moved to a half destination.
-/// Returns true for a move from a register that each lane has to one that they share.
-fn takes_one_lane(data: &InstrData) -> bool {
-    let is_general = |src: &Src| src.class.file == RegFile::General && src.place().is_some();
-    data.opcode == Opcode::Mov && data.srcs.first().is_some_and(is_general)
-}
-
 fn narrowed(read: Read, from: RegClass, to: RegClass) -> Read {
     match read.modifier {
         Modifier::None if to.half && !from.half => Read { loc: read.loc, modifier: Modifier::Low },

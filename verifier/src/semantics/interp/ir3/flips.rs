@@ -12,7 +12,8 @@ use crate::semantics::environment::env::Env;
 use crate::semantics::environment::memory::Memory;
 use crate::semantics::interp::trace::{TracePoint, Watched, WatchedOperand};
 use crate::semantics::interp::{Outcome, Scratch, Unsupported};
-use ir3_compiler::ir3::{Instr, Program};
+use ir3_compiler::ir3::access::{Access, MemoryAction};
+use ir3_compiler::ir3::{AddressSpace, Instr, InstrData, Program, SrcOperand};
 use ir3_compiler::target::Target;
 
 /// The part of an instruction whose value is flipped.
@@ -33,6 +34,8 @@ pub struct FlipSite {
     pub kind: FlipKind,
     /// The number of the instruction.
     pub instr: u32,
+    /// True if it is an access to memory that other waves see.
+    pub is_access: bool,
     loc: Loc,
     /// The point of the program at which the value is flipped.
     from: u32,
@@ -137,13 +140,30 @@ impl Flippable {
     }
 }
 
+/// Returns true for an access to memory that other waves see.
+fn is_access(data: &InstrData) -> bool {
+    use AddressSpace::{Global, Image, Shared, Ssbo};
+    let Ok(Some(Access::Memory(access))) = Access::of(data) else { return false };
+    matches!(access.action, MemoryAction::Load | MemoryAction::Store | MemoryAction::Atomic(_))
+        && matches!(access.space, Ssbo | Global | Image | Shared)
+}
+
 fn add_sites(program: &Program, watched: &Watched<Read>, sites: &mut Vec<FlipSite>) {
     let TracePoint::Instr(instr) = watched.at else { return };
     let (first, last) = watched.ops;
-    let is_terminator = program.instrs[Instr::from_u32(instr)].opcode.is_terminator();
-    let site =
-        |kind, operand: &WatchedOperand<Read>, from, to| FlipSite { kind, instr, loc: operand.place.loc, from, to };
-    for read in &watched.reads {
+    let data = &program.instrs[Instr::from_u32(instr)];
+    let is_terminator = data.opcode.is_terminator();
+    let is_access = is_access(data);
+    let site = |kind, operand: &WatchedOperand<Read>, from, to| {
+        let loc = operand.place.loc;
+        FlipSite { kind, instr, is_access, loc, from, to }
+    };
+    // The number and the offset of an access are decoded: no run reads them.
+    let is_decoded = |read: &&WatchedOperand<Read>| {
+        let src = data.srcs.get(usize::from(read.operand)).map(|src| src.operand);
+        is_access && matches!(src, Some(SrcOperand::Immediate(_)))
+    };
+    for read in watched.reads.iter().filter(|read| !is_decoded(read)) {
         let kind = if is_terminator { FlipKind::Condition } else { FlipKind::Operand };
         sites.push(site(kind, read, first, Some(last)));
     }

@@ -36,11 +36,15 @@ pub use flips::{FlipBits, FlipKind, FlipSite, Flippable};
 
 use super::filling::Narrow;
 use super::trace::Traced;
-use super::{Outcome, OutputSlot, Places, Scratch, Unsupported};
+use super::{OperationSite, Outcome, OutputSlot, Places, Scratch, Unsupported};
 use crate::semantics::environment::env::{Env, Launch};
+use crate::semantics::environment::memory::{AccessKind, OrderedCode, Space};
+use crate::semantics::pair::PairFacts;
+use ir3_compiler::ir3::access::MemoryAction;
 use ir3_compiler::ir3::{DriverParam, InputKind, Instr, Output, Program};
 use ir3_compiler::target::Target;
 use op::{ConstWidth, DecodedBlock, DecodedOp};
+use rustc_hash::FxHashMap;
 use storage::{Read, Write};
 
 /// A program that is ready to run, any number of times.
@@ -58,6 +62,8 @@ pub struct Decoded {
     /// The outputs that the program has.
     pub(crate) declared: Vec<OutputSlot>,
     pub(crate) memory: Vec<op::Memory>,
+    /// The opcodes of its accesses, by the number of the instruction.
+    pub(crate) memory_names: FxHashMap<u32, &'static str>,
     pub(crate) textures: Vec<op::Texture>,
     pub(crate) slots: u32,
     /// The slots of less than 32 bits.
@@ -71,8 +77,12 @@ pub struct Decoded {
     pub(crate) waves: u32,
     /// Bytes of scratch memory per lane; 0 where that is not declared.
     pub(crate) scratch_size: u32,
+    /// It has operands relative to `a0.x`, of arrays of a known size in registers.
+    pub(crate) has_register_arrays: bool,
     /// The slot that stays undefined, if there is one.
     pub(crate) undefined: Option<u32>,
+    /// The facts about the pair that its runs are compared in.
+    pub(crate) facts: PairFacts,
     /// If there is one: the first slots of SSA values, in order, and the values' numbers.
     pub(crate) values: Vec<(u32, u32)>,
 }
@@ -106,9 +116,51 @@ impl Decoded {
         decode::decode_with_places(program, target)
     }
 
+    /// The same program as one of a pair.
+    #[must_use]
+    pub fn in_pair(self, facts: PairFacts) -> Self {
+        Self { facts, ..self }
+    }
+
+    /// Its accesses to memory that other waves see, barriers and fences, in the order of the code.
+    pub fn ordered_code(&self) -> Vec<OrderedCode> {
+        let access = |number: u32| {
+            let access = &self.memory[number as usize];
+            let kind = match access.action {
+                MemoryAction::Load => AccessKind::Load,
+                MemoryAction::Store => AccessKind::Store,
+                MemoryAction::Atomic(_) => AccessKind::Atomic,
+                _ => return None,
+            };
+            let space = Space::of(access.space).filter(|&space| space != Space::Scratch)?;
+            Some(OrderedCode::Access { site: access.instr.as_u32(), kind, space, volatile: access.volatile })
+        };
+        let code = self.ops.iter().zip(0..).filter_map(|(op, site)| match *op {
+            DecodedOp::Memory(number) => access(number),
+            DecodedOp::Sync(sync) => Some(OrderedCode::Sync { site, sync }),
+            _ => None,
+        });
+        code.collect()
+    }
+
+    /// The position of an access, by the number that a trace has.
+    pub fn site(&self, number: u32) -> Option<OperationSite> {
+        self.memory_names.get(&number).map(|&operation| OperationSite { operation, instr: number, line: 0 })
+    }
+
     /// Runs the program in an environment, for at most `fuel` instructions.
     pub fn run(&self, env: &Env, fuel: u64, scratch: &mut Scratch) -> Outcome {
         run::run(self, env, fuel, scratch)
+    }
+
+    /// Returns true if it has a preamble, which one wave of a draw runs.
+    pub fn has_preamble(&self) -> bool {
+        self.blocks.iter().any(|block| match &block.terminator {
+            op::Terminator::Branch(condition, ..) | op::Terminator::Skip(condition, ..) => {
+                matches!(condition, op::Condition::RunsPreamble)
+            }
+            op::Terminator::End(..) | op::Terminator::Jump(_) => false,
+        })
     }
 
     /// Like [`run`](Decoded::run), and calls `step` with each step of the wave from block to block, by their positions in the layout. A
@@ -124,12 +176,20 @@ impl Decoded {
         run::run_watched(self, env, fuel, scratch, &mut watch::Steps::new(step))
     }
 
-    /// Runs a program once, and records the steps of one lane.
+    /// Runs a program of a pair once, and records the steps of one lane.
     ///
     /// # Errors
     /// As [`Decoded::new`].
-    pub fn trace(program: &Program, target: &Target, env: &Env, fuel: u64, lane: u8) -> Result<Traced, Unsupported> {
+    pub fn trace(
+        program: &Program,
+        target: &Target,
+        facts: PairFacts,
+        env: &Env,
+        fuel: u64,
+        lane: u8,
+    ) -> Result<Traced, Unsupported> {
         let (decoded, table) = decode::decode_watched(program, target)?;
+        let decoded = decoded.in_pair(facts);
         let mut recorder = watch::Recorder::new(lane, &table);
         let mut scratch = Scratch::default();
         scratch.memory.keep_log(true);
@@ -149,6 +209,7 @@ impl Decoded {
             outputs: Vec::new(),
             declared: Vec::new(),
             memory: Vec::new(),
+            memory_names: FxHashMap::default(),
             textures: Vec::new(),
             slots: 0,
             narrow: Narrow::new(),
@@ -159,7 +220,9 @@ impl Decoded {
             launch: Launch { fragment: decode::is_fragment(program), workgroup_size: size, wave: 0 },
             waves: 1,
             scratch_size: program.scratch_size,
+            has_register_arrays: false,
             undefined: None,
+            facts: PairFacts::default(),
             values: Vec::new(),
         }
     }

@@ -428,6 +428,9 @@ pub(crate) struct ByteOffset {
     pub strides: SmallVec<[Read; 3]>,
     /// Words of an image are counted.
     pub in_words: bool,
+    /// The text prints the words of the constant file that describe the buffer or image. Otherwise the byte offset is compared between two
+    /// programs in ir3, and assumed to be that of the address elsewhere.
+    pub is_described: bool,
 }
 
 /// An access to memory.
@@ -437,6 +440,8 @@ pub(crate) struct Memory {
     pub action: MemoryAction,
     /// It reads through the cache of textures, which is not coherent with stores.
     pub cached: bool,
+    /// It reads an image through a texture with a number of its own.
+    pub is_of_texture: bool,
     /// It is volatile or coherent.
     pub volatile: bool,
     /// The kind of memory.
@@ -455,6 +460,10 @@ pub(crate) struct Memory {
     pub data: Vec<Read>,
     /// The number of words that a copy to the constant file writes.
     pub copied: u32,
+    /// The shape of the image that `isam` prints.
+    pub shape: PrintedShape,
+    /// The dimensions of a size.
+    pub dimensions: u8,
     /// The comparand of an atomic; two words for 64 bits.
     pub compare: Vec<Read>,
     /// The loaded elements and their destinations.
@@ -467,7 +476,9 @@ impl Memory {
     /// The view of a load or store on the texels of an image.
     pub fn view(&self) -> TexelView {
         match self.action {
-            MemoryAction::Load | MemoryAction::Store if self.space == AddressSpace::Image => TexelView::of_ir3(self.ty),
+            MemoryAction::Load | MemoryAction::Store if self.space == AddressSpace::Image => {
+                TexelView::of_ir3(self.ty, self.shape)
+            }
             _ => TexelView::default(),
         }
     }

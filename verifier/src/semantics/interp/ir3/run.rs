@@ -30,6 +30,8 @@ pub(super) struct RunningWave<'a> {
     pub(super) active: Active,
     /// Lanes that have not ended.
     pub(super) alive: u64,
+    /// The wave runs the preamble.
+    runs_preamble: bool,
     consts: &'a mut ConstFile,
     /// Buffers for operands that are not whole slots, and for results before they are written.
     buffers: [Row; 4],
@@ -125,6 +127,7 @@ impl<'a> RunningWave<'a> {
             storage,
             active: Active::none(),
             alive: state.lanes,
+            runs_preamble: scratch.preamble_words.is_none(),
             state,
             stage: std::mem::take(&mut scratch.temporaries),
             consts: &mut scratch.consts,
@@ -191,7 +194,11 @@ impl<'a> RunningWave<'a> {
             for op in start..block.end {
                 watch.between(op + at as u32, self.active.mask, &mut self.storage, &mut self.state.memory);
                 if let DecodedOp::Sync(sync) = program.ops[op as usize] {
-                    if self.active.mask != 0 && self.state.sync_log.record(sync, &self.state.memory) {
+                    if self.active.mask == 0 {
+                        continue;
+                    }
+                    self.state.memory.trace_sync(sync, op, self.active.mask);
+                    if self.state.sync_log.record(sync, &self.state.memory) {
                         self.at = (at, Some(op + 1));
                         return Ok(Stop::Barrier);
                     }
@@ -290,7 +297,8 @@ impl<'a> RunningWave<'a> {
             }
             Condition::First => mask & mask.wrapping_neg(),
             Condition::Last => waves::go_on_at_getlast(mask),
-            Condition::RunsPreamble => mask,
+            Condition::RunsPreamble if self.runs_preamble => mask,
+            Condition::RunsPreamble => 0,
         })
     }
 

@@ -4,6 +4,7 @@ use super::op::{ConstWidth, SlotElements};
 use super::storage::{Loc, Modifier, Read, Storage, Write};
 use crate::semantics::interp::filling::Narrow;
 use crate::semantics::interp::{Places, array_word};
+use crate::semantics::machine::arrays::reach;
 use crate::semantics::machine::units;
 use crate::semantics::operations::ir3_alu;
 use cranelift_entity::SecondaryMap;
@@ -346,13 +347,14 @@ impl<'a> SlotAllocator<'a> {
         Ok(access.value.map(|value| SlotElements { slot: self.value(value), first: 0, halves: false, length }))
     }
 
-    /// The elements that `r<a0.x + n>` may reach: the whole file, as far as it can be named. (The size of the array that the operand is
-    /// meant to stay in does not bind the machine.)
+    /// The elements that `r<a0.x + n>` may reach, and the number of the first register: those of the array, as far as it is known
+    /// ([`reach`]). What is beyond them is undefined, whichever register it is: the register checker assumes that no access leaves its array.
     ///
     /// # Errors
     /// If there is no file of this class.
-    pub fn relative(&mut self, class: RegClass) -> Result<SlotElements, SlotError> {
-        self.registers(PhysReg(0), class, GENERAL)
+    pub fn relative(&mut self, class: RegClass, offset: i16, size: u16) -> Result<(SlotElements, u16), SlotError> {
+        let (first, length) = reach(self.program, offset, size, class, self.merged);
+        Ok((self.registers(PhysReg(first), class, length.into())?, first))
     }
 
     /// Component `component` of a place that is not indirect.

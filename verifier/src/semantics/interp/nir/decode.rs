@@ -25,6 +25,7 @@ use crate::semantics::environment::sync::Sync;
 use crate::semantics::interp::trace::Watched;
 use crate::semantics::interp::{OperationSite, Unsupported, waves};
 use crate::semantics::operations::byte_offset;
+use crate::semantics::pair::PairFacts;
 
 /// The rows of a value, components in order.
 type ValueRows = SmallVec<[R; 4]>;
@@ -141,7 +142,7 @@ fn decode_with(shader: &Shader, rules: Rules, watched: WatchTable) -> Result<(De
     let scratch_size = shader.info.scratch_size;
     let has_barrier = decoder.code.ops.iter().any(|op| matches!(op, DecodedOp::Sync(Sync::Barrier)));
     let waves = waves::count(launch, has_barrier);
-    Ok((Decoded { code: decoder.code, launch, waves, scratch_size }, decoder.watched))
+    Ok((Decoded { code: decoder.code, launch, waves, scratch_size, facts: PairFacts::default() }, decoder.watched))
 }
 
 /// The values that are used outside of a loop in which they are defined.

@@ -15,23 +15,33 @@
 mod decode;
 pub(crate) mod op;
 mod run;
+mod uses;
 mod watch;
 
 use ir3_compiler::nir::{InstrData, Shader};
 use ir3_compiler::target::Target;
 
 use super::trace::Traced;
-use super::{Outcome, Scratch, Unsupported};
+use super::{OperationSite, Outcome, Scratch, Unsupported};
+use crate::semantics::environment::aliases::MemoryName;
 use crate::semantics::environment::env::{Env, Launch};
+use crate::semantics::environment::memory::{AccessKind, OrderedCode, Space};
+use crate::semantics::pair::PairFacts;
+use std::collections::BTreeSet;
 
-/// Returns true if a shader relies on buffers with different names being different, so that its runs are undefined where they are not: see
-/// [`Env::has_one_buffer`].
-pub fn promises_no_alias(shader: &Shader) -> bool {
+/// The memories that a shader promises to alias no other one; its runs are undefined in an environment where they do: see
+/// [`Env::keeping`]. All of them if the shader cannot be decoded.
+pub fn unaliased(shader: &Shader) -> BTreeSet<MemoryName> {
     let function = &shader.entry;
-    function.instrs_in_order().any(|(_, instr)| match &function.instrs[instr] {
+    let promises = function.instrs_in_order().any(|(_, instr)| match &function.instrs[instr] {
         InstrData::Intrinsic(intrinsic) => decode::memory::promises(intrinsic),
         _ => false,
-    })
+    });
+    match Decoded::new(shader) {
+        _ if !promises => BTreeSet::new(),
+        Ok(decoded) => decoded.code.unaliased.iter().map(|&(name, _)| name).collect(),
+        Err(_) => Space::ALL.map(MemoryName::all).into(),
+    }
 }
 
 /// A shader, decoded.
@@ -43,6 +53,8 @@ pub struct Decoded {
     pub(crate) waves: u32,
     /// Bytes of scratch memory per lane; 0 where that is not declared.
     pub(crate) scratch_size: u32,
+    /// The facts about the pair that its runs are compared in.
+    pub(crate) facts: PairFacts,
 }
 
 impl Decoded {
@@ -64,9 +76,51 @@ impl Decoded {
         decode::decode(shader, target.into())
     }
 
+    /// The promises that the flags of its accesses make about resources.
+    pub fn promises(&self) -> &[String] {
+        &self.code.promised
+    }
+
+    /// Returns true if it has a preamble, which one wave of a draw runs.
+    pub fn has_preamble(&self) -> bool {
+        self.code.inputs.iter().any(|input| matches!(input, op::EnvironmentInput::RunsPreamble))
+    }
+
+    /// The same shader as one of a pair.
+    #[must_use]
+    pub fn in_pair(self, facts: PairFacts) -> Self {
+        Self { facts, ..self }
+    }
+
     /// Returns true if it loads words of the constant file from computed indices.
     pub fn computes_constants(&self) -> bool {
         self.code.inputs.iter().any(|input| matches!(input, op::EnvironmentInput::Const { offset: Some(_), .. }))
+    }
+
+    /// Its accesses to memory that other waves see, barriers and fences, in the order of the code.
+    pub fn ordered_code(&self) -> Vec<OrderedCode> {
+        let access = |number: u32| {
+            let access = &self.code.accesses[number as usize];
+            let kind = match access.action {
+                op::Action::Load => AccessKind::Load,
+                op::Action::Store => AccessKind::Store,
+                op::Action::Atomic { .. } => AccessKind::Atomic,
+                op::Action::CopyToConsts { .. } | op::Action::Size => return None,
+            };
+            let space = Space::of(access.space).filter(|&space| space != Space::Scratch)?;
+            Some(OrderedCode::Access { site: access.origin, kind, space, volatile: access.volatile })
+        };
+        let code = self.code.ops.iter().zip(0..).filter_map(|(op, site)| match *op {
+            op::DecodedOp::Access(number) => access(number),
+            op::DecodedOp::Sync(sync) => Some(OrderedCode::Sync { site, sync }),
+            _ => None,
+        });
+        code.collect()
+    }
+
+    /// The position of an access, by the number that a trace has.
+    pub fn site(&self, number: u32) -> Option<OperationSite> {
+        self.code.origins.get(number as usize).cloned()
     }
 
     /// The properties that the environment depends on.
@@ -79,12 +133,13 @@ impl Decoded {
         run::run(self, env, fuel, scratch)
     }
 
-    /// Runs a shader once, and records the steps of one lane.
+    /// Runs a shader of a pair once, and records the steps of one lane.
     ///
     /// # Errors
     /// As [`Decoded::new`].
-    pub fn trace(shader: &Shader, env: &Env, fuel: u64, lane: u8) -> Result<Traced, Unsupported> {
+    pub fn trace(shader: &Shader, facts: PairFacts, env: &Env, fuel: u64, lane: u8) -> Result<Traced, Unsupported> {
         let (decoded, table) = decode::decode_watched(shader)?;
+        let decoded = decoded.in_pair(facts);
         let mut recorder = watch::Recorder::new(lane, &table);
         let mut scratch = Scratch::default();
         scratch.memory.keep_log(true);

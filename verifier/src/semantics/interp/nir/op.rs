@@ -4,14 +4,21 @@ use ir3_compiler::ir3::access::{Slot, TextureKind};
 use ir3_compiler::ir3::{AddressSpace, SystemValue, Type};
 use ir3_compiler::nir::IntrinsicOp;
 use smallvec::SmallVec;
+use std::sync::OnceLock;
 
+use super::uses::uses_of;
+pub(crate) use super::uses::writes;
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::arithmetic::{convert, integer};
-use crate::semantics::environment::memory::{Atomic, TexelView};
+use crate::semantics::environment::aliases::MemoryName;
+use crate::semantics::environment::memory::{Atomic, TexelView, size_property};
 use crate::semantics::environment::sync::Sync;
 use crate::semantics::interp::filling::Narrow;
+use crate::semantics::interp::uses::ValueUses;
 use crate::semantics::interp::{OperationSite, OutputSlot};
+use crate::semantics::operations::wraps::NoWrap;
 use crate::semantics::operations::{Modify, One, Rows, Select, Three, Two};
+use rustc_hash::FxHashMap;
 
 /// The number of a row.
 pub(crate) type R = u32;
@@ -33,6 +40,16 @@ pub(crate) struct Wide {
     pub keep: bool,
 }
 
+/// An operation that promises not to overflow, whose result is written.
+#[derive(Debug)]
+pub(crate) struct Sum {
+    pub promise: NoWrap,
+    /// The words of the operands, low ones first: two for 64 bits.
+    pub operands: [SmallVec<[R; 2]>; 2],
+    /// The first row of the result.
+    pub dst: R,
+}
+
 /// An access to memory.
 #[derive(Debug)]
 pub(crate) struct MemoryAccess {
@@ -40,6 +57,8 @@ pub(crate) struct MemoryAccess {
     pub space: AddressSpace,
     /// It is volatile or coherent.
     pub volatile: bool,
+    /// It is a load that may be reordered with any other access: nothing stores there.
+    pub cacheable: bool,
     /// The buffer or image.
     pub binding: Option<ResourceOperand>,
     pub place: AccessAddress,
@@ -47,9 +66,20 @@ pub(crate) struct MemoryAccess {
     pub view: TexelView,
     /// Bits of an element; 64 bits are two words.
     pub bits: u8,
+    /// The multiple that the address is promised to be, a power of two, and the offset that is added to it.
+    pub alignment: Option<[u32; 2]>,
     /// Rows that are loaded or stored, with their components: for 64 bits the high words are components too.
     pub rows: SmallVec<[(u32, R); 4]>,
     pub origin: u32,
+}
+
+impl MemoryAccess {
+    /// The number that identifies a component of a size: see [`size_property`]. `resinfo` names as many dimensions as nir has components
+    /// (`emit_intrinsic_image_size`); between two programs in nir the dimension of the image counts, and unused components may be missing.
+    pub fn size_property(&self, component: u32, both_nir: bool) -> u32 {
+        let dimensions = if both_nir || self.space != AddressSpace::Image { 0 } else { self.rows.len() as u32 };
+        size_property(component, dimensions, self.view.shape(both_nir))
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -373,6 +403,8 @@ pub(crate) enum DecodedOp {
         keep: bool,
     },
     Wide(u32),
+    /// The result of an operation that promises not to overflow, by number: it is poison where it does.
+    Sum(u32),
     /// A row plus a constant.
     AddConst {
         dst: R,
@@ -478,6 +510,9 @@ pub(crate) struct DecodedCode {
     pub slots: u32,
     pub moves: Vec<(R, R)>,
     pub wide: Vec<Wide>,
+    pub sums: Vec<Sum>,
+    /// The operations on floats, each with true if it is exact.
+    pub exact: FxHashMap<u32, bool>,
     pub inputs: Vec<EnvironmentInput>,
     pub accesses: Vec<MemoryAccess>,
     pub textures: Vec<Texture>,
@@ -487,10 +522,19 @@ pub(crate) struct DecodedCode {
     /// The outputs that the shader may store.
     pub declared: Vec<OutputSlot>,
     pub origins: Vec<OperationSite>,
-    /// The origin of an access whose flags promise that buffers with different names are different.
-    pub promise: Option<u32>,
+    /// The memories that alias no other one, as the flags of accesses promise, and the origin of such an access.
+    pub unaliased: Vec<(MemoryName, u32)>,
     /// What the flags of accesses promise: as `decode::memory` says it.
     pub promised: Vec<String>,
     /// For traced runs: the first operation of each block, and the block.
     pub block_starts: Vec<(u32, u32)>,
+    /// The uses of rows, once something undefined is met.
+    pub row_uses: OnceLock<ValueUses>,
+}
+
+impl DecodedCode {
+    /// The uses of rows. The code must be complete.
+    pub fn uses(&self) -> &ValueUses {
+        self.row_uses.get_or_init(|| uses_of(self))
+    }
 }

@@ -3,6 +3,7 @@
 mod arrays;
 mod lanes;
 mod memory;
+mod notes;
 
 use super::Decoded;
 use super::op::{Adapt, DecodedCode, DecodedOp, EnvironmentInput, List, R, UNDEFINED};
@@ -18,11 +19,13 @@ use crate::semantics::interp::{ConstFile, End, Outcome, Outputs, Scratch, Undefi
 use crate::semantics::operations::undefined;
 use crate::semantics::operations::undefined::Partly;
 use crate::semantics::operations::{Kernel, Select};
+use crate::semantics::pair::PairFacts;
 use smallvec::SmallVec;
 
 /// A running wave.
 struct RunningWave<'a> {
     code: &'a DecodedCode,
+    facts: PairFacts,
     env: &'a Env,
     state: WaveState,
     rows: &'a mut [Row],
@@ -32,6 +35,8 @@ struct RunningWave<'a> {
     open: &'a mut [Row],
     /// The values of undefined bits, if they have any.
     filled: Option<Filled>,
+    /// The wave runs the preamble.
+    runs_preamble: bool,
     /// Lanes that wait, by slot.
     slots: &'a mut [u64],
     temporaries: &'a mut Vec<Row>,
@@ -107,9 +112,11 @@ impl<'a> RunningWave<'a> {
         scratch.prepare(env, code.rows as usize, program.scratch_size);
         scratch.masks.resize(code.slots as usize, 0);
         let filled = scratch.filling.map(|filling| Filled::new(filling, code.rows, &code.narrow));
+        let (keeps_promises, runs_preamble) = (scratch.keeps_promises, scratch.preamble_words.is_none());
         let Scratch { rows, poison, partial, open, temporaries, masks, memory, consts, .. } = scratch;
         poison[..code.rows as usize].fill(0);
         poison[UNDEFINED as usize] = ALL_LANES;
+        rows[UNDEFINED as usize] = [0; LANES];
         partial[UNDEFINED as usize] = 0;
         if let Some(filled) = &filled {
             poison[UNDEFINED as usize] = 0;
@@ -121,16 +128,33 @@ impl<'a> RunningWave<'a> {
         let outputs = Outputs::declared(&code.declared);
         let mut state = WaveState::new(env, program.launch, program.waves, number, std::mem::take(memory), outputs);
         state.decisions = filled.as_ref().map(|_| 0);
+        state.keeps_promises = keeps_promises;
         let active = state.lanes;
         let slots = masks;
-        RunningWave { code, env, state, rows, poison, partial, open, filled, slots, temporaries, consts, active, pc: 0 }
+        let facts = program.facts;
+        RunningWave {
+            code,
+            facts,
+            env,
+            state,
+            rows,
+            poison,
+            partial,
+            open,
+            filled,
+            runs_preamble,
+            slots,
+            temporaries,
+            consts,
+            active,
+            pc: 0,
+        }
     }
 
     /// Runs to the next barrier, or to the end.
     fn run_to_barrier<W: Watch>(&mut self, fuel: u64, watch: &mut W) -> Result<Stop, End> {
-        if let Some(origin) = self.code.promise
-            && self.pc == 0
-            && self.env.has_one_buffer()
+        if self.pc == 0
+            && let Some(&(_, origin)) = self.code.unaliased.iter().find(|&&(name, _)| !self.env.keeps_alone(name))
         {
             return Err(self.undefined(UndefinedReason::Alias, origin, self.active));
         }
@@ -140,7 +164,13 @@ impl<'a> RunningWave<'a> {
     fn execute<W: Watch>(&mut self, fuel: u64, watch: &mut W) -> Result<Stop, End> {
         let code = self.code;
         let mut pc = self.pc;
+        let compares_floats = self.facts.both_nir && !code.exact.is_empty();
+        let mut last = pc;
         loop {
+            if compares_floats && let Some(&exact) = code.exact.get(&last) {
+                self.note_float(last, exact);
+            }
+            last = pc;
             let op = code.ops[pc as usize];
             let view =
                 RunView { rows: self.rows, poison: self.poison, memory: &mut self.state.memory, active: self.active };
@@ -177,6 +207,7 @@ impl<'a> RunningWave<'a> {
                     self.define(poison, Kernel::Select(select), &rows, dst, 1);
                 }
                 DecodedOp::Wide(index) => self.wide(index),
+                DecodedOp::Sum(index) => self.sum(index),
                 DecodedOp::AddConst { dst, a, constant } => {
                     let poison = self.poison[a as usize];
                     self.compute(dst, true, poison, |out, rows| {
@@ -195,7 +226,8 @@ impl<'a> RunningWave<'a> {
                 DecodedOp::ArrayInit { first, count, .. } => {
                     let rows = first as usize..(first + count) as usize;
                     self.poison[rows.clone()].iter_mut().for_each(|poison| *poison |= self.active);
-                    self.partial[rows].iter_mut().for_each(|partial| *partial &= !self.active);
+                    self.partial[rows.clone()].iter_mut().for_each(|partial| *partial &= !self.active);
+                    rows.for_each(|row| blend(&mut self.rows[row], self.active, &[0; LANES]));
                 }
                 DecodedOp::Access(index) => self.access(&code.accesses[index as usize])?,
                 DecodedOp::Texture(index) => self.texture(&code.textures[index as usize])?,
@@ -209,6 +241,7 @@ impl<'a> RunningWave<'a> {
                         &self.rows[row],
                         self.poison[row],
                     );
+                    self.output_ties(output.base, output.component, output.row);
                 }
                 DecodedOp::StoreConst(index) => {
                     let output = &code.outputs[index as usize];
@@ -266,6 +299,7 @@ impl<'a> RunningWave<'a> {
                     pc = empty;
                 }
                 DecodedOp::Sync(sync) => {
+                    self.state.memory.trace_sync(sync, pc - 1, self.active);
                     if self.state.sync_log.record(sync, &self.state.memory) {
                         self.pc = pc;
                         return Ok(Stop::Barrier);
@@ -298,6 +332,14 @@ impl<'a> RunningWave<'a> {
         if self.filled.is_some() && poison & self.active != 0 {
             return self.write_partly(row, value, poison, &[u32::MAX; LANES]);
         }
+        self.write_bits(row, value, poison);
+        if poison & self.active != 0 {
+            self.number_lanes(row);
+        }
+    }
+
+    #[inline]
+    fn write_bits(&mut self, row: R, value: &Row, poison: u64) {
         blend(&mut self.rows[row as usize], self.active, value);
         let old = &mut self.poison[row as usize];
         *old = *old & !self.active | poison & self.active;
@@ -314,9 +356,10 @@ impl<'a> RunningWave<'a> {
             filled.fill(row, &mut value, poison & self.active, |lane| open[lane]);
             return self.write(row, &value, 0);
         }
-        self.write(row, value, poison);
+        self.write_bits(row, value, poison);
         if poison & self.active != 0 {
             self.set_open(row, poison, open);
+            self.number_lanes(row);
         }
     }
 
@@ -411,6 +454,9 @@ impl<'a> RunningWave<'a> {
                 self.set_lane_open(row, lane, result.open);
             }
         }
+        for row in dst..dst + count {
+            self.number_lanes(row);
+        }
     }
 
     /// The active lanes where a row is not 0; it must not be poison in any.
@@ -495,7 +541,7 @@ impl<'a> RunningWave<'a> {
         match *input {
             EnvironmentInput::System(value, component, adapt, second) => {
                 self.env.system_value(self.state.launch, value, component, &mut row);
-                if second.is_some() && self.env.both_nir {
+                if second.is_some() && self.facts.both_nir {
                     row.iter_mut().for_each(|x| *x = x.wrapping_add(1));
                 }
                 if adapt != Adapt::No {
@@ -559,7 +605,7 @@ impl<'a> RunningWave<'a> {
             EnvironmentInput::Helper => {
                 row.iter_mut().enumerate().for_each(|(lane, x)| *x = (self.state.helpers >> lane & 1) as u32)
             }
-            EnvironmentInput::RunsPreamble => row.fill(1),
+            EnvironmentInput::RunsPreamble => row.fill(u32::from(self.runs_preamble)),
         }
         self.write(dst, &row, poison);
     }

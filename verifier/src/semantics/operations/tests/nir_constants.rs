@@ -130,17 +130,6 @@ const EXCEPTIONS: &[Exception] = &[
         },
     },
     Exception {
-        ops: &["fquantize2f16"],
-        widths: &[16, 32, 64],
-        reason: "Mesa flushes denormal halves",
-        explains: |row| {
-            // 2^-14 in the format.
-            let f = format(row.bits);
-            let smallest = f.one() - (14 << f.fraction());
-            magnitude(row.bits, row.mesa[0]) == 0 && magnitude(row.bits, row.ours[0]) < smallest
-        },
-    },
-    Exception {
         ops: &["frsq", "fcos", "fsin"],
         widths: &[32],
         reason: "one unit in the last place of a function that is not exact",

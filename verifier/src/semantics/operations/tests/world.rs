@@ -9,6 +9,7 @@ use crate::semantics::environment::env::{Env, Launch, first_lanes, lanes, nice, 
 use crate::semantics::environment::memory::{Atomic, Memory, Space, image_cell, word_of};
 use crate::semantics::environment::texture::TextureAnswer;
 use crate::support::random::hash;
+use std::collections::BTreeSet;
 
 const LAUNCH: Launch = Launch { fragment: true, workgroup_size: [8, 4, 4], wave: 0 };
 
@@ -120,8 +121,19 @@ fn memory_has_parts_of_words_and_remembers() {
     // Poisoned bits are 0, whatever was stored.
     assert_eq!(written[0].value, 0xcd00 | initial & 0xff);
     // A word out of range is mapped to one inside, and high bits count.
-    assert_eq!(word_of(4096 * 4, 4096), word_of(4096 * 4 + 3, 4096));
+    assert_eq!(word_of(65536 * 4, 4096), word_of(65536 * 4 + 3, 4096));
     assert_ne!(word_of(1 << 40, 16384), word_of(1 << 41, 16384));
+    // A buffer grows: words that a shader addresses by the numbers of its invocations are all different, wherever they begin.
+    assert_eq!([5000, 65535].map(|word| word_of(word * 4, 1024)), [5000, 65535]);
+    for base in [65536, 0x1234_5678, 0xffff_0000] {
+        let words: BTreeSet<u32> = (0..64 * 63).map(|word| word_of((base + word) * 4, 1024)).collect();
+        assert_eq!(words.len(), 64 * 63);
+        assert!(words.iter().all(|&word| word < 4096));
+    }
+    // Those before its beginning are apart from those after it.
+    let words: BTreeSet<u32> =
+        (0_u32..64 * 63).map(|word| word_of(u64::from(word.wrapping_sub(1000)) * 4, 1024)).collect();
+    assert_eq!(words.len(), 64 * 63);
     memory.reset();
     assert!(memory.written().is_empty());
     let array = memory.array(Space::Ssbo, Binding::bound(1));

@@ -189,6 +189,56 @@ fn nans_of_results_are_canonical() {
 }
 
 #[test]
+fn integers_are_rounded_to_themselves() {
+    let t = &mut Terms::new();
+    let roundings = [Rounding::Even, Rounding::Zero, Rounding::Up, Rounding::Down];
+    for f in [Format::F16, Format::F32, Format::F64] {
+        let [x, y] = variables(t, 32);
+        let [z] = variables(t, f.width());
+        let [a, b] = [x, y].map(|x| t.int_to_float(32, true, f, Rounding::Zero, x));
+        let (minus, magnitude, sum) = (float::fneg(t, f, a), float::fabs(t, f, a), t.fadd(f, a, b));
+        let whole = t.fround(f, Rounding::Down, z);
+        for rounding in roundings {
+            for integer in [a, minus, magnitude, sum, whole] {
+                let rounded = t.fround(f, rounding, integer);
+                same(t, rounded, integer);
+            }
+            // No integer, and a NaN that is not the canonical one.
+            let (half, product, minus) = (t.fadd(f, a, z), t.fmul(f, a, b), float::fneg(t, f, whole));
+            for other in [z, half, product, minus] {
+                assert!(t.fround(f, rounding, other) != other);
+            }
+        }
+        let fraction = float::ffract(t, f, a);
+        is_number(t, fraction, 0);
+        // It may be infinite, in 16 bits.
+        let near = t.int_to_float(32, true, f, Rounding::Even, x);
+        let fraction = float::ffract(t, f, near);
+        assert_eq!(t.as_constant(fraction) == Some(0), f != Format::F16);
+    }
+}
+
+#[test]
+fn exact_integers_are_converted_back() {
+    let t = &mut Terms::new();
+    let (f, even) = (Format::F32, Rounding::Even);
+    let [x] = variables(t, 24);
+    let [word] = variables(t, 32);
+    let (unsigned, signed) = (t.zext(24, 32, x), t.sext(24, 32, x));
+    let (a, b) = (t.int_to_float(32, false, f, even, unsigned), t.int_to_float(32, true, f, even, signed));
+    for (float, is_signed, integer) in [(a, false, unsigned), (a, true, unsigned), (b, true, signed)] {
+        let back = t.float_to_int(f, 32, is_signed, Rounding::Zero, float);
+        same(t, back, integer);
+    }
+    // A negative number is clamped, a large one is rounded or clamped.
+    let inexact = t.int_to_float(32, true, f, even, word);
+    for (float, w, is_signed) in [(b, 32, false), (a, 16, false), (a, 24, true), (inexact, 32, true)] {
+        let back = t.float_to_int(f, w, is_signed, Rounding::Zero, float);
+        assert!(matches!(t.node(back).op, Op::Float(_)), "{}", t.show(back));
+    }
+}
+
+#[test]
 fn integers_become_floats_from_words() {
     let t = &mut Terms::new();
     let f = Format::F32;

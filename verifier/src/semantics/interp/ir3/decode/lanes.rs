@@ -28,6 +28,9 @@ impl Decoder<'_> {
         if finishes_in_place(data) {
             return Ok(());
         }
+        if data.opcode == Movmsk && data.dsts.iter().any(|dst| dst.mask.span() != 1 + u32::from(data.repeat)) {
+            return Err("a mask of other than one word for each repetition".to_owned());
+        }
         for (k, dst) in self.results(data)? {
             let op = match data.opcode {
                 Movmsk => DecodedOp::MoveMask { predicate: None, word: k, dst },

@@ -5,12 +5,12 @@ use crate::semantics::environment::env::CONST_WORDS;
 use crate::semantics::interp::ir3::op;
 use crate::semantics::interp::ir3::op::{AccessAddress, ConstWidth, DecodedOp};
 use crate::semantics::interp::ir3::storage::{Loc, Read, Write};
-use crate::semantics::machine::rules::quad_lane;
+use crate::semantics::machine::rules::{only_prefetches, quad_lane};
 use crate::semantics::operations::{One, byte_offset, halves};
 use ir3_compiler::ir3::access::{
     Access, Address, AtomicFamily, Binding, MemoryAccess, MemoryAction, Number, Slice, TextureAccess,
 };
-use ir3_compiler::ir3::{AddressSpace, Attrs, InstrData, InstrFlags, Opcode, PhysReg, Place, Src, Type};
+use ir3_compiler::ir3::{AddressSpace, Attrs, InstrData, InstrFlags, Opcode, Place, Src, Type};
 use ir3_compiler::target::Generation;
 use smallvec::SmallVec;
 
@@ -28,7 +28,7 @@ impl Decoder<'_> {
     /// An instruction of category 5.
     pub(super) fn texture(&mut self, data: &InstrData) -> Result {
         // Without a result it prefetches descriptors, whatever its coordinates are. Final code has `r63.x` there.
-        if data.opcode == Opcode::Sam && data.dsts.iter().all(|dst| dst.place.reg() == Some(PhysReg::INVALID)) {
+        if only_prefetches(data) {
             return Ok(());
         }
         self.access(data)
@@ -162,9 +162,13 @@ impl Decoder<'_> {
             }
         }
         let number = self.out.memory.len() as u32;
+        self.out.memory_names.insert(self.instr.as_u32(), data.opcode.name());
         self.out.memory.push(op::Memory {
             action: access.action,
             cached: data.opcode == Opcode::Isam,
+            is_of_texture: data.opcode == Opcode::Isam
+                && access.space == AddressSpace::Image
+                && self.target.generation < Generation::A6xx,
             volatile: data.memory().is_some_and(|memory| memory.volatile),
             space: access.space,
             resource,
@@ -174,6 +178,8 @@ impl Decoder<'_> {
             ty,
             data: stored,
             copied,
+            shape: access.shape,
+            dimensions: access.dimensions,
             compare,
             results,
             instr: self.instr,
@@ -188,15 +194,15 @@ impl Decoder<'_> {
         self.copies_op(kept)
     }
 
-    /// The byte offset beside an address. It cannot be judged where the text does not say which words of the constant file describe the
-    /// buffer or image, as Mesa's do not.
+    /// The byte offset beside an address. It is not described where the text does not print the words of the constant file for the buffer or
+    /// image, as Mesa's do not.
     fn byte_offset(&mut self, data: &InstrData, access: &MemoryAccess) -> Result<Option<op::ByteOffset>> {
         let Some(slice) = access.bytes.filter(|_| byte_offset::is_read(self.target)) else { return Ok(None) };
         let is_image = access.space == AddressSpace::Image;
         let has_start = self.target.generation == Generation::A4xx;
         let (mut start, mut strides) = (None, SmallVec::new());
-        if is_image || has_start {
-            let Some(resources) = self.program.consts.resources else { return Ok(None) };
+        let is_described = !is_image && !has_start || self.program.consts.resources.is_some();
+        if let Some(resources) = self.program.consts.resources.filter(|_| is_image || has_start) {
             let Some(Binding { set: None, index: Number::Fixed(number) }) = access.binding else {
                 return Err("the number of its buffer or image is not known".to_owned());
             };
@@ -213,7 +219,7 @@ impl Decoder<'_> {
         let low = self.slice(data, slice.component(0))?;
         let high = if has_start || slice.count < 2 { None } else { Some(self.slice(data, slice.component(1))?) };
         let in_words = is_image && !has_start && matches!(access.action, MemoryAction::Atomic(_));
-        Ok(Some(op::ByteOffset { low, high, start, strides, in_words }))
+        Ok(Some(op::ByteOffset { low, high, start, strides, in_words, is_described }))
     }
 
     /// A word that describes a buffer or an image; nothing else may be in it.

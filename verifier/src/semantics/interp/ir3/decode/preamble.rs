@@ -3,14 +3,15 @@
 
 use super::flow::sides;
 use super::{Decoder, Result};
-use ir3_compiler::ir3::{Block, Opcode};
+use ir3_compiler::ir3::{Block, Opcode, Program};
 use rustc_hash::FxHashSet;
 
 impl Decoder<'_> {
     /// Enters the preamble, which begins with `first`; `others` is where waves go on that do not run it.
     ///
     /// # Errors
-    /// If the preamble does not come to its end, or stores words of the constant file after it.
+    /// If the preamble does not come to its end, or stores words of the constant file after it, or if the waves that do not run it continue
+    /// elsewhere than after its end: runs and proofs of the wave that runs it do not show what the others miss.
     pub(super) fn enter_preamble(&mut self, first: Block, others: Block) -> Result {
         let program = self.program;
         self.has_preamble = true;
@@ -21,6 +22,7 @@ impl Decoder<'_> {
                 work.extend(program.blocks[block].successors.iter().flatten());
             }
         }
+        let go_on = next_code(program, others, 0);
         // Blocks, before and after the end of the preamble.
         let mut seen = FxHashSet::default();
         let mut work = vec![(first, false)];
@@ -36,10 +38,13 @@ impl Decoder<'_> {
             }
             let data = &program.blocks[block];
             let mut elects = None;
-            for &instr in &data.instrs {
+            for (at, &instr) in data.instrs.iter().enumerate() {
                 let opcode = program.instrs[instr].opcode;
                 match opcode {
                     Opcode::Shpe if ended => return Err("a preamble with two ends".to_owned()),
+                    Opcode::Shpe if next_code(program, block, at + 1).is_none_or(|next| Some(next) != go_on) => {
+                        return Err("other waves continue elsewhere than after the end of the preamble".to_owned());
+                    }
                     Opcode::Shpe => ended = true,
                     Opcode::Getone | Opcode::Getlast => elects = Some(&program.instrs[instr]),
                     _ if ended && opcode.writes_consts() => {
@@ -57,4 +62,23 @@ impl Decoder<'_> {
         }
         Ok(())
     }
+}
+
+/// The first block that does more than to copy values, from an instruction of a block on, if no branch comes before it. Copies for phis
+/// are on both paths: those of the waves that do not run the preamble are seen by proofs only.
+fn next_code(program: &Program, mut block: Block, mut from: usize) -> Option<Block> {
+    for _ in 0..=program.layout.len() {
+        let data = &program.blocks[block];
+        let copies = data.instrs[from..].iter().all(|&instr| only_copies(program.instrs[instr].opcode));
+        match data.successors {
+            [Some(next), None] if copies => (block, from) = (next, 0),
+            _ => return (from == 0).then_some(block),
+        }
+    }
+    None
+}
+
+fn only_copies(opcode: Opcode) -> bool {
+    use Opcode::{Collect, Jump, Mov, Nop, ParallelCopy, Phi, ReloadMacro, SpillMacro, Split, Swz};
+    matches!(opcode, Nop | Jump | Phi | ParallelCopy | Split | Collect | Mov | Swz | SpillMacro | ReloadMacro)
 }

@@ -32,6 +32,8 @@ use crate::semantics::interp::waves::{self, Stop, WaveState};
 use crate::semantics::interp::{End, OperationSite, Outcome, Scratch, UndefinedReason};
 use crate::semantics::machine::arrays::ArrayBases;
 use crate::semantics::machine::steps::Steps;
+use crate::semantics::machine::units::{self, Piece};
+use crate::semantics::pair::PairFacts;
 use crate::support::random::hash;
 use choices::Choices;
 use constants::ConstWrites;
@@ -89,6 +91,7 @@ pub struct Machine {
     relative: FxHashMap<usize, InstrData>,
     target: Target,
     bases: RegisterBases,
+    prefetched: Vec<Piece>,
     branch_stack: usize,
     start: Start,
     hazards: Hazards,
@@ -132,6 +135,7 @@ impl Machine {
                 .collect(),
             target: *target,
             bases,
+            prefetched: units::prefetched(code, target),
             branch_stack: target.branchstack_size as usize,
             start,
             hazards: Hazards::Poison,
@@ -144,6 +148,12 @@ impl Machine {
     #[must_use]
     pub fn with_choices(self, code: &Code, seed: u64) -> Self {
         Self { choices: Some(Choices::new(code, seed)), ..self }
+    }
+
+    /// The same code as one program of a pair.
+    #[must_use]
+    pub fn in_pair(self, facts: PairFacts) -> Self {
+        Self { decoded: self.decoded.in_pair(facts), ..self }
     }
 
     /// The same code, with other consequences of hazards.
@@ -239,6 +249,7 @@ impl<'a> MachineWave<'a> {
             for op in block.start..block.end {
                 self.wave.op(&self.machine.decoded.ops[op as usize])?;
             }
+            self.clock.prefetched(&self.machine.prefetched, self.wave.alive);
         }
         loop {
             // Where predication leaves no lane active, the wave still goes on to its end.

@@ -4,7 +4,7 @@ use super::Completion;
 use crate::semantics::interp::UndefinedReason;
 use crate::semantics::machine::rules::{FAR, FIRST_OF_QUADS, NEAR, SourceWait, Unit, Wait};
 use crate::semantics::machine::steps::{Operand, Step, Steps};
-use crate::semantics::machine::units::{SHARED_WORD, TIMES, WORDS};
+use crate::semantics::machine::units::{OTHER_WORD, Piece, SHARED_WORD, TIMES, WORDS};
 use crate::support::random::hash;
 use ir3_compiler::ir3::{Opcode, RegFile};
 use smallvec::SmallVec;
@@ -27,6 +27,13 @@ impl Outstanding {
 
     fn clear(&mut self) {
         for bit in self.listed.drain(..) {
+            self.lanes[usize::from(bit)] = 0;
+        }
+    }
+
+    /// Empties a word of the mask.
+    fn clear_word(&mut self, word: usize) {
+        for &bit in self.listed.iter().filter(|&&bit| usize::from(bit) / 64 == word) {
             self.lanes[usize::from(bit)] = 0;
         }
     }
@@ -121,8 +128,22 @@ impl Clock {
         }
     }
 
+    /// Registers that are written before the program starts, and are there after `(sy)`.
+    pub fn prefetched(&mut self, pieces: &[Piece], lanes: u64) {
+        if !self.is_late() {
+            return;
+        }
+        for piece in pieces {
+            self.filled |= 1 << SY;
+            self.sets[SY].add(piece.bit..piece.bit + piece.width, lanes, 0);
+        }
+    }
+
     /// The flags of an instruction.
     pub fn wait(&mut self, step: &Step) {
+        if step.starts_block {
+            self.sets[SCALAR_SOURCE].clear_word(OTHER_WORD);
+        }
         let mut cleared = 0;
         if step.ss {
             cleared |= !(1 << SY);

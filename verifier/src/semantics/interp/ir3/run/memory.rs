@@ -6,13 +6,14 @@ use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::arithmetic::rows::{LANES, Row, splat};
 use crate::semantics::environment::Binding;
 use crate::semantics::environment::env::{CONST_WORDS, lanes};
-use crate::semantics::environment::memory::{Space, TexelView, image_cell};
+use crate::semantics::environment::memory::{AccessPart, Space, TexelView, image_cell, size_property};
 use crate::semantics::environment::texture::{Quads, TextureAnswer};
 use crate::semantics::interp::ir3::op::{AccessAddress, ByteOffset, Memory, NumberOperand, ResourceOperand, atomic};
 use crate::semantics::interp::ir3::storage::{Active, Read};
 use crate::semantics::interp::{UndefinedReason, groups, naming_another};
 use crate::semantics::machine::rules::FIRST_OF_QUADS;
 use crate::semantics::operations::byte_offset;
+use crate::support::random::hash;
 use ir3_compiler::ir3::access::{AtomicOp, MemoryAction, Slot, TextureRequest, linear_address};
 use ir3_compiler::ir3::{AddressSpace, Instr, Type};
 use smallvec::SmallVec;
@@ -45,6 +46,7 @@ impl RunningWave<'_> {
     /// Executes a memory access.
     pub(super) fn access(&mut self, number: u32) -> RunResult {
         let access = &self.program.memory[number as usize];
+        self.state.memory.begin_access(access.instr.as_u32(), access.volatile);
         let mut resources = [Binding::NONE; LANES];
         let mut poison = match &access.resource {
             Some(resource) => self.resource(resource, &mut resources),
@@ -58,10 +60,12 @@ impl RunningWave<'_> {
             return Ok(());
         }
         let view = access.view();
-        let (target, undefined) = self.target(&access.place, view);
+        let (mut target, undefined) = self.target(&access.place, view);
         poison |= undefined;
-        if let Some(bytes) = &access.bytes {
-            poison |= self.names_another(access, bytes, &target);
+        match &access.bytes {
+            Some(bytes) if bytes.is_described => poison |= self.names_another(access, bytes, &target),
+            Some(bytes) if self.program.facts.printed_shapes => poison |= self.displace(bytes, &mut target),
+            _ => {}
         }
         if let Some(padding) = &access.padding {
             let mut row = [0; LANES];
@@ -154,6 +158,7 @@ impl RunningWave<'_> {
             }
             AccessAddress::Texel(reads) => {
                 target.texel = true;
+                let both_print = self.program.facts.printed_shapes;
                 let mut rows = [[0; LANES]; 4];
                 let count = reads.len().min(rows.len());
                 for (row, read) in rows.iter_mut().zip(reads) {
@@ -161,11 +166,35 @@ impl RunningWave<'_> {
                 }
                 for lane in lanes(self.active.mask) {
                     let coordinates = [rows[0][lane], rows[1][lane], rows[2][lane], rows[3][lane]];
-                    target.index[lane] = view.cell(false, image_cell(&coordinates[..count]));
+                    target.index[lane] = view.cell(both_print, image_cell(&coordinates[..count]));
                 }
             }
         }
         (target, poison)
+    }
+
+    /// Makes a byte offset that nothing describes part of the address, and returns the lanes in which it is undefined. One program has one
+    /// distance between the two for all accesses to a buffer, and one byte offset for all accesses to a texel.
+    fn displace(&mut self, bytes: &ByteOffset, target: &mut LaneAddresses) -> u64 {
+        const MOST: u64 = 61;
+        let (mut low, mut high) = ([0; LANES], [0; LANES]);
+        let mut poison = self.storage.fetch(&bytes.low, &mut low);
+        if let Some(read) = &bytes.high {
+            poison |= self.storage.fetch(read, &mut high);
+        }
+        for lane in lanes(self.active.mask & !poison) {
+            let index = &mut target.index[lane];
+            if target.texel {
+                let offset = if bytes.in_words { low[lane] << 2 } else { low[lane] };
+                *index = image_cell(&[*index, offset, high[lane]]);
+                continue;
+            }
+            let distance = low[lane].wrapping_sub(*index << target.scale.trailing_zeros()) >> 2;
+            if (distance, high[lane]) != (0, 0) {
+                *index = index.wrapping_add((hash(&[distance.into(), high[lane].into()]) % MOST) as u32);
+            }
+        }
+        poison
     }
 
     /// The lanes whose byte offset is not that of their element or texel.
@@ -214,10 +243,13 @@ impl RunningWave<'_> {
                     self.load_uniform(binding, group, address, &mut row);
                     continue;
                 };
-                let array = self.state.memory.array(space, binding);
                 let width = if space == Space::Image { 32 } else { bits };
-                self.state.memory.note_load(array, group, width, access.volatile);
-                undefined |= self.state.memory.load(self.env, array, width, group, address, &mut row, &mut open);
+                let memory = &mut self.state.memory;
+                for AccessPart { array, lanes, window } in memory.parts(space, binding, group, address) {
+                    let address = |lane| address(lane) & window;
+                    memory.note_load(array, lanes, width, access.volatile);
+                    undefined |= memory.load(self.env, array, width, lanes, address, &mut row, &mut open);
+                }
             }
             row.iter_mut().for_each(|word| *word &= narrow);
             open.iter_mut().for_each(|word| *word &= narrow);
@@ -247,13 +279,15 @@ impl RunningWave<'_> {
             let (mut row, mut open) = ([0; LANES], [0; LANES]);
             let poison = self.storage.fetch_partly(read, &mut row, mask, &mut open);
             for (binding, group) in groups(Some(|lane: usize| resources[lane]), mask) {
-                let array = self.state.memory.array(space, binding);
                 let address = |lane: usize| target.address(access.space, lane, component as u32, bits / 8);
-                let outside = self.state.memory.outside(array, width, group, address);
-                if outside != 0 {
-                    return Err(self.undefined(UndefinedReason::Address, access.instr, outside));
+                for AccessPart { array, lanes, window } in self.state.memory.parts(space, binding, group, address) {
+                    let address = |lane| address(lane) & window;
+                    let outside = self.state.memory.outside(array, width, lanes, address);
+                    if outside != 0 {
+                        return Err(self.undefined(UndefinedReason::Address, access.instr, outside));
+                    }
+                    self.state.memory.store(self.env, array, width, lanes, address, &row, poison, &open);
                 }
-                self.state.memory.store(self.env, array, width, group, address, &row, poison, &open);
             }
         }
         Ok(())
@@ -320,35 +354,18 @@ impl RunningWave<'_> {
         }
         let mut undefined = self.active.mask & !mask;
         for (binding, group) in groups(Some(|lane: usize| resources[lane]), mask) {
-            let array = self.state.memory.array(space, binding);
             let address = |lane: usize| target.address(access.space, lane, 0, access.ty.bits() / 8);
-            let [low, high] = &mut result;
-            undefined |= if wide {
-                let (data, compare) = (data.each_ref(), compare.each_ref());
-                self.state.memory.atomic_wide(
-                    self.env,
-                    array,
-                    atomic(op),
-                    group,
-                    address,
-                    data,
-                    compare,
-                    poison,
-                    [low, high],
-                )
-            } else {
-                self.state.memory.atomic(
-                    self.env,
-                    array,
-                    atomic(op),
-                    group,
-                    address,
-                    &data[0],
-                    &compare[0],
-                    poison,
-                    low,
-                )
-            };
+            let (memory, env) = (&mut self.state.memory, self.env);
+            for AccessPart { array, lanes, window } in memory.parts(space, binding, group, address) {
+                let address = |lane| address(lane) & window;
+                let [low, high] = &mut result;
+                undefined |= if wide {
+                    let (data, compare) = (data.each_ref(), compare.each_ref());
+                    memory.atomic_wide(env, array, atomic(op), lanes, address, data, compare, poison, [low, high])
+                } else {
+                    memory.atomic(env, array, atomic(op), lanes, address, &data[0], &compare[0], poison, low)
+                };
+            }
         }
         for (&(_, write), row) in access.results.iter().zip(&result) {
             self.storage.write(write, row, undefined, &self.active);
@@ -359,15 +376,11 @@ impl RunningWave<'_> {
         for &(component, write) in &access.results {
             let mut row = [0; LANES];
             for (binding, group) in groups(Some(|lane: usize| resources[lane]), self.active.mask) {
-                let size = if access.space == AddressSpace::Image {
-                    self.env.resource_property(binding, component, 0)
-                } else {
-                    self.env.buffer_size(binding)
-                };
                 let size = match (access.action, component) {
-                    (MemoryAction::SplitSize, 0) => size & 0xffff,
-                    (MemoryAction::SplitSize, _) => size >> 16,
-                    _ => size,
+                    (MemoryAction::SplitSize, 0) => self.env.buffer_size(binding) & 0xffff,
+                    (MemoryAction::SplitSize, 1) => self.env.buffer_size(binding) >> 16,
+                    _ if access.space != AddressSpace::Image && component == 0 => self.env.buffer_size(binding),
+                    _ => self.env.resource_property(binding, size_property(component, access.dimensions.into(), 0), 0),
                 };
                 lanes(group).for_each(|lane| row[lane] = size);
             }
@@ -432,7 +445,7 @@ impl RunningWave<'_> {
                 request.set(Slot::Y, coordinates[1][lane]);
             }
             request.quad = quads.as_ref().map(|quads| quads.of(lane));
-            request.shape = self.env.printed_shapes.then_some(access.shape);
+            request.shape = self.program.facts.printed_shapes.then_some(access.shape);
             let answer = TextureAnswer::new(self.env, &request);
             for &(component, _) in &access.results {
                 let (answered, less) = access.answered(component);

@@ -131,12 +131,12 @@ fn lanes_reconverge() {
     let (yes, no, join) = (code.new_block(), code.new_block(), code.new_block());
     code.branch(Opcode::Br, &[p], yes, no);
     code.go(yes);
-    let inside = code.b().define(Opcode::Movmsk, RegClass::FULL, 2, &[], Attrs::None);
+    let inside = code.mask(2);
     code.jump(join);
     code.go(no);
     code.jump(join);
     code.go(join);
-    let after = code.b().define(Opcode::Movmsk, RegClass::FULL, 2, &[], Attrs::None);
+    let after = code.mask(2);
     let (inside, after) = (code.src(inside), code.src(after));
     let low = code.b().define(Opcode::Split, RegClass::FULL, 1, &[inside], Attrs::Split { offset: 0 });
     let high = code.b().define(Opcode::Split, RegClass::FULL, 1, &[after], Attrs::Split { offset: 1 });
@@ -183,7 +183,7 @@ fn kill_and_demote() {
     let q = code.test(Condition::Ge, lane, full(62));
     code.b().effect(Opcode::Kill, &[p]);
     code.b().effect(Opcode::Demote, &[q]);
-    let mask = code.b().define(Opcode::Movmsk, RegClass::FULL, 1, &[], Attrs::None);
+    let mask = code.mask(1);
     let mask = code.src(mask);
     code.end(&[mask]);
     let env = Env { helpers: Some(0), ..Env::from_seed(1) };

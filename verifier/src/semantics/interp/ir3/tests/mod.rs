@@ -66,6 +66,14 @@ impl TestProgram {
         self.system(SystemValue::SubgroupInvocation)
     }
 
+    /// The mask of the active lanes, in words of 32.
+    fn mask(&mut self, words: u16) -> Value {
+        let mask = self.b().define(Opcode::Movmsk, RegClass::FULL, words, &[], Attrs::None);
+        let instr = self.program.values[mask].instr;
+        self.program.instrs[instr].repeat = words as u8 - 1;
+        mask
+    }
+
     fn mov(&mut self, src: Src) -> Value {
         let (ty, class) = if src.class.half { (Type::U16, RegClass::HALF) } else { (Type::U32, RegClass::FULL) };
         self.b().convert(ty, ty, class, src)

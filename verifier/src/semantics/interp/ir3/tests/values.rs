@@ -213,19 +213,26 @@ fn an_index_outside_of_an_array() {
     }
 }
 
-/// Registers that are addressed indirectly are all of the file.
+/// Registers that are addressed indirectly are those of all arrays that the operand may be of; of an array of unknown size, all of the file.
 #[test]
 fn an_index_outside_of_the_registers() {
+    for (size, outside) in [(8, u64::MAX << 8), (0, u64::MAX << 32)] {
+        expect_undefined(&stored_by_lane(size), UndefinedReason::Address, outside);
+    }
+}
+
+/// The outcome of a store of each lane, by its number, from register 160 on.
+fn stored_by_lane(size: u16) -> Outcome {
     let mut code = TestProgram::new();
     let lane = code.lane();
     let lane = code.src(lane);
     let index = code.b().convert(Type::U32, Type::S16, RegClass::HALF, lane);
     let index = code.src(index);
     code.instr(Opcode::Mov, &[to(RegClass::ADDRESS, PhysReg::A0_X.0)], &[index], moves(Type::S16));
-    let dst = Dst::new(Place::Relative { offset: 160, size: 8 }, RegClass::FULL, WriteMask::SCALAR);
+    let dst = Dst::new(Place::Relative { offset: 160, size }, RegClass::FULL, WriteMask::SCALAR);
     code.instr(Opcode::Mov, &[dst], &[full(1)], moves(Type::U32));
     code.end(&[]);
-    expect_undefined(&code.run(), UndefinedReason::Address, u64::MAX << 32);
+    code.run()
 }
 
 #[test]

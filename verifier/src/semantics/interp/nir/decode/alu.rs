@@ -1,10 +1,11 @@
 //! Arithmetic.
 
-use ir3_compiler::nir::{Alu, Op as NirOp};
+use ir3_compiler::nir::{Alu, BaseType, Op as NirOp};
 use smallvec::SmallVec;
 
 use super::{DecodeResult, Decoder, ValueRows};
-use crate::semantics::interp::nir::op::{DecodedOp, R, Wide};
+use crate::semantics::interp::nir::op::{DecodedOp, R, Sum, Wide};
+use crate::semantics::operations::wraps::NoWrap;
 use crate::semantics::operations::{Kernel, nir_alu};
 
 /// The largest number of rows that a kernel takes.
@@ -68,6 +69,9 @@ impl Decoder<'_> {
         }
         let dst = self.define(alu.def);
         let width = self.width(alu.def);
+        let is_float =
+            std::iter::once(&info.output).chain(info.inputs).any(|operand| operand.ty.base == BaseType::Float);
+        let first = self.here();
         for turn in 0..turns {
             let srcs = &sources[turn as usize * inputs..][..inputs];
             let dst = dst + turn * width;
@@ -98,6 +102,20 @@ impl Decoder<'_> {
                     self.code.wide.push(Wide { kernel, dst, count, srcs, keep });
                     self.push(DecodedOp::Wide(self.code.wide.len() as u32 - 1));
                 }
+            }
+        }
+        if is_float {
+            self.code.exact.extend((first..self.here()).map(|at| (at, alu.exact)));
+        }
+        if (alu.no_signed_wrap || alu.no_unsigned_wrap) && info.is_per_component() {
+            let promise =
+                NoWrap { op: alu.op, bits: bits.into(), signed: alu.no_signed_wrap, unsigned: alu.no_unsigned_wrap };
+            for turn in 0..turns {
+                let srcs = &sources[turn as usize * inputs..][..inputs];
+                let operand = |index: usize| srcs[index.min(inputs - 1)].iter().copied().collect();
+                let sum = Sum { promise, operands: [operand(0), operand(1)], dst: dst + turn * width };
+                self.code.sums.push(sum);
+                self.push(DecodedOp::Sum(self.code.sums.len() as u32 - 1));
             }
         }
         Ok(())

@@ -8,20 +8,24 @@ use smallvec::SmallVec;
 
 use super::intrinsics::result;
 use super::{DecodeResult, Decoder, ValueRows};
+use crate::semantics::environment::aliases::{MemoryName, may_be_one};
 use crate::semantics::environment::env::CONST_WORDS;
-use crate::semantics::environment::memory::TexelView;
+use crate::semantics::environment::memory::{Space, TexelView};
 use crate::semantics::interp::nir::op::{AccessAddress, Action, DecodedOp, MemoryAccess, R, ResourceOperand};
 use crate::semantics::operations::halves;
 
-/// Returns true if an access may rely on no alias writing its buffer: it is `restrict`, or it may be reordered with any other access.
+/// The flags by which an access relies on no alias writing its buffer: it is `restrict`, or it may be reordered with any other access.
+const NO_ALIAS: Flags = Flags::RESTRICT.union(Flags::REORDERABLE);
+
+/// Returns true if an access may rely on no alias writing its buffer.
 pub(crate) fn promises(intrinsic: &Intrinsic) -> bool {
-    promised(intrinsic).intersects(Flags::RESTRICT | Flags::REORDERABLE)
+    promised(intrinsic).intersects(NO_ALIAS)
 }
 
-/// What an access promises: that no alias writes its buffer, or that its address is valid wherever it is executed.
+/// The promises of an access: that no alias writes its buffer, or that its address is valid wherever it is executed, also in helper lanes.
 fn promised(intrinsic: &Intrinsic) -> Flags {
     let flags = intrinsic.indices.get(IndexKind::Access).map_or(Flags::empty(), |_| intrinsic.indices.access());
-    flags & (Flags::RESTRICT | Flags::REORDERABLE | Flags::SPECULATABLE)
+    flags & (Flags::RESTRICT | Flags::REORDERABLE | Flags::SPECULATABLE | Flags::INCLUDE_HELPERS)
 }
 
 /// Returns true if an access may be neither dropped nor merged with another one: a volatile one, and a coherent one that does not say that it may
@@ -149,9 +153,11 @@ impl Decoder<'_> {
     }
 
     fn push_access(&mut self, intrinsic: &Intrinsic, access: MemoryAccess) {
+        let is_load = matches!(access.action, Action::Load);
+        let cacheable = is_load && !access.volatile && promised(intrinsic).contains(Flags::REORDERABLE);
+        let access = MemoryAccess { cacheable, ..access };
         let promised = promised(intrinsic);
         if !promised.is_empty() {
-            self.code.promise.get_or_insert(access.origin);
             self.promised.insert(self.code.accesses.len() as u32, promised);
         }
         self.code.accesses.push(access);
@@ -165,7 +171,7 @@ impl Decoder<'_> {
             return;
         }
         let constants: FxHashMap<R, u32> = self.code.constants.iter().copied().collect();
-        let mut computed = Vec::new();
+        let (mut computed, mut unaliased) = (Vec::new(), FxHashMap::default());
         for (at, access) in self.code.accesses.iter().enumerate() {
             let promised = self.promised.get(&(at as u32)).copied().unwrap_or(Flags::empty());
             let number = access.binding.and_then(|binding| match binding.row {
@@ -173,6 +179,16 @@ impl Decoder<'_> {
                 Some(row) => constants.get(&row).copied(),
             });
             let space = access.space;
+            if promised.intersects(NO_ALIAS)
+                && let Some(space) = Space::of(space)
+            {
+                let set = access.binding.and_then(|binding| binding.set);
+                let binding = match (access.binding, number) {
+                    (None, _) => Some(ResourceId::NONE),
+                    (Some(_), number) => number.map(|number| ResourceId::new(set, number)),
+                };
+                unaliased.entry(MemoryName { space, binding }).or_insert(access.origin);
+            }
             match number {
                 None => computed.push((space, promised)),
                 Some(number) if !promised.is_empty() => {
@@ -186,6 +202,15 @@ impl Decoder<'_> {
         if computed.iter().any(|(_, promised)| !promised.is_empty()) {
             self.code.promised.push(format!("accesses with computed numbers are {computed:?}"));
         }
+        // It makes no difference if nothing is written.
+        let is_written = |name: &MemoryName| {
+            self.code.accesses.iter().any(|access| {
+                let is_write = matches!(access.action, Action::Store | Action::Atomic { .. });
+                is_write && Space::of(access.space).is_some_and(|space| may_be_one(space, name.space))
+            })
+        };
+        self.code.unaliased = unaliased.into_iter().filter(|(name, _)| is_written(name)).collect();
+        self.code.unaliased.sort_unstable();
     }
 
     fn check_bits(&self, space: AddressSpace, def: Def) -> DecodeResult<u8> {
@@ -216,10 +241,12 @@ impl Decoder<'_> {
                 action: Action::Load,
                 space,
                 volatile,
+                cacheable: false,
                 binding,
                 place,
                 view: view(intrinsic),
                 bits: if is_rounded { 32 } else { bits },
+                alignment: alignment(intrinsic),
                 rows,
                 origin,
             },
@@ -250,7 +277,19 @@ impl Decoder<'_> {
         let rows = SmallVec::new();
         self.push_access(
             intrinsic,
-            MemoryAccess { action, space, volatile: false, binding, place, view, bits: 32, rows, origin },
+            MemoryAccess {
+                action,
+                space,
+                volatile: false,
+                cacheable: false,
+                binding,
+                place,
+                view,
+                bits: 32,
+                alignment: None,
+                rows,
+                origin,
+            },
         );
         Ok(())
     }
@@ -294,10 +333,12 @@ impl Decoder<'_> {
                 action: Action::Store,
                 space,
                 volatile,
+                cacheable: false,
                 binding,
                 place,
                 view: view(intrinsic),
                 bits,
+                alignment: alignment(intrinsic),
                 rows,
                 origin,
             },
@@ -335,7 +376,23 @@ impl Decoder<'_> {
         let origin = self.origin();
         let volatile = is_volatile(intrinsic);
         let view = view(intrinsic);
-        self.push_access(intrinsic, MemoryAccess { action, space, volatile, binding, place, view, bits, rows, origin });
+        let alignment = alignment(intrinsic);
+        self.push_access(
+            intrinsic,
+            MemoryAccess {
+                action,
+                space,
+                volatile,
+                cacheable: false,
+                binding,
+                place,
+                view,
+                bits,
+                alignment,
+                rows,
+                origin,
+            },
+        );
         Ok(())
     }
 
@@ -368,16 +425,26 @@ impl Decoder<'_> {
                 action: Action::Size,
                 space,
                 volatile: false,
+                cacheable: false,
                 binding,
                 place: AccessAddress::None,
                 view: view(intrinsic),
                 bits: 32,
+                alignment: None,
                 rows,
                 origin,
             },
         );
         Ok(())
     }
+}
+
+/// The multiple that an address is promised to be, and the offset from it: of the whole address, with the base. A multiple of 0 or 1 says
+/// nothing.
+fn alignment(intrinsic: &Intrinsic) -> Option<[u32; 2]> {
+    intrinsic.indices.get(IndexKind::AlignMul)?;
+    let [multiple, offset] = [intrinsic.indices.align_mul(), intrinsic.indices.align_offset()];
+    (multiple > 1 && multiple.is_power_of_two()).then_some([multiple, offset])
 }
 
 /// Returns true if the lanes of an access may name different descriptors.

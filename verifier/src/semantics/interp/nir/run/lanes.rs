@@ -284,6 +284,8 @@ impl RunningWave<'_> {
                 poison = poison & !members | if sum_poison { members } else { 0 };
             }
         }
+        // A function of an undefined value is another value.
+        lanes(poison).for_each(|lane| row[lane] = 0);
         self.write(dst, &row, poison);
     }
 }

@@ -9,13 +9,14 @@ use crate::semantics::arithmetic::convert;
 use crate::semantics::arithmetic::rows::{LANES, Row, splat};
 use crate::semantics::environment::Binding;
 use crate::semantics::environment::env::lanes;
-use crate::semantics::environment::memory::{Space, image_cell};
+use crate::semantics::environment::memory::{AccessPart, Space, image_cell};
 use crate::semantics::environment::texture::{Quads, TextureAnswer};
 use crate::semantics::interp::nir::op::{
     AccessAddress, Action, BOUND, MemoryAccess, R, ResourceOperand, Texture, TextureOperand,
 };
 use crate::semantics::interp::{UndefinedReason, groups, naming_another};
 use crate::semantics::operations::byte_offset;
+use crate::support::random::hash;
 use smallvec::SmallVec;
 
 /// The address of an access in each lane.
@@ -54,6 +55,7 @@ impl LaneAddresses<'_> {
 
 impl RunningWave<'_> {
     pub(super) fn access(&mut self, access: &MemoryAccess) -> RunResult {
+        self.state.memory.begin_access(access.origin, access.volatile);
         let mut poison = access.binding.and_then(|binding| binding.row).map_or(0, |row| self.poison[row as usize]);
         let mut cell = [0; LANES];
         let (mut base, mut index) = (None, None);
@@ -75,7 +77,7 @@ impl RunningWave<'_> {
                 index = row.map(|row| self.rows[row as usize]);
             }
             AccessAddress::Texel(rows, sample) => {
-                let sample = sample.filter(|_| self.env.both_nir);
+                let sample = sample.filter(|_| self.facts.both_nir);
                 let rows: SmallVec<[R; 4]> = rows.iter().copied().chain(sample).collect();
                 poison = rows.iter().fold(poison, |poison, &row| poison | self.poison[row as usize]);
                 for lane in lanes(self.active) {
@@ -84,11 +86,23 @@ impl RunningWave<'_> {
                         *to = self.rows[row as usize][lane];
                     }
                     let texel = image_cell(&coordinates[..rows.len().min(4)]);
-                    cell[lane] = access.view.cell(self.env.both_nir, texel);
+                    cell[lane] = access.view.cell(self.facts.both_nir, texel);
                 }
             }
         }
         let target = LaneAddresses { access, base, index, cell };
+        // In ir3 an element of 64 bits is two words: their places follow from its alignment.
+        if let Some([multiple, offset]) = access.alignment
+            && (self.facts.both_nir || access.bits > 32)
+        {
+            let is_wrong = |lane: &usize| (target.address(*lane, 0) as u32).wrapping_sub(offset) & (multiple - 1) != 0;
+            let wrong = lanes(self.active & !poison).filter(is_wrong).fold(0, |mask, lane| mask | 1 << lane);
+            if wrong != 0 && self.state.keeps_promises {
+                return Err(self.undefined(UndefinedReason::Alignment, access.origin, wrong));
+            }
+            let addresses = lanes(wrong).map(|lane| hash(&[lane as u64, target.address(lane, 0)]));
+            self.state.broken.extend(addresses);
+        }
         if let Some(binding) = access.binding {
             let undefined = binding.row.map_or(0, |row| self.poison[row as usize]);
             self.one_descriptor(binding, self.active & !undefined, access.origin)?;
@@ -131,11 +145,14 @@ impl RunningWave<'_> {
                         let address = |lane| target.address(lane, number);
                         match Space::of(access.space) {
                             Some(space) => {
-                                let array = self.state.memory.array(space, binding);
-                                let width = target.width();
-                                self.state.memory.note_load(array, group, width, access.volatile);
-                                let (env, open) = (self.env, &mut open);
-                                undefined |= self.state.memory.load(env, array, width, group, address, &mut row, open);
+                                let (width, memory) = (target.width(), &mut self.state.memory);
+                                for AccessPart { array, lanes, window } in memory.parts(space, binding, group, address)
+                                {
+                                    memory.note_load(array, lanes, width, access.volatile);
+                                    let (env, open) = (self.env, &mut open);
+                                    let address = |lane| address(lane) & window;
+                                    undefined |= memory.load(env, array, width, lanes, address, &mut row, open);
+                                }
                             }
                             None => {
                                 for lane in lanes(group) {
@@ -158,13 +175,17 @@ impl RunningWave<'_> {
                     let (row, poison) = (&self.rows[src as usize], self.poison[src as usize]);
                     let open = if poison & visible == 0 { [0; LANES] } else { self.opened(src, visible) };
                     for (binding, group) in groups(resource, visible) {
-                        let array = self.state.memory.array(space, binding);
                         let address = |lane| target.address(lane, number);
-                        let outside = self.state.memory.outside(array, target.width(), group, address);
-                        if outside != 0 {
-                            return Err(self.undefined(UndefinedReason::Address, access.origin, outside));
+                        for part in self.state.memory.parts(space, binding, group, address) {
+                            let AccessPart { array, lanes, window } = part;
+                            let address = |lane| address(lane) & window;
+                            let (width, memory) = (target.width(), &mut self.state.memory);
+                            let outside = memory.outside(array, width, lanes, address);
+                            if outside != 0 {
+                                return Err(self.undefined(UndefinedReason::Address, access.origin, outside));
+                            }
+                            memory.store(self.env, array, width, lanes, address, row, poison, &open);
                         }
-                        self.state.memory.store(self.env, array, target.width(), group, address, row, poison, &open);
                     }
                 }
                 Ok(())
@@ -176,15 +197,17 @@ impl RunningWave<'_> {
                 let (mut row, mut high) = ([0; LANES], [0; LANES]);
                 let mut undefined = self.active & !visible;
                 for (binding, group) in groups(resource, visible) {
-                    let array = self.state.memory.array(space, binding);
                     let address = |lane| target.address(lane, 0);
                     let (memory, env) = (&mut self.state.memory, self.env);
-                    undefined |= if access.bits == 64 {
-                        let dst = [&mut row, &mut high];
-                        memory.atomic_wide(env, array, op, group, address, data, compare, operands, dst)
-                    } else {
-                        memory.atomic(env, array, op, group, address, data[0], compare[0], operands, &mut row)
-                    };
+                    for AccessPart { array, lanes, window } in memory.parts(space, binding, group, address) {
+                        let address = |lane| address(lane) & window;
+                        undefined |= if access.bits == 64 {
+                            let dst = [&mut row, &mut high];
+                            memory.atomic_wide(env, array, op, lanes, address, data, compare, operands, dst)
+                        } else {
+                            memory.atomic(env, array, op, lanes, address, data[0], compare[0], operands, &mut row)
+                        };
+                    }
                 }
                 for (&(_, dst), row) in access.rows.iter().zip([&row, &high]) {
                     self.write(dst, row, undefined);
@@ -197,8 +220,8 @@ impl RunningWave<'_> {
                     for (binding, group) in groups(resource, self.active) {
                         let size = match access.space {
                             AddressSpace::Image => {
-                                let shape = access.view.shape(self.env.both_nir);
-                                self.env.resource_property(binding, number | shape << 8, 0)
+                                let property = access.size_property(number, self.facts.both_nir);
+                                self.env.resource_property(binding, property, 0)
                             }
                             _ => self.env.buffer_size(binding),
                         };

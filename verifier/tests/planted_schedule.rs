@@ -17,7 +17,7 @@ use programs::Programs;
 /// Plants a bug in random programs.
 fn planted(count: u64, profile: Profile, bug: impl Fn(&mut Program, u64) -> bool) {
     let programs =
-        Programs { seed: 0x5c4ed, count, profiles: &[profile], runs: 1, one_in: 5, options: Options::default() };
+        Programs { seed: 0x5c4ed, count, profiles: &[profile], runs: 1, one_in: 6, options: Options::default() };
     programs.planted(Stage::Schedule, bug);
 }
 

@@ -35,6 +35,7 @@ mod mesa_logs;
 mod mesa_passes;
 mod mesa_stages;
 mod mesa_statistics;
+mod mesa_versions;
 mod mesa_watch;
 mod mutations;
 mod nir_interpreter;

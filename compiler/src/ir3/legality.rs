@@ -8,7 +8,7 @@
 //! (the *FLUT*). In this crate such an immediate is the float's own bits; only the text and the encoding use the index.
 
 use super::opcode::{Immediates, Sources};
-use super::{Attrs, Dst, InstrData, InstrFlags, Opcode, PhysReg, Place, RegFile, Src, SrcOperand, Type};
+use super::{Attrs, Dst, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, RegFile, Src, SrcOperand, Type};
 use crate::target::{Generation, Target};
 
 /// The floats that float operations can encode as an immediate, as binary32 and binary16, by their index: 0, 1/2, 1, 2,
@@ -85,7 +85,26 @@ impl OperandKind {
 }
 
 fn shared_dst(dst: Option<&Dst>) -> bool {
-    dst.is_some_and(|dst| dst.class.file == RegFile::Shared)
+    dst.is_some_and(|dst| dst.class.file == RegFile::Shared || dst.flags.contains(OperandFlags::UNIFORM))
+}
+
+/// Returns true if `instr` can encode its source `slot` beside its others. A word has room for two constants: the vector ALU cannot read them at
+/// once, and the scalar ALU can. Mesa puts both there since 25.1; [`valid_source`] is what passes choose by.
+pub fn encodable_source(target: &Target, instr: &InstrData, slot: usize, src: &Src) -> bool {
+    let is_constant = |src: &Src| matches!(src.operand, SrcOperand::Const(_) | SrcOperand::ConstRelative(_));
+    let sources = instr.opcode.info().sources;
+    if target.has_scalar_alu
+        && sources == Sources::Cat2
+        && shared_dst(instr.dsts.first())
+        && slot < 2
+        && is_constant(src)
+        && instr.srcs.get(slot ^ 1).is_some_and(is_constant)
+    {
+        let mut alone = instr.clone();
+        alone.srcs[slot ^ 1].operand = SrcOperand::Immediate(0);
+        return valid_source(target, &alone, slot, src);
+    }
+    valid_source(target, instr, slot, src)
 }
 
 /// Returns true if `instr` can encode `src` as its source `slot`, given its other operands (the current source in
@@ -152,6 +171,10 @@ pub fn valid_source(target: &Target, instr: &InstrData, slot: usize, src: &Src) 
         Sources::Cat2 | Sources::Flat => valid_for_alu2(instr, slot, kind),
         Sources::Cat3 | Sources::Cat3Alternative | Sources::Dot | Sources::Matrix => valid_for_alu3(instr, slot, kind),
         Sources::Cat4 => !kind.constant && !kind.immediate && kind.shared == shared_dst(instr.dsts.first()),
+        // `ldc.u` runs on the scalar side, and reads its addresses from shared registers, too.
+        Sources::Memory if instr.opcode == Opcode::Ldc && instr.flags.contains(InstrFlags::UNIFORM) => {
+            !kind.constant && !kind.relative
+        }
         Sources::Memory => !kind.constant && !kind.relative && !kind.shared,
         Sources::MemorySecondShared => !kind.constant && !kind.relative && (!kind.shared || slot == 1),
     }
@@ -280,6 +303,20 @@ mod tests {
     }
 
     #[test]
+    fn the_scalar_alu_reads_two_constants() {
+        let c = Src::constant(5, false);
+        let encodable = |target: &Target, class| {
+            encodable_source(target, &instr(Opcode::MulF, class, &[c, Src::constant(9, false)]), 0, &c)
+        };
+        let newer = Target::by_name("a660").expect("a GPU");
+        assert!(newer.has_scalar_alu && encodable(&newer, S) && !encodable(&newer, R));
+        let older = Target::by_name("a630").expect("a GPU");
+        assert!(!older.has_scalar_alu && !encodable(&older, S));
+        // Passes do not choose it.
+        assert!(!valid_source(&newer, &instr(Opcode::MulF, S, &[c, c]), 0, &c));
+    }
+
+    #[test]
     fn immediates_have_their_widths() {
         for (bits, ok) in [(511, true), (512, false), (-511i32 as u32, true), (-512i32 as u32, false)] {
             assert_eq!(valid_immediate(Opcode::AddU, bits, false), ok, "{bits:#x}");
@@ -361,7 +398,11 @@ mod tests {
         let ldl = instr(Opcode::Ldl, R, &[reg(R); 3]);
         assert_eq!([0, 1, 2].map(|slot| valid(&ldl, slot, i)), [false, true, true]);
         let atomic = instr(Opcode::AtomicBAdd, R, &[reg(R); 3]);
-        assert!((0..3).all(|slot| !valid(&atomic, slot, i)));
+        assert_eq!([0, 1, 2].map(|slot| valid(&atomic, slot, i)), [true, false, false]);
+        let mut load = instr(Opcode::Ldc, S, &[reg(S), i]);
+        assert!(!valid(&load, 0, reg(S)));
+        load.flags |= InstrFlags::UNIFORM;
+        assert!(valid(&load, 0, reg(S)));
         let stc = instr(Opcode::Stc, R, &[i, reg(R)]);
         assert!(valid(&stc, 0, i) && valid(&stc, 1, reg(S)) && !valid(&stc, 1, i));
     }

@@ -235,6 +235,8 @@ bitflags! {
         const EARLY_CLOBBER = 1 << 5;
         /// `(last)`: the hardware may free the register after this read.
         const LAST = 1 << 6;
+        /// `up0.x`: the predicate is the same in all lanes; the scalar ALU may write it.
+        const UNIFORM = 1 << 7;
     }
 }
 

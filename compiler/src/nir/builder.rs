@@ -7,7 +7,7 @@
 use smallvec::SmallVec;
 
 use super::function::{
-    Alu, AluSrc, Block, CfNode, Def, DefData, Function, If, Instr, InstrData, Intrinsic, JumpKind, Loop,
+    Alu, AluSrc, Block, CfNode, Def, DefData, Function, If, Instr, InstrData, Intrinsic, JumpKind, Loop, LoopControl,
     SelectionControl,
 };
 use super::index::{Index, Indices};
@@ -21,8 +21,8 @@ use super::types::AluType;
 enum Frame {
     Then { outer: Vec<CfNode>, condition: Def, control: SelectionControl },
     Else { outer: Vec<CfNode>, condition: Def, control: SelectionControl, then: Vec<CfNode> },
-    Body { outer: Vec<CfNode>, divergent: Option<bool> },
-    Continuing { outer: Vec<CfNode>, divergent: Option<bool>, body: Vec<CfNode> },
+    Body { outer: Vec<CfNode>, divergent: Option<bool>, control: LoopControl },
+    Continuing { outer: Vec<CfNode>, divergent: Option<bool>, control: LoopControl, body: Vec<CfNode> },
 }
 
 /// Builds one shader.
@@ -132,13 +132,13 @@ impl Builder {
 
     /// Opens a loop.
     pub fn begin_loop(&mut self) {
-        self.begin_loop_with(None);
+        self.begin_loop_with(None, LoopControl::None);
     }
 
     /// Opens a loop with the result of divergence analysis for it.
-    pub fn begin_loop_with(&mut self, divergent: Option<bool>) {
+    pub fn begin_loop_with(&mut self, divergent: Option<bool>, control: LoopControl) {
         let outer = self.close_list();
-        self.frames.push(Frame::Body { outer, divergent });
+        self.frames.push(Frame::Body { outer, divergent, control });
     }
 
     /// Switches from the body of a loop to its continue construct, which runs before each further iteration.
@@ -148,7 +148,9 @@ impl Builder {
     pub fn begin_continuing(&mut self) {
         let body = self.close_list();
         match self.frames.pop() {
-            Some(Frame::Body { outer, divergent }) => self.frames.push(Frame::Continuing { outer, divergent, body }),
+            Some(Frame::Body { outer, divergent, control }) => {
+                self.frames.push(Frame::Continuing { outer, divergent, control, body });
+            }
             _ => panic!("continue part without loop"),
         }
     }
@@ -159,13 +161,15 @@ impl Builder {
     /// When the innermost open construct is not a loop.
     pub fn end_loop(&mut self) {
         let last = self.close_list();
-        let (outer, body, continuing, divergent) = match self.frames.pop() {
-            Some(Frame::Body { outer, divergent }) => (outer, last, None, divergent),
-            Some(Frame::Continuing { outer, divergent, body }) => (outer, body, Some(last), divergent),
+        let (outer, body, continuing, divergent, control) = match self.frames.pop() {
+            Some(Frame::Body { outer, divergent, control }) => (outer, last, None, divergent, control),
+            Some(Frame::Continuing { outer, divergent, control, body }) => {
+                (outer, body, Some(last), divergent, control)
+            }
             _ => panic!("end of loop without loop"),
         };
         self.list = outer;
-        self.list.push(CfNode::Loop(Box::new(Loop { body, continuing, divergent })));
+        self.list.push(CfNode::Loop(Box::new(Loop { control, body, continuing, divergent })));
     }
 
     /// Creates a value of the given shape with the next index; the caller appends its instruction at once.

@@ -13,11 +13,13 @@
 
 use super::Info;
 
-/// The rounding of plain conversions, by the format of the result.
+/// The rounding of plain conversions, by the format of the result, and of products that are added to a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct FloatControls {
     /// `ROUNDING_MODE_RTE_*` for 16, 32 and 64 bits.
     even: [bool; 3],
+    /// The machine does not round the product of a multiply-add.
+    fused: bool,
 }
 
 /// An execution mode that is refused.
@@ -32,7 +34,7 @@ pub enum ControlsError {
 }
 
 /// The names of the bits; each name covers three bits, for 16, 32 and 64 bits.
-const NAMES: [&str; 7] = [
+const NAMES: &[&str] = &[
     "SIGNED_ZERO_PRESERVE",
     "INF_PRESERVE",
     "NAN_PRESERVE",
@@ -42,11 +44,50 @@ const NAMES: [&str; 7] = [
     "ROUNDING_MODE_RTZ",
 ];
 
-const RTE: usize = 5;
+/// The names of the bits since Mesa 26.0, where each operation has the modes that preserve something.
+const NAMES_SINCE_26: &[&str] = &["DENORM_PRESERVE", "DENORM_FLUSH_TO_ZERO", "ROUNDING_MODE_RTE", "ROUNDING_MODE_RTZ"];
 
-/// Returns true if a mode needs no action: the first three always hold, and denormals are flushed but those of 64 bits.
-fn is_given(name: usize, width: usize) -> bool {
-    name < 3 || name == 3 && width == 2 || name == 4 && width < 2
+/// The names of the bits in Mesa 23.3 and 24.0.
+const NAMES_OF_24_0: &[&str] = &[
+    "DENORM_PRESERVE",
+    "DENORM_FLUSH_TO_ZERO",
+    "SIGNED_ZERO_PRESERVE",
+    "INF_PRESERVE",
+    "NAN_PRESERVE",
+    "ROUNDING_MODE_RTE",
+    "ROUNDING_MODE_RTZ",
+];
+
+/// The names of the bits until Mesa 23.2.
+const NAMES_UNTIL_23_2: &[&str] = &[
+    "DENORM_PRESERVE",
+    "DENORM_FLUSH_TO_ZERO",
+    "SIGNED_ZERO_INF_NAN_PRESERVE",
+    "ROUNDING_MODE_RTE",
+    "ROUNDING_MODE_RTZ",
+];
+
+/// The names of the bits in the versions of Mesa that print such a header: since 26.0 it has the limits of the subgroup size, until 24.0 (and
+/// maybe longer) a SHA-1 of the source.
+fn names(info: &Info) -> &'static [&'static [&'static str]] {
+    if info.get("max_subgroup_size").is_some() {
+        &[NAMES_SINCE_26]
+    } else if info.get("source_sha1").is_some() {
+        &[NAMES, NAMES_OF_24_0, NAMES_UNTIL_23_2]
+    } else {
+        &[NAMES]
+    }
+}
+
+const RTE: &str = "ROUNDING_MODE_RTE";
+
+/// Returns true if a mode needs no action: zeros, infinities and NaNs are always preserved, and denormals are flushed but those of 64 bits.
+fn is_given(name: &str, width: usize) -> bool {
+    match name {
+        "DENORM_PRESERVE" => width == 2,
+        "DENORM_FLUSH_TO_ZERO" => width < 2,
+        _ => name.ends_with("PRESERVE"),
+    }
 }
 
 /// The key of the header line.
@@ -64,10 +105,21 @@ fn mode_of(info: &Info) -> Result<u32, ControlsError> {
 
 impl FloatControls {
     /// The rounding of all conversions is open.
-    pub const OPEN: Self = Self { even: [false; 3] };
+    pub const OPEN: Self = Self { even: [false; 3], fused: false };
 
     /// All conversions round to nearest even.
-    pub const EVEN: Self = Self { even: [true; 3] };
+    pub const EVEN: Self = Self { even: [true; 3], fused: false };
+
+    /// The same controls for a machine whose multiply-add is fused, or not.
+    #[must_use]
+    pub const fn with_fused(self, fused: bool) -> Self {
+        Self { fused, ..self }
+    }
+
+    /// Returns true if `ffma` and `ffma_weak`, which leave it to the machine, do not round the product.
+    pub const fn is_fused(self) -> bool {
+        self.fused
+    }
 
     /// Reads the execution mode of a header.
     ///
@@ -75,12 +127,27 @@ impl FloatControls {
     /// Names a mode that is not supported.
     pub fn of(info: &Info) -> Result<Self, ControlsError> {
         let mode = mode_of(info)?;
+        // A version that has no name for a bit has not printed it.
+        let has_names = |names: &&[&str]| 3 * names.len() >= (u32::BITS - mode.leading_zeros()) as usize;
+        let all = names(info);
+        let mut known = all.iter().copied().filter(has_names).map(|names| Self::of_mode(mode, names));
+        let Some(first) = known.next() else {
+            return Err(ControlsError::Unsupported(format!("bit {}", mode.ilog2())));
+        };
+        match known.all(|other| other == first) {
+            true => first,
+            false => Err(ControlsError::Unsupported(format!("{mode:#x}, which versions of Mesa number differently,"))),
+        }
+    }
+
+    /// Reads an execution mode whose bits have these names.
+    fn of_mode(mode: u32, names: &[&str]) -> Result<Self, ControlsError> {
         let mut controls = Self::OPEN;
-        for bit in (0..32).filter(|bit| mode >> bit & 1 != 0) {
+        for bit in (0..u32::BITS as usize).filter(|bit| mode >> bit & 1 != 0) {
             let (name, width) = (bit / 3, bit % 3);
-            match NAMES.get(name) {
-                _ if is_given(name, width) => {}
-                Some(_) if name == RTE => controls.even[width] = true,
+            match names.get(name) {
+                Some(name) if is_given(name, width) => {}
+                Some(&RTE) => controls.even[width] = true,
                 Some(text) => return Err(ControlsError::Unsupported(format!("{text}_FP{}", 16 << width))),
                 None => return Err(ControlsError::Unsupported(format!("bit {bit}"))),
             }
@@ -98,7 +165,8 @@ impl FloatControls {
             32 => 1,
             _ => 2,
         };
-        let text = format!("{:#010x}", mode_of(info)? | 1 << (3 * RTE + width));
+        let position = names(info)[0].iter().position(|&name| name == RTE).unwrap_or_default();
+        let text = format!("{:#010x}", mode_of(info)? | 1 << (3 * position + width));
         match info.other.iter_mut().find(|(key, _)| key == KEY) {
             Some((_, mode)) => *mode = text,
             None => info.other.push((KEY.to_owned(), text)),
@@ -134,6 +202,43 @@ mod tests {
         let sixteen = controls("0x00008000").unwrap();
         assert_eq!([16, 32, 64].map(|bits| sixteen.rounds_to_even(bits)), [true, false, false]);
         assert_eq!(controls("0x00038000"), Ok(FloatControls::EVEN));
+    }
+
+    #[test]
+    fn the_bits_are_those_of_the_version() {
+        let controls = |text: &str| {
+            let mut info = Info::default();
+            info.other.push(("max_subgroup_size".to_owned(), "128".to_owned()));
+            info.other.push((KEY.to_owned(), text.to_owned()));
+            FloatControls::of(&info).map(|controls| [16, 32, 64].map(|bits| controls.rounds_to_even(bits)))
+        };
+        assert_eq!(controls("0x00000080"), Ok([false, true, false]));
+        assert_eq!(controls("0x00000018"), Ok([false; 3]));
+        for (mode, name) in
+            [("0x00000001", "DENORM_PRESERVE_FP16"), ("0x00000400", "ROUNDING_MODE_RTZ_FP32"), ("0x00001000", "bit 12")]
+        {
+            assert!(controls(mode).unwrap_err().to_string().contains(name), "{mode}");
+        }
+        let mut info = Info::default();
+        info.other.push(("max_subgroup_size".to_owned(), "128".to_owned()));
+        FloatControls::require_even(&mut info, 32).unwrap();
+        assert_eq!(info.get(KEY), Some("0x00000080"));
+    }
+
+    #[test]
+    fn what_versions_number_differently_is_refused() {
+        let controls = |text: &str| {
+            let mut info = Info::default();
+            info.other.push(("source_sha1".to_owned(), "{0x00000000}".to_owned()));
+            info.other.push((KEY.to_owned(), text.to_owned()));
+            FloatControls::of(&info)
+        };
+        let even = controls("0x00010000").expect("a bit that Mesa 23.2 does not have, and later ones name alike");
+        assert_eq!([16, 32, 64].map(|bits| even.rounds_to_even(bits)), [false, true, false]);
+        // A signed zero of 32 bits, or a denormal; denormals that are flushed, or rounding to even.
+        for mode in ["0x00000002", "0x00000400"] {
+            assert!(controls(mode).unwrap_err().to_string().contains("number differently"), "{mode}");
+        }
     }
 
     #[test]

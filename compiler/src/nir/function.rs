@@ -222,6 +222,13 @@ words! {
     }
 }
 
+words! {
+    /// The control of a loop, which is printed as a comment.
+    pub enum LoopControl {
+        None = "", Unroll = "unroll", DontUnroll = "don't unroll",
+    }
+}
+
 /// An if.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct If {
@@ -238,6 +245,8 @@ pub struct If {
 /// A loop: only `break` (or `return`, `halt`) leaves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loop {
+    /// The loop control.
+    pub control: LoopControl,
     /// The body.
     pub body: Vec<CfNode>,
     /// The continue construct, which runs before each further iteration, if any.

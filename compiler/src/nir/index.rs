@@ -22,7 +22,7 @@ words! {
     /// The dimensions of an image.
     pub enum ImageDim {
         Dim1D = "1D", Dim2D = "2D", Dim3D = "3D", Cube = "Cube", Rect = "Rect", Buf = "Buf", Ms = "2D-MSAA",
-        Subpass = "Subpass", SubpassMs = "Subpass-MSAA",
+        Subpass = "Subpass", SubpassMs = "Subpass-MSAA", External = "External", ExternalY2y = "External-2D-Y2Y",
     }
 }
 
@@ -31,7 +31,13 @@ impl ImageDim {
     pub fn coordinates(self, array: bool) -> u8 {
         let plain = match self {
             ImageDim::Dim1D | ImageDim::Buf => 1,
-            ImageDim::Dim2D | ImageDim::Rect | ImageDim::Ms | ImageDim::Subpass | ImageDim::SubpassMs => 2,
+            ImageDim::Dim2D
+            | ImageDim::Rect
+            | ImageDim::Ms
+            | ImageDim::Subpass
+            | ImageDim::SubpassMs
+            | ImageDim::External
+            | ImageDim::ExternalY2y => 2,
             ImageDim::Dim3D | ImageDim::Cube => 3,
         };
         // A cube's third coordinate already counts faces and layers.
@@ -118,8 +124,31 @@ bitflags! {
         const INCLUDE_HELPERS = 1 << 8;
         /// `speculatable`
         const SPECULATABLE = 1 << 9;
+        /// `in-bounds`
+        const IN_BOUNDS = 1 << 10;
         /// `keep-scalar`
-        const KEEP_SCALAR = 1 << 10;
+        const KEEP_SCALAR = 1 << 11;
+        /// `atomic`: a load or store that does not race with other atomic accesses. Mesa marks it as coherent, too, but in shared memory.
+        const ATOMIC = 1 << 12;
+    }
+
+    /// The control of a float operation: what optimisations must not do to it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+    pub struct FpMath: u8 {
+        /// `no-contract`
+        const NO_CONTRACT = 1 << 0;
+        /// `no-reassoc`
+        const NO_REASSOC = 1 << 1;
+        /// `no-transform`
+        const NO_TRANSFORM = 1 << 2;
+        /// `exact`: all three.
+        const EXACT = 0b111;
+        /// `preserve:sz`
+        const SIGNED_ZERO = 1 << 3;
+        /// `preserve:inf`
+        const INF = 1 << 4;
+        /// `preserve:nan`
+        const NAN = 1 << 5;
     }
 
     /// The memory semantics of a barrier.
@@ -191,6 +220,10 @@ bitflags! {
         const NO_VARYING = 1 << 9;
         /// `no_sysval_output`
         const NO_SYSVAL_OUTPUT = 1 << 10;
+        /// `no_validate`
+        const NO_VALIDATE = 1 << 11;
+        /// `no_signed_zero`
+        const NO_SIGNED_ZERO = 1 << 12;
     }
 }
 
@@ -206,8 +239,16 @@ pub(crate) const ACCESS_WORDS: &[&str] = &[
     "non-temporal",
     "include-helpers",
     "speculatable",
+    "in-bounds",
     "keep-scalar",
+    "atomic",
 ];
+
+/// The words of the optimisations that [`FpMath`] forbids, by bit.
+pub(crate) const FP_WORDS: &[&str] = &["no-contract", "no-reassoc", "no-transform"];
+
+/// The words after `preserve:`, by bit from [`FpMath::SIGNED_ZERO`] on.
+pub(crate) const PRESERVE_WORDS: &[&str] = &["sz", "inf", "nan"];
 
 /// The words of [`MemoryModes`], by bit.
 pub(crate) const MODE_WORDS: &[&str] = &[
@@ -239,6 +280,8 @@ pub(crate) const IO_WORDS: &[&str] = &[
     "high_dvec2",
     "no_varying",
     "no_sysval_output",
+    "no_validate",
+    "no_signed_zero",
 ];
 
 /// The API semantics of an input or output.
@@ -364,6 +407,8 @@ indices! {
     LegacyFabs "legacy_fabs" legacy_fabs: bool = false;
     LegacyFneg "legacy_fneg" legacy_fneg: bool = false;
     LegacyFsat "legacy_fsat" legacy_fsat: bool = false;
+    OffsetShift "offset_shift" offset_shift: Option<u8> = None;
+    FpMathCtrl "fp_math_ctrl" fp_math_ctrl: Option<FpMath> = None;
 }
 
 /// The indices of one intrinsic, in print order.

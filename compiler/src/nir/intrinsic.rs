@@ -106,22 +106,24 @@ intrinsics! {
     StoreRegIndirect "store_reg_indirect" (N 1 1) [Base WriteMask LegacyFsat];
     // Memory.
     GetSsboSize "get_ssbo_size" (ANY) -> 1 bits(32) [Access];
-    GetUboSize "get_ubo_size" (ANY) -> 1;
+    GetUboSize "get_ubo_size" (ANY) -> 1 [Access];
     LoadConstant "load_constant" (1) -> N [Base Range Access AlignMul AlignOffset];
     LoadGlobal "load_global" (1) -> N [Access AlignMul AlignOffset];
     LoadGlobalConstant "load_global_constant" (1) -> N [Access AlignMul AlignOffset];
+    LoadGlobalOffset "load_global_offset" (1 1) -> N [Base Access AlignMul AlignOffset OffsetShift Range];
     LoadPushConstant "load_push_constant" (1) -> N [Base Range AlignMul AlignOffset];
-    LoadScratch "load_scratch" (1) -> N [AlignMul AlignOffset];
-    LoadShared "load_shared" (1) -> N [Base AlignMul AlignOffset];
-    LoadSsbo "load_ssbo" (ANY 1) -> N [Access AlignMul AlignOffset];
+    LoadScratch "load_scratch" (1) -> N [Access AlignMul AlignOffset];
+    LoadShared "load_shared" (1) -> N [Base Access AlignMul AlignOffset];
+    LoadSsbo "load_ssbo" (ANY 1) -> N [Access AlignMul AlignOffset OffsetShift];
     LoadUbo "load_ubo" (ANY 1) -> N [Access AlignMul AlignOffset RangeBase Range];
     LoadUboVec4 "load_ubo_vec4" (ANY 1) -> N [Access Base Component];
     LoadKernelInput "load_kernel_input" (1) -> N [Base Range AlignMul AlignOffset];
-    LoadUniform "load_uniform" (1) -> N [Base Range DestType];
+    LoadUniform "load_uniform" (1) -> N [Access Base Range DestType];
     StoreGlobal "store_global" (N 1) [WriteMask Access AlignMul AlignOffset];
+    StoreGlobalOffset "store_global_offset" (N 1 1) [Base WriteMask Access AlignMul AlignOffset OffsetShift];
     StoreScratch "store_scratch" (N 1) [AlignMul AlignOffset WriteMask];
-    StoreShared "store_shared" (N 1) [Base WriteMask AlignMul AlignOffset];
-    StoreSsbo "store_ssbo" (N ANY 1) [WriteMask Access AlignMul AlignOffset];
+    StoreShared "store_shared" (N 1) [Base Access WriteMask AlignMul AlignOffset];
+    StoreSsbo "store_ssbo" (N ANY 1) [WriteMask Access AlignMul AlignOffset OffsetShift];
     // Atomics.
     GlobalAtomic "global_atomic" (1 1) -> 1 [AtomicOp];
     GlobalAtomicSwap "global_atomic_swap" (1 1 1) -> 1 [AtomicOp];
@@ -129,12 +131,15 @@ intrinsics! {
     ImageAtomicSwap "image_atomic_swap" (1 4 1 1 1) -> 1 [ImageDim ImageArray Format Access RangeBase AtomicOp];
     SharedAtomic "shared_atomic" (1 1) -> 1 [Base AtomicOp];
     SharedAtomicSwap "shared_atomic_swap" (1 1 1) -> 1 [Base AtomicOp];
-    SsboAtomic "ssbo_atomic" (ANY 1 1) -> 1 [Access AtomicOp];
-    SsboAtomicSwap "ssbo_atomic_swap" (ANY 1 1 1) -> 1 [Access AtomicOp];
+    SsboAtomic "ssbo_atomic" (ANY 1 1) -> 1 [Access AtomicOp OffsetShift];
+    SsboAtomicSwap "ssbo_atomic_swap" (ANY 1 1 1) -> 1 [Access AtomicOp OffsetShift];
     // Images.
     BindlessImageAtomic "bindless_image_atomic" (ANY 4 1 1) -> 1 [ImageDim ImageArray Format Access AtomicOp];
     BindlessImageAtomicSwap "bindless_image_atomic_swap" (ANY 4 1 1 1) -> 1 [ImageDim ImageArray Format Access AtomicOp];
+    BindlessImageFormat "bindless_image_format" (ANY) -> 1 [ImageDim ImageArray Format Access];
+    BindlessImageLevels "bindless_image_levels" (ANY) -> 1 [ImageDim ImageArray Format Access];
     BindlessImageLoad "bindless_image_load" (ANY 4 1 1) -> N [ImageDim ImageArray Format Access DestType];
+    BindlessImageSamples "bindless_image_samples" (ANY) -> 1 [ImageDim ImageArray Format Access];
     BindlessImageSize "bindless_image_size" (ANY 1) -> N [ImageDim ImageArray Format Access];
     BindlessImageStore "bindless_image_store" (ANY 4 1 N 1) [ImageDim ImageArray Format Access SrcType];
     ImageFormat "image_format" (1) -> 1 [ImageDim ImageArray Format Access RangeBase];
@@ -144,13 +149,14 @@ intrinsics! {
     ImageSize "image_size" (1 1) -> N [ImageDim ImageArray Format Access RangeBase];
     ImageStore "image_store" (1 4 1 N 1) [ImageDim ImageArray Format Access RangeBase SrcType];
     // Derivatives.
-    Ddx "ddx" (N) -> N bits(16 32);
-    DdxCoarse "ddx_coarse" (N) -> N bits(16 32);
-    DdxFine "ddx_fine" (N) -> N bits(16 32);
-    Ddy "ddy" (N) -> N bits(16 32);
-    DdyCoarse "ddy_coarse" (N) -> N bits(16 32);
-    DdyFine "ddy_fine" (N) -> N bits(16 32);
+    Ddx "ddx" (N) -> N bits(16 32) [FpMathCtrl];
+    DdxCoarse "ddx_coarse" (N) -> N bits(16 32) [FpMathCtrl];
+    DdxFine "ddx_fine" (N) -> N bits(16 32) [FpMathCtrl];
+    Ddy "ddy" (N) -> N bits(16 32) [FpMathCtrl];
+    DdyCoarse "ddy_coarse" (N) -> N bits(16 32) [FpMathCtrl];
+    DdyFine "ddy_fine" (N) -> N bits(16 32) [FpMathCtrl];
     // Subgroups.
+    AsUniform "as_uniform" (N) -> N like(0);
     Ballot "ballot" (1) -> N;
     BallotBitCountExclusive "ballot_bit_count_exclusive" (4) -> 1;
     BallotBitCountInclusive "ballot_bit_count_inclusive" (4) -> 1;
@@ -245,7 +251,7 @@ intrinsics! {
     // Intrinsics that only ir3 has.
     BindlessResourceIr3 "bindless_resource_ir3" (1) -> 1 [DescSet];
     BrcstActiveIr3 "brcst_active_ir3" (1 1) -> 1 like(0) [ClusterSize];
-    CopyGlobalToUniformIr3 "copy_global_to_uniform_ir3" (2) [Base RangeBase Range];
+    CopyGlobalToUniformIr3 "copy_global_to_uniform_ir3" (ANY) [Base RangeBase Range];
     CopyPushConstToUniformIr3 "copy_push_const_to_uniform_ir3" (1) [Base Range];
     CopyUboToUniformIr3 "copy_ubo_to_uniform_ir3" (1 1) [Base Range];
     ElectAnyIr3 "elect_any_ir3" () -> 1;
@@ -254,10 +260,14 @@ intrinsics! {
     GlobalAtomicSwapIr3 "global_atomic_swap_ir3" (2 1 1) -> 1 [Base AtomicOp];
     InclusiveScanClustersIr3 "inclusive_scan_clusters_ir3" (1) -> 1 like(0) [ReductionOp];
     LoadConstIr3 "load_const_ir3" (1) -> N [Base];
+    LoadAlphaToCoverageEnableIr3 "load_alpha_to_coverage_enable_ir3" () -> 1 bits(32);
+    LoadFragCoordGmemIr3 "load_frag_coord_gmem_ir3" () -> 4 bits(32);
     LoadFragCoordUnscaledIr3 "load_frag_coord_unscaled_ir3" () -> 4 bits(32);
     LoadFragOffsetIr3 "load_frag_offset_ir3" (1) -> 2 bits(32) [Range];
     LoadFragSizeIr3 "load_frag_size_ir3" (1) -> 2 bits(32) [Range];
     LoadGlobalIr3 "load_global_ir3" (2 1) -> N [Access AlignMul AlignOffset RangeBase Range];
+    LoadGmemFragOffsetIr3 "load_gmem_frag_offset_ir3" (1) -> 2 bits(32) [Range];
+    LoadGmemFragScaleIr3 "load_gmem_frag_scale_ir3" (1) -> 2 bits(32) [Range];
     LoadGsHeaderIr3 "load_gs_header_ir3" () -> 1 bits(32);
     LoadHsPatchStrideIr3 "load_hs_patch_stride_ir3" () -> 1 bits(32);
     LoadPerspCenterRhwIr3 "load_persp_center_rhw_ir3" () -> 1;
@@ -265,11 +275,12 @@ intrinsics! {
     LoadPrimitiveLocationIr3 "load_primitive_location_ir3" () -> 1 bits(32) [DriverLocation];
     LoadRelPatchIdIr3 "load_rel_patch_id_ir3" () -> 1 bits(32);
     LoadSharedIr3 "load_shared_ir3" (1) -> N [Base AlignMul AlignOffset];
-    LoadSsboIr3 "load_ssbo_ir3" (1 1 1) -> N [Base Access AlignMul AlignOffset];
+    LoadSsboIr3 "load_ssbo_ir3" (1 1 1) -> N [Base Access AlignMul AlignOffset OffsetShift];
     LoadSubgroupIdShiftIr3 "load_subgroup_id_shift_ir3" () -> 1 bits(32);
     LoadTcsHeaderIr3 "load_tcs_header_ir3" () -> 1 bits(32);
     LoadTessFactorBaseIr3 "load_tess_factor_base_ir3" () -> 2 bits(32);
     LoadTessParamBaseIr3 "load_tess_param_base_ir3" () -> 2 bits(32);
+    LoadUavIr3 "load_uav_ir3" (1 2) -> N [Access AlignMul AlignOffset];
     LoadVsPrimitiveStrideIr3 "load_vs_primitive_stride_ir3" () -> 1 bits(32);
     LoadVsVertexStrideIr3 "load_vs_vertex_stride_ir3" () -> 1 bits(32);
     PreambleEndIr3 "preamble_end_ir3" ();
@@ -277,19 +288,21 @@ intrinsics! {
     PrefetchSamIr3 "prefetch_sam_ir3" (1 1);
     PrefetchTexIr3 "prefetch_tex_ir3" (1);
     PrefetchUboIr3 "prefetch_ubo_ir3" (1);
+    RayIntersectionIr3 "ray_intersection_ir3" (2 1 8 1) -> 5;
     ReadGetlastIr3 "read_getlast_ir3" (N) -> N like(0);
     ReadInvocationCondIr3 "read_invocation_cond_ir3" (N 1) -> N;
     ReduceClustersIr3 "reduce_clusters_ir3" (1) -> 1 like(0) [ReductionOp];
+    ResbaseIr3 "resbase_ir3" (1) -> 2;
     ShuffleDownUniformIr3 "shuffle_down_uniform_ir3" (N 1) -> N like(0);
     ShuffleUpUniformIr3 "shuffle_up_uniform_ir3" (N 1) -> N like(0);
     ShuffleXorUniformIr3 "shuffle_xor_uniform_ir3" (N 1) -> N like(0);
-    SsboAtomicIr3 "ssbo_atomic_ir3" (1 1 1 1) -> 1 [Access AtomicOp];
-    SsboAtomicSwapIr3 "ssbo_atomic_swap_ir3" (1 1 1 1 1) -> 1 [Access AtomicOp];
+    SsboAtomicIr3 "ssbo_atomic_ir3" (1 1 1 1) -> 1 [Access AtomicOp OffsetShift];
+    SsboAtomicSwapIr3 "ssbo_atomic_swap_ir3" (1 1 1 1 1) -> 1 [Access AtomicOp OffsetShift];
     StoreConstIr3 "store_const_ir3" (N) [Base];
     StoreGlobalIr3 "store_global_ir3" (N 2 1) [Access AlignMul AlignOffset];
     StorePreamble "store_preamble" (N) [Base];
     StoreSharedIr3 "store_shared_ir3" (N 1) [Base AlignMul AlignOffset];
-    StoreSsboIr3 "store_ssbo_ir3" (N 1 1 1) [Base WriteMask Access AlignMul AlignOffset];
+    StoreSsboIr3 "store_ssbo_ir3" (N 1 1 1) [Base WriteMask Access AlignMul AlignOffset OffsetShift];
 }
 
 impl IntrinsicOp {
@@ -297,6 +310,45 @@ impl IntrinsicOp {
     #[inline]
     pub fn info(self) -> &'static IntrinsicInfo {
         &TABLE[self as usize]
+    }
+
+    /// Returns true if only some versions of Mesa print an index of this kind for it. It may be left out, and its default is not written.
+    pub fn prints_in_some_versions(self, kind: IndexKind) -> bool {
+        use IntrinsicOp::{GetUboSize, LoadConstant, LoadScratch, LoadShared, LoadUniform, StoreShared};
+        match kind {
+            IndexKind::OffsetShift | IndexKind::FpMathCtrl => true,
+            IndexKind::Access => {
+                matches!(self, LoadShared | StoreShared | LoadScratch | LoadUniform | LoadConstant | GetUboSize)
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns true if a text may leave an index of this kind out: it has no effect on the meaning of the program, or its default is what
+    /// the versions of Mesa mean that do not print it.
+    pub fn may_leave_out(self, kind: IndexKind) -> bool {
+        use IndexKind::*;
+        use IntrinsicOp as I;
+        let unimportant =
+            matches!(kind, IoSemantics | IoXfb | IoXfb2 | Access | AlignMul | AlignOffset | InterpMode | Format);
+        // Until Mesa 24.0 an address had no base beside it.
+        let is_base = kind == Base && matches!(self, I::LoadSsboIr3 | I::StoreSsboIr3)
+            || matches!(kind, RangeBase | Range) && self == I::LoadGlobalIr3;
+        // Mesa prints the range of inputs and outputs since 23.3.
+        let is_range = kind == Range
+            && matches!(
+                self,
+                I::LoadInput
+                    | I::LoadOutput
+                    | I::LoadPerVertexInput
+                    | I::LoadPerVertexOutput
+                    | I::LoadPerViewOutput
+                    | I::StoreOutput
+                    | I::StorePerVertexOutput
+                    | I::StorePerViewOutput
+                    | I::LoadGlobalOffset
+            );
+        unimportant || is_base || is_range || self.prints_in_some_versions(kind)
     }
 
     /// Returns true if it changes memory and has the old value as its result.

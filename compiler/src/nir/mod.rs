@@ -25,11 +25,11 @@ pub use controls::{ControlsError, FloatControls};
 pub use dominance::Dominance;
 pub use function::{
     Alu, AluSrc, Block, BlockData, BlocksInOrder, CfNode, Def, DefData, Function, If, Instr, InstrData, Intrinsic,
-    JumpKind, Loop, SelectionControl, Variable,
+    JumpKind, Loop, LoopControl, SelectionControl, Variable,
 };
 pub use index::{
-    Access, AtomicOp, Format, ImageDim, Index, IndexKind, Indices, InterpMode, IoFlags, IoSemantics, MemoryModes,
-    MemorySemantics, Scope, Xfb, XfbOutput,
+    Access, AtomicOp, Format, FpMath, ImageDim, Index, IndexKind, Indices, InterpMode, IoFlags, IoSemantics,
+    MemoryModes, MemorySemantics, Scope, Xfb, XfbOutput,
 };
 pub use intrinsic::{Components, DestBits, IntrinsicInfo, IntrinsicOp};
 pub use op::{Op, OpInfo, Operand, Property};

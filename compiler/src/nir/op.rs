@@ -335,7 +335,9 @@ ops! {
     Umul2x32_64 "umul_2x32_64" = U64 <- U32, U32 ; Commutes ;;
     ImulHigh "imul_high" = I <- I, I ; Commutes ;;
     UmulHigh "umul_high" = U <- U, U ; Commutes ;;
+    // The product of the low halves: until Mesa 25.3 by the first name, since then by the second one.
     UmulLow "umul_low" = U32 <- U32, U32 ; Commutes ;;
+    Umul16x16 "umul_16x16" = U32 <- U32, U32 ; Commutes ;;
     Imul32x16 "imul_32x16" = I32 <- I32, I32 ;;
     Umul32x16 "umul_32x16" = U32 <- U32, U32 ;;
     Idiv "idiv" = I <- I, I ;;
@@ -426,7 +428,10 @@ ops! {
     Fmax "fmax" = F <- F, F ; Commutes, Associates ;;
     Fpow "fpow" = F <- F, F ;;
     Ldexp "ldexp" = F <- F, I32 ;;
+    // `fmad` rounds the product; of the other two, the machine decides.
     Ffma "ffma" = F <- F, F, F ; Commutes ;;
+    FfmaWeak "ffma_weak" = F <- F, F, F ; Commutes ;;
+    Fmad "fmad" = F <- F, F, F ; Commutes ;;
     Ffmaz "ffmaz" = F32 <- F32, F32, F32 ; Commutes ;;
     Flrp "flrp" = F <- F, F, F ;;
     FsatSigned "fsat_signed" = F <- F ;;

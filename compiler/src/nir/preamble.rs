@@ -54,8 +54,10 @@ impl<'a> Preamble<'a> {
 /// The words of the constant file that an access reads or writes, if its offset is constant.
 pub fn words(function: &Function, access: &Intrinsic) -> Option<Range<i64>> {
     let base = i64::from(access.indices.base());
-    if access.op == IntrinsicOp::CopyUboToUniformIr3 {
-        return Some(base..base + 4 * i64::from(access.indices.range()));
+    match access.op {
+        IntrinsicOp::CopyUboToUniformIr3 => return Some(base..base + 4 * i64::from(access.indices.range())),
+        IntrinsicOp::CopyPushConstToUniformIr3 => return Some(base..base + i64::from(access.indices.range())),
+        _ => {}
     }
     let offset = match (access.op, access.srcs.last()) {
         (IntrinsicOp::LoadConstIr3, Some(&offset)) => i64::from(function.as_const_scalar(offset)? as i32),
@@ -68,7 +70,8 @@ pub fn words(function: &Function, access: &Intrinsic) -> Option<Range<i64>> {
 
 /// The first instruction because of which the words that a preamble fills cannot be replaced by their values, and why.
 pub fn obstacle(function: &Function) -> Option<(Instr, &'static str)> {
-    let filled = |op| matches!(op, IntrinsicOp::StoreConstIr3 | IntrinsicOp::CopyUboToUniformIr3);
+    use IntrinsicOp::{CopyPushConstToUniformIr3, CopyUboToUniformIr3, StoreConstIr3};
+    let filled = |op| matches!(op, StoreConstIr3 | CopyUboToUniformIr3 | CopyPushConstToUniformIr3);
     let Some(Preamble { body, after, .. }) = Preamble::of(function) else {
         let all = function.instrs_in_order();
         let mut filling = all.map(|(_, instr)| instr).filter(|&instr| {
@@ -85,12 +88,11 @@ pub fn obstacle(function: &Function) -> Option<(Instr, &'static str)> {
             (_, Some(access)) if filled(access.op) && !top.contains(&block) => {
                 "words of the constant file are stored in a branch, in a loop, or after the preamble"
             }
-            (_, Some(access)) if access.op == IntrinsicOp::StoreConstIr3 => {
-                match function.defs[access.srcs[0]].bit_size {
-                    32 => return None,
-                    _ => "words of the constant file are stored that do not have 32 bits",
-                }
-            }
+            (_, Some(access)) if access.op == CopyPushConstToUniformIr3 => "push constants are copied",
+            (_, Some(access)) if access.op == StoreConstIr3 => match function.defs[access.srcs[0]].bit_size {
+                32 => return None,
+                _ => "words of the constant file are stored that do not have 32 bits",
+            },
             (_, Some(access)) if access.op == IntrinsicOp::LoadConstIr3 => match words(function, access) {
                 Some(_) => return None,
                 None => "a word of the constant file is loaded at a computed offset, and may be one of the preamble",

@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::function::Def;
+use super::index::ImageDim;
 use super::types::{AluType, BaseType};
 use crate::words;
 
@@ -68,7 +69,7 @@ words! {
     }
 }
 
-/// A texture instruction. Nir text has neither dimension nor arrayness; only the number of coordinate components
+/// A texture instruction. The text of some versions of Mesa has the dimension, none has the arrayness; the number of coordinate components
 /// restricts them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tex {
@@ -96,6 +97,8 @@ pub struct Tex {
     pub sampler_non_uniform: bool,
     /// True if the result has a residency code.
     pub sparse: bool,
+    /// The dimension, where the text has it: Mesa prints it since 25.3.
+    pub dim: Option<ImageDim>,
     /// True if the texture is known to be an array: the last coordinate is a layer, the last component of a size the number of layers. The
     /// text does not say so; ir3 does.
     pub is_array: bool,
@@ -117,6 +120,7 @@ impl Tex {
             texture_non_uniform: false,
             sampler_non_uniform: false,
             sparse: false,
+            dim: None,
             is_array: false,
         }
     }

@@ -174,7 +174,7 @@ impl Selector<'_> {
                 self.code.emit(Opcode::Shr, destination(shifted, Ud), &[word(self, 0), last(self, 1)]);
                 self.code.emit(Opcode::Or, destination(dst, Ud), &[register(shifted, Ud), last(self, 2)]);
             }
-            Op::UmulLow => {
+            Op::UmulLow | Op::Umul16x16 => {
                 let halves = [0, 1].map(|at| {
                     let half = self.code.new_register();
                     self.code.emit(Opcode::And, destination(half, Ud), &[word(self, at), Src::immediate(0xffff, Ud)]);
@@ -222,7 +222,7 @@ impl Selector<'_> {
         match alu.op {
             Op::Fneg | Op::Ineg | Op::Fsub | Op::Isub => srcs[last].negate = true,
             Op::Fabs | Op::Iabs => srcs[last].abs = true,
-            Op::Ffma => srcs.rotate_right(1),
+            Op::Ffma | Op::FfmaWeak => srcs.rotate_right(1),
             _ => {}
         }
         let instr = self.code.emit(opcode, destination(dst, to), &srcs);

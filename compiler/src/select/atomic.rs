@@ -122,6 +122,7 @@ fn ssbo(ctx: &mut Context<'_>, intrinsic: &Intrinsic, op: AtomicOp) -> Result<()
     let (buffer, byte_offset) = (intrinsic.srcs[0], intrinsic.srcs[1]);
     let offset = intrinsic.srcs[intrinsic.srcs.len() - 1];
     let access = intrinsic.indices.access();
+    memory::check_unit(ctx, intrinsic, intrinsic.def.map_or(32, |def| ctx.bits(def)))?;
     memory::check_ssbo(ctx, 32)?;
     let handle = memory::handle(ctx, buffer, access)?;
     if ctx.target.generation < Generation::A6xx {

@@ -29,6 +29,7 @@ pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Resul
         I::GetSsboSize => ssbo_size(ctx, intrinsic),
         I::LoadUboVec4 => load_ubo(ctx, intrinsic),
         I::CopyUboToUniformIr3 => copy_ubo(ctx, intrinsic),
+        I::CopyPushConstToUniformIr3 => copy_push_constants(ctx, intrinsic),
         I::LoadShared => load_local(ctx, intrinsic, AddressSpace::Shared),
         I::LoadScratch => load_local(ctx, intrinsic, AddressSpace::Scratch),
         I::StoreShared => store_local(ctx, intrinsic, AddressSpace::Shared),
@@ -307,12 +308,26 @@ pub(super) fn old_constant(ctx: &mut Context<'_>, buffer: nir::Def, first: u32, 
     Ok(ctx.resource_param(index as u16, word as u16))
 }
 
+/// Refuses an access whose text has another unit of its offset than [`ssbo_offset_unit`], or a byte offset of an unknown unit.
+pub(super) fn check_unit(ctx: &Context<'_>, intrinsic: &Intrinsic, bits: u8) -> Result<(), SelectError> {
+    match intrinsic.indices.offset_shift() {
+        Some(_) if ctx.target.generation < Generation::A6xx => {
+            Err(ctx.unsupported(format!("{} needs the byte offset, whose unit is not known", ctx.target)))
+        }
+        Some(shift) if 1 << shift != ssbo_offset_unit(bits) => {
+            Err(ctx.unsupported(format!("its offset is in units of {} bytes", 1 << shift)))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn load_ssbo(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
     let Some(def) = intrinsic.def else { return Ok(()) };
     let (buffer, byte_offset) = (intrinsic.srcs[0], intrinsic.srcs[1]);
     let base = intrinsic.indices.base();
     let access = intrinsic.indices.access();
     let bits = ctx.bits(def);
+    check_unit(ctx, intrinsic, bits)?;
     let longest = check_ssbo(ctx, bits)?;
     let offset = ssbo_offset(ctx, intrinsic.srcs[2], base, bits);
     if ctx.target.generation < Generation::A6xx {
@@ -376,6 +391,7 @@ fn store_ssbo(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), Select
     let base = intrinsic.indices.base();
     let access = intrinsic.indices.access();
     let bits = ctx.bits(value);
+    check_unit(ctx, intrinsic, bits)?;
     let longest = check_ssbo(ctx, bits)?;
     let offset = ssbo_offset(ctx, offset, base, bits);
     let old = ctx.target.generation < Generation::A6xx;
@@ -455,6 +471,25 @@ fn copy_ubo(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectEr
     };
     let a1 = ctx.address_1(base as u16);
     push_effect(ctx, build::ldc_k(handle, vec4, a1, count));
+    Ok(())
+}
+
+fn copy_push_constants(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
+    if ctx.target.generation < Generation::A7xx {
+        return Err(ctx.unsupported(format!("{} has no instruction that copies push constants", ctx.target)));
+    }
+    let (base, range) = (i64::from(intrinsic.indices.base()), intrinsic.indices.range());
+    let from = ctx.constant(intrinsic.srcs[0], 0).and_then(|from| u32::try_from(from).ok());
+    let from = from.ok_or_else(|| ctx.unsupported("its offset is not constant"))?;
+    // The fields of the instruction are those of words in the constant file.
+    if base < 0 || range == 0 || from >= 256 || base + i64::from(range) > 256 {
+        return Err(ctx.unsupported("the words are outside of what one instruction copies"));
+    }
+    if let Some(stored) = &mut ctx.stored_consts {
+        stored.push(base..base + i64::from(range));
+    }
+    let attrs = Attrs::PushConsts { dst: base as u32, src: from, size: range };
+    push_effect(ctx, InstrData { attrs, ..InstrData::new(Opcode::PushConstsLoadMacro) });
     Ok(())
 }
 

@@ -36,7 +36,7 @@ mod tests;
 
 use crate::ir3::{Opcode, Program};
 use crate::nir;
-use crate::target::Target;
+use crate::target::{Generation, Target};
 use context::Context;
 use std::fmt;
 
@@ -72,6 +72,9 @@ impl std::error::Error for SelectError {}
 /// Names the operation that ir3 does not have, or that is not supported, and its location.
 pub fn run(shader: &nir::Shader, target: &Target) -> Result<Program, SelectError> {
     let mut ctx = Context::new(shader, target);
+    if target.generation >= Generation::A8xx {
+        return Err(ctx.unsupported(format!("{target} is judged only: too little is known of its instructions")));
+    }
     ctx.controls = nir::FloatControls::of(&shader.info).map_err(|error| ctx.unsupported(error.to_string()))?;
     control_flow::emit(&mut ctx)?;
     let mut program = ctx.finish()?;

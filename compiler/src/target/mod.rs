@@ -23,11 +23,13 @@ pub enum Generation {
     A6xx,
     /// Adreno 7xx.
     A7xx,
+    /// Adreno 8xx. Its instructions are taken to be encoded as those of a7xx; no log with its words is known here.
+    A8xx,
 }
 
 impl Generation {
     /// All generations.
-    pub const ALL: [Self; 5] = [Self::A3xx, Self::A4xx, Self::A5xx, Self::A6xx, Self::A7xx];
+    pub const ALL: [Self; 6] = [Self::A3xx, Self::A4xx, Self::A5xx, Self::A6xx, Self::A7xx, Self::A8xx];
 
     /// The generation's number: 3 for a3xx.
     #[must_use]
@@ -38,6 +40,7 @@ impl Generation {
             Self::A5xx => 5,
             Self::A6xx => 6,
             Self::A7xx => 7,
+            Self::A8xx => 8,
         }
     }
 }
@@ -177,6 +180,8 @@ pub struct Target {
     pub unminify_coords: bool,
     /// Multisample fetches are `isaml`.
     pub txf_ms_with_isaml: bool,
+    /// A multiply-add does not round the product.
+    pub fused_multiply_add: bool,
 
     /// The deviations.
     pub quirks: Quirks,
@@ -219,7 +224,7 @@ impl Target {
         self.bool_bits == 16
     }
 
-    /// The GPU that stands for a generation where none is named: a320, a420, a540, a660, a750.
+    /// The GPU that stands for a generation where none is named: a320, a420, a540, a660, a750, a830.
     #[must_use]
     pub const fn of_generation(generation: Generation) -> Self {
         match generation {
@@ -228,6 +233,7 @@ impl Target {
             Generation::A5xx => gpu("a540", A5XX),
             Generation::A6xx => DEFAULT,
             Generation::A7xx => gpu("a750", A7XX),
+            Generation::A8xx => gpu("a830", A8XX),
         }
     }
 
@@ -316,6 +322,7 @@ const A3XX: Target = Target {
     levels_add_one: true,
     unminify_coords: true,
     txf_ms_with_isaml: true,
+    fused_multiply_add: false,
     quirks: Quirks {
         prede_nop: false,
         predtf_nop: false,
@@ -405,13 +412,20 @@ const A7XX_GEN2: Target = Target { quirks: Quirks { stsc_duplication: true, ..A7
 /// A compute shader has half of the constant file.
 const X1_85: Target = Target { const_limits: ConstLimits { compute: 256, ..A7XX.const_limits }, ..A7XX_GEN2 };
 
+/// The first sub-generation of a8xx, as Mesa 26 describes it: an a750 without `dp2acc` and without waves of double width. What else differs is not
+/// known here.
+const A8XX: Target = Target { generation: Generation::A8xx, double_threadsize: false, has_dp2acc: false, ..A7XX };
+
+/// The second one.
+const A8XX_GEN2: Target = Target { reg_size_vec4: 128, has_fs_tex_prefetch: false, ..A8XX };
+
 const DEFAULT: Target = gpu("a660", A6XX_GEN4);
 
 /// Intel's Gen7 (Ivy Bridge, Haswell), whose vertex shaders are compiled to [`vec4`](crate::vec4). It is not among [`ALL`], the GPUs of ir3.
-pub const GEN7: Target = Target { name: "gen7", backend: Backend::Vec4, ..A3XX };
+pub const GEN7: Target = Target { name: "gen7", backend: Backend::Vec4, fused_multiply_add: true, ..A3XX };
 
 /// Intel's Gen7 with shaders in scalar mode, 8 or 16 invocations a thread.
-pub const GEN7_SCALAR: Target = Target { name: "gen7-scalar", backend: Backend::Scalar, ..A3XX };
+pub const GEN7_SCALAR: Target = Target { name: "gen7-scalar", backend: Backend::Scalar, ..GEN7 };
 
 const fn gpu(name: &'static str, template: Target) -> Target {
     Target { name, ..template }
@@ -468,6 +482,11 @@ pub const ALL: &[Target] = &[
     gpu("x1-85", X1_85),
     gpu("a32", A7XX_GEN2),
     gpu("a750", A7XX),
+    gpu("a810", Target { has_fs_tex_prefetch: false, ..A8XX }),
+    gpu("a829", A8XX_GEN2),
+    gpu("a830", A8XX),
+    gpu("a840", A8XX_GEN2),
+    gpu("x2-85", A8XX_GEN2),
 ];
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ fn unknown_names_list_the_known_ones() {
     for result in [Target::by_name("a999"), Target::by_name("")] {
         let message = result.unwrap_err().to_string();
         assert!(
-            message.contains("a305, ") && message.contains("a660") && message.ends_with("a750, gen7, gen7-scalar"),
+            message.contains("a305, ") && message.contains("a660") && message.ends_with("x2-85, gen7, gen7-scalar"),
             "{message}"
         );
     }
@@ -73,6 +73,14 @@ fn generations_have_their_parameters() {
     assert_eq!([a650, a660, a730].map(|t| t.has_isam_v), [false, true, true]);
     assert_eq!([a660, a730].map(|t| t.const_limits.compute), [256, 512]);
     assert_eq!(Target::by_name("x1-85").unwrap().const_limits.compute, 256);
+    let [a830, a840] = ["a830", "A840"].map(|name| Target::by_name(name).unwrap());
+    assert_eq!([a750, a830, a840].map(|t| t.has_dp2acc), [true, false, false]);
+    assert_eq!([a750, a830, a840].map(|t| t.double_threadsize), [true, false, false]);
+    assert_eq!([a830, a840].map(|t| t.reg_size_vec4), [96, 128]);
+    assert_eq!(
+        Target { generation: Generation::A7xx, name: "a750", double_threadsize: true, has_dp2acc: true, ..a830 },
+        a750
+    );
     assert!(!a610.double_threadsize && a618.double_threadsize);
     assert_eq!(Target::by_name("a702").unwrap().generation, Generation::A6xx);
     assert!(Generation::A5xx < Generation::A6xx && Generation::A6xx.to_string() == "a6xx");

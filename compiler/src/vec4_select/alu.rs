@@ -33,7 +33,7 @@ pub(crate) fn translation(op: Op) -> Option<Translation> {
         Op::Ineg | Op::Iabs => plain(Mov, D),
         Op::Fadd | Op::Fsub => plain(Add, F),
         Op::Fmul => plain(Mul, F),
-        Op::Ffma => plain(Mad, F),
+        Op::Ffma | Op::FfmaWeak => plain(Mad, F),
         Op::Fmin => with(Sel, F, Cmod::L),
         Op::Fmax => with(Sel, F, Cmod::Ge),
         Op::Imin => with(Sel, D, Cmod::L),
@@ -140,7 +140,7 @@ impl Selector<'_> {
         match alu.op {
             Op::Fneg | Op::Ineg | Op::Fsub | Op::Isub => srcs[last].negate ^= true,
             Op::Fabs | Op::Iabs => (srcs[last].abs, srcs[last].negate) = (true, false),
-            Op::Ffma => srcs.rotate_right(1),
+            Op::Ffma | Op::FfmaWeak => srcs.rotate_right(1),
             _ => {}
         }
         let file = DstFile::Vgrf(self.define(alu.def));

@@ -184,7 +184,7 @@ impl OldName {
 /// The GPU, for every subcommand that compiles.
 #[derive(Args, Clone)]
 struct Gpu {
-    /// The GPU to compile for. Unless given: that of a log's generation (a320, a420, a540, a660 or a750), otherwise a660.
+    /// The GPU to compile for. Unless given: that of a log's generation (a320, a420, a540, a660, a750 or a830), otherwise a660.
     #[arg(long = "gpu", value_name = "GPU", value_parser = values::gpu())]
     target: Option<Target>,
 }

@@ -14,7 +14,6 @@ use ir3_verifier::harness::report::beside_mesa::note::NoteCheck;
 use ir3_verifier::harness::report::beside_mesa::{CostTable, Figures, final_program};
 use ir3_verifier::harness::report::shader_db;
 use ir3_verifier::harness::report::shader_db::Results;
-use ir3_verifier::programs::mesa::input::InputError;
 use ir3_verifier::semantics::Snapshot;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
@@ -155,7 +154,7 @@ impl StatsCommand {
         for path in files {
             let programs = match report::load(path, self.gpu.given()) {
                 Ok(programs) => programs,
-                Err(InputError::NoNir { .. }) if !self.paths.contains(path) => continue,
+                Err(error) if error.is_without_program() && !self.paths.contains(path) => continue,
                 Err(error) => {
                     output::error(&error);
                     exit = Exit::Bad;

@@ -192,7 +192,7 @@ impl Verify {
         let texts = report::unread(path, self.gpu.given());
         Box::new(texts.filter_map(move |text| match text {
             Ok(text) => Some(Input::Text(text)),
-            Err(InputError::NoNir { .. }) if !is_named => None,
+            Err(error) if error.is_without_program() && !is_named => None,
             Err(error) => Some(Input::Error(error)),
         }))
     }

@@ -11,7 +11,12 @@ use smallvec::SmallVec;
 
 /// A parsed line with unresolved names.
 pub(super) struct RawInstr {
-    pub serial: u32,
+    /// A release build prints none: then it is that of the result, if this is an SSA value.
+    pub serial: Option<u32>,
+    /// True if the line has its serial number.
+    pub is_numbered: bool,
+    /// The position that is printed.
+    pub position: u32,
     /// The instruction without operands.
     pub data: InstrData,
     pub dsts: SmallVec<[RawOperand; 2]>,
@@ -36,32 +41,53 @@ pub(super) enum RawLink {
 /// A cache of parsed mnemonics, by their text.
 pub(super) type Mnemonics = FxHashMap<Box<str>, Mnemonic>;
 
-/// The serial number at the start of an instruction's line.
-pub(super) fn serial_of(line: &str) -> Parsed<u32> {
-    let mut cursor = Cursor::new(line);
-    let serial = cursor.number("an instruction's serial number")?;
-    cursor.expect(":")?;
-    Ok(serial)
+/// The numbers at the start of an instruction's line.
+pub(super) struct LineNumbers {
+    /// `None` in the text of a release build.
+    pub serial: Option<u32>,
+    pub position: u32,
+    /// `XXX` instead of the number of uses.
+    pub is_unused: bool,
+}
+
+impl LineNumbers {
+    /// `0007:0012:003:`, or `0012:003:` in the text of a release build.
+    pub(super) fn parse(cursor: &mut Cursor) -> Parsed<Self> {
+        let first: u32 = cursor.number("an instruction's serial number")?;
+        cursor.expect(":")?;
+        let is_number = |cursor: &Cursor| cursor.peek().is_some_and(|c| c.is_ascii_digit());
+        let mut numbers = Self { serial: None, position: first, is_unused: cursor.eat("XXX") };
+        if !numbers.is_unused {
+            let second = cursor.number("an instruction's position")?;
+            let mut ahead = cursor.clone();
+            if ahead.eat(":") && (is_number(&ahead) || ahead.rest().starts_with("XXX")) {
+                if first == 0 {
+                    return fail(0, "a serial number above 0");
+                }
+                *cursor = ahead;
+                numbers = Self { serial: Some(first), position: second, is_unused: cursor.eat("XXX") };
+                if !numbers.is_unused {
+                    cursor.number::<u32>("a number of uses, or XXX")?;
+                }
+            }
+        }
+        cursor.expect(":")?;
+        Ok(numbers)
+    }
+
+    /// The serial number at the start of a line.
+    pub(super) fn serial_of(line: &str) -> Parsed<Option<u32>> {
+        Ok(Self::parse(&mut Cursor::new(line))?.serial)
+    }
 }
 
 impl RawInstr {
     pub(super) fn parse(line: &str, mnemonics: &mut Mnemonics) -> Parsed<Self> {
         let mut cursor = Cursor::new(line);
         let cursor = &mut cursor;
-        let serial: u32 = cursor.number("an instruction's serial number")?;
-        if serial == 0 {
-            return fail(0, "a serial number above 0");
-        }
-        cursor.expect(":")?;
-        cursor.number::<u32>("an instruction's position")?;
-        cursor.expect(":")?;
+        let LineNumbers { serial, position, is_unused } = LineNumbers::parse(cursor)?;
         let mut flags = InstrFlags::empty();
-        if cursor.eat("XXX") {
-            flags |= InstrFlags::UNUSED;
-        } else {
-            cursor.number::<u32>("a number of uses, or XXX")?;
-        }
-        cursor.expect(":")?;
+        flags.set(InstrFlags::UNUSED, is_unused);
         cursor.skip_spaces();
         let (mut repeat, mut nop) = (0, 0);
         while cursor.peek() == Some(b'(') && !cursor.rest().starts_with("(null)") {
@@ -71,7 +97,8 @@ impl RawInstr {
             } else if cursor.eat("(nop") {
                 nop = cursor.number("a number of nops")?;
                 cursor.expect(")")?;
-            } else {
+            } else if !["(needs_helpers)", "(eolm)", "(eogm)"].iter().any(|mark| cursor.eat(mark)) {
+                // Those are facts for the compiler, and change no result.
                 flags |= instr_flag(cursor)?;
             }
         }
@@ -90,6 +117,8 @@ impl RawInstr {
         (data.repeat, data.nop) = (repeat, nop);
         let mut raw = Self {
             serial,
+            is_numbered: serial.is_some(),
+            position,
             data,
             dsts: SmallVec::new(),
             srcs: SmallVec::new(),
@@ -264,7 +293,8 @@ impl RawInstr {
         let Some(mut dsts) = destinations(opcode, operands.len()) else {
             return fail(end, format!("as many operands as {opcode} has"));
         };
-        let foreign = |operand: &RawOperand| matches!(operand.what, What::Value(name, _) if name.serial != self.serial);
+        let own = self.serial;
+        let foreign = |operand: &RawOperand| matches!(operand.what, What::Value(name, _) if own.is_some_and(|serial| name.serial != serial));
         if self.components.is_some_and(|(mask, _)| mask.0 == 0)
             || prints_texture(opcode) && operands.first().is_some_and(foreign)
         {
@@ -305,7 +335,11 @@ impl RawInstr {
             if !register || !operand.mods.is_empty() {
                 return fail(operand.at, "a register to write");
             }
-            self.dsts.push(operand);
+            self.data.flags.set(InstrFlags::SAT, operand.is_clamped || self.data.flags.contains(InstrFlags::SAT));
+            // A prefetch of a descriptor has no result, and needs none.
+            if !(operand.is_dummy && matches!(opcode, Opcode::Sam | Opcode::Resinfo | Opcode::Ldc)) {
+                self.dsts.push(operand);
+            }
         }
         // The destination repeats the components.
         if let (Some((said, at)), Some(dst)) = (self.components, self.dsts.first())
@@ -313,6 +347,7 @@ impl RawInstr {
         {
             return fail(at, format!("the components of the destination, whose mask is {:#x}", dst.mask.0));
         }
+        self.serial = self.serial.or_else(|| self.dsts.iter().find_map(RawOperand::serial));
         let operands = self.dsts.iter().chain(&self.srcs);
         self.relative = remarks.relative.unwrap_or_else(|| {
             relative_arrays(
@@ -357,6 +392,7 @@ fn instr_flag(cursor: &mut Cursor) -> Parsed<InstrFlags> {
         (InstrFlags::SY, "(sy)"),
         (InstrFlags::SS, "(ss)"),
         (InstrFlags::JP, "(jp)"),
+        (InstrFlags::EQ, "(eq)"),
         (InstrFlags::UL, "(ul)"),
         (InstrFlags::SAT, "(sat)"),
     ] {

@@ -19,6 +19,10 @@ pub(super) struct RawOperand {
     pub flags: OperandFlags,
     /// It has `!!`: it is printed as it is, not inverted.
     pub as_printed: bool,
+    /// `(sat)` before a result: it is clamped.
+    pub is_clamped: bool,
+    /// `(dummy)`: the operand of a prefetch that has none.
+    pub is_dummy: bool,
     /// Byte offset in the line.
     pub at: usize,
 }
@@ -62,6 +66,7 @@ impl RawOperand {
         let as_printed = cursor.eat("!!");
         let mut mods = Mods::empty();
         let mut flags = OperandFlags::empty();
+        let (mut is_clamped, mut is_dummy) = (false, false);
         let neg = if opcode.info().numeric == Numeric::Bits { Mods::NOT } else { Mods::NEG };
         while cursor.peek() == Some(b'(') {
             if cursor.eat("(neg)") {
@@ -86,6 +91,10 @@ impl RawOperand {
                 flags |= OperandFlags::EARLY_CLOBBER;
             } else if cursor.eat("(tied)") {
                 flags |= OperandFlags::TIED;
+            } else if cursor.eat("(dummy)") {
+                is_dummy = true;
+            } else if cursor.eat("(sat)") {
+                is_clamped = true;
             } else {
                 return fail(cursor.pos(), "an operand's flag");
             }
@@ -94,6 +103,10 @@ impl RawOperand {
             mods |= Mods::NOT;
         }
         let mut class = RegClass::FULL;
+        if cursor.rest().starts_with("up") {
+            cursor.eat("u");
+            flags |= OperandFlags::UNIFORM;
+        }
         if cursor.peek() == Some(b's') && !cursor.rest().starts_with("ssa_") {
             cursor.eat("s");
             class.file = RegFile::Shared;
@@ -111,7 +124,15 @@ impl RawOperand {
             mask = WriteMask(cursor.hex("a hexadecimal mask")?);
             cursor.expect(")")?;
         }
-        Ok(Self { what, class, mask, mods, flags, as_printed, at })
+        Ok(Self { what, class, mask, mods, flags, as_printed, is_clamped, is_dummy, at })
+    }
+
+    /// The serial number of the instruction whose result it names.
+    pub(super) fn serial(&self) -> Option<u32> {
+        match self.what {
+            What::Value(name, _) | What::Array(Some(name), _) => Some(name.serial),
+            _ => None,
+        }
     }
 }
 
@@ -275,6 +296,9 @@ pub(super) fn write_prefix(out: &mut String, opcode: Opcode, mods: Mods, flags: 
     }
     if flow && mods.contains(Mods::NOT) {
         out.push('!');
+    }
+    if flags.contains(OperandFlags::UNIFORM) {
+        out.push('u');
     }
     if class.file == RegFile::Shared {
         out.push('s');

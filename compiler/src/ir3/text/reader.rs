@@ -5,7 +5,7 @@
 
 use super::comment::read_program_comment;
 use super::cursor::{Cursor, LineError, ParseError, Parsed, fail};
-use super::line::{Mnemonics, RawInstr, RawLink, serial_of};
+use super::line::{LineNumbers, Mnemonics, RawInstr, RawLink};
 use super::operand::{RawArray, RawOperand, SsaName, What};
 use crate::ir3::canonical::{scan_result, settle_kills};
 use crate::ir3::{
@@ -13,14 +13,35 @@ use crate::ir3::{
     RepeatLink, Src, SrcOperand, Value, ValueData,
 };
 use crate::log_line::LogLine;
+use cranelift_entity::SecondaryMap;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::collections::VecDeque;
 
 /// Reads one section of a log: the text of one program.
 ///
 /// # Errors
 /// Returns the first syntax error with its position.
 pub fn read(text: &str) -> Result<Program, ParseError> {
+    read_with_positions(text).map(|read| read.program)
+}
+
+/// A program with what its text says beside it.
+#[derive(Clone, Debug)]
+pub struct ReadProgram {
+    /// The program. Without serial numbers in the text, an instruction whose result is no SSA value has the number 0.
+    pub program: Program,
+    /// The printed position of each instruction.
+    pub positions: SecondaryMap<Instr, u32>,
+    /// True if the text has serial numbers: that of a release build has not.
+    pub has_serials: bool,
+}
+
+/// Reads one section of a log, with the positions that it prints.
+///
+/// # Errors
+/// Returns the first syntax error with its position.
+pub fn read_with_positions(text: &str) -> Result<ReadProgram, ParseError> {
     let mut reader = Reader::default();
     for (index, original) in text.lines().enumerate() {
         if let Err(failure) = reader.line(index, &LogLine::of(original).text) {
@@ -91,7 +112,12 @@ struct Reader {
     false_deps: Vec<(Instr, u32, TextPosition)>,
     links: Vec<(Instr, u32, TextPosition)>,
     /// Lines of kept instructions, by serial number.
-    keeps: Vec<(Block, u32, u32)>,
+    keeps: Vec<(Block, Option<u32>, u32)>,
+    positions: SecondaryMap<Instr, u32>,
+    /// The instructions without a serial number, by their lines.
+    unnumbered: Vec<(u32, Instr)>,
+    /// True if some line has a serial number.
+    has_serials: bool,
 }
 
 /// An error and the index of its line.
@@ -140,7 +166,7 @@ impl Reader {
                 end_of_line(&cursor)
             }
             ReaderState::Keeps(block) => {
-                self.keeps.push((block, serial_of(text)?, index as u32));
+                self.keeps.push((block, LineNumbers::serial_of(text)?, index as u32));
                 Ok(())
             }
         }
@@ -219,14 +245,22 @@ impl Reader {
         let site = |at: usize| TextPosition { line: index as u32, at: (at + indent) as u32 };
         let raw = RawInstr::parse(text, &mut self.mnemonics)?;
         let instr = self.program.instrs.push(raw.data);
-        if self.by_serial.insert(raw.serial, instr).is_some() {
-            return fail(0, "the serial number of no other instruction");
+        if let Some(serial) = raw.serial {
+            if self.by_serial.insert(serial, instr).is_some() {
+                return fail(0, "the serial number of no other instruction");
+            }
+            self.program.serials[instr] = serial;
         }
-        self.program.serials[instr] = raw.serial;
+        self.positions[instr] = raw.position;
+        if raw.is_numbered {
+            self.has_serials = true;
+        } else {
+            self.unnumbered.push((index as u32, instr));
+        }
         let dsts = raw.dsts.len();
         for (i, operand) in raw.dsts.iter().enumerate() {
             let relative = raw.relative >> i.min(31) & 1 != 0;
-            let dst = self.dst(instr, i, operand, raw.serial, relative)?;
+            let dst = self.dst(instr, i, operand, raw.serial.unwrap_or_default(), relative)?;
             self.program.instrs[instr].dsts.push(dst);
         }
         for (i, operand) in raw.srcs.iter().enumerate() {
@@ -325,7 +359,7 @@ impl Reader {
         Ok(array)
     }
 
-    fn finish(mut self, text: &str) -> Located<Program> {
+    fn finish(mut self, text: &str) -> Located<ReadProgram> {
         let end = TextPosition { line: text.lines().count().saturating_sub(1) as u32, at: 0 };
         if !matches!(self.state, ReaderState::Outside) || self.program.layout.is_empty() {
             let at = text.lines().last().map_or(0, |line| LogLine::of(line).text.len()) as u32;
@@ -340,7 +374,8 @@ impl Reader {
         }
         self.invert_votes();
         self.program.instrs.values_mut().for_each(|data| settle_kills(&mut data.srcs));
-        Ok(self.program)
+        let Self { program, positions, has_serials, .. } = self;
+        Ok(ReadProgram { program, positions, has_serials })
     }
 
     /// Kept instructions are usually in their blocks; a removed one is read from its line here.
@@ -349,19 +384,26 @@ impl Reader {
         if keeps.is_empty() {
             return Ok(());
         }
-        let missing = keeps.iter().any(|(_, serial, _)| !self.by_serial.contains_key(serial));
-        let lines: Vec<&str> = if missing { text.lines().collect() } else { Vec::new() };
+        let lines: Vec<&str> = text.lines().collect();
+        let line = |index: u32| LogLine::of(lines.get(index as usize).copied().unwrap_or_default());
+        // Without serial numbers the same line is the same instruction; equal ones are in the order of the code.
+        let mut by_line: FxHashMap<String, VecDeque<Instr>> = FxHashMap::default();
+        for &(index, instr) in &self.unnumbered {
+            by_line.entry(trim(&line(index).text).1.to_owned()).or_default().push_back(instr);
+        }
         for (block, serial, index) in keeps {
-            let instr = match self.by_serial.get(&serial) {
-                Some(&instr) => instr,
-                None => {
-                    let line = LogLine::of(lines[index as usize]);
-                    let (indent, bare) = trim(&line.text);
-                    self.instr(index as usize, indent, bare).map_err(|mut failure| {
-                        failure.at += indent;
-                        (index as usize, failure)
-                    })?
-                }
+            let line = line(index);
+            let (indent, bare) = trim(&line.text);
+            let known = match serial {
+                Some(serial) => self.by_serial.get(&serial).copied(),
+                None => by_line.get_mut(bare).and_then(VecDeque::pop_front),
+            };
+            let instr = match known {
+                Some(instr) => instr,
+                None => self.instr(index as usize, indent, bare).map_err(|mut failure| {
+                    failure.at += indent;
+                    (index as usize, failure)
+                })?,
             };
             self.program.blocks[block].keeps.push(instr);
         }
@@ -396,12 +438,20 @@ impl Reader {
     fn resolve_instrs(&mut self) -> Located<()> {
         for &(instr, serial, site) in &self.false_deps {
             let Some(&dep) = self.by_serial.get(&serial) else {
+                // It may be one whose serial number is not printed. The order that it demands means nothing for the program.
+                if !self.has_serials {
+                    continue;
+                }
                 return site.fail("an instruction that there is");
             };
             self.program.instrs[instr].false_deps.push(dep);
         }
         for &(instr, serial, site) in &self.links {
             let Some(&previous) = self.by_serial.get(&serial) else {
+                if !self.has_serials {
+                    self.program.instrs[instr].link = RepeatLink::None;
+                    continue;
+                }
                 return site.fail("an instruction that there is");
             };
             self.program.instrs[instr].link = RepeatLink::After(previous);

@@ -1,6 +1,6 @@
 //! Texts of Mesa, texts that the writer writes, and invalid texts.
 
-use super::{read, write};
+use super::{read, read_with_positions, write};
 use crate::ir3::legality::FLUT;
 use crate::ir3::{
     AddressSpace, Array, ArrayAccess, ArrayData, Attrs, Block, BlockData, Builder, Condition, DriverParam, InputKind,
@@ -412,4 +412,55 @@ fn what_is_not_there_has_no_canonical_form() {
     let entry = program.entry();
     program.blocks[entry].predecessors.push(Block::from_u32(5));
     assert_eq!(program.canonical(), None);
+}
+
+/// A release build prints no serial numbers: a result has that of its name, and other instructions have none.
+#[test]
+fn texts_of_release_builds_are_read() {
+    let debug = "block7 {
+\t0001:0000:001: \tmov.u32u32 ssa_1, imm[0.000000,7,0x7]
+\t0002:0000:001: \tadd.u ssa_2, ssa_1, c0.x
+\t0003:0000:000: \tstc imm[0.000000,0,0x0], ssa_2, false-deps:ssa_2
+\t0004:0000:XXX: \tend
+\t/* keeps:
+\t\t0003:0000:000: \tstc imm[0.000000,0,0x0], ssa_2, false-deps:ssa_2
+\t\t0004:0000:XXX: \tend
+\t */
+}
+";
+    let release = [("0001:0", "0"), ("0002:0", "0"), ("0003:0", "0"), ("0004:0", "0")]
+        .iter()
+        .fold(debug.to_owned(), |text, (from, to)| text.replace(from, to))
+        .replace("block7", "block2387275136");
+    let with = read_with_positions(debug).expect("a program");
+    let read = read_with_positions(&release).expect("a program");
+    assert!(with.has_serials && !read.has_serials);
+    let serials: Vec<u32> = read.program.iter_instrs().map(|(_, instr)| read.program.serials[instr]).collect();
+    assert_eq!(serials, [1, 2, 0, 0]);
+    // The code has the rest.
+    let block = read.program.entry();
+    assert_eq!(read.program.blocks[block].keeps, read.program.blocks[block].instrs[2..]);
+    assert_eq!(read.program.instrs.len(), 4);
+    // A dependency on an instruction whose number is not printed says nothing of the program.
+    let other = release.replace("false-deps:ssa_2", "false-deps:ssa_9");
+    assert!(read_with_positions(&other).is_ok_and(|read| read.program.instrs.len() == 4));
+    assert!(read_with_positions(&debug.replace("false-deps:ssa_2", "false-deps:ssa_9")).is_err());
+}
+
+/// Text that 25.1 and 26 print.
+#[test]
+fn marks_of_newer_texts_are_read() {
+    let line = |line: &str| {
+        let text = format!("block1 {{\n\t0001:000: \t{line}\n\t0002:000: \tend\n}}\n");
+        let program = read(&text).unwrap_or_else(|error| panic!("{error}"));
+        let instr = program.blocks[program.entry()].instrs[0];
+        program.instrs[instr].clone()
+    };
+    assert!(line("mul.f (sat)r0.x, r0.y, c0.x").flags.contains(InstrFlags::SAT));
+    assert!(line("(eq)(eogm)(needs_helpers)nop").flags == InstrFlags::EQ);
+    let prefetch = line("sam.base0 (f32)(xyzw)(dummy)r63.x (wrmask=0xf), (dummy)sr48.x, s#4, t#2");
+    assert!(prefetch.dsts.is_empty() && prefetch.srcs.len() == 1);
+    assert!(line("resinfo.base0 (dummy)r63.x, imm[0.000000,0,0x0]").dsts.is_empty());
+    let uniform = line("cmps.s.eq upp0.x, sr48.x, c12.x");
+    assert!(uniform.dsts[0].class == RegClass::PREDICATE && uniform.dsts[0].flags.contains(OperandFlags::UNIFORM));
 }

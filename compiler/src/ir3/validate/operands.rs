@@ -1,7 +1,7 @@
 //! Checks each operand in isolation.
 
 use super::{Checker, Form, Operand, Rule};
-use crate::ir3::legality::{CONST_WORDS, valid_immediate, valid_source};
+use crate::ir3::legality::{CONST_WORDS, encodable_source, valid_immediate};
 use crate::ir3::{
     ArrayAccess, Dst, InstrData, InstrFlags, OperandFlags, PhysReg, Place, RegClass, RegFile, Src, SrcOperand,
     WriteMask,
@@ -86,7 +86,7 @@ impl Checker<'_> {
                 && instr.flags.contains(InstrFlags::VECTOR)
                 && matches!(src.operand, SrcOperand::Place(Place::Value(_)));
         self.require(
-            exempt || valid_source(target, instr, i, src),
+            exempt || encodable_source(target, instr, i, src),
             Rule::Encoding,
             || format!("a source that {} can encode beside its others", instr.opcode),
             || format!("{:?}", src.operand),

@@ -48,13 +48,8 @@ const COMPARE: Form = Form {
     ignored: &[],
     ..ONE_SOURCE
 };
-/// Varyings: `(r)` without repetition is no nop.
-const BARY: Form = Form {
-    fields: &[FLAGS, SATURATE, WIDTHS, END_OF_INPUT, REPEAT, FIRST, SECOND],
-    text: "{SY}{SS}{JP}{SAT}{REPEAT}{UL}{NAME} {EI}{DST}, {SRC1}, {SRC2}",
-    ignored: &[(48, 49)],
-    ..ONE_SOURCE
-};
+/// Varyings.
+const BARY: Form = Form { ignored: &[(48, 49)], ..TWO_SOURCES };
 const FLAT: Form = Form { generations: from(Generation::A6xx), ..BARY };
 
 const NOP3: &[Field] = &[Field::new(FieldName::RepeatOrNop, 40, 41, Kind::RepeatOrNop { r: [43, 15] })];

@@ -69,6 +69,10 @@ const fn ones(width: u32) -> u64 {
 words! {
     /// The name of a field, by which templates and errors speak of it.
     pub enum FieldName {
+        /// `(eolm)`.
+        EndOfLocal = "EOLM",
+        /// `(eogm)`.
+        EndOfGlobal = "EOGM",
         /// `(sy)`.
         Sy = "SY",
         /// `(ss)`.

@@ -15,16 +15,21 @@ const FLAGS: &[Field] = &[
 const FIRST: &[Field] = &[Field::new(FieldName::Predicate1, 52, 54, Kind::Predicate)];
 const SECOND: &[Field] = &[Field::new(FieldName::Predicate2, 45, 47, Kind::Predicate)];
 
+/// Marks of a7xx: no more local memory is accessed, or none of any kind. They change no result.
+const ENDS: &[Field] =
+    &[Field::flag(FieldName::EndOfLocal, 32, "(eolm)"), Field::flag(FieldName::EndOfGlobal, 33, "(eogm)")];
+
 const PLAIN: Form = Form {
-    fields: &[FLAGS],
-    text: "{SY}{SS}{EQ}{JP}{REPEAT}{NAME}",
-    ignored: &[(43, 43), (32, 36), (50, 51)],
+    fields: &[FLAGS, ENDS],
+    text: "{SY}{SS}{EQ}{JP}{EOLM}{EOGM}{REPEAT}{NAME}",
+    ignored: &[(43, 43), (34, 36), (50, 51)],
     widths: Widths::Full,
     generations: ALL,
 };
 const KILL: Form =
     Form { fields: &[FLAGS, FIRST], text: "{SY}{SS}{EQ}{JP}{NAME} {P1}", ignored: &[(43, 43), (50, 51)], ..PLAIN };
 const JUMP: Form = Form {
+    fields: &[FLAGS],
     text: "{SY}{SS}{JP}{NAME} #{TARGET}",
     ignored: &[(43, 43), (32, 36), (37, 39), (45, 47), (50, 51), (52, 54)],
     ..PLAIN
@@ -43,6 +48,7 @@ const BRAC: Form = Form {
     ..PLAIN
 };
 const BRAX: Form = Form {
+    fields: &[FLAGS],
     text: "{SY}{SS}{EQ}{JP}{NAME} #{TARGET}",
     ignored: &[(43, 43), (32, 36), (45, 47), (50, 51), (52, 54)],
     ..PLAIN

@@ -125,10 +125,24 @@ impl Parser<'_> {
         let mut named = false;
         for piece in &encoding.pieces {
             match piece {
-                Piece::Name => named = true,
+                Piece::Name => {
+                    named = true;
+                    // Since 25.1, `.u` is `(r)` of the source: the address is the same in all lanes.
+                    if encoding.name == "mova1" && self.cursor.eat(".u") {
+                        self.set(43);
+                    }
+                }
                 Piece::Text(text) => self.text(text)?,
                 Piece::Field(field) if !named => self.prefix(field, prefixes)?,
-                Piece::Field(field) => self.field(field)?,
+                Piece::Field(field) => {
+                    // Since 25.1, `(sat)` is before the result.
+                    if let Some(clamp) = encoding.field(FieldName::Sat)
+                        && self.cursor.eat("(sat)")
+                    {
+                        self.word |= clamp.bits.put(1);
+                    }
+                    self.field(field)?;
+                }
             }
         }
         self.cursor.skip_spaces();
@@ -140,7 +154,8 @@ impl Parser<'_> {
         }
         if let Some(Field { kind: Kind::RepeatOrNop { r }, bits, .. }) = encoding.field(FieldName::RepeatOrNop) {
             let nop_bits = 1 << r[0] | 1 << r[1];
-            if bits.get(self.word) == 0 && self.advances & nop_bits != 0 {
+            // Before 25.1, the nops of varyings are printed as `(r)`.
+            if bits.get(self.word) == 0 && self.advances & nop_bits != 0 && !encoding.name.ends_with("y.f") {
                 return fail(0, "(rptN) where a source has (r)");
             }
         }

@@ -404,7 +404,7 @@ impl Printer<'_> {
         };
         match (mode, self.generation) {
             (7, Generation::A6xx) => index(sampler, 's', value),
-            (7, Generation::A7xx) => index(texture, 't', value),
+            (7, Generation::A7xx | Generation::A8xx) => index(texture, 't', value),
             (6 | 7, _) => {
                 index(sampler, 's', value & 0xf);
                 index(texture, 't', value >> 4);

@@ -265,7 +265,7 @@ pub fn encodings() -> &'static [Encoding] {
 
 /// The ends of a range of generations.
 pub const fn from(first: Generation) -> (Generation, Generation) {
-    (first, Generation::A7xx)
+    (first, Generation::A8xx)
 }
 
 /// All generations.

@@ -136,9 +136,9 @@ fn accesses_before_a6xx_have_the_registers_of_their_generation() {
 
 #[test]
 fn unknown_bits_survive() {
-    let word = 0x0000_0001_0000_0005;
+    let word = 0x0000_0004_0000_0005;
     let text = text_of(Generation::A6xx, word);
-    assert_eq!(text, "nop\t; dontcare bits in nop: 0000000100000005");
+    assert_eq!(text, "nop\t; dontcare bits in nop: 0000000400000005");
     assert_eq!(word_of(Generation::A6xx, &text), word);
     // A float whose text is rounded.
     let word = 0x2044_4000_3dcc_cccd;
@@ -221,7 +221,9 @@ fn listings_of_mesa() {
                     let labels = |name: &str| name[1..].parse().ok();
                     let back = assemble(generation, line.text, line.ip, &labels);
                     lines += 1;
-                    if ours != line.text || back != Ok(line.word) {
+                    // Before 25.1, the nops of a varying are printed as `(r)`.
+                    let is_older = line.text.contains("bary.f") && line.text.contains("(r)") && ours.contains("(nop");
+                    if ours != line.text && !is_older || back != Ok(line.word) {
                         wrong += 1;
                         if wrong < 40 {
                             println!("{name} {:016x} `{}`: `{ours}` {back:x?}", line.word, line.text);

@@ -4,12 +4,13 @@ use smallvec::SmallVec;
 
 use super::ParseError;
 use super::cursor::LineCursor;
-use super::operands::{constant, index, is_at, may_be_left_out, swizzle};
+use super::operands::{constant, fp_math, index, is_at, swizzle};
 use super::reader::{PendingPhi, Reader};
 use crate::nir::function::{Alu, AluSrc, Def, InstrData, Intrinsic, JumpKind};
-use crate::nir::index::{Index, Indices};
+use crate::nir::index::{FpMath, ImageDim, Index, Indices};
 use crate::nir::intrinsic::{Components, IntrinsicOp};
 use crate::nir::op::Op;
+use crate::nir::shader::Stage;
 use crate::nir::tex::{Tex, TexOp, TexSrcKind};
 use crate::nir::types::AluType;
 
@@ -94,7 +95,7 @@ impl Reader<'_> {
         // The sources are read before the value exists, so an instruction cannot read its own result.
         let def = self.builder.function().defs.next_key();
         let data = if cursor.peek() == Some(b'(') {
-            self.tex(cursor, def)?
+            self.tex(cursor, def, result.components)?
         } else if cursor.peek() == Some(b'@') {
             let op = intrinsic_name(cursor, true)?;
             self.intrinsic(cursor, op, Some((def, result.components)))?
@@ -187,6 +188,7 @@ impl Reader<'_> {
             cursor.spaces();
             srcs.push(AluSrc { def: src, swizzle });
         }
+        let exact = exact || forbids_changes(cursor);
         Ok(InstrData::Alu(Alu { op, exact, no_signed_wrap, no_unsigned_wrap, def, srcs }))
     }
 
@@ -262,9 +264,12 @@ impl Reader<'_> {
         let mut indices = Indices::new();
         let open = !info.indices.is_empty() && cursor.eat("(");
         let mut first = true;
+        if open && op == IntrinsicOp::Rotate {
+            former_scope(cursor);
+        }
         for &kind in info.indices {
             if !open || cursor.peek() == Some(b')') {
-                if may_be_left_out(kind) {
+                if op.may_leave_out(kind) {
                     indices.0.push(Index::default_of(kind));
                     continue;
                 }
@@ -275,27 +280,37 @@ impl Reader<'_> {
                 if !ahead.eat(",") {
                     return Err(cursor.error("`,` or `)`"));
                 }
-                if !is_at(&ahead, kind) && may_be_left_out(kind) {
+                if !is_at(&ahead, kind) && op.may_leave_out(kind) {
                     indices.0.push(Index::default_of(kind));
                     continue;
                 }
                 cursor.expect(",")?;
-            } else if !is_at(cursor, kind) && may_be_left_out(kind) {
+            } else if !is_at(cursor, kind) && op.may_leave_out(kind) {
                 indices.0.push(Index::default_of(kind));
                 continue;
             }
-            indices.0.push(index(cursor, kind, components)?);
+            let at = cursor.clone();
+            let index = index(cursor, kind, components)?;
+            if let Index::IoSemantics(Some(io)) = &index
+                && io.location.bytes().all(|c| c.is_ascii_digit())
+                && names_locations(op, self.builder.shader().stage)
+            {
+                return Err(at.error("the name of a location, which Mesa prints since 23.1"));
+            }
+            indices.0.push(index);
             cursor.spaces();
             first = false;
         }
         if open {
+            // Mesa printed it of `reduce` for a while.
+            cursor.eat(", include_helpers=0");
             cursor.expect(")")?;
         }
         let def = result.map(|(def, _)| def);
         Ok(InstrData::Intrinsic(Intrinsic { op, def, srcs, indices, variable: None }))
     }
 
-    fn tex(&mut self, cursor: &mut LineCursor<'_>, def: Def) -> Result<InstrData, ParseError> {
+    fn tex(&mut self, cursor: &mut LineCursor<'_>, def: Def, components: u8) -> Result<InstrData, ParseError> {
         cursor.expect("(")?;
         let word = cursor.peek_word();
         let dest_type = AluType::from_name(word).ok_or_else(|| cursor.error("a type"))?;
@@ -325,6 +340,9 @@ impl Reader<'_> {
                     tex.srcs.push((kind, src));
                 }
                 Some(b'{') => tex.gather_offsets = Some(gather_offsets(cursor)?),
+                Some(_) if tex.dim.is_none() && dimension(cursor).is_some() => {
+                    tex.dim = dimension(cursor).inspect(|dim| cursor.take(dim.name()));
+                }
                 Some(c) if c.is_ascii_digit() => {
                     let at = cursor.clone();
                     let number = cursor.number(u32::MAX.into(), "a number")? as u32;
@@ -357,8 +375,33 @@ impl Reader<'_> {
         if !sampler && op.needs_sampler() {
             return Err(cursor.error("`, … (sampler)`"));
         }
+        if let Some(dim) = tex.dim {
+            let array = |count: u8, plain: u8| count == 2 && plain == 1;
+            let coord = tex.src(TexSrcKind::Coord).map(|coord| self.builder.function().defs[coord].num_components);
+            let count = if op == TexOp::Txs { Some(components) } else { coord };
+            tex.is_array = count.is_some_and(|count| array(count, dim.coordinates(false)));
+        }
         Ok(InstrData::Tex(tex))
     }
+}
+
+/// The dimension of a texture, the last word about it: `2D`, `Cube`.
+fn dimension(cursor: &LineCursor<'_>) -> Option<ImageDim> {
+    let text = cursor.peek_while(|c| c.is_ascii_alphanumeric() || c == '-');
+    ImageDim::from_name(text)
+}
+
+/// Returns true if the comment after a float operation is its control, as Mesa prints it since 26.0, and forbids an optimisation. What it says
+/// of zeros, infinities and NaNs is left out: they are always preserved here.
+fn forbids_changes(cursor: &LineCursor<'_>) -> bool {
+    let mut comment = cursor.clone();
+    comment.eat("//") && fp_math(&mut comment).is_some_and(|math| comment.at_end() && math.intersects(FpMath::EXACT))
+}
+
+/// Returns true if all versions that are read name the locations of these inputs and outputs.
+fn names_locations(op: IntrinsicOp, stage: Stage) -> bool {
+    use IntrinsicOp::{LoadInput, LoadInterpolatedInput, StoreOutput};
+    matches!(stage, Stage::Vertex | Stage::Fragment) && matches!(op, LoadInput | LoadInterpolatedInput | StoreOutput)
 }
 
 /// The intrinsic that Mesa had under another name: `discard` until 24.1 (ir3 compiled it as `kill`), `scoped_barrier` until 23.2.
@@ -368,6 +411,13 @@ fn former_name(word: &str) -> Option<IntrinsicOp> {
         "discard_if" => Some(IntrinsicOp::TerminateIf),
         "scoped_barrier" => Some(IntrinsicOp::Barrier),
         _ => None,
+    }
+}
+
+/// The scope of `rotate`, which Mesa printed until the index was dropped: only rotations in a subgroup are compiled.
+fn former_scope(cursor: &mut LineCursor<'_>) {
+    if cursor.eat("execution_scope=SUBGROUP") {
+        cursor.eat(",");
     }
 }
 

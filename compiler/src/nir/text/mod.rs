@@ -6,8 +6,11 @@
 //!
 //! Lines may have the prefix of Mesa's log and colour codes. `//` begins a comment. Constants repeated after a source
 //! (`%6 (0x0)`) and the edges in comments (`// preds: b0`) are skipped, so a handwritten text needs neither.
+//!
+//! The syntax of Mesa 23.1 is read, too, but not its registers (`decl_reg`); it is written in that of today.
 
 mod cursor;
+mod former;
 mod inference;
 mod instruction;
 mod operands;

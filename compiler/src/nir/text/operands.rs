@@ -7,17 +7,11 @@ use super::ParseError;
 use super::cursor::LineCursor;
 use super::writer::component_letters;
 use crate::nir::index::{
-    ACCESS_WORDS, Access, AtomicOp, Format, IO_WORDS, ImageDim, Index, IndexKind, InterpMode, IoFlags, IoSemantics,
-    MODE_WORDS, MemoryModes, MemorySemantics, Scope, Xfb, XfbOutput,
+    ACCESS_WORDS, Access, AtomicOp, FP_WORDS, Format, FpMath, IO_WORDS, ImageDim, Index, IndexKind, InterpMode,
+    IoFlags, IoSemantics, MODE_WORDS, MemoryModes, MemorySemantics, PRESERVE_WORDS, Scope, Xfb, XfbOutput,
 };
 use crate::nir::op::Op;
 use crate::nir::types::AluType;
-
-/// Returns true if a text may omit the index: it has no effect on the meaning of the program.
-pub(super) fn may_be_left_out(kind: IndexKind) -> bool {
-    use IndexKind::*;
-    matches!(kind, IoSemantics | IoXfb | IoXfb2 | Access | AlignMul | AlignOffset | InterpMode | Format)
-}
 
 /// The first list of a constant: one number per component, in parentheses. The other interpretations of the same bits,
 /// after `=`, are skipped.
@@ -113,18 +107,61 @@ pub(super) fn is_at(cursor: &LineCursor<'_>, kind: IndexKind) -> bool {
     match kind {
         IndexKind::IoSemantics => rest.is_some_and(|rest| rest.starts_with(" location=")),
         IndexKind::IoXfb | IndexKind::IoXfb2 => rest.is_some_and(|rest| rest.starts_with('(')),
+        IndexKind::FpMathCtrl => fp_math(&mut cursor.clone()).is_some(),
         _ => rest.is_some_and(|rest| rest.starts_with('=')),
     }
+}
+
+/// The control of a float operation: `exact, preserve:sz,inf`, `preserve:nan`, `no-contract`, or `fp-fast-math` for none. The cursor moves only
+/// past such a text.
+pub(super) fn fp_math(cursor: &mut LineCursor<'_>) -> Option<FpMath> {
+    fn word<'a>(cursor: &LineCursor<'a>) -> &'a str {
+        cursor.peek_while(|c| c.is_ascii_lowercase() || c == '-')
+    }
+    let mut ahead = cursor.clone();
+    let first = word(&ahead);
+    let forbidden = match first {
+        "exact" => Some(FpMath::EXACT),
+        "fp-fast-math" => Some(FpMath::empty()),
+        _ => FP_WORDS.iter().position(|&known| known == first).map(|bit| FpMath::from_bits_truncate(1 << bit)),
+    };
+    if forbidden.is_some() {
+        ahead.take_exact(first);
+    }
+    let mut math = forbidden.unwrap_or_default();
+    let mut after = ahead.clone();
+    let has_list = (forbidden.is_none() || after.eat(", ")) && first != "fp-fast-math" && after.eat("preserve:");
+    if has_list {
+        loop {
+            let kept = word(&after);
+            let bit = PRESERVE_WORDS.iter().position(|&known| known == kept)?;
+            math |= FpMath::from_bits_truncate(FpMath::SIGNED_ZERO.bits() << bit);
+            after.take_exact(kept);
+            if !after.rest().starts_with(',') || after.rest().starts_with(", ") {
+                break;
+            }
+            after.take_exact(",");
+        }
+        ahead = after;
+    }
+    if forbidden.is_none() && !has_list {
+        return None;
+    }
+    *cursor = ahead;
+    Some(math)
 }
 
 /// Reads an index of this kind; `components` is the size of the vector that a write mask applies to.
 pub(super) fn index(cursor: &mut LineCursor<'_>, kind: IndexKind, components: u8) -> Result<Index, ParseError> {
     if !is_at(cursor, kind) {
         let equals = match kind {
-            IndexKind::IoSemantics | IndexKind::IoXfb | IndexKind::IoXfb2 => "",
+            IndexKind::IoSemantics | IndexKind::IoXfb | IndexKind::IoXfb2 | IndexKind::FpMathCtrl => "",
             _ => "=",
         };
         return Err(cursor.error(format!("`{}{equals}`", kind.name())));
+    }
+    if kind == IndexKind::FpMathCtrl {
+        return Ok(Index::FpMathCtrl(fp_math(cursor)));
     }
     cursor.take_exact(kind.name());
     match kind {
@@ -142,14 +179,19 @@ pub(super) fn index(cursor: &mut LineCursor<'_>, kind: IndexKind, components: u8
         IndexKind::DescSet => Index::DescSet(integer(cursor)?),
         IndexKind::UcpId => Index::UcpId(integer(cursor)?),
         IndexKind::Component => Index::Component(cursor.number(15, "a component")? as u8),
-        IndexKind::InterpMode => Index::InterpMode(word(cursor, InterpMode::from_name, "an interpolation mode")?),
+        IndexKind::InterpMode => Index::InterpMode(word(cursor, interp_mode, "an interpolation mode")?),
         IndexKind::ReductionOp => Index::ReductionOp(word(cursor, Op::from_name, "an operation")?),
         IndexKind::ClusterSize => Index::ClusterSize(integer(cursor)?),
         IndexKind::ImageDim => Index::ImageDim(word(cursor, ImageDim::from_name, "an image dimension")?),
         IndexKind::ImageArray => Index::ImageArray(word(cursor, boolean, "`true` or `false`")?),
         IndexKind::Format => Index::Format(word(cursor, Format::from_name, "an image format")?),
         IndexKind::Access => {
-            Index::Access(Access::from_bits_truncate(flags(cursor, "none", ACCESS_WORDS, "a kind of access")?))
+            let bits = match cursor.peek().is_some_and(|c| c.is_ascii_digit()) {
+                // The bits of these words, until Mesa 23.2. The tenth was of another meaning then.
+                true => cursor.number((1 << FIRST_ACCESS_WORDS) - 1, "a kind of access")? as u32,
+                false => flags(cursor, "none", ACCESS_WORDS, "a kind of access")?,
+            };
+            Index::Access(Access::from_bits_truncate(bits))
         }
         IndexKind::AlignMul => Index::AlignMul(integer(cursor)?),
         IndexKind::AlignOffset => Index::AlignOffset(integer(cursor)?),
@@ -175,10 +217,26 @@ pub(super) fn index(cursor: &mut LineCursor<'_>, kind: IndexKind, components: u8
         IndexKind::LegacyFabs => Index::LegacyFabs(cursor.number(1, "`0` or `1`")? != 0),
         IndexKind::LegacyFneg => Index::LegacyFneg(cursor.number(1, "`0` or `1`")? != 0),
         IndexKind::LegacyFsat => Index::LegacyFsat(cursor.number(1, "`0` or `1`")? != 0),
+        IndexKind::OffsetShift => Index::OffsetShift(Some(cursor.number(3, "a shift")? as u8)),
         // Read above: they have no `=`.
-        IndexKind::IoSemantics | IndexKind::IoXfb | IndexKind::IoXfb2 => return Err(cursor.error("an index")),
+        IndexKind::IoSemantics | IndexKind::IoXfb | IndexKind::IoXfb2 | IndexKind::FpMathCtrl => {
+            return Err(cursor.error("an index"));
+        }
     })
 }
+
+/// A mode by its name, or by its number, as Mesa 23.1 prints it.
+fn interp_mode(text: &str) -> Option<InterpMode> {
+    use InterpMode::{Color, Explicit, Flat, NoPerspective, None, Smooth};
+    let number = text
+        .parse::<usize>()
+        .ok()
+        .and_then(|number| [None, Smooth, Flat, NoPerspective, Explicit, Color].get(number).copied());
+    number.or_else(|| InterpMode::from_name(text))
+}
+
+/// The number of kinds of access that have had their bits in all versions.
+const FIRST_ACCESS_WORDS: u32 = 9;
 
 /// A 32-bit number; nir_print prints signed and unsigned ones as signed.
 fn integer(cursor: &mut LineCursor<'_>) -> Result<u32, ParseError> {
@@ -248,9 +306,10 @@ fn io_semantics(cursor: &mut LineCursor<'_>) -> Result<Option<Box<IoSemantics>>,
     let mut streams = None;
     while cursor.peek().is_some_and(|c| c != b',' && c != b')') {
         let text = cursor.peek_word();
-        if text == "gs_streams" {
+        if text == "gs_streams" && streams.is_none() {
             streams = Some(io_streams(cursor)?);
-            break;
+            cursor.spaces();
+            continue;
         }
         match IO_WORDS.iter().position(|&word| word == text) {
             Some(bit) => flags |= IoFlags::from_bits_truncate(1 << bit),

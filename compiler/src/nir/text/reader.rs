@@ -7,11 +7,12 @@ use rustc_hash::FxHashMap;
 
 use super::ParseError;
 use super::cursor::{LineCursor, TextPosition};
+use super::former;
 use super::instruction::{block_label, divergence};
 use super::writer::header_rank;
 use crate::log_line::LogLine;
 use crate::nir::builder::Builder;
-use crate::nir::function::{Block, Def, Instr, InstrData, SelectionControl, Variable};
+use crate::nir::function::{Block, Def, Instr, InstrData, LoopControl, SelectionControl, Variable};
 use crate::nir::shader::{Info, Shader, Stage};
 
 /// The maximum nesting of ifs and loops. Real shaders stay far below; with it, code that visits the tree may recurse.
@@ -37,6 +38,10 @@ enum Open {
 struct Lines<'a> {
     rest: std::str::Split<'a, char>,
     number: u32,
+    /// True in a function.
+    in_function: bool,
+    /// True if a line was of the syntax before 23.2.
+    is_former: bool,
 }
 
 impl<'a> Lines<'a> {
@@ -47,6 +52,13 @@ impl<'a> Lines<'a> {
             let raw = self.rest.next()?;
             self.number += 1;
             let LogLine { text: line, prefix: before } = LogLine::of(raw);
+            let line = match former::line(&line).filter(|_| self.in_function) {
+                Some(former) => {
+                    self.is_former = true;
+                    former.into()
+                }
+                None => line,
+            };
             let trimmed = line.trim_start();
             if !trimmed.is_empty() && !trimmed.starts_with("//") {
                 return Some((line, self.number, before));
@@ -79,7 +91,7 @@ pub(super) struct Reader<'a> {
 }
 
 pub(super) fn read(text: &str) -> Result<Shader, ParseError> {
-    let mut lines = Lines { rest: text.split('\n'), number: 0 };
+    let mut lines = Lines { rest: text.split('\n'), number: 0, in_function: false, is_former: false };
     let shader = header(&mut lines)?;
     let mut reader = Reader {
         lines,
@@ -90,7 +102,12 @@ pub(super) fn read(text: &str) -> Result<Shader, ParseError> {
         unnamed: Vec::new(),
         open: Vec::new(),
     };
-    reader.body()?;
+    let read = reader.body();
+    if let (Err(error), true) = (&read, reader.lines.is_former) {
+        let expected = format!("{}: this is nir of Mesa before 23.2, and none before 23.1 is read", error.expected);
+        return Err(ParseError { expected, ..error.clone() });
+    }
+    read?;
     reader.end()
 }
 
@@ -118,6 +135,7 @@ fn header(lines: &mut Lines<'_>) -> Result<Shader, ParseError> {
             shader.entry.name = name(&mut cursor)?;
             cursor.expect("{")?;
             cursor.end()?;
+            lines.in_function = true;
             // Sorted in the writer's order, so that a written shader compares equal when it is read back.
             shader.info.other.sort_by_key(|(key, _)| header_rank(key));
             return Ok(shader);
@@ -150,7 +168,12 @@ fn header(lines: &mut Lines<'_>) -> Result<Shader, ParseError> {
 
 /// Reads a header that ends with the text.
 pub(super) fn read_header(text: &str) -> Result<(Stage, Info), ParseError> {
-    let shader = header(&mut Lines { rest: format!("{text}\nimpl main {{").split('\n'), number: 0 })?;
+    let shader = header(&mut Lines {
+        rest: format!("{text}\nimpl main {{").split('\n'),
+        number: 0,
+        in_function: false,
+        is_former: false,
+    })?;
     Ok((shader.stage, shader.info))
 }
 
@@ -189,7 +212,8 @@ fn key_and_text(line: &str) -> Option<(&str, &str)> {
 /// What a line says of a key; the cursor is behind the colon.
 fn info_line(info: &mut Info, key: &str, text: &str, cursor: &mut LineCursor<'_>) -> Result<(), ParseError> {
     let field = match key {
-        "workgroup_size" => {
+        // With a dash until Mesa 23.1.
+        "workgroup_size" | "workgroup-size" => {
             let mut size = [0; 3];
             for (index, dimension) in size.iter_mut().enumerate() {
                 if index > 0 {
@@ -207,7 +231,7 @@ fn info_line(info: &mut Info, key: &str, text: &str, cursor: &mut LineCursor<'_>
         "num_ubos" => &mut info.num_ubos,
         "num_ssbos" => &mut info.num_ssbos,
         "num_images" => &mut info.num_images,
-        "shared_size" => &mut info.shared_size,
+        "shared_size" | "shared-size" => &mut info.shared_size,
         "subgroup_size" => &mut info.subgroup_size,
         "inputs" => &mut info.inputs,
         "outputs" => &mut info.outputs,
@@ -249,17 +273,21 @@ impl Reader<'_> {
             } else if need_block && self.labels.is_empty() && cursor.rest().starts_with("decl_var ") {
                 let variable = variable(cursor)?;
                 self.builder.shader_mut().entry.variables.push(variable);
+            } else if cursor.rest().starts_with("decl_reg ") {
+                return Err(
+                    cursor.error("no registers of nir, which Mesa prints so until 23.1, and which are not read")
+                );
             } else if need_block {
                 return Err(cursor.error("`block`"));
             } else if cursor.eat_word("loop") {
-                cursor.expect("{")?;
-                cursor.end()?;
+                let control = control(cursor, &LoopControl::ALL, LoopControl::name)?.unwrap_or(LoopControl::None);
                 self.push(cursor, Open::Body)?;
-                self.builder.begin_loop_with(divergent);
+                self.builder.begin_loop_with(divergent, control);
                 need_block = true;
             } else if divergent.is_none() && cursor.eat_word("if") {
                 let condition = self.source(cursor)?;
-                let control = selection_control(cursor)?;
+                let control = control(cursor, &SelectionControl::ALL, SelectionControl::name)?;
+                let control = control.unwrap_or(SelectionControl::None);
                 self.push(cursor, Open::Then)?;
                 self.builder.begin_if_with(condition, control);
                 need_block = true;
@@ -380,17 +408,20 @@ fn missing(place: TextPosition, found: String, expected: &str) -> ParseError {
     ParseError { line, column, found, expected: expected.into(), message: String::new() }
 }
 
-/// `{`, or a comment that nir_print puts before it.
-fn selection_control(cursor: &mut LineCursor<'_>) -> Result<SelectionControl, ParseError> {
+/// `{`, or a comment that nir_print puts before it: the control of that name. The first of `all` has no name.
+fn control<T: Copy>(
+    cursor: &mut LineCursor<'_>,
+    all: &[T],
+    name: fn(T) -> &'static str,
+) -> Result<Option<T>, ParseError> {
     cursor.spaces();
-    let control = SelectionControl::ALL.iter().skip(1).find(|control| {
-        let comment = cursor.rest().strip_prefix("// ").and_then(|rest| rest.strip_prefix(control.name()));
+    let control = all.iter().skip(1).find(|&&control| {
+        let comment = cursor.rest().strip_prefix("// ").and_then(|rest| rest.strip_prefix(name(control)));
         comment.is_some_and(|rest| rest.trim() == "{")
     });
-    if let Some(control) = control {
-        return Ok(*control);
+    if control.is_none() {
+        cursor.expect("{")?;
+        cursor.end()?;
     }
-    cursor.expect("{")?;
-    cursor.end()?;
-    Ok(SelectionControl::None)
+    Ok(control.copied())
 }

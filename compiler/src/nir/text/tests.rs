@@ -1,7 +1,10 @@
 //! The reader's input, the writer's output, and the texts of errors.
 
 use super::{read, write};
-use crate::nir::{Builder, Index, InstrData, IntrinsicOp, JumpKind, Op, SelectionControl, Shader, Stage, validate};
+use crate::nir::{
+    Builder, CfNode, ImageDim, Index, InstrData, IntrinsicOp, JumpKind, LoopControl, Op, SelectionControl, Shader,
+    Stage, validate,
+};
 
 /// A loop with every kind of node, without optional text.
 const LOOP: &str = "\
@@ -345,4 +348,170 @@ fn former_names_are_read() {
     let again = read(&write(&former)).expect("it is written with today's names");
     assert_eq!(names(&again), names(&today));
     assert!(read(&text("discard_if", "32 %2 = fddz %0.y", "barrier")).is_err());
+}
+
+/// A compute shader as Mesa 26.2 prints it, with some lines.
+fn of_26_2(lines: &str) -> String {
+    format!(
+        "shader: MESA_SHADER_COMPUTE\nname: \nworkgroup_size: 64, 1, 1\napi_subgroup_size: 128\nmax_subgroup_size: 128\n\
+         min_subgroup_size: 64\nflrp_lowered: true\nderivative_group: 1\ndecl_function main () (entrypoint)\n\nimpl main {{\n    \
+         con block b0:   // preds:\n    con 32   %0 = load_const (0x00000001)\n    con 32x2 %1 = load_const (0x00000001, \
+         0x00000002)\n{lines}\n                // succs: b1\n    block b1:\n}}\n"
+    )
+}
+
+#[test]
+fn the_text_of_mesa_26_is_read() {
+    let text = of_26_2(
+        "    con 32   %2 = fmad %0 (0.0), %0 (0.0), %0 (0.0) // exact, preserve:sz,inf\n    \
+         con 32   %3 = ffma_weak %0, %0, %2 // preserve:nan\n    \
+         con 32   %4 = umul_16x16 %0, %2\n    \
+         div 32   %5 = @load_shared (%0) (base=0, access=coherent|atomic, align_mul=4, align_offset=0)\n    \
+                       @store_shared (%0, %4) (base=4, access=none, wrmask=x, align_mul=4, align_offset=0)\n    \
+         div 32   %6 = @load_scratch (%0) (access=in-bounds, align_mul=4, align_offset=0)\n    \
+         div 32   %7 = @load_ssbo_ir3 (%0, %4, %4) (base=2, access=none, align_mul=4, align_offset=0, offset_shift=2)\n    \
+         div 32   %8 = @ddx (%7) (exact, preserve:inf,nan)\n    \
+         div 32   %9 = @ddy_fine (%7) (fp-fast-math)\n    \
+         div 32x4 %10 = (float32)txl %1 (coord), %0 (1) (lod), 0 (texture), 0 (sampler), 2D\n    \
+         div 32x4 %11 = (float32)txf %1 (coord), %0 (0x1) (lod), 3 (texture), 1D\n    \
+                       @copy_push_const_to_uniform_ir3 (%0) (base=0, range=64)\n    \
+                       @prefetch_ubo_ir3 (%0)\n    \
+         con 64   %12 = pack_64_2x32_split %0, %0\n    \
+         div 32   %13 = @load_global_offset (%12, %0) (base=3, access=readonly, align_mul=4, align_offset=0, offset_shift=2, range=0)\n    \
+         div 32   %14 = @exclusive_scan_clusters_ir3 (%0, %0) (reduction_op=iadd)",
+    );
+    let shader = read(&text).unwrap();
+    validate(&shader).unwrap();
+    let exact = |index: u32| {
+        let alu = |data: &InstrData| matches!(data, InstrData::Alu(alu) if alu.exact && shader.entry.defs[alu.def].index == index);
+        shader.entry.instrs.values().any(alu)
+    };
+    assert_eq!([2, 3, 4].map(exact), [true, false, false]);
+    let textures: Vec<_> = shader
+        .entry
+        .instrs
+        .values()
+        .filter_map(|data| if let InstrData::Tex(tex) = data { Some((tex.dim, tex.is_array)) } else { None })
+        .collect();
+    assert_eq!(textures, [(Some(ImageDim::Dim2D), false), (Some(ImageDim::Dim1D), true)]);
+    assert_eq!(read(&write(&shader)).unwrap(), shader);
+    // A unit is written if there is one.
+    let written = write(&shader);
+    assert!(written.contains("offset_shift=2)") && written.contains("@ddy_fine (%7) (fp-fast-math)"), "{written}");
+    let old = text.replace(", offset_shift=2, range=0)", ", range=0)").replace(", offset_shift=2)", ")");
+    let old = read(&old).unwrap();
+    assert!(!write(&old).contains("offset_shift"));
+    assert_ne!(old, shader);
+}
+
+#[test]
+fn what_has_no_meaning_is_refused_by_its_name() {
+    for (line, found) in [
+        (
+            "    div 32   %2 = @load_shared (%0) (base=0, access=skip-helpers, align_mul=4, align_offset=0)",
+            "skip-helpers",
+        ),
+        (
+            "    div 32x4 %2 = (float32)sample_weighted_qcom %1 (coord), 0 (texture), 0 (sampler), 2D",
+            "sample_weighted_qcom",
+        ),
+        (
+            "    div 32x4 %2 = (float32)txl %1 (coord), %0 (lod), 0 (texture), 0 (sampler), skip_helpers, 2D",
+            "skip_helpers",
+        ),
+        ("    div 32   %2 = @ddx (%0) (precise)", "precise"),
+        ("    div 32   %2 = @load_push_data_intel (%0) (base=0)", "load_push_data_intel"),
+    ] {
+        let error = read(&of_26_2(line)).unwrap_err();
+        assert!(error.found.contains(found), "{line}: {error}");
+    }
+}
+
+#[test]
+fn the_control_of_a_loop_is_read() {
+    let text = of_26_2("").replace(
+        "                // succs: b1\n",
+        "                // succs: b1\n    con loop  // don't unroll {\n        con block b1:  // preds: b0 b1, succs: b2\n        break\n    }\n    con block b2:  // preds: b1, succs: b3\n",
+    );
+    let shader = read(&text).unwrap();
+    let CfNode::Loop(node) = &shader.entry.body[1] else { panic!("no loop") };
+    assert_eq!(node.control, LoopControl::DontUnroll);
+    assert_eq!(read(&write(&shader)).unwrap(), shader);
+    assert!(write(&shader).contains("loop  // don't unroll {"));
+}
+
+#[test]
+fn ranges_of_inputs_and_outputs_may_be_left_out() {
+    let text = "shader: MESA_SHADER_VERTEX\nsubgroup_size: 1\ndecl_function main () (entrypoint)\n\nimpl main {\n    block b0:   // preds:\n    \
+        32   %0 = load_const (0x00000000)\n    \
+        32x4 %1 = @load_input (%0) (base=0, component=0, dest_type=float32, io location=VERT_ATTRIB_GENERIC0 slots=1)\n    \
+                  @store_output (%1, %0) (base=0, wrmask=xyzw, component=0, src_type=float32, io location=VARYING_SLOT_POS slots=1, xfb(), xfb2())\n                // succs: b1\n    block b1:\n}\n";
+    let shader = read(text).unwrap();
+    validate(&shader).unwrap();
+    assert_eq!(read(&write(&shader)).unwrap(), shader);
+    let copy = of_26_2("                       @copy_push_const_to_uniform_ir3 (%0) (base=0)");
+    assert!(read(&copy).unwrap_err().expected.contains("range"));
+}
+
+#[test]
+fn the_syntax_of_mesa_23_1_is_read() {
+    let former = "shader: MESA_SHADER_COMPUTE\nsource_sha1: {0x00000000, 0x00000001}\nname: cs\nworkgroup-size: 8, 8, 1\nshared-size: 256\n\
+        stage: 5\nnext_stage: 0\nnum_images: 1\nshared_size: 256\nsubgroup_size: 1\ndivergence_analysis_run: true\n\
+        decl_function main (0 params)\n\nimpl main {\n\
+        \tblock block_0:\n\t/* preds: */\n\
+        \tvec1 32 con ssa_0 = load_const (0x00000000 = 0.000000)\n\
+        \tvec2 32 con ssa_1 = load_const (0x3f800000, 0x00000001) = (1.000000, 0.000000)\n\
+        \tvec1 32 div ssa_2 = intrinsic load_local_invocation_index () ()\n\
+        \tvec1 32 div ssa_3 = intrinsic ssbo_atomic_add_ir3 (ssa_0, ssa_2, ssa_1.x, ssa_0) (access=1)\n\
+        \tvec1 32 div ssa_4 = intrinsic shared_atomic_comp_swap (ssa_2, ssa_3, ssa_0) (base=4)\n\
+        \tvec1 32 div ssa_5 = intrinsic global_atomic_umax_ir3 (ssa_1, ssa_2) (base=0)\n\
+        \tvec1 32 div ssa_6 = fadd! ssa_1.x, ssa_4\n\
+        \tvec2 32 div ssa_9 = intrinsic load_barycentric_pixel () (interp_mode=1)\n\
+        \tvec1  1 div ssa_7 = ilt ssa_2, ssa_1.y\n\
+        \t/* succs: block_1 block_2 */\n\
+        \tif ssa_7 /* don't flatten */ {\n\
+        \t\tblock block_1:\n\t\t/* preds: block_0 */\n\
+        \t\tintrinsic scoped_barrier () (execution_scope=WORKGROUP /*3*/, memory_scope=WORKGROUP /*3*/, mem_semantics=ACQ|REL /*3*/, mem_modes=shared /*4096*/)\n\
+        \t\t/* succs: block_3 */\n\t} else {\n\t\tblock block_2:\n\t\t/* preds: block_0 */\n\t\t/* succs: block_3 */\n\t}\n\
+        \tblock block_3:\n\t/* preds: block_1 block_2 */\n\
+        \tvec1 32 div ssa_8 = phi block_1: ssa_5, block_2: ssa_6\n\
+        \tintrinsic store_ssbo_ir3 (ssa_8, ssa_0, ssa_2, ssa_0) (wrmask=x /*1*/, access=0, align_mul=4, align_offset=0)\n\
+        \t/* succs: block_4 */\n\tblock block_4:\n}\n\n";
+    let former = former.replace("ssa_1.x, ssa_0) (access", "ssa_2, ssa_0) (access");
+    let shader = read(&former).unwrap_or_else(|error| panic!("{error}"));
+    validate(&shader).unwrap();
+    let written = write(&shader);
+    assert_eq!(read(&written).unwrap(), shader);
+    for line in [
+        "workgroup_size: 8, 8, 1",
+        "shared_size: 256",
+        "@ssbo_atomic_ir3 (%0 (0x0), %2, %2, %0 (0x0)) (access=coherent, atomic_op=iadd)",
+        "@shared_atomic_swap (%2, %3, %0 (0x0)) (base=4, atomic_op=cmpxchg)",
+        "atomic_op=umax)",
+        "fadd! %1",
+        "// don't flatten {",
+        "phi b1: %5, b2: %6",
+    ] {
+        assert!(written.contains(line), "{line}\n{written}");
+    }
+}
+
+#[test]
+fn names_of_variables_of_mesa_23_1_are_kept() {
+    let text = "shader: MESA_SHADER_VERTEX\nsubgroup_size: 0\ndecl_function main (0 params)\n\nimpl main {\n\tblock block_0:\n\t/* preds: */\n\
+        \tvec1 32 ssa_0 = load_const (0x00000000 = 0.000000)\n\
+        \tvec4 32 ssa_1 = intrinsic load_input (ssa_0) (base=0, component=0, dest_type=float32 /*160*/, io location=VERT_ATTRIB_POS slots=1 /*128*/)\t/* position */\n\
+        \tintrinsic store_output (ssa_1, ssa_0) (base=0, wrmask=xyzw /*15*/, component=0, src_type=float32 /*160*/, io location=VARYING_SLOT_POS slots=1 /*0*/, xfb() /*0*/, xfb2() /*0*/)\n\
+        \t/* succs: block_1 */\n\tblock block_1:\n}\n\n";
+    let shader = read(text).unwrap();
+    assert!(write(&shader).contains("io location=VERT_ATTRIB_POS slots=1)  // position"), "{}", write(&shader));
+    let error = read(&text.replace("VERT_ATTRIB_POS", "0")).unwrap_err();
+    let expected = "the name of a location, which Mesa prints since 23.1";
+    assert!(error.line == 9 && error.expected.starts_with(expected), "{error}");
+    // Mesa 20.
+    let oldest = text.split_once("(base=").unwrap().0.to_owned() + "(0, 0, 160) /* base=0 */\n";
+    let error = read(&oldest).unwrap_err();
+    assert!(error.line == 9 && error.expected.contains("none before 23.1 is read"), "{error}");
+    let error = read(&text.replace("\tblock block_0:", "\tdecl_reg vec4 32 r0[4]\n\tblock block_0:")).unwrap_err();
+    assert!(error.line == 6 && error.expected.contains("until 23.1"), "{error}");
 }

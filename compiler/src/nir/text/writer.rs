@@ -7,9 +7,11 @@ use half::f16;
 use super::inference::{NumericUses, intrinsic_src_type, tex_src_type};
 use crate::nir::cfg::Cfg;
 use crate::nir::function::{
-    Alu, AluSrc, Block, CfNode, Def, Function, If, InstrData, Intrinsic, Loop, SelectionControl,
+    Alu, AluSrc, Block, CfNode, Def, Function, If, InstrData, Intrinsic, Loop, LoopControl, SelectionControl,
 };
-use crate::nir::index::{ACCESS_WORDS, IO_WORDS, Index, MODE_WORDS, MemorySemantics, Xfb, write_words};
+use crate::nir::index::{
+    ACCESS_WORDS, FP_WORDS, FpMath, IO_WORDS, Index, MODE_WORDS, MemorySemantics, PRESERVE_WORDS, Xfb, write_words,
+};
 use crate::nir::shader::{Info, Shader, Stage};
 use crate::nir::tex::{Tex, TexOp};
 use crate::nir::types::BaseType;
@@ -21,6 +23,7 @@ const HEADER_ORDER: &[&str] = &[
     "label",
     "internal",
     "workgroup_size",
+    "prev_stage",
     "next_stage",
     "num_textures",
     "num_ubos",
@@ -31,6 +34,8 @@ const HEADER_ORDER: &[&str] = &[
     "dual_slot_inputs",
     "outputs_written",
     "outputs_read",
+    "perspective_varyings",
+    "linear_varyings",
     "system_values_read",
     "per_primitive_inputs",
     "per_primitive_outputs",
@@ -40,13 +45,19 @@ const HEADER_ORDER: &[&str] = &[
     "outputs_read_16bit",
     "inputs_read_indirectly_16bit",
     "outputs_accessed_indirectly_16bit",
+    "outputs_read_indirectly_16bit",
+    "outputs_written_indirectly_16bit",
     "patch_inputs_read",
     "patch_outputs_written",
     "patch_outputs_read",
     "inputs_read_indirectly",
     "outputs_accessed_indirectly",
+    "outputs_read_indirectly",
+    "outputs_written_indirectly",
     "patch_inputs_read_indirectly",
     "patch_outputs_accessed_indirectly",
+    "patch_outputs_read_indirectly",
+    "patch_outputs_written_indirectly",
     "textures_used",
     "textures_used_by_txf",
     "samplers_used",
@@ -58,6 +69,10 @@ const HEADER_ORDER: &[&str] = &[
     "task_payload_size",
     "ray queries",
     "subgroup_size",
+    "api_subgroup_size",
+    "max_subgroup_size",
+    "min_subgroup_size",
+    "api_subgroup_size_draw_uniform",
     "uses_wide_subgroup_intrinsics",
     "xfb_stride",
     "inlinable_uniform_dw_offsets",
@@ -67,16 +82,18 @@ const HEADER_ORDER: &[&str] = &[
     "uses_texture_gather",
     "uses_resource_info_query",
     "divergence_analysis_run",
-    // All lines about the stage are between these and the last five, in any order.
+    // All lines about the stage are between these and the last six, in any order.
     "",
     "inputs",
     "outputs",
     "uniforms",
     "scratch",
     "constants",
+    "printfs",
 ];
 
-const STAGE_PART: usize = 51;
+/// The position of the lines about the stage.
+const STAGE_PART: usize = 64;
 
 /// The position of a line in the header.
 pub(super) fn header_rank(key: &str) -> usize {
@@ -222,7 +239,11 @@ impl Writer<'_> {
 
     fn loop_node(&mut self, node: &Loop, depth: usize) -> fmt::Result {
         self.indent(depth)?;
-        writeln!(self.out, "{}loop {{", divergence(node.divergent))?;
+        write!(self.out, "{}loop", divergence(node.divergent))?;
+        if node.control != LoopControl::None {
+            write!(self.out, "  // {}", node.control.name())?;
+        }
+        self.out.write_str(" {\n")?;
         self.list(&node.body, depth + 1)?;
         self.indent(depth)?;
         if let Some(continuing) = &node.continuing {
@@ -357,11 +378,17 @@ impl Writer<'_> {
         }
         self.out.write_str(if intrinsic.srcs.is_empty() { "" } else { ")" })?;
         let components = self.function.intrinsic_components(intrinsic);
-        for (position, index) in intrinsic.indices.0.iter().enumerate() {
-            self.out.write_str(if position == 0 { " (" } else { ", " })?;
+        let is_written = |index: &&Index| {
+            let kind = index.kind();
+            !intrinsic.op.prints_in_some_versions(kind) || **index != Index::default_of(kind)
+        };
+        let mut separator = " (";
+        for index in intrinsic.indices.0.iter().filter(is_written) {
+            self.out.write_str(separator)?;
             self.index(index, components)?;
+            separator = ", ";
         }
-        self.out.write_str(if intrinsic.indices.0.is_empty() { "" } else { ")" })?;
+        self.out.write_str(if separator == " (" { "" } else { ")" })?;
         match &intrinsic.variable {
             Some(variable) => write!(self.out, "  // {variable}"),
             None => Ok(()),
@@ -371,7 +398,7 @@ impl Writer<'_> {
     fn index(&mut self, index: &Index, components: u8) -> fmt::Result {
         let out = &mut *self.out;
         match index {
-            Index::IoSemantics(_) | Index::IoXfb(_) | Index::IoXfb2(_) => {}
+            Index::IoSemantics(_) | Index::IoXfb(_) | Index::IoXfb2(_) | Index::FpMathCtrl(_) => {}
             _ => write!(out, "{}=", index.kind().name())?,
         }
         match index {
@@ -430,6 +457,8 @@ impl Writer<'_> {
                     None => Ok(()),
                 }
             }
+            Index::OffsetShift(shift) => write!(out, "{}", shift.unwrap_or(0)),
+            Index::FpMathCtrl(math) => write_fp_math(out, math.unwrap_or_default()),
             Index::IoXfb(xfb) => write_xfb(out, "xfb", xfb.as_deref()),
             Index::IoXfb2(xfb) => write_xfb(out, "xfb2", xfb.as_deref()),
         }
@@ -459,7 +488,11 @@ impl Writer<'_> {
         }
         out.write_str(if tex.texture_non_uniform { ", texture non-uniform" } else { "" })?;
         out.write_str(if tex.sampler_non_uniform { ", sampler non-uniform" } else { "" })?;
-        out.write_str(if tex.sparse { ", sparse" } else { "" })
+        out.write_str(if tex.sparse { ", sparse" } else { "" })?;
+        match tex.dim {
+            Some(dim) => write!(out, ", {dim}"),
+            None => Ok(()),
+        }
     }
 
     /// Writes a source, followed by its value if it is a constant.
@@ -535,6 +568,23 @@ fn write_float(out: &mut String, bits: u64, bit_size: u8) -> fmt::Result {
         value if value.is_infinite() => write!(out, "{sign}inf"),
         value => write!(out, "{value:.6}"),
     }
+}
+
+/// Writes the control of a float operation; `fp-fast-math` if there is none.
+fn write_fp_math(out: &mut String, math: FpMath) -> fmt::Result {
+    let bits = u32::from(math.bits());
+    let (forbidden, preserved) = (bits & u32::from(FpMath::EXACT.bits()), bits >> FP_WORDS.len());
+    match (math.contains(FpMath::EXACT), forbidden, preserved) {
+        (_, 0, 0) => return out.write_str("fp-fast-math"),
+        (true, ..) => out.write_str("exact")?,
+        (_, 0, _) => {}
+        (..) => write_words(out, forbidden, FP_WORDS, ",", "")?,
+    }
+    if preserved != 0 {
+        out.write_str(if forbidden == 0 { "preserve:" } else { ", preserve:" })?;
+        write_words(out, preserved, PRESERVE_WORDS, ",", "")?;
+    }
+    Ok(())
 }
 
 fn write_xfb(out: &mut String, name: &str, xfb: Option<&Xfb>) -> fmt::Result {

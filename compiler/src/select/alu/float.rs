@@ -45,7 +45,7 @@ impl Scalar<'_, '_> {
             Op::Fmul => self.binary(MulF),
             Op::Fmin => self.binary(MinF),
             Op::Fmax => self.binary(MaxF),
-            Op::Ffma => {
+            Op::Ffma | Op::FfmaWeak | Op::Fmad => {
                 let (a, b, c) = (self.src(0), self.src(1), self.src(2));
                 self.ctx.tri(if half { MadF16 } else { MadF32 }, a, b, c)
             }

@@ -25,7 +25,7 @@ impl Scalar<'_, '_> {
                 let product = if half { self.ctx.bin(MulU24, a, b) } else { self.ctx.multiply(a, b) };
                 self.ctx.bin(AddU, product, c)
             }
-            Op::UmulLow => {
+            Op::UmulLow | Op::Umul16x16 => {
                 let (a, b) = (self.src(0), self.src(1));
                 self.ctx.bin(MullU, a, b)
             }

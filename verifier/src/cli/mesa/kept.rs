@@ -203,6 +203,7 @@ impl KeptShaders {
             guessed_gpu: mesa.guessed_of(shader, target),
             not_compared: ir3_verifier::harness::mesa::not_compared(shader),
             missing: Missing::of(shader),
+            origin: ir3_verifier::programs::mesa::origin::Origin::of(shader),
             name,
         };
         // The folder of a refutation is a part of the result.

@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use ir3_verifier::harness::check::{Check, Summary};
 use ir3_verifier::harness::report::beside_mesa::Totals;
 use ir3_verifier::programs::mesa::input::InputError;
+use ir3_verifier::programs::mesa::origin::Versions;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -75,6 +76,10 @@ pub struct Whole {
     not_compared: BTreeMap<&'static str, u64>,
     /// Shaders whose log lacks sections.
     missing: BTreeMap<Missing, u64>,
+    /// Shaders by the versions that print their nir.
+    versions: BTreeMap<Versions, u64>,
+    /// Shaders without serial numbers, and without words.
+    lacking: [u64; 2],
     /// Only of a live stream.
     pub stream: Option<Stream>,
 }
@@ -99,6 +104,10 @@ impl Whole {
         for (missing, &count) in &self.missing {
             output::note(&missing.hint(count));
         }
+        if let Some(versions) = self.versions() {
+            output::line(&versions);
+        }
+        self.lacking().iter().for_each(|line| output::line(line));
         let mut exits = vec![verify::exit_of(&self.mesa.summary)];
         if compiles {
             self.own.summary.interrupted = interrupted;
@@ -119,6 +128,38 @@ impl Whole {
             exits.push(Exit::Unmet.when(stream.dropped > 0));
         }
         Exit::of_all(exits.into_iter().chain(self.exit))
+    }
+}
+
+fn programs(count: u64) -> String {
+    format!("{count} program{}", if count == 1 { "" } else { "s" })
+}
+
+impl Whole {
+    /// The versions of Mesa that print such texts.
+    fn versions(&self) -> Option<String> {
+        let named = |(versions, count): (&Versions, &u64)| format!("{versions} ({})", programs(*count));
+        let versions: Vec<String> = self.versions.iter().map(named).collect();
+        (!versions.is_empty()).then(|| format!("Mesa, as far as its nir shows: {}", versions.join(", ")))
+    }
+
+    /// The parts that release builds do not print, and what that costs.
+    fn lacking(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let [serials, words] = self.lacking;
+        if serials > 0 {
+            lines.push(format!(
+                "no serial numbers in the log of {} (a release build of Mesa): instructions of two passes are paired by what they do, and what has two pairings is unknown; `-Dbuildtype=debug` prints them",
+                programs(serials)
+            ));
+        }
+        if words > 0 {
+            lines.push(format!(
+                "no words in the log of {}: the final code is its assembly, as Mesa's disassembler prints it",
+                programs(words)
+            ));
+        }
+        lines
     }
 }
 
@@ -222,6 +263,11 @@ impl<'a> Printer<'a> {
         if let Some(missing) = report.missing {
             *whole.missing.entry(missing).or_default() += 1;
         }
+        if let Some(versions) = report.origin.versions {
+            *whole.versions.entry(versions).or_default() += 1;
+        }
+        whole.lacking[0] += u64::from(report.origin.lacks_serials);
+        whole.lacking[1] += u64::from(report.origin.lacks_words);
         if let Some(gpu) = report.guessed_gpu {
             *whole.guessed.entry(gpu).or_default() += 1;
         }

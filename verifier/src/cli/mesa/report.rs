@@ -5,6 +5,7 @@ use super::own::Own;
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::check::{Check, Summary, Unknown, Verdict};
 use ir3_verifier::harness::mesa::{Checked, Settings, check_shader, not_compared, write_bundle};
+use ir3_verifier::programs::mesa::origin::Origin;
 use ir3_verifier::programs::mesa::shader::LogShader;
 use std::path::{Path, PathBuf};
 
@@ -58,6 +59,8 @@ pub struct Report {
     pub not_compared: Vec<&'static str>,
     /// The sections that its log lacks.
     pub missing: Option<Missing>,
+    /// The origin of its text.
+    pub origin: Origin,
 }
 
 /// Sections that `IR3_SHADER_DEBUG` did not ask for.
@@ -183,6 +186,7 @@ impl Mesa {
             guessed_gpu,
             not_compared: not_compared(shader),
             missing: Missing::of(shader),
+            origin: Origin::of(shader),
             name,
         }
     }

@@ -4,7 +4,7 @@
 
 use crate::harness::check::Verdict;
 use crate::harness::mesa::{Settings, check_shader};
-use crate::programs::mesa::input::{InputError, Lines};
+use crate::programs::mesa::input::Lines;
 use crate::programs::mesa::shader::shaders_in;
 use crate::programs::mesa::{Log, SectionKind};
 use crate::support::panics::catch;
@@ -314,7 +314,7 @@ fn check(path: &Path, bytes: Vec<u8>, gpu: Option<Target>, settings: &Settings<'
             let file = match shader {
                 Ok(file) => file,
                 // A log that ends before the first section.
-                Err(error @ InputError::NoNir { .. }) => {
+                Err(error) if error.is_without_program() => {
                     outcome.messages.push(error.to_string());
                     continue;
                 }

@@ -165,8 +165,9 @@ impl Kind {
     }
 }
 
+/// Returns true for the results of the scalar ALU.
 fn is_shared(dst: Option<&Dst>) -> bool {
-    dst.is_some_and(|dst| dst.class.file == RegFile::Shared)
+    dst.is_some_and(|dst| dst.class.file == RegFile::Shared || dst.flags.contains(OperandFlags::UNIFORM))
 }
 
 /// Operands that cannot stand beside each other, or not in this kind of instruction, although a word could say so.
@@ -189,7 +190,7 @@ fn beside(data: &InstrData, target: &Target) -> Option<&'static str> {
     let kinds: [Kind; 3] = std::array::from_fn(|slot| data.srcs.get(slot).map_or(Kind::Other, Kind::of));
     match data.opcode.category() {
         Category::Move if data.opcode == Opcode::Mov => moved(data, kinds[0], scalar, target),
-        Category::Alu2 => two(data, kinds, scalar),
+        Category::Alu2 => two(data, kinds, scalar, target),
         Category::Alu3 => three(data, kinds, scalar),
         Category::Sfu => {
             let is_register = matches!(kinds[0], Kind::Vector | Kind::Shared);
@@ -203,7 +204,9 @@ fn beside(data: &InstrData, target: &Target) -> Option<&'static str> {
                 .then_some("a shared register or a constant")
         }
         Category::Memory => {
-            let may_share = |slot: usize| slot == 1 && matches!(data.opcode, Opcode::Stc | Opcode::Shfl);
+            let is_scalar_load = data.opcode == Opcode::Ldc && data.flags.contains(InstrFlags::UNIFORM);
+            let may_share =
+                |slot: usize| is_scalar_load || slot == 1 && matches!(data.opcode, Opcode::Stc | Opcode::Shfl);
             let mut srcs = data.srcs.iter().enumerate();
             srcs.any(|(slot, src)| match Kind::of(src) {
                 Kind::Const => true,
@@ -236,13 +239,17 @@ fn moved(data: &InstrData, src: Kind, scalar: bool, target: &Target) -> Option<&
 }
 
 /// Operations of two sources.
-fn two(data: &InstrData, kinds: [Kind; 3], scalar: bool) -> Option<&'static str> {
+fn two(data: &InstrData, kinds: [Kind; 3], scalar: bool, target: &Target) -> Option<&'static str> {
     let [first, second, _] = kinds;
     let both = |kind: Kind| first == kind && second == kind;
     if scalar && [first, second].contains(&Kind::Vector) {
         return Some("a general register in a scalar operation");
     }
-    let ports = |kind: Kind| if scalar { kind == Kind::Const } else { matches!(kind, Kind::Const | Kind::Shared) };
+    // The scalar ALU reads two constants; Mesa uses that since 25.1.
+    let ports = |kind: Kind| match scalar {
+        true => kind == Kind::Const && !target.has_scalar_alu,
+        false => matches!(kind, Kind::Const | Kind::Shared),
+    };
     if ports(first) && ports(second) {
         return Some("two constants or shared registers");
     }
@@ -517,7 +524,8 @@ mod tests {
             (Opcode::AddU, R, &[reg(R), least], false),
             (Opcode::AddU, S, &[reg(S), reg(S)], true),
             (Opcode::AddU, S, &[reg(S), reg(R)], false),
-            (Opcode::AddU, S, &[c, c], false),
+            // The scalar ALU of this GPU reads both.
+            (Opcode::AddU, S, &[c, c], true),
             (Opcode::MulF, R, &[reg(R), Src::immediate(2.0f32.to_bits(), false)], true),
             (Opcode::MulF, R, &[reg(R), Src::immediate(3.0f32.to_bits(), false)], false),
             (Opcode::MadF32, R, &[c, reg(R), c], true),

@@ -117,11 +117,13 @@ pub(super) fn with_checker<T>(target: &Target, options: Options, work: impl FnOn
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ir3_compiler::target::Generation;
 
     #[test]
     fn gpus_exist_and_cover_the_generations() {
         assert_eq!(TARGETS.len(), GPUS.len());
-        for target in ir3_compiler::target::ALL {
+        // Code for a8xx is judged, not generated: of its instructions too little is known.
+        for target in ir3_compiler::target::ALL.iter().filter(|gpu| gpu.generation != Generation::A8xx) {
             assert!(TARGETS.iter().any(|ours| ours.generation == target.generation), "{target}");
         }
         assert_eq!(gpu(0), Target::default());

@@ -155,10 +155,7 @@ fn log(path: &Path, text: &str) -> Result<bool, TargetFailure> {
     let log = match Log::read(path, text) {
         Ok(log) => log,
         Err(
-            InputError::CutOff { place, .. }
-            | InputError::Mixed { place, .. }
-            | InputError::Interrupted { place, .. }
-            | InputError::NoSerials { place, .. },
+            InputError::CutOff { place, .. } | InputError::Mixed { place, .. } | InputError::Interrupted { place, .. },
         ) => {
             check_place(READER, &place)?;
             return Ok(true);
@@ -176,7 +173,7 @@ fn log(path: &Path, text: &str) -> Result<bool, TargetFailure> {
             }
             Ok(true)
         }
-        Err(InputError::NoNir { .. }) => Ok(log.sections.len() > 1),
+        Err(error) if error.is_without_program() => Ok(log.sections.len() > 1),
         Err(error) => Err(TargetFailure::new(READER, format_args!("an error that is none of a log: {error}"))),
     }
 }

@@ -86,6 +86,7 @@ fn nodes(old: &[CfNode], blocks: &SecondaryMap<Block, Block>) -> Vec<CfNode> {
                 otherwise: map(&node.otherwise),
             })),
             CfNode::Loop(node) => CfNode::Loop(Box::new(Loop {
+                control: node.control,
                 body: map(&node.body),
                 continuing: node.continuing.as_deref().map(map),
                 divergent: node.divergent,

@@ -234,13 +234,16 @@ struct UsedMemory {
     images: bool,
     /// The images that are loaded: whether they have one dimension, and their descriptors.
     loaded: Vec<(bool, Option<Descriptor>)>,
+    /// The descriptors of images whose size is read, and of buffers.
+    image_sizes: Vec<Option<Descriptor>>,
+    buffer_sizes: Vec<Option<Descriptor>>,
 }
 
 impl UsedMemory {
     fn of(shader: &Shader) -> Self {
         use IntrinsicOp::{
-            BindlessImageLoad, BindlessImageStore, ImageLoad, ImageStore, LoadSsbo, LoadSsboIr3, StoreSsbo,
-            StoreSsboIr3,
+            BindlessImageLoad, BindlessImageSize, BindlessImageStore, GetSsboSize, ImageLoad, ImageSize, ImageStore,
+            LoadSsbo, LoadSsboIr3, StoreSsbo, StoreSsboIr3,
         };
         let mut used = Self::default();
         for (_, instr) in shader.entry.instrs_in_order() {
@@ -260,6 +263,8 @@ impl UsedMemory {
                         used.loaded.push((intrinsic.indices.image_dim().is_1d(), at));
                     }
                 }
+                BindlessImageSize | ImageSize => used.image_sizes.push(at),
+                GetSsboSize => used.buffer_sizes.push(at),
                 _ => {}
             }
         }
@@ -274,6 +279,16 @@ impl UsedMemory {
             kinds.all(|other| other == first).then_some(first)
         };
         unanimous(&|_| true).or_else(|| unanimous(&|its| at.is_none() || its.is_none() || *its == at))
+    }
+
+    /// Returns true if the size at a descriptor is that of an image; `None` if it may be that of a buffer, too. The words of both are those of an
+    /// untyped resource.
+    fn is_size_of_image(&self, at: Option<Descriptor>) -> Option<bool> {
+        let may_be = |sizes: &[Option<Descriptor>]| sizes.iter().any(|its| at.is_none() || its.is_none() || *its == at);
+        match (may_be(&self.image_sizes), may_be(&self.buffer_sizes)) {
+            (true, true) => None,
+            (of_image, _) => Some(of_image),
+        }
     }
 
     /// Completes an access. `isam` reads a buffer or an image: where the GPU has `isam.v`, Mesa reads all buffers by it
@@ -300,6 +315,17 @@ impl UsedMemory {
                     (Some(true), Some(is_1d)) => (attrs.space, attrs.is_1d) = (Some(AddressSpace::Image), is_1d),
                     (Some(false), _) => attrs.space = Some(AddressSpace::Ssbo),
                     _ => {}
+                }
+            }
+            (Opcode::Resinfo, Attrs::Memory(attrs)) if attrs.space == Some(AddressSpace::Ssbo) => {
+                let at = match data.srcs.first().map(|src| src.operand) {
+                    Some(SrcOperand::Immediate(index)) => attrs.base.map(|set| (u32::from(set), u64::from(index))),
+                    _ => None,
+                };
+                match self.is_size_of_image(at) {
+                    Some(true) => attrs.space = Some(AddressSpace::Image),
+                    Some(false) => {}
+                    None => attrs.space = None,
                 }
             }
             (Opcode::Stib | Opcode::Ldib, Attrs::Memory(attrs))

@@ -190,9 +190,10 @@ impl Texts {
             if self.blank {
                 return Err(InputError::Empty { path });
             }
+            let nothing = log.nothing();
             let last = log.end()?;
             self.section(last);
-            return if self.programs == 0 { Err(InputError::NoNir { path }) } else { Ok(None) };
+            return if self.programs == 0 { Err(nothing) } else { Ok(None) };
         }
         let source = Source::from_bytes(&path, std::mem::take(&mut self.head).into_bytes())?;
         Ok(text_of(source, self.target))

@@ -82,6 +82,16 @@ pub enum InputError {
         /// The log.
         path: PathBuf,
     },
+    /// A log of another compiler than ir3.
+    #[error("{place}: found `{found}`, a line of {printer}, expected a log of ir3 (`IR3_SHADER_DEBUG`)")]
+    OtherCompiler {
+        /// The position of the line.
+        place: FilePosition,
+        /// The line.
+        found: String,
+        /// The compiler, and the variable that has it print.
+        printer: &'static str,
+    },
     /// A log of another generation than that of the GPU to compile for.
     #[error("{place}: found a log of {found}, expected one of {expected}, that of {gpu}")]
     OtherGeneration {
@@ -119,16 +129,6 @@ pub enum InputError {
         /// The text that was expected.
         expected: String,
     },
-    /// A section of a Mesa that was built without `MESA_DEBUG`: its instructions have no serial numbers.
-    #[error(
-        "{place}: found `{found}`, an instruction without a serial number, expected a log of a Mesa that is built with `-Dbuildtype=debug` (MESA_DEBUG)"
-    )]
-    NoSerials {
-        /// The position of the first instruction.
-        place: FilePosition,
-        /// Its position and uses.
-        found: String,
-    },
     /// A section that has lines of two programs.
     #[error("{place}: lines of two shaders are mixed at line {line}: found {found} in the section `{section}`, expected {expected}", line = place.line)]
     Mixed {
@@ -159,6 +159,14 @@ pub enum InputError {
         /// The text that was expected.
         expected: String,
     },
+}
+
+impl InputError {
+    /// Returns true if a log was read and has no program.
+    #[must_use]
+    pub const fn is_without_program(&self) -> bool {
+        matches!(self, Self::NoNir { .. } | Self::OtherCompiler { .. })
+    }
 }
 
 /// The languages of input files.

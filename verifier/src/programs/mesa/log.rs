@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::input::{FilePosition, InputError};
 use super::mixed::mixed_at;
+use super::origin::Foreign;
 use ir3_compiler::log_line::LogLine;
 use ir3_compiler::target::Generation;
 
@@ -121,8 +122,10 @@ impl Section {
             if !line.is_empty() {
                 last = number;
             }
-            // nir_print writes the brace of an `if` after its comment: `if %49  // don't flatten {`.
-            let in_comment = line.trim_start().starts_with("if ") && line.ends_with('{');
+            // nir_print writes the brace of an `if` or `loop` after its comment: `if %49  // don't flatten {`.
+            let opens =
+                ["if ", "loop ", "con loop ", "div loop "].iter().any(|start| line.trim_start().starts_with(start));
+            let in_comment = opens && line.ends_with('{');
             let code = if in_comment { line } else { line.split_once("//").map_or(line, |(code, _)| code) };
             for (column, c) in (1..).zip(code.chars()) {
                 match c {
@@ -178,6 +181,16 @@ impl Log {
         })
     }
 
+    /// The line of another compiler before the first section.
+    fn foreign(&self) -> Option<Foreign> {
+        let section = self.sections.first().filter(|section| section.kind == SectionKind::Other)?;
+        let signs = (1..).zip(section.text.lines()).map(|(at, line)| {
+            let (line_number, column) = section.place(at, 1);
+            Foreign::of_line(line, line_number, column - 1)
+        });
+        signs.fold(None, Foreign::or)
+    }
+
     /// Returns the nir sections.
     ///
     /// # Errors
@@ -186,7 +199,7 @@ impl Log {
         let sections: Vec<_> =
             self.sections.iter().filter(|s| matches!(s.kind, SectionKind::NirFinal { .. })).collect();
         if sections.is_empty() {
-            return Err(InputError::NoNir { path: path.to_owned() });
+            return Err(Foreign::error(self.foreign(), path));
         }
         Ok(sections)
     }
@@ -216,6 +229,8 @@ pub struct LogReader {
     lines: u32,
     /// True if lines of the current section were not kept.
     is_cut: bool,
+    /// The line of another compiler before the first section.
+    foreign: Option<Foreign>,
 }
 
 impl LogReader {
@@ -227,7 +242,13 @@ impl LogReader {
             is_prefixed: false,
             lines: 0,
             is_cut: false,
+            foreign: None,
         }
+    }
+
+    /// The error of a log that has nothing of ir3.
+    pub fn nothing(&self) -> InputError {
+        Foreign::error(self.foreign.clone(), &self.path)
     }
 
     /// Returns true while it reads nir.
@@ -253,6 +274,10 @@ impl LogReader {
         let Some((kind, is_body)) = headline(&line.text, &self.current.kind) else {
             // Where Mesa's lines have a prefix, one without is another program's.
             let is_foreign = self.is_in_program() && self.is_prefixed && line.prefix == 0;
+            if self.current.kind == SectionKind::Other {
+                let found = Foreign::of_line(&line.text, self.lines, line.prefix);
+                self.foreign = Foreign::or(self.foreign.take(), found);
+            }
             let empty = LogLine { text: Cow::Borrowed(""), prefix: 0 };
             if self.is_full() {
                 self.is_cut = true;
@@ -362,13 +387,17 @@ pub fn generation(line: &str) -> Option<Generation> {
 fn headline(line: &str, current: &SectionKind) -> Option<(SectionKind, bool)> {
     if let Some(rest) = line.strip_prefix(NIR) {
         let stage = rest.split(' ').next().unwrap_or_default().to_owned();
+        // The compiler for Intel has this headline with names of stages in full.
+        if stage.starts_with(|c: char| c.is_ascii_lowercase()) {
+            return None;
+        }
         return Some((SectionKind::NirFinal { stage }, false));
     }
     if let Some(rest) = line.strip_prefix(AFTER) {
         let pass = rest.strip_suffix(':').unwrap_or(rest).to_owned();
         return Some((SectionKind::Ir3After { pass }, false));
     }
-    if line.starts_with(NATIVE) {
+    if line.starts_with(NATIVE) && !is_of_intel(line) {
         return Some((SectionKind::NativeCode, false));
     }
     if line.starts_with("; hex listing") {
@@ -382,6 +411,13 @@ fn headline(line: &str, current: &SectionKind) -> Option<(SectionKind, bool)> {
         return Some((SectionKind::Statistics, true));
     }
     None
+}
+
+/// Returns true for the headline of code that the compiler for Intel prints, with the name of a stage in full:
+/// `Native code for unnamed fragment shader …`. Names of shaders may be anything.
+fn is_of_intel(line: &str) -> bool {
+    let mut stages = line.match_indices(" shader").filter_map(|(at, _)| line[..at].rsplit(' ').next()).peekable();
+    stages.peek().is_some() && !stages.any(is_stage)
 }
 
 fn is_stage(word: &str) -> bool {

@@ -17,21 +17,6 @@ pub fn mixed_at(section: &Section) -> Option<u32> {
     (1..).zip(section.text.lines()).find(|(_, line)| sign(&mut seen, line)).map(|(number, _)| number)
 }
 
-/// The line of a section's text, from 1 on, of the first instruction, and its numbers, if these are position and uses only: Mesa prints
-/// serial numbers where it is built with `MESA_DEBUG`.
-pub fn without_serials(section: &Section) -> Option<(u32, String)> {
-    if !matches!(section.kind, SectionKind::Ir3After { .. }) {
-        return None;
-    }
-    let is_instr =
-        |line: &str| line.strip_prefix('\t').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-    let (number, line) = (1..).zip(section.text.lines()).find(|(_, line)| is_instr(line))?;
-    let (numbers, _) = line.trim_start().split_once(": ")?;
-    let (position, uses) = numbers.split_once(':')?;
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
-    (is_number(position) && (is_number(uses) || uses == "XXX")).then(|| (number, format!("{numbers}:")))
-}
-
 /// What stood before.
 #[derive(Default)]
 struct Seen {
@@ -136,12 +121,5 @@ mod tests {
             assert!(good.contains(from));
             assert_eq!(mixed_at(&section(&good.replacen(from, to, 1))), Some(line), "{to}");
         }
-    }
-
-    #[test]
-    fn logs_without_serial_numbers_are_told() {
-        let text = "block94 {\n\t0001:000: \tnop\n\t0002:XXX: \tend\n}\n";
-        assert_eq!(without_serials(&section(text)), Some((2, "0001:000:".to_owned())));
-        assert_eq!(without_serials(&section(&text.replace("0001:000", "0001:0000:000"))), None);
     }
 }

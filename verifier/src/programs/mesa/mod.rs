@@ -11,6 +11,7 @@ pub mod input;
 pub mod log;
 pub mod mixed;
 pub mod native;
+pub mod origin;
 pub mod shader;
 pub mod statistics;
 pub mod stream;

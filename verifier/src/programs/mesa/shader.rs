@@ -117,10 +117,21 @@ impl LogShader {
     }
 }
 
-/// `… with sha1 6b91…:`
+/// Returns true after legalization, which only the passes that insert aliases follow.
+fn is_legalized(section: &Section) -> bool {
+    matches!(&section.kind, SectionKind::Ir3After { pass } if pass == "ir3_legalize")
+}
+
+/// `Native code for unnamed BVERT shader …`; empty if the headline has no stage.
+fn stage_of(section: &Section) -> &str {
+    let before = section.headline.split_once(" shader").map_or("", |(before, _)| before);
+    before.rsplit(' ').next().unwrap_or_default()
+}
+
+/// `… with sha1 6b91…:`, since 25.1 `… with blake3 6b91…:`.
 fn hash_of(section: &Section) -> Option<&str> {
-    let (_, hash) = section.headline.split_once(" with sha1 ")?;
-    Some(hash.trim_end_matches(':'))
+    let hash = [" with sha1 ", " with blake3 "].iter().find_map(|with| section.headline.rsplit_once(with));
+    Some(hash?.1.trim_end_matches(':'))
 }
 
 /// The GPU that a line of a driver or an application names: `FD618`, `Adreno (TM) 618`, `Adreno 618`.
@@ -179,6 +190,11 @@ impl ShaderReader {
             Ok(section) => section.into_iter().for_each(|section| self.section(section)),
             Err(error) => self.broken(error, true),
         }
+    }
+
+    /// The error of a log that has no shader.
+    fn nothing(&self) -> InputError {
+        self.reader.nothing()
     }
 
     /// Takes the next shader that is complete.
@@ -274,7 +290,9 @@ impl ShaderReader {
             SectionKind::Ir3After { pass } => {
                 // A log that begins in the middle, or without nir.
                 let follows = self.pending.get(self.current).is_some_and(|shader| {
-                    shader.assembly.is_none() && (pass != "nir->ir3" || shader.passes.is_empty())
+                    shader.assembly.is_none()
+                        && (pass != "nir->ir3" || shader.passes.is_empty())
+                        && !shader.passes.last().is_some_and(|last| is_legalized(last) && !pass.contains("alias"))
                 });
                 if !follows {
                     self.begin("", line);
@@ -282,13 +300,16 @@ impl ShaderReader {
                 self.current(line).passes.push(section);
             }
             SectionKind::NativeCode => {
-                // Both variants may have the same code: it is that of the shader that has none yet.
-                let is_open = self.pending.get(self.current).is_some_and(|shader| shader.assembly.is_none());
+                // Both variants may have the same code: it is that of the shader that has none yet, if that is of the same stage.
+                let stage = stage_of(&section).to_owned();
+                let is_open = self.pending.get(self.current).is_some_and(|shader| {
+                    shader.assembly.is_none() && (shader.stage.is_empty() || stage.is_empty() || shader.stage == stage)
+                });
                 let known = self.pending.iter().position(|it| it.hash().is_some() && it.hash() == hash_of(&section));
                 match known.filter(|_| !is_open) {
                     Some(known) => self.current = known,
                     None if is_open => self.current(line).assembly = Some(section),
-                    None => self.begin("", line).assembly = Some(section),
+                    None => self.begin(&stage, line).assembly = Some(section),
                 }
             }
             SectionKind::Statistics => {
@@ -402,11 +423,12 @@ impl OpenLog {
                 return true;
             }
         }
+        let nothing = self.reader.nothing();
         for shader in std::mem::replace(&mut self.reader, ShaderReader::new(&path)).end() {
             put(shader);
             self.found += 1;
         }
-        let nothing = (self.found == 0).then(|| InputError::NoNir { path: path.clone() });
+        let nothing = (self.found == 0).then_some(nothing);
         ready.extend(failure.or(nothing).map(Err));
         false
     }

@@ -150,6 +150,9 @@ pub(super) fn statistics<'a>(sections: impl Iterator<Item = &'a Section>) -> Vec
         } else if let Some(at) = current {
             if line.contains(" preamble instr") {
                 all[at].add(line);
+            } else if line.contains(" preamble-instr") {
+                // The name since 25.1.
+                all[at].add(&line.replace("preamble-instr", "preamble"));
             } else if line.starts_with("gpu gen ") {
                 all[at].waves = Some(waves(line));
             }

@@ -8,8 +8,8 @@ use crate::support::random::Random;
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::nir::preamble::Preamble;
 use ir3_compiler::nir::{
-    Alu, AluSrc, Block, BlockData, CfNode, Cfg, Def, DefData, Dominance, Function, If, Instr, InstrData, Op,
-    SelectionControl,
+    Alu, AluSrc, Block, BlockData, CfNode, Cfg, Def, DefData, Dominance, Function, If, Instr, InstrData, Intrinsic,
+    IntrinsicOp, Op, SelectionControl,
 };
 use smallvec::SmallVec;
 
@@ -165,11 +165,18 @@ fn value(function: &Function, place: &Place, bits: u8, random: &mut Random) -> O
             false if dominance.dominates(block, place.block) && !preamble.contains(&block) => instrs,
             false => continue,
         };
-        values.extend(there.iter().filter_map(|&instr| function.instrs[instr].def()));
+        let data = there.iter().map(|&instr| &function.instrs[instr]).filter(|data| !is_handle(data));
+        values.extend(data.filter_map(InstrData::def));
     }
     values.retain(|&def| function.defs[def].bit_size == bits);
     let def = random.pick(&values)?;
     Some((def, random.below(function.defs[def].num_components.into()) as u8))
+}
+
+/// Returns true for a local array or a descriptor: only accesses may read it.
+fn is_handle(data: &InstrData) -> bool {
+    use IntrinsicOp::{BindlessResourceIr3, DeclReg};
+    matches!(data, InstrData::Intrinsic(Intrinsic { op: DeclReg | BindlessResourceIr3, .. }))
 }
 
 /// Inserts a piece at a place, and returns its result with as many components as the value there.

@@ -141,6 +141,13 @@ pub fn fmulz<D: Domain>(d: &mut D, f: Format, a: D::V, b: D::V) -> D::V {
     d.ite(f.width(), none, zero, product)
 }
 
+/// `a * b + c`, the product rounded, too.
+#[inline(always)]
+pub fn fmad<D: Domain>(d: &mut D, f: Format, a: D::V, b: D::V, c: D::V) -> D::V {
+    let product = d.fmul(f, a, b);
+    d.fadd(f, product, c)
+}
+
 /// `a * b + c` rounded once, but +0 + `c` where `a` or `b` is 0.
 #[inline(always)]
 pub fn ffmaz<D: Domain>(d: &mut D, f: Format, a: D::V, b: D::V, c: D::V) -> D::V {

@@ -27,6 +27,9 @@ pub use system_values::{system_value_bits, system_value_of};
 /// The number of words of the constant file.
 pub const CONST_WORDS: u32 = 2048;
 
+/// The number of the uniform buffer that stands for the push constants. No descriptor has it.
+pub const PUSH_CONSTANTS: u32 = u32::MAX;
+
 /// 32 bits that are meaningful as an integer or as a float: small numbers of both kinds, powers of two, random bits and edge cases, mostly
 /// tame.
 #[inline]

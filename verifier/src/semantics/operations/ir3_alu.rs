@@ -269,7 +269,8 @@ fn float_kernel(opcode: Opcode, half: (bool, bool)) -> Option<Kernel> {
         Opcode::RndneF => floats!(half, F, unary | d, a | d.fround(F, Rounding::Even, a)),
         Opcode::RndazF => floats!(half, F, unary | d, a | d.fround(F, Rounding::Away, a)),
         Opcode::TruncF => floats!(half, F, unary | d, a | d.fround(F, Rounding::Zero, a)),
-        Opcode::MadF16 | Opcode::MadF32 => floats!(half, F, ternary | d, a, b, c | d.ffma(F, a, b, c)),
+        // The product is rounded, too: see docs/semantics.md.
+        Opcode::MadF16 | Opcode::MadF32 => floats!(half, F, ternary | d, a, b, c | float::fmad(d, F, a, b, c)),
         _ => return None,
     })
 }

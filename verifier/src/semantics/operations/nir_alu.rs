@@ -49,7 +49,7 @@ pub fn kernel(op: Op, dst_bits: u8, src_bits: &[u8], controls: FloatControls) ->
         .or_else(|| bits(op, w))
         .or_else(|| integers(op, w))
         .or_else(|| products(op, w))
-        .or_else(|| float_arithmetic(op, w))
+        .or_else(|| float_arithmetic(op, w, controls))
         .or_else(|| selections(op, w))
 }
 
@@ -359,7 +359,7 @@ fn products(op: Op, w: u8) -> Option<Kernel> {
         Op::UmulHigh => ints!(w, W, |d, a, b| d.umul_high(W, a, b)),
         Op::Imul2x32_64 => binary!(64 32 32 |d, a, b| integer::mul_low(d, 64, 32, true, a, b)),
         Op::Umul2x32_64 => binary!(64 32 32 |d, a, b| integer::mul_low(d, 64, 32, false, a, b)),
-        Op::UmulLow => binary!(32 32 32 |d, a, b| integer::mul_low(d, 32, 16, false, a, b)),
+        Op::UmulLow | Op::Umul16x16 => binary!(32 32 32 |d, a, b| integer::mul_low(d, 32, 16, false, a, b)),
         Op::Imul32x16 => binary!(32 32 32 |d, a, b| { let b = integer::low(d, 32, 16, true, b); d.mul(32, a, b) }),
         Op::Umul32x16 => binary!(32 32 32 |d, a, b| { let b = integer::low(d, 32, 16, false, b); d.mul(32, a, b) }),
         Op::ImadshMix16 => ternary!(32 32 32 32 |d, a, b, c| integer::madsh_mix(d, a, b, c)),
@@ -391,7 +391,7 @@ fn products(op: Op, w: u8) -> Option<Kernel> {
     })
 }
 
-fn float_arithmetic(op: Op, w: u8) -> Option<Kernel> {
+fn float_arithmetic(op: Op, w: u8, controls: FloatControls) -> Option<Kernel> {
     Some(match op {
         Op::Fneg => floats!(w, F, |d, a| float::fneg(d, F, a)),
         Op::Fabs => floats!(w, F, |d, a| float::fabs(d, F, a)),
@@ -445,7 +445,8 @@ fn float_arithmetic(op: Op, w: u8) -> Option<Kernel> {
             64 => binary!(64 64 32 |d, a, b| float::ldexp(d, Format::F64, a, b)),
             _ => return None,
         },
-        Op::Ffma => floats!(w, F, |d, a, b, c| d.ffma(F, a, b, c)),
+        Op::Ffma | Op::FfmaWeak if controls.is_fused() => floats!(w, F, |d, a, b, c| d.ffma(F, a, b, c)),
+        Op::Ffma | Op::FfmaWeak | Op::Fmad => floats!(w, F, |d, a, b, c| float::fmad(d, F, a, b, c)),
         Op::Ffmaz => ternary!(32 32 32 32 |d, a, b, c| float::ffmaz(d, Format::F32, a, b, c)),
         Op::Flrp => floats!(w, F, |d, a, b, c| float::flrp(d, F, a, b, c)),
         Op::Fsum2 => float_horizontal!(w, F, 2 | d, s | sum(d, F, s)),

@@ -31,11 +31,10 @@ fn relative(offset: i64) -> Place {
 const SOURCES: [FieldName; 4] = [FieldName::Src1, FieldName::Src2, FieldName::Src3, FieldName::Src4];
 const RESULTS: [FieldName; 4] = [FieldName::Dst, FieldName::Dst1, FieldName::Dst2, FieldName::Dst3];
 
-/// The bits that count nops where nothing is repeated. The text of varyings does not tell them from `(r)`.
+/// The bits that count nops where nothing is repeated.
 fn nop_bits(encoding: &Encoding) -> Option<[u8; 2]> {
     match encoding.field(FieldName::RepeatOrNop).map(|field| field.kind) {
         Some(Kind::RepeatOrNop { r }) => Some(r),
-        _ if matches!(encoding.opcode, Some(Opcode::BaryF | Opcode::FlatB)) => Some([43, 51]),
         _ => None,
     }
 }

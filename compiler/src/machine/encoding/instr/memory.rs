@@ -132,8 +132,12 @@ impl Decoder {
                     self.push_address1();
                 }
             }
+            O::Stsc => {
+                attrs.space = Some(AddressSpace::Const);
+                self.push_immediate(self.get(FieldName::ConstWord) as i64);
+                self.push_immediate(self.get(FieldName::Src1) as i64);
+            }
             O::Ldc => {
-                attrs.space = Some(AddressSpace::Ubo);
                 attrs.ty = Some(Type::U32);
                 attrs.offset = unsigned as i32;
                 self.data.flags.set(InstrFlags::UNIFORM, self.get(FieldName::Uniform) != 0);
@@ -351,6 +355,11 @@ impl Encoder<'_> {
                 let a1 = if self.flag(InstrFlags::A1EN) { WITH_A1 } else { 0 };
                 self.put(FieldName::ConstWord, word | a1)?;
                 self.data(FieldName::Src1, 1)?;
+                self.components(&attrs)
+            }
+            O::Stsc => {
+                self.put(FieldName::ConstWord, self.immediate(FieldName::ConstWord, 0)?.into())?;
+                self.put(FieldName::Src1, self.immediate(FieldName::Src1, 1)?.into())?;
                 self.components(&attrs)
             }
             O::Ldc => {

@@ -139,7 +139,7 @@ impl Decoder {
                 let pair = self.register(value, !is_bindless(mode), 2);
                 self.data.srcs.push(pair);
             }
-            (7, Generation::A7xx) => attrs.texture = some(*texture, value),
+            (7, Generation::A7xx | Generation::A8xx) => attrs.texture = some(*texture, value),
             (7, Generation::A6xx) => attrs.sampler = some(*sampler, value),
             _ => {
                 attrs.sampler = some(*sampler, value & 0xf);
@@ -271,7 +271,7 @@ impl Encoder<'_> {
                 }
                 return Ok(());
             }
-            (7, Generation::A7xx) => texture,
+            (7, Generation::A7xx | Generation::A8xx) => texture,
             (7, Generation::A6xx) => sampler,
             _ if sampler > 15 || texture > 15 => {
                 return self.fail(FieldName::Descriptor, "the index does not fit four bits");

@@ -221,7 +221,7 @@ impl Parser<'_> {
         match (direct, whole, self.generation) {
             (false, ..) => {}
             (true, true, Generation::A6xx) if texture_index == 0 => value = sampler_index,
-            (true, true, Generation::A7xx) if sampler_index == 0 => value = texture_index,
+            (true, true, Generation::A7xx | Generation::A8xx) if sampler_index == 0 => value = texture_index,
             _ if sampler_index > 15 || texture_index > 15 => {
                 return fail(at, format!("numbers that fit the 4 bits of each of {}", field.name));
             }

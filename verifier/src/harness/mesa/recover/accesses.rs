@@ -98,7 +98,11 @@ impl Accesses {
     }
 
     /// Fills in the attributes of the accesses of a section.
-    pub fn complete(&self, program: &mut Program, nir: &Shader, target: &Target) {
+    ///
+    /// # Errors
+    /// A store of whose offset the text has nothing, and no word is known to be its.
+    pub fn complete(&self, program: &mut Program, nir: &Shader, target: &Target) -> Result<(), String> {
+        let mut lost = Vec::new();
         for (instr, data) in &mut program.instrs {
             let serial = program.serials[instr];
             complete_move(data);
@@ -106,6 +110,8 @@ impl Accesses {
             // A pass that makes another operation of an atomic does not change what it accesses.
             if let Some(said) = self.by_serial.get(&serial).filter(|said| said.opcode.form() == data.opcode.form()) {
                 complete(data, said);
+            } else if matches!(data.opcode, Opcode::Stp | Opcode::Stl | Opcode::Stlw) {
+                lost.push(instr);
             } else if self.has_nonuniform && data.flags.contains(InstrFlags::S2EN) {
                 // No text prints whether all lanes name the same texture.
                 without_type(data);
@@ -135,6 +141,17 @@ impl Accesses {
         }
         if target.generation < Generation::A6xx && nir.info.num_ssbos > 0 {
             number_images(program, nir.info.num_ssbos);
+        }
+        let is_unknown = |&&instr: &&Instr| {
+            let data = &program.instrs[instr];
+            self.by_opcode.get(&data.opcode).is_none_or(|said| said.attrs != data.attrs)
+        };
+        match lost.iter().find(is_unknown) {
+            Some(&instr) => Err(format!(
+                "the text leaves out the offset of `{}`, and its word is not known",
+                program.instrs[instr].opcode
+            )),
+            None => Ok(()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where arrays of registers start.
+//! The starts of arrays of registers.
 //!
 //! After allocation the text of an access relative to `a0.x` has a register and the number of elements of its array, not the first
 //! register of the array. Before allocation the same instruction (by its serial number) names the array and an offset in it, so the
@@ -78,8 +78,9 @@ impl Starts {
         if !data.opcode.is_meta() && data.dsts.iter().any(|dst| is_element(&dst.place)) {
             self.writes.insert(serial);
         }
-        let computes =
-            matches!(data.opcode.category(), Category::Move | Category::Alu2 | Category::Alu3 | Category::Sfu);
+        // A macro may tie a source of its own: that of a scan over clusters.
+        let computes = !data.opcode.is_macro()
+            && matches!(data.opcode.category(), Category::Move | Category::Alu2 | Category::Alu3 | Category::Sfu);
         let writes = self.writes.contains(&serial) || phase >= Phase::Allocated && computes;
         if !writes || data.dsts.iter().any(|dst| dst.value().is_some()) {
             return;

@@ -32,7 +32,7 @@ pub(super) struct Recovered {
     outputs: Vec<Option<(Output, WriteMask)>>,
     pub inferred: Vec<String>,
     pub problems: Vec<String>,
-    /// What two sections say differently.
+    /// Facts that two sections state differently.
     pub contradictions: Vec<String>,
 }
 

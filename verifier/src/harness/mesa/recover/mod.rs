@@ -14,6 +14,7 @@ mod interface;
 mod nir_arrays;
 mod phases;
 pub(super) mod scratch;
+mod serials;
 
 mod textures;
 mod varyings;
@@ -21,11 +22,11 @@ mod varyings;
 use super::statements;
 use crate::harness::report::natives;
 use crate::harness::report::programs::read_nir;
-use crate::programs::mesa::mixed::{mixed_at, without_serials};
+use crate::programs::mesa::mixed::mixed_at;
 use crate::programs::mesa::native::{Native, assembled_words, listed_words};
 use crate::programs::mesa::shader::LogShader;
 use crate::programs::mesa::{FilePosition, InputError, Section};
-use ir3_compiler::ir3::{self, Attrs, Block, InstrFlags, Opcode, Program};
+use ir3_compiler::ir3::{self, Attrs, Block, InstrFlags, Opcode, OperandFlags, Program};
 use ir3_compiler::machine::Code;
 use ir3_compiler::nir::{Shader, Stage};
 use ir3_compiler::target::{Generation, Target};
@@ -64,11 +65,11 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
             .map_err(|error| unread(path, section, error).to_string()),
         None => Err("the log has no final-form nir".to_owned()),
     };
-    let mut passes: Vec<Result<Program, String>> = shader
+    let mut reads: Vec<_> = shader
         .passes
         .iter()
         .map(|section| {
-            ir3::text::read(&false_deps::without_expanded(section)).map_err(|error| {
+            ir3::text::read_with_positions(&false_deps::without_expanded(section)).map_err(|error| {
                 let (line, column) = section.place(error.line as u32, error.column as u32);
                 let place = FilePosition { path: path.to_owned(), line, column };
                 let (found, expected) = (error.found, error.expected);
@@ -76,10 +77,20 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
             })
         })
         .collect();
+    let phases = Phase::of(&shader.passes);
+    for (read, &phase) in reads.iter_mut().zip(&phases) {
+        if let (Ok(read), true) = (read, phase < Phase::Final) {
+            serials::jump_after_preamble(&mut read.program);
+            // The second scheduler marks what will have to wait; legalization removes its marks before it sets its own.
+            let waits = InstrFlags::SS | InstrFlags::SY;
+            read.program.instrs.values_mut().for_each(|data| data.flags -= waits);
+        }
+    }
+    inferred.extend(serials::complete(&shader.passes, &phases, &mut reads));
+    let mut passes: Vec<Result<Program, String>> = reads.into_iter().map(|read| read.map(|it| it.program)).collect();
     let mut unread = shader.broken.len()
         + usize::from(shader.nir.is_some() && nir.is_err())
         + passes.iter().filter(|pass| pass.is_err()).count();
-    let phases = Phase::of(&shader.passes);
     let without_versions = arrays::without_versions(&shader.passes, &phases);
     for (number, program) in passes.iter_mut().enumerate() {
         if let Ok(program) = program {
@@ -152,8 +163,12 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
                     let words = &words;
                     let last = last.as_ref().map(|(program, phase)| (program, *phase));
                     let accesses = accesses::Accesses::of(last, words);
-                    for program in passes.iter_mut().flatten() {
-                        accesses.complete(program, nir, target);
+                    for pass in &mut passes {
+                        if let Ok(program) = pass
+                            && let Err(why) = accesses.complete(program, nir, target)
+                        {
+                            *pass = Err(why);
+                        }
                     }
                     inferred.extend(accesses.inferred());
                     let mut words = words.clone();
@@ -191,6 +206,13 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
     for ((section, &phase), pass) in shader.passes.iter().zip(&phases).zip(&mut passes) {
         let Ok(program) = pass else { continue };
         if phase == Phase::Final {
+            // The scalar ALU writes it, and its readers wait with `(ss)`: the hazard checker has no rule for that.
+            let is_uniform =
+                |data: &ir3::InstrData| data.dsts.iter().any(|it| it.flags.contains(OperandFlags::UNIFORM));
+            if program.instrs.values().any(is_uniform) {
+                *pass = Err("the waits for a uniform predicate (`up0.x`) are not known".to_owned());
+                continue;
+            }
             match &facts {
                 Some((varyings, _)) => program.instrs.values_mut().for_each(|data| varyings.unpack(data)),
                 None if program.instrs.values().any(varyings::Varyings::is_read_by) => {
@@ -270,10 +292,6 @@ fn other_bars(found: usize) -> String {
 
 /// The error of a section that cannot be read: that lines of two programs are mixed in it, if there is a sign of that.
 fn unread(path: &Path, section: &Section, error: InputError) -> InputError {
-    if let Some((line, found)) = without_serials(section) {
-        let (line, column) = section.place(line, 2);
-        return InputError::NoSerials { place: FilePosition { path: path.to_owned(), line, column }, found };
-    }
     match (mixed_at(section), error) {
         (Some(line), _) => section.mixed(path, line),
         (None, error) => error,

@@ -321,6 +321,7 @@ impl Decoder<'_> {
             }
             // Time is not modelled. Between `lock` and `unlock` there is nothing, see `is_in_place`.
             Sleep | Lock | Unlock => Ok(()),
+            PushConstsLoadMacro | Stsc => self.copy_push_constants(data),
             op => match op.category() {
                 Category::Alu2 | Category::Alu3 | Category::Sfu => self.alu(data),
                 Category::Memory => {

@@ -80,6 +80,8 @@ pub(super) struct Rules {
     interpolates_flat: bool,
     /// A fetch takes the coordinates of level 0, which are those of its level shifted left.
     fetches_level_0: bool,
+    /// A multiply-add does not round the product.
+    fused_multiply_add: bool,
 }
 
 impl From<&Target> for Rules {
@@ -88,6 +90,7 @@ impl From<&Target> for Rules {
             reads_bytes: byte_offset::is_read(target),
             interpolates_flat: target.flat_varyings == FlatVaryings::Interpolated,
             fetches_level_0: target.unminify_coords,
+            fused_multiply_add: target.fused_multiply_add,
         }
     }
 }
@@ -132,7 +135,7 @@ fn decode_with(shader: &Shader, rules: Rules, watched: WatchTable) -> Result<(De
         watched,
     };
     let result = FloatControls::of(&shader.info).map_err(|error| error.to_string()).and_then(|controls| {
-        decoder.controls = controls;
+        decoder.controls = controls.with_fused(rules.fused_multiply_add);
         decoder.decode_function()
     });
     if let Err(what) = result {

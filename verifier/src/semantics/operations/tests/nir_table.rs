@@ -185,6 +185,24 @@ fn every_operation_has_the_results_of_the_table() {
 }
 
 #[test]
+fn only_fmad_rounds_its_product_on_every_machine() {
+    // Two roundings make zeros of these.
+    for (width, operands, once) in
+        [(32, [0x3f80_0001, 0x3f80_0001, 0xbf80_0002], 0x2880_0000), (16, [0x3c01, 0x3c01, 0xbc02], 0x0010)]
+    {
+        let operands = operands.map(|word| vec![word]);
+        let result = |op, fused| {
+            let controls = FloatControls::OPEN.with_fused(fused);
+            evaluate_with(op, width, &operands, controls).expect("a kernel")[0]
+        };
+        for op in [Op::Ffma, Op::FfmaWeak] {
+            assert_eq!([result(op, false), result(op, true)], [0, once], "{op:?} of {width} bits");
+        }
+        assert_eq!([result(Op::Fmad, false), result(Op::Fmad, true)], [0, 0], "{width} bits");
+    }
+}
+
+#[test]
 fn a_conversion_without_a_rounding_mode_rounds_as_the_machine_does() {
     let convert = |op: Op, width: u8, operand: u64, controls: FloatControls| {
         evaluate_with(op, width, &[vec![operand]], controls).expect("a kernel")[0]

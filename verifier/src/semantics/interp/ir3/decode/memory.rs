@@ -1,16 +1,16 @@
 //! Memory and textures, through the views of [`ir3::access`](ir3_compiler::ir3::access).
 
 use super::{Decoder, Moves, Result};
-use crate::semantics::environment::env::CONST_WORDS;
+use crate::semantics::environment::env::{CONST_WORDS, PUSH_CONSTANTS};
 use crate::semantics::interp::ir3::op;
 use crate::semantics::interp::ir3::op::{AccessAddress, ConstWidth, DecodedOp};
 use crate::semantics::interp::ir3::storage::{Loc, Read, Write};
 use crate::semantics::machine::rules::{only_prefetches, quad_lane};
 use crate::semantics::operations::{One, byte_offset, halves};
 use ir3_compiler::ir3::access::{
-    Access, Address, AtomicFamily, Binding, MemoryAccess, MemoryAction, Number, Slice, TextureAccess,
+    Access, Address, AtomicFamily, Binding, MemoryAccess, MemoryAction, Number, PrintedShape, Slice, TextureAccess,
 };
-use ir3_compiler::ir3::{AddressSpace, Attrs, InstrData, InstrFlags, Opcode, Place, Src, Type};
+use ir3_compiler::ir3::{AddressSpace, Attrs, InstrData, InstrFlags, Opcode, Place, Src, SrcOperand, Type};
 use ir3_compiler::target::Generation;
 use smallvec::SmallVec;
 
@@ -32,6 +32,55 @@ impl Decoder<'_> {
             return Ok(());
         }
         self.access(data)
+    }
+
+    /// Push constants to the constant file: as a macro, and as the instruction that it becomes, with the first word and the first push constant
+    /// as immediates. They are a buffer of their own, which nothing else reads.
+    pub(super) fn copy_push_constants(&mut self, data: &InstrData) -> Result {
+        let (to, from, words) = match (&data.attrs, &data.srcs[..]) {
+            (&Attrs::PushConsts { dst, src, size }, _) => (dst, src, size),
+            (
+                Attrs::Memory(memory),
+                [Src { operand: SrcOperand::Immediate(to), .. }, Src { operand: SrcOperand::Immediate(from), .. }],
+            ) => {
+                let words = memory.components.ok_or("how much it copies is not known")?;
+                (to.wrapping_add_signed(memory.offset), *from, words.into())
+            }
+            _ => return Err("which words it copies is not known".to_owned()),
+        };
+        if words > CONST_WORDS {
+            return Err(format!("{words} words are more than the constant file has"));
+        }
+        let offset = i32::try_from(from).map_err(|_| "a push constant out of range")?;
+        let to = Read::plain(self.slots.loc(&Src::immediate(to, false), 0, ConstWidth::Full)?);
+        let number = self.out.memory.len() as u32;
+        self.site(data);
+        self.out.memory_names.insert(self.instr.as_u32(), data.opcode.name());
+        self.out.memory.push(op::Memory {
+            action: MemoryAction::CopyToConsts,
+            cached: false,
+            is_of_texture: false,
+            volatile: false,
+            space: AddressSpace::Ubo,
+            resource: Some(op::ResourceOperand {
+                set: None,
+                index: op::NumberOperand::Fixed(PUSH_CONSTANTS),
+                shared: false,
+            }),
+            place: AccessAddress::Linear { base: None, indices: [None; 2], scale: 16, offset },
+            bytes: None,
+            padding: None,
+            ty: Type::U32,
+            data: vec![to],
+            copied: words,
+            shape: PrintedShape::default(),
+            dimensions: 0,
+            compare: Vec::new(),
+            results: Vec::new(),
+            instr: self.instr,
+        });
+        self.push(DecodedOp::Memory(number));
+        Ok(())
     }
 
     fn access(&mut self, data: &InstrData) -> Result {

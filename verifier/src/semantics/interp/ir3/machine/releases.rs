@@ -66,7 +66,9 @@ impl Releases {
             marks.set(Marks::READS_VARYING, rules::reads_varying(data.opcode));
             marks.set(Marks::RELEASES_VARYINGS, releases(data.flags, data.opcode));
             marks.set(Marks::GOES_ON, data.opcode == Opcode::Ldlv);
-            marks.set(Marks::USES_HELPERS, rules::uses_helpers(data));
+            // A sample may or may not read coordinates of helper lanes from before their end; the hazard checker proves none.
+            let is_sample = matches!(data.opcode, Opcode::Sam | Opcode::Samb | Opcode::Getlod);
+            marks.set(Marks::USES_HELPERS, rules::uses_helpers(data) && !is_sample);
             marks.set(Marks::ENDS_HELPERS, data.flags.contains(InstrFlags::EQ));
             marks.set(Marks::READS_ADDRESS, names_address(&step.read_bits));
             marks.set(Marks::RELEASES_ADDRESS, data.flags.contains(InstrFlags::UL));

@@ -38,15 +38,18 @@ impl Decoder<'_> {
             I::StoreShared | I::StoreSharedIr3 => self.store(intrinsic, AddressSpace::Shared),
             I::LoadScratch => self.load(intrinsic, AddressSpace::Scratch),
             I::StoreScratch => self.store(intrinsic, AddressSpace::Scratch),
-            I::LoadGlobalIr3 => self.load(intrinsic, AddressSpace::Global),
-            I::StoreGlobalIr3 => self.store(intrinsic, AddressSpace::Global),
+            I::LoadGlobalIr3 | I::LoadGlobalOffset | I::LoadGlobal => self.load(intrinsic, AddressSpace::Global),
+            I::StoreGlobalIr3 | I::StoreGlobalOffset | I::StoreGlobal => self.store(intrinsic, AddressSpace::Global),
             I::LoadUboVec4 => self.load(intrinsic, AddressSpace::Ubo),
             I::CopyUboToUniformIr3 => self.copy_to_consts(intrinsic),
+            I::CopyPushConstToUniformIr3 => self.copy_push_constants(intrinsic),
             I::ImageLoad | I::BindlessImageLoad => self.load(intrinsic, AddressSpace::Image),
             I::ImageStore | I::BindlessImageStore => self.store(intrinsic, AddressSpace::Image),
             I::SsboAtomicIr3 | I::SsboAtomicSwapIr3 => self.atomic(intrinsic, AddressSpace::Ssbo),
             I::SharedAtomic | I::SharedAtomicSwap => self.atomic(intrinsic, AddressSpace::Shared),
-            I::GlobalAtomicIr3 | I::GlobalAtomicSwapIr3 => self.atomic(intrinsic, AddressSpace::Global),
+            I::GlobalAtomicIr3 | I::GlobalAtomicSwapIr3 | I::GlobalAtomic | I::GlobalAtomicSwap => {
+                self.atomic(intrinsic, AddressSpace::Global)
+            }
             I::ImageAtomic | I::ImageAtomicSwap | I::BindlessImageAtomic | I::BindlessImageAtomicSwap => {
                 self.atomic(intrinsic, AddressSpace::Image)
             }

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::intrinsics::result;
 use super::{DecodeResult, Decoder, ValueRows};
 use crate::semantics::environment::aliases::{MemoryName, may_be_one};
-use crate::semantics::environment::env::CONST_WORDS;
+use crate::semantics::environment::env::{CONST_WORDS, PUSH_CONSTANTS};
 use crate::semantics::environment::memory::{Space, TexelView};
 use crate::semantics::interp::nir::op::{AccessAddress, Action, DecodedOp, MemoryAccess, R, ResourceOperand};
 use crate::semantics::operations::halves;
@@ -107,13 +107,19 @@ impl Decoder<'_> {
         bits: u8,
     ) -> DecodeResult<(Option<ResourceOperand>, AccessAddress)> {
         let base = intrinsic.indices.base();
+        let shift = intrinsic.indices.offset_shift();
         let nonuniform = is_nonuniform(intrinsic);
         let linear =
             |index, scale, offset| AccessAddress::Linear { base: None, index: Some(index), scale, offset, bytes: None };
         Ok(match (space, srcs) {
             // The offset in elements is used; the one in bytes names the same place, but for the base.
+            // The text has the unit of one of them only.
+            (AddressSpace::Ssbo, &[_, _, _]) if shift.is_some() && self.rules.reads_bytes => {
+                return Err("a byte offset whose unit is not known".to_owned());
+            }
             (AddressSpace::Ssbo, &[buffer, bytes, offset]) => {
-                let (index, scale) = (Some(self.scalar(offset)?), ssbo_offset_unit(bits));
+                let scale = shift.map_or(ssbo_offset_unit(bits), |shift| 1 << shift);
+                let index = Some(self.scalar(offset)?);
                 let bytes = if self.rules.reads_bytes { Some(self.scalar(bytes)?) } else { None };
                 let place = AccessAddress::Linear { base: None, index, scale, offset: base, bytes };
                 (Some(self.resource(buffer, nonuniform)?), place)
@@ -138,7 +144,11 @@ impl Decoder<'_> {
                     [] => None,
                     [offset, ..] => Some(self.scalar(*offset)?),
                 };
-                (None, AccessAddress::Linear { base: Some(base_rows), index, scale: 4, offset: base, bytes: None })
+                // Offset and base of `*_global_offset` have a unit of their own; the base of other accesses is in bytes.
+                let has_unit = intrinsic.op.info().indices.contains(&IndexKind::OffsetShift);
+                let scale = if has_unit { 1 << shift.unwrap_or(0) } else { 4 };
+                let offset = if has_unit { base.wrapping_mul(i32::from(scale)) } else { base };
+                (None, AccessAddress::Linear { base: Some(base_rows), index, scale, offset, bytes: None })
             }
             (AddressSpace::Image, &[image, coordinates, ref rest @ ..]) => {
                 let several = matches!(intrinsic.indices.image_dim(), ImageDim::Ms | ImageDim::SubpassMs);
@@ -167,6 +177,9 @@ impl Decoder<'_> {
     /// Says what the flags of accesses promise about buffers and images: by their numbers, or, where these are computed, about all accesses with
     /// computed numbers in their order, so that no promise moves to another one.
     pub(super) fn say_promises(&mut self) {
+        // Neither may be added nor dropped: a result in a helper lane is an operand of derivatives.
+        let helpers = self.promised.values().filter(|promised| promised.contains(Flags::INCLUDE_HELPERS)).count();
+        self.code.promised.push(format!("helper lanes execute {helpers} accesses"));
         if self.promised.is_empty() {
             return;
         }
@@ -258,6 +271,36 @@ impl Decoder<'_> {
                 self.push(DecodedOp::One { kernel, dst: first + i, a: words + i, keep });
             }
         }
+        Ok(())
+    }
+
+    /// Push constants to the constant file: offset, base and range are in words. They are a buffer of their own, which nothing else reads.
+    pub(super) fn copy_push_constants(&mut self, intrinsic: &Intrinsic) -> DecodeResult<()> {
+        let (base, words) = (intrinsic.indices.base(), intrinsic.indices.range());
+        let fits = |&words: &u32| words <= CONST_WORDS;
+        let words =
+            Some(words).filter(fits).ok_or_else(|| format!("{words} words, more than the constant file has"))?;
+        let first = u32::try_from(base).map_err(|_| "a constant out of range")?;
+        let offset = intrinsic.srcs.first().and_then(|&offset| self.function.as_const_scalar(offset));
+        let offset = offset.and_then(|offset| i32::try_from(offset).ok()).ok_or("an offset that is not constant")?;
+        let binding = Some(ResourceOperand { set: None, base: PUSH_CONSTANTS, row: None, bound: false, shared: false });
+        let place = AccessAddress::Linear { base: None, index: None, scale: 16, offset, bytes: None };
+        let (action, space, view) = (Action::CopyToConsts { first, words }, AddressSpace::Ubo, TexelView::default());
+        let (rows, origin) = (SmallVec::new(), self.origin());
+        let access = MemoryAccess {
+            action,
+            space,
+            volatile: false,
+            cacheable: false,
+            binding,
+            place,
+            view,
+            bits: 32,
+            alignment: None,
+            rows,
+            origin,
+        };
+        self.push_access(intrinsic, access);
         Ok(())
     }
 

@@ -28,7 +28,11 @@ impl Decoder<'_> {
                         match intrinsic.op {
                             IntrinsicOp::PreambleEndIr3 if ended => return Err("a preamble with two ends".to_owned()),
                             IntrinsicOp::PreambleEndIr3 => ended = true,
-                            IntrinsicOp::StoreConstIr3 | IntrinsicOp::CopyUboToUniformIr3 if ended => {
+                            IntrinsicOp::StoreConstIr3
+                            | IntrinsicOp::CopyUboToUniformIr3
+                            | IntrinsicOp::CopyPushConstToUniformIr3
+                                if ended =>
+                            {
                                 return Err("a store to the constant file after the end of the preamble".to_owned());
                             }
                             _ => {}

@@ -2,7 +2,7 @@
 
 use ir3_compiler::ir3::Type;
 use ir3_compiler::ir3::access::{Slot, TextureKind, TextureShape};
-use ir3_compiler::nir::{BaseType, Def, Intrinsic, Op, Stage, Tex, TexOp, TexSrcKind};
+use ir3_compiler::nir::{BaseType, Def, ImageDim, Intrinsic, Op, Stage, Tex, TexOp, TexSrcKind};
 use smallvec::SmallVec;
 
 use super::intrinsics::result;
@@ -35,7 +35,7 @@ impl Decoder<'_> {
             TexOp::TxfMs => TextureKind::FetchMs,
             TexOp::Tg4 => TextureKind::Gather(tex.component),
             TexOp::Lod => TextureKind::LodQuery,
-            TexOp::Txs if has_lod => TextureKind::Size,
+            TexOp::Txs if has_lod && tex.dim != Some(ImageDim::Buf) => TextureKind::Size,
             TexOp::Txs => TextureKind::BufferSize,
             TexOp::QueryLevels | TexOp::TextureSamples => TextureKind::Info,
             TexOp::TxfMsFb | TexOp::SamplesIdentical => return Err(String::new()),

@@ -1,0 +1,66 @@
+//! A log of each version of Mesa whose text is read: one vertex shader, written by hand in the text of the version.
+
+use ir3_compiler::target::Target;
+use ir3_verifier::harness::check::{Engines, Smt, Verdict};
+use ir3_verifier::harness::mesa::{Settings, WHOLE, check_shader};
+use ir3_verifier::programs::mesa::origin::Origin;
+use ir3_verifier::programs::mesa::shader::{LogShader, shaders_of};
+use std::path::Path;
+use std::time::Duration;
+
+/// The version, the versions that its nir names, and the log.
+const LOGS: [(&str, &str, &str); 7] = [
+    ("23.1", "23.1", include_str!("logs/version-23.1.log")),
+    ("23.2", "23.2", include_str!("logs/version-23.2.log")),
+    ("24.0", "23.3 or later", include_str!("logs/version-24.0.log")),
+    ("25.0, debug", "23.3 or later", include_str!("logs/version-25.0.log")),
+    ("25.0, release", "23.3 or later", include_str!("logs/version-25.0-release.log")),
+    ("26.1, release", "26.0 or later", include_str!("logs/version-26.1.log")),
+    ("26.2, release", "26.2 or later", include_str!("logs/version-26.2.log")),
+];
+
+fn shader_of(text: &str) -> LogShader {
+    let shaders = shaders_of(Path::new("x.log"), text);
+    assert_eq!(shaders.len(), 1);
+    shaders.into_iter().next().expect("one shader")
+}
+
+/// The verdicts of a log by the names of the boundaries.
+fn check(text: &str) -> Vec<(String, Verdict)> {
+    let engines = Engines::all(Smt::default());
+    let settings =
+        Settings { engines: &engines, runs: 2, most_runs: 8, seed: 1, fuel: 10_000, limit: Duration::from_secs(1) };
+    let target = Target::by_name("a660").expect("a GPU");
+    let mut rows = Vec::new();
+    let recovered = check_shader(Path::new("x.log"), &shader_of(text), &target, &settings, &mut |checked| {
+        rows.push((checked.name, checked.verdict));
+    });
+    assert_eq!(recovered.problems, [""; 0]);
+    rows
+}
+
+#[test]
+fn each_version_is_read_and_proved() {
+    for (version, versions, log) in LOGS {
+        let origin = Origin::of(&shader_of(log));
+        assert_eq!(origin.versions.expect(version).to_string(), versions, "{version}");
+        assert_eq!(origin.lacks_serials, version.ends_with("release"), "{version}");
+        assert!(!origin.lacks_words, "{version}");
+        let rows = check(log);
+        assert_eq!(rows.len(), 5, "{version}");
+        for (name, verdict) in rows {
+            // Without serial numbers an instruction may have no partner.
+            let passes = verdict.is_proved() || origin.lacks_serials && name != WHOLE && !verdict.is_refuted();
+            assert!(passes, "{version}, {name}: {verdict} {:?}", verdict.reason());
+        }
+    }
+}
+
+#[test]
+fn a_wrong_program_of_each_version_is_refuted() {
+    for (version, _, log) in LOGS {
+        let rows = check(&log.replace("= fneg", "= fabs"));
+        let whole = rows.iter().find(|(name, _)| name == WHOLE).expect("nir and final code");
+        assert!(matches!(whole.1, Verdict::Refuted(_)), "{version}: {}", whole.1);
+    }
+}

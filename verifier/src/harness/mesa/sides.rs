@@ -6,7 +6,7 @@ use crate::harness::check::{
     Boundary, BoundaryKind, Engines, FinalFacts, Judge, Judgment, NO_ENGINE, NotShown, Policy, ProgramInputs, Search,
     Sensitivity, Unknown, Verdict,
 };
-use crate::programs::mesa::origin::Origin;
+use crate::programs::mesa::origin::lacks_serials;
 use crate::programs::mesa::shader::LogShader;
 use crate::programs::mesa::{Section, Statistics};
 use crate::semantics::Snapshot;
@@ -182,7 +182,7 @@ impl<'a> Sides<'a> {
             statistics: shader.figures(),
         });
         let all = nir.into_iter().chain(passes).chain(code).collect();
-        let is_new_code = target.generation >= Generation::A7xx && Origin::of(shader).lacks_serials;
+        let is_new_code = target.generation >= Generation::A7xx && lacks_serials(shader);
         (Self { all, inputs, target: *target, lacks_constants: recovered.lacks_constants, is_new_code }, recovered)
     }
 

@@ -155,23 +155,29 @@ impl Origin {
     pub fn of(shader: &LogShader) -> Self {
         Self {
             versions: shader.nir.as_ref().and_then(|nir| Versions::of_nir(&nir.text)),
-            lacks_serials: shader.passes.iter().any(lacks_serials),
+            lacks_serials: lacks_serials(shader),
             lacks_words: shader.assembly.is_some() && shader.listing.is_none(),
         }
     }
 }
 
-/// Returns true if the first instruction of a section has its position and uses only: release builds print no serial numbers.
-fn lacks_serials(section: &Section) -> bool {
+/// Returns true if the programs after passes have no serial numbers: release builds of Mesa print none.
+#[must_use]
+pub fn lacks_serials(shader: &LogShader) -> bool {
+    shader.passes.iter().any(has_positions_only)
+}
+
+/// Returns true if the first instruction of a section has its position and uses only.
+fn has_positions_only(section: &Section) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
-    let numbers = |line: &str| Some(line.strip_prefix('\t')?.trim_start().split_once(": ")?.0.to_owned());
-    let first =
-        section.text.lines().filter_map(numbers).find(|numbers| numbers.starts_with(|c: char| c.is_ascii_digit()));
+    let is_instr = |numbers: &&str| numbers.starts_with(|c: char| c.is_ascii_digit());
+    let mut lines =
+        section.text.lines().filter_map(|line| Some(line.strip_prefix('\t')?.trim_start().split_once(": ")?.0));
     matches!(section.kind, SectionKind::Ir3After { .. })
-        && first.is_some_and(|numbers| {
-            let two = numbers.split_once(':');
-            two.is_some_and(|(position, uses)| is_number(position) && (is_number(uses) || uses == "XXX"))
-        })
+        && lines
+            .find(is_instr)
+            .and_then(|numbers| numbers.split_once(':'))
+            .is_some_and(|(position, uses)| is_number(position) && (is_number(uses) || uses == "XXX"))
 }
 
 #[cfg(test)]

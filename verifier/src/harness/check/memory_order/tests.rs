@@ -1,3 +1,5 @@
+//! Pairs of programs whose accesses to memory have another order, and the verdicts on them.
+
 use super::*;
 use crate::harness::check::{Boundary, Engines, Judge, Policy, ProgramInputs, Search, Smt, Unknown, Verdict};
 use crate::harness::report;

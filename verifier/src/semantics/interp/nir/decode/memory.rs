@@ -285,22 +285,7 @@ impl Decoder<'_> {
         let offset = offset.and_then(|offset| i32::try_from(offset).ok()).ok_or("an offset that is not constant")?;
         let binding = Some(ResourceOperand { set: None, base: PUSH_CONSTANTS, row: None, bound: false, shared: false });
         let place = AccessAddress::Linear { base: None, index: None, scale: 16, offset, bytes: None };
-        let (action, space, view) = (Action::CopyToConsts { first, words }, AddressSpace::Ubo, TexelView::default());
-        let (rows, origin) = (SmallVec::new(), self.origin());
-        let access = MemoryAccess {
-            action,
-            space,
-            volatile: false,
-            cacheable: false,
-            binding,
-            place,
-            view,
-            bits: 32,
-            alignment: None,
-            rows,
-            origin,
-        };
-        self.push_access(intrinsic, access);
+        self.push_copy(intrinsic, binding, place, (first, words));
         Ok(())
     }
 
@@ -315,26 +300,35 @@ impl Decoder<'_> {
         let binding = Some(self.resource(buffer, true)?);
         let index = Some(self.scalar(offset)?);
         let place = AccessAddress::Linear { base: None, index, scale: 16, offset: 0, bytes: None };
+        self.push_copy(intrinsic, binding, place, (first, words));
+        Ok(())
+    }
+
+    /// Pushes a copy of words of a uniform buffer to the constant file, from its word `first` on.
+    fn push_copy(
+        &mut self,
+        intrinsic: &Intrinsic,
+        binding: Option<ResourceOperand>,
+        place: AccessAddress,
+        (first, words): (u32, u32),
+    ) {
         let origin = self.origin();
-        let (action, space, view) = (Action::CopyToConsts { first, words }, AddressSpace::Ubo, TexelView::default());
-        let rows = SmallVec::new();
         self.push_access(
             intrinsic,
             MemoryAccess {
-                action,
-                space,
+                action: Action::CopyToConsts { first, words },
+                space: AddressSpace::Ubo,
                 volatile: false,
                 cacheable: false,
                 binding,
                 place,
-                view,
+                view: TexelView::default(),
                 bits: 32,
                 alignment: None,
-                rows,
+                rows: SmallVec::new(),
                 origin,
             },
         );
-        Ok(())
     }
 
     pub(super) fn store(&mut self, intrinsic: &Intrinsic, space: AddressSpace) -> DecodeResult<()> {

@@ -5,20 +5,19 @@
 //! two paths is the intersection, except that a path on which `x` is undefined has every fact about `x`. Literals are
 //! pieces of both programs, too: immediates and words of the constant file.
 //!
-//! An undefined value that meets a defined one (in a phi) is *one* value from there on. So a fact that holds on one of the
-//! paths because `x` is undefined there is *open*: `x` may be what one piece of the target has, not what two different
-//! ones have. The first use of `x` takes the value of the piece that it reads, and the facts about others end. An open
-//! fact has a class: the value that is undefined, and the piece of the target whose content it is; copies of either keep
-//! the class.
+//! A fact that holds on one of the paths because `x` is undefined there is *open* ([`OpenFacts`]): `x` may be what one piece of
+//! the target has, not what two different ones have.
 //!
 //! Most pieces are in no fact at a point, and those that are in one are seldom in a second. So facts are stored in one
 //! short array, each of them in two lists: that of its target piece and that of its source piece.
 
 use super::location::Piece;
+use super::open::{Choices, OnPath, OpenFacts};
 use crate::support::guards::{Guard, left_out};
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{PrimaryMap, entity_impl};
 use fixedbitset::FixedBitSet;
+use ir3_compiler::ir3::Block;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::fmt;
@@ -116,9 +115,6 @@ impl UndefinedPieces {
     }
 }
 
-/// The open facts, with their classes: see the module.
-type OpenFacts = FxHashMap<(Piece, Piece), (Piece, Piece)>;
-
 /// The facts at the start or the end of a block.
 #[derive(Clone, Debug)]
 pub struct FactSet {
@@ -135,41 +131,27 @@ impl FactSet {
         Self { pairs: Vec::new(), undefined, open: OpenFacts::default() }
     }
 
-    /// The meet of this path and the one to `here`. Returns true if the set has become smaller, or facts have become open.
-    pub fn meet(&mut self, here: &CurrentFacts) -> bool {
+    /// The meet of this path and the one to `here`, at the start of a block. Returns true if the set has become smaller, or facts
+    /// assume more.
+    pub fn meet(&mut self, here: &CurrentFacts, block: Block) -> bool {
         let count = self.pairs.len();
         let others = here.iter().filter(|&(_, x)| self.undefined.contains(x));
         let new: SmallVec<[(Piece, Piece); 8]> = others.filter(|fact| !self.pairs.contains(fact)).collect();
         self.pairs.retain(|&(l, x)| here.holds(l, x) || left_out(Guard::RegistersMeet));
-        let mut open = OpenFacts::default();
-        if !left_out(Guard::RegistersOpenOnce) {
-            let known = &self.open;
-            self.pairs.retain(|&(l, x)| {
-                let there = here.has(l, x).then(|| here.open.get(&(l, x)));
-                let class = match (known.get(&(l, x)), there) {
-                    (None, Some(None)) => None,
-                    // Here the piece of the source is undefined.
-                    (None, None) => Some((x, l)),
-                    (Some(&class), None) if class == (x, l) => Some(class),
-                    (None, Some(class)) | (class, Some(None)) => class.copied(),
-                    (class, Some(other)) if class == other => class.copied(),
-                    (Some(_), None | Some(Some(_))) => return false,
-                };
-                open.extend(class.map(|class| ((l, x), class)));
-                true
-            });
-        }
         let fewer = self.pairs.len() < count;
-        for (l, x) in new {
-            if left_out(Guard::RegistersOpenOnce) {
-                self.pairs.push((l, x));
-            } else if here.open.get(&(l, x)).is_none_or(|&class| class == (x, l)) {
-                self.pairs.push((l, x));
-                open.insert((l, x), (x, l));
-            }
+        let mut opened = false;
+        if !left_out(Guard::RegistersOpenOnce) {
+            let there = |(l, x)| match here.has(l, x) {
+                true => OnPath::Known(here.open.get((l, x))),
+                false => OnPath::Undefined,
+            };
+            let both = self.pairs.iter().map(|&fact| (fact, [OnPath::Known(self.open.get(fact)), there(fact)]));
+            let one = new.iter().map(|&fact| (fact, [OnPath::Undefined, there(fact)]));
+            let open = OpenFacts::meet(block, both.chain(one));
+            opened = open != self.open;
+            self.open = open;
         }
-        let opened = open != self.open;
-        self.open = open;
+        self.pairs.extend(new);
         self.undefined.intersect(&here.undefined) || fewer || opened
     }
 
@@ -189,7 +171,7 @@ impl FactSet {
                 self.undefined.defined_in(&end.undefined).filter(|&x| is_shared(x)).collect();
             for x in defined {
                 let facts = end.pairs.iter().filter(|&&(l, of)| of == x && is_of_wave(l, x));
-                let facts = facts.filter(|fact| !end.open.contains_key(fact));
+                let facts = facts.filter(|fact| end.open.get(**fact).is_none());
                 let new = facts.filter(|&&(l, x)| ends.iter().all(|end| end.allows(l, x)));
                 self.pairs.extend(new);
                 self.undefined.remove(x);
@@ -252,10 +234,10 @@ pub struct CurrentFacts {
     moved: Vec<Moved>,
 }
 
-/// A fact that a copy makes, and its class if it is open.
+/// A fact that a copy makes, and what it assumes.
 struct Moved {
     fact: (Piece, Piece),
-    class: Option<(Piece, Piece)>,
+    choices: Option<Choices>,
 }
 
 /// The number of no piece.
@@ -299,10 +281,7 @@ impl CurrentFacts {
     pub fn save(&self, mut keep: impl FnMut(Piece, Piece) -> bool) -> FactSet {
         // Collected first, so that they take no more memory than they need.
         let pairs: SmallVec<[(Piece, Piece); 256]> = self.iter().filter(|&(l, x)| keep(l, x)).collect();
-        let open = match self.open.is_empty() {
-            true => OpenFacts::default(),
-            false => pairs.iter().filter_map(|fact| Some((*fact, *self.open.get(fact)?))).collect(),
-        };
+        let open = self.open.among(&pairs);
         FactSet { pairs: pairs.to_vec(), undefined: self.undefined.clone(), open }
     }
 
@@ -361,18 +340,13 @@ impl CurrentFacts {
 
     /// Returns true if a piece of the target is known to have the value of a source piece, whatever an undefined value is.
     pub fn surely_has(&self, l: Piece, x: Piece) -> bool {
-        self.has(l, x) && !self.open.contains_key(&(l, x))
+        self.has(l, x) && self.open.get((l, x)).is_none()
     }
 
     /// Records that the value of a source piece is read from a piece of the target: an undefined value is what that has.
     pub fn settle(&mut self, l: Piece, x: Piece) {
-        let Some(&(undefined, content)) = self.open.get(&(l, x)) else { return };
-        let all: SmallVec<[(Piece, Piece); 8]> =
-            self.open.iter().filter(|(_, class)| class.0 == undefined).map(|(&fact, _)| fact).collect();
-        for fact in all {
-            if self.open.remove(&fact).is_some_and(|class| class.1 != content) {
-                self.remove(fact);
-            }
+        for fact in self.open.settle((l, x)) {
+            self.remove(fact);
         }
     }
 
@@ -417,8 +391,8 @@ impl CurrentFacts {
             FactSide::Source => self.target_literal(of_other),
         };
         let is_sure = |of_other: Piece| match side {
-            FactSide::Target => !self.open.contains_key(&(piece, of_other)),
-            FactSide::Source => !self.open.contains_key(&(of_other, piece)),
+            FactSide::Target => self.open.get((piece, of_other)).is_none(),
+            FactSide::Source => self.open.get((of_other, piece)).is_none(),
         };
         self.list(side, piece).find_map(|of_other| match literal(of_other) {
             Some(Literal::Bits(bits)) if is_sure(of_other) => Some(bits),
@@ -428,9 +402,7 @@ impl CurrentFacts {
 
     /// Adds a fact.
     pub fn add(&mut self, l: Piece, x: Piece) {
-        if !self.open.is_empty() {
-            self.open.remove(&(l, x));
-        }
+        self.open.remove((l, x));
         if !self.has(l, x) {
             self.insert(l, x);
         }
@@ -438,12 +410,12 @@ impl CurrentFacts {
 
     /// Adds facts that copies make of others; an open one is open again.
     fn add_moved(&mut self, moved: &mut Vec<Moved>) {
-        for Moved { fact: (l, x), class } in moved.drain(..) {
-            match class {
+        for Moved { fact: (l, x), choices } in moved.drain(..) {
+            match choices {
                 Some(_) if self.surely_has(l, x) => {}
-                Some(class) => {
+                Some(choices) => {
                     self.add(l, x);
-                    self.open.insert((l, x), class);
+                    self.open.insert((l, x), choices);
                 }
                 None => self.add(l, x),
             }
@@ -452,7 +424,7 @@ impl CurrentFacts {
 
     /// The fact that a copy makes of another one.
     fn moved(&self, fact: (Piece, Piece), of: (Piece, Piece)) -> Moved {
-        Moved { fact, class: if self.open.is_empty() { None } else { self.open.get(&of).copied() } }
+        Moved { fact, choices: self.open.get(of).cloned() }
     }
 
     fn insert(&mut self, l: Piece, x: Piece) {
@@ -483,10 +455,8 @@ impl CurrentFacts {
 
     /// Releases a fact that is in no list any more.
     fn release(&mut self, fact: Fact) {
-        if !self.open.is_empty() {
-            let [l, x] = self.facts[fact].pieces;
-            self.open.remove(&(l, x));
-        }
+        let [l, x] = self.facts[fact].pieces;
+        self.open.remove((l, x));
         self.facts[fact].pieces = [NOWHERE; 2];
         self.free.push(fact);
     }
@@ -536,7 +506,7 @@ impl CurrentFacts {
                 }
                 CopySource::Literal(literal) => {
                     let literal = self.literal(literal);
-                    moved.push(Moved { fact: (to, literal), class: None });
+                    moved.push(Moved { fact: (to, literal), choices: None });
                     let from = self.in_target(literal);
                     moved.extend(self.values_of(from).map(|x| self.moved((to, x), (from, x))));
                 }
@@ -547,7 +517,7 @@ impl CurrentFacts {
                     for x in values {
                         if self.surely_has(from, x) {
                             let x = if self.is_literal(x) { x } else { self.literal(Literal::OneLane(x)) };
-                            moved.push(Moved { fact: (to, x), class: None });
+                            moved.push(Moved { fact: (to, x), choices: None });
                         }
                     }
                 }
@@ -580,7 +550,7 @@ impl CurrentFacts {
                 CopySource::OfOneLane(from) => self.literal(Literal::OneLane(from)),
             };
             if self.is_literal(from) {
-                moved.push(Moved { fact: (self.in_target(from), to), class: None });
+                moved.push(Moved { fact: (self.in_target(from), to), choices: None });
             }
             moved.extend(self.list(FactSide::Source, from).map(|l| self.moved((l, to), (l, from))));
         }

@@ -29,6 +29,7 @@ mod liveness;
 mod location;
 mod moves;
 mod numbers;
+mod open;
 mod operation;
 mod order;
 mod slots;

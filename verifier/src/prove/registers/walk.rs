@@ -187,7 +187,7 @@ impl<'a> LockstepWalk<'a> {
         let block = self.block;
         if self.has_wave_state {
             let mut end = self.ends[block].take();
-            self.arrive(&mut end, |walk, l, x| walk.is_of_wave(l, x));
+            self.arrive(&mut end, block, |walk, l, x| walk.is_of_wave(l, x));
             self.ends[block] = end;
         }
     }
@@ -300,15 +300,15 @@ impl<'a> LockstepWalk<'a> {
                 self.live[0].goto(edge.to, &self.source);
                 self.live[1].goto(edge.to, &self.target);
             }
-            open[edge.to] |= self.arrive(&mut starts[edge.to], Self::may_be_queried);
+            open[edge.to] |= self.arrive(&mut starts[edge.to], edge.to, Self::may_be_queried);
         }
         Ok(())
     }
 
     /// Meets the facts of a point with those of the current path. Returns true if the point has fewer facts now.
-    fn arrive(&self, known: &mut Option<FactSet>, keep: impl Fn(&Self, Piece, Piece) -> bool) -> bool {
+    fn arrive(&self, known: &mut Option<FactSet>, block: Block, keep: impl Fn(&Self, Piece, Piece) -> bool) -> bool {
         match known {
-            Some(facts) => facts.meet(&self.here),
+            Some(facts) => facts.meet(&self.here, block),
             None => {
                 *known = Some(self.here.save(|l, x| keep(self, l, x)));
                 true

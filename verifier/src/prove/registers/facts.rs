@@ -155,30 +155,67 @@ impl FactSet {
         self.undefined.intersect(&here.undefined) || fewer || opened
     }
 
-    /// Records that other lanes write pieces of the source that are undefined for the lanes which come here: the pieces that
-    /// are not undefined at one of the `ends` from which the wave may come. The facts about them are those of all ends.
-    /// Both closures select what the wave has once: pieces of the source, and facts. Returns true if the set has become
-    /// smaller.
-    pub fn define_by_others(
+    /// Meets the facts about what the wave has once with those at the `ends` of blocks from which the wave may come while other
+    /// lanes wait here. Pieces that are undefined for the lanes that wait, and not at one of these ends, are written by other
+    /// lanes: the facts about them are those of all ends. Both closures select what the wave has once: pieces of the source, and
+    /// facts. Returns true if the set has become smaller, or facts assume more.
+    pub fn meet_wave(
         &mut self,
         ends: &[&Self],
+        block: Block,
         is_shared: impl Fn(Piece) -> bool,
         is_of_wave: impl Fn(Piece, Piece) -> bool,
     ) -> bool {
-        let mut changed = false;
-        for end in ends {
-            let defined: SmallVec<[Piece; 8]> =
-                self.undefined.defined_in(&end.undefined).filter(|&x| is_shared(x)).collect();
-            for x in defined {
-                let facts = end.pairs.iter().filter(|&&(l, of)| of == x && is_of_wave(l, x));
-                let facts = facts.filter(|fact| end.open.get(**fact).is_none());
-                let new = facts.filter(|&&(l, x)| ends.iter().all(|end| end.allows(l, x)));
-                self.pairs.extend(new);
-                self.undefined.remove(x);
-                changed = true;
+        let mut defined: SmallVec<[Piece; 8]> =
+            ends.iter().flat_map(|end| self.undefined.defined_in(&end.undefined)).filter(|&x| is_shared(x)).collect();
+        defined.sort_unstable();
+        defined.dedup();
+        let facts = ends.iter().flat_map(|end| end.pairs.iter().copied());
+        let facts = facts.filter(|&(l, x)| defined.binary_search(&x).is_ok() && is_of_wave(l, x));
+        let mut new: Vec<(Piece, Piece)> = facts.filter(|&(l, x)| ends.iter().all(|end| end.allows(l, x))).collect();
+        new.retain(|fact| !self.pairs.contains(fact));
+        new.sort_unstable();
+        new.dedup();
+        let opened = !left_out(Guard::RegistersOpenOnce) && self.open_wave(&new, ends, block, is_of_wave);
+        self.pairs.extend(new);
+        defined.iter().for_each(|&x| self.undefined.remove(x));
+        opened || !defined.is_empty()
+    }
+
+    /// Opens the facts of the wave, also those that are `new` here, that hold at some of the ends because their source is undefined there.
+    fn open_wave(
+        &mut self,
+        new: &[(Piece, Piece)],
+        ends: &[&Self],
+        block: Block,
+        is_of_wave: impl Fn(Piece, Piece) -> bool,
+    ) -> bool {
+        let all: Vec<(Piece, Piece)> =
+            self.pairs.iter().filter(|&&(l, x)| is_of_wave(l, x)).chain(new).copied().collect();
+        let mut open = self.open.among(&all);
+        for (at, end) in ends.iter().enumerate() {
+            let paths = all.iter().enumerate().map(|(number, &fact)| {
+                let is_new = at == 0 && number >= all.len() - new.len();
+                let known = if is_new { OnPath::Undefined } else { OnPath::Known(open.get(fact)) };
+                (fact, [known, end.on_path(fact)])
+            });
+            open = OpenFacts::meet(block, paths);
+        }
+        let opened = all.iter().any(|&fact| open.get(fact) != self.open.get(fact));
+        for &fact in &all {
+            self.open.remove(fact);
+            if let Some(choices) = open.get(fact) {
+                self.open.insert(fact, choices.clone());
             }
         }
-        changed
+        opened
+    }
+
+    fn on_path(&self, fact: (Piece, Piece)) -> OnPath<'_> {
+        match self.pairs.contains(&fact) {
+            true => OnPath::Known(self.open.get(fact)),
+            false => OnPath::Undefined,
+        }
     }
 
     /// Keeps the facts that satisfy `keep`. Returns true if the set has become smaller.

@@ -5,19 +5,23 @@
 //! different ones have. The first use of `x` takes the value of the piece that it reads, and the facts that assume
 //! something else end.
 //!
-//! An open fact has *choices*: for each undefined value that it depends on, the content that this value is assumed to have.
-//! Contents are numbered as a global value numbering does it. Where paths meet, two facts assume the same of a value
-//! if they did so on each of the paths; such facts are a group, and the first fact of the group names its content. A
-//! content that both paths know by one name from elsewhere keeps that name. (A name from the same block is of an earlier
-//! visit, and is given again.) Meeting one more path only splits groups, so the names at a block change finitely often.
+//! An open fact has *choices*: for each phi whose operand is undefined, the content that the phi is assumed to have. Facts
+//! contradict each other if they assume different contents of one phi. Contents are numbered as a global value numbering
+//! does it. Where paths meet, facts that assume the same on each of the paths are a group, and the first of them names the
+//! content of the group. A fact that assumes nothing on one of the paths is in the group of the other path, if there is
+//! only one. A content that is the same on both paths and was named elsewhere keeps its name. (One that was named at this
+//! block is of an earlier visit.) Meeting one more path only splits groups, so the names at a block change finitely often.
 
 use super::location::Piece;
 use ir3_compiler::ir3::Block;
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 /// A fact: a piece of the target, and the piece of the source whose value it holds.
 pub type Fact = (Piece, Piece);
+
+/// An undefined value that meets a defined one: a piece of the source at the start of a block.
+type Phi = (Piece, Block);
 
 /// The content that is assumed for an undefined value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,11 +35,11 @@ struct Content {
 /// One assumption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Choice {
-    undefined: Piece,
+    phi: Phi,
     content: Content,
 }
 
-/// The assumptions of one fact: at most one for each undefined value.
+/// The assumptions of one fact: at most one for each phi.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choices(SmallVec<[Choice; 1]>);
 
@@ -45,14 +49,13 @@ impl Choices {
         self.0.is_empty()
     }
 
-    fn content(&self, undefined: Piece) -> Option<Content> {
-        self.0.iter().find(|choice| choice.undefined == undefined).map(|choice| choice.content)
+    fn content(&self, phi: Phi) -> Option<Content> {
+        self.0.iter().find(|choice| choice.phi == phi).map(|choice| choice.content)
     }
 
-    /// Returns true if some undefined value has two contents.
+    /// Returns true if some phi has two contents.
     fn contradicts(&self, other: &Self) -> bool {
-        let differs =
-            |choice: &Choice| other.content(choice.undefined).is_some_and(|content| content != choice.content);
+        let differs = |choice: &Choice| other.content(choice.phi).is_some_and(|content| content != choice.content);
         self.0.iter().any(differs)
     }
 }
@@ -67,10 +70,10 @@ pub enum OnPath<'a> {
 }
 
 impl OnPath<'_> {
-    fn content(self, undefined: Piece, fact: Fact, block: Block) -> Option<Content> {
+    fn content(self, phi: Phi, fact: Fact, block: Block) -> Option<Content> {
         match self {
-            Self::Known(choices) => choices?.content(undefined),
-            Self::Undefined => (undefined == fact.1).then_some(Content { block, of: fact }),
+            Self::Known(choices) => choices?.content(phi),
+            Self::Undefined => (phi == (fact.1, block)).then_some(Content { block, of: fact }),
         }
     }
 }
@@ -126,34 +129,123 @@ impl OpenFacts {
 
     /// The open facts where two paths meet at the start of a block: see the module.
     pub fn meet<'a>(block: Block, facts: impl IntoIterator<Item = (Fact, [OnPath<'a>; 2])>) -> Self {
-        let mut assumed: Vec<(Piece, [Option<Content>; 2], Fact)> = Vec::new();
+        let mut assumed: Vec<Assumed> = Vec::new();
         for (fact, paths) in facts {
-            let mut values = SmallVec::<[Piece; 4]>::new();
+            let mut phis = SmallVec::<[Phi; 4]>::new();
             for path in paths {
                 match path {
                     OnPath::Known(choices) => {
-                        values.extend(choices.iter().flat_map(|choices| choices.0.iter().map(|it| it.undefined)));
+                        phis.extend(choices.iter().flat_map(|choices| choices.0.iter().map(|it| it.phi)));
                     }
-                    OnPath::Undefined => values.push(fact.1),
+                    OnPath::Undefined => phis.push((fact.1, block)),
                 }
             }
-            values.sort_unstable();
-            values.dedup();
-            let contents = |undefined| paths.map(|path| path.content(undefined, fact, block));
-            assumed.extend(values.into_iter().map(|undefined| (undefined, contents(undefined), fact)));
+            phis.sort_unstable();
+            phis.dedup();
+            let contents = |phi| paths.map(|path| path.content(phi, fact, block));
+            assumed.extend(phis.into_iter().map(|phi| Assumed { phi, contents: contents(phi), fact }));
         }
         assumed.sort_unstable();
         let mut open = Self::default();
-        for group in assumed.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-            let (undefined, contents, first) = group[0];
-            let content = match contents {
-                [Some(content), Some(same)] if content == same && content.block != block => content,
-                _ => Content { block, of: first },
-            };
-            for &(.., fact) in group {
-                open.0.entry(fact).or_default().0.push(Choice { undefined, content });
-            }
+        for of_phi in assumed.chunk_by(|a, b| a.phi == b.phi) {
+            open.meet_phi(block, of_phi);
         }
         open
+    }
+
+    /// Adds what facts assume of one phi. `assumed` is sorted.
+    fn meet_phi(&mut self, block: Block, assumed: &[Assumed]) {
+        let equal: Vec<&[Assumed]> = assumed.chunk_by(|a, b| a.contents == b.contents).collect();
+        let mut groups: Vec<SmallVec<[&[Assumed]; 2]>> = equal.iter().map(|&facts| smallvec![facts]).collect();
+        for (at, facts) in equal.iter().enumerate() {
+            let contents = facts[0].contents;
+            let is_wider = |other: &[Assumed]| {
+                let both = contents.iter().zip(other[0].contents);
+                other[0].contents.iter().all(Option::is_some) && both.into_iter().all(|(a, b)| a.is_none() || *a == b)
+            };
+            if contents.contains(&None) {
+                let mut wider = (0..equal.len()).filter(|&other| is_wider(equal[other]));
+                if let (Some(only), None) = (wider.next(), wider.next()) {
+                    groups[at].clear();
+                    groups[only].push(facts);
+                }
+            }
+        }
+        for group in groups {
+            let members = || group.iter().flat_map(|facts| facts.iter());
+            let Some(first) = members().map(|it| it.fact).min() else { continue };
+            let mut contents = members().flat_map(|it| it.contents).flatten();
+            let content = match contents.next() {
+                Some(content) if content.block != block && contents.all(|other| other == content) => content,
+                _ => Content { block, of: first },
+            };
+            for it in members() {
+                self.0.entry(it.fact).or_default().0.push(Choice { phi: it.phi, content });
+            }
+        }
+    }
+}
+
+/// What a fact assumes of a phi on each of two paths.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Assumed {
+    phi: Phi,
+    contents: [Option<Content>; 2],
+    fact: Fact,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cranelift_entity::EntityRef;
+
+    fn meet(block: usize, facts: &[(Fact, [OnPath<'_>; 2])]) -> OpenFacts {
+        OpenFacts::meet(Block::new(block), facts.iter().copied())
+    }
+
+    fn is_open(facts: &OpenFacts, fact: Fact) -> bool {
+        facts.get(fact).is_some()
+    }
+
+    const SURE: OnPath<'static> = OnPath::Known(None);
+    const UNDEFINED: OnPath<'static> = OnPath::Undefined;
+
+    #[test]
+    fn an_undefined_value_has_one_content() {
+        let mut open =
+            meet(1, &[((1, 9), [SURE, UNDEFINED]), ((2, 9), [SURE, UNDEFINED]), ((3, 8), [SURE, UNDEFINED])]);
+        assert_eq!(open.settle((1, 9)).to_vec(), [(2, 9)]);
+        assert!(!is_open(&open, (1, 9)) && is_open(&open, (3, 8)));
+    }
+
+    #[test]
+    fn copies_of_one_content_stay_together_where_paths_meet() {
+        let at_1 = meet(1, &[((1, 9), [SURE, UNDEFINED])]);
+        let at_2 = meet(2, &[((3, 9), [UNDEFINED, SURE])]);
+        let (first, second) = (OnPath::Known(at_1.get((1, 9))), OnPath::Known(at_2.get((3, 9))));
+        // Two copies of one content on each path, and one that has the content of the first path only.
+        let mut open = meet(3, &[((4, 9), [first, second]), ((5, 9), [first, second]), ((6, 9), [first, SURE])]);
+        assert!(open.settle((4, 9)).is_empty());
+        assert!(!is_open(&open, (5, 9)));
+    }
+
+    #[test]
+    fn contents_that_differ_on_one_path_contradict() {
+        let at_1 = meet(1, &[((1, 9), [SURE, UNDEFINED]), ((2, 9), [SURE, UNDEFINED])]);
+        let [first, second] = [(1, 9), (2, 9)].map(|fact| OnPath::Known(at_1.get(fact)));
+        let mut open = meet(3, &[((4, 9), [first, first]), ((5, 9), [first, second])]);
+        assert_eq!(open.settle((4, 9)).to_vec(), [(5, 9)]);
+        // Nor does a fact that assumes nothing on one path agree with both.
+        let mut open = meet(3, &[((4, 9), [first, first]), ((5, 9), [second, first]), ((6, 9), [SURE, second])]);
+        assert_eq!(open.settle((6, 9)).len(), 2);
+    }
+
+    #[test]
+    fn a_content_of_an_earlier_visit_is_named_again() {
+        let before = meet(1, &[((1, 9), [SURE, UNDEFINED]), ((3, 9), [SURE, UNDEFINED])]);
+        let [earlier, other] = [(1, 9), (3, 9)].map(|fact| OnPath::Known(before.get(fact)));
+        // The content of register 1 is in register 2 now, and register 1 has another one.
+        let mut open = meet(1, &[((2, 9), [earlier, earlier]), ((1, 9), [other, SURE])]);
+        assert_eq!(open.settle((1, 9)).to_vec(), [(2, 9)]);
     }
 }

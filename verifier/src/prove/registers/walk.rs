@@ -343,7 +343,6 @@ impl<'a> LockstepWalk<'a> {
         preds.retain(|pred| edges[*pred].iter().all(|edge| edge.to != block) || ends_within[*pred]);
         let ends: SmallVec<[&FactSet; 4]> = preds.iter().filter_map(|&pred| self.ends[pred].as_ref()).collect();
         let is_shared = |x| self.source.is_shared(x);
-        let is_defined = start.define_by_others(&ends, is_shared, |l, x| self.is_of_wave(l, x));
         let is_less = start.retain(|l, x| {
             if self.rewritten[block] && self.here.is_of_constant(l, x) {
                 return false;
@@ -359,7 +358,7 @@ impl<'a> LockstepWalk<'a> {
                 (Some(_), Some(_)) => straight || left_out(Guard::RegistersWaveStraight),
             }
         });
-        is_defined || is_less
+        start.meet_wave(&ends, block, is_shared, |l, x| self.is_of_wave(l, x)) || is_less
     }
 
     /// Appends the blocks of both programs from which a wave may come in the target. Blocks that only the target has

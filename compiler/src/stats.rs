@@ -100,7 +100,7 @@ impl Stats {
         let mut stats = Self::default();
         let delays = (!explicit_jumps && has_registers(program)).then(|| Delays::of(program, target));
         let order = CodeOrder::new(program);
-        let (mut in_preamble, mut words, mut consts) = (false, 0, consts::ConstWords::default());
+        let (mut in_preamble, mut words, mut consts) = (false, 0, consts::ConstWords::of(program, target));
         let mut helpers = Helpers::default();
         for (position, &block) in program.layout.iter().enumerate() {
             let mut pending = waits::Pending::default();
@@ -230,8 +230,8 @@ impl Stats {
 
 /// The vectors of the constant file up to the last word that a program reads or stores: what has to be loaded, of which `constlen` may be more.
 #[must_use]
-pub fn const_vectors(program: &Program) -> u32 {
-    let mut consts = consts::ConstWords::default();
+pub fn const_vectors(program: &Program, target: &Target) -> u32 {
+    let mut consts = consts::ConstWords::of(program, target);
     for &block in &program.layout {
         consts.start_block();
         program.blocks[block].instrs.iter().for_each(|&instr| consts.count(&program.instrs[instr]));

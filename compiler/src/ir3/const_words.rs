@@ -1,7 +1,7 @@
 //! The words of the constant file that a program in SSA form names: those that it reads, stores, or reads relative to an address.
 
 use super::{InstrData, Opcode, Program, RegFile, ShaderStage, Src, SrcOperand};
-use crate::target::Target;
+use crate::target::{Generation, Target};
 use std::ops::Range;
 
 /// The words that a program names.
@@ -16,15 +16,18 @@ pub struct NamedConstWords {
 }
 
 impl NamedConstWords {
-    /// The words that a program names. Words read for which `is_ignored` is true do not count.
-    pub fn of(program: &Program, is_ignored: impl Fn(u16) -> bool) -> Self {
+    /// The words that a program names, but for shared constants and for those read for which `is_ignored` is true.
+    pub fn of(program: &Program, target: &Target, is_ignored: impl Fn(u16) -> bool) -> Self {
+        let shared = shared_consts(program, target);
         let mut named = Self::default();
         for (_, instr) in program.iter_instrs() {
             let data = &program.instrs[instr];
             for src in &data.srcs {
                 let last = match src.operand {
-                    SrcOperand::Const(word) if !is_ignored(word) => i32::from(word),
-                    SrcOperand::ConstRelative(word) => {
+                    SrcOperand::Const(word) if !is_ignored(word) && !shared.contains(&word.into()) => i32::from(word),
+                    SrcOperand::ConstRelative(word)
+                        if !u32::try_from(word).is_ok_and(|word| shared.contains(&word)) =>
+                    {
                         named.is_relative = true;
                         i32::from(word)
                     }
@@ -43,14 +46,41 @@ impl NamedConstWords {
     }
 }
 
-/// The number of words of the constant file that a program may read on a GPU.
+/// The number of words of the constant file that a program may fill, or name for the driver to fill, on a GPU.
 pub fn const_limit(program: &Program, target: &Target) -> u32 {
     let limits = &target.const_limits;
-    4 * match program.stage {
-        Some(ShaderStage::Compute) => limits.compute,
-        Some(ShaderStage::Fragment) => limits.fragment,
-        _ => limits.geometry,
+    let (all, shared) = match program.stage {
+        Some(ShaderStage::Compute) => (limits.compute, 8),
+        Some(ShaderStage::Fragment) => (limits.fragment, 8),
+        // Mesa leaves twice as much to the shared constants there (`geom_shared_consts_size_quirk`).
+        _ => (limits.geometry, 16),
+    };
+    4 * if shared_consts(program, target).is_empty() { all } else { all - shared }
+}
+
+/// The words of the constant file that all stages of a pipeline share on a6xx, if a program reads them. A Vulkan driver has its push
+/// constants there (Mesa: `shared_consts_base_offset`). They are loaded on their own, beside the part of the file that the
+/// driver is told to load (`constlen`).
+///
+/// A program that fills the file up to there may have constants of its own in these words: it names the vec4 before them, too.
+pub fn shared_consts(program: &Program, target: &Target) -> Range<u32> {
+    const SHARED: Range<u32> = 4 * 504..4 * 512;
+    if target.generation != Generation::A6xx {
+        return 0..0;
     }
+    let (mut reads, mut is_full) = (false, false);
+    for (_, instr) in program.iter_instrs() {
+        for src in &program.instrs[instr].srcs {
+            let word = match src.operand {
+                SrcOperand::Const(word) => u32::from(word),
+                SrcOperand::ConstRelative(word) => u32::try_from(word).unwrap_or(0),
+                _ => continue,
+            };
+            reads |= SHARED.contains(&word);
+            is_full |= (SHARED.start - 4..SHARED.start).contains(&word);
+        }
+    }
+    if reads && !is_full { SHARED } else { 0..0 }
 }
 
 /// The words of the constant file that an instruction writes, if they are known.

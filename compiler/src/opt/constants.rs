@@ -131,7 +131,7 @@ fn float_of_half(bits: u32) -> Option<u32> {
 fn free_words(program: &Program, target: &Target) -> impl DoubleEndedIterator<Item = u16> + use<> {
     let params: FxHashSet<u16> = program.consts.driver_params.iter().map(|param| param.word / 4).collect();
     // What the driver fills may come after words that are free.
-    let named = NamedConstWords::of(program, |word| params.contains(&(word / 4)));
+    let named = NamedConstWords::of(program, target, |word| params.contains(&(word / 4)));
     let declared = program.consts.immediates.iter().map(|&(word, _)| u32::from(word) + 1).max().unwrap_or(0);
     let start = named.end.max(declared).next_multiple_of(4);
     let end = if named.has_unknown_stores { 0 } else { const_limit(program, target) };

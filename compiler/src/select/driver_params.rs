@@ -114,7 +114,7 @@ fn pack(values: &[(SystemValue, u16)]) -> (Vec<u16>, u16) {
 
 /// The word where `length` words that the driver fills begin, if there is room.
 fn base(program: &Program, target: &Target, length: u16) -> Option<u16> {
-    let named = NamedConstWords::of(program, |_| false);
+    let named = NamedConstWords::of(program, target, |_| false);
     let vec4 = match (program.stage, target.generation) {
         // Commands of a3xx upload eight vec4 at a time.
         (Some(ShaderStage::Compute | ShaderStage::Vertex), Generation::A3xx) => 8,

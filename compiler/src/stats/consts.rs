@@ -2,9 +2,10 @@
 //!
 //! It is up to the last word that an instruction reads or stores. Words that are stored at `a1.x` are known, since a
 //! constant is moved there in the same block. Words that are read at `a0.x` are not: of these the first one counts, and
-//! Mesa, which counts the whole array, may have more.
+//! Mesa, which counts the whole array, may have more. Shared constants do not count.
 
-use crate::ir3::{Attrs, InstrData, Opcode, PhysReg, RegFile, ShaderStage, SrcOperand};
+use crate::ir3::const_words::shared_consts;
+use crate::ir3::{Attrs, InstrData, Opcode, PhysReg, Program, RegFile, ShaderStage, SrcOperand};
 use crate::target::{Generation, Target};
 
 /// The words that the instructions so far use.
@@ -13,9 +14,17 @@ pub(super) struct ConstWords {
     end: u32,
     /// The constant in `a1.x`, in the current block.
     a1: Option<u32>,
+    /// Words that are loaded on their own.
+    shared: (u32, u32),
 }
 
 impl ConstWords {
+    /// Counts the words of a program.
+    pub(super) fn of(program: &Program, target: &Target) -> Self {
+        let shared = shared_consts(program, target);
+        Self { shared: (shared.start, shared.end), ..Self::default() }
+    }
+
     /// Continues with another block.
     pub(super) const fn start_block(&mut self) {
         self.a1 = None;
@@ -29,6 +38,9 @@ impl ConstWords {
                 SrcOperand::ConstRelative(word) => u32::try_from(word).unwrap_or(0),
                 _ => continue,
             };
+            if (self.shared.0..self.shared.1).contains(&first) {
+                continue;
+            }
             self.end = self.end.max(first + src.mask.span().max(1));
         }
         let base = |src: Option<&crate::ir3::Src>| match src.map(|src| src.operand) {

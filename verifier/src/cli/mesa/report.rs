@@ -178,7 +178,7 @@ impl Mesa {
             title: title_of(path, shader, &target),
             explained: if self.explain { recovered.inferred } else { Vec::new() },
             problems: recovered.problems,
-            contradictions: recovered.contradictions,
+            contradictions: recovered.contradictions.iter().map(ToString::to_string).collect(),
             is_broken: recovered.unread > 0,
             rows,
             own,

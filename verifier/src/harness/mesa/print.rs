@@ -103,7 +103,7 @@ pub fn log(
         let ProgramRef::Ir3(program) = compilation.program() else { continue };
         if step.stage == Stage::Select {
             let params = &program.consts.driver_params;
-            named = NamedConstWords::of(program, |word| params.iter().any(|param| param.word == word));
+            named = NamedConstWords::of(program, target, |word| params.iter().any(|param| param.word == word));
             inputs = program
                 .inputs()
                 .filter_map(|(instr, kind)| {

@@ -20,11 +20,11 @@ pub(super) fn exceeded(program: &Program, said: &Statistics, target: &Target) ->
     let figures = [
         ("full registers", u64::from(counted.full), said.get("full")),
         ("half registers", u64::from(counted.half), said.get("half")),
-        ("vectors of constants", u64::from(const_vectors(&plain)), said.get("constlen")),
+        ("vectors of constants", u64::from(const_vectors(&plain, target)), said.get("constlen")),
     ];
     let of_waves = said.waves.map(|waves| {
         [
-            ("vectors of constants", u64::from(const_vectors(&plain)), waves.constlen.map(u64::from)),
+            ("vectors of constants", u64::from(const_vectors(&plain, target)), waves.constlen.map(u64::from)),
             ("bytes of scratch memory", u64::from(scratch::accessed(program)), waves.pvtmem_size.map(u64::from)),
             ("bytes of shared memory", u64::from(program.shared_size), waves.shared_size.map(u64::from)),
         ]
@@ -132,6 +132,21 @@ mod tests {
         let statistics = Log::read(Path::new("x.log"), &log).unwrap().statistics();
         let program = text::read(&CODE.replace("c4.x, c4.y", "r0.x, c4.y")).unwrap();
         exceeded(&program, &statistics[0], &Target::by_name(gpu).unwrap())
+    }
+
+    #[test]
+    fn shared_constants_are_loaded_on_their_own() {
+        let log = format!("Native code for unnamed FRAG shader (null) with sha1 00:\nend\n{LOG}");
+        let statistics = Log::read(Path::new("x.log"), &log).unwrap().statistics();
+        let found = |constant: &str, gpu| {
+            let program = text::read(&CODE.replace("c4.x, c4.y", &format!("{constant}, c4.y"))).unwrap();
+            exceeded(&program, &statistics[0], &Target::by_name(gpu).unwrap())
+        };
+        assert_eq!(found("c504.x", "a618"), None);
+        assert_eq!(found("c511.w", "a618"), None);
+        let exceeded = |used| Some(format!("vectors of constants: {used} used, 8 reserved"));
+        assert_eq!(found("c503.w", "a618"), exceeded(504));
+        assert_eq!(found("c504.x", "a750"), exceeded(505));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod line;
 pub use changes::kinds;
 
 use crate::harness::check::{EngineKind, Engines, Verdict};
+use crate::harness::mesa::recover::Contradiction;
 use crate::harness::mesa::{CODE, Checked, NIR, Settings, Sides, WHOLE};
 use crate::programs::mesa::Section;
 use crate::programs::mesa::native::listed_words;
@@ -32,7 +33,7 @@ const ATTACKS: usize = 8;
 /// The programs of a log, original or changed.
 struct Version {
     sides: Sides<'static>,
-    contradictions: Vec<String>,
+    contradictions: Vec<Contradiction>,
     target: Target,
 }
 
@@ -68,9 +69,8 @@ impl Version {
 
     /// Returns true if the log contradicts itself in a section with this title, and the original does not: `mesa` ends with an error.
     fn contradicts(&self, original: &Self, title: &str) -> bool {
-        let names = format!("`{title}`");
         let mut new = self.contradictions.iter().filter(|what| !original.contradictions.contains(what));
-        new.any(|what| what.contains(&names))
+        new.any(|what| what.sections.iter().any(|section| section == title))
     }
 
     /// The number of rules of the language that a program after a pass breaks, without that of `(jp)`, which Mesa's validator does not have.

@@ -5,6 +5,7 @@
 //! array starts at the difference. Later passes may put a part of the offset into the address: the start is that of the first
 //! section that prints a register. An access whose array is known is bounded by it for all engines, as it was before allocation.
 
+use super::contradiction::{Contradiction, place};
 use super::phases::Phase;
 use crate::harness::check::{SIDES, only_access};
 use crate::programs::mesa::Section;
@@ -32,7 +33,7 @@ pub(super) struct Starts {
     named: FxHashMap<(u32, Side), Named>,
     based: FxHashMap<(u32, Side), Based>,
     /// Accesses that two sections print with different registers.
-    pub contradictions: Vec<String>,
+    pub contradictions: Vec<Contradiction>,
 }
 
 /// An access that printed a register.
@@ -42,7 +43,8 @@ struct Based {
     start: PhysReg,
     /// The register, and the section.
     printed: i16,
-    section: String,
+    title: String,
+    place: String,
 }
 
 impl Starts {
@@ -98,16 +100,16 @@ impl Starts {
         (section, phase): (&Section, Phase),
     ) -> Option<(Named, PhysReg)> {
         let moved = phase >= Phase::Lowered;
-        let place = || format!("`{}` (line {})", section.title(), section.place(0, 0).0);
         if let Some(known) = self.based.get(&key) {
             if known.printed != printed && !moved {
-                self.contradictions.push(format!(
+                let message = format!(
                     "ssa_{} accesses r<a0.x + {}> in {}, and r<a0.x + {printed}> in {}",
                     key.0,
                     known.printed,
-                    known.section,
-                    place()
-                ));
+                    known.place,
+                    place(section)
+                );
+                self.contradictions.push(Contradiction::between([known.title.clone(), section.title()], message));
             }
             return (known.named.length == size && known.named.class == class).then_some((known.named, known.start));
         }
@@ -117,7 +119,10 @@ impl Starts {
         if named.length != size || named.class != class {
             return None;
         }
-        self.based.insert(key, Based { named, start: PhysReg(start), printed, section: place() });
+        self.based.insert(
+            key,
+            Based { named, start: PhysReg(start), printed, title: section.title(), place: place(section) },
+        );
         Some((named, PhysReg(start)))
     }
 

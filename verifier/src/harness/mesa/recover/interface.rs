@@ -4,6 +4,7 @@
 //! their final registers; after register allocation `_meta:in` has these registers, and its serial number is the same in
 //! all sections. A source of `end` is printed with its number in the list of outputs.
 
+use super::contradiction::{Contradiction, place};
 use crate::harness::report::natives;
 use crate::programs::mesa::Section;
 use crate::programs::mesa::native::{Native, NativeInput};
@@ -33,7 +34,7 @@ pub(super) struct Recovered {
     pub inferred: Vec<String>,
     pub problems: Vec<String>,
     /// Facts that two sections state differently.
-    pub contradictions: Vec<String>,
+    pub contradictions: Vec<Contradiction>,
 }
 
 impl Recovered {
@@ -81,12 +82,10 @@ impl Recovered {
                 _ => None,
             });
             if let Some(last) = numbers.max().filter(|&last| usize::from(last) >= self.outputs.len()) {
-                self.contradictions.push(format!(
-                    "`{}` (line {}) has output {last}, the list after the final assembly has {}",
-                    section.title(),
-                    section.place(0, 0).0,
-                    self.outputs.len()
-                ));
+                let listed = self.outputs.len();
+                let message =
+                    format!("{} has output {last}, the list after the final assembly has {listed}", place(section));
+                self.contradictions.push(Contradiction::between([section.title()], message));
             }
         }
     }
@@ -109,13 +108,10 @@ impl Recovered {
                 if let (Some((other, _)), Some(by)) = (known, said_by.insert(serial, section))
                     && other != register
                 {
-                    self.contradictions.push(format!(
-                        "the input ssa_{serial} is in {other} in `{}` (line {}), and in {register} in `{}` (line {})",
-                        by.title(),
-                        by.place(0, 0).0,
-                        section.title(),
-                        section.place(0, 0).0
-                    ));
+                    let (first, second) = (place(by), place(section));
+                    let message =
+                        format!("the input ssa_{serial} is in {other} in {first}, and in {register} in {second}");
+                    self.contradictions.push(Contradiction::between([by.title(), section.title()], message));
                 }
             }
         }

@@ -9,6 +9,7 @@ pub(super) mod array_starts;
 mod array_versions;
 mod arrays;
 mod chain;
+mod contradiction;
 mod false_deps;
 mod interface;
 mod nir_arrays;
@@ -26,6 +27,7 @@ use crate::programs::mesa::mixed::mixed_at;
 use crate::programs::mesa::native::{Native, assembled_words, listed_words};
 use crate::programs::mesa::shader::LogShader;
 use crate::programs::mesa::{FilePosition, InputError, Section};
+pub use contradiction::Contradiction;
 use ir3_compiler::ir3::{self, Attrs, Block, InstrFlags, Opcode, OperandFlags, Program};
 use ir3_compiler::machine::Code;
 use ir3_compiler::nir::{Shader, Stage};
@@ -51,7 +53,7 @@ pub struct Recovered {
     /// What could not be.
     pub problems: Vec<String>,
     /// Inferences that two sections contradict; each names both.
-    pub contradictions: Vec<String>,
+    pub contradictions: Vec<Contradiction>,
     /// The number of sections that are cut off, mixed, or not of the language; at least one if the log ends before the lists after the code.
     pub unread: usize,
 }
@@ -128,7 +130,8 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
             inferred.append(&mut interface.inferred);
             problems.append(&mut interface.problems);
             contradictions.append(&mut interface.contradictions);
-            contradictions.append(&mut statements::contradictions(shader, native, nir));
+            contradictions
+                .extend(statements::contradictions(shader, native, nir).into_iter().map(Contradiction::of_lists));
             let last = last_text(&passes, &phases);
             let text = last.as_ref().filter(|(_, phase)| *phase == Phase::Final);
             let text = text.and_then(|(program, _)| Code::from_program(program).ok());

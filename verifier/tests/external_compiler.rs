@@ -75,7 +75,7 @@ fn no_log_of_an_operation_is_refuted() {
     let (mut logs, mut tested) = (0, 0);
     for name in ["a306", "a420", "a540", "a660", "a750"] {
         let target = Target::by_name(name).expect("a GPU");
-        for number in 0..12 * effort() {
+        for number in 0..6 * effort() {
             let shader =
                 generator::from_seed(program_seed(21, number), Profile::Operations, Features::of(&target)).shader;
             // Where values are spilled, they lie behind scratch memory of the program's own.

@@ -48,6 +48,22 @@ fn quotients_and_remainders() {
     }
 }
 
+/// The scalar ALU of a6xx has no `madsh.m16`: Mesa shifts and adds products of halves.
+#[test]
+fn products_of_shifted_halves() {
+    let mut d = Terms::new();
+    let [a, b] = ["a", "b"].map(|name| variable(&mut d, 32, name));
+    let sixteen = d.constant(32, 16);
+    let mut sum = d.multiply_halves(&a, &b);
+    for (x, y) in [(a, b), (b, a)] {
+        let high = d.high_half(&y);
+        let product = d.multiply_halves(&x, &high);
+        let shifted = d.shl(32, product, sixteen);
+        sum = d.plus(&shifted, &sum);
+    }
+    assert_eq!(sum, products::low(&mut d, &a, &b));
+}
+
 /// The proof proves the statement.
 #[test]
 fn what_does_not_hold_is_not_proved() {

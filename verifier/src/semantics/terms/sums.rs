@@ -112,7 +112,13 @@ impl Terms {
             }
             Op::Mul => match self.coefficient(t) {
                 Some((number, rest)) => self.add_to(sum, rest, factor.wrapping_mul(number)),
-                None => sum.summands.push((t, factor)),
+                None => match self.narrow_product(t, w - factor.trailing_zeros()) {
+                    Some(narrow) => {
+                        let wide = self.extend(narrow, w);
+                        self.add_wide(sum, wide, factor);
+                    }
+                    None => sum.summands.push((t, factor)),
+                },
             },
             Op::Not => {
                 sum.constant = sum.constant.wrapping_sub(factor);
@@ -151,6 +157,17 @@ impl Terms {
             },
             _ => sum.summands.push((t, factor)),
         }
+    }
+
+    /// The product of extended factors in `used` bits, if the factors fit: for a multiple that shifts all other bits out.
+    fn narrow_product(&mut self, t: Term, used: u32) -> Option<Term> {
+        let fits = |&arg: &Term| self.op(arg) == Op::Zext && self.width(self.arg(arg, 0)) <= used;
+        if used >= self.width(t) || !self.nodes[t].args.iter().all(fits) {
+            return None;
+        }
+        let factors: Args = self.args(t).into_iter().map(|arg| self.arg(arg, 0)).collect();
+        let factors: Args = factors.into_iter().map(|factor| self.extend(factor, used)).collect();
+        Some(self.product(used, &factors))
     }
 
     fn add_pieces(&mut self, sum: &mut Sum, t: Term, factor: u64) {

@@ -474,6 +474,7 @@ fn copy_ubo(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectEr
     Ok(())
 }
 
+/// The same preamble may read the words: reads wait for `stsc` by `(ss)` (`legalize/sync.rs`).
 fn copy_push_constants(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
     if ctx.target.generation < Generation::A7xx {
         return Err(ctx.unsupported(format!("{} has no instruction that copies push constants", ctx.target)));
@@ -484,9 +485,6 @@ fn copy_push_constants(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(
     // The fields of the instruction are those of words in the constant file.
     if base < 0 || range == 0 || from >= 256 || base + i64::from(range) > 256 {
         return Err(ctx.unsupported("the words are outside of what one instruction copies"));
-    }
-    if let Some(stored) = &mut ctx.stored_consts {
-        stored.push(base..base + i64::from(range));
     }
     let attrs = Attrs::PushConsts { dst: base as u32, src: from, size: range };
     push_effect(ctx, InstrData { attrs, ..InstrData::new(Opcode::PushConstsLoadMacro) });

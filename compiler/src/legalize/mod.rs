@@ -10,8 +10,8 @@
 //! 5. Physical edges and reconvergence points are computed again, from the final layout.
 //! 6. `inputs`: the memory of the varyings is released (`(ei)`).
 //! 7. `sync`: instructions wait for units that take their time (`(ss)`, `(sy)`).
-//! 8. `delays::nops`: the ALU's results are waited for by distance (`nop`, `(nopN)`).
-//! 9. `expand`: instructions that are written as two.
+//! 8. `expand`: the load of push constants becomes stores.
+//! 9. `delays::nops`: the ALU's results are waited for by distance (`nop`, `(nopN)`). Derivatives are written as two afterwards (`expand`).
 //! 10. `helpers`: helper lanes end (`(eq)`).
 //! 11. Reconvergence points are marked (`(jp)`).
 //!
@@ -46,9 +46,10 @@ pub fn run(program: &mut Program, target: &Target) {
     preamble.mark_addresses(program);
     inputs::run(program, target, &preamble);
     sync::run(program, target, &preamble);
+    // The store that it becomes is no slot of a delay.
+    expand::push_constants(program, target);
     nops::insert(program, target);
     expand::derivatives(program);
-    expand::push_constants(program, target);
     expand::no_results(program);
     helpers::run(program, target, &preamble);
     mark_reconvergence(program);

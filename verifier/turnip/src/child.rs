@@ -1,0 +1,342 @@
+//! A compilation in a process of its own, with limits.
+
+#![allow(unsafe_code)]
+
+use crate::kernel;
+use crate::outcome::{Kind, Outcome};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::time::{Duration, Instant};
+
+/// What a compilation may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub time: Duration,
+    /// Bytes of memory.
+    pub memory: u64,
+    /// Bytes that are printed.
+    pub output: usize,
+}
+
+/// What a compilation left.
+pub struct Ended {
+    pub outcome: Outcome,
+    /// What was printed to standard output and standard error, in the order of the calls.
+    pub log: Vec<u8>,
+    /// What the driver returned: its cache of pipelines.
+    pub data: Vec<u8>,
+}
+
+/// How often the memory of a process is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+/// A process whose pipes are closed is looked at this often.
+const PAUSE: Duration = Duration::from_micros(200);
+/// The largest report of a child, in bytes.
+const MOST_DATA: usize = 256 << 20;
+/// The exit code of a child that has written its report. Others are those of the driver: it ended the process.
+const REPORTED: i32 = 0;
+
+/// Both ends of a pipe.
+fn pipe() -> io::Result<(File, File)> {
+    let mut ends: [RawFd; 2] = [-1; 2];
+    // SAFETY: `ends` is a place for two descriptors.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: both descriptors were just opened, and nothing else owns them.
+    Ok(unsafe { (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])) })
+}
+
+/// Makes a descriptor that of a standard stream, too.
+fn duplicate(from: &File, to: RawFd) -> io::Result<()> {
+    // SAFETY: a call on descriptors, without memory.
+    match unsafe { libc::dup2(from.as_raw_fd(), to) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// Calls a function while standard error is a file, which is returned with the result: what the driver prints of its own shaders while its
+/// device is made is no part of a log.
+pub fn aside<T>(call: impl FnOnce() -> T) -> io::Result<(T, Vec<u8>)> {
+    // SAFETY: the name is a string that ends with a zero.
+    let file = unsafe { libc::memfd_create(c"log".as_ptr(), libc::MFD_CLOEXEC) };
+    if file < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was just opened, and nothing else owns it.
+    let mut file = unsafe { File::from_raw_fd(file) };
+    // SAFETY: a call on a descriptor, without memory.
+    let kept = unsafe { libc::fcntl(libc::STDERR_FILENO, libc::F_DUPFD_CLOEXEC, 3) };
+    if kept < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was just opened, and nothing else owns it.
+    let kept = unsafe { File::from_raw_fd(kept) };
+    duplicate(&file, libc::STDERR_FILENO)?;
+    let result = call();
+    flush();
+    duplicate(&kept, libc::STDERR_FILENO)?;
+    let mut text = Vec::new();
+    io::Seek::rewind(&mut file)?;
+    file.read_to_end(&mut text)?;
+    Ok((result, text))
+}
+
+/// Flushes the streams of the C library, in which the driver prints.
+fn flush() {
+    // SAFETY: a null pointer is all streams.
+    unsafe { libc::fflush(std::ptr::null_mut()) };
+}
+
+/// Sets a limit of this process.
+fn limit(resource: libc::__rlimit_resource_t, value: u64) {
+    let limit = libc::rlimit { rlim_cur: value, rlim_max: value };
+    // SAFETY: `limit` is a structure of the type that the call reads. A limit that is lower already stays.
+    unsafe { libc::setrlimit(resource, &raw const limit) };
+}
+
+/// Runs a compilation in a child of this process, which has the driver and its device as they are.
+///
+/// # Errors
+/// If the system makes no process.
+pub fn run(limits: &Limits, compile: impl FnOnce() -> Result<Vec<u8>, Outcome>) -> io::Result<Ended> {
+    let (log, log_end) = pipe()?;
+    let (report, report_end) = pipe()?;
+    flush();
+    // SAFETY: this process has one thread of its own; threads of the driver wait for work that this process does not give them.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            drop((log, report));
+            let code = in_child(limits, &log_end, report_end, compile);
+            // SAFETY: ends the process without running what the parent has registered for its own end.
+            unsafe { libc::_exit(code) }
+        }
+        child => {
+            drop((log_end, report_end));
+            Parent { child, limits, start: Instant::now(), over: None }.collect(log, report)
+        }
+    }
+}
+
+fn in_child(
+    limits: &Limits,
+    log: &File,
+    mut report: File,
+    compile: impl FnOnce() -> Result<Vec<u8>, Outcome>,
+) -> i32 {
+    // SAFETY: calls on this process, without memory. A group of its own is killed with all that the driver starts.
+    unsafe {
+        libc::setpgid(0, 0);
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+    }
+    limit(libc::RLIMIT_CORE, 0);
+    limit(libc::RLIMIT_CPU, limits.time.as_secs() + 1);
+    // Twice: the parent looks at the memory, and names it.
+    limit(libc::RLIMIT_DATA, limits.memory.saturating_mul(2));
+    let is_ready = File::open("/dev/null").and_then(|null| duplicate(&null, libc::STDIN_FILENO)).is_ok()
+        && duplicate(log, libc::STDOUT_FILENO).is_ok()
+        && duplicate(log, libc::STDERR_FILENO).is_ok();
+    let result = match is_ready {
+        true => std::panic::catch_unwind(std::panic::AssertUnwindSafe(compile)).unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default();
+            Err(Outcome::new(Kind::Failed, format!("a panic: {text}")))
+        }),
+        false => Err(Outcome::new(Kind::Failed, "the streams of the child")),
+    };
+    flush();
+    let (outcome, data) = match result {
+        Ok(data) => (Outcome::new(Kind::Compiled, ""), data),
+        Err(outcome) => (outcome, Vec::new()),
+    };
+    let outcome = match outcome.kind {
+        Kind::Refused | Kind::Memory if kernel::is_full() => {
+            let why = "RLIMIT_FSIZE limits the file that is the device's memory";
+            Outcome::new(Kind::Failed, format!("{} ({why})", outcome.detail))
+        }
+        _ => outcome,
+    };
+    let head = format!("{}\n{}\n", outcome.kind.name(), outcome.detail);
+    let written = report.write_all(head.as_bytes()).and_then(|()| report.write_all(&data));
+    if written.is_ok() { REPORTED } else { 1 }
+}
+
+/// The parent of a child.
+struct Parent<'a> {
+    child: libc::pid_t,
+    limits: &'a Limits,
+    start: Instant,
+    /// The limit for which it was killed.
+    over: Option<Outcome>,
+}
+
+impl Parent<'_> {
+    fn collect(mut self, log: File, report: File) -> io::Result<Ended> {
+        let mut streams = [Stream::new(log, self.limits.output), Stream::new(report, MOST_DATA)];
+        let mut looked = Instant::now();
+        while self.over.is_none() && streams.iter().any(|stream| stream.is_open) {
+            wait(&streams, LOOK)?;
+            for stream in &mut streams {
+                stream.read()?;
+            }
+            if streams[0].is_over {
+                let what = format!("more than {} MiB were printed", self.limits.output >> 20);
+                self.kill(Outcome::new(Kind::Flooded, what));
+            }
+            if looked.elapsed() >= LOOK {
+                self.look();
+                looked = Instant::now();
+            }
+        }
+        let status = loop {
+            if let Some(status) = self.ended()? {
+                break status;
+            }
+            self.look();
+            std::thread::sleep(PAUSE);
+        };
+        // What is in the pipes still; a process that the driver has started may hold them open.
+        for stream in &mut streams {
+            stream.read()?;
+        }
+        let [log, report] = streams;
+        Ok(self.end(status, log.bytes, &report.bytes))
+    }
+
+    /// Kills the child, and all that it has started.
+    fn kill(&mut self, over: Outcome) {
+        self.over.get_or_insert(over);
+        // SAFETY: signals to a child that was not waited for, and to its group.
+        unsafe {
+            libc::kill(-self.child, libc::SIGKILL);
+            libc::kill(self.child, libc::SIGKILL);
+        }
+    }
+
+    /// Kills the child if it takes too much time or memory.
+    fn look(&mut self) {
+        let time = self.start.elapsed();
+        if time >= self.limits.time {
+            self.kill(Outcome::new(Kind::Hung, format!("not done after {:.1} s", time.as_secs_f64())));
+        }
+        let pages = std::fs::read_to_string(format!("/proc/{}/statm", self.child)).ok();
+        let pages = pages.and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok());
+        if pages.unwrap_or_default().saturating_mul(4096) > self.limits.memory {
+            self.kill(over_memory(self.limits));
+        }
+    }
+
+    /// The status of the child, if it has ended.
+    fn ended(&self) -> io::Result<Option<(i32, u64)>> {
+        let mut status = 0;
+        // SAFETY: zeros are a value of the structure, which has numbers only.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: both are places of the types that the call fills.
+        match unsafe { libc::wait4(self.child, &raw mut status, libc::WNOHANG, &raw mut usage) } {
+            0 => Ok(None),
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(Some((status, u64::try_from(usage.ru_maxrss).unwrap_or_default() << 10))),
+        }
+    }
+
+    fn end(self, (status, most): (i32, u64), log: Vec<u8>, report: &[u8]) -> Ended {
+        let of = |outcome, data: &[u8]| (outcome, data.to_vec());
+        let (outcome, data) = if let Some(over) = self.over {
+            of(over, &[])
+        } else if libc::WIFSIGNALED(status) {
+            let signal = libc::WTERMSIG(status);
+            let outcome = match signal {
+                libc::SIGXCPU => {
+                    Outcome::new(Kind::Hung, format!("not done after {} s of CPU time", self.limits.time.as_secs()))
+                }
+                libc::SIGXFSZ => Outcome::new(Kind::Failed, "a file is larger than RLIMIT_FSIZE allows (SIGXFSZ)"),
+                _ if most >= self.limits.memory => over_memory(self.limits),
+                _ => Outcome::new(Kind::Crashed, format!("signal {signal} ({})", name_of(signal))),
+            };
+            of(outcome, &[])
+        } else {
+            match (libc::WEXITSTATUS(status), reported(report)) {
+                (REPORTED, Some((outcome, data))) => of(outcome, data),
+                (code, _) => of(Outcome::new(Kind::Exited, format!("the driver ended the process with code {code}")), &[]),
+            }
+        };
+        Ended { outcome, log, data }
+    }
+}
+
+fn over_memory(limits: &Limits) -> Outcome {
+    Outcome::new(Kind::Memory, format!("more than {} MiB of memory", limits.memory >> 20))
+}
+
+/// The report of a child: a line with the kind, one with the reason, and the data.
+fn reported(report: &[u8]) -> Option<(Outcome, &[u8])> {
+    let mut lines = report.splitn(3, |byte| *byte == b'\n');
+    let kind = Kind::by_name(str::from_utf8(lines.next()?).ok()?)?;
+    let detail = String::from_utf8_lossy(lines.next()?);
+    Some((Outcome::new(kind, detail), lines.next()?))
+}
+
+fn name_of(signal: i32) -> &'static str {
+    match signal {
+        libc::SIGABRT => "abort",
+        libc::SIGSEGV => "invalid address",
+        libc::SIGBUS => "bus error",
+        libc::SIGFPE => "arithmetic error",
+        libc::SIGILL => "invalid instruction",
+        libc::SIGTRAP => "trap",
+        libc::SIGKILL => "killed",
+        _ => "ended by the system",
+    }
+}
+
+/// One end of a pipe, and what was read of it.
+struct Stream {
+    file: File,
+    bytes: Vec<u8>,
+    most: usize,
+    is_open: bool,
+    is_over: bool,
+}
+
+impl Stream {
+    fn new(file: File, most: usize) -> Self {
+        // SAFETY: a call on a descriptor, without memory.
+        unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) };
+        Self { file, bytes: Vec::new(), most, is_open: true, is_over: false }
+    }
+
+    /// Reads all that is there.
+    fn read(&mut self) -> io::Result<()> {
+        let mut buffer = [0; 1 << 16];
+        while self.is_open && !self.is_over {
+            match self.file.read(&mut buffer) {
+                Ok(0) => self.is_open = false,
+                Ok(count) => {
+                    let left = self.most - self.bytes.len();
+                    self.is_over = count > left;
+                    self.bytes.extend_from_slice(&buffer[..count.min(left)]);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Waits until one of the streams that are open has bytes or an end.
+fn wait(streams: &[Stream], most: Duration) -> io::Result<()> {
+    let open = streams.iter().filter(|stream| stream.is_open);
+    let mut polled: Vec<_> =
+        open.map(|stream| libc::pollfd { fd: stream.file.as_raw_fd(), events: libc::POLLIN, revents: 0 }).collect();
+    let time = i32::try_from(most.as_millis()).unwrap_or(i32::MAX);
+    // SAFETY: the array has as many entries as the call is told.
+    match unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, time) } {
+        -1 if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,47 @@
+//! `ir3-turnip`: compiles shaders with Mesa's turnip, on a machine without an Adreno.
+//!
+//! The program answers for the kernel's device in its own process (`kernel.rs`), loads the driver by its path, makes the device once, and
+//! compiles each module in a child of its own, with limits: whatever the driver does to the child is a result. `ir3-equiv` starts it, with the
+//! loader and the libraries that the driver needs; any other program may.
+//!
+//! # Protocol
+//! First a line `ready DEVICE` on standard output, or `failed REASON` and exit code 2. Then, for each line of standard input, which is the path
+//! of a module (`.spv`, or a text that naga translates: `.comp`, `.vert`, `.frag`, `.wgsl`), an answer: a line `KIND LENGTH LISTED MISSING AMBIGUOUS
+//! REASON`, and LENGTH bytes of log. The kinds are those of `outcome.rs`; the three numbers count programs whose machine code was added to
+//! the log, was not found, and was found in several places.
+//!
+//! With paths on the command line, their logs are printed instead, and the exit code is 1 if one was not compiled.
+
+#[cfg(target_os = "linux")]
+mod capabilities;
+#[cfg(target_os = "linux")]
+mod child;
+#[cfg(target_os = "linux")]
+mod chips;
+#[cfg(target_os = "linux")]
+mod device;
+#[cfg(target_os = "linux")]
+mod kernel;
+#[cfg(target_os = "linux")]
+mod module;
+#[cfg(target_os = "linux")]
+mod outcome;
+#[cfg(target_os = "linux")]
+mod pipeline;
+#[cfg(target_os = "linux")]
+mod text;
+#[cfg(target_os = "linux")]
+mod words;
+#[cfg(target_os = "linux")]
+mod worker;
+
+#[cfg(target_os = "linux")]
+fn main() -> std::process::ExitCode {
+    worker::main()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() -> std::process::ExitCode {
+    eprintln!("ir3-turnip: turnip's kernel device is one of Linux");
+    std::process::ExitCode::from(2)
+}

@@ -1,0 +1,164 @@
+//! Pipelines of a module: the calls in which the driver compiles.
+//!
+//! A compute shader is a pipeline; a vertex or a fragment shader is a part of one (`VK_EXT_graphics_pipeline_library`), which is compiled
+//! alone. Nothing is linked, so nothing of a shader is removed because another stage does not use it.
+
+#![allow(unsafe_code)]
+
+use crate::device::Driver;
+use crate::module::{Entry, Module};
+use crate::outcome::{Kind, Outcome};
+use ash::vk;
+use rspirv::spirv::ExecutionModel;
+
+/// The highest number of descriptor sets that a layout of this program has.
+const MOST_SETS: u32 = 32;
+
+/// Compiles all entry points of a module. Returns the driver's cache of pipelines, which has the machine code.
+///
+/// # Errors
+/// The call that failed, a capability that the device lacks, a stage that is not compiled.
+pub fn compile(driver: &Driver, module: &Module) -> Result<Vec<u8>, Outcome> {
+    if let Some(lacking) = module.capabilities.iter().find(|capability| !driver.has(**capability)) {
+        return Err(Outcome::new(Kind::Unsupported, format!("the device has no capability {lacking:?}")));
+    }
+    if module.entries.is_empty() {
+        return Err(Outcome::new(Kind::Unsupported, "the module has no entry point"));
+    }
+    let compiler = Compiler::new(driver, module)?;
+    for entry in &module.entries {
+        compiler.entry(entry)?;
+    }
+    // SAFETY: the device made the cache.
+    let data = unsafe { driver.device.get_pipeline_cache_data(compiler.cache) };
+    data.map_err(|error| refused("vkGetPipelineCacheData", error))
+}
+
+fn refused(call: &str, error: vk::Result) -> Outcome {
+    let kind = match error {
+        vk::Result::ERROR_OUT_OF_HOST_MEMORY => Kind::Memory,
+        _ => Kind::Refused,
+    };
+    Outcome::new(kind, format!("{call}: {error:?}"))
+}
+
+/// What all entry points of a module share.
+struct Compiler<'a> {
+    device: &'a ash::Device,
+    module: vk::ShaderModule,
+    layout: vk::PipelineLayout,
+    cache: vk::PipelineCache,
+}
+
+impl<'a> Compiler<'a> {
+    /// Nothing is destroyed: the process ends after the module.
+    fn new(driver: &'a Driver, module: &Module) -> Result<Self, Outcome> {
+        let device = &driver.device;
+        let most = driver.limits.max_bound_descriptor_sets.min(MOST_SETS);
+        let count = module.bindings.keys().map(|(set, _)| set.saturating_add(1)).max().unwrap_or_default();
+        if count > most {
+            let what = format!("the device has {most} descriptor sets: no set {}", count - 1);
+            return Err(Outcome::new(Kind::Unsupported, what));
+        }
+        let mut layouts = Vec::new();
+        for set in 0..count {
+            let bindings = module.bindings.iter().filter(|((of, _), _)| *of == set);
+            let bindings = bindings.map(|((_, number), binding)| {
+                vk::DescriptorSetLayoutBinding::default()
+                    .binding(*number)
+                    .descriptor_type(binding.ty)
+                    .descriptor_count(binding.count)
+                    .stage_flags(vk::ShaderStageFlags::ALL)
+            });
+            let bindings: Vec<_> = bindings.collect();
+            let info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
+            // SAFETY: the structures live until the end of the call.
+            let layout = unsafe { device.create_descriptor_set_layout(&info, None) };
+            layouts.push(layout.map_err(|error| refused("vkCreateDescriptorSetLayout", error))?);
+        }
+        let most = driver.limits.max_push_constants_size;
+        if module.push_constants > most {
+            let what = format!("{} bytes of push constants: the device has {most}", module.push_constants);
+            return Err(Outcome::new(Kind::Unsupported, what));
+        }
+        let size = module.push_constants.next_multiple_of(4);
+        let range = [vk::PushConstantRange::default().stage_flags(vk::ShaderStageFlags::ALL).size(size)];
+        let ranges = if size > 0 { &range[..] } else { &[] };
+        let info = vk::PipelineLayoutCreateInfo::default().set_layouts(&layouts).push_constant_ranges(ranges);
+        // SAFETY: the structures live until the end of the call, and the device made the layouts of sets.
+        let layout = unsafe { device.create_pipeline_layout(&info, None) };
+        let layout = layout.map_err(|error| refused("vkCreatePipelineLayout", error))?;
+        // SAFETY: the structure lives until the end of the call.
+        let cache = unsafe { device.create_pipeline_cache(&vk::PipelineCacheCreateInfo::default(), None) };
+        let cache = cache.map_err(|error| refused("vkCreatePipelineCache", error))?;
+        let info = vk::ShaderModuleCreateInfo::default().code(&module.words);
+        // SAFETY: the words live until the end of the call. They may be no valid module: what the driver does then is a result.
+        let module = unsafe { device.create_shader_module(&info, None) };
+        let module = module.map_err(|error| refused("vkCreateShaderModule", error))?;
+        Ok(Self { device, module, layout, cache })
+    }
+
+    fn stage(&self, entry: &'a Entry, stage: vk::ShaderStageFlags) -> vk::PipelineShaderStageCreateInfo<'a> {
+        vk::PipelineShaderStageCreateInfo::default().stage(stage).module(self.module).name(&entry.name)
+    }
+
+    fn entry(&self, entry: &Entry) -> Result<(), Outcome> {
+        match entry.model {
+            ExecutionModel::GLCompute => self.compute(entry),
+            ExecutionModel::Vertex => self.before_rasterization(&[self.stage(entry, vk::ShaderStageFlags::VERTEX)]),
+            ExecutionModel::Fragment => self.fragment(entry),
+            model => Err(Outcome::new(Kind::Unsupported, format!("entry points of {model:?} are not compiled"))),
+        }
+    }
+
+    fn compute(&self, entry: &Entry) -> Result<(), Outcome> {
+        let stage = self.stage(entry, vk::ShaderStageFlags::COMPUTE);
+        let info = vk::ComputePipelineCreateInfo::default().stage(stage).layout(self.layout);
+        // SAFETY: the structures live until the end of the call, and the device made all objects.
+        let made = unsafe { self.device.create_compute_pipelines(self.cache, &[info], None) };
+        made.map(drop).map_err(|(_, error)| refused("vkCreateComputePipelines", error))
+    }
+
+    /// The stages before rasterization, as one part of a pipeline.
+    fn before_rasterization(&self, stages: &[vk::PipelineShaderStageCreateInfo<'_>]) -> Result<(), Outcome> {
+        let viewport = vk::PipelineViewportStateCreateInfo::default();
+        let raster = vk::PipelineRasterizationStateCreateInfo::default().line_width(1.0);
+        let states = [vk::DynamicState::VIEWPORT_WITH_COUNT, vk::DynamicState::SCISSOR_WITH_COUNT];
+        let dynamic = vk::PipelineDynamicStateCreateInfo::default().dynamic_states(&states);
+        let info = vk::GraphicsPipelineCreateInfo::default()
+            .stages(stages)
+            .viewport_state(&viewport)
+            .rasterization_state(&raster)
+            .dynamic_state(&dynamic);
+        self.part(info, vk::GraphicsPipelineLibraryFlagsEXT::PRE_RASTERIZATION_SHADERS)
+    }
+
+    fn fragment(&self, entry: &Entry) -> Result<(), Outcome> {
+        let stages = [self.stage(entry, vk::ShaderStageFlags::FRAGMENT)];
+        let samples =
+            vk::PipelineMultisampleStateCreateInfo::default().rasterization_samples(vk::SampleCountFlags::TYPE_1);
+        let depth = vk::PipelineDepthStencilStateCreateInfo::default();
+        let info = vk::GraphicsPipelineCreateInfo::default()
+            .stages(&stages)
+            .multisample_state(&samples)
+            .depth_stencil_state(&depth);
+        self.part(info, vk::GraphicsPipelineLibraryFlagsEXT::FRAGMENT_SHADER)
+    }
+
+    fn part(
+        &self,
+        info: vk::GraphicsPipelineCreateInfo<'_>,
+        part: vk::GraphicsPipelineLibraryFlagsEXT,
+    ) -> Result<(), Outcome> {
+        let mut rendering = vk::PipelineRenderingCreateInfo::default();
+        let mut library = vk::GraphicsPipelineLibraryCreateInfoEXT::default().flags(part);
+        let info = info
+            .layout(self.layout)
+            .flags(vk::PipelineCreateFlags::LIBRARY_KHR)
+            .push_next(&mut rendering)
+            .push_next(&mut library);
+        // SAFETY: the structures live until the end of the call, and the device made all objects.
+        let made = unsafe { self.device.create_graphics_pipelines(self.cache, &[info], None) };
+        made.map(drop).map_err(|(_, error)| refused("vkCreateGraphicsPipelines", error))
+    }
+}

@@ -40,6 +40,7 @@ mod spirv;
 mod stats;
 mod temporary;
 mod triage;
+mod turnip;
 mod unknown_programs;
 mod values;
 mod vec4;
@@ -84,6 +85,8 @@ enum Command {
     Check(check::Check),
     /// Checks the passes of Mesa's ir3 by the log that it prints.
     Mesa(mesa::Mesa),
+    /// Prints the logs of shaders that Mesa's turnip compiles, without a GPU.
+    Turnip(turnip::Turnip),
     /// Prints a program after a stage.
     Compile(compile::Compile),
     /// Runs a program and prints what can be observed.
@@ -346,6 +349,7 @@ impl Command {
                 | Self::Disassemble(_)
                 | Self::Assemble(_)
                 | Self::Spirv(_)
+                | Self::Turnip(_)
                 | Self::Completions(_)
                 | Self::Worker(_)
                 | Self::Man
@@ -393,6 +397,7 @@ impl Cli {
             Command::Check(command) => command.run(),
             Command::Compile(command) => command.run(),
             Command::Mesa(command) => command.run(self.format),
+            Command::Turnip(command) => command.run(),
             Command::Run(command) => command.run(self.format),
             Command::Generate(command) => command.run(),
             Command::Reduce(command) => command.run(self.format),

@@ -5,6 +5,7 @@
 use crate::engines::{self, EngineArgs};
 use crate::exit::{self, Exit, Failure};
 use crate::results::Results;
+use crate::turnip::{DriverArgs, Shaders};
 use crate::{Compiler, Format, Fuel, Gpu, Guarding, Planted, interrupt, output, paths, triage, values};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -24,7 +25,8 @@ use ir3_verifier::harness::report::bundle;
 use ir3_verifier::harness::report::bundle::{Case, ProgramOrigin};
 use ir3_verifier::harness::report::page;
 use ir3_verifier::harness::report::{Named, Unread};
-use ir3_verifier::programs::mesa::input::InputError;
+use ir3_verifier::programs::mesa::input::{InputError, Lines};
+use ir3_verifier::programs::turnip::is_shader;
 use ir3_verifier::programs::planted_bugs::PlantedBug;
 use ir3_verifier::semantics::Snapshot;
 use ir3_verifier::semantics::environment::env::Env;
@@ -39,7 +41,8 @@ use std::time::Duration;
 #[derive(Args)]
 pub struct Verify {
     /// Files (.nir, Mesa logs, whose final-form nir is used), folders of them, or bundles and folders of bundles, which bring their GPU,
-    /// their options and their input. Of a bundle deeper in a folder only the program is taken.
+    /// their options and their input. Of a bundle deeper in a folder only the program is taken. Of shaders (.spv, .comp, .vert, .frag, .wgsl)
+    /// the nir of Mesa's turnip is taken, which compiles them (docs/turnip.md).
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -88,6 +91,8 @@ pub struct Verify {
     pub guarding: Guarding,
     #[command(flatten)]
     planted: Planted,
+    #[command(flatten)]
+    driver: DriverArgs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -183,13 +188,17 @@ impl Verify {
     }
 
     /// The programs of a file, as they are read.
-    fn inputs(&self, path: &Path) -> Box<dyn Iterator<Item = Input> + Send> {
+    fn inputs(&self, path: &Path, shaders: &Shaders<'_>) -> Box<dyn Iterator<Item = Input> + Send> {
         if bundle::is_bundle(path) {
             return Box::new(std::iter::once(Input::Bundle(path.to_owned())));
         }
         // A folder may contain texts without nir; a file that was named must have some.
         let is_named = self.paths.iter().any(|given| given == path);
-        let texts = report::unread(path, self.gpu.given());
+        let (lines, gpu) = match is_shader(path) {
+            true => (shaders.lines(path), Some(shaders.target())),
+            false => (Lines::open(path), self.gpu.given()),
+        };
+        let texts = report::unread_of(lines, gpu);
         Box::new(texts.filter_map(move |text| match text {
             Ok(text) => Some(Input::Text(text)),
             Err(error) if error.is_without_program() && !is_named => None,
@@ -279,6 +288,8 @@ impl Verify {
             (None, None) => None,
         };
         let (files, found) = self.files()?;
+        let shaders = Shaders::new(&self.driver, &self.gpu);
+        shaders.start(&files)?;
         let engines = self.engines.engines(&EngineKind::ALL, PROOF_TIME)?;
         exit::try_folder(&self.failures)?;
         let bar = ProgressBar::new(0);
@@ -290,7 +301,7 @@ impl Verify {
         let inputs = files.iter().flat_map(|path| {
             bar.set_message(format!("{}", path.display()));
             let bar = bar.clone();
-            self.inputs(path).inspect(move |_| bar.inc_length(1))
+            self.inputs(path, &shaders).inspect(move |_| bar.inc_length(1))
         });
         // Every machine sees the same inputs in the same order.
         let shard = self.shard.unwrap_or_default();

@@ -21,6 +21,7 @@ mod pair;
 pub mod planted_bugs;
 pub mod seeds;
 pub mod spirv;
+pub mod turnip;
 pub mod variants;
 pub mod vec4_code;
 

@@ -6,9 +6,8 @@
 //!
 //! # Protocol
 //! First a line `ready DEVICE` on standard output, or `failed REASON` and exit code 2. Then, for each line of standard input, which is the path
-//! of a module (`.spv`, or a text that naga translates: `.comp`, `.vert`, `.frag`, `.wgsl`), an answer: a line `KIND LENGTH LISTED MISSING AMBIGUOUS
-//! REASON`, and LENGTH bytes of log. The kinds are those of `outcome.rs`; the three numbers count programs whose machine code was added to
-//! the log, was not found, and was found in several places.
+//! of a module (`.spv`, or a text that naga translates: `.comp`, `.vert`, `.frag`, `.wgsl`), an answer: a line `KIND LENGTH SIZE REASON`, LENGTH
+//! bytes of log, and SIZE bytes of the driver's cache of pipelines, which has the machine code. The kinds are those of `outcome.rs`.
 //!
 //! With paths on the command line, their logs are printed instead, and the exit code is 1 if one was not compiled.
 
@@ -30,8 +29,6 @@ mod outcome;
 mod pipeline;
 #[cfg(target_os = "linux")]
 mod text;
-#[cfg(target_os = "linux")]
-mod words;
 #[cfg(target_os = "linux")]
 mod worker;
 

@@ -11,10 +11,10 @@ mod watch;
 
 use crate::engines::{self, EngineArgs};
 use crate::{Compiler, Exit, Failure, Format, Gpu, Planted, exit, interrupt, paths, triage, values, verify};
+use crate::turnip::{DriverArgs, Shaders};
 use clap::Args;
 use ir3_verifier::harness::check::{EngineKind, Engines};
 use ir3_verifier::harness::mesa::Settings;
-use ir3_verifier::programs::mesa::shader::shaders;
 use ir3_verifier::support::threads;
 use print::Printer;
 use std::collections::BTreeMap;
@@ -24,7 +24,8 @@ use std::sync::Mutex;
 /// Options of `mesa`.
 #[derive(Args)]
 pub struct Mesa {
-    /// Logs that Mesa's ir3 printed with `IR3_SHADER_DEBUG`, folders of them, or `-` for standard input.
+    /// Logs that Mesa's ir3 printed with `IR3_SHADER_DEBUG`, folders of them, or `-` for standard input; shaders (.spv, .comp, .vert, .frag,
+    /// .wgsl), which Mesa's turnip compiles (docs/turnip.md).
     #[arg(required = true, value_name = "LOG")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -58,6 +59,8 @@ pub struct Mesa {
     compiler: Compiler,
     #[command(flatten)]
     planted: Planted,
+    #[command(flatten)]
+    driver: DriverArgs,
     /// The one log is a live stream (`-`): shaders are checked as they are printed, each of them once, and what is no pass is printed as it
     /// is found. With `--cache`, shaders that a run before has checked are not checked again.
     #[arg(long, help_heading = "Live streams")]
@@ -87,9 +90,11 @@ impl Mesa {
         }
         let settings = self.settings(&engines);
         let (files, found) = paths::files(&self.paths)?;
+        let shaders = Shaders::new(&self.driver, &self.gpu);
+        shaders.start(&files)?;
         let printer = Printer::new(self, format)?;
         let state = Mutex::new((0, BTreeMap::new()));
-        threads::for_each(triage::jobs(self.jobs), shaders(files), interrupt::flag(), |number, found| {
+        threads::for_each(triage::jobs(self.jobs), shaders.of_files(files), interrupt::flag(), |number, found| {
             let result = found.map(|file| self.check(&file.path, &file.shader, &settings));
             let mut state = state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let (next, waiting) = &mut *state;
@@ -102,6 +107,7 @@ impl Mesa {
         // What was checked when a signal came.
         let (_, waiting) = state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         waiting.into_values().for_each(|result| printer.result(result));
+        shaders.print_counts();
         Ok(Exit::of_all([printer.end(), found, engines::written(&engines)]))
     }
 

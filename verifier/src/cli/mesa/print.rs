@@ -3,7 +3,7 @@
 use super::Mesa;
 use super::own::Own;
 use super::report::{Missing, Report, Row};
-use crate::{Exit, Failure, Format, interrupt, output, verify};
+use crate::{Exit, Failure, Format, interrupt, output, turnip, verify};
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_verifier::harness::check::{Check, Summary};
 use ir3_verifier::harness::report::beside_mesa::Totals;
@@ -243,7 +243,7 @@ impl<'a> Printer<'a> {
                 self.bar.suspend(|| self.report(&report, &mut whole));
             }
             Err(error) => {
-                whole.fail(Exit::Bad);
+                whole.fail(turnip::exit_of(&error));
                 self.bar.suspend(|| output::error(&error));
             }
         }

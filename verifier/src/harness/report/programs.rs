@@ -55,7 +55,15 @@ impl Unread {
 /// A log is read only as far as the next program needs: up to the line after it that names the generation. So what a pipe has brought is there at
 /// once. An error is the last item: the file cannot be read, or is of another kind, or is the log of another generation than that of the GPU.
 pub fn unread(path: &Path, gpu: Option<Target>) -> impl Iterator<Item = Result<Unread, InputError>> + Send + use<> {
-    let mut texts = match Lines::open(path) {
+    unread_of(Lines::open(path), gpu)
+}
+
+/// The texts of the lines of a file, as they come.
+pub fn unread_of(
+    lines: Result<Lines, InputError>,
+    gpu: Option<Target>,
+) -> impl Iterator<Item = Result<Unread, InputError>> + Send + use<> {
+    let mut texts = match lines {
         Ok(lines) => Ok(Texts::new(lines, gpu)),
         Err(error) => Err(Some(error)),
     };

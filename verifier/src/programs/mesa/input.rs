@@ -9,6 +9,8 @@ use ir3_compiler::log_line::LogLine;
 use ir3_compiler::target::Generation;
 use ir3_compiler::vec4;
 
+use crate::programs::turnip::{Kind, WorkerError};
+
 /// A position in a file; line and column count from 1, columns in characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilePosition {
@@ -149,6 +151,24 @@ pub enum InputError {
         /// The rule, with what was found and what was expected.
         problem: String,
     },
+    /// A shader that the driver does not compile.
+    #[error("{}", not_compiled(path, *kind, detail))]
+    NotCompiled {
+        /// The file.
+        path: PathBuf,
+        /// The end of the compilation.
+        kind: Kind,
+        /// The reason.
+        detail: String,
+    },
+    /// There is no driver to compile a shader with.
+    #[error("{path}: {cause}", path = path.display())]
+    NoDriver {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        cause: WorkerError,
+    },
     /// A syntax error.
     #[error("{place}: found {found}, expected {expected}")]
     Syntax {
@@ -159,6 +179,14 @@ pub enum InputError {
         /// The text that was expected.
         expected: String,
     },
+}
+
+/// The message of a shader that is not compiled. What a translator refuses has its place in the text.
+fn not_compiled(path: &Path, kind: Kind, detail: &str) -> String {
+    match kind {
+        Kind::Untranslated => format!("{}:{detail}", path.display()),
+        _ => format!("{}: {kind}: {detail}", path.display()),
+    }
 }
 
 impl InputError {

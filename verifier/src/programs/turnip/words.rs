@@ -1,17 +1,20 @@
 //! The machine code of shaders whose log has none.
 //!
 //! A release build of Mesa prints the final assembly without its words. They are in the driver's cache of pipelines: somewhere in its bytes,
-//! as many words as the assembly has lines, `end` and all nops where the assembly has them. Where two different places of it fit, the
-//! words are not known.
+//! as many words as the assembly has lines, `end` and all nops where the assembly has them. Where several sequences fit (those of a vertex
+//! shader and of its binning variant), the one whose text is the assembly is taken if there is one only; otherwise the words are not known.
 
+use ir3_compiler::log_line::LogLine;
+use ir3_compiler::machine::listing::{self, Item};
+use ir3_compiler::target::Generation;
 use std::fmt::Write as _;
 
 /// The head of the listing of words, as debug builds print it.
 const LISTING: &str = "; hex listing: index[hi_lo] disasm";
-/// What begins a section.
+/// The heads of sections.
 const HEADS: [&str; 3] = ["Native code for", "NIR (", "AFTER: "];
 
-/// What was found of a log.
+/// The programs of a log, by what was found of their words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// Programs whose listing was added.
@@ -20,19 +23,6 @@ pub struct Found {
     pub missing: usize,
     /// Programs that several sequences of words fit.
     pub ambiguous: usize,
-}
-
-/// A line of a log without Mesa's prefix and colours.
-fn plain(line: &str) -> String {
-    let mut text = String::new();
-    let mut rest = line.strip_prefix("MESA: info: ").unwrap_or(line);
-    while let Some(at) = rest.find("\x1b[") {
-        text.push_str(&rest[..at]);
-        rest = &rest[at..];
-        rest = rest.find('m').map_or("", |end| &rest[end + 1..]);
-    }
-    text.push_str(rest);
-    text.trim_end_matches('\r').to_owned()
 }
 
 /// A line of an assembly.
@@ -87,6 +77,32 @@ impl Assembly {
         }
         text
     }
+
+    /// Returns true if words are disassembled to this text.
+    fn is_text_of(&self, generation: Generation, words: &[u64]) -> bool {
+        let items = listing::disassemble(generation, words);
+        let texts = items.iter().filter_map(|item| match item {
+            Item::Instr(_, _, text) => Some(text.as_deref().unwrap_or_default()),
+            Item::Label(_) => None,
+        });
+        texts.map(str::split_whitespace).zip(self.instructions().map(str::split_whitespace)).all(|(a, b)| a.eq(b))
+    }
+
+    /// The words of the assembly among the bytes.
+    fn find(&self, data: &[u8], generation: Generation) -> Result<Vec<u64>, Lack> {
+        let mut all = candidates(self, data);
+        if all.len() > 1 {
+            all.retain(|words| self.is_text_of(generation, words));
+            return if all.len() == 1 { Ok(all.swap_remove(0)) } else { Err(Lack::Ambiguous) };
+        }
+        all.pop().ok_or(Lack::Missing)
+    }
+}
+
+/// The reason why words are not known.
+enum Lack {
+    Missing,
+    Ambiguous,
 }
 
 /// The name of the operation of a line, without its flags in parentheses.
@@ -133,23 +149,23 @@ fn candidates(assembly: &Assembly, data: &[u8]) -> Vec<Vec<u64>> {
 }
 
 /// Adds listings to a log.
-pub fn add(log: &str, data: &[u8]) -> (String, Found) {
+pub fn add(log: &str, data: &[u8], generation: Generation) -> (String, Found) {
     let mut text = String::with_capacity(log.len());
     let mut found = Found::default();
     let mut assembly: Option<Assembly> = None;
     let mut close = |assembly: &mut Option<Assembly>, text: &mut String| {
         let Some(assembly) = assembly.take().filter(|it| it.has_statistics && !it.has_listing) else { return };
-        match &candidates(&assembly, data)[..] {
-            [] => found.missing += 1,
-            [words] => {
+        match assembly.find(data, generation) {
+            Ok(words) => {
                 found.listed += 1;
-                text.push_str(&assembly.listing(words));
+                text.push_str(&assembly.listing(&words));
             }
-            _ => found.ambiguous += 1,
+            Err(Lack::Missing) => found.missing += 1,
+            Err(Lack::Ambiguous) => found.ambiguous += 1,
         }
     };
     for line in log.split_inclusive('\n') {
-        let plain = plain(line.trim_end_matches('\n'));
+        let plain = LogLine::of(line.trim_end_matches('\n')).text;
         if HEADS.iter().any(|head| plain.starts_with(head)) {
             close(&mut assembly, &mut text);
             assembly = plain.starts_with(HEADS[0]).then(Assembly::default);
@@ -165,49 +181,58 @@ pub fn add(log: &str, data: &[u8]) -> (String, Found) {
     (text, found)
 }
 
-/// Returns true if a log has a shader.
-pub fn has_shader(log: &str) -> bool {
-    log.lines().any(|line| HEADS.iter().any(|head| plain(line).starts_with(head)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const LOG: &str = "Native code for unnamed CL shader  with blake3 13f7:\n@localsize 1, 1, 1\n\x1b[0;32mmov.u32u32 r0.x, 0\n\
         l1:\n(rpt1)nop\nend\nnop\n; CL prog 21/1: 4 instr, 2 nops\n";
+    const CODE: [u64; 4] = [0x204c_c000_0000_0000, 0x0000_0100_0000_0000, 0x0300_0000_0000_0000, 0];
 
     fn bytes(words: &[u64]) -> Vec<u8> {
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
+    fn added(data: &[u8]) -> (String, Found) {
+        add(LOG, data, Generation::A6xx)
+    }
+
     #[test]
     fn words_are_found_by_end_and_nops() {
-        let code = [0x204c_c000_0000_0000, 0x0000_0100_0000_0000, 0x0300_0000_0000_0000, 0];
         let mut data = vec![7, 7, 7];
-        data.extend(bytes(&code));
-        let (text, found) = add(LOG, &data);
+        data.extend(bytes(&CODE));
+        let (text, found) = added(&data);
         assert_eq!(found, Found { listed: 1, ..Found::default() });
         let listing = "; hex listing: index[hi_lo] disasm\n0000[204cc000_00000000] mov.u32u32 r0.x, 0\n0001[00000100_00000000] l1:\n\
             0001[00000100_00000000] (rpt1)nop\n0002[03000000_00000000] end\n0003[00000000_00000000] nop\n";
         assert_eq!(text, format!("{LOG}{listing}"));
-        // The same code twice is no other code; another code that fits is.
-        data.extend(bytes(&code));
-        assert_eq!(add(LOG, &data).1.listed, 1);
-        data.extend(bytes(&[0x204c_c001_0000_0000, code[1], code[2], code[3]]));
-        assert_eq!(add(LOG, &data).1, Found { ambiguous: 1, ..Found::default() });
+        // The same code twice is one.
+        data.extend(bytes(&CODE));
+        assert_eq!(added(&data).1, found);
+    }
+
+    #[test]
+    fn of_two_codes_that_of_the_text_is_taken() {
+        let other = [0x204c_c001_0000_0000, CODE[1], CODE[2], CODE[3]];
+        let (text, found) = added(&bytes(&[&other[..], &CODE[..]].concat()));
+        assert_eq!(found, Found { listed: 1, ..Found::default() });
+        assert!(text.contains("0000[204cc000_00000000]"), "{text}");
+        // Neither has the text.
+        let third = [0x204c_c002_0000_0000, CODE[1], CODE[2], CODE[3]];
+        let (text, found) = added(&bytes(&[&other[..], &third[..]].concat()));
+        assert_eq!((text.as_str(), found), (LOG, Found { ambiguous: 1, ..Found::default() }));
     }
 
     #[test]
     fn words_that_are_not_there_are_missing() {
-        let (text, found) = add(LOG, &bytes(&[0x204c_c000_0000_0000, 0x0000_0100_0000_0000, 0x0300_0000_0000_0001, 0]));
+        let (text, found) = added(&bytes(&[CODE[0], CODE[1], CODE[2] | 1, 0]));
         assert_eq!((text.as_str(), found), (LOG, Found { missing: 1, ..Found::default() }));
-        assert_eq!(add("", &[]).1, Found::default());
+        assert_eq!(add("", &[], Generation::A6xx).1, Found::default());
     }
 
     #[test]
     fn a_log_that_has_words_stays() {
         let log = format!("{LOG}{LISTING}\n0000[204cc000_00000000] mov.u32u32 r0.x, 0\n");
-        assert_eq!(add(&log, &[]), (log.clone(), Found::default()));
+        assert_eq!(add(&log, &bytes(&CODE), Generation::A6xx), (log.clone(), Found::default()));
     }
 }

@@ -1,0 +1,326 @@
+//! A process that compiles modules with the driver, from outside.
+//!
+//! The protocol is that of verifier/turnip/src/main.rs. The worker bounds what the driver does to it; here is bounded what a worker does that
+//! breaks the protocol: it is killed, and the error says which part was not there.
+
+use super::words::{self, Found};
+use super::{Driver, Kind, NoDriver, driver};
+use ir3_compiler::target::Target;
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// The time that the driver may take to make its device.
+const START: Duration = Duration::from_secs(60);
+/// The time after the limit of a compilation in which the worker has to answer.
+const GRACE: Duration = Duration::from_secs(10);
+/// The longest line of an answer, in bytes.
+const MOST_LINE: u64 = 1 << 16;
+/// The largest log or cache of an answer, in bytes.
+const MOST_BYTES: usize = 512 << 20;
+/// The bytes of the end of standard error that are shown.
+const TAIL: usize = 2000;
+
+/// What a worker is started with.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The driver.
+    pub driver: Driver,
+    /// The GPU.
+    pub target: Target,
+    /// The time that a module may take.
+    pub time: Duration,
+    /// The memory that a module may take, in MiB.
+    pub memory: u64,
+    /// The text that a module may print, in MiB.
+    pub output: u64,
+    /// Accesses outside of a buffer have a meaning: a feature of the device.
+    pub is_robust: bool,
+    /// Variables of the driver's environment, as `NAME=VALUE`.
+    pub variables: Vec<String>,
+    /// The worker, instead of the one beside this program.
+    pub worker: Option<PathBuf>,
+}
+
+impl Setup {
+    /// A worker with the limits that hold unless others are given.
+    #[must_use]
+    pub const fn new(driver: Driver, target: Target) -> Self {
+        let (time, memory, output) = (Duration::from_secs(20), 4096, 64);
+        Self { driver, target, time, memory, output, is_robust: false, variables: Vec::new(), worker: None }
+    }
+
+    fn command(&self) -> Result<Vec<OsString>, NoDriver> {
+        let worker = self.worker.clone().map_or_else(driver::worker, Ok)?;
+        let mut command = self.driver.command(&worker);
+        let named: [(&str, OsString); 5] = [
+            ("--driver", self.driver.library.clone().into()),
+            ("--gpu", self.target.name.into()),
+            ("--time", self.time.as_secs_f64().to_string().into()),
+            ("--memory", self.memory.to_string().into()),
+            ("--output", self.output.to_string().into()),
+        ];
+        command.extend(named.into_iter().flat_map(|(name, value)| [name.into(), value]));
+        command.extend(self.is_robust.then(|| "--robust".into()));
+        command.extend(self.variables.iter().flat_map(|variable| ["--set".into(), variable.into()]));
+        Ok(command)
+    }
+}
+
+/// A worker that does not compile.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// The driver or the worker is not there.
+    #[error(transparent)]
+    NoDriver(#[from] NoDriver),
+    /// The system does not start it.
+    #[error("{program}: cannot be started: {cause}", program = .program.display())]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// The reason of the system.
+        cause: io::Error,
+    },
+    /// It reports that the driver has no device.
+    #[error("{library}: no device: {why}", library = .library.display())]
+    NoDevice {
+        /// The driver.
+        library: PathBuf,
+        /// The reason.
+        why: String,
+    },
+    /// It ended, and the driver with it.
+    #[error("{library}: the process of the driver ended {when}: {how}", library = .library.display())]
+    Died {
+        /// The driver.
+        library: PathBuf,
+        /// The work that it did not do.
+        when: &'static str,
+        /// Its exit code or signal, and the end of its standard error.
+        how: String,
+    },
+    /// It does not answer in time.
+    #[error("{library}: the process of the driver did not answer {when}", library = .library.display())]
+    NoAnswer {
+        /// The driver.
+        library: PathBuf,
+        /// The work that it did not do.
+        when: &'static str,
+    },
+    /// It answers something else.
+    #[error("ir3-turnip: found the answer `{found}`, expected {expected}")]
+    Protocol {
+        /// The answer.
+        found: String,
+        /// The part of the protocol.
+        expected: &'static str,
+    },
+    /// A path that has no form in the protocol.
+    #[error("{path}: a path with a line break", path = .0.display())]
+    Path(PathBuf),
+}
+
+/// The end of the compilation of a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compilation {
+    /// The kind of the end.
+    pub kind: Kind,
+    /// The reason, in a line; empty if the module was compiled.
+    pub detail: String,
+    /// What the driver printed, with the words of the programs. The first line names the device.
+    pub log: String,
+    /// The programs, by what was found of their words.
+    pub words: Found,
+}
+
+/// A part of what a worker writes.
+enum Message {
+    /// The first line.
+    First(String),
+    Answer(Answer),
+    /// Neither.
+    Broken(String, &'static str),
+}
+
+struct Answer {
+    kind: Kind,
+    detail: String,
+    log: Vec<u8>,
+    data: Vec<u8>,
+}
+
+/// A process with the driver and its device.
+pub struct Worker {
+    setup: Setup,
+    child: Child,
+    stdin: Option<ChildStdin>,
+    messages: Receiver<Message>,
+    errors: Option<JoinHandle<String>>,
+    device: String,
+}
+
+impl Worker {
+    /// Starts a worker, and waits for its device.
+    ///
+    /// # Errors
+    /// If there is no driver, no worker, or no device.
+    pub fn start(setup: &Setup) -> Result<Self, WorkerError> {
+        let command = setup.command()?;
+        let program = PathBuf::from(&command[0]);
+        let failed = |cause| WorkerError::Start { program: program.clone(), cause };
+        let mut child = Command::new(&program)
+            .args(&command[1..])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // An interrupt of the terminal is not for it: it ends with its standard input.
+            .process_group(0)
+            .spawn()
+            .map_err(failed)?;
+        let missing = || failed(io::Error::other("found no pipe to a worker"));
+        let stdin = child.stdin.take().ok_or_else(missing)?;
+        let stdout = child.stdout.take().ok_or_else(missing)?;
+        let stderr = child.stderr.take().ok_or_else(missing)?;
+        let (send, messages) = mpsc::channel();
+        thread::spawn(move || read(stdout, &send));
+        let errors = thread::spawn(move || tail(stderr));
+        let (setup, device) = (setup.clone(), String::new());
+        let mut worker = Self { setup, child, stdin: Some(stdin), messages, errors: Some(errors), device };
+        let first = match worker.receive(START, "while it made its device")? {
+            Message::First(line) => line,
+            Message::Answer(_) => return Err(protocol("an answer", "the device first")),
+            Message::Broken(found, expected) => return Err(protocol(&found, expected)),
+        };
+        match first.split_once(' ') {
+            Some(("ready", device)) => worker.device = device.to_owned(),
+            Some(("failed", why)) => {
+                return Err(WorkerError::NoDevice { library: worker.library(), why: why.to_owned() });
+            }
+            _ => return Err(protocol(&first, "`ready` or `failed`")),
+        }
+        Ok(worker)
+    }
+
+    /// Device, driver and version, as the driver names them.
+    #[must_use]
+    pub fn device(&self) -> &str {
+        &self.device
+    }
+
+    fn library(&self) -> PathBuf {
+        self.setup.driver.library.clone()
+    }
+
+    fn receive(&mut self, time: Duration, when: &'static str) -> Result<Message, WorkerError> {
+        match self.messages.recv_timeout(time) {
+            Ok(message) => Ok(message),
+            Err(RecvTimeoutError::Timeout) => Err(WorkerError::NoAnswer { library: self.library(), when }),
+            Err(RecvTimeoutError::Disconnected) => {
+                drop(self.stdin.take());
+                // It has closed its output; if it does not end, that is its end.
+                let _ = self.child.kill();
+                let status = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+                let errors = self.errors.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
+                let errors = errors.split_whitespace().collect::<Vec<_>>().join(" ");
+                let how = if errors.is_empty() { status } else { format!("{status} ({errors})") };
+                Err(WorkerError::Died { library: self.library(), when, how })
+            }
+        }
+    }
+
+    /// Compiles a module or a text.
+    ///
+    /// # Errors
+    /// If the worker does not answer. It is of no use then.
+    pub fn compile(&mut self, path: &Path) -> Result<Compilation, WorkerError> {
+        const WHEN: &str = "while it compiled a module";
+        let mut line = path.as_os_str().as_bytes().to_vec();
+        if line.contains(&b'\n') {
+            return Err(WorkerError::Path(path.to_owned()));
+        }
+        line.push(b'\n');
+        // If it has ended, there is no answer, and its end says why.
+        let _ = self.stdin.as_mut().map(|stdin| stdin.write_all(&line));
+        let Answer { kind, detail, log, data } = match self.receive(self.setup.time + GRACE, WHEN)? {
+            Message::Answer(answer) => answer,
+            Message::First(found) | Message::Broken(found, _) => return Err(protocol(&found, "an answer")),
+        };
+        let log = String::from_utf8_lossy(&log);
+        let (log, words) = match kind {
+            Kind::Compiled => words::add(&log, &data, self.setup.target.generation),
+            _ => (log.into_owned(), Found::default()),
+        };
+        Ok(Compilation { kind, detail, log: format!("{}\n{log}", self.device), words })
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        // One that waits for its input ends by itself; one that hangs does not, and both are of no use any more.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn protocol(found: &str, expected: &'static str) -> WorkerError {
+    WorkerError::Protocol { found: found.chars().take(80).collect(), expected }
+}
+
+/// Reads all that a worker writes, until its end.
+fn read(stdout: ChildStdout, send: &Sender<Message>) {
+    let mut reader = BufReader::new(stdout);
+    let mut is_first = true;
+    while let Some(line) = line(&mut reader) {
+        let message = if is_first { Message::First(line) } else { answer(&line, &mut reader) };
+        is_first = false;
+        let is_broken = matches!(message, Message::Broken(..));
+        // The worker is gone, or the rest has no meaning.
+        if send.send(message).is_err() || is_broken {
+            return;
+        }
+    }
+}
+
+/// A line, without its end; `None` at the end of the output, or if it is too long.
+fn line(reader: &mut impl BufRead) -> Option<String> {
+    let mut line = Vec::new();
+    reader.take(MOST_LINE).read_until(b'\n', &mut line).ok()?;
+    (line.pop()? == b'\n').then(|| String::from_utf8_lossy(&line).into_owned())
+}
+
+/// An answer: its line, and the bytes that follow.
+fn answer(line: &str, reader: &mut impl Read) -> Message {
+    let broken = |expected| Message::Broken(line.to_owned(), expected);
+    let mut parts = line.splitn(4, ' ');
+    let Some(kind) = parts.next().and_then(Kind::by_name) else { return broken("the kind of a result") };
+    let mut length = || parts.next()?.parse::<usize>().ok().filter(|length| *length <= MOST_BYTES);
+    let (Some(log), Some(data)) = (length(), length()) else { return broken("two lengths") };
+    let detail = parts.next().unwrap_or_default().to_owned();
+    let mut bytes = |length| {
+        let mut bytes = vec![0; length];
+        reader.read_exact(&mut bytes).ok().map(|()| bytes)
+    };
+    match (bytes(log), bytes(data)) {
+        (Some(log), Some(data)) => Message::Answer(Answer { kind, detail, log, data }),
+        _ => broken("as many bytes as it says"),
+    }
+}
+
+/// The end of a stream.
+fn tail(mut stream: impl Read) -> String {
+    let mut kept = VecDeque::new();
+    let mut buffer = [0; 4096];
+    while let Ok(count @ 1..) = stream.read(&mut buffer) {
+        kept.extend(&buffer[..count]);
+        kept.drain(..kept.len().saturating_sub(TAIL));
+    }
+    String::from_utf8_lossy(kept.make_contiguous()).into_owned()
+}

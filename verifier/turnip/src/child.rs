@@ -177,31 +177,37 @@ impl Parent<'_> {
     fn collect(mut self, log: File, report: File) -> io::Result<Ended> {
         let mut streams = [Stream::new(log, self.limits.output), Stream::new(report, MOST_DATA)];
         let mut looked = Instant::now();
-        while self.over.is_none() && streams.iter().any(|stream| stream.is_open) {
-            wait(&streams, LOOK)?;
-            for stream in &mut streams {
-                stream.read()?;
-            }
-            if streams[0].is_over {
-                let what = format!("more than {} MiB were printed", self.limits.output >> 20);
-                self.kill(Outcome::new(Kind::Flooded, what));
-            }
-            if looked.elapsed() >= LOOK {
-                self.look();
-                looked = Instant::now();
-            }
-        }
+        let mut pause;
+        // A process that the driver has started may hold the pipes open after the end of the child.
         let status = loop {
-            if let Some(status) = self.ended()? {
-                break status;
+            let is_open = self.over.is_none() && streams.iter().any(|stream| stream.is_open);
+            if is_open {
+                wait(&streams, LOOK)?;
+                for stream in &mut streams {
+                    stream.read()?;
+                }
+                if streams[0].is_over {
+                    let what = format!("more than {} MiB were printed", self.limits.output >> 20);
+                    self.kill(Outcome::new(Kind::Flooded, what));
+                }
+                pause = LOOK;
+            } else {
+                std::thread::sleep(PAUSE);
+                pause = PAUSE;
             }
-            self.look();
-            std::thread::sleep(PAUSE);
+            if looked.elapsed() >= pause {
+                looked = Instant::now();
+                self.look();
+                if let Some(status) = self.ended()? {
+                    break status;
+                }
+            }
         };
-        // What is in the pipes still; a process that the driver has started may hold them open.
         for stream in &mut streams {
             stream.read()?;
         }
+        // SAFETY: a signal to the group of the child, of which only what the driver has started is left.
+        unsafe { libc::kill(-self.child, libc::SIGKILL) };
         let [log, report] = streams;
         Ok(self.end(status, log.bytes, &report.bytes))
     }

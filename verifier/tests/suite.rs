@@ -68,6 +68,7 @@ mod targets;
 mod tight_registers;
 mod triage;
 mod truth_tables;
+mod turnip;
 mod vec4;
 mod walkthrough;
 

@@ -81,7 +81,10 @@ fn kernel() {
     }
     const VERSION: c_ulong = 0xc040_6400;
     let mut name = [0; 8];
-    let mut version = Version { number: [0; 3], texts: [(name.len(), name.as_mut_ptr()), (0, ptr::null_mut()), (0, ptr::null_mut())] };
+    let mut version = Version {
+        number: [0; 3],
+        texts: [(name.len(), name.as_mut_ptr()), (0, ptr::null_mut()), (0, ptr::null_mut())],
+    };
     // SAFETY: the path is a string, and the request has its structure.
     let answered = unsafe {
         let file = libc::open64(c"/dev/dri/renderD128".as_ptr(), libc::O_RDWR);

@@ -130,12 +130,8 @@ fn need(capability: Capability, features: &Features) -> Need {
         C::StorageBufferArrayNonUniformIndexing => has(v12.shader_storage_buffer_array_non_uniform_indexing),
         C::StorageImageArrayNonUniformIndexing => has(v12.shader_storage_image_array_non_uniform_indexing),
         C::InputAttachmentArrayNonUniformIndexing => has(v12.shader_input_attachment_array_non_uniform_indexing),
-        C::UniformTexelBufferArrayNonUniformIndexing => {
-            has(v12.shader_uniform_texel_buffer_array_non_uniform_indexing)
-        }
-        C::StorageTexelBufferArrayNonUniformIndexing => {
-            has(v12.shader_storage_texel_buffer_array_non_uniform_indexing)
-        }
+        C::UniformTexelBufferArrayNonUniformIndexing => has(v12.shader_uniform_texel_buffer_array_non_uniform_indexing),
+        C::StorageTexelBufferArrayNonUniformIndexing => has(v12.shader_storage_texel_buffer_array_non_uniform_indexing),
         C::VulkanMemoryModel => has(v12.vulkan_memory_model),
         C::VulkanMemoryModelDeviceScope => has(v12.vulkan_memory_model_device_scope),
         C::PhysicalStorageBufferAddresses => has(v12.buffer_device_address),

@@ -121,12 +121,7 @@ pub fn run(limits: &Limits, compile: impl FnOnce() -> Result<Vec<u8>, Outcome>) 
     }
 }
 
-fn in_child(
-    limits: &Limits,
-    log: &File,
-    mut report: File,
-    compile: impl FnOnce() -> Result<Vec<u8>, Outcome>,
-) -> i32 {
+fn in_child(limits: &Limits, log: &File, mut report: File, compile: impl FnOnce() -> Result<Vec<u8>, Outcome>) -> i32 {
     // SAFETY: calls on this process, without memory. A group of its own is killed with all that the driver starts.
     unsafe {
         libc::setpgid(0, 0);
@@ -266,7 +261,9 @@ impl Parent<'_> {
         } else {
             match (libc::WEXITSTATUS(status), reported(report)) {
                 (REPORTED, Some((outcome, data))) => of(outcome, data),
-                (code, _) => of(Outcome::new(Kind::Exited, format!("the driver ended the process with code {code}")), &[]),
+                (code, _) => {
+                    of(Outcome::new(Kind::Exited, format!("the driver ended the process with code {code}")), &[])
+                }
             }
         };
         Ended { outcome, log, data }

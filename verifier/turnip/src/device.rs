@@ -145,13 +145,15 @@ impl Driver {
         let functions = ash::StaticFn { get_instance_proc_addr: *get };
         // SAFETY: the driver's function does what vkGetInstanceProcAddr does, and stays loaded.
         let entry = unsafe { ash::Entry::from_static_fn(functions) };
-        let application = vk::ApplicationInfo::default().application_name(c"ir3-equiv").api_version(vk::API_VERSION_1_3);
+        let application =
+            vk::ApplicationInfo::default().application_name(c"ir3-equiv").api_version(vk::API_VERSION_1_3);
         let info = vk::InstanceCreateInfo::default().application_info(&application);
         // SAFETY: the structures live until the end of the call.
         let instance = check("vkCreateInstance", unsafe { entry.create_instance(&info, None) })?;
         // SAFETY: the instance was just made, and is never destroyed.
         let all = check("vkEnumeratePhysicalDevices", unsafe { instance.enumerate_physical_devices() })?;
-        let physical = *all.first().ok_or("the driver finds no device: it does not know this chip, or its kernel interface")?;
+        let physical =
+            *all.first().ok_or("the driver finds no device: it does not know this chip, or its kernel interface")?;
         let mut v11 = vk::PhysicalDeviceVulkan11Properties::default();
         let mut v12 = vk::PhysicalDeviceVulkan12Properties::default();
         let mut properties = vk::PhysicalDeviceProperties2::default().push_next(&mut v11).push_next(&mut v12);

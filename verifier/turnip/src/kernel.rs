@@ -279,7 +279,7 @@ struct Argument {
 
 impl Argument {
     /// The argument as a structure, if it is as large.
-    fn get<T: Plain>(&self) -> Result<&mut T, c_int> {
+    fn get<T: Plain>(&mut self) -> Result<&mut T, c_int> {
         if self.address.is_null() || self.size < size_of::<T>() {
             return Err(libc::EINVAL);
         }
@@ -321,7 +321,7 @@ structures! {
 }
 
 /// Answers a request of DRM, by its number.
-fn answer(number: u8, argument: Argument) -> Result<(), c_int> {
+fn answer(number: u8, mut argument: Argument) -> Result<(), c_int> {
     match number {
         0x00 => version(argument.get()?),
         // GEM_CLOSE: memory is not used again.
@@ -376,7 +376,7 @@ const SUBMISSION_FENCE: u32 = 0x4000_0000;
 const BINDING_FENCE: u32 = 2;
 
 /// Answers a request of `msm`, by its number.
-fn answer_msm(number: u8, argument: Argument) -> Result<(), c_int> {
+fn answer_msm(number: u8, mut argument: Argument) -> Result<(), c_int> {
     match number {
         0x00 => {
             let request: &mut Parameter = argument.get()?;

@@ -26,6 +26,8 @@ mod module;
 #[cfg(target_os = "linux")]
 mod outcome;
 #[cfg(target_os = "linux")]
+mod partner;
+#[cfg(target_os = "linux")]
 mod pipeline;
 #[cfg(target_os = "linux")]
 mod text;

@@ -2,7 +2,7 @@
 
 use ash::vk::DescriptorType;
 use rspirv::dr::{self, Instruction, Operand};
-use rspirv::spirv::{BuiltIn, Capability, Decoration, Dim, ExecutionModel, Op, StorageClass, Word};
+use rspirv::spirv::{Capability, Decoration, Dim, ExecutionModel, Op, StorageClass, Word};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::CString;
 
@@ -14,6 +14,8 @@ const RUNTIME_ARRAY: u32 = 16;
 pub struct Entry {
     pub name: CString,
     pub model: ExecutionModel,
+    /// The variables that it uses.
+    pub interface: Vec<Word>,
 }
 
 /// A binding of a descriptor set.
@@ -34,12 +36,16 @@ pub struct Module {
     pub types: Types,
 }
 
+/// Decorations, with their operands.
+type Decorations = Vec<(Decoration, Vec<Operand>)>;
+
 /// Types, constants and decorations, by id.
 pub struct Types {
     pub module: dr::Module,
     values: HashMap<Word, usize>,
-    decorations: HashMap<Word, Vec<(Decoration, Vec<Operand>)>>,
-    members: HashMap<(Word, u32), Vec<(Decoration, Vec<Operand>)>>,
+    decorations: HashMap<Word, Decorations>,
+    /// Those of the members of structures.
+    members: HashMap<(Word, u32), Decorations>,
 }
 
 /// Reads an id of an operand.
@@ -123,19 +129,9 @@ impl Types {
         all.iter().find(|(found, _)| *found == decoration).and_then(|(_, operands)| literal(operands.first()))
     }
 
-    /// Returns true if a variable, or a member of its type, is a built-in one.
-    pub fn is_built_in(&self, variable: Word, ty: Word) -> bool {
-        self.has(variable, Decoration::BuiltIn)
-            || self.members.iter().any(|((of, _), all)| *of == ty && all.iter().any(|(it, _)| *it == Decoration::BuiltIn))
-    }
-
-    /// The built-in that a variable is.
-    pub fn built_in(&self, variable: Word) -> Option<BuiltIn> {
-        let all = self.decorations.get(&variable)?;
-        all.iter().find_map(|(_, operands)| match operands.first() {
-            Some(Operand::BuiltIn(built_in)) => Some(*built_in),
-            _ => None,
-        })
+    /// Returns true for a block of built-in variables.
+    pub fn has_built_ins(&self, ty: Word) -> bool {
+        self.members.iter().any(|((of, _), all)| *of == ty && all.iter().any(|(it, _)| *it == Decoration::BuiltIn))
     }
 
     /// The value of an integer constant. A specialisation constant has its own value: nothing is specialised.
@@ -167,7 +163,9 @@ impl Types {
                     Op::IMul => Ok(bits(a.wrapping_mul(b))),
                     Op::UDiv => a.checked_div(b).ok_or_else(|| format!("%{id} divides by zero")),
                     Op::UMod => a.checked_rem(b).ok_or_else(|| format!("%{id} divides by zero")),
-                    Op::ShiftLeftLogical => Ok(bits(a.checked_shl(b.try_into().unwrap_or(u32::MAX)).unwrap_or_default())),
+                    Op::ShiftLeftLogical => {
+                        Ok(bits(a.checked_shl(b.try_into().unwrap_or(u32::MAX)).unwrap_or_default()))
+                    }
                     Op::ShiftRightLogical => Ok(a.checked_shr(b.try_into().unwrap_or(u32::MAX)).unwrap_or_default()),
                     Op::Select => Ok(if a != 0 { b } else { operand(3)? }),
                     other => Err(format!("a length that is an OpSpecConstantOp {other:?}")),
@@ -199,10 +197,13 @@ impl Types {
             }
             Op::TypeArray => {
                 let stride = self.number(id, Decoration::ArrayStride);
-                product(self.length(ty)?, match stride {
-                    Some(stride) => stride,
-                    None => self.size(inner()?, stride)?,
-                })
+                product(
+                    self.length(ty)?,
+                    match stride {
+                        Some(stride) => stride,
+                        None => self.size(inner()?, stride)?,
+                    },
+                )
             }
             Op::TypeStruct => {
                 let mut end = 0;
@@ -268,7 +269,8 @@ impl Module {
         if !chunks.remainder().is_empty() {
             return Err(format!("{} bytes are not a number of words", bytes.len()));
         }
-        let mut words: Vec<u32> = chunks.map(|chunk| u32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]])).collect();
+        let mut words: Vec<u32> =
+            chunks.map(|chunk| u32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]])).collect();
         match words.first() {
             Some(0x0723_0203) => {}
             Some(0x0302_2307) => words.iter_mut().for_each(|word| *word = word.swap_bytes()),
@@ -284,7 +286,8 @@ impl Module {
                 return Err("an entry point without a name".to_owned());
             };
             let name = CString::new(name.as_str()).map_err(|error| error.to_string())?;
-            entries.push(Entry { name, model: *model });
+            let interface = entry.operands[3..].iter().filter_map(|it| id(Some(it))).collect();
+            entries.push(Entry { name, model: *model, interface });
         }
         let mut bindings = BTreeMap::new();
         let mut push_constants = 0;
@@ -323,9 +326,5 @@ impl Module {
 fn together(a: DescriptorType, b: DescriptorType) -> Option<DescriptorType> {
     const COMBINED: DescriptorType = DescriptorType::COMBINED_IMAGE_SAMPLER;
     let is_part = |it| matches!(it, DescriptorType::SAMPLER | DescriptorType::SAMPLED_IMAGE | COMBINED);
-    if a == b {
-        Some(a)
-    } else {
-        (is_part(a) && is_part(b)).then_some(COMBINED)
-    }
+    if a == b { Some(a) } else { (is_part(a) && is_part(b)).then_some(COMBINED) }
 }

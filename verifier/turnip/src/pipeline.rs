@@ -1,13 +1,15 @@
 //! Pipelines of a module: the calls in which the driver compiles.
 //!
 //! A compute shader is a pipeline; a vertex or a fragment shader is a part of one (`VK_EXT_graphics_pipeline_library`), which is compiled
-//! alone. Nothing is linked, so nothing of a shader is removed because another stage does not use it.
+//! alone. Nothing is linked, so nothing of a shader is removed because another stage does not use it. Tessellation and geometry shaders are
+//! compiled with the stages that they need: those of the module, or minimal ones (`partner.rs`).
 
 #![allow(unsafe_code)]
 
 use crate::device::Driver;
 use crate::module::{Entry, Module};
 use crate::outcome::{Kind, Outcome};
+use crate::partner;
 use ash::vk;
 use rspirv::spirv::ExecutionModel;
 
@@ -27,7 +29,7 @@ pub fn compile(driver: &Driver, module: &Module) -> Result<Vec<u8>, Outcome> {
     }
     let compiler = Compiler::new(driver, module)?;
     for entry in &module.entries {
-        compiler.entry(entry)?;
+        compiler.entry(module, entry)?;
     }
     // SAFETY: the device made the cache.
     let data = unsafe { driver.device.get_pipeline_cache_data(compiler.cache) };
@@ -40,6 +42,13 @@ fn refused(call: &str, error: vk::Result) -> Outcome {
         _ => Kind::Refused,
     };
     Outcome::new(kind, format!("{call}: {error:?}"))
+}
+
+fn shader_module(device: &ash::Device, words: &[u32]) -> Result<vk::ShaderModule, Outcome> {
+    let info = vk::ShaderModuleCreateInfo::default().code(words);
+    // SAFETY: the words live until the end of the call. They may be no valid module: what the driver does then is a result.
+    let module = unsafe { device.create_shader_module(&info, None) };
+    module.map_err(|error| refused("vkCreateShaderModule", error))
 }
 
 /// What all entry points of a module share.
@@ -91,10 +100,7 @@ impl<'a> Compiler<'a> {
         // SAFETY: the structure lives until the end of the call.
         let cache = unsafe { device.create_pipeline_cache(&vk::PipelineCacheCreateInfo::default(), None) };
         let cache = cache.map_err(|error| refused("vkCreatePipelineCache", error))?;
-        let info = vk::ShaderModuleCreateInfo::default().code(&module.words);
-        // SAFETY: the words live until the end of the call. They may be no valid module: what the driver does then is a result.
-        let module = unsafe { device.create_shader_module(&info, None) };
-        let module = module.map_err(|error| refused("vkCreateShaderModule", error))?;
+        let module = shader_module(device, &module.words)?;
         Ok(Self { device, module, layout, cache })
     }
 
@@ -102,11 +108,14 @@ impl<'a> Compiler<'a> {
         vk::PipelineShaderStageCreateInfo::default().stage(stage).module(self.module).name(&entry.name)
     }
 
-    fn entry(&self, entry: &Entry) -> Result<(), Outcome> {
+    fn entry(&self, module: &Module, entry: &Entry) -> Result<(), Outcome> {
         match entry.model {
             ExecutionModel::GLCompute => self.compute(entry),
             ExecutionModel::Vertex => self.before_rasterization(&[self.stage(entry, vk::ShaderStageFlags::VERTEX)]),
             ExecutionModel::Fragment => self.fragment(entry),
+            ExecutionModel::TessellationControl | ExecutionModel::TessellationEvaluation | ExecutionModel::Geometry => {
+                self.with_partners(module, entry)
+            }
             model => Err(Outcome::new(Kind::Unsupported, format!("entry points of {model:?} are not compiled"))),
         }
     }
@@ -119,14 +128,60 @@ impl<'a> Compiler<'a> {
         made.map(drop).map_err(|(_, error)| refused("vkCreateComputePipelines", error))
     }
 
+    /// A stage between vertices and rasterization, with those that it needs.
+    fn with_partners(&self, module: &Module, entry: &Entry) -> Result<(), Outcome> {
+        use ExecutionModel as Model;
+        let of = |model| module.entries.iter().find(|other| other.model == model);
+        // Both are compiled with the first of them.
+        if entry.model == Model::TessellationEvaluation && of(Model::TessellationControl).is_some() {
+            return Ok(());
+        }
+        let control = of(Model::TessellationControl).filter(|_| entry.model != Model::Geometry);
+        let evaluation = of(Model::TessellationEvaluation).filter(|_| entry.model != Model::Geometry);
+        let (types, capabilities) = (&module.types, &module.capabilities[..]);
+        let first = if entry.model == Model::TessellationEvaluation { None } else { Some(entry) };
+        let mut made = Vec::new();
+        let mut stages = Vec::new();
+        let mut make = |model, words: Result<Vec<u32>, String>| -> Result<(), Outcome> {
+            let words = words.map_err(|why| Outcome::new(Kind::Unsupported, why))?;
+            made.push((model, shader_module(self.device, &words)?));
+            Ok(())
+        };
+        match of(Model::Vertex) {
+            Some(vertex) => stages.push(self.stage(vertex, vk::ShaderStageFlags::VERTEX)),
+            None => make(vk::ShaderStageFlags::VERTEX, partner::vertex(types, capabilities, first))?,
+        }
+        if entry.model == Model::Geometry {
+            stages.push(self.stage(entry, vk::ShaderStageFlags::GEOMETRY));
+        } else {
+            const CONTROL: vk::ShaderStageFlags = vk::ShaderStageFlags::TESSELLATION_CONTROL;
+            const EVALUATION: vk::ShaderStageFlags = vk::ShaderStageFlags::TESSELLATION_EVALUATION;
+            match control {
+                Some(control) => stages.push(self.stage(control, CONTROL)),
+                None => make(CONTROL, partner::control(types, capabilities, entry))?,
+            }
+            match evaluation {
+                Some(evaluation) => stages.push(self.stage(evaluation, EVALUATION)),
+                None => make(EVALUATION, partner::evaluation(types, capabilities, entry))?,
+            }
+        }
+        let made = made.iter().map(|(stage, module)| {
+            vk::PipelineShaderStageCreateInfo::default().stage(*stage).module(*module).name(c"main")
+        });
+        stages.extend(made);
+        self.before_rasterization(&stages)
+    }
+
     /// The stages before rasterization, as one part of a pipeline.
     fn before_rasterization(&self, stages: &[vk::PipelineShaderStageCreateInfo<'_>]) -> Result<(), Outcome> {
         let viewport = vk::PipelineViewportStateCreateInfo::default();
         let raster = vk::PipelineRasterizationStateCreateInfo::default().line_width(1.0);
         let states = [vk::DynamicState::VIEWPORT_WITH_COUNT, vk::DynamicState::SCISSOR_WITH_COUNT];
         let dynamic = vk::PipelineDynamicStateCreateInfo::default().dynamic_states(&states);
+        let patches = vk::PipelineTessellationStateCreateInfo::default().patch_control_points(partner::PATCH);
         let info = vk::GraphicsPipelineCreateInfo::default()
             .stages(stages)
+            .tessellation_state(&patches)
             .viewport_state(&viewport)
             .rasterization_state(&raster)
             .dynamic_state(&dynamic);

@@ -39,14 +39,17 @@ impl Language {
         let module: Module = match self {
             Self::Wgsl => wgsl::parse_str(text).map_err(|error| {
                 let place = error.location(text).map(|at| (at.line_number, at.line_position));
-                refused(place, error.message(), error.emit_to_string_with_path(text, &*path))
+                refused(place, error.message(), error.emit_to_string_with_path(text, &path))
             })?,
-            Self::Glsl(stage) => glsl::Frontend::default().parse(&glsl::Options::from(stage), text).map_err(|errors| {
-                let first = errors.errors.first();
-                let place = first.map(|error| error.meta.location(text)).map(|at| (at.line_number, at.line_position));
-                let what = first.map(|error| error.kind.to_string()).unwrap_or_default();
-                refused(place, &what, errors.emit_to_string_with_path(text, &path))
-            })?,
+            Self::Glsl(stage) => {
+                glsl::Frontend::default().parse(&glsl::Options::from(stage), text).map_err(|errors| {
+                    let first = errors.errors.first();
+                    let place =
+                        first.map(|error| error.meta.location(text)).map(|at| (at.line_number, at.line_position));
+                    let what = first.map(|error| error.kind.to_string()).unwrap_or_default();
+                    refused(place, &what, errors.emit_to_string_with_path(text, &path))
+                })?
+            }
         };
         let mut validator = Validator::new(ValidationFlags::all(), Capabilities::all());
         validator.subgroup_stages(ShaderStages::all()).subgroup_operations(SubgroupOperationSet::all());

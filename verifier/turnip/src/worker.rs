@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-const USAGE: &str = "usage: ir3-turnip --driver PATH [--gpu a660 | --gpu 0x06060001] [--time SECONDS] [--memory MIB] [--output MIB]
+const USAGE: &str =
+    "usage: ir3-turnip --driver PATH [--gpu a660 | --gpu 0x06060001] [--time SECONDS] [--memory MIB] [--output MIB]
                   [--robust] [--set NAME=VALUE]… [--verbose] [PATH…]";
 
 /// Variables of Mesa that change what it prints or compiles: an answer depends on the command line alone.
@@ -74,7 +75,8 @@ impl Options {
             "--gpu" => self.gpu = text.into_owned(),
             "--time" => {
                 let seconds = text.parse::<f64>().ok().and_then(|it| Duration::try_from_secs_f64(it).ok());
-                self.limits.time = seconds.filter(|it| !it.is_zero()).ok_or_else(|| format!("{name}: found `{text}`"))?;
+                self.limits.time =
+                    seconds.filter(|it| !it.is_zero()).ok_or_else(|| format!("{name}: found `{text}`"))?;
             }
             "--memory" => self.limits.memory = u64::from(number()?) << 20,
             "--output" => self.limits.output = (number()? as usize) << 20,
@@ -90,7 +92,8 @@ impl Options {
     /// Sets the environment of the driver.
     fn set_environment(&self) {
         let foreign = std::env::vars_os().map(|(name, _)| name);
-        let foreign: Vec<_> = foreign.filter(|name| FOREIGN.iter().any(|it| name.as_bytes().starts_with(it.as_bytes()))).collect();
+        let foreign: Vec<_> =
+            foreign.filter(|name| FOREIGN.iter().any(|it| name.as_bytes().starts_with(it.as_bytes()))).collect();
         let ours = [("MESA_SHADER_CACHE_DISABLE", "1"), ("IR3_SHADER_DEBUG", "vs,tcs,tes,gs,fs,cs,optmsgs")];
         // SAFETY: this process has one thread, as the driver is not loaded yet.
         unsafe {

@@ -4,22 +4,8 @@
 
 mod common;
 
-use common::{Answer, compile, root, shader, worker};
+use common::{Answer, compile, shader, stock};
 use std::path::PathBuf;
-use std::process::Command;
-
-/// A worker with the stock driver, its libraries and their loader; `None` where that is not unpacked.
-fn command(gpu: &str) -> Option<Command> {
-    let libraries = root().join("target/stock-mesa/usr/lib/x86_64-linux-gnu");
-    let driver = libraries.join("libvulkan_freedreno.so");
-    if !driver.is_file() {
-        eprintln!("no target/stock-mesa: nothing is tested (`ci/stock-mesa` unpacks it)");
-        return None;
-    }
-    let mut command = Command::new(libraries.join("ld-linux-x86-64.so.2"));
-    command.arg("--library-path").arg(&libraries).arg(worker()).arg("--driver").arg(driver).args(["--gpu", gpu]);
-    Some(command)
-}
 
 /// All shaders of the corpus.
 fn shaders() -> Vec<PathBuf> {
@@ -32,7 +18,7 @@ fn shaders() -> Vec<PathBuf> {
 #[test]
 fn shaders_of_the_corpus_compile() {
     for gpu in ["a618", "a660", "a750", "a830"] {
-        let Some(command) = command(gpu) else { return };
+        let Some(command) = stock(gpu) else { return };
         let all = shaders();
         let (first, answers) = compile(command, &all);
         assert!(first.starts_with("ready ") && first.contains("turnip"), "{first}");
@@ -50,19 +36,19 @@ fn shaders_of_the_corpus_compile() {
 #[test]
 fn a_chip_may_be_given_by_its_number() {
     for (gpu, name) in [("0x06030001", "630"), ("x1-85", "X1-85"), ("a840", "840"), ("a702", "702")] {
-        let Some(command) = command(gpu) else { return };
+        let Some(command) = stock(gpu) else { return };
         let (first, _) = compile(command, &[]);
         assert!(first.starts_with("ready ") && first.contains(name), "{gpu}: {first}");
     }
-    let Some(command) = command("0x00000001") else { return };
+    let Some(command) = stock("0x00000001") else { return };
     let (first, _) = compile(command, &[]);
     assert!(first.starts_with("failed ") && first.contains("does not know this chip"), "{first}");
 }
 
 #[test]
 fn the_environment_of_the_caller_does_not_change_the_log() {
-    let Some(mut plain) = command("a660") else { return };
-    let Some(mut changed) = command("a660") else { return };
+    let Some(mut plain) = stock("a660") else { return };
+    let Some(mut changed) = stock("a660") else { return };
     plain.env_remove("IR3_SHADER_DEBUG");
     changed.env("IR3_SHADER_DEBUG", "nouboopt").env("MESA_LOG", "null").env("TU_DEBUG", "nir");
     let logs = [plain, changed].map(|command| compile(command, &[shader("fill.wgsl")]).1.remove(0).log);

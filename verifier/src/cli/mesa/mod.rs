@@ -10,8 +10,8 @@ mod report;
 mod watch;
 
 use crate::engines::{self, EngineArgs};
-use crate::{Compiler, Exit, Failure, Format, Gpu, Planted, exit, interrupt, paths, triage, values, verify};
 use crate::turnip::{DriverArgs, Shaders};
+use crate::{Compiler, Exit, Failure, Format, Gpu, Planted, exit, interrupt, paths, triage, values, verify};
 use clap::Args;
 use ir3_verifier::harness::check::{EngineKind, Engines};
 use ir3_verifier::harness::mesa::Settings;

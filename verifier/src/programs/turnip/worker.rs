@@ -6,21 +6,22 @@
 use super::words::{self, Found};
 use super::{Driver, Kind, NoDriver, driver};
 use ir3_compiler::target::Target;
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 /// The time that the driver may take to make its device.
 const START: Duration = Duration::from_secs(60);
 /// The time after the limit of a compilation in which the worker has to answer.
-const GRACE: Duration = Duration::from_secs(10);
+const GRACE: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 10 });
 /// The longest line of an answer, in bytes.
 const MOST_LINE: u64 = 1 << 16;
 /// The largest log or cache of an answer, in bytes.
@@ -162,7 +163,8 @@ pub struct Worker {
     child: Child,
     stdin: Option<ChildStdin>,
     messages: Receiver<Message>,
-    errors: Option<JoinHandle<String>>,
+    /// The end of its standard error, after its end.
+    errors: Receiver<String>,
     device: String,
 }
 
@@ -190,9 +192,10 @@ impl Worker {
         let stderr = child.stderr.take().ok_or_else(missing)?;
         let (send, messages) = mpsc::channel();
         thread::spawn(move || read(stdout, &send));
-        let errors = thread::spawn(move || tail(stderr));
+        let (send, errors) = mpsc::channel();
+        thread::spawn(move || send.send(tail(stderr)));
         let (setup, device) = (setup.clone(), String::new());
-        let mut worker = Self { setup, child, stdin: Some(stdin), messages, errors: Some(errors), device };
+        let mut worker = Self { setup, child, stdin: Some(stdin), messages, errors, device };
         let first = match worker.receive(START, "while it made its device")? {
             Message::First(line) => line,
             Message::Answer(_) => return Err(protocol("an answer", "the device first")),
@@ -214,6 +217,23 @@ impl Worker {
         &self.device
     }
 
+    /// Ends the process, if it has not ended, with all that it has started in its group.
+    fn end(&mut self) -> io::Result<ExitStatus> {
+        drop(self.stdin.take());
+        // One that has closed its output is about to end.
+        for _ in 0..20 {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            // A group that has just ended is no error.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        self.child.wait()
+    }
+
     fn library(&self) -> PathBuf {
         self.setup.driver.library.clone()
     }
@@ -223,11 +243,9 @@ impl Worker {
             Ok(message) => Ok(message),
             Err(RecvTimeoutError::Timeout) => Err(WorkerError::NoAnswer { library: self.library(), when }),
             Err(RecvTimeoutError::Disconnected) => {
-                drop(self.stdin.take());
-                // It has closed its output; if it does not end, that is its end.
-                let _ = self.child.kill();
-                let status = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
-                let errors = self.errors.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
+                let status = self.end().map_or_else(|error| error.to_string(), |status| status.to_string());
+                // A process that it has started may hold the pipe.
+                let errors = self.errors.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
                 let errors = errors.split_whitespace().collect::<Vec<_>>().join(" ");
                 let how = if errors.is_empty() { status } else { format!("{status} ({errors})") };
                 Err(WorkerError::Died { library: self.library(), when, how })
@@ -263,10 +281,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        drop(self.stdin.take());
-        // One that waits for its input ends by itself; one that hangs does not, and both are of no use any more.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = self.end();
     }
 }
 
@@ -323,4 +338,107 @@ fn tail(mut stream: impl Read) -> String {
         kept.drain(..kept.len().saturating_sub(TAIL));
     }
     String::from_utf8_lossy(kept.make_contiguous()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// A shell script in place of the worker.
+    struct Script(PathBuf);
+
+    impl Script {
+        fn new(text: &str) -> Self {
+            static NUMBER: AtomicU32 = AtomicU32::new(0);
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let path = std::env::temp_dir().join(format!("ir3-equiv-worker-{}-{number}.sh", std::process::id()));
+            fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a file");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("to make it executable");
+            Self(path)
+        }
+
+        fn start(&self) -> Result<Worker, WorkerError> {
+            let driver = Driver { library: "/nowhere/libvulkan_freedreno.so".into() };
+            let setup = Setup::new(driver, Target::default());
+            Worker::start(&Setup { time: Duration::from_secs(1), worker: Some(self.0.clone()), ..setup })
+        }
+
+        /// The error of its start.
+        fn no_start(text: &str) -> String {
+            Self::new(text).start().map(|worker| worker.device().to_owned()).expect_err("no worker").to_string()
+        }
+
+        /// The result of a module, by a script that is run for its path.
+        fn compile(text: &str) -> Result<Compilation, String> {
+            let script = Self::new(&format!("echo ready a device\nwhile read -r path; do\n{text}\ndone"));
+            let mut worker = script.start().expect("a worker");
+            worker.compile(Path::new("x.spv")).map_err(|error| error.to_string())
+        }
+    }
+
+    impl Drop for Script {
+        fn drop(&mut self) {
+            let _ = fs::remove_file(&self.0);
+        }
+    }
+
+    #[test]
+    fn an_answer_is_read() {
+        let end = Script::compile("printf 'compiled 9 2 \\nNIR (x)\\n\\n\\0\\0'").expect("an answer");
+        assert_eq!((end.kind, &*end.log), (Kind::Compiled, "a device\nNIR (x)\n\n"));
+        let end = Script::compile("echo \"crashed 3 0 signal 11 in $path\"; printf abc").expect("an answer");
+        let expected = Compilation {
+            kind: Kind::Crashed,
+            detail: "signal 11 in x.spv".to_owned(),
+            log: "a device\nabc".to_owned(),
+            words: Found::default(),
+        };
+        assert_eq!(end, expected);
+    }
+
+    #[test]
+    fn a_worker_that_does_not_start_is_an_error_with_its_reason() {
+        let error = Script::no_start("echo failed the driver finds no device");
+        assert!(error.contains("no device: the driver finds no device"), "{error}");
+        let error = Script::no_start("echo libstdc++.so.6: version GLIBC_2.42 not found >&2; exit 1");
+        assert!(error.contains("ended while it made its device: exit status: 1") && error.contains("GLIBC_2.42"));
+        let error = Script::no_start("kill -11 $$");
+        assert!(error.contains("ended while it made its device: signal: 11"), "{error}");
+        assert!(Script::no_start("echo hello").contains("found the answer `hello`, expected `ready` or `failed`"));
+    }
+
+    #[test]
+    fn an_answer_that_breaks_the_protocol_is_an_error() {
+        for (text, expected) in [
+            ("echo nonsense", "found the answer `nonsense`"),
+            ("echo compiled 10", "found the answer `compiled 10`"),
+            ("echo compiled 99999999999999 0", "found the answer `compiled 9999"),
+            ("echo compiled 10 0; printf abc; exit 0", "found the answer `compiled 10 0`"),
+            ("exit 3", "ended while it compiled a module: exit status: 3"),
+            ("kill -9 $$", "ended while it compiled a module: signal: 9"),
+            ("exec >&-; sleep 100", "ended while it compiled a module"),
+            ("yes | tr -d '\\n'", "ended while it compiled a module"),
+        ] {
+            let error = Script::compile(text).expect_err(text);
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_worker_that_hangs_is_killed() {
+        let start = std::time::Instant::now();
+        let error = Script::compile("sleep 1000").expect_err("no answer");
+        assert!(error.contains("did not answer while it compiled a module"), "{error}");
+        assert!(start.elapsed() < Duration::from_secs(30));
+    }
+
+    #[test]
+    fn a_path_with_a_line_break_has_no_form_in_the_protocol() {
+        let mut worker = Script::new("echo ready x; cat").start().expect("a worker");
+        let error = worker.compile(Path::new("a\nb.spv")).expect_err("no path");
+        assert!(matches!(error, WorkerError::Path(_)), "{error}");
+    }
 }

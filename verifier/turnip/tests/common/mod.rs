@@ -1,5 +1,7 @@
 //! A worker under test, and its answers.
 
+#![allow(dead_code, reason = "each test uses a part")]
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -17,6 +19,19 @@ pub fn shader(name: &str) -> PathBuf {
 /// The worker.
 pub fn worker() -> PathBuf {
     env!("CARGO_BIN_EXE_ir3-turnip").into()
+}
+
+/// A worker with the stock driver, its libraries and their loader; `None` where that is not unpacked.
+pub fn stock(gpu: &str) -> Option<Command> {
+    let libraries = root().join("target/stock-mesa/usr/lib/x86_64-linux-gnu");
+    let driver = libraries.join("libvulkan_freedreno.so");
+    if !driver.is_file() {
+        eprintln!("no target/stock-mesa: nothing is tested (`ci/stock-mesa` unpacks it)");
+        return None;
+    }
+    let mut command = Command::new(libraries.join("ld-linux-x86-64.so.2"));
+    command.arg("--library-path").arg(&libraries).arg(worker()).arg("--driver").arg(driver).args(["--gpu", gpu]);
+    Some(command)
 }
 
 /// An answer: its kind, its reason, its log, and the bytes of the cache of pipelines.

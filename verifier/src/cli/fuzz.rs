@@ -7,6 +7,7 @@ use crate::exit::{self, Exit, Failure};
 use crate::fuzz_compiler;
 use crate::results::Results;
 use crate::triage::{self, Reducing};
+use crate::turnip::DriverArgs;
 use crate::unknown_programs::UnknownPrograms;
 use crate::values;
 use crate::{Format, Fuel, Guarding, Planted, Stages, given, interrupt, output, verify};
@@ -15,7 +16,7 @@ use ir3_compiler::target::Target;
 use ir3_verifier::harness::campaigns::code::CodeFailure;
 use ir3_verifier::harness::campaigns::counts::Counts;
 use ir3_verifier::harness::campaigns::coverage::Director;
-use ir3_verifier::harness::campaigns::external::CompilerCommand;
+use ir3_verifier::harness::campaigns::external::Compiler;
 use ir3_verifier::harness::campaigns::fuzzing::{Boundaries, Campaign, Drawn, Limits, every_generation};
 use ir3_verifier::harness::campaigns::shard::Shard;
 use ir3_verifier::harness::campaigns::workers::{self, Ended, WorkerCommand, WorkerFinding};
@@ -96,6 +97,8 @@ pub struct Fuzz {
     planted: Planted,
     #[command(flatten)]
     external: fuzz_compiler::External,
+    #[command(flatten)]
+    driver: DriverArgs,
     /// This process is a worker of a campaign with this seed.
     #[arg(long, value_name = "SEED", hide = true)]
     worker: Option<u64>,
@@ -214,7 +217,7 @@ impl Fuzz {
             let (from, last) = (self.from, u64::MAX);
             return Err(format!("found --from {from} and --programs {programs}, expected numbers up to {last}").into());
         }
-        if let Some(compiler) = self.external.command() {
+        if let Some(compiler) = self.external.compiler(&self.driver, self.gpu.unwrap_or_default())? {
             return self.compiler(&compiler, format);
         }
         let interrupted = interrupt::flag();
@@ -311,7 +314,7 @@ impl Fuzz {
     }
 
     /// The campaign against a compiler that is another program.
-    fn compiler(&self, compiler: &CompilerCommand, format: Format) -> Result<Exit, Failure> {
+    fn compiler(&self, compiler: &Compiler, format: Format) -> Result<Exit, Failure> {
         let engines = self.engines.engines(&EngineKind::ALL, verify::PROOF_TIME)?;
         let request = fuzz_compiler::Request {
             compiler,
@@ -325,6 +328,7 @@ impl Fuzz {
             runs: self.runs as usize,
             fuel: self.fuel.given(),
             engines: &engines,
+            every_boundary: self.every_boundary,
             keep_going: self.keep_going,
             refusals: self.refusals,
             reduce: self.reducing.wanted(),

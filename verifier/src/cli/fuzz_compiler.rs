@@ -2,6 +2,7 @@
 
 use crate::exit::{self, Exit, Failure, Unwritten};
 use crate::temporary::Temporary;
+use crate::turnip::DriverArgs;
 use crate::values;
 use crate::{Format, engines, interrupt, output};
 use clap::Args;
@@ -10,8 +11,10 @@ use ir3_compiler::nir::Shader;
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::campaigns::external::bundle::Report;
 use ir3_verifier::harness::campaigns::external::reduce::{Reduction, spirv_size};
-use ir3_verifier::harness::campaigns::external::{self, Campaign, CompilerCommand, Counts, Finding, Found, LogRules};
-use ir3_verifier::harness::check::{Engines, Summary};
+use ir3_verifier::harness::campaigns::external::{
+    self, Campaign, Compiler, CompilerCommand, Counts, Drivers, Finding, Found, LogRules,
+};
+use ir3_verifier::harness::check::{EngineKind, Engines, Summary};
 use ir3_verifier::harness::mesa::Settings;
 use ir3_verifier::harness::report::bundle;
 use ir3_verifier::programs::generator::Profile;
@@ -35,6 +38,14 @@ pub struct External {
         conflicts_with_all = ["plant", "max_registers", "disable", "round_robin", "coverage", "directed", "corpus"]
     )]
     compiler: Option<PathBuf>,
+    /// Fuzz Mesa's turnip as a distribution ships it (docs/turnip.md), with the driver of `--driver` or of the usual places: nir and the final
+    /// code end to end, and all passes of one program in sixteen and of each that differs.
+    #[arg(
+        long,
+        help_heading = "Another compiler",
+        conflicts_with_all = ["compiler", "plant", "max_registers", "disable", "round_robin", "coverage", "directed", "corpus"]
+    )]
+    turnip: bool,
     /// An argument of the compiler, before the path of the module. May be repeated.
     #[arg(
         long,
@@ -66,19 +77,28 @@ pub struct External {
 
 impl External {
     /// The compiler, if there is one.
-    pub fn command(&self) -> Option<CompilerCommand> {
-        Some(CompilerCommand {
-            program: self.compiler.clone()?,
+    pub fn compiler(&self, driver: &DriverArgs, target: Target) -> Result<Option<Compiler>, Failure> {
+        if self.turnip {
+            let drivers = Drivers::new(driver.setup(target)?)?;
+            output::line(drivers.device());
+            return Ok(Some(Compiler::Driver(drivers)));
+        }
+        if driver.is_given() {
+            return Err("--driver: found no --turnip, expected it".into());
+        }
+        let command = self.compiler.clone().map(|program| CompilerCommand {
+            program,
             arguments: self.compiler_arg.clone(),
             time: self.compiler_time,
             memory: self.compiler_memory << 20,
-        })
+        });
+        Ok(command.map(Compiler::Command))
     }
 }
 
 /// What the command line asks for.
 pub struct Request<'a> {
-    pub compiler: &'a CompilerCommand,
+    pub compiler: &'a Compiler,
     pub target: Target,
     pub seed: u64,
     pub profiles: Vec<Profile>,
@@ -89,6 +109,8 @@ pub struct Request<'a> {
     pub runs: usize,
     pub fuel: Option<u64>,
     pub engines: &'a Engines,
+    /// Compare all boundaries of every program.
+    pub every_boundary: bool,
     pub keep_going: bool,
     pub refusals: bool,
     /// The time for reductions, and the number of failures that are reduced of each kind.
@@ -174,8 +196,17 @@ pub fn run(request: &Request<'_>, format: Format) -> Result<Exit, Failure> {
     output::line(&format!("seed {}", request.seed));
     let settings = Settings::new(request.engines, request.runs, 1);
     let settings = Settings { fuel: request.fuel.unwrap_or(settings.fuel), ..settings };
-    let rules =
-        LogRules { target: request.target, settings, refusals: request.refusals, validator: validator.as_deref() };
+    // As `fuzz` runs programs of our own backend: 64 lanes on the machine.
+    let interpreter = Engines { kinds: vec![EngineKind::Interpreter], ..request.engines.clone() };
+    let whole = Settings { engines: &interpreter, runs: 1, most_runs: 1, ..settings };
+    let is_driver = matches!(request.compiler, Compiler::Driver(_));
+    let rules = LogRules {
+        target: request.target,
+        settings,
+        end_to_end: (is_driver && !request.every_boundary).then_some(whole),
+        refusals: request.refusals,
+        validator: validator.as_deref(),
+    };
     let campaign = Campaign {
         compiler: request.compiler,
         rules,

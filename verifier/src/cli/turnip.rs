@@ -42,8 +42,13 @@ pub struct DriverArgs {
 }
 
 impl DriverArgs {
-    /// What a worker is started with.
-    fn setup(&self, target: Target) -> Result<Setup, WorkerError> {
+    /// Returns true if a driver or an option of it was given.
+    pub fn is_given(&self) -> bool {
+        self.driver.is_some() || self.robust || !self.driver_set.is_empty()
+    }
+
+    /// The driver and the options of a worker.
+    pub fn setup(&self, target: Target) -> Result<Setup, WorkerError> {
         let driver = Driver::find(self.driver.as_deref())?;
         Ok(Setup {
             time: self.driver_time,

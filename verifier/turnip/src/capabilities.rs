@@ -6,7 +6,7 @@ use crate::device::{Driver, Features};
 use ash::vk::{Bool32, SubgroupFeatureFlags};
 use rspirv::spirv::Capability;
 
-/// What a device has to have for a capability.
+/// The requirement of a capability.
 enum Need {
     /// Nothing else.
     Always,
@@ -16,7 +16,7 @@ enum Need {
     Subgroups(SubgroupFeatureFlags),
     /// An extension.
     Extension(&'static str),
-    /// What no device of Vulkan has, or no device that this program has a rule for.
+    /// No device of Vulkan has it, or this program has no rule for it.
     Unknown,
 }
 

@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::time::{Duration, Instant};
 
-/// What a compilation may take.
+/// The limits of a compilation.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub time: Duration,
@@ -19,16 +19,16 @@ pub struct Limits {
     pub output: usize,
 }
 
-/// What a compilation left.
+/// A compilation that has ended.
 pub struct Ended {
     pub outcome: Outcome,
-    /// What was printed to standard output and standard error, in the order of the calls.
+    /// The text that was printed to standard output and standard error, in the order of the calls.
     pub log: Vec<u8>,
-    /// What the driver returned: its cache of pipelines.
+    /// The driver's cache of pipelines.
     pub data: Vec<u8>,
 }
 
-/// How often the memory of a process is looked at.
+/// The time after which the memory of a process is looked at again.
 const LOOK: Duration = Duration::from_millis(20);
 /// A process whose pipes are closed is looked at this often.
 const PAUSE: Duration = Duration::from_micros(200);
@@ -337,7 +337,7 @@ fn wait(streams: &[Stream], most: Duration) -> io::Result<()> {
     let mut polled: Vec<_> =
         open.map(|stream| libc::pollfd { fd: stream.file.as_raw_fd(), events: libc::POLLIN, revents: 0 }).collect();
     let time = i32::try_from(most.as_millis()).unwrap_or(i32::MAX);
-    // SAFETY: the array has as many entries as the call is told.
+    // SAFETY: the length is that of the array.
     match unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, time) } {
         -1 if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted => Err(io::Error::last_os_error()),
         _ => Ok(()),

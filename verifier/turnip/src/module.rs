@@ -1,4 +1,4 @@
-//! What a pipeline needs to know of a SPIR-V module.
+//! Reflection of SPIR-V modules: entry points, descriptors, push constants, capabilities.
 
 use ash::vk::DescriptorType;
 use rspirv::dr::{self, Instruction, Operand};
@@ -24,7 +24,7 @@ pub struct Binding {
     pub count: u32,
 }
 
-/// A module, and what is reflected from it.
+/// A module, and the facts that a pipeline needs of it.
 pub struct Module {
     pub words: Vec<u32>,
     pub entries: Vec<Entry>,

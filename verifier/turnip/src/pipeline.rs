@@ -51,7 +51,7 @@ fn shader_module(device: &ash::Device, words: &[u32]) -> Result<vk::ShaderModule
     module.map_err(|error| refused("vkCreateShaderModule", error))
 }
 
-/// What all entry points of a module share.
+/// The objects that all entry points of a module share.
 struct Compiler<'a> {
     device: &'a ash::Device,
     module: vk::ShaderModule,

@@ -29,7 +29,7 @@ impl Language {
     /// Translates a text to the bytes of a module.
     ///
     /// # Errors
-    /// What naga refuses, in full, and in a line with its place.
+    /// Naga's message, in full, and in a line with its place.
     pub fn translate(self, path: &Path, text: &str) -> Result<Vec<u8>, (Outcome, String)> {
         let path = path.to_string_lossy();
         let refused = |place: Option<(u32, u32)>, what: &str, whole: String| {

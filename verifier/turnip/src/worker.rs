@@ -124,7 +124,7 @@ pub fn main() -> ExitCode {
 
 /// Reports what keeps the program from its work, and ends it.
 fn failed(why: &str) -> ExitCode {
-    // There may be nobody who reads it.
+    // Its reader may be gone.
     let _ = writeln!(io::stdout(), "failed {}", why.split_whitespace().collect::<Vec<_>>().join(" "));
     eprintln!("ir3-turnip: {why}");
     ExitCode::from(2)
@@ -146,7 +146,7 @@ fn open(options: &Options) -> Result<Driver, String> {
     })
 }
 
-/// What begins the sections of a shader in a log.
+/// The heads of sections of a shader in a log.
 const HEADS: [&[u8]; 3] = [b"Native code for", b"NIR (", b"AFTER: "];
 
 /// Returns true if a log has a shader.

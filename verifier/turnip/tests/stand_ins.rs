@@ -105,7 +105,7 @@ fn a_driver_that_fails_while_it_is_loaded_is_named() {
     assert!(first("load-refuse").starts_with("failed vkCreateInstance: ERROR_INCOMPATIBLE_DRIVER"));
     let none = first("no-device");
     assert!(none.starts_with("failed the driver finds no device"), "{none}");
-    // The process ends with it: whoever started it sees its signal or code.
+    // The process ends with it: its parent sees its signal or code.
     assert_eq!((first("load-abort"), first("load-exit")), (String::new(), String::new()));
 }
 

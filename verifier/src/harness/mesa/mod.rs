@@ -72,6 +72,18 @@ fn refuting(all: &[Checked<'_>]) -> Vec<Env> {
     envs.take(MOST_REFUTING).collect()
 }
 
+/// Compares nir with the final code alone. `None` if one of them is not there, or cannot be read.
+pub fn check_whole<'a>(
+    path: &Path,
+    shader: &'a LogShader,
+    target: &Target,
+    settings: &Settings<'_>,
+) -> Option<Checked<'a>> {
+    let (sides, _) = Sides::of(path, shader, target, settings.seed);
+    let (name, at) = sides.boundaries().into_iter().find(|(name, _)| *name == WHOLE)?;
+    Some(named(name, &sides, at, settings))
+}
+
 /// Checks the boundaries of a shader, in order, until `each` breaks.
 pub fn check_shader_until<'a>(
     path: &Path,

@@ -39,7 +39,7 @@ pub enum NoDriver {
     #[error(
         "found no {LIBRARY} (Mesa's turnip): install the package mesa-vulkan-drivers of a distribution that builds it for this machine, or unpack Debian's with `ci/stock-mesa`, or name it with `--driver PATH`"
     )]
-    Nowhere,
+    NotFound,
     /// The path that was given is no file.
     #[error(
         "{path}: found no such driver, expected the path of {LIBRARY} (the package mesa-vulkan-drivers has it; `ci/stock-mesa` unpacks it)",
@@ -69,7 +69,7 @@ impl Driver {
         let unpacked = unpacked().into_iter().chain(FOLDERS.map(PathBuf::from));
         let mut libraries = unpacked.map(|folder| folder.join(LIBRARY));
         let library = libraries.find(|path| path.is_file()).or_else(registered);
-        library.map(|library| Self { library }).ok_or(NoDriver::Nowhere)
+        library.map(|library| Self { library }).ok_or(NoDriver::NotFound)
     }
 
     /// The folder of the library, which may have the libraries that it needs.
@@ -146,7 +146,7 @@ mod tests {
         let error = Driver::find(Some(Path::new("/nowhere/libvulkan_freedreno.so"))).expect_err("no such file");
         let text = error.to_string();
         assert!(text.contains("/nowhere") && text.contains("mesa-vulkan-drivers") && text.contains("ci/stock-mesa"));
-        let text = NoDriver::Nowhere.to_string();
+        let text = NoDriver::NotFound.to_string();
         assert!(text.contains("mesa-vulkan-drivers") && text.contains("ci/stock-mesa") && text.contains("--driver"));
     }
 

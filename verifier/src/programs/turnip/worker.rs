@@ -29,7 +29,7 @@ const MOST_BYTES: usize = 512 << 20;
 /// The bytes of the end of standard error that are shown.
 const TAIL: usize = 2000;
 
-/// What a worker is started with.
+/// The driver and the options of a worker.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The driver.
@@ -135,7 +135,7 @@ pub struct Compilation {
     pub kind: Kind,
     /// The reason, in a line; empty if the module was compiled.
     pub detail: String,
-    /// What the driver printed, with the words of the programs. The first line names the device.
+    /// The text that the driver printed, with the words of the programs. The first line names the device.
     pub log: String,
     /// The programs, by what was found of their words.
     pub words: Found,

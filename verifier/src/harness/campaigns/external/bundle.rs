@@ -7,7 +7,8 @@
 //!   runs up to the first difference (`difference.txt`);
 //! - `failure.json`: the failure, the seed and the command, for programs.
 
-use super::command::{CompilerCommand, LOG, MODULE, SOURCE};
+use super::command::{LOG, MODULE, SOURCE};
+use super::compiler::Compiler;
 use super::observe::Found;
 use super::reduce::spirv_size;
 use crate::harness::report::bundle::folder;
@@ -22,7 +23,7 @@ use std::path::{Path, PathBuf};
 /// What a folder is written of.
 pub struct Report<'a> {
     /// The compiler.
-    pub compiler: &'a CompilerCommand,
+    pub compiler: &'a Compiler,
     /// The GPU that the command line names, for `mesa`.
     pub gpu: &'a str,
     /// The profile and the seed of the generated program.

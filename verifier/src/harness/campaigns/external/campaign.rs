@@ -3,7 +3,8 @@
 //! Program `i` of a campaign is a function of the campaign's seed and `i` alone, as in [`fuzzing`](crate::harness::campaigns::fuzzing). In
 //! memory are one program and one log for each thread, and counts.
 
-use super::command::{CompilerCommand, RunError};
+use super::command::RunError;
+use super::compiler::Compiler;
 use super::observe::{self, Found, LogRules, Observation};
 use crate::harness::check::Summary;
 use crate::programs::generator::{self, Features, Profile};
@@ -23,7 +24,7 @@ use std::time::{Duration, Instant};
 /// The parameters of a campaign.
 pub struct Campaign<'a> {
     /// The compiler.
-    pub compiler: &'a CompilerCommand,
+    pub compiler: &'a Compiler,
     /// How its logs are checked.
     pub rules: LogRules<'a>,
     /// Seed of the campaign.
@@ -43,6 +44,9 @@ pub struct Campaign<'a> {
     /// A folder for the files that the compiler reads; each thread has one of its own in it.
     pub folder: PathBuf,
 }
+
+/// Of so many programs all boundaries of one are compared where the others are compared end to end.
+const EVERY: u64 = 16;
 
 /// What was counted.
 #[derive(Clone, Debug, Default)]
@@ -137,7 +141,7 @@ impl Campaign<'_> {
                 let seed = program_seed(self.seed, number);
                 let cpu = ThreadTime::now();
                 let shader = generator::from_seed(seed, profile, features).shader;
-                let seen = match self.observe(&shader, &folder, interrupted) {
+                let seen = match self.observe(number, &shader, &folder, interrupted) {
                     Ok(seen) => seen,
                     Err(error) => {
                         lock().3.get_or_insert(error);
@@ -173,9 +177,11 @@ impl Campaign<'_> {
     }
 
     /// Runs the compiler on a program. A panic of an engine is an unreadable log: the campaign goes on.
-    fn observe(&self, shader: &Shader, folder: &Path, stop: &AtomicBool) -> Result<Observation, RunError> {
+    fn observe(&self, number: u64, shader: &Shader, folder: &Path, stop: &AtomicBool) -> Result<Observation, RunError> {
         fs::create_dir_all(folder).map_err(|cause| RunError::File { path: folder.display().to_string(), cause })?;
-        catch(|| observe::observe(self.compiler, &self.rules, shader, folder, stop))
+        let end_to_end = self.rules.end_to_end.filter(|_| number % EVERY != 0);
+        let rules = LogRules { end_to_end, ..self.rules };
+        catch(|| observe::observe(self.compiler, &rules, shader, folder, stop))
             .unwrap_or_else(|panic| Ok(Observation::panicked(&panic, folder)))
     }
 }

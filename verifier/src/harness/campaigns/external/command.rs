@@ -12,6 +12,7 @@
 //! - Its address space is limited (on Linux), so that a compiler that allocates without end crashes by itself.
 
 use crate::programs::spirv::{Module, NoForm};
+use crate::programs::turnip::WorkerError;
 use ir3_compiler::nir::{self, Shader};
 use rustix::process::{Pid, Signal, kill_process_group};
 #[cfg(target_os = "linux")]
@@ -87,6 +88,9 @@ pub enum RunError {
         /// The last line that it printed.
         last: String,
     },
+    /// The worker of a driver does not compile.
+    #[error(transparent)]
+    Driver(WorkerError),
     /// The files for it cannot be written, or what it printed not be read.
     #[error("{path}: {cause}")]
     File {
@@ -174,7 +178,7 @@ impl CompilerCommand {
 }
 
 /// A word as a shell reads it.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();

@@ -9,11 +9,13 @@
 pub mod bundle;
 mod campaign;
 pub mod command;
+mod compiler;
 mod failure;
 mod observe;
 pub mod reduce;
 
 pub use campaign::{Campaign, Counts, Finding};
 pub use command::{CompilerCommand, RunError};
+pub use compiler::{Compiler, Drivers};
 pub use failure::Failure;
 pub use observe::{Found, LogRules, Observation};

@@ -1,6 +1,7 @@
 //! Runs the compiler on a program, and checks its log.
 
-use super::command::{self, CompilerCommand, LOG, Ran, RunError};
+use super::command::{self, LOG, Ran, RunError};
+use super::compiler::Compiler;
 use super::failure::Failure;
 use crate::harness::check::{Unknown, Verdict};
 use crate::harness::mesa::{self, Checked, Settings, Sides, check_shader_until};
@@ -26,6 +27,9 @@ pub struct LogRules<'a> {
     pub target: Target,
     /// The engines, and the runs of a boundary that is not proved.
     pub settings: Settings<'a>,
+    /// The engines and runs with which nir is compared with the final code alone; all boundaries are compared where these two differ. `None`
+    /// compares all of every program.
+    pub end_to_end: Option<Settings<'a>>,
     /// Programs that the compiler refuses are failures.
     pub refusals: bool,
     /// `spirv-val`, which looks at each module before the compiler does.
@@ -74,6 +78,17 @@ impl Observation {
         Self { found: Some(found), ..Self::default() }
     }
 
+    /// Counts the reason of a boundary that is unknown.
+    fn count_unknown(&mut self, checked: &Checked<'_>) {
+        if let Verdict::Unknown(unknown) = &checked.verdict {
+            let reason = match unknown {
+                Unknown::Crashed(_) | Unknown::Unsupported(_) => unknown.to_string(),
+                other => other.kind().to_string(),
+            };
+            *self.unknown.entry(format!("{}: {}", checked.name, without_numbers(&reason))).or_default() += 1;
+        }
+    }
+
     /// A reader or an engine of ours panicked on the log.
     pub(super) fn panicked(panic: &Panicked, folder: &Path) -> Self {
         let log = std::fs::read_to_string(folder.join(LOG)).unwrap_or_default();
@@ -87,7 +102,7 @@ impl Observation {
 /// # Errors
 /// If the compiler cannot be started, or files not be written.
 pub fn observe(
-    compiler: &CompilerCommand,
+    compiler: &Compiler,
     rules: &LogRules<'_>,
     shader: &Shader,
     folder: &Path,
@@ -113,7 +128,7 @@ pub fn observe(
 
 /// Returns true if the compiler fails in a given way on a program: with runs only, and no provers.
 pub fn fails_so(
-    compiler: &CompilerCommand,
+    compiler: &Compiler,
     rules: &LogRules<'_>,
     shader: &Shader,
     wanted: &Found,
@@ -251,19 +266,19 @@ fn check(log: String, rules: &LogRules<'_>, folder: &Path) -> Observation {
     let mut unreadable = None;
     for shader in &shaders {
         let target = target(rules, shader);
+        let whole = rules.end_to_end.and_then(|settings| mesa::check_whole(&path, shader, &target, &settings));
+        if let Some(checked) = whole.filter(|checked| !matches!(checked.verdict, Verdict::Refuted(_))) {
+            own.count_unknown(&checked);
+            own.verdicts.push(checked.verdict);
+            continue;
+        }
         let mut boundaries = 0;
         let mut each = |checked: Checked<'_>| {
             boundaries += 1;
             if checked.wrong_proof.is_some() {
                 own.wrong_proofs.push(checked.name.clone());
             }
-            if let Verdict::Unknown(unknown) = &checked.verdict {
-                let reason = match unknown {
-                    Unknown::Crashed(_) | Unknown::Unsupported(_) => unknown.to_string(),
-                    other => other.kind().to_string(),
-                };
-                *own.unknown.entry(format!("{}: {}", checked.name, without_numbers(&reason))).or_default() += 1;
-            }
+            own.count_unknown(&checked);
             let flow = match &checked.verdict {
                 Verdict::Refuted(refutation) => {
                     let difference = DifferenceKind::of(&refutation.difference);

@@ -5,7 +5,8 @@
 //! Each candidate costs a run of the compiler, so the random walk of the search ends as soon as both are easy to read. nir's values have no
 //! type; those of SPIR-V are floats or integers, with a cast between them: so additions and the like become those of the other kind, too.
 
-use super::command::{CompilerCommand, RunError};
+use super::command::RunError;
+use super::compiler::Compiler;
 use super::observe::{self, Found, LogRules};
 use crate::harness::reduce::{self, Kind, NirStep, Options, Progress, Size, Subject};
 use crate::programs::spirv::Module;
@@ -23,7 +24,7 @@ const EASY: usize = 10;
 /// How a program is reduced.
 pub struct Reduction<'a> {
     /// The compiler.
-    pub compiler: &'a CompilerCommand,
+    pub compiler: &'a Compiler,
     /// How its logs are checked.
     pub rules: &'a LogRules<'a>,
     /// The number of threads.

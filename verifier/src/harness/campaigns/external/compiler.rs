@@ -1,0 +1,116 @@
+//! The compiler under test: a command that is started for each program, or Mesa's turnip in workers that stay.
+
+use super::command::{CompilerCommand, LOG, MODULE, Ran, RunError, SOURCE, quoted};
+use crate::programs::spirv::Module;
+use crate::programs::turnip::{Compilation, Kind, Setup, Worker, WorkerError};
+use ir3_compiler::nir::{self, Shader};
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A compiler.
+pub enum Compiler {
+    /// A command.
+    Command(CompilerCommand),
+    /// A driver.
+    Driver(Drivers),
+}
+
+/// Workers with one driver: as many as there are threads that compile.
+pub struct Drivers {
+    setup: Setup,
+    idle: Mutex<Vec<Worker>>,
+    device: String,
+}
+
+impl Compiler {
+    /// Writes a program into a folder, and compiles it.
+    ///
+    /// # Errors
+    /// If the system does not start it, or a file cannot be written.
+    pub fn run(&self, shader: &Shader, folder: &Path, stop: &AtomicBool) -> Result<Ran, RunError> {
+        match self {
+            Self::Command(command) => command.run(shader, folder, stop),
+            Self::Driver(drivers) => drivers.run(shader, folder),
+        }
+    }
+
+    /// The command line, for a shell in any folder.
+    #[must_use]
+    pub fn line(&self) -> String {
+        match self {
+            Self::Command(command) => command.line(),
+            Self::Driver(Drivers { setup, .. }) => {
+                let mut words = vec!["ir3-equiv".to_owned(), "turnip".to_owned(), "--gpu".to_owned()];
+                words.extend([setup.target.name.to_owned(), "--driver".to_owned()]);
+                words.push(setup.driver.library.display().to_string());
+                words.extend(setup.is_robust.then(|| "--robust".to_owned()));
+                words.extend(setup.variables.iter().flat_map(|it| ["--driver-set".to_owned(), it.clone()]));
+                words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+            }
+        }
+    }
+}
+
+impl Drivers {
+    /// Starts the first worker.
+    ///
+    /// # Errors
+    /// If there is no driver, no worker, or no device.
+    pub fn new(setup: Setup) -> Result<Self, WorkerError> {
+        let worker = Worker::start(&setup)?;
+        let device = worker.device().to_owned();
+        Ok(Self { setup, idle: Mutex::new(vec![worker]), device })
+    }
+
+    /// Device, driver and version, as the driver names them.
+    #[must_use]
+    pub fn device(&self) -> &str {
+        &self.device
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Worker>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn compile(&self, path: &Path) -> Result<Compilation, WorkerError> {
+        let idle = self.idle().pop();
+        let mut worker = match idle {
+            Some(worker) => worker,
+            None => Worker::start(&self.setup)?,
+        };
+        // A worker that fails is not used again.
+        let compilation = worker.compile(path)?;
+        self.idle().push(worker);
+        Ok(compilation)
+    }
+
+    fn run(&self, shader: &Shader, folder: &Path) -> Result<Ran, RunError> {
+        let module = match Module::of(shader) {
+            Ok(module) => module,
+            Err(no_form) => return Ok(Ran::NoForm(no_form)),
+        };
+        let write = |name: &str, bytes: &[u8]| {
+            let path = folder.join(name);
+            fs::write(&path, bytes).map_err(|cause| RunError::File { path: path.display().to_string(), cause })
+        };
+        write(MODULE, &module.bytes())?;
+        write(SOURCE, nir::text::write(shader).as_bytes())?;
+        let Compilation { kind, detail, mut log, .. } = self.compile(&folder.join(MODULE)).map_err(RunError::Driver)?;
+        if kind != Kind::Compiled {
+            log.push_str(&format!("{kind}: {detail}\n"));
+        }
+        write(LOG, log.as_bytes())?;
+        let signal = || detail.strip_prefix("signal ")?.split(' ').next()?.parse().ok();
+        Ok(match kind {
+            Kind::Compiled => Ran::Code(0, log),
+            Kind::Hung => Ran::TimedOut(log),
+            Kind::Flooded => Ran::Flooded(log),
+            Kind::Crashed if let Some(signal) = signal() => Ran::Signal(signal, log),
+            // A crash of another kind: the last line of the log has it.
+            kind if kind.is_fault() => Ran::Code(100, log),
+            _ => Ran::Code(1, log),
+        })
+    }
+}

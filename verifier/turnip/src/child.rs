@@ -4,6 +4,7 @@
 
 use crate::kernel;
 use crate::outcome::{Kind, Outcome};
+use std::any::Any;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
@@ -135,11 +136,8 @@ fn in_child(limits: &Limits, log: &File, mut report: File, compile: impl FnOnce(
         && duplicate(log, libc::STDOUT_FILENO).is_ok()
         && duplicate(log, libc::STDERR_FILENO).is_ok();
     let result = match is_ready {
-        true => std::panic::catch_unwind(std::panic::AssertUnwindSafe(compile)).unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default();
-            Err(Outcome::new(Kind::Failed, format!("a panic: {text}")))
-        }),
+        true => std::panic::catch_unwind(std::panic::AssertUnwindSafe(compile))
+            .unwrap_or_else(|panic| Err(Outcome::new(Kind::Failed, format!("a panic: {}", text_of(&*panic))))),
         false => Err(Outcome::new(Kind::Failed, "the streams of the child")),
     };
     flush();
@@ -157,6 +155,12 @@ fn in_child(limits: &Limits, log: &File, mut report: File, compile: impl FnOnce(
     let head = format!("{}\n{}\n", outcome.kind.name(), outcome.detail);
     let written = report.write_all(head.as_bytes()).and_then(|()| report.write_all(&data));
     if written.is_ok() { REPORTED } else { 1 }
+}
+
+/// The message of a panic.
+pub fn text_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default()
 }
 
 /// The parent of a child.

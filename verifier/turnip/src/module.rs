@@ -3,7 +3,7 @@
 use ash::vk::DescriptorType;
 use rspirv::dr::{self, Instruction, Operand};
 use rspirv::spirv::{Capability, Decoration, Dim, ExecutionModel, Op, StorageClass, Word};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::CString;
 
 /// Descriptors of an array without a length.
@@ -14,8 +14,9 @@ const RUNTIME_ARRAY: u32 = 16;
 pub struct Entry {
     pub name: CString,
     pub model: ExecutionModel,
-    /// The variables that it uses.
+    /// The variables that it names as its interface.
     pub interface: Vec<Word>,
+    function: Word,
 }
 
 /// A binding of a descriptor set.
@@ -24,12 +25,20 @@ pub struct Binding {
     pub count: u32,
 }
 
+/// A variable with descriptors.
+struct Resource {
+    variable: Word,
+    set: u32,
+    number: u32,
+    binding: Binding,
+}
+
 /// A module, and the facts that a pipeline needs of it.
 pub struct Module {
     pub words: Vec<u32>,
     pub entries: Vec<Entry>,
-    /// By descriptor set and number.
-    pub bindings: BTreeMap<(u32, u32), Binding>,
+    /// The variables with descriptors.
+    resources: Vec<Resource>,
     /// Bytes of push constants.
     pub push_constants: u32,
     pub capabilities: Vec<Capability>,
@@ -287,9 +296,10 @@ impl Module {
             };
             let name = CString::new(name.as_str()).map_err(|error| error.to_string())?;
             let interface = entry.operands[3..].iter().filter_map(|it| id(Some(it))).collect();
-            entries.push(Entry { name, model: *model, interface });
+            let function = id(entry.operands.get(1)).ok_or("an entry point without a function")?;
+            entries.push(Entry { name, model: *model, interface, function });
         }
-        let mut bindings = BTreeMap::new();
+        let mut resources = Vec::new();
         let mut push_constants = 0;
         for variable in types.module.types_global_values.iter().filter(|it| it.class.opcode == Op::Variable) {
             let (Some(id), Some(Operand::StorageClass(class))) = (variable.result_id, variable.operands.first()) else {
@@ -302,12 +312,9 @@ impl Module {
                 StorageClass::UniformConstant | StorageClass::Uniform | StorageClass::StorageBuffer => {
                     // A module for OpenGL has no sets.
                     let set = types.number(id, Decoration::DescriptorSet).unwrap_or_default();
-                    let binding = types.number(id, Decoration::Binding).unwrap_or_default();
-                    let descriptor = types.descriptor(*class, pointee)?;
-                    let found = bindings.entry((set, binding)).or_insert(Binding { ty: descriptor.ty, count: 0 });
-                    found.count = found.count.max(descriptor.count);
-                    found.ty = together(found.ty, descriptor.ty)
-                        .ok_or_else(|| format!("binding {binding} of set {set} has descriptors of two types"))?;
+                    let number = types.number(id, Decoration::Binding).unwrap_or_default();
+                    let binding = types.descriptor(*class, pointee)?;
+                    resources.push(Resource { variable: id, set, number, binding });
                 }
                 StorageClass::AtomicCounter => return Err("an atomic counter: Vulkan has none".to_owned()),
                 _ => {}
@@ -318,7 +325,42 @@ impl Module {
             _ => None,
         });
         let capabilities = capabilities.collect();
-        Ok(Self { words, entries, bindings, push_constants, capabilities, types })
+        Ok(Self { words, entries, resources, push_constants, capabilities, types })
+    }
+
+    /// All ids in the functions that an entry point reaches.
+    fn used(&self, entry: &Entry) -> HashSet<Word> {
+        let mut used = HashSet::new();
+        let mut open = vec![entry.function];
+        let mut seen = HashSet::from([entry.function]);
+        while let Some(function) = open.pop() {
+            let of_id = |it: &&dr::Function| it.def.as_ref().and_then(|def| def.result_id) == Some(function);
+            let Some(function) = self.types.module.functions.iter().find(of_id) else { continue };
+            for instruction in function.all_inst_iter() {
+                used.extend(instruction.operands.iter().filter_map(|operand| id(Some(operand))));
+                if instruction.class.opcode == Op::FunctionCall {
+                    let called = id(instruction.operands.first());
+                    open.extend(called.filter(|called| seen.insert(*called)));
+                }
+            }
+        }
+        used
+    }
+
+    /// The bindings that entry points use, by descriptor set and number.
+    ///
+    /// # Errors
+    /// If one of them has descriptors of two types.
+    pub fn bindings(&self, entries: &[&Entry]) -> Result<BTreeMap<(u32, u32), Binding>, String> {
+        let used: HashSet<Word> = entries.iter().flat_map(|entry| self.used(entry)).collect();
+        let mut bindings = BTreeMap::new();
+        for Resource { set, number, binding, .. } in self.resources.iter().filter(|it| used.contains(&it.variable)) {
+            let found = bindings.entry((*set, *number)).or_insert(Binding { ty: binding.ty, count: 0 });
+            found.count = found.count.max(binding.count);
+            found.ty = together(found.ty, binding.ty)
+                .ok_or_else(|| format!("binding {number} of set {set} has descriptors of two types"))?;
+        }
+        Ok(bindings)
     }
 }
 

@@ -29,7 +29,7 @@ pub fn compile(driver: &Driver, module: &Module) -> Result<Vec<u8>, Outcome> {
     }
     let compiler = Compiler::new(driver, module)?;
     for entry in &module.entries {
-        compiler.entry(module, entry)?;
+        compiler.entry(entry)?;
     }
     // SAFETY: the device made the cache.
     let data = unsafe { driver.device.get_pipeline_cache_data(compiler.cache) };
@@ -53,34 +53,46 @@ fn shader_module(device: &ash::Device, words: &[u32]) -> Result<vk::ShaderModule
 
 /// The objects that all entry points of a module share.
 struct Compiler<'a> {
+    driver: &'a Driver,
     device: &'a ash::Device,
-    module: vk::ShaderModule,
-    layout: vk::PipelineLayout,
+    module: &'a Module,
+    words: vk::ShaderModule,
     cache: vk::PipelineCache,
 }
 
 impl<'a> Compiler<'a> {
     /// Nothing is destroyed: the process ends after the module.
-    fn new(driver: &'a Driver, module: &Module) -> Result<Self, Outcome> {
+    fn new(driver: &'a Driver, module: &'a Module) -> Result<Self, Outcome> {
         let device = &driver.device;
+        // SAFETY: the structure lives until the end of the call.
+        let cache = unsafe { device.create_pipeline_cache(&vk::PipelineCacheCreateInfo::default(), None) };
+        let cache = cache.map_err(|error| refused("vkCreatePipelineCache", error))?;
+        let words = shader_module(device, &module.words)?;
+        Ok(Self { driver, device, module, words, cache })
+    }
+
+    /// The layout for entry points that are compiled together.
+    fn layout(&self, entries: &[&Entry]) -> Result<vk::PipelineLayout, Outcome> {
+        let Self { driver, device, module, .. } = *self;
+        let bindings = module.bindings(entries).map_err(|why| Outcome::new(Kind::Invalid, why))?;
         let most = driver.limits.max_bound_descriptor_sets.min(MOST_SETS);
-        let count = module.bindings.keys().map(|(set, _)| set.saturating_add(1)).max().unwrap_or_default();
+        let count = bindings.keys().map(|(set, _)| set.saturating_add(1)).max().unwrap_or_default();
         if count > most {
             let what = format!("the device has {most} descriptor sets: no set {}", count - 1);
             return Err(Outcome::new(Kind::Unsupported, what));
         }
         let mut layouts = Vec::new();
         for set in 0..count {
-            let bindings = module.bindings.iter().filter(|((of, _), _)| *of == set);
-            let bindings = bindings.map(|((_, number), binding)| {
+            let of_set = bindings.iter().filter(|((of, _), _)| *of == set);
+            let of_set = of_set.map(|((_, number), binding)| {
                 vk::DescriptorSetLayoutBinding::default()
                     .binding(*number)
                     .descriptor_type(binding.ty)
                     .descriptor_count(binding.count)
                     .stage_flags(vk::ShaderStageFlags::ALL)
             });
-            let bindings: Vec<_> = bindings.collect();
-            let info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
+            let of_set: Vec<_> = of_set.collect();
+            let info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&of_set);
             // SAFETY: the structures live until the end of the call.
             let layout = unsafe { device.create_descriptor_set_layout(&info, None) };
             layouts.push(layout.map_err(|error| refused("vkCreateDescriptorSetLayout", error))?);
@@ -96,41 +108,39 @@ impl<'a> Compiler<'a> {
         let info = vk::PipelineLayoutCreateInfo::default().set_layouts(&layouts).push_constant_ranges(ranges);
         // SAFETY: the structures live until the end of the call, and the device made the layouts of sets.
         let layout = unsafe { device.create_pipeline_layout(&info, None) };
-        let layout = layout.map_err(|error| refused("vkCreatePipelineLayout", error))?;
-        // SAFETY: the structure lives until the end of the call.
-        let cache = unsafe { device.create_pipeline_cache(&vk::PipelineCacheCreateInfo::default(), None) };
-        let cache = cache.map_err(|error| refused("vkCreatePipelineCache", error))?;
-        let module = shader_module(device, &module.words)?;
-        Ok(Self { device, module, layout, cache })
+        layout.map_err(|error| refused("vkCreatePipelineLayout", error))
     }
 
     fn stage(&self, entry: &'a Entry, stage: vk::ShaderStageFlags) -> vk::PipelineShaderStageCreateInfo<'a> {
-        vk::PipelineShaderStageCreateInfo::default().stage(stage).module(self.module).name(&entry.name)
+        vk::PipelineShaderStageCreateInfo::default().stage(stage).module(self.words).name(&entry.name)
     }
 
-    fn entry(&self, module: &Module, entry: &Entry) -> Result<(), Outcome> {
+    fn entry(&self, entry: &'a Entry) -> Result<(), Outcome> {
         match entry.model {
             ExecutionModel::GLCompute => self.compute(entry),
-            ExecutionModel::Vertex => self.before_rasterization(&[self.stage(entry, vk::ShaderStageFlags::VERTEX)]),
+            ExecutionModel::Vertex => {
+                self.before_rasterization(&[entry], &[self.stage(entry, vk::ShaderStageFlags::VERTEX)])
+            }
             ExecutionModel::Fragment => self.fragment(entry),
             ExecutionModel::TessellationControl | ExecutionModel::TessellationEvaluation | ExecutionModel::Geometry => {
-                self.with_partners(module, entry)
+                self.with_partners(entry)
             }
             model => Err(Outcome::new(Kind::Unsupported, format!("entry points of {model:?} are not compiled"))),
         }
     }
 
-    fn compute(&self, entry: &Entry) -> Result<(), Outcome> {
+    fn compute(&self, entry: &'a Entry) -> Result<(), Outcome> {
         let stage = self.stage(entry, vk::ShaderStageFlags::COMPUTE);
-        let info = vk::ComputePipelineCreateInfo::default().stage(stage).layout(self.layout);
+        let info = vk::ComputePipelineCreateInfo::default().stage(stage).layout(self.layout(&[entry])?);
         // SAFETY: the structures live until the end of the call, and the device made all objects.
         let made = unsafe { self.device.create_compute_pipelines(self.cache, &[info], None) };
         made.map(drop).map_err(|(_, error)| refused("vkCreateComputePipelines", error))
     }
 
     /// A stage between vertices and rasterization, with those that it needs.
-    fn with_partners(&self, module: &Module, entry: &Entry) -> Result<(), Outcome> {
+    fn with_partners(&self, entry: &'a Entry) -> Result<(), Outcome> {
         use ExecutionModel as Model;
+        let module = self.module;
         let of = |model| module.entries.iter().find(|other| other.model == model);
         // Both are compiled with the first of them.
         if entry.model == Model::TessellationEvaluation && of(Model::TessellationControl).is_some() {
@@ -169,11 +179,16 @@ impl<'a> Compiler<'a> {
             vk::PipelineShaderStageCreateInfo::default().stage(*stage).module(*module).name(c"main")
         });
         stages.extend(made);
-        self.before_rasterization(&stages)
+        let own: Vec<&Entry> = [of(Model::Vertex), control, evaluation, Some(entry)].into_iter().flatten().collect();
+        self.before_rasterization(&own, &stages)
     }
 
     /// The stages before rasterization, as one part of a pipeline.
-    fn before_rasterization(&self, stages: &[vk::PipelineShaderStageCreateInfo<'_>]) -> Result<(), Outcome> {
+    fn before_rasterization(
+        &self,
+        entries: &[&Entry],
+        stages: &[vk::PipelineShaderStageCreateInfo<'_>],
+    ) -> Result<(), Outcome> {
         let viewport = vk::PipelineViewportStateCreateInfo::default();
         let raster = vk::PipelineRasterizationStateCreateInfo::default().line_width(1.0);
         let states = [vk::DynamicState::VIEWPORT_WITH_COUNT, vk::DynamicState::SCISSOR_WITH_COUNT];
@@ -185,10 +200,10 @@ impl<'a> Compiler<'a> {
             .viewport_state(&viewport)
             .rasterization_state(&raster)
             .dynamic_state(&dynamic);
-        self.part(info, vk::GraphicsPipelineLibraryFlagsEXT::PRE_RASTERIZATION_SHADERS)
+        self.part(entries, info, vk::GraphicsPipelineLibraryFlagsEXT::PRE_RASTERIZATION_SHADERS)
     }
 
-    fn fragment(&self, entry: &Entry) -> Result<(), Outcome> {
+    fn fragment(&self, entry: &'a Entry) -> Result<(), Outcome> {
         let stages = [self.stage(entry, vk::ShaderStageFlags::FRAGMENT)];
         let samples =
             vk::PipelineMultisampleStateCreateInfo::default().rasterization_samples(vk::SampleCountFlags::TYPE_1);
@@ -197,18 +212,19 @@ impl<'a> Compiler<'a> {
             .stages(&stages)
             .multisample_state(&samples)
             .depth_stencil_state(&depth);
-        self.part(info, vk::GraphicsPipelineLibraryFlagsEXT::FRAGMENT_SHADER)
+        self.part(&[entry], info, vk::GraphicsPipelineLibraryFlagsEXT::FRAGMENT_SHADER)
     }
 
     fn part(
         &self,
+        entries: &[&Entry],
         info: vk::GraphicsPipelineCreateInfo<'_>,
         part: vk::GraphicsPipelineLibraryFlagsEXT,
     ) -> Result<(), Outcome> {
         let mut rendering = vk::PipelineRenderingCreateInfo::default();
         let mut library = vk::GraphicsPipelineLibraryCreateInfoEXT::default().flags(part);
         let info = info
-            .layout(self.layout)
+            .layout(self.layout(entries)?)
             .flags(vk::PipelineCreateFlags::LIBRARY_KHR)
             .push_next(&mut rendering)
             .push_next(&mut library);

@@ -1,7 +1,8 @@
 //! GLSL and WGSL as SPIR-V, by naga.
 
 use crate::outcome::{Kind, Outcome};
-use naga::back::spv;
+use naga::back::pipeline_constants::process_overrides;
+use naga::back::{PipelineConstants, spv};
 use naga::front::{glsl, wgsl};
 use naga::valid::{Capabilities, ShaderStages, SubgroupOperationSet, ValidationFlags, Validator};
 use naga::{Module, ShaderStage};
@@ -33,8 +34,8 @@ impl Language {
     pub fn translate(self, path: &Path, text: &str) -> Result<Vec<u8>, (Outcome, String)> {
         let path = path.to_string_lossy();
         let refused = |place: Option<(u32, u32)>, what: &str, whole: String| {
-            let (line, column) = place.unwrap_or((1, 1));
-            (Outcome::new(Kind::Untranslated, format!("{line}:{column}: naga: {what}")), whole)
+            let place = place.map(|(line, column)| format!("{line}:{column}: ")).unwrap_or_default();
+            (Outcome::new(Kind::Untranslated, format!("{place}naga: {what}")), whole)
         };
         let module: Module = match self {
             Self::Wgsl => wgsl::parse_str(text).map_err(|error| {
@@ -58,6 +59,9 @@ impl Language {
             let innermost = innermost(error.as_inner());
             refused(place, &innermost, error.emit_to_string_with_path(text, &path))
         })?;
+        // Constants that a pipeline may override have their own values.
+        let (module, info) = process_overrides(&module, &info, None, &PipelineConstants::default())
+            .map_err(|error| refused(None, &error.to_string(), error.to_string()))?;
         // The text as it is: no axis is turned, no depth is clamped, no loop is bounded.
         let options = spv::Options {
             lang_version: (1, 5),

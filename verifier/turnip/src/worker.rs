@@ -189,7 +189,7 @@ fn translate(language: Language, path: &Path, bytes: &[u8]) -> Result<Vec<u8>, O
             eprint!("{whole}");
             Err(outcome)
         }
-        Err(_) => Err(untranslated("naga panics")),
+        Err(panic) => Err(untranslated(&format!("naga: a panic: {}", child::text_of(&*panic)))),
     }
 }
 

@@ -181,10 +181,12 @@ pub enum InputError {
     },
 }
 
-/// The message of a shader that is not compiled. What a translator refuses has its place in the text.
+/// The message of a shader that is not compiled. What a translator refuses has its place in the text, where the translator has one.
 fn not_compiled(path: &Path, kind: Kind, detail: &str) -> String {
     match kind {
-        Kind::Untranslated => format!("{}:{detail}", path.display()),
+        Kind::Untranslated if detail.starts_with(|c: char| c.is_ascii_digit()) => {
+            format!("{}:{detail}", path.display())
+        }
         _ => format!("{}: {kind}: {detail}", path.display()),
     }
 }

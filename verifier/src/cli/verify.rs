@@ -6,7 +6,7 @@ use crate::engines::{self, EngineArgs};
 use crate::exit::{self, Exit, Failure};
 use crate::results::Results;
 use crate::turnip::{DriverArgs, Shaders};
-use crate::{Compiler, Format, Fuel, Gpu, Guarding, Planted, interrupt, output, paths, triage, values};
+use crate::{Compiler, Format, Fuel, Gpu, Guarding, Planted, interrupt, output, paths, triage, turnip, values};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::nir::Shader;
@@ -152,6 +152,11 @@ struct Checked {
     summary: Summary,
     /// The failure that occurs, where a bundle records one.
     found: Option<reduce::Failure>,
+}
+
+/// The exit of an input that has no program.
+fn exit_of_input(error: &(dyn std::error::Error + 'static)) -> Exit {
+    error.downcast_ref::<InputError>().map_or(Exit::Bad, turnip::exit_of)
 }
 
 impl Verify {
@@ -314,7 +319,7 @@ impl Verify {
                 threads::for_each(jobs, inputs, interrupt::flag(), |number, input| {
                     let checked = self.job(input, given).map(|job| self.check(job, engines));
                     // The receiver is gone if the results cannot be written.
-                    let _ = send.send((number, checked.map_err(|error| error.to_string())));
+                    let _ = send.send((number, checked.map_err(|error| (exit_of_input(&*error), error.to_string()))));
                 });
             });
             let mut waiting = BTreeMap::new();
@@ -402,12 +407,12 @@ impl<'a> Printer<'a> {
     }
 
     /// Prints the rows of a program, and writes the bundle of its failure.
-    fn program(&mut self, checked: Result<Checked, String>) -> Result<(), Failure> {
+    fn program(&mut self, checked: Result<Checked, (Exit, String)>) -> Result<(), Failure> {
         let Checked { job, verification, summary, found } = match checked {
             Ok(checked) => checked,
-            Err(error) => {
+            Err((exit, error)) => {
                 output::problem(&error);
-                self.exit = self.exit.max(Exit::Bad);
+                self.exit = self.exit.max(exit);
                 return Ok(());
             }
         };

@@ -229,7 +229,7 @@ impl Parent<'_> {
         }
         let pages = std::fs::read_to_string(format!("/proc/{}/statm", self.child)).ok();
         let pages = pages.and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok());
-        if pages.unwrap_or_default().saturating_mul(4096) > self.limits.memory {
+        if pages.unwrap_or_default().saturating_mul(page_size()) > self.limits.memory {
             self.kill(over_memory(self.limits));
         }
     }
@@ -272,6 +272,12 @@ impl Parent<'_> {
         };
         Ended { outcome, log, data }
     }
+}
+
+/// Bytes of a page of memory.
+fn page_size() -> u64 {
+    // SAFETY: a call without memory.
+    u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
 fn over_memory(limits: &Limits) -> Outcome {

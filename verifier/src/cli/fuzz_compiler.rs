@@ -14,7 +14,7 @@ use ir3_verifier::harness::campaigns::external::reduce::{Reduction, spirv_size};
 use ir3_verifier::harness::campaigns::external::{
     self, Campaign, Compiler, CompilerCommand, Counts, Drivers, Finding, Found, LogRules,
 };
-use ir3_verifier::harness::check::{EngineKind, Engines, Summary};
+use ir3_verifier::harness::check::{Engines, Summary};
 use ir3_verifier::harness::mesa::Settings;
 use ir3_verifier::harness::report::bundle;
 use ir3_verifier::programs::generator::Profile;
@@ -196,14 +196,11 @@ pub fn run(request: &Request<'_>, format: Format) -> Result<Exit, Failure> {
     output::line(&format!("seed {}", request.seed));
     let settings = Settings::new(request.engines, request.runs, 1);
     let settings = Settings { fuel: request.fuel.unwrap_or(settings.fuel), ..settings };
-    // As `fuzz` runs programs of our own backend: 64 lanes on the machine.
-    let interpreter = Engines { kinds: vec![EngineKind::Interpreter], ..request.engines.clone() };
-    let whole = Settings { engines: &interpreter, runs: 1, most_runs: 1, ..settings };
     let is_driver = matches!(request.compiler, Compiler::Driver(_));
     let rules = LogRules {
         target: request.target,
         settings,
-        end_to_end: (is_driver && !request.every_boundary).then_some(whole),
+        end_to_end: (is_driver && !request.every_boundary).then_some(request.runs),
         refusals: request.refusals,
         validator: validator.as_deref(),
     };

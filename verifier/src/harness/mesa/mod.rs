@@ -72,16 +72,17 @@ fn refuting(all: &[Checked<'_>]) -> Vec<Env> {
     envs.take(MOST_REFUTING).collect()
 }
 
-/// Compares nir with the final code alone. `None` if one of them is not there, or cannot be read.
-pub fn check_whole<'a>(
+/// Runs nir and the final code alone, in some environments. `None` if one of them is not there.
+pub fn run_whole<'a>(
     path: &Path,
     shader: &'a LogShader,
     target: &Target,
     settings: &Settings<'_>,
+    runs: usize,
 ) -> Option<Checked<'a>> {
     let (sides, _) = Sides::of(path, shader, target, settings.seed);
     let (name, at) = sides.boundaries().into_iter().find(|(name, _)| *name == WHOLE)?;
-    Some(named(name, &sides, at, settings))
+    Some(Checked { name: name.to_owned(), ..sides.run(at, settings.fuel, runs) })
 }
 
 /// Checks the boundaries of a shader, in order, until `each` breaks.

@@ -241,6 +241,15 @@ impl<'a> Sides<'a> {
         }
     }
 
+    /// Runs two programs of the shader in the first environments by number, without a search for others.
+    pub fn run(&self, sides: [usize; 2], fuel: u64, runs: usize) -> Checked<'a> {
+        let env =
+            |number| self.inputs.as_ref().map_or_else(|| Env::from_seed(number as u64), |inputs| inputs.env(number));
+        let envs: Vec<Env> = (0..runs).map(|number| Env { fuel: Some(fuel), ..env(number) }).collect();
+        let [before, after] = sides.map(|at| &self.all[at]);
+        self.compare(before, after, &Policy::new(&Engines::interpreter()), &envs)
+    }
+
     /// The first boundary that is refuted by runs in some environments, or in the first ones by number.
     pub fn first_refutation(&self, env: &Env, runs: usize) -> Option<Checked<'a>> {
         let envs: Vec<Env> = match &self.inputs {

@@ -27,9 +27,9 @@ pub struct LogRules<'a> {
     pub target: Target,
     /// The engines, and the runs of a boundary that is not proved.
     pub settings: Settings<'a>,
-    /// The engines and runs with which nir is compared with the final code alone; all boundaries are compared where these two differ. `None`
-    /// compares all of every program.
-    pub end_to_end: Option<Settings<'a>>,
+    /// The environments in which nir and the final code alone are run; all boundaries are compared where these two differ. `None` compares
+    /// all of every program.
+    pub end_to_end: Option<usize>,
     /// Programs that the compiler refuses are failures.
     pub refusals: bool,
     /// `spirv-val`, which looks at each module before the compiler does.
@@ -266,7 +266,8 @@ fn check(log: String, rules: &LogRules<'_>, folder: &Path) -> Observation {
     let mut unreadable = None;
     for shader in &shaders {
         let target = target(rules, shader);
-        let whole = rules.end_to_end.and_then(|settings| mesa::check_whole(&path, shader, &target, &settings));
+        let settings = &rules.settings;
+        let whole = rules.end_to_end.and_then(|runs| mesa::run_whole(&path, shader, &target, settings, runs));
         if let Some(checked) = whole.filter(|checked| !matches!(checked.verdict, Verdict::Refuted(_))) {
             own.count_unknown(&checked);
             own.verdicts.push(checked.verdict);

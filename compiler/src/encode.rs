@@ -54,6 +54,7 @@ fn describe(decoded: &mut InstrData, encoded: &InstrData) {
             decoded.sampler = decoded.sampler.or(encoded.sampler);
             decoded.is_1d = encoded.is_1d;
             decoded.is_cube = encoded.is_cube;
+            decoded.is_fetch = encoded.is_fetch;
         }
         (Attrs::Memory(decoded), Attrs::Memory(encoded)) => {
             decoded.components = decoded.components.or(encoded.components);

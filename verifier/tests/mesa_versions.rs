@@ -64,3 +64,55 @@ fn a_wrong_program_of_each_version_is_refuted() {
         assert!(matches!(whole.1, Verdict::Refuted(_)), "{version}: {}", whole.1);
     }
 }
+
+const ALIASES: &str = include_str!("logs/aliases.log");
+
+/// The names of the boundaries of the log with aliases that are proved, and of those that are refuted.
+fn of_aliases(text: &str) -> [Vec<String>; 2] {
+    let engines = Engines::all(Smt::default());
+    let settings = Settings { fuel: 10_000, ..Settings::new(&engines, 2, 1) };
+    let target = Target::by_name("a750").expect("a GPU");
+    let mut all = [Vec::new(), Vec::new()];
+    check_shader(Path::new("x.log"), &shader_of(text), &target, &settings, &mut |checked| match checked.verdict {
+        Verdict::Proved { .. } => all[0].push(checked.name),
+        Verdict::Refuted(_) => all[1].push(checked.name),
+        other => println!("{}: {other} {:?}", checked.name, other.reason()),
+    });
+    all
+}
+
+/// `alias.tex` names an operand of the sample after it, `alias.rt` a component of an output: each text of them has the same meaning, and another
+/// value is a difference.
+#[test]
+fn aliases_are_part_of_what_they_are_for() {
+    let [proved, refuted] = of_aliases(ALIASES);
+    let names = [
+        "nir->ir3",
+        "ir3_create_alias_tex_regs",
+        "ir3_create_alias_rt",
+        "register allocation",
+        "ir3_legalize",
+        "final code",
+        WHOLE,
+    ];
+    assert_eq!((proved, refuted), (names.map(str::to_owned).to_vec(), Vec::new()));
+    for (from, to, expected) in [
+        ("alias.rt.b32.0 rt0.w, (0x3f800000)", "alias.rt.b32.0 rt0.w, (0x3f000000)", &["final code", WHOLE][..]),
+        ("alias.rt.b32.0 rt0.w, (0x3f800000)", "alias.rt.b32.0 rt0.z, (0x3f800000)", &["final code", WHOLE]),
+        ("alias.tex.b32.0 r0.y, (0x3f800000)", "alias.tex.b32.0 r0.y, (0x00000000)", &["final code", WHOLE]),
+        ("alias.tex.b32.0 r0.y, (0x3f800000)", "alias.tex.b32.0 r0.x, (0x3f800000)", &["final code", WHOLE]),
+    ] {
+        assert_eq!(ALIASES.matches(from).count(), 1, "{from}");
+        let [proved, refuted] = of_aliases(&ALIASES.replace(from, to));
+        assert_eq!(proved.len(), names.len() - expected.len(), "{to}");
+        assert_eq!(refuted, expected, "{to}");
+    }
+    // A table of another size, or one that no texture instruction follows, means nothing.
+    for (from, to) in [
+        ("alias.tex.b32.0 r0.y, (0x3f800000)", "alias.tex.b32.1 r0.y, (0x3f800000)"),
+        ("sam.base0 (f32)(xy)r0.x, r0.x, s#1, t#0\nMESA: info: (sy)mov", "nop\nMESA: info: (sy)mov"),
+    ] {
+        let [proved, refuted] = of_aliases(&ALIASES.replace(from, to));
+        assert!(!proved.contains(&"final code".to_owned()) && refuted.is_empty(), "{to}: {refuted:?}");
+    }
+}

@@ -6,14 +6,29 @@
 
 use crate::ir3::opcode::Latency as LatencyClass;
 use crate::ir3::{AddressSpace, Category, Dst, InstrData, Opcode, RegFile, SrcOperand};
-use crate::target::Target;
+use crate::target::{Generation, Target};
 
-/// Slots until an address register, a predicate, or any result may be read outside the ALU.
-pub const FAR: u32 = 6;
-/// Slots from ALU to ALU.
-pub const NEAR: u32 = 3;
-/// The third source of a multiply-add is read this many slots later than the others.
-pub const THIRD_SOURCE: u32 = 2;
+/// The slots that a GPU needs between a result of the ALU and its readers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slots {
+    /// From ALU to ALU.
+    pub near: u32,
+    /// Until an address register, a predicate, or any result may be read outside the ALU.
+    pub far: u32,
+    /// The third source of a multiply-add is read this many slots later than the others.
+    pub third_source: u32,
+}
+
+impl Slots {
+    /// The slots of a target.
+    #[must_use]
+    pub const fn of(target: &Target) -> Self {
+        match target.generation {
+            Generation::A7xx => Self { near: 2, far: 5, third_source: 1 },
+            _ => Self { near: 3, far: 6, third_source: 2 },
+        }
+    }
+}
 
 /// Returns true if the instruction runs on the scalar ALU.
 #[must_use]
@@ -101,20 +116,21 @@ impl Latency {
     #[must_use]
     pub fn of(producer: &InstrData, target: &Target) -> Self {
         let hard = |slots| Self { slots, soft: slots };
+        let Slots { near, far, .. } = Slots::of(target);
         let Some(dst) = producer.dsts.first() else { return Self::NONE };
         if producer.opcode.is_meta() && producer.opcode != Opcode::TexPrefetch {
             return Self::NONE;
         }
         if dst.class.file == RegFile::Address {
-            return hard(FAR);
+            return hard(far);
         }
         match sync(producer, target) {
             Sync::Ss if producer.opcode.is_alu() => Self { slots: 0, soft: 6 },
             Sync::Ss => Self { slots: 0, soft: 10 },
             Sync::Sy => Self { slots: 0, soft: wait(producer) },
             Sync::Distance if !producer.opcode.is_alu() || is_scalar_alu(producer, target) => Self::NONE,
-            Sync::Distance if dst.class.file == RegFile::Predicate => hard(FAR),
-            Sync::Distance => hard(NEAR),
+            Sync::Distance if dst.class.file == RegFile::Predicate => hard(far),
+            Sync::Distance => hard(near),
         }
     }
 
@@ -139,12 +155,13 @@ impl Latency {
                 && consumer.srcs.first().is_some_and(|src| src.class.half == dst.class.half);
             return if same { Self::NONE } else { Self { slots: 0, soft: 6 } };
         }
+        let Slots { near, far, third_source } = Slots::of(target);
         if !consumer.opcode.is_alu() || dst.class.file == RegFile::Predicate {
-            return hard(FAR);
+            return hard(far);
         }
         let src = &consumer.srcs[index];
-        let near = if index == 2 && consumer.opcode.reads_third_late() { NEAR - THIRD_SOURCE } else { NEAR };
-        hard(if src.class.half == dst.class.half { near } else { near + 3 })
+        let late = if index == 2 && consumer.opcode.reads_third_late() { third_source } else { 0 };
+        hard(if src.class.half == dst.class.half { near - late } else { far - late })
     }
 }
 

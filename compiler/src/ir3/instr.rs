@@ -1,6 +1,6 @@
 //! Instructions: flags, and the attributes of each kind of opcode.
 
-use super::{Block, Dst, Instr, Opcode, Place, Src, SrcOperand};
+use super::{AliasScope, Block, Dst, Instr, Opcode, PhysReg, Place, Src, SrcOperand};
 use crate::words;
 use bitflags::bitflags;
 use smallvec::SmallVec;
@@ -337,6 +337,8 @@ pub struct TextureAttrs {
     pub is_1d: bool,
     /// True if the coordinates are those of a cube map.
     pub is_cube: bool,
+    /// `isam`: true if it fetches a texel of level 0 of a texture. Mesa does since 25.1; else it is a load of [`space`](Self::space).
+    pub is_fetch: bool,
     /// `isam`: the memory that is read through the texture unit.
     pub space: Option<AddressSpace>,
     /// Bindless descriptor base of the sampler, if it differs from that of the texture (`_meta:tex_prefetch`).
@@ -411,6 +413,17 @@ pub enum Attrs {
         src: u32,
         /// Number of words.
         size: u32,
+    },
+    /// `alias`: the name that its source gets.
+    Alias {
+        /// The table.
+        scope: AliasScope,
+        /// The operands are printed as floats; this has no other effect.
+        float: bool,
+        /// The number of aliases after this one, in the first one before a texture instruction.
+        size: u8,
+        /// The register; of an output `4 * rt + component`.
+        register: PhysReg,
     },
     /// Barriers and fences: the memories and accesses that they order.
     Fence {

@@ -92,6 +92,10 @@ fn shared_dst(dst: Option<&Dst>) -> bool {
 /// once, and the scalar ALU can. Mesa puts both there since 25.1; [`valid_source`] is what passes choose by.
 pub fn encodable_source(target: &Target, instr: &InstrData, slot: usize, src: &Src) -> bool {
     let is_constant = |src: &Src| matches!(src.operand, SrcOperand::Const(_) | SrcOperand::ConstRelative(_));
+    // A component of a group is in the word of an alias, which has room for any immediate.
+    if src.is_of_group() || instr.opcode == Opcode::Alias {
+        return !src.is_relative() && src.class.file != RegFile::Shared && src.mods.is_empty();
+    }
     let sources = instr.opcode.info().sources;
     if target.has_scalar_alu
         && sources == Sources::Cat2

@@ -9,6 +9,7 @@
 //! comment, so in a dump of Mesa those attributes are unknown.
 
 pub mod access;
+pub mod aliases;
 mod builder;
 mod canonical;
 mod code_order;
@@ -31,6 +32,7 @@ pub mod uniformity;
 pub mod validate;
 mod workload;
 
+pub use aliases::AliasScope;
 pub use builder::Builder;
 pub use code_order::CodeOrder;
 pub use instr::{

@@ -237,6 +237,10 @@ bitflags! {
         const LAST = 1 << 6;
         /// `up0.x`: the predicate is the same in all lanes; the scalar ALU may write it.
         const UNIFORM = 1 << 7;
+        /// `@{…}`: a component of a vector whose components are sources of their own ([`aliases`](super::aliases)).
+        const ALIAS = 1 << 8;
+        /// The first component of such a vector.
+        const FIRST_ALIAS = 1 << 9;
     }
 }
 

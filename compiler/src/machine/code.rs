@@ -281,10 +281,10 @@ fn bare(data: &InstrData) -> std::result::Result<InstrData, String> {
     }
     for dst in &mut data.dsts {
         dst.place = physical(dst.place)?;
-        dst.flags &= OperandFlags::R | OperandFlags::LAST;
+        dst.flags &= OperandFlags::R | OperandFlags::LAST | OperandFlags::UNIFORM;
     }
     for src in &mut data.srcs {
-        src.flags &= OperandFlags::R | OperandFlags::LAST;
+        src.flags &= OperandFlags::R | OperandFlags::LAST | OperandFlags::ALIAS | OperandFlags::FIRST_ALIAS;
         match &mut src.operand {
             SrcOperand::Place(place) => *place = physical(*place)?,
             SrcOperand::Undef => return Err("an undefined operand has no register".into()),

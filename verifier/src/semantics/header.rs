@@ -220,7 +220,10 @@ impl Header {
                 false => Reconvergence::NotNeeded,
             }
         };
-        let mut outputs: Vec<_> = program.outputs.iter().map(|output| (output.base, output.component)).collect();
+        // A component that an alias makes a constant is one of the output that it is listed in.
+        let of_alias = ir3::aliases::outputs(program);
+        let listed = program.outputs.iter().zip(0_u16..).filter(|(_, number)| !of_alias.contains(number));
+        let mut outputs: Vec<_> = listed.map(|(output, _)| (output.base, output.component)).collect();
         outputs.sort_unstable();
         let letter = |component: u8| ['x', 'y', 'z', 'w'].get(usize::from(component)).copied().unwrap_or('?');
         let outputs = outputs.iter().map(|&(base, component)| format!("{base}.{}", letter(component)));

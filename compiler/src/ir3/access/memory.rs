@@ -426,6 +426,9 @@ impl<'a> MemoryDecoder<'a> {
 
     /// `ldc index, offset`.
     fn ldc(&self) -> Result<MemoryAccess, UnknownAttribute> {
+        if self.has_no_result() {
+            return Ok(self.access(MemoryAction::Prefetch, AddressSpace::Ubo, Address::None, Type::U32));
+        }
         let index = Some(self.scalar(1)?);
         let address = Address::Linear { base: None, index, index2: None, scale: 16, offset: self.attrs.offset };
         let access = self.access(MemoryAction::Load, AddressSpace::Ubo, address, self.ty(self.dst_half())?);
@@ -571,10 +574,14 @@ impl<'a> MemoryDecoder<'a> {
         self.resource_access(action, &ResourceLayout { address: 2, immediate: None, bytes: Some(bytes), data })
     }
 
+    /// Returns true for a prefetch of a descriptor. In final code `r63.x` stands for no result.
+    fn has_no_result(&self) -> bool {
+        self.instr.dsts.iter().all(|dst| dst.place.reg() == Some(PhysReg::INVALID))
+    }
+
     fn resinfo(&self) -> Result<MemoryAccess, UnknownAttribute> {
         let binding = Some(self.binding(0)?);
-        // In final code `r63.x` stands for no result.
-        if self.instr.dsts.iter().all(|dst| dst.place.reg() == Some(PhysReg::INVALID)) {
+        if self.has_no_result() {
             let space = self.attrs.space.unwrap_or(AddressSpace::Image);
             let access = self.access(MemoryAction::Prefetch, space, Address::None, Type::U32);
             return Ok(MemoryAccess { binding, ..access });

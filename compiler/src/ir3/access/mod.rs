@@ -3,7 +3,7 @@
 //! The machine's operand order differs between generations and opcodes. Only this module defines it: selection builds
 //! such instructions with its constructors, and interpreter, symbolic engine and validator read them through
 //! [`Access::of`]. A view names operands by [`Slice`]s of the instruction's sources, so it holds for SSA values and for
-//! physical registers alike.
+//! physical registers alike. A group of sources counts as one vector ([`InstrData::component_source`]).
 //!
 //! Where Mesa's text omits an attribute and the operands do not determine it, the view is refused with
 //! [`UnknownAttribute`]; programs that we select have every attribute.
@@ -25,13 +25,13 @@ pub use memory::{Address, AtomicFamily, AtomicOp, MemoryAccess, MemoryAction, li
 pub use request::{PrintedShape, Slot, SlotSet, TextureKind, TextureRequest, TextureShape};
 pub use texture::{Prefetch, TextureAccess};
 
-use super::{InstrData, Src, SrcOperand};
+use super::{InstrData, Opcode, Src, SrcOperand};
 use std::fmt;
 
 /// Consecutive components of one source of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slice {
-    /// The index of the source.
+    /// The index of the operand: of the source, unless there are groups.
     pub src: u8,
     /// First component.
     pub first: u8,
@@ -179,9 +179,11 @@ impl Access {
     /// # Errors
     /// If an attribute is unknown that the access depends on.
     pub fn of(instr: &InstrData) -> Result<Option<Self>, UnknownAttribute> {
-        Ok(if MemoryAccess::covers(instr.opcode) {
+        let instr = &*instr.with_vectors();
+        let fetches = instr.texture().is_some_and(|texture| texture.is_fetch);
+        Ok(if MemoryAccess::covers(instr.opcode) && !fetches {
             Some(Self::Memory(MemoryAccess::of(instr)?))
-        } else if TextureAccess::covers(instr.opcode) {
+        } else if TextureAccess::covers(instr.opcode) || instr.opcode == Opcode::Isam {
             Some(Self::Texture(TextureAccess::of(instr)?))
         } else {
             None

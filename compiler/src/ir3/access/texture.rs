@@ -58,7 +58,9 @@ impl TextureAccess {
     /// If an attribute is unknown that the request depends on.
     pub fn of(instr: &InstrData) -> Result<Self, UnknownAttribute> {
         let reader = TextureDecoder::new(instr)?;
-        let kind = kind(instr.opcode).ok_or_else(|| reader.unknown("what it asks"))?;
+        let fetches = instr.opcode == Opcode::Isam && reader.attrs.is_fetch;
+        let kind = if fetches { Some(TextureKind::Fetch) } else { kind(instr.opcode) };
+        let kind = kind.ok_or_else(|| reader.unknown("what it asks"))?;
         let (texture, sampler) = reader.bindings()?;
         let ty = reader.attrs.ty.ok_or_else(|| reader.unknown("its type"))?;
         let shape = reader.shape();
@@ -269,7 +271,9 @@ impl<'a> TextureDecoder<'a> {
             TextureKind::FetchMs => source.take(&[Slot::Sample])?,
             _ => {}
         }
-        let level = matches!(source.access.kind, TextureKind::SampleBias | TextureKind::SampleLod | TextureKind::Fetch);
+        // `isam` fetches from level 0.
+        let level = matches!(source.access.kind, TextureKind::SampleBias | TextureKind::SampleLod | TextureKind::Fetch)
+            && self.instr.opcode != Opcode::Isam;
         if level || self.flag(InstrFlags::OFFSET) {
             source = Operands { source: self.source(first + 1)?, next: 0, ..source };
             if self.flag(InstrFlags::OFFSET) {

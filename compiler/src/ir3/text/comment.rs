@@ -275,6 +275,7 @@ fn instr_entry(key: &str, value: &mut Cursor, instr: &mut InstrData, remarks: &m
         ("cluster", Attrs::Texture(texture)) => texture.cluster = Some(value.number("a cluster size")?),
         ("1d", Attrs::Texture(texture)) => texture.is_1d = true,
         ("cube", Attrs::Texture(texture)) => texture.is_cube = true,
+        ("fetch", Attrs::Texture(texture)) => texture.is_fetch = true,
         _ => return Ok(false),
     }
     Ok(true)
@@ -411,6 +412,9 @@ pub(super) fn write_instr_comment(out: &mut String, instr: &InstrData, remarks: 
             }
             if texture.is_cube {
                 entries.key("cube");
+            }
+            if texture.is_fetch {
+                entries.key("fetch");
             }
         }
         _ => {}

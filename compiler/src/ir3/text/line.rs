@@ -5,7 +5,9 @@ use super::cursor::{Cursor, Parsed, fail};
 use super::mnemonic::{Mnemonic, ROUNDS, prints_texture, take_type};
 use super::operand::{RawOperand, SsaName, What, ssa_name};
 use crate::ir3::legality::{flut_bits, takes_flut_immediates};
-use crate::ir3::{Attrs, Category, InstrData, InstrFlags, Opcode, RegFile, WriteMask};
+use crate::ir3::{
+    AliasScope, Attrs, Category, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, RegFile, WriteMask,
+};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -138,6 +140,7 @@ impl RawInstr {
         }
         let mut operands: SmallVec<[RawOperand; 6]> = SmallVec::new();
         let mut remarks = Remarks::default();
+        let mut is_in_group = false;
         loop {
             cursor.skip_spaces();
             if cursor.at_end() {
@@ -158,11 +161,51 @@ impl RawInstr {
             if !comma && !operands.is_empty() {
                 return fail(cursor.pos(), "`,`");
             }
-            operands.push(RawOperand::parse(cursor, raw.data.opcode)?);
+            if raw.alias_register(cursor)? {
+                continue;
+            }
+            let starts = cursor.eat("@{");
+            if starts && is_in_group {
+                return fail(cursor.pos(), "`}` before another group");
+            }
+            is_in_group |= starts;
+            let mut operand = RawOperand::parse(cursor, raw.data.opcode)?;
+            operand.flags.set(OperandFlags::ALIAS, is_in_group);
+            operand.flags.set(OperandFlags::FIRST_ALIAS, starts);
+            is_in_group &= !cursor.eat("}");
+            // A vector of consecutive registers is one, whatever its text.
+            if starts && !is_in_group && operand.is_register() {
+                operand.flags -= OperandFlags::ALIAS | OperandFlags::FIRST_ALIAS;
+            }
+            operands.push(operand);
             raw.output_index(cursor, operands.len())?;
+        }
+        if is_in_group {
+            return fail(line.len(), "`}`");
         }
         raw.place_operands(operands, line.len(), &remarks)?;
         Ok(raw)
+    }
+
+    /// The register of an alias, before its source: `@hr40.x` or `rt0.w`.
+    fn alias_register(&mut self, cursor: &mut Cursor) -> Parsed<bool> {
+        let Attrs::Alias { scope, register, .. } = &mut self.data.attrs else { return Ok(false) };
+        let is_output = *scope == AliasScope::RenderTarget;
+        if !cursor.eat(if is_output { "rt" } else { "@" }) {
+            return Ok(false);
+        }
+        if !is_output {
+            cursor.eat("h");
+            cursor.expect("r")?;
+        }
+        let at = cursor.pos();
+        let number: u16 = cursor.number("a register number")?;
+        if number >= if is_output { 8 } else { 48 } {
+            return fail(at, "the number of a register, or of a render target");
+        }
+        cursor.expect(".")?;
+        *register = PhysReg::new(number, cursor.component()?);
+        Ok(true)
     }
 
     /// ` (f32)(xyz)`: the result's type and components.

@@ -4,7 +4,8 @@
 //! dots too. The reader takes the longest matching name, then the suffixes.
 
 use crate::ir3::{
-    Attrs, Category, Condition, InstrData, InstrFlags, MemoryAttrs, Opcode, Round, ShuffleMode, TextureAttrs, Type,
+    AliasScope, Attrs, Category, Condition, InstrData, InstrFlags, MemoryAttrs, Opcode, PhysReg, Round, ShuffleMode,
+    TextureAttrs, Type,
 };
 use smallvec::SmallVec;
 use std::fmt::Write;
@@ -120,6 +121,23 @@ impl Mnemonic {
         rest.is_empty()
     }
 
+    /// `tex`, `b32` and the number of `alias.tex.b32.1`.
+    fn alias_suffix(&mut self, suffix: &str) -> bool {
+        if let Some(&(scope, _)) = AliasScope::ALL.iter().find(|(_, name)| *name == suffix) {
+            self.attrs = Attrs::Alias { scope, float: false, size: 0, register: PhysReg(0) };
+            return true;
+        }
+        let Attrs::Alias { float, size, .. } = &mut self.attrs else { return false };
+        match suffix {
+            "b16" | "b32" => true,
+            "f16" | "f32" => {
+                *float = true;
+                true
+            }
+            _ => suffix.parse().map(|number| *size = number).is_ok(),
+        }
+    }
+
     fn suffix(&mut self, suffix: &str) -> bool {
         let category = self.opcode.category();
         if category == Category::Move {
@@ -141,6 +159,9 @@ impl Mnemonic {
             let Some((mode, ty, true)) = ty else { return false };
             self.attrs = Attrs::Shuffle { mode, ty };
             return true;
+        }
+        if self.opcode == Opcode::Alias {
+            return self.alias_suffix(suffix);
         }
         if is_paired(self.opcode) && suffix == "p" {
             self.flags |= InstrFlags::PAIR;
@@ -250,6 +271,11 @@ pub(super) fn write_mnemonic(out: &mut String, instr: &InstrData) {
         }
         Attrs::Texture(TextureAttrs { cluster: Some(cluster), .. }) if instr.opcode == Opcode::BrcstActive => {
             let _ = write!(out, ".w{cluster}");
+        }
+        Attrs::Alias { scope, float, size, .. } => {
+            let ty = if *float { "f" } else { "b" };
+            let bits = if instr.srcs.iter().any(|src| src.class.half) { 16 } else { 32 };
+            let _ = write!(out, ".{}.{ty}{bits}.{size}", scope.name());
         }
         _ => {}
     }

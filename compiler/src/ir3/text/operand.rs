@@ -127,6 +127,11 @@ impl RawOperand {
         Ok(Self { what, class, mask, mods, flags, as_printed, is_clamped, is_dummy, at })
     }
 
+    /// Returns true if it names a register, or a value that gets one.
+    pub(super) const fn is_register(&self) -> bool {
+        !matches!(self.what, What::Const(_) | What::ConstRelative(_) | What::Immediate(_) | What::Undef)
+    }
+
     /// The serial number of the instruction whose result it names.
     pub(super) fn serial(&self) -> Option<u32> {
         match self.what {

@@ -3,10 +3,10 @@
 use super::{read, read_with_positions, write};
 use crate::ir3::legality::FLUT;
 use crate::ir3::{
-    AddressSpace, Array, ArrayAccess, ArrayData, Attrs, Block, BlockData, Builder, Condition, DriverParam, InputKind,
-    InstrData, InstrFlags, MemoryAttrs, Mods, Opcode, OperandFlags, Output, PhysReg, Place, Program, RegClass,
-    RepeatLink, ResourceWords, Round, ShaderStage, ShuffleMode, Src, SrcOperand, SystemValue, TextureAttrs, Type,
-    Value, WriteMask,
+    AddressSpace, AliasScope, Array, ArrayAccess, ArrayData, Attrs, Block, BlockData, Builder, Condition, DriverParam,
+    InputKind, InstrData, InstrFlags, MemoryAttrs, Mods, Opcode, OperandFlags, Output, PhysReg, Place, Program,
+    RegClass, RepeatLink, ResourceWords, Round, ShaderStage, ShuffleMode, Src, SrcOperand, SystemValue, TextureAttrs,
+    Type, Value, WriteMask,
 };
 
 const SAMPLE: &str = include_str!("sample.ir3");
@@ -255,6 +255,16 @@ fn attributes(opcode: Opcode) -> Vec<(Attrs, InstrFlags)> {
             Category::Move => vec![
                 plain(Attrs::Move { src: Type::U8In32, dst: Type::U8, round: Round::Even }),
                 plain(Attrs::Move { src: Type::U32, dst: Type::U32, round: Round::Default }),
+            ],
+            Category::Barrier if opcode == Opcode::Alias => vec![
+                plain(Attrs::None),
+                plain(Attrs::Alias { scope: AliasScope::Texture, float: true, size: 3, register: PhysReg::new(40, 1) }),
+                plain(Attrs::Alias {
+                    scope: AliasScope::RenderTarget,
+                    float: false,
+                    size: 0,
+                    register: PhysReg::new(2, 3),
+                }),
             ],
             Category::Barrier => vec![plain(Attrs::None), plain(Attrs::Fence { r: true, w: false, g: true, l: true })],
             Category::Memory => vec![

@@ -6,8 +6,8 @@ use super::mnemonic::{ROUNDS, prints_texture, write_mnemonic};
 use super::operand::{immediate_bits, immediate_is_ambiguous, write_immediate, write_prefix, write_reg};
 use crate::ir3::canonical::{Numbering, is_first_kill};
 use crate::ir3::{
-    ArrayAccess, Attrs, Block, Instr, InstrData, InstrFlags, Mods, Opcode, OperandFlags, PhysReg, Place, Program,
-    RegClass, RegFile, RepeatLink, Src, SrcOperand, Value, WriteMask,
+    AliasScope, ArrayAccess, Attrs, Block, Instr, InstrData, InstrFlags, Mods, Opcode, OperandFlags, PhysReg, Place,
+    Program, RegClass, RegFile, RepeatLink, Src, SrcOperand, Value, WriteMask,
 };
 use cranelift_entity::SecondaryMap;
 use std::fmt::Write;
@@ -155,6 +155,19 @@ impl Writer<'_> {
             let _ = write!(self.out, " {name}");
             separator = "";
         }
+        if let Attrs::Alias { scope, register, .. } = data.attrs {
+            let half = if data.srcs.iter().any(|src| src.class.half) { "h" } else { "" };
+            self.out.push(' ');
+            separator = ", ";
+            if scope == AliasScope::RenderTarget {
+                let component = ['x', 'y', 'z', 'w'][usize::from(register.component())];
+                let _ = write!(self.out, "rt{}.{component}", register.register());
+            } else {
+                self.out.push('@');
+                self.out.push_str(half);
+                write_reg(&mut self.out, RegClass::FULL, register);
+            }
+        }
         for (i, dst) in data.dsts.iter().enumerate() {
             self.out.push_str(separator);
             separator = ", ";
@@ -178,7 +191,13 @@ impl Writer<'_> {
             if !src.mods.contains(Mods::NOT) && self.looks_inverted(data) {
                 self.out.push_str("!!");
             }
+            if src.flags.contains(OperandFlags::FIRST_ALIAS) {
+                self.out.push_str("@{");
+            }
             self.src(data.opcode, src, flags, remarks);
+            if src.is_of_group() && data.srcs.get(i + 1).is_none_or(|next| !next.continues_group()) {
+                self.out.push('}');
+            }
             if let Attrs::Outputs(outputs) = &data.attrs
                 && let Some(output) = outputs.get(i)
             {

@@ -3,9 +3,10 @@
 use super::operands::class_name;
 use super::{Checker, Form, Operand, Rule};
 use crate::ir3::access::MemoryAction;
+use crate::ir3::aliases::MAX_ALIASES;
 use crate::ir3::{
     Attrs, Category, Dst, Instr, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, RegClass, RegFile,
-    RepeatLink, ShaderStage, Src, SrcOperand, Type,
+    RepeatLink, ShaderStage, Src, SrcOperand, Type, WriteMask,
 };
 
 fn width(half: bool) -> String {
@@ -19,6 +20,11 @@ fn is_tied(src: &Src) -> bool {
 /// Returns true for the address register that another operand is relative to: any but the first source.
 fn is_address(i: usize, src: &Src) -> bool {
     i > 0 && src.class.file == RegFile::Address
+}
+
+/// Returns true for one of several components of a group.
+fn is_component_of_group(src: &Src) -> bool {
+    src.is_of_group() && src.mask == WriteMask::SCALAR
 }
 
 /// Returns true if the scalar ALU can read the source.
@@ -79,6 +85,7 @@ impl Checker<'_> {
             (Attrs::Scan { .. }, ScanMacro | ScanClustersMacro) => true,
             (Attrs::Shuffle { .. }, Shfl) => true,
             (Attrs::PushConsts { .. }, PushConstsLoadMacro) => true,
+            (Attrs::Alias { .. }, op) => op == Alias,
             (Attrs::Fence { .. }, op) => op.category() == Category::Barrier,
             (Attrs::None, Mov) => false,
             (Attrs::None, _) => true,
@@ -110,7 +117,7 @@ impl Checker<'_> {
             _ => format!("{} destinations", info.dsts),
         };
         let dsts_fit = self.require(dsts_fit, Rule::Destinations, expected, || format!("{dsts}"));
-        let srcs = data.srcs.len();
+        let srcs = data.operands().count();
         let most = if info.max_srcs == 255 { usize::MAX } else { usize::from(info.max_srcs) };
         // Relative accesses add the address register, and writes to arrays the array's previous version.
         let added = data.srcs.iter().enumerate().filter(|&(i, src)| is_address(i, src) || is_tied(src)).count();
@@ -125,7 +132,18 @@ impl Checker<'_> {
             },
             || format!("{srcs}"),
         );
-        dsts_fit && srcs_fit
+        let groups = data.srcs.iter().filter(|src| src.is_of_group()).count();
+        let groups_fit = self.require(
+            groups == 0
+                || groups <= MAX_ALIASES
+                    && (data.opcode.category() == Category::Texture || data.opcode == End)
+                    && self.target.generation.number() >= 7
+                    && data.operands().all(|group| group.len() == 1 || group.iter().all(is_component_of_group)),
+            Rule::Sources,
+            || format!("a texture instruction or `end` of a7xx with up to {MAX_ALIASES} components in groups"),
+            || format!("{groups} in `{}`", data.opcode),
+        );
+        dsts_fit && srcs_fit && groups_fit
     }
 
     fn form(&mut self, data: &InstrData) {

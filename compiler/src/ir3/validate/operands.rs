@@ -3,7 +3,7 @@
 use super::{Checker, Form, Operand, Rule};
 use crate::ir3::legality::{CONST_WORDS, encodable_source, valid_immediate};
 use crate::ir3::{
-    ArrayAccess, Dst, InstrData, InstrFlags, OperandFlags, PhysReg, Place, RegClass, RegFile, Src, SrcOperand,
+    ArrayAccess, Dst, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, RegClass, RegFile, Src, SrcOperand,
     WriteMask,
 };
 
@@ -71,7 +71,9 @@ impl Checker<'_> {
             SrcOperand::ConstRelative(offset) => self.relative_offset(*offset),
             SrcOperand::Immediate(bits) => {
                 self.require(
-                    valid_immediate(instr.opcode, *bits, src.class.half),
+                    src.is_of_group()
+                        || instr.opcode == Opcode::Alias
+                        || valid_immediate(instr.opcode, *bits, src.class.half),
                     Rule::Immediate,
                     || format!("an immediate that {} can encode", instr.opcode),
                     || format!("{bits:#x}"),
@@ -197,6 +199,8 @@ impl Checker<'_> {
     fn register(&mut self, reg: PhysReg, class: RegClass, count: u32) {
         let (first, end) = match class.file {
             // As a destination `r63.x` is discarded; phis and copies have it for undefined values.
+            // And so has an output all of whose components are aliases.
+            _ if reg == PhysReg::INVALID && count == 0 => return,
             RegFile::General | RegFile::Shared if reg == PhysReg::INVALID && self.may_be_no_register() => return,
             RegFile::General => (0, 48 * 4),
             RegFile::Shared => (48 * 4, 56 * 4),

@@ -4,7 +4,7 @@ use super::{Checker, Operand, Rule, RuleLocation};
 use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::reconvergence;
 use crate::ir3::validate::Form;
-use crate::ir3::{Attrs, Block, BlockData, Instr, InstrData, Opcode, RegFile, Src, SrcOperand, Value};
+use crate::ir3::{Attrs, Block, BlockData, Dst, Instr, InstrData, Opcode, PhysReg, RegFile, Src, SrcOperand, Value};
 use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
@@ -124,8 +124,11 @@ impl Checker<'_> {
                     self.violation(Rule::PhisFirst, "phis before other instructions", "a phi after one");
                 }
                 if !data.opcode.is_ready_at_start() {
-                    is_written |=
-                        data.dsts.iter().any(|dst| dst.class.file == RegFile::General && dst.value().is_none());
+                    let is_written_by = |dst: &Dst| {
+                        let is_register = dst.value().is_none() && dst.place.reg() != Some(PhysReg::INVALID);
+                        dst.class.file == RegFile::General && is_register
+                    };
+                    is_written |= data.dsts.iter().any(is_written_by);
                 } else if data.opcode.is_prefetched() && is_written {
                     self.violation(Rule::PrefetchesFirst, "prefetches before writes of registers", "one after a write");
                 }

@@ -1,6 +1,6 @@
 //! cat7: barriers, caches, aliases.
 
-use super::field::{Bits, Field, FieldName, Half, Kind};
+use super::field::{Bits, Field, FieldName, Kind};
 use super::table::{ALL, Form, Row, When, Widths, from};
 use crate::target::Generation;
 
@@ -45,19 +45,22 @@ const SLEEP: Form = Form {
 const CONST_CACHE: Form =
     Form { ignored: &[(0, 43), (45, 48), (50, 50)], generations: from(Generation::A7xx), ..PLAIN };
 const LOCK: Form = Form { ignored: &[(0, 43)], ..CONST_CACHE };
+/// The table of an alias.
+pub(super) const ALIAS_SCOPE: Bits = Bits::new(47, 47).and(49, 49);
 const ALIAS: Form = Form {
     fields: &[
         FLAGS,
         &[
-            Field::new(FieldName::Dst, 32, 39, Kind::Register(Half::Never)),
+            Field::new(FieldName::Dst, 32, 39, Kind::AliasDst { scope: ALIAS_SCOPE, size: 50 }),
             Field::new(FieldName::Entry, 40, 43, Kind::Uint(0)),
-            Field::new(FieldName::Scope, 47, 49, Kind::Words(&["tex", "1", "tex", "rt", "mem"])),
-            Field::new(FieldName::Type, 50, 50, Kind::Words(&["b16", "b32"])),
-            Field::new(FieldName::Src1, 0, 31, Kind::AliasSrc { ty: 50, kind: Bits::new(51, 52) }),
+            Field { name: FieldName::Scope, bits: ALIAS_SCOPE, kind: Kind::Words(&["tex", "rt", "mem"]) },
+            Field::new(FieldName::Type, 48, 48, Kind::Words(&["f", "b"])),
+            Field::new(FieldName::Size, 50, 50, Kind::Words(&["16", "32"])),
+            Field::new(FieldName::Src1, 0, 31, Kind::AliasSrc { float: 48, size: 50, kind: Bits::new(51, 52) }),
         ],
     ],
-    text: "{SY}{SS}{JP}{NAME}.{SCOPE}.{TYPE}.{ENTRY} {DST}, {SRC1}",
-    ignored: &[(45, 46), (53, 53)],
+    text: "{SY}{SS}{JP}{NAME}.{SCOPE}.{TYPE}{SIZE}.{ENTRY} {DST}, {SRC1}",
+    ignored: &[(45, 46), (53, 54)],
     ..CONST_CACHE
 };
 
@@ -80,5 +83,5 @@ pub const ROWS: &[Row] = &[
     row("dcflu", &CACHE, &[CAT, (OPC, 6), (Bits::new(52, 52), 0)]),
     row("lock", &LOCK, &[CAT, (OPC, 7), (Bits::new(45, 54), 0x210)]),
     row("unlock", &LOCK, &[CAT, (OPC, 7), (Bits::new(45, 54), 0x250)]),
-    row("alias", &ALIAS, &[CAT, (OPC, 8), (Bits::new(54, 54), 1)]),
+    row("alias", &ALIAS, &[CAT, (OPC, 8)]),
 ];

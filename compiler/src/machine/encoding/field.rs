@@ -270,8 +270,10 @@ pub enum Kind {
     Base { bindless: u8 },
     /// 8 bits and above them one for `a1.x+`.
     ConstOffset,
+    /// A register, whose width is another bit; or an output, by the table.
+    AliasDst { scope: Bits, size: u8 },
     /// A number, register or constant, whose kind and width other bits tell.
-    AliasSrc { ty: u8, kind: Bits },
+    AliasSrc { float: u8, size: u8, kind: Bits },
 }
 
 /// A field of an encoding.
@@ -318,7 +320,7 @@ impl Field {
                 None => 1 << r,
             },
             Kind::TextureMode { base } => base.mask(),
-            Kind::AliasSrc { ty, kind } => 1 << ty | kind.mask(),
+            Kind::AliasSrc { kind, .. } => kind.mask(),
             _ => 0,
         };
         self.bits.mask() | more

@@ -6,6 +6,7 @@
 mod operands;
 
 use super::field::{Bits, Field, FieldName, Half, Kind};
+use super::instr::{UNIFORM_PREDICATES, is_uniform_predicate};
 use super::table::{Encoding, Piece, Table, When};
 use super::widths::{OtherWidth, Said};
 use crate::cursor::Cursor;
@@ -297,6 +298,17 @@ impl Parser<'_> {
         Ok(number << 2 | self.component()?)
     }
 
+    /// `up0.x` as a destination.
+    fn uniform_predicate(&mut self, name: FieldName) -> Result<Option<u64>> {
+        let number = UNIFORM_PREDICATES << 2;
+        let opcode = self.encoding.opcode;
+        let may_be = opcode.is_some_and(|opcode| is_uniform_predicate(opcode, self.generation, number));
+        if name != FieldName::Dst || !may_be || !self.cursor.eat("up0.") {
+            return Ok(None);
+        }
+        Ok(Some(number | self.component()?))
+    }
+
     fn register(&mut self) -> Result<u64> {
         let at = self.cursor.pos();
         if self.cursor.eat("a0.") {
@@ -397,7 +409,10 @@ impl Parser<'_> {
             Kind::Register(half) => {
                 let is = self.cursor.eat("h");
                 self.half(half, is, at)?;
-                let value = self.register()?;
+                let value = match self.uniform_predicate(field.name)? {
+                    Some(value) => value,
+                    None => self.register()?,
+                };
                 self.put(field, value, at)?;
             }
             Kind::MoveDst { relative } => {
@@ -499,7 +514,8 @@ impl Parser<'_> {
                 }
                 self.put(field, value, at)?;
             }
-            Kind::AliasSrc { ty, kind } => self.alias_src(field, ty, kind)?,
+            Kind::AliasDst { scope, size } => self.alias_dst(field, scope, size)?,
+            Kind::AliasSrc { float, size, kind } => self.alias_src(field, float, size, kind)?,
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Words to text.
 
 use super::field::{Bits, Field, FieldName, Half, Kind};
+use super::instr::is_uniform_predicate;
 use super::table::{Encoding, Piece};
 use crate::target::Generation;
 use half::f16;
@@ -123,6 +124,10 @@ impl Printer<'_> {
                 self.out.push_str("p0.");
                 self.component(value >> 1);
             }
+            Kind::Register(_) if self.is_uniform_predicate(field.name, value) => {
+                self.out.push_str("up0.");
+                self.component(value & 3);
+            }
             Kind::Register(half) => {
                 self.half(half);
                 self.register(value);
@@ -185,8 +190,20 @@ impl Printer<'_> {
                     self.offset((value & 0xff) as i64);
                 }
             }
-            Kind::AliasSrc { ty, kind } => {
-                let half = !bit(word, ty);
+            Kind::AliasDst { scope, size } => match scope.get(word) {
+                1 => {
+                    self.out.push_str("rt");
+                    self.number(value >> 2);
+                    self.out.push('.');
+                    self.component(value & 3);
+                }
+                _ => {
+                    self.flag(!bit(word, size), "h");
+                    self.register(value);
+                }
+            },
+            Kind::AliasSrc { float, size, kind } => {
+                let half = !bit(word, size);
                 match kind.get(word) {
                     0 => {
                         self.flag(half, "h");
@@ -195,6 +212,10 @@ impl Printer<'_> {
                     1 => {
                         self.flag(half, "h");
                         self.constant(value & 0x7ff);
+                    }
+                    _ if bit(word, float) => {
+                        self.flag(half, "h");
+                        let _ = write!(self.out, "({value:#x})");
                     }
                     _ => self.float(value as u32, half),
                 }
@@ -245,6 +266,11 @@ impl Printer<'_> {
 
     fn constant(&mut self, number: u64) {
         self.numbered('c', number);
+    }
+
+    fn is_uniform_predicate(&self, name: FieldName, number: u64) -> bool {
+        let opcode = self.encoding.opcode;
+        name == FieldName::Dst && opcode.is_some_and(|opcode| is_uniform_predicate(opcode, self.generation, number))
     }
 
     fn register(&mut self, number: u64) {

@@ -47,6 +47,32 @@ fn operands_that_do_not_fit_are_errors_that_name_the_field() {
     assert_eq!(wrong, Vec::<String>::new());
 }
 
+/// The words of aliases and of predicates of the scalar ALU, as Mesa prints them for a750.
+#[test]
+fn words_of_a7xx_that_mesa_has_since_25_1() {
+    for (word, text) in [
+        (0xe405_0003_0000_0004_u64, "alias.tex.b32.0 r0.w, r1.x"),
+        (0xe415_01a0_3f80_0000, "alias.tex.b32.1 r40.x, (0x3f800000)"),
+        (0xe40d_0009_0000_0007, "alias.tex.b32.0 r2.y, c1.w"),
+        (0xe401_0002_0000_0005, "alias.tex.b16.0 hr0.z, hr1.y"),
+        (0xe411_00a0_0000_3c00, "alias.tex.b16.0 hr40.x, h(0x3c00)"),
+        (0xe415_8003_3f80_0000, "alias.rt.b32.0 rt0.w, (0x3f800000)"),
+        (0xe40d_8005_0000_0001, "alias.rt.b32.0 rt1.y, c0.y"),
+        (0xe414_01a0_bfba_7736, "alias.tex.f32.1 r40.x, (-1.456763)"),
+        (0x40b0_00f4_1040_00c6, "cmps.f.lt up0.x, r49.z, c16.x"),
+        (0x42bb_08f5_2010_00c0, "(nop3) cmps.s.ge up0.y, r48.x, 16"),
+    ] {
+        let generation = Generation::A7xx;
+        assert_eq!(text_of(generation, word), text);
+        // Six decimal places are not all of a float.
+        let is_float = text.contains(".f32.");
+        assert_eq!(word_of(generation, text) >> if is_float { 32 } else { 0 }, word >> if is_float { 32 } else { 0 });
+        let decoded = decode(generation, word).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(encode(generation, &decoded.data, None), Ok(word), "{text}");
+    }
+    assert!(assemble(Generation::A6xx, "cmps.f.lt up0.x, r49.z, c16.x", 0, &|_| None).is_err());
+}
+
 /// Operands that a word cannot say are errors that name their field, not other operands.
 #[test]
 fn operands_that_a_word_cannot_say_are_errors() {

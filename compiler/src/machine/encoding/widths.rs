@@ -20,8 +20,8 @@ const fn type_at(word: u64, low: u8) -> u64 {
     word >> low & 7
 }
 
-/// `p0.x`: predicates are never half registers.
-const PREDICATES: u64 = 0xf8;
+/// `up0.x`, and `p0.x` after it: predicates are never half registers.
+const PREDICATES: u64 = 0xf4;
 
 const fn dst(word: u64) -> u64 {
     word >> 32 & 0xff

@@ -104,9 +104,10 @@ pub(super) fn unknown_flags(program: &Program, target: &Target) -> Option<String
     })
 }
 
-/// Returns true for meta instructions and macros, which become other instructions.
+/// Returns true for meta instructions and macros, which become other instructions, and for aliases that have become part of others.
 fn has_no_word(data: &InstrData) -> bool {
-    data.opcode.is_meta() || data.opcode.name().ends_with(".macro") || data.opcode.is_macro()
+    let is_folded = data.opcode == Opcode::Alias && data.attrs == Attrs::None;
+    is_folded || data.opcode.is_meta() || data.opcode.name().ends_with(".macro") || data.opcode.is_macro()
 }
 
 /// The reason why an instruction is illegal.
@@ -118,6 +119,10 @@ fn reason(program: &Program, data: &InstrData, target: &Target, extent: Extent) 
     if has_no_word(data) || data.opcode.category() == Category::Flow {
         return None;
     }
+    if let Some(why) = group(data, target) {
+        return Some(why.to_owned());
+    }
+    let data = &*data.with_vectors();
     if let Some(why) = beside(data, target) {
         return Some(why.to_owned());
     }
@@ -125,6 +130,28 @@ fn reason(program: &Program, data: &InstrData, target: &Target, extent: Extent) 
         return None;
     }
     results(data).map(str::to_owned).or_else(|| without_word(program, data, target, extent))
+}
+
+/// Groups of sources, each component of which is in the word of an alias.
+fn group(data: &InstrData, target: &Target) -> Option<&'static str> {
+    let mut parts = data.srcs.iter().filter(|src| src.is_of_group());
+    let count = parts.clone().count();
+    if count == 0 {
+        return None;
+    }
+    if target.generation < Generation::A7xx || data.opcode.category() != Category::Texture {
+        return Some("a group of sources");
+    }
+    if count > 16 {
+        return Some("more than 16 sources in groups");
+    }
+    let is_other = |src: &Src| {
+        !matches!(Kind::of(src), Kind::Vector | Kind::Const | Kind::Immediate)
+            || src.is_relative()
+            || !src.mods.is_empty()
+            || src.mask.span() > 1 && Kind::of(src) != Kind::Vector
+    };
+    parts.any(is_other).then_some("a source in a group that no alias can name")
 }
 
 /// True if an instruction has a result; some with `r63.x` in its place prefetch a descriptor.
@@ -315,7 +342,9 @@ fn meta(data: &InstrData) -> Option<&'static str> {
 /// The reason why the encoder's tables have no word for an instruction, or one that says something else.
 fn without_word(program: &Program, data: &InstrData, target: &Target, extent: Extent) -> Option<String> {
     // The offset of a vector fetch may be a value until it becomes an immediate. A prefetch of a descriptor has no result, and does not look at its coordinates.
-    let is_prefetch = matches!(data.opcode, Opcode::Sam | Opcode::Ldc | Opcode::Resinfo) && !has_result(data);
+    // Nor does a `bary.f` that only releases the memory of the varyings.
+    let is_prefetch =
+        matches!(data.opcode, Opcode::Sam | Opcode::Ldc | Opcode::Resinfo | Opcode::BaryF) && !has_result(data);
     let has_values =
         data.srcs.iter().any(|src| src.value().is_some()) || data.dsts.iter().any(|dst| dst.value().is_some());
     if is_prefetch || has_values && data.flags.contains(InstrFlags::VECTOR) {
@@ -385,7 +414,7 @@ fn said_attrs(said: &Attrs, placed: &Attrs) -> Attrs {
             said.space = said.space.or(placed.space);
             said.texture = said.texture.or(placed.texture);
             said.sampler = said.sampler.or(placed.sampler);
-            (said.is_1d, said.is_cube) = (placed.is_1d, placed.is_cube);
+            (said.is_1d, said.is_cube, said.is_fetch) = (placed.is_1d, placed.is_cube, placed.is_fetch);
         }
         (Attrs::Memory(said), Attrs::Memory(placed)) => {
             said.components = said.components.or(placed.components);

@@ -6,7 +6,6 @@ use crate::harness::check::{
     Boundary, BoundaryKind, Engines, FinalFacts, Judge, Judgment, NO_ENGINE, NotShown, Policy, ProgramInputs, Search,
     Sensitivity, Unknown, Verdict,
 };
-use crate::programs::mesa::origin::lacks_serials;
 use crate::programs::mesa::shader::LogShader;
 use crate::programs::mesa::{Section, Statistics};
 use crate::semantics::Snapshot;
@@ -14,7 +13,7 @@ use crate::semantics::environment::env::Env;
 use crate::semantics::interp::Scratch;
 use ir3_compiler::ir3::{PhysReg, Src, SrcOperand};
 use ir3_compiler::nir::{self, IntrinsicOp};
-use ir3_compiler::target::{Generation, Target};
+use ir3_compiler::target::Target;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
@@ -151,8 +150,6 @@ pub struct Sides<'a> {
     inputs: Option<ProgramInputs>,
     target: Target,
     lacks_constants: bool,
-    /// The delays and waits of the code are not those that are modelled: code of a7xx by a Mesa that prints no serial numbers (25.1 and later).
-    is_new_code: bool,
 }
 
 impl<'a> Sides<'a> {
@@ -182,8 +179,7 @@ impl<'a> Sides<'a> {
             statistics: shader.figures(),
         });
         let all = nir.into_iter().chain(passes).chain(code).collect();
-        let is_new_code = target.generation >= Generation::A7xx && lacks_serials(shader);
-        (Self { all, inputs, target: *target, lacks_constants: recovered.lacks_constants, is_new_code }, recovered)
+        (Self { all, inputs, target: *target, lacks_constants: recovered.lacks_constants }, recovered)
     }
 
     /// The same programs without their sections, for a caller that changes the shader.
@@ -195,8 +191,8 @@ impl<'a> Sides<'a> {
             program: side.program,
             statistics: side.statistics,
         });
-        let Self { inputs, target, lacks_constants, is_new_code, .. } = self;
-        Sides { all: all.collect(), inputs, target, lacks_constants, is_new_code }
+        let Self { inputs, target, lacks_constants, .. } = self;
+        Sides { all: all.collect(), inputs, target, lacks_constants }
     }
 
     /// The boundaries, each with its name and the numbers of its sides: neighbours, then nir and the final code if there is a pass between them.
@@ -309,14 +305,6 @@ impl<'a> Sides<'a> {
         let Judgment { verdict, engine, sensitivity, time, wrong_proofs, .. } =
             Judge::new(*policy, self.target, envs, &mut scratch).judge(&boundary);
         let wrong_proof = wrong_proofs.into_iter().next().map(|(_, why)| why);
-        let verdict = match verdict {
-            Verdict::Refuted(_) if self.is_new_code && boundary.kind != BoundaryKind::Moves => {
-                let why = verdict.reason().unwrap_or_default();
-                let what = format!("delays and waits of a7xx as Mesa has them from 25.1 on: a run differs ({why})");
-                Verdict::Unknown(Unknown::Unsupported(what.into()))
-            }
-            verdict => verdict,
-        };
         Checked { name: after.name.clone(), sections, verdict, engine, sensitivity, time, wrong_proof }
     }
 }

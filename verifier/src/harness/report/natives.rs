@@ -19,7 +19,7 @@ use ir3_compiler::ir3::{
     ShaderStage, Src, SrcOperand, SystemValue, Type, WriteMask,
 };
 use ir3_compiler::machine::{Code, EntryRegister, Interface, OutputRegister};
-use ir3_compiler::nir::{Index, InstrData, Intrinsic, IntrinsicOp, IoFlags, Shader, Stage};
+use ir3_compiler::nir::{Index, InstrData, Intrinsic, IntrinsicOp, IoFlags, Shader, Stage, TexOp, TexSrcKind};
 use ir3_compiler::target::{Generation, Target};
 use std::path::Path;
 
@@ -234,6 +234,8 @@ struct UsedMemory {
     images: bool,
     /// The images that are loaded: whether they have one dimension, and their descriptors.
     loaded: Vec<(bool, Option<Descriptor>)>,
+    /// The textures of which a texel of level 0 is fetched.
+    fetched: Vec<Option<Descriptor>>,
     /// The descriptors of images whose size is read, and of buffers.
     image_sizes: Vec<Option<Descriptor>>,
     buffer_sizes: Vec<Option<Descriptor>>,
@@ -247,6 +249,17 @@ impl UsedMemory {
         };
         let mut used = Self::default();
         for (_, instr) in shader.entry.instrs_in_order() {
+            if let InstrData::Tex(tex) = &shader.entry.instrs[instr]
+                && tex.op == TexOp::Txf
+            {
+                let level = tex.src(TexSrcKind::Lod);
+                if level.is_none_or(|level| shader.entry.as_const_scalar(level) == Some(0)) {
+                    used.fetched.push(match tex.src(TexSrcKind::TextureHandle) {
+                        Some(handle) => descriptor(shader, handle),
+                        None => None,
+                    });
+                }
+            }
             let InstrData::Intrinsic(intrinsic) = &shader.entry.instrs[instr] else { continue };
             let at = intrinsic.srcs.iter().find_map(|&src| descriptor(shader, src));
             match intrinsic.op {
@@ -301,6 +314,22 @@ impl UsedMemory {
         match (data.opcode, &mut data.attrs) {
             (Opcode::Isam, Attrs::Texture(attrs)) if attrs.space.is_none() => {
                 let at = attrs.base.zip(attrs.texture).map(|(set, index)| (u32::from(set), u64::from(index)));
+                let may_be = |its: &Option<Descriptor>| at.is_none() || its.is_none() || *its == at;
+                let loads = self.loaded.iter().any(|(_, its)| may_be(its)) || self.buffers && !target.has_isam_v;
+                if !vector && self.fetched.iter().any(may_be) {
+                    let is_at = |its: &Option<Descriptor>| its.is_some() && *its == at;
+                    let (image, texture) =
+                        (self.loaded.iter().any(|(_, its)| is_at(its)), self.fetched.iter().any(is_at));
+                    match (loads, image, texture) {
+                        (false, ..) | (true, false, true) => {
+                            attrs.is_fetch = true;
+                            return;
+                        }
+                        (true, true, false) => {}
+                        // It is not known which of the two it is.
+                        _ => return,
+                    }
+                }
                 let is_known = |descriptors: &[Descriptor]| at.is_some_and(|at| descriptors.contains(&at));
                 let image = match (self.images, self.buffers) {
                     _ if target.has_isam_v => Some(!vector),

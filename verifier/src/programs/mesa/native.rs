@@ -85,6 +85,8 @@ pub struct Native {
     pub immediates: Vec<(u16, u32)>,
     /// The first words of groups in the constant file, by name, and their lengths in vec4, if they are printed.
     pub groups: Vec<(String, u16, Option<u16>)>,
+    /// The registers of the inputs before the code, and those of them that are half registers: the list after the code does not say that.
+    pub entry_registers: Vec<(PhysReg, bool)>,
     /// The code.
     pub words: Vec<u64>,
 }
@@ -159,6 +161,12 @@ impl Native {
                 let bits = u32::from_str_radix(value.trim().strip_prefix("0x")?, 16).ok()?;
                 self.immediates.push((first.0 + i, bits));
             }
+        } else if let Some(rest) = line.strip_prefix("@in(") {
+            let (name, _) = rest.split_once(')')?;
+            let half = name.starts_with('h');
+            if let Some(number) = name.trim_start_matches('h').strip_prefix('r').and_then(register) {
+                self.entry_registers.push((number, half));
+            }
         } else if let Some(rest) = line.strip_prefix("@tex(") {
             self.prefetches.push(NativePrefetch::read(rest)?);
         } else if let Some(rest) = line.strip_prefix(";   ") {
@@ -206,6 +214,9 @@ impl Native {
             let components = u32::from_str_radix(field("cm")?, 16).ok()?;
             let first = field("il")?.parse().ok()?;
             let varying = (field("b")? == "1").then_some(first);
+            let mut entries = self.entry_registers.iter().filter(|(its, _)| *its == number);
+            let is_half = varying.is_none() && matches!((entries.next(), entries.next()), (Some((_, true)), None));
+            let class = if is_half { RegClass { half: true, ..class } } else { class };
             self.inputs.push(NativeInput { location, register: number, class, components, varying });
         }
         Some(())

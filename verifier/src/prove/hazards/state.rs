@@ -27,10 +27,12 @@ pub enum Set {
     ScalarFull,
     /// Sources that the scalar ALU may not have read; it runs in order itself.
     ScalarSource,
+    /// Registers that were written after helper lanes ended: these have not written them. No flag changes that.
+    WithoutHelpers,
 }
 
 /// The number of sets.
-const SETS: usize = 7;
+const SETS: usize = 8;
 
 /// What is outstanding for the whole wave, whichever lanes are active.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +43,13 @@ impl WaveFacts {
     pub const CONSTS_SS: Self = Self(1);
     /// Writes to the constant file that come with the end of the preamble.
     pub const CONSTS_PREAMBLE: Self = Self(1 << 1);
+    /// Those of a preamble that come with `(ss)`.
+    pub const CONSTS_PREAMBLE_SS: Self = Self(1 << 8);
+    /// Those of a preamble that come with `(sy)`.
+    pub const CONSTS_PREAMBLE_SY: Self = Self(1 << 9);
+    /// All of those of a preamble.
+    pub const OF_PREAMBLE: Self =
+        Self(Self::CONSTS_PREAMBLE.0 | Self::CONSTS_PREAMBLE_SS.0 | Self::CONSTS_PREAMBLE_SY.0);
     /// A barrier without an `(ss)` after it.
     pub const BARRIER_SS: Self = Self(1 << 2);
     /// A barrier without a `(sy)` after it.
@@ -124,13 +133,14 @@ impl IndexMut<Set> for State {
 impl State {
     /// The effect of `(ss)`.
     pub fn wait_ss(&mut self) {
-        let sy = self[Set::Sy];
+        let kept = [Set::Sy, Set::WithoutHelpers].map(|set| (set, self[set]));
         self.sets = [[0; WORDS]; SETS];
-        self[Set::Sy] = sy;
+        kept.into_iter().for_each(|(set, mask)| self[set] = mask);
         if let Some(quads) = &mut self.quads {
             quads.sources = Default::default();
         }
         self.wave.remove(WaveFacts::CONSTS_SS);
+        self.wave.remove(WaveFacts::CONSTS_PREAMBLE_SS);
         self.wave.remove(WaveFacts::BARRIER_SS);
         self.wave.remove(WaveFacts::VARYING);
     }
@@ -141,6 +151,7 @@ impl State {
         self[Set::SourceSsOrSy] = [0; WORDS];
         self.quads = None;
         self.wave.remove(WaveFacts::BARRIER_SY);
+        self.wave.remove(WaveFacts::CONSTS_PREAMBLE_SY);
     }
 
     /// Joins the state at the end of a predecessor; returns true if this one changed. Over an edge of the wave that its

@@ -45,6 +45,45 @@ fn the_alu_reads_its_results_after_three_slots() {
     pair("a660", early(2), &[add, "nop", select], &[add, "(rpt2)nop", select]);
 }
 
+/// The slots of a7xx are one less each; a multiply-add reads its third source one slot late there.
+#[test]
+fn a7xx_waits_for_fewer_slots() {
+    let early = |missing| HazardKind::EarlyRead { missing };
+    let (add, compare) = ("add.f r1.x, r0.x, c0.x", "cmps.f.lt pp0.x, r0.x, c0.x");
+    for (producer, user, nops) in [
+        (add, "mul.f r2.x, r1.x, c0.x", ["nop", "(rpt1)nop"]),
+        (add, "mad.f32 r2.x, c0.x, r0.y, r1.x", ["(nop0)", "nop"]),
+        (add, "rcp r2.x, r1.x", ["(rpt3)nop", "(rpt4)nop"]),
+        (add, "cov.f16f32 r2.x, hr2.y", ["(rpt3)nop", "(rpt4)nop"]),
+        (compare, "kill pp0.x", ["(rpt3)nop", "(rpt4)nop"]),
+    ] {
+        let lines = |nops| if nops == "(nop0)" { vec![producer, user] } else { vec![producer, nops, user] };
+        pair("a750", early(1), &lines(nops[0]), &lines(nops[1]));
+        assert_eq!(kinds(&lines(nops[1]), "a660"), if nops[1] == "nop" { vec![] } else { vec![early(1)] }, "{user}");
+        assert_eq!(kinds(&lines(nops[1]), "a830"), kinds(&lines(nops[1]), "a660"), "{user}");
+    }
+}
+
+/// The scalar ALU writes `up0.x`; its readers wait with `(ss)`, and slots do not help.
+#[test]
+fn a_uniform_predicate_is_waited_for() {
+    use failure::Flag::Ss;
+    let compare = "cmps.s.eq upp0.x, sr48.x, c12.x";
+    let program = |lines: [&str; 3]| {
+        let list: [(&[&str], &str); 2] = [(&lines, "block1, block1"), (&["(jp)end"], "")];
+        report(&blocks(&list), "a750").hazards.iter().map(|hazard| hazard.kind).collect::<Vec<_>>()
+    };
+    let kind = HazardKind::ReadBeforeResult(Ss);
+    assert_eq!(program([compare, "(rpt5)nop", "br pp0.x target=block1"]), [kind]);
+    assert_eq!(program([compare, "nop", "(ss)br pp0.x target=block1"]), []);
+    // The scalar ALU has its own results without waiting.
+    let add = "add.u sr48.x, sr48.y, imm[0.000000,1,0x1]";
+    assert_eq!(program([add, compare, "(ss)br pp0.x target=block1"]), []);
+    // The vector ALU waits for those, and its predicates come after slots.
+    let other = "cmps.s.eq pp0.x, sr48.x, c12.x";
+    assert_eq!(program([add, &format!("(ss){other}"), "(ss)br pp0.x target=block1"]).len(), 1);
+}
+
 #[test]
 fn other_readers_wait_six_slots() {
     let early = |missing| HazardKind::EarlyRead { missing };
@@ -386,6 +425,26 @@ fn releases_are_final() {
     pair("a660", HazardKind::VaryingOutstanding, &[local, ends], &[local, &waits]);
     let derivative = "dsx (f32)(x)r1.x, r0.x";
     pair("a660", HazardKind::HelpersEnded, &["nop // {flags=eq}", derivative], &[derivative, "nop // {flags=eq}"]);
+    // A sample reads the coordinates that helper lanes had when they ended; another operand may be computed later.
+    let end = "nop // {flags=eq}";
+    let computes = "mul.f r1.x, r0.x, c0.x";
+    for sample in
+        ["sam (f32)(x)r2.x, r1.x (wrmask=0x3), s#0, t#0", "samb (f32)(x)r2.x, r1.x (wrmask=0x3), r3.x, s#0, t#0"]
+    {
+        let wrong = [end, computes, "(rpt5)nop", sample];
+        pair("a660", HazardKind::HelpersEnded, &wrong, &[computes, "(rpt5)nop", end, sample]);
+        let bias = "mul.f r3.x, r0.x, c0.x";
+        assert_eq!(kinds(&[end, bias, "(rpt5)nop", sample], "a660"), [], "{sample}");
+    }
+    let layer = ["mul.f r1.z, r0.x, c0.x", "(rpt5)nop"];
+    for (sample, found) in [
+        ("sam.a (f32)(x)r2.x, r1.x (wrmask=0x7), s#0, t#0", vec![]),
+        ("sam.3d (f32)(x)r2.x, r1.x (wrmask=0x7), s#0, t#0", vec![HazardKind::HelpersEnded]),
+    ] {
+        assert_eq!(kinds(&[end, layer[0], layer[1], sample], "a660"), found, "{sample}");
+    }
+    let group = |second: &str| format!("sam (f32)(x)r2.x, @{{r1.x, {second}}}, s#0, t#0");
+    pair("a750", HazardKind::HelpersEnded, &[end, computes, "(rpt5)nop", &group("c1.y")], &[end, &group("c1.y")]);
     let mark = ["(sy)(ss)shpe // {flags=eq}", "end"];
     assert_eq!(kinds(&mark, "a660"), [HazardKind::HelpersEndedEarly]);
 }

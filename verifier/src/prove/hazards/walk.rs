@@ -4,10 +4,11 @@ use super::failure::{Flag, Hazard, HazardError, HazardKind};
 use super::flow::Flow;
 use super::state::{Mask, Pending, Set, State, WaveFacts};
 use super::{Facts, HazardReport};
-use crate::semantics::machine::rules::{self, ConstWrite, FAR, NEAR, SourceWait, Unit, Wait};
+use crate::semantics::machine::rules::{self, ConstWrite, Slots, SourceWait, Unit, Wait};
 use crate::semantics::machine::steps::{Bits, Operand, Step, Steps};
 use crate::semantics::machine::units::{self, A1_BIT, OTHER_WORD, SHARED_WORD, TIMES, WORDS};
 use cranelift_entity::EntityRef;
+use ir3_compiler::ir3::access::{Access, Slot};
 use ir3_compiler::ir3::{InstrData, InstrFlags, Opcode, OperandFlags, RegFile};
 use ir3_compiler::machine::{Code, Ip};
 use ir3_compiler::target::{Generation, Target};
@@ -16,6 +17,7 @@ use rustc_hash::FxHashSet;
 /// The times of registers while a block is walked: absolute slots, of one counter for the whole analysis, so that
 /// all times of earlier visits are past.
 struct Clock {
+    slots: Slots,
     now: u32,
     /// From when the ALU may read a half register.
     half: [u32; TIMES],
@@ -32,7 +34,7 @@ impl Clock {
     fn begin(&mut self, times: &[Pending]) {
         // A counter that would overflow starts again.
         if self.now > u32::MAX / 2 {
-            *self = Self::new();
+            *self = Self::new(self.slots);
         }
         self.now += 64;
         self.touched.clear();
@@ -45,8 +47,8 @@ impl Clock {
         }
     }
 
-    fn new() -> Self {
-        Self { now: 0, half: [0; TIMES], full: [0; TIMES], others: [0; TIMES], touched: Vec::new() }
+    fn new(slots: Slots) -> Self {
+        Self { slots, now: 0, half: [0; TIMES], full: [0; TIMES], others: [0; TIMES], touched: Vec::new() }
     }
 
     /// The times that are not past, relative to now.
@@ -84,11 +86,12 @@ impl Clock {
         let near_half = operand.file == RegFile::General && operand.half;
         let near_full = operand.file == RegFile::General && !operand.half;
         self.touched.extend(entry..entry + operand.piece.width);
+        let Slots { near, far, .. } = self.slots;
         for entry in usize::from(entry)..usize::from(entry + operand.piece.width) {
             let later = |time: &mut u32, slots: u32| *time = (*time).max(written + slots);
-            later(&mut self.half[entry], if near_half { NEAR } else { FAR });
-            later(&mut self.full[entry], if near_full { NEAR } else { FAR });
-            later(&mut self.others[entry], FAR);
+            later(&mut self.half[entry], if near_half { near } else { far });
+            later(&mut self.full[entry], if near_full { near } else { far });
+            later(&mut self.others[entry], far);
         }
     }
 
@@ -139,6 +142,8 @@ struct Walk<'a> {
     clock: Clock,
     found: FxHashSet<(usize, HazardKind, Option<u16>)>,
     hazards: Vec<Hazard>,
+    /// Half registers are the halves of full ones.
+    merged: bool,
 }
 
 /// Iterates until nothing changes.
@@ -151,8 +156,8 @@ pub fn run(
 ) -> Result<HazardReport, HazardError> {
     let count = flow.blocks.len();
     let release = Release::of(code, facts, target);
-    let (found, hazards) = (FxHashSet::default(), Vec::new());
-    let mut walk = Walk { release, code, steps, uniform, clock: Clock::new(), found, hazards };
+    let (found, hazards, merged) = (FxHashSet::default(), Vec::new(), target.merged_regs);
+    let mut walk = Walk { release, code, steps, uniform, clock: Clock::new(Slots::of(target)), found, hazards, merged };
     let mut states: Vec<Option<State>> = vec![None; count];
     let mut waiting = vec![false; count];
     states[0] = Some(entry(code, target));
@@ -267,7 +272,7 @@ impl Walk<'_> {
             self.sources(at, step, state, writes);
             self.times(at, step);
         }
-        self.facts(at, step, state);
+        self.facts(at, step, state, reads);
         self.outstanding(step, state, reads, writes);
         self.pass(step);
     }
@@ -333,10 +338,10 @@ impl Walk<'_> {
     }
 
     /// What concerns the wave: constants, barriers, what has been released.
-    fn facts(&mut self, at: usize, step: &Step, state: &mut State) {
+    fn facts(&mut self, at: usize, step: &Step, state: &mut State, reads: &[Bits]) {
         let data = &self.code.instrs[Ip::new(at)].data;
         if step.reads_consts && state.wave.has(WaveFacts::CONSTS_SS)
-            || step.reads_written_consts && state.wave.has(WaveFacts::CONSTS_PREAMBLE)
+            || step.reads_written_consts && state.wave.has(WaveFacts::OF_PREAMBLE)
         {
             self.report(Hazard::new(at, HazardKind::ConstBeforeWrite));
         }
@@ -353,7 +358,7 @@ impl Walk<'_> {
                     self.report(Hazard::new(at, HazardKind::PreambleEnd(flag)));
                 }
             }
-            state.wave.remove(WaveFacts::CONSTS_PREAMBLE);
+            state.wave.remove(WaveFacts::OF_PREAMBLE);
         }
         if rules::reads_varying(step.opcode) && state.wave.has(WaveFacts::INPUTS_ENDED) {
             self.report(Hazard::new(at, HazardKind::VaryingReleased));
@@ -378,7 +383,15 @@ impl Walk<'_> {
             state.wave.add(WaveFacts::VARYING);
         }
         let takes_one_lane = || rules::takes_one_lane(data) && !self.uniform[at];
-        if state.wave.has(WaveFacts::HELPERS_ENDED) && (rules::uses_helpers(data) || takes_one_lane()) {
+        // A sample reads the coordinates that helper lanes had when they ended.
+        let helpers_are_read = || {
+            let coordinates = coordinates(data, self.merged);
+            let read = coordinates.as_deref().unwrap_or(reads);
+            !rules::reads_ended_helpers(data.opcode) || meets(&state[Set::WithoutHelpers], read).is_some()
+        };
+        if state.wave.has(WaveFacts::HELPERS_ENDED)
+            && (rules::uses_helpers(data) && helpers_are_read() || takes_one_lane())
+        {
             self.report(Hazard::new(at, HazardKind::HelpersEnded));
         }
         if data.flags.contains(InstrFlags::EQ) {
@@ -388,7 +401,11 @@ impl Walk<'_> {
         match step.const_write {
             ConstWrite::None => {}
             ConstWrite::Ss => state.wave.add(WaveFacts::CONSTS_SS),
-            ConstWrite::Preamble => state.wave.add(WaveFacts::CONSTS_PREAMBLE),
+            ConstWrite::Preamble(wait) => state.wave.add(match wait {
+                Wait::Ss => WaveFacts::CONSTS_PREAMBLE_SS,
+                Wait::Sy => WaveFacts::CONSTS_PREAMBLE_SY,
+                Wait::None => WaveFacts::CONSTS_PREAMBLE,
+            }),
         }
         if step.unit == Unit::Barrier {
             state.wave.add(WaveFacts::BARRIER_SS);
@@ -413,6 +430,9 @@ impl Walk<'_> {
 
     /// Adds the results and sources that later instructions have to wait for.
     fn outstanding(&self, step: &Step, state: &mut State, reads: &[Bits], writes: &[Bits]) {
+        if state.wave.has(WaveFacts::HELPERS_ENDED) {
+            add(&mut state[Set::WithoutHelpers], writes);
+        }
         match step.result {
             Wait::None => {}
             Wait::Ss => add(&mut state[Set::Ss], writes),
@@ -464,6 +484,8 @@ impl Walk<'_> {
             let early_a1 = step.early_a1 && operand.file == RegFile::Address;
             match step.unit {
                 _ if early_a1 => {}
+                // A flag waits for it, and slots for those before it.
+                Unit::ScalarAlu if step.result == Wait::Ss => {}
                 Unit::Alu | Unit::ScalarAlu => self.clock.write(operand, issued),
                 // The lanes that it leaves out may still have to wait for the ALU.
                 _ if step.quad_lane.is_some() && !step.completes_quads => {}
@@ -476,6 +498,32 @@ impl Walk<'_> {
 
 fn is_a1(of: &Bits) -> bool {
     usize::from(of.word) == OTHER_WORD && of.bits & A1_BIT != 0
+}
+
+/// The flags that say what the third coordinate is.
+const SHAPE: InstrFlags = InstrFlags::ARRAY.union(InstrFlags::DIM_3D);
+
+/// The registers of a sample of which derivatives are taken; `None` if they are not known.
+fn coordinates(data: &InstrData, merged: bool) -> Option<Vec<Bits>> {
+    let Ok(Some(Access::Texture(access))) = Access::of(data) else { return None };
+    let mut bits = Vec::new();
+    // The layer of an array is that of the lane.
+    let is_layer = |slot| slot == Slot::Layer || slot == Slot::Z && data.flags.intersection(SHAPE) == InstrFlags::ARRAY;
+    for &(_, slice) in access.operands.iter().filter(|&&(slot, _)| slot.has_derivative() && !is_layer(slot)) {
+        let (src, component) = data.component_source(slice.src.into(), slice.first.into());
+        let src = data.srcs.get(src)?;
+        let Some(place) = src.place() else { continue };
+        let reg = place.reg()?;
+        for piece in units::range(reg.0 + component as u16, 1, src.class, merged).ok()? {
+            let word = piece.bit / 64;
+            bits.push(Bits {
+                word: word as u8,
+                bits: ((1 << piece.width) - 1) << (piece.bit % 64),
+                half: src.class.half,
+            });
+        }
+    }
+    Some(bits)
 }
 
 /// Returns true if the code up to the end of the preamble needs no registers of lanes.
@@ -515,7 +563,8 @@ pub fn positional(code: &Code, steps: &Steps, facts: &Facts, target: &Target, ha
             }
             _ if step.early_a1 && steps.bits(&step.write_bits).iter().any(is_a1) => {
                 let source = code.instrs[Ip::new(at)].data.srcs.first();
-                if !source.is_some_and(|source| source.flags.contains(OperandFlags::R)) {
+                // The text of the program after a pass has no such mark since 25.1 (`mova1.u`); the code has.
+                if !facts.releases_unknown && !source.is_some_and(|source| source.flags.contains(OperandFlags::R)) {
                     hazards.push(Hazard::new(at, HazardKind::AddressMark));
                 }
                 0

@@ -12,8 +12,8 @@ use crate::support::guards::{Guard, left_out};
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use ir3_compiler::ir3::{
-    Block, Category, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile, Src,
-    SrcOperand,
+    Attrs, Block, Category, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile,
+    Src, SrcOperand,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -58,6 +58,9 @@ impl LockstepWalk<'_> {
         self.same_shape(s, t)?;
         if is_matrix(s.opcode) {
             return Err(self.unsupported(&format!("registers of `{}` that its operands do not name", s.opcode.name())));
+        }
+        if let Attrs::Alias { .. } = s.attrs {
+            return Err(self.unsupported("an alias that is not part of what it is for"));
         }
         // An operand that a text does not print is unknown, and the same only in the same instruction.
         let [from, to] = [self.source.program.serials[source], self.target.program.serials[target]];
@@ -123,6 +126,10 @@ impl LockstepWalk<'_> {
         };
         if (a.class != b.class || a.mask != b.mask) && !left_out(Guard::RegistersSourceClass) {
             return changed(self, "is of another class or mask");
+        }
+        let group = |src: &Src| [src.is_of_group(), src.continues_group()];
+        if group(a) != group(b) {
+            return changed(self, "is in another vector");
         }
         // With (r), each repetition reads the next register; without, all read the same one.
         let advances = |src: &Src| s.repeat > 0 && src.flags.contains(OperandFlags::R);

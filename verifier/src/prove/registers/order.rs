@@ -298,6 +298,8 @@ fn effects(data: &InstrData, all: &mut Accesses) {
             may_load.into_iter().for_each(reads);
         }
         (Category::Flow, Kill | Demote) => all.push((OrderedResource::Lanes, !left_out(Guard::OrderLanes))),
+        // It is part of another instruction, but for its operand.
+        (Category::Barrier, Alias) if data.attrs == Attrs::None => {}
         (Category::Barrier, _) => {
             all.extend(MEMORIES.map(|memory| (memory, true)));
             all.push((OrderedResource::Lanes, true));

@@ -231,6 +231,13 @@ impl Constants {
         }
     }
 
+    /// Returns true if a store leaves a word as it is: the driver has filled it with the same number, and so has every store to it.
+    pub fn keeps(&self, terms: &Terms, word: Term, value: &SymbolicValue) -> bool {
+        let (Some(word), Some(bits)) = (terms.as_constant(word), terms.as_constant(value.bits)) else { return false };
+        let word = word as u32 % CONST_WORDS;
+        !self.may_store(word) && self.numbers.get(&word).is_some_and(|&number| u64::from(number) == bits as u64)
+    }
+
     /// A word that no store touches, or that is read before any; `None` if it depends on the version.
     pub fn fixed(&self, terms: &mut Terms, launch: Launch, word: u32) -> Option<Term> {
         let word = word % CONST_WORDS;

@@ -22,7 +22,7 @@ pub struct ConstWords {
 impl ConstWords {
     /// Finds the words that a program writes and that are there at the end of the preamble; none if nothing is written.
     pub fn of(code: &Code) -> Option<Self> {
-        let is_write = |data: &InstrData| const_write(data.opcode) == ConstWrite::Preamble;
+        let is_write = |data: &InstrData| matches!(const_write(data.opcode), ConstWrite::Preamble(_));
         if !code.instrs.values().any(|instr| is_write(&instr.data)) {
             return None;
         }

@@ -4,16 +4,31 @@
 //! These are the checker's own rules, each with its source: Mesa 25.0-devel (7d41cfa1a97), `src/freedreno/ir3`. No
 //! latency column of the compiler's table of opcodes is read, nor its count of delays or its legalization.
 
-use ir3_compiler::ir3::{Category, InstrData, InstrFlags, Opcode, Place, RegFile, Src, SrcOperand};
+use ir3_compiler::ir3::{Category, InstrData, InstrFlags, Opcode, OperandFlags, Place, RegFile, Src, SrcOperand};
 use ir3_compiler::target::{Generation, Target};
 
-/// Slots between a write of the ALU and a read by the ALU in the same width (`delay_update`, ir3_legalize.c).
-pub const NEAR: u32 = 3;
-/// Slots between a write of the ALU and any other read: by another unit, in the other width, of a predicate or of an
-/// address (`delay_update`).
-pub const FAR: u32 = 6;
-/// A multiply-add reads its third source so many slots after it is issued (`delay_calc`).
-pub const THIRD_LATE: u32 = 2;
+/// The slots between a write of the ALU and its readers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slots {
+    /// Before a read by the ALU in the same width (`delay_update`, ir3_legalize.c).
+    pub near: u32,
+    /// Before any other read: by another unit, in the other width, of a predicate or of an address (`delay_update`).
+    pub far: u32,
+    /// A multiply-add reads its third source so many slots after it is issued (`delay_calc`).
+    pub third_late: u32,
+}
+
+impl Slots {
+    /// The slots of a GPU. Mesa has had those of a7xx since 25.1 (`delay_slots`, ir3_compiler.c). Before, it left the same slots there as on a6xx,
+    /// which is no less.
+    pub const fn of(target: &Target) -> Self {
+        match target.generation {
+            Generation::A7xx => Self { near: 2, far: 5, third_late: 1 },
+            _ => Self { near: 3, far: 6, third_late: 2 },
+        }
+    }
+}
+
 /// Slots of nops after `prede` where it does not take effect at once (`add_predication_workaround`: `(rpt6)nop`).
 pub const AFTER_PREDE: u32 = 7;
 /// Slots of nops after the second `predt` or `predf` of a pair, on some GPUs (`(rpt4)nop`).
@@ -34,7 +49,7 @@ pub enum Unit {
     Memory,
     /// Barriers and caches.
     Barrier,
-    /// Control flow.
+    /// Control flow, and aliases.
     Flow,
 }
 
@@ -42,6 +57,8 @@ impl Unit {
     /// The unit of an instruction.
     pub fn of(data: &InstrData, target: &Target) -> Self {
         match data.opcode.category() {
+            // It is part of the instruction after it.
+            _ if data.opcode == Opcode::Alias => Self::Flow,
             Category::Flow => Self::Flow,
             Category::Move | Category::Alu2 | Category::Alu3 if is_scalar(data, target) => Self::ScalarAlu,
             Category::Move | Category::Alu2 | Category::Alu3 => Self::Alu,
@@ -68,8 +85,13 @@ fn is_scalar(data: &InstrData, target: &Target) -> bool {
     };
     target.has_scalar_alu
         && data.opcode != Opcode::Movmsk
-        && writes_shared(data)
+        && (writes_shared(data) || writes_uniform(data))
         && (data.opcode != Opcode::Mov || data.srcs.first().is_some_and(uniform))
+}
+
+/// Returns true if the result is a predicate that is the same in all lanes, `up0.x`: the scalar ALU writes it.
+pub fn writes_uniform(data: &InstrData) -> bool {
+    data.dsts.iter().any(|dst| dst.flags.contains(OperandFlags::UNIFORM))
 }
 
 /// Returns true if the first result is a shared register.
@@ -82,7 +104,7 @@ fn writes_shared(data: &InstrData) -> bool {
 pub fn issue_slots(data: &InstrData, unit: Unit) -> u32 {
     let counts = match unit {
         Unit::Alu => true,
-        Unit::Flow => !matches!(data.opcode, Opcode::Jump | Opcode::Br | Opcode::Braa | Opcode::Brao),
+        Unit::Flow => !matches!(data.opcode, Opcode::Jump | Opcode::Br | Opcode::Braa | Opcode::Brao | Opcode::Alias),
         _ => false,
     };
     if counts { 1 + u32::from(data.repeat) } else { 0 }
@@ -114,6 +136,8 @@ pub fn result_wait(data: &InstrData, unit: Unit) -> Wait {
         Unit::Memory if matches!(data.opcode, Ldl | Ldlv | Ldlw | Resinfo | Shfl) => Wait::Ss,
         Unit::Memory if is_local_atomic(data) => Wait::Ss,
         Unit::Memory => Wait::Sy,
+        // Predicates have no fast path to the scalar ALU (`sync_update`).
+        Unit::Alu | Unit::ScalarAlu if writes_uniform(data) => Wait::Ss,
         Unit::Alu | Unit::ScalarAlu | Unit::Barrier | Unit::Flow => Wait::None,
     }
 }
@@ -160,10 +184,10 @@ pub fn source_wait(data: &InstrData, unit: Unit) -> SourceWait {
     }
 }
 
-/// Returns true if `(ss)` of this category is encoded: texture, memory and barrier instructions have no such bit, and
-/// need a nop before them that has it.
-pub const fn can_wait_ss(category: Category) -> bool {
-    !matches!(category, Category::Texture | Category::Memory | Category::Barrier)
+/// Returns true if `(ss)` of an instruction is encoded: texture, memory and barrier instructions have no such bit, and
+/// need a nop before them that has it (`supports_ss`).
+pub fn can_wait_ss(opcode: Opcode) -> bool {
+    !matches!(opcode.category(), Category::Texture | Category::Memory | Category::Barrier) || opcode == Opcode::Alias
 }
 
 /// Lane 0 of each quad of a wave.
@@ -182,7 +206,7 @@ pub const fn quad_lane(opcode: Opcode) -> Option<u8> {
     }
 }
 
-/// Returns true if the third source is read [`THIRD_LATE`] (`is_mad`, `is_madsh`, ir3.h).
+/// Returns true if the third source is read [late](Slots::third_late) (`is_mad`, `is_madsh`, ir3.h).
 pub const fn reads_third_late(opcode: Opcode) -> bool {
     use Opcode::{MadF16, MadF32, MadS16, MadS24, MadU16, MadU24, MadshM16, MadshU16};
     matches!(opcode, MadF16 | MadF32 | MadS16 | MadS24 | MadU16 | MadU24 | MadshM16 | MadshU16)
@@ -193,17 +217,20 @@ pub const fn reads_third_late(opcode: Opcode) -> bool {
 pub enum ConstWrite {
     /// None.
     None,
-    /// Visible after an `(ss)` (`needs_ss_for_const`).
+    /// Visible after an `(ss)`, to all words (`needs_ss_for_const`).
     Ss,
-    /// Visible after the end of the preamble, `(sy)(ss)shpe`.
-    Preamble,
+    /// Of a preamble, visible after the flag, or else after the end of the preamble, `(sy)(ss)shpe` (`needs_ss_for_const` and
+    /// `needs_sy_for_const`; before 25.1 nothing in a preamble reads what it writes).
+    Preamble(Wait),
 }
 
 /// The kind of write to the constant file.
 pub const fn const_write(opcode: Opcode) -> ConstWrite {
     match opcode {
         Opcode::Stsc => ConstWrite::Ss,
-        Opcode::Stc | Opcode::LdcK | Opcode::LdgK => ConstWrite::Preamble,
+        Opcode::Stc => ConstWrite::Preamble(Wait::Ss),
+        Opcode::LdcK => ConstWrite::Preamble(Wait::Sy),
+        Opcode::LdgK => ConstWrite::Preamble(Wait::None),
         _ => ConstWrite::None,
     }
 }
@@ -246,6 +273,12 @@ pub fn uses_helpers(data: &InstrData) -> bool {
         Sam => !only_prefetches(data),
         _ => false,
     }
+}
+
+/// Returns true if an instruction that uses helper lanes reads only what they had in their registers when they ended. Mesa 26 ends them as
+/// soon as the coordinates of the last sample are computed; it marks what computes them with `(needs_helpers)`.
+pub const fn reads_ended_helpers(opcode: Opcode) -> bool {
+    matches!(opcode, Opcode::Sam | Opcode::Samb)
 }
 
 /// Returns true if an instruction moves the value of the first active lane to a register that all lanes share: that lane may be a helper lane

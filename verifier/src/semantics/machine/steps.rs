@@ -215,7 +215,7 @@ impl Steps {
                 delay += n as u16;
             }
             if n == 2 && rules::reads_third_late(data.opcode) {
-                delay += rules::THIRD_LATE as u16;
+                delay += rules::Slots::of(target).third_late as u16;
             }
             let advances = data.repeat > 0 && !matches!(place, Place::Relative { .. });
             let mask = repeated_mask(data, src.mask, src.flags);
@@ -247,8 +247,9 @@ impl Steps {
         }
         let write_end = (self.operands.len(), self.bits.len());
         let range = |from: usize, to: usize| from as u32..to as u32;
+        let slots = rules::Slots::of(target);
         let own_read = if data.repeat > 0 && (unit.is_alu() || unit == Unit::Special) && !moves {
-            let near_and_far = if unit.is_alu() { [rules::NEAR, rules::FAR] } else { [SFU_LATENCY; 2] };
+            let near_and_far = if unit.is_alu() { [slots.near, slots.far] } else { [SFU_LATENCY; 2] };
             own_read(
                 data.repeat.into(),
                 near_and_far,
@@ -261,7 +262,7 @@ impl Steps {
         Ok(Step {
             unit,
             opcode: data.opcode,
-            ss: data.flags.contains(InstrFlags::SS) && rules::can_wait_ss(data.opcode.category()),
+            ss: data.flags.contains(InstrFlags::SS) && rules::can_wait_ss(data.opcode),
             sy: data.flags.contains(InstrFlags::SY),
             slots: rules::issue_slots(data, unit),
             nop: rules::nops_behind(data, target),

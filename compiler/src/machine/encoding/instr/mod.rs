@@ -4,6 +4,7 @@
 //! table; a word knows less than an instruction: which components a texture or a memory instruction reads follows from
 //! its flags, and whether memory is a buffer's or an image's from its dimensions.
 
+mod alias;
 mod alu;
 mod memory;
 mod texture;
@@ -182,6 +183,12 @@ impl Decoder {
     }
 
     fn dst(&mut self, number: u64, half: bool, mask: WriteMask) {
+        if is_uniform_predicate(self.data.opcode, self.generation, number) {
+            let place = Place::Reg(PhysReg::P0_X.offset(number as u16 & 3));
+            let dst = Dst::new(place, RegClass::PREDICATE, mask);
+            self.data.dsts.push(Dst { flags: OperandFlags::UNIFORM, ..dst });
+            return;
+        }
         self.data.dsts.push(Dst::new(Place::Reg(PhysReg(number as u16)), class(number, half), mask));
     }
 
@@ -246,7 +253,7 @@ impl Decoder {
 
     fn barrier(&mut self) -> DecodeResult {
         if self.data.opcode == Opcode::Alias {
-            return self.lacks("operands of an alias");
+            return self.alias();
         }
         if self.encoding.field(FieldName::Global).is_some() {
             let is = |name| self.get(name) != 0;
@@ -261,6 +268,14 @@ impl Decoder {
         }
         Ok(None)
     }
+}
+
+/// The number of `up0` as a destination of operations of two sources, from a7xx on. In other instructions it is that of the address registers.
+pub(super) const UNIFORM_PREDICATES: u64 = 61;
+
+/// Returns true if a destination is a predicate that the scalar ALU writes.
+pub(super) fn is_uniform_predicate(opcode: Opcode, generation: Generation, number: u64) -> bool {
+    generation >= Generation::A7xx && opcode.category() == Category::Alu2 && number >> 2 == UNIFORM_PREDICATES
 }
 
 /// The class of a register by its number.
@@ -476,6 +491,14 @@ impl Encoder<'_> {
 
     fn dst(&mut self, name: FieldName, index: usize) -> Result<Dst, EncodeError> {
         match self.data.dsts.get(index) {
+            Some(dst) if dst.flags.contains(OperandFlags::UNIFORM) => {
+                let component = dst.place.reg().map(|reg| u64::from(reg.component()));
+                let number = component.map(|component| UNIFORM_PREDICATES << 2 | component);
+                let number = number.filter(|&number| is_uniform_predicate(self.data.opcode, self.generation, number));
+                let Some(number) = number else { return self.fail(name, "a predicate of the scalar ALU") };
+                self.put(name, number)?;
+                Ok(*dst)
+            }
             Some(dst) => {
                 let number = self.number(&dst.place, dst.class, name)?;
                 if self.data.opcode.category() == Category::Memory && !self.data.opcode.is_atomic() {
@@ -553,6 +576,7 @@ impl Encoder<'_> {
             _ if self.encoding.field(FieldName::Global).is_some() => {
                 self.fail(FieldName::Global, "which memory it orders is not known")
             }
+            Attrs::Alias { .. } => self.alias(),
             _ if self.data.opcode == Opcode::Alias => self.fail(FieldName::Src1, "operands of an alias are not known"),
             _ if self.encoding.field(FieldName::Type).is_some() => self.put(FieldName::Type, 1),
             _ => Ok(()),

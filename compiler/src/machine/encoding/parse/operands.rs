@@ -230,15 +230,44 @@ impl Parser<'_> {
         self.put(field, value, at)
     }
 
-    pub(super) fn alias_src(&mut self, field: &Field, ty: u8, kind: Bits) -> Result<()> {
+    fn alias_width(&mut self, size: u8) -> Result<bool> {
         let at = self.cursor.pos();
         let is = self.cursor.eat("h");
-        if is == (self.word >> ty & 1 != 0) {
+        if is == (self.word >> size & 1 != 0) {
             return fail(at, "an operand of the width that the type says");
         }
+        Ok(is)
+    }
+
+    pub(super) fn alias_dst(&mut self, field: &Field, scope: Bits, size: u8) -> Result<()> {
+        let at = self.cursor.pos();
+        let value = if scope.get(self.word) == 1 {
+            if !self.cursor.eat("rt") {
+                return fail(at, "`rt`");
+            }
+            self.numbered(64)?
+        } else {
+            self.alias_width(size)?;
+            self.register()?
+        };
+        self.put(field, value, at)
+    }
+
+    pub(super) fn alias_src(&mut self, field: &Field, float: u8, size: u8, kind: Bits) -> Result<()> {
+        let at = self.cursor.pos();
+        let is = self.alias_width(size)?;
         let value = if self.cursor.peek() == Some(b'(') {
             self.word |= kind.put(2);
-            self.float(is)?
+            if self.word >> float & 1 == 0 {
+                self.float(is)?
+            } else {
+                self.cursor.eat("(");
+                let value = self.number()?;
+                if !self.cursor.eat(")") {
+                    return fail(self.cursor.pos(), "`)`");
+                }
+                value
+            }
         } else if self.cursor.eat("c") {
             self.word |= kind.put(1);
             self.numbered(512)?

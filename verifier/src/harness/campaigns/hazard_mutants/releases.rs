@@ -97,13 +97,38 @@ impl Paths<'_> {
         positions().any(|at| {
             let after = &self.next[at];
             has(at, InstrFlags::EI) && self.meets(after, |at| found(varying(at)))
-                || has(at, InstrFlags::EQ) && self.meets(after, |at| found(needs_helpers(self.data(at))))
+                || has(at, InstrFlags::EQ) && self.helpers_are_missed(at)
                 || has(at, InstrFlags::UL) && self.meets(after, |at| self.uses_address(at))
                 || self.data(at).opcode == Opcode::Ldlv
                     && self.meets(after, |at| match Self::ss(self.data(at)) {
                         true => Next::Stop,
                         false => found(has(at, InstrFlags::EI)),
                     })
+        })
+    }
+
+    /// An instruction that uses helper lanes on a path from their end: for a sample, one that reads what was written after it.
+    fn helpers_are_missed(&self, end: usize) -> bool {
+        let reads_registers = |at: usize| matches!(self.data(at).opcode, Opcode::Sam | Opcode::Samb);
+        let found = |condition: bool| if condition { Next::Found } else { Next::On };
+        let after = &self.next[end];
+        if self.meets(after, |at| found(needs_helpers(self.data(at)) && !reads_registers(at))) {
+            return true;
+        }
+        let is_after = |at: usize| at == end || self.meets(after, |other| found(other == at));
+        (0..self.next.len()).filter(|&at| is_after(at)).any(|writer| {
+            let spans = self.written(writer);
+            let overlaps = |(file, first, count): &super::needed::Span, other: &super::needed::Span| {
+                *file == other.0 && *first < other.1 + other.2 && other.1 < first + count
+            };
+            self.meets(&self.next[writer], |at| {
+                let is_user = needs_helpers(self.data(at)) && reads_registers(at);
+                // The coordinates; descriptors are before them.
+                let first = usize::from(self.data(at).flags.contains(InstrFlags::S2EN));
+                let coordinates = self.reads(at).into_iter().filter(|&(n, ..)| n == first);
+                let mut reads = coordinates.flat_map(|(_, _, spans, _)| spans);
+                found(is_user && reads.any(|read| spans.iter().any(|span| overlaps(&read, span))))
+            })
         })
     }
 

@@ -353,6 +353,7 @@ fn complete_texture(own: &mut TextureAttrs, said: &TextureAttrs) {
     own.sampler_base = own.sampler_base.or(said.sampler_base);
     own.is_1d |= said.is_1d;
     own.is_cube |= said.is_cube;
+    own.is_fetch |= said.is_fetch;
 }
 
 #[cfg(test)]

@@ -8,12 +8,13 @@ use super::contradiction::{Contradiction, place};
 use crate::harness::report::natives;
 use crate::programs::mesa::Section;
 use crate::programs::mesa::native::{Native, NativeInput};
+use ir3_compiler::ir3::aliases::{self, AliasError, Aliased, Stored};
 use ir3_compiler::ir3::{
     Attrs, ConstLayout, InputKind, InstrData, Opcode, Output, PhysReg, Place, Program, RegClass, ShaderStage, WriteMask,
 };
 use ir3_compiler::machine::{EntryRegister, Interface};
 use ir3_compiler::nir::{Shader, Stage};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The first serial number of inputs that no section prints; no text has such a number.
 const FIRST_SERIAL: u32 = 1 << 24;
@@ -31,6 +32,8 @@ pub(super) struct Recovered {
     entry: Vec<(u32, InstrData)>,
     /// The outputs by their numbers in the list, with the components that nir stores; `None` for those that it does not.
     outputs: Vec<Option<(Output, WriteMask)>>,
+    /// The color outputs: render targets with the number in the list.
+    render_targets: Vec<(u16, u16)>,
     pub inferred: Vec<String>,
     pub problems: Vec<String>,
     /// Facts that two sections state differently.
@@ -48,11 +51,13 @@ impl Recovered {
             inputs: FxHashMap::default(),
             entry: Vec::new(),
             outputs: Vec::new(),
+            render_targets: Vec::new(),
             inferred: Vec::new(),
             problems: Vec::new(),
             contradictions: Vec::new(),
         };
         own.inputs(native, nir, sections, passes);
+        own.render_targets = render_targets(native);
         for (output, at) in native.outputs.iter().zip(natives::outputs(native, nir)) {
             match &at {
                 Some((Output { base, .. }, mask)) => own.inferred.push(format!(
@@ -126,7 +131,13 @@ impl Recovered {
         } else {
             listed.iter().copied().filter(|input| input.register != PhysReg::INVALID).collect()
         };
-        for (number, &serial) in serials.iter().enumerate() {
+        // A pass that adds a preamble makes inputs anew (`ir3_create_empty_preamble`).
+        let later: FxHashSet<u32> =
+            passes.iter().flatten().flat_map(|it| it.inputs().map(|(instr, _)| it.serials[instr])).collect();
+        let mut later: Vec<u32> = later.into_iter().filter(|serial| !serials.contains(serial)).collect();
+        later.sort_unstable();
+        let count = serials.len();
+        for (number, &serial) in serials.iter().chain(&later).enumerate() {
             // The same register if it has one; two inputs that are not used have none.
             let by_register = registers.get(&serial).and_then(|&(register, class)| {
                 let mut found =
@@ -134,7 +145,7 @@ impl Recovered {
                 let one = found.next()?;
                 found.next().is_none().then_some(*one)
             });
-            let by_order = used.get(number).copied().filter(|_| serials.len() == used.len());
+            let by_order = used.get(number).copied().filter(|_| number < count && serials.len() == used.len());
             let input = match (by_register, by_order) {
                 (Some(one), Some(other)) if one.location != other.location => {
                     // Registers are what the driver fills.
@@ -208,6 +219,20 @@ impl Recovered {
         program.blocks[block].instrs.splice(0..0, added);
     }
 
+    /// Makes aliases parts of what they are for: of texture instructions, and of the outputs of `end`. A component that nir does not store is none of
+    /// the output.
+    pub fn fold_aliases(&self, program: &mut Program, stored: Stored) -> Result<(), AliasError> {
+        let output = |rt: u16, component: u16| {
+            let &(_, number) = self.render_targets.iter().find(|(known, _)| *known == rt)?;
+            match self.outputs.get(usize::from(number)).copied().flatten() {
+                Some((output, mask)) if mask.contains(component.into()) => Some(Aliased::Output(output)),
+                Some(_) => Some(Aliased::NotStored),
+                None => Some(Aliased::Output(unknown_output(number))),
+            }
+        };
+        aliases::fold(program, stored, &output)
+    }
+
     /// The sources of `end`, by their numbers in the list. A component that nir does not store is undefined: it is none of the
     /// output.
     fn end(&self, program: &mut Program) {
@@ -230,11 +255,22 @@ impl Recovered {
         }
         let output = |number: &u16| {
             let known = self.outputs.get(usize::from(*number)).copied().flatten();
-            // One that nir does not store: the same unknown one in all sections.
-            known.map_or(Output { base: 0x4000 + number, component: 0 }, |(output, _)| output)
+            known.map_or(unknown_output(*number), |(output, _)| output)
         };
         program.outputs = used.iter().map(output).collect();
     }
+}
+
+/// The output of a number that nir does not store: the same unknown one in all sections.
+const fn unknown_output(number: u16) -> Output {
+    Output { base: 0x4000 + number, component: 0 }
+}
+
+/// The color outputs in the list after the code.
+fn render_targets(native: &Native) -> Vec<(u16, u16)> {
+    let rt = |location: &str| location.strip_prefix("FRAG_RESULT_DATA").and_then(|rest| rest.parse().ok());
+    let numbered = native.outputs.iter().enumerate();
+    numbered.filter_map(|(number, output)| Some((rt(&output.location)?, number as u16))).collect()
 }
 
 /// Returns true for a program whose branches name their targets, or which has no branches: one after legalization.

@@ -28,7 +28,8 @@ use crate::programs::mesa::native::{Native, assembled_words, listed_words};
 use crate::programs::mesa::shader::LogShader;
 use crate::programs::mesa::{FilePosition, InputError, Section};
 pub use contradiction::Contradiction;
-use ir3_compiler::ir3::{self, Attrs, Block, InstrFlags, Opcode, OperandFlags, Program};
+use ir3_compiler::ir3::aliases::Stored;
+use ir3_compiler::ir3::{self, Attrs, Block, InstrFlags, Opcode, Program};
 use ir3_compiler::machine::Code;
 use ir3_compiler::nir::{Shader, Stage};
 use ir3_compiler::target::{Generation, Target};
@@ -209,13 +210,6 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
     for ((section, &phase), pass) in shader.passes.iter().zip(&phases).zip(&mut passes) {
         let Ok(program) = pass else { continue };
         if phase == Phase::Final {
-            // The scalar ALU writes it, and its readers wait with `(ss)`: the hazard checker has no rule for that.
-            let is_uniform =
-                |data: &ir3::InstrData| data.dsts.iter().any(|it| it.flags.contains(OperandFlags::UNIFORM));
-            if program.instrs.values().any(is_uniform) {
-                *pass = Err("the waits for a uniform predicate (`up0.x`) are not known".to_owned());
-                continue;
-            }
             match &facts {
                 Some((varyings, _)) => program.instrs.values_mut().for_each(|data| varyings.unpack(data)),
                 None if program.instrs.values().any(varyings::Varyings::is_read_by) => {
@@ -227,7 +221,13 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
             go_by_flags(program);
         }
         match (&facts, &native) {
-            (Some((_, interface)), _) => interface.complete(program),
+            (Some((_, interface)), _) => {
+                interface.complete(program);
+                if let Err(error) = interface.fold_aliases(program, Stored::AsPrinted) {
+                    *pass = Err(error.to_string());
+                    continue;
+                }
+            }
             (None, Ok(native)) => program.consts.immediates.clone_from(&native.immediates),
             (None, Err(_)) => {}
         }
@@ -239,6 +239,11 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
         starts.section(section, phase, program);
     }
     contradictions.append(&mut starts.contradictions);
+    if let (Ok(program), Some((_, interface))) = (&mut code, &facts)
+        && let Err(error) = interface.fold_aliases(program, Stored::Rest)
+    {
+        code = Err(error.to_string());
+    }
     if let (Ok(code), Ok(nir)) = (&mut code, &nir) {
         without_choice(code);
         if let (Some(Ok(last)), Some(Phase::Final)) = (passes.last(), phases.last()) {

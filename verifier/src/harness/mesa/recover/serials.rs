@@ -10,7 +10,9 @@ use super::phases::Phase;
 use crate::programs::mesa::{Section, SectionKind};
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::text::ReadProgram;
-use ir3_compiler::ir3::{Block, Dst, Instr, InstrData, Opcode, OperandFlags, Place, Program, RegFile, Src, SrcOperand};
+use ir3_compiler::ir3::{
+    Block, Category, Dst, Instr, InstrData, Opcode, OperandFlags, Place, Program, RegFile, Src, SrcOperand,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::Write;
 
@@ -257,6 +259,13 @@ fn operands(program: &Program, data: &InstrData, with_srcs: bool) -> String {
         let _ = write!(out, "{class:?}{:x}", mask.0);
     }
     if !with_srcs {
+        return out;
+    }
+    // Aliases make vectors of groups, in other registers.
+    if data.opcode.category() == Category::Texture && !data.dsts.is_empty() {
+        for src in &data.with_vectors().srcs {
+            let _ = write!(out, " {:?}{:x}", src.class, src.mask.0);
+        }
         return out;
     }
     for Src { operand, class, mask, mods, .. } in &data.srcs {

@@ -12,6 +12,7 @@ use crate::semantics::interp::ir3::storage::{Modifier, Read, SlotPart, Write};
 use crate::support::guards::{Guard, left_out};
 use ir3_compiler::ir3::AddressSpace;
 use ir3_compiler::ir3::access::{MemoryAction, linear_address};
+use rustc_hash::FxHashMap;
 
 /// Returns true if a block ends in a subgroup vote.
 pub(super) fn is_vote(block: &op::DecodedBlock) -> bool {
@@ -108,6 +109,11 @@ fn number_before(code: &Decoded, start: u32, at: u32, read: &Read) -> Option<u32
                 {
                     number_before(code, start, at, from)
                 }
+                DecodedOp::Copies(copies) => {
+                    let mut pairs = code.copies[copies.start as usize..copies.end as usize].iter();
+                    let (from, _) = pairs.find(|(_, to)| to.loc == loc)?;
+                    number_before(code, start, at, from)
+                }
                 _ => None,
             };
             let mut before = (start..at).rev().filter(|&at| writes(&code.ops[at as usize]));
@@ -129,6 +135,7 @@ fn number_before(code: &Decoded, start: u32, at: u32, read: &Read) -> Option<u32
 /// The words of the constant file that the program stores, if they are known.
 pub(super) fn stored_words(code: &Decoded) -> StoredConstants {
     let mut words = Vec::new();
+    let numbers: FxHashMap<u16, u32> = code.driver_immediates.iter().copied().collect();
     for block in &code.blocks {
         for at in block.start..block.end {
             let DecodedOp::Memory(access) = &code.ops[at as usize] else { continue };
@@ -142,9 +149,13 @@ pub(super) fn stored_words(code: &Decoded) -> StoredConstants {
                     let index =
                         indices.iter().flatten().try_fold(0u32, |sum, read| Some(sum.wrapping_add(known(read)?)));
                     let Some(index) = index else { return StoredConstants::Anything };
-                    words.extend((0..access.data.len() as u32).map(|component| {
+                    words.extend((0_u32..).zip(&access.data).filter_map(|(component, source)| {
                         let size = access.ty.bits() / 8;
-                        (linear_address(access.space, 0, index, *scale, *offset, component, size) / 4) as u32
+                        let word =
+                            (linear_address(access.space, 0, index, *scale, *offset, component, size) / 4) as u32;
+                        // The number that the driver has filled the word with.
+                        let number = u16::try_from(word).ok().and_then(|word| numbers.get(&word).copied());
+                        (number.is_none() || known(source) != number).then_some(word)
                     }));
                 }
                 MemoryAction::CopyToConsts => {

@@ -240,7 +240,9 @@ impl Ir3<'_> {
                     let word = machine.terms.extract(64, address, 2, 32);
                     let defined = machine.terms.not(1, target.free);
                     machine.demand(defined, "a write to an undefined address");
-                    memory::store_constant(machine, site.part(component), word, value);
+                    if !self.constants.keeps(machine.terms, word, &value) {
+                        memory::store_constant(machine, site.part(component), word, value);
+                    }
                 }
             }
             MemoryAction::CopyToConsts => {

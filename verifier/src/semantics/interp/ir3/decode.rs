@@ -22,7 +22,7 @@ use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::opcode::Numeric;
 use ir3_compiler::ir3::{
     self, Attrs, Category, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile,
-    ShaderStage, Src, SrcOperand, WriteMask,
+    ShaderStage, Src, SrcOperand,
 };
 use ir3_compiler::target::Target;
 use smallvec::SmallVec;
@@ -272,10 +272,11 @@ impl Decoder<'_> {
             Collect => {
                 let mut pairs = Moves::new();
                 let dst = self.dst(data, 0)?;
-                if dst.mask != WriteMask::first(data.srcs.len() as u32) {
+                // Components that an alias has in place of a register are left out.
+                if dst.mask.span() != data.srcs.len() as u32 {
                     return Err("as many components as sources".to_owned());
                 }
-                for (i, src) in data.srcs.iter().enumerate() {
+                for (i, src) in data.srcs.iter().enumerate().filter(|&(i, _)| dst.mask.contains(i as u32)) {
                     let src = Read::plain(self.slots.loc(src, 0, ConstWidth::Truncated)?);
                     pairs.push((src, self.slots.write(dst, i as u32)?));
                 }
@@ -321,6 +322,9 @@ impl Decoder<'_> {
             }
             // Time is not modelled. Between `lock` and `unlock` there is nothing, see `is_in_place`.
             Sleep | Lock | Unlock => Ok(()),
+            // One that is part of the instruction that it is for, or of the outputs.
+            Alias if data.attrs == Attrs::None => Ok(()),
+            Alias => Err("an alias that is not part of what it is for".to_owned()),
             PushConstsLoadMacro | Stsc => self.copy_push_constants(data),
             op => match op.category() {
                 Category::Alu2 | Category::Alu3 | Category::Sfu => self.alu(data),

@@ -8,7 +8,8 @@ use crate::semantics::interp::ir3::storage::{Loc, Read, Write};
 use crate::semantics::machine::rules::{only_prefetches, quad_lane};
 use crate::semantics::operations::{One, byte_offset, halves};
 use ir3_compiler::ir3::access::{
-    Access, Address, AtomicFamily, Binding, MemoryAccess, MemoryAction, Number, PrintedShape, Slice, TextureAccess,
+    Access, Address, AtomicFamily, Binding, MemoryAccess, MemoryAction, Number, PrintedShape, Slice, Slot,
+    TextureAccess, TextureKind,
 };
 use ir3_compiler::ir3::{AddressSpace, Attrs, InstrData, InstrFlags, Opcode, Place, Src, SrcOperand, Type};
 use ir3_compiler::target::Generation;
@@ -92,7 +93,8 @@ impl Decoder<'_> {
     }
 
     fn slice(&mut self, data: &InstrData, slice: Slice) -> Result<Read> {
-        self.source(data, usize::from(slice.src), u32::from(slice.first))
+        let (src, component) = data.component_source(slice.src.into(), slice.first.into());
+        self.source(data, src, component)
     }
 
     fn slices(&mut self, data: &InstrData, slice: Slice) -> Result<Vec<Read>> {
@@ -297,11 +299,16 @@ impl Decoder<'_> {
         let mut operands = Vec::new();
         for &(slot, slice) in &access.operands {
             let mut read = self.slice(data, slice)?;
-            if data.srcs[usize::from(slice.src)].class.half {
+            if data.srcs[data.component_source(slice.src.into(), slice.first.into()).0].class.half {
                 let kernel = halves::widening(halves::is_float(access.kind, slot)).ok_or("no conversion of halves")?;
                 read = self.converted(kernel, read);
             }
             operands.push((slot, read));
+        }
+        // `isam` has no level: it is 0.
+        if access.kind == TextureKind::Fetch && !operands.iter().any(|&(slot, _)| slot == Slot::Lod) {
+            let zero = self.slots.loc(&Src::immediate(0, false), 0, ConstWidth::Full)?;
+            operands.push((Slot::Lod, Read::plain(zero)));
         }
         if quad_lane(data.opcode).is_some() && !data.dsts.iter().all(|dst| dst.place.reg().is_some()) {
             return Err("it writes one lane of each quad, and its destination is no register".to_owned());

@@ -4,7 +4,7 @@
 //! an address, are not looked at.
 
 use crate::semantics::interp::UndefinedReason;
-use crate::semantics::machine::rules::ConstWrite;
+use crate::semantics::machine::rules::{ConstWrite, Wait};
 use crate::semantics::machine::steps::Step;
 use ir3_compiler::ir3::Opcode;
 use smallvec::SmallVec;
@@ -17,17 +17,18 @@ pub struct ConstWrites {
     until_ss: bool,
     /// One that is there after the end of the preamble.
     of_preamble: bool,
-    /// The words of those that are there after the end of the preamble.
-    words: SmallVec<[Range<u32>; 4]>,
+    /// The words of those, with the flags that wait for them before.
+    words: SmallVec<[(Range<u32>, Wait); 4]>,
 }
 
 impl ConstWrites {
     /// Executes an instruction that names some words; returns the rule that it breaks.
     pub fn step(&mut self, step: &Step, reads: &[Range<u32>]) -> Option<UndefinedReason> {
         self.until_ss &= !step.ss;
+        self.words.retain(|(_, wait)| !(step.ss && *wait == Wait::Ss || step.sy && *wait == Wait::Sy));
         let ends_preamble = step.opcode == Opcode::Shpe;
         let is_written =
-            |read: &Range<u32>| self.words.iter().any(|word| word.start < read.end && read.start < word.end);
+            |read: &Range<u32>| self.words.iter().any(|(word, _)| word.start < read.end && read.start < word.end);
         let is_early = step.reads_consts && self.until_ss
             || reads.iter().any(is_written)
             || ends_preamble && self.of_preamble && !(step.ss && step.sy);
@@ -36,10 +37,11 @@ impl ConstWrites {
             self.words.clear();
         }
         self.until_ss |= step.const_write == ConstWrite::Ss;
-        if step.const_write == ConstWrite::Preamble {
+        if let ConstWrite::Preamble(wait) = step.const_write {
             self.of_preamble = true;
-            if !step.const_words.is_empty() && !self.words.contains(&step.const_words) {
-                self.words.push(step.const_words.clone());
+            let words = (step.const_words.clone(), wait);
+            if !step.const_words.is_empty() && !self.words.contains(&words) {
+                self.words.push(words);
             }
         }
         is_early.then_some(UndefinedReason::Constants)

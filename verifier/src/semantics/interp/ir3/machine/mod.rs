@@ -31,6 +31,7 @@ use crate::semantics::environment::env::{Env, lanes, nice, nice_float};
 use crate::semantics::interp::waves::{self, Stop, WaveState};
 use crate::semantics::interp::{End, OperationSite, Outcome, Scratch, UndefinedReason};
 use crate::semantics::machine::arrays::ArrayBases;
+use crate::semantics::machine::rules::Slots;
 use crate::semantics::machine::steps::Steps;
 use crate::semantics::machine::units::{self, Piece};
 use crate::semantics::pair::PairFacts;
@@ -221,7 +222,7 @@ impl<'a> MachineWave<'a> {
         if let Start::Arbitrary(seed) = machine.start {
             fill(&mut wave.storage, &machine.bases, seed);
         }
-        let clock = Clock::new(completion);
+        let clock = Clock::new(completion, Slots::of(&machine.target));
         Self {
             machine,
             wave,

@@ -66,7 +66,7 @@ impl Releases {
             marks.set(Marks::READS_VARYING, rules::reads_varying(data.opcode));
             marks.set(Marks::RELEASES_VARYINGS, releases(data.flags, data.opcode));
             marks.set(Marks::GOES_ON, data.opcode == Opcode::Ldlv);
-            // A sample may or may not read coordinates of helper lanes from before their end; the hazard checker proves none.
+            // A sample reads the coordinates that helper lanes had when they ended; the hazard checker decides if they are written later.
             let is_sample = matches!(data.opcode, Opcode::Sam | Opcode::Samb | Opcode::Getlod);
             marks.set(Marks::USES_HELPERS, rules::uses_helpers(data) && !is_sample);
             marks.set(Marks::ENDS_HELPERS, data.flags.contains(InstrFlags::EQ));

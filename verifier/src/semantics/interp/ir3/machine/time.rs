@@ -2,7 +2,7 @@
 
 use super::Completion;
 use crate::semantics::interp::UndefinedReason;
-use crate::semantics::machine::rules::{FAR, FIRST_OF_QUADS, NEAR, SourceWait, Unit, Wait};
+use crate::semantics::machine::rules::{FIRST_OF_QUADS, Slots, SourceWait, Unit, Wait};
 use crate::semantics::machine::steps::{Operand, Step, Steps};
 use crate::semantics::machine::units::{OTHER_WORD, Piece, SHARED_WORD, TIMES, WORDS};
 use crate::support::random::hash;
@@ -60,6 +60,7 @@ const SCALAR_SOURCE: usize = 6;
 
 /// Time and what is outstanding.
 pub struct Clock {
+    slots: Slots,
     completion: Completion,
     /// Instructions so far, for random orders.
     issued: u64,
@@ -110,8 +111,9 @@ fn sets_in(mask: u8) -> impl Iterator<Item = usize> {
 }
 
 impl Clock {
-    pub fn new(completion: Completion) -> Self {
+    pub fn new(completion: Completion, slots: Slots) -> Self {
         Self {
+            slots,
             completion,
             issued: 0,
             now: 0,
@@ -280,6 +282,10 @@ impl Clock {
             }
             // In an early preamble `a1.x` is waited for with `(ss)` instead of slots.
             let by_flag = step.early_a1 && operand.file == RegFile::Address;
+            if step.unit.is_alu() && step.result == Wait::Ss {
+                // A uniform predicate: slots still pass for the writes before it.
+                continue;
+            }
             if step.unit.is_alu() && !by_flag {
                 self.write(operand, issued, lanes);
             } else {
@@ -321,6 +327,7 @@ impl Clock {
         let Some(entry) = operand.piece.time else { return };
         let written = issued + u32::from(operand.delay);
         let general = operand.file == RegFile::General;
+        let Slots { near, far, .. } = self.slots;
         for entry in usize::from(entry)..usize::from(entry + operand.piece.width) {
             self.older.iter_mut().filter(|older| older.entry == entry).for_each(|older| older.lanes &= !lanes);
             let left_out = if self.others[entry] > self.now { self.writers[entry] & !lanes } else { 0 };
@@ -329,9 +336,9 @@ impl Clock {
                 self.older.push(OlderWrite { entry, lanes: left_out, times });
             }
             self.writers[entry] = lanes;
-            self.half[entry] = written + if general && operand.half { NEAR } else { FAR };
-            self.full[entry] = written + if general && !operand.half { NEAR } else { FAR };
-            self.others[entry] = written + FAR;
+            self.half[entry] = written + if general && operand.half { near } else { far };
+            self.full[entry] = written + if general && !operand.half { near } else { far };
+            self.others[entry] = written + far;
         }
     }
 
@@ -377,9 +384,10 @@ mod tests {
     #[test]
     fn each_lane_has_times_of_its_own() {
         let (mut late, mut most) = (0, 0);
+        let slots = Slots { near: 3, far: 6, third_late: 2 };
         for seed in 0..200 {
             let mut random = Random::new(seed);
-            let mut clock = Clock::new(Completion::Latest);
+            let mut clock = Clock::new(Completion::Latest, slots);
             let mut alone = [[[0_u32; 3]; 64]; 2];
             for _ in 0..40 {
                 let register = REGISTERS[random.below(REGISTERS.len())];
@@ -392,7 +400,7 @@ mod tests {
                 } else {
                     clock.forget(&written, lanes);
                 }
-                let (near, far) = (now + 1 + NEAR, now + 1 + FAR);
+                let (near, far) = (now + 1 + slots.near, now + 1 + slots.far);
                 let times = match (by_alu, written.half) {
                     (false, _) => [0; 3],
                     (true, true) => [near, far, far],

@@ -235,7 +235,7 @@ impl Constants {
     pub fn keeps(&self, terms: &Terms, word: Term, value: &SymbolicValue) -> bool {
         let (Some(word), Some(bits)) = (terms.as_constant(word), terms.as_constant(value.bits)) else { return false };
         let word = word as u32 % CONST_WORDS;
-        !self.may_store(word) && self.numbers.get(&word).is_some_and(|&number| u64::from(number) == bits as u64)
+        !self.may_store(word) && self.numbers.get(&word).is_some_and(|&number| u64::from(number) == bits)
     }
 
     /// A word that no store touches, or that is read before any; `None` if it depends on the version.

@@ -289,6 +289,8 @@ impl<'a> Paths<'a> {
     /// Walks on until enough slots have passed for every user of a register.
     fn too_early(&self, from: usize, own: &Span, class: RegClass, behind: i64) -> bool {
         let mut seen = FxHashSet::default();
+        // One less each on a7xx.
+        let less = i64::from(self.target.generation == Generation::A7xx);
         let mut todo: Vec<(usize, i64)> = self.next[from].iter().map(|&to| (to, behind)).collect();
         while let Some((at, slots)) = todo.pop() {
             if slots >= 6 || !seen.insert((at, slots)) {
@@ -303,7 +305,7 @@ impl<'a> Paths<'a> {
                         continue;
                     }
                     let near = alu && its.half == class.half && class.file == RegFile::General;
-                    let required = if near { 3 } else { 6 };
+                    let required = if near { 3 } else { 6 } - less;
                     let mut late = 0;
                     if data.repeat > 0 && !relative && !matches!(data.opcode, Opcode::Swz | Opcode::Gat) {
                         late += k as i64;
@@ -313,7 +315,7 @@ impl<'a> Paths<'a> {
                     }
                     let name = data.opcode.name();
                     if n == 2 && name.starts_with("mad") {
-                        late += 2;
+                        late += 2 - less;
                     }
                     if slots + late < required {
                         return true;

@@ -8,6 +8,7 @@ use std::any::Any;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 /// The limits of a compilation.
@@ -49,6 +50,17 @@ fn pipe() -> io::Result<(File, File)> {
     Ok(unsafe { (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])) })
 }
 
+/// A file in memory.
+fn memory_file() -> io::Result<File> {
+    // SAFETY: the name is a string that ends with a zero.
+    let file = unsafe { libc::memfd_create(c"log".as_ptr(), libc::MFD_CLOEXEC) };
+    if file < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was just opened, and nothing else owns it.
+    Ok(unsafe { File::from_raw_fd(file) })
+}
+
 /// Makes a descriptor that of a standard stream, too.
 fn duplicate(from: &File, to: RawFd) -> io::Result<()> {
     // SAFETY: a call on descriptors, without memory.
@@ -61,13 +73,7 @@ fn duplicate(from: &File, to: RawFd) -> io::Result<()> {
 /// Calls a function while standard error is a file, which is returned with the result: what the driver prints of its own shaders while its
 /// device is made is no part of a log.
 pub fn aside<T>(call: impl FnOnce() -> T) -> io::Result<(T, Vec<u8>)> {
-    // SAFETY: the name is a string that ends with a zero.
-    let file = unsafe { libc::memfd_create(c"log".as_ptr(), libc::MFD_CLOEXEC) };
-    if file < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor was just opened, and nothing else owns it.
-    let mut file = unsafe { File::from_raw_fd(file) };
+    let mut file = memory_file()?;
     // SAFETY: a call on a descriptor, without memory.
     let kept = unsafe { libc::fcntl(libc::STDERR_FILENO, libc::F_DUPFD_CLOEXEC, 3) };
     if kept < 0 {
@@ -103,20 +109,21 @@ fn limit(resource: libc::__rlimit_resource_t, value: u64) {
 /// # Errors
 /// If the system makes no process.
 pub fn run(limits: &Limits, compile: impl FnOnce() -> Result<Vec<u8>, Outcome>) -> io::Result<Ended> {
-    let (log, log_end) = pipe()?;
+    // The driver writes its log in many small pieces: nothing waits for them in a file.
+    let log = memory_file()?;
     let (report, report_end) = pipe()?;
     flush();
     // SAFETY: this process has one thread of its own; threads of the driver wait for work that this process does not give them.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {
-            drop((log, report));
-            let code = in_child(limits, &log_end, report_end, compile);
+            drop(report);
+            let code = in_child(limits, &log, report_end, compile);
             // SAFETY: ends the process without running what the parent has registered for its own end.
             unsafe { libc::_exit(code) }
         }
         child => {
-            drop((log_end, report_end));
+            drop(report_end);
             Parent { child, limits, start: Instant::now(), over: None }.collect(log, report)
         }
     }
@@ -174,41 +181,37 @@ struct Parent<'a> {
 
 impl Parent<'_> {
     fn collect(mut self, log: File, report: File) -> io::Result<Ended> {
-        let mut streams = [Stream::new(log, self.limits.output), Stream::new(report, MOST_DATA)];
+        let mut report = Stream::new(report);
         let mut looked = Instant::now();
         let mut pause;
         // A process that the driver has started may hold the pipes open after the end of the child.
         let status = loop {
-            let is_open = self.over.is_none() && streams.iter().any(|stream| stream.is_open);
-            if is_open {
-                wait(&streams, LOOK)?;
-                for stream in &mut streams {
-                    stream.read()?;
-                }
-                if streams[0].is_over {
-                    let what = format!("more than {} MiB were printed", self.limits.output >> 20);
-                    self.kill(Outcome::new(Kind::Flooded, what));
-                }
-                pause = LOOK;
+            if self.over.is_none() && report.is_open {
+                wait(&report, LOOK)?;
+                report.read()?;
+                pause = if report.is_open { LOOK } else { Duration::ZERO };
             } else {
                 std::thread::sleep(PAUSE);
                 pause = PAUSE;
             }
             if looked.elapsed() >= pause {
                 looked = Instant::now();
-                self.look();
+                self.look(&log)?;
                 if let Some(status) = self.ended()? {
                     break status;
                 }
             }
         };
-        for stream in &mut streams {
-            stream.read()?;
-        }
+        report.read()?;
         // SAFETY: a signal to the group of the child, of which only what the driver has started is left.
         unsafe { libc::kill(-self.child, libc::SIGKILL) };
-        let [log, report] = streams;
-        Ok(self.end(status, log.bytes, &report.bytes))
+        let length = usize::try_from(log.metadata()?.len()).unwrap_or(usize::MAX);
+        let mut text = vec![0; length.min(self.limits.output)];
+        log.read_exact_at(&mut text, 0)?;
+        if length > self.limits.output {
+            self.over.get_or_insert(too_much(self.limits));
+        }
+        Ok(self.end(status, text, &report.bytes))
     }
 
     /// Kills the child, and all that it has started.
@@ -221,8 +224,11 @@ impl Parent<'_> {
         }
     }
 
-    /// Kills the child if it takes too much time or memory.
-    fn look(&mut self) {
+    /// Kills the child if it takes too much time or memory, or has printed too much.
+    fn look(&mut self, log: &File) -> io::Result<()> {
+        if log.metadata()?.len() > self.limits.output as u64 {
+            self.kill(too_much(self.limits));
+        }
         let time = self.start.elapsed();
         if time >= self.limits.time {
             self.kill(Outcome::new(Kind::Hung, format!("not done after {:.1} s", time.as_secs_f64())));
@@ -232,6 +238,7 @@ impl Parent<'_> {
         if pages.unwrap_or_default().saturating_mul(page_size()) > self.limits.memory {
             self.kill(over_memory(self.limits));
         }
+        Ok(())
     }
 
     /// The status of the child, if it has ended.
@@ -274,6 +281,10 @@ impl Parent<'_> {
     }
 }
 
+fn too_much(limits: &Limits) -> Outcome {
+    Outcome::new(Kind::Flooded, format!("more than {} MiB were printed", limits.output >> 20))
+}
+
 /// Bytes of a page of memory.
 fn page_size() -> u64 {
     // SAFETY: a call without memory.
@@ -309,29 +320,25 @@ fn name_of(signal: i32) -> &'static str {
 struct Stream {
     file: File,
     bytes: Vec<u8>,
-    most: usize,
     is_open: bool,
-    is_over: bool,
 }
 
 impl Stream {
-    fn new(file: File, most: usize) -> Self {
+    fn new(file: File) -> Self {
         // SAFETY: a call on a descriptor, without memory.
         unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) };
-        Self { file, bytes: Vec::new(), most, is_open: true, is_over: false }
+        Self { file, bytes: Vec::new(), is_open: true }
     }
 
     /// Reads all that is there.
     fn read(&mut self) -> io::Result<()> {
         let mut buffer = [0; 1 << 16];
-        while self.is_open && !self.is_over {
+        while self.is_open {
             match self.file.read(&mut buffer) {
                 Ok(0) => self.is_open = false,
-                Ok(count) => {
-                    let left = self.most - self.bytes.len();
-                    self.is_over = count > left;
-                    self.bytes.extend_from_slice(&buffer[..count.min(left)]);
-                }
+                Ok(count) if self.bytes.len() + count <= MOST_DATA => self.bytes.extend_from_slice(&buffer[..count]),
+                // Too much: the report has no meaning.
+                Ok(_) => self.is_open = false,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -341,14 +348,12 @@ impl Stream {
     }
 }
 
-/// Waits until one of the streams that are open has bytes or an end.
-fn wait(streams: &[Stream], most: Duration) -> io::Result<()> {
-    let open = streams.iter().filter(|stream| stream.is_open);
-    let mut polled: Vec<_> =
-        open.map(|stream| libc::pollfd { fd: stream.file.as_raw_fd(), events: libc::POLLIN, revents: 0 }).collect();
+/// Waits until a stream has bytes or an end.
+fn wait(stream: &Stream, most: Duration) -> io::Result<()> {
+    let mut polled = libc::pollfd { fd: stream.file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     let time = i32::try_from(most.as_millis()).unwrap_or(i32::MAX);
-    // SAFETY: the length is that of the array.
-    match unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, time) } {
+    // SAFETY: the array has one entry.
+    match unsafe { libc::poll(&raw mut polled, 1, time) } {
         -1 if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted => Err(io::Error::last_os_error()),
         _ => Ok(()),
     }

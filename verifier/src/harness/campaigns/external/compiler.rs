@@ -17,10 +17,23 @@ pub enum Compiler {
     Driver(Drivers),
 }
 
-/// Workers with one driver: as many as there are threads that compile.
+/// The sections of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sections {
+    /// All.
+    All,
+    /// nir and the final code, where the compiler can leave out the passes: printing and reading them takes most of the time.
+    Ends,
+}
+
+/// The variable of a driver that prints no passes.
+const NO_PASSES: &str = "IR3_SHADER_DEBUG=vs,tcs,tes,gs,fs,cs";
+
+/// Workers with one driver: as many as there are threads that compile, for each kind of log.
 pub struct Drivers {
     setup: Setup,
-    idle: Mutex<Vec<Worker>>,
+    /// Those that print all sections, and those that print no passes.
+    idle: [Mutex<Vec<Worker>>; 2],
     device: String,
 }
 
@@ -29,10 +42,10 @@ impl Compiler {
     ///
     /// # Errors
     /// If the system does not start it, or a file cannot be written.
-    pub fn run(&self, shader: &Shader, folder: &Path, stop: &AtomicBool) -> Result<Ran, RunError> {
+    pub fn run(&self, shader: &Shader, folder: &Path, sections: Sections, stop: &AtomicBool) -> Result<Ran, RunError> {
         match self {
             Self::Command(command) => command.run(shader, folder, stop),
-            Self::Driver(drivers) => drivers.run(shader, folder),
+            Self::Driver(drivers) => drivers.run(shader, folder, sections),
         }
     }
 
@@ -61,7 +74,7 @@ impl Drivers {
     pub fn new(setup: Setup) -> Result<Self, WorkerError> {
         let worker = Worker::start(&setup)?;
         let device = worker.device().to_owned();
-        Ok(Self { setup, idle: Mutex::new(vec![worker]), device })
+        Ok(Self { setup, idle: [Mutex::new(vec![worker]), Mutex::default()], device })
     }
 
     /// Device, driver and version, as the driver names them.
@@ -70,23 +83,32 @@ impl Drivers {
         &self.device
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Worker>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    fn idle(&self, sections: Sections) -> MutexGuard<'_, Vec<Worker>> {
+        self.idle[usize::from(sections == Sections::Ends)].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn compile(&self, path: &Path) -> Result<Compilation, WorkerError> {
-        let idle = self.idle().pop();
+    fn start(&self, sections: Sections) -> Result<Worker, WorkerError> {
+        let mut setup = self.setup.clone();
+        if sections == Sections::Ends {
+            // Before what was given, which counts then.
+            setup.variables.insert(0, NO_PASSES.to_owned());
+        }
+        Worker::start(&setup)
+    }
+
+    fn compile(&self, path: &Path, sections: Sections) -> Result<Compilation, WorkerError> {
+        let idle = self.idle(sections).pop();
         let mut worker = match idle {
             Some(worker) => worker,
-            None => Worker::start(&self.setup)?,
+            None => self.start(sections)?,
         };
         // A worker that fails is not used again.
         let compilation = worker.compile(path)?;
-        self.idle().push(worker);
+        self.idle(sections).push(worker);
         Ok(compilation)
     }
 
-    fn run(&self, shader: &Shader, folder: &Path) -> Result<Ran, RunError> {
+    fn run(&self, shader: &Shader, folder: &Path, sections: Sections) -> Result<Ran, RunError> {
         let module = match Module::of(shader) {
             Ok(module) => module,
             Err(no_form) => return Ok(Ran::NoForm(no_form)),
@@ -97,7 +119,8 @@ impl Drivers {
         };
         write(MODULE, &module.bytes())?;
         write(SOURCE, nir::text::write(shader).as_bytes())?;
-        let Compilation { kind, detail, mut log, .. } = self.compile(&folder.join(MODULE)).map_err(RunError::Driver)?;
+        let Compilation { kind, detail, mut log, .. } =
+            self.compile(&folder.join(MODULE), sections).map_err(RunError::Driver)?;
         if kind != Kind::Compiled {
             log.push_str(&format!("{kind}: {detail}\n"));
         }

@@ -16,6 +16,6 @@ pub mod reduce;
 
 pub use campaign::{Campaign, Counts, Finding};
 pub use command::{CompilerCommand, RunError};
-pub use compiler::{Compiler, Drivers};
+pub use compiler::{Compiler, Drivers, Sections};
 pub use failure::Failure;
 pub use observe::{Found, LogRules, Observation};

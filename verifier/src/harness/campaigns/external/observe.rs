@@ -1,7 +1,7 @@
 //! Runs the compiler on a program, and checks its log.
 
 use super::command::{self, LOG, Ran, RunError};
-use super::compiler::Compiler;
+use super::compiler::{Compiler, Sections};
 use super::failure::Failure;
 use crate::harness::check::{Unknown, Verdict};
 use crate::harness::mesa::{self, Checked, Settings, Sides, check_shader_until};
@@ -108,7 +108,15 @@ pub fn observe(
     folder: &Path,
     stop: &AtomicBool,
 ) -> Result<Observation, RunError> {
-    let ran = compiler.run(shader, folder, stop)?;
+    if let Some(runs) = rules.end_to_end {
+        match compiler.run(shader, folder, Sections::Ends, stop)? {
+            Ran::NoForm(no_form) => return Ok(Observation { no_form: Some(no_form), ..Observation::default() }),
+            Ran::Code(0, log) if let Some(seen) = agreement(&log, rules, folder, runs) => return Ok(seen),
+            // All sections say more of a failure.
+            _ => {}
+        }
+    }
+    let ran = compiler.run(shader, folder, Sections::All, stop)?;
     if !matches!(ran, Ran::NoForm(_) | Ran::Stopped)
         && let Some(why) = rules.validator.and_then(|validator| invalid(validator, folder))
     {
@@ -135,7 +143,7 @@ pub fn fails_so(
     folder: &Path,
     stop: &AtomicBool,
 ) -> Result<bool, RunError> {
-    let ran = compiler.run(shader, folder, stop)?;
+    let ran = compiler.run(shader, folder, Sections::All, stop)?;
     if let Failure::Invalid(why) = &wanted.failure {
         let own = rules.validator.and_then(|validator| invalid(validator, folder));
         return Ok(!matches!(ran, Ran::NoForm(_)) && own.is_some_and(|own| without_numbers(&own) == *why));
@@ -258,6 +266,25 @@ fn unread(shader: &LogShader, recovered: &mesa::recover::Recovered, path: &Path)
     Some(why.trim().to_owned())
 }
 
+/// The verdicts on nir and the final code of all shaders of a log; `None` if one is refuted, has not both, or the module is not valid.
+fn agreement(log: &str, rules: &LogRules<'_>, folder: &Path, runs: usize) -> Option<Observation> {
+    if rules.validator.is_some_and(|validator| invalid(validator, folder).is_some()) {
+        return None;
+    }
+    let path = folder.join(LOG);
+    let mut own = Observation::default();
+    let shaders = shaders_of(&path, log);
+    for shader in &shaders {
+        let checked = mesa::run_whole(&path, shader, &target(rules, shader), &rules.settings, runs)?;
+        if checked.verdict.is_refuted() {
+            return None;
+        }
+        own.count_unknown(&checked);
+        own.verdicts.push(checked.verdict);
+    }
+    (!shaders.is_empty()).then_some(own)
+}
+
 fn check(log: String, rules: &LogRules<'_>, folder: &Path) -> Observation {
     let path = folder.join(LOG);
     let mut own = Observation::default();
@@ -266,13 +293,6 @@ fn check(log: String, rules: &LogRules<'_>, folder: &Path) -> Observation {
     let mut unreadable = None;
     for shader in &shaders {
         let target = target(rules, shader);
-        let settings = &rules.settings;
-        let whole = rules.end_to_end.and_then(|runs| mesa::run_whole(&path, shader, &target, settings, runs));
-        if let Some(checked) = whole.filter(|checked| !matches!(checked.verdict, Verdict::Refuted(_))) {
-            own.count_unknown(&checked);
-            own.verdicts.push(checked.verdict);
-            continue;
-        }
         let mut boundaries = 0;
         let mut each = |checked: Checked<'_>| {
             boundaries += 1;

@@ -61,3 +61,29 @@ fn a_log_of_the_stock_driver_has_all_sections_and_the_words() {
         }
     }
 }
+
+#[test]
+fn a_driver_is_fuzzed_end_to_end() {
+    if stock("a660").is_none() {
+        return;
+    }
+    let folder = Folder::new("turnip-fuzz");
+    let libraries = root().join("target/stock-mesa/usr/lib/x86_64-linux-gnu").canonicalize().expect("the driver");
+    let libraries = libraries.to_str().expect("a path");
+    let arguments = ["fuzz", "--turnip", "--driver", libraries, "--gpu", "a660", "--seed", "1", "--profile", "alu"];
+    let (code, text) =
+        run(folder.path(), &[&arguments[..], &["--programs", "3", "--from", "1", "--jobs", "1"]].concat());
+    assert!(matches!(code, Some(0 | 3)), "{text}");
+    assert!(text.contains("Turnip Adreno (TM) 660") && text.contains("3 programs"), "{text}");
+    // One boundary a shader: nir and its final code.
+    let boundaries = text.lines().find_map(|line| line.strip_prefix("3 programs, ")).expect("a summary");
+    assert!(boundaries.starts_with("1 ") || boundaries.starts_with("2 ") || boundaries.starts_with("3 "), "{text}");
+}
+
+#[test]
+fn the_options_of_a_driver_need_one() {
+    let folder = Folder::new("turnip-options");
+    let (code, text) = run(folder.path(), &["fuzz", "--programs", "1", "--driver", "/nowhere/driver.so"]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("--turnip"), "{text}");
+}

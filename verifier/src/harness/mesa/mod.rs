@@ -81,8 +81,9 @@ pub fn run_whole<'a>(
     runs: usize,
 ) -> Option<Checked<'a>> {
     let (sides, _) = Sides::of(path, shader, target, settings.seed);
-    let (name, at) = sides.boundaries().into_iter().find(|(name, _)| *name == WHOLE)?;
-    Some(Checked { name: name.to_owned(), ..sides.run(at, settings.fuel, runs) })
+    let last = sides.all.len().checked_sub(1)?;
+    let has_both = sides.all[0].name == NIR && sides.all[last].name == CODE;
+    has_both.then(|| Checked { name: WHOLE.to_owned(), ..sides.run([0, last], settings.fuel, runs) })
 }
 
 /// Checks the boundaries of a shader, in order, until `each` breaks.

@@ -81,7 +81,7 @@ impl External {
         if self.turnip {
             let drivers = Drivers::new(driver.setup(target)?)?;
             output::line(drivers.device());
-            return Ok(Some(Compiler::Driver(drivers)));
+            return Ok(Some(Compiler::Driver(Box::new(drivers))));
         }
         if driver.is_given() {
             return Err("--driver: found no --turnip, expected it".into());

@@ -179,7 +179,7 @@ impl Campaign<'_> {
     /// Runs the compiler on a program. A panic of an engine is an unreadable log: the campaign goes on.
     fn observe(&self, number: u64, shader: &Shader, folder: &Path, stop: &AtomicBool) -> Result<Observation, RunError> {
         fs::create_dir_all(folder).map_err(|cause| RunError::File { path: folder.display().to_string(), cause })?;
-        let end_to_end = self.rules.end_to_end.filter(|_| number % EVERY != 0);
+        let end_to_end = self.rules.end_to_end.filter(|_| !number.is_multiple_of(EVERY));
         let rules = LogRules { end_to_end, ..self.rules };
         catch(|| observe::observe(self.compiler, &rules, shader, folder, stop))
             .unwrap_or_else(|panic| Ok(Observation::panicked(&panic, folder)))

@@ -14,7 +14,7 @@ pub enum Compiler {
     /// A command.
     Command(CompilerCommand),
     /// A driver.
-    Driver(Drivers),
+    Driver(Box<Drivers>),
 }
 
 /// The sections of a log.
@@ -54,7 +54,8 @@ impl Compiler {
     pub fn line(&self) -> String {
         match self {
             Self::Command(command) => command.line(),
-            Self::Driver(Drivers { setup, .. }) => {
+            Self::Driver(drivers) => {
+                let setup = &drivers.setup;
                 let mut words = vec!["ir3-equiv".to_owned(), "turnip".to_owned(), "--gpu".to_owned()];
                 words.extend([setup.target.name.to_owned(), "--driver".to_owned()]);
                 words.push(setup.driver.library.display().to_string());

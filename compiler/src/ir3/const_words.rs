@@ -59,8 +59,7 @@ pub fn const_limit(program: &Program, target: &Target) -> u32 {
 }
 
 /// The words of the constant file that all stages of a pipeline share on a6xx, if a program reads them. A Vulkan driver has its push
-/// constants there (Mesa: `shared_consts_base_offset`). They are loaded on their own, beside the part of the file that the
-/// driver is told to load (`constlen`).
+/// constants there (Mesa: `shared_consts_base_offset`). They are loaded on their own: `constlen` does not count them.
 ///
 /// A program that fills the file up to there may have constants of its own in these words: it names the vec4 before them, too.
 pub fn shared_consts(program: &Program, target: &Target) -> Range<u32> {

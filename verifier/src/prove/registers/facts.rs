@@ -271,7 +271,7 @@ pub struct CurrentFacts {
     moved: Vec<Moved>,
 }
 
-/// A fact that a copy makes, and what it assumes.
+/// A fact that a copy makes, with its assumptions.
 struct Moved {
     fact: (Piece, Piece),
     choices: Option<Choices>,

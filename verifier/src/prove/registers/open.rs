@@ -1,4 +1,4 @@
-//! What is assumed about undefined values that meet defined ones.
+//! Assumptions about undefined values that meet defined ones.
 //!
 //! An undefined value that meets a defined one (in a phi) is *one* value from there on. So a fact `(l, x)` that holds on
 //! one of the paths because `x` is undefined there is *open*: `x` may be what one piece of the target has, not what two
@@ -186,7 +186,7 @@ impl OpenFacts {
     }
 }
 
-/// What a fact assumes of a phi on each of two paths.
+/// The contents that a fact assumes of a phi on two paths.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Assumed {
     phi: Phi,

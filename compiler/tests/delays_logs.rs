@@ -6,6 +6,7 @@ use crate::common::passes::passes;
 use ir3_compiler::delays::nops::{self, Delays};
 use ir3_compiler::ir3::text::read;
 use ir3_compiler::ir3::{Block, CodeOrder, Instr, InstrFlags, Opcode, Place, Program};
+use ir3_compiler::target::{DelaySlots, Target};
 use std::path::PathBuf;
 
 /// `(eq)` is in the assembly only, which has the same nops in the same order.
@@ -86,7 +87,8 @@ fn nops_stand_where_mesa_has_them() {
     let files: Vec<(&String, &PathBuf)> = files.step_by(if all { 1 } else { 8 }).collect();
     let (mut same, mut theirs, mut ours, mut in_loops, mut predicated) = (0, 0, 0, 0, 0);
     for (folder, file) in &files {
-        let target = gpu(folder);
+        // Mesa 25.0 printed them.
+        let target = Target { delay_slots: DelaySlots::LONG, ..gpu(folder) };
         let log = text(file);
         let mut native = log.split("MESA: info: Native code for ").skip(1);
         for (_, text) in passes(&log).filter(|(title, _)| title.trim_end_matches(':') == "ir3_legalize") {

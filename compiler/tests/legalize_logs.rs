@@ -12,6 +12,7 @@ use ir3_compiler::ir3::{
 use ir3_compiler::legalize;
 use ir3_compiler::machine::Code;
 use ir3_compiler::stats::{Stats, Waits};
+use ir3_compiler::target::{DelaySlots, Target};
 use std::collections::BTreeMap;
 
 /// The instructions in the order of the code; a branch has the distance to its target. Without `nops`, those that only take time are left
@@ -161,7 +162,8 @@ fn as_mesa_does_it() {
     let mut shares: BTreeMap<String, Share> = BTreeMap::new();
     let mut reasons: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
     for (folder, files) in logs() {
-        let target = gpu(&folder);
+        // Mesa 25.0 printed them.
+        let target = Target { delay_slots: DelaySlots::LONG, ..gpu(&folder) };
         let share = shares.entry(folder).or_default();
         for file in files.iter().step_by(if all { 1 } else { 8 }) {
             let log = text(file);

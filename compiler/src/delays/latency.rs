@@ -6,29 +6,7 @@
 
 use crate::ir3::opcode::Latency as LatencyClass;
 use crate::ir3::{AddressSpace, Category, Dst, InstrData, Opcode, RegFile, SrcOperand};
-use crate::target::{Generation, Target};
-
-/// The slots that a GPU needs between a result of the ALU and its readers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slots {
-    /// From ALU to ALU.
-    pub near: u32,
-    /// Until an address register, a predicate, or any result may be read outside the ALU.
-    pub far: u32,
-    /// The third source of a multiply-add is read this many slots later than the others.
-    pub third_source: u32,
-}
-
-impl Slots {
-    /// The slots of a target.
-    #[must_use]
-    pub const fn of(target: &Target) -> Self {
-        match target.generation {
-            Generation::A7xx => Self { near: 2, far: 5, third_source: 1 },
-            _ => Self { near: 3, far: 6, third_source: 2 },
-        }
-    }
-}
+use crate::target::{DelaySlots, Target};
 
 /// Returns true if the instruction runs on the scalar ALU.
 #[must_use]
@@ -116,7 +94,7 @@ impl Latency {
     #[must_use]
     pub fn of(producer: &InstrData, target: &Target) -> Self {
         let hard = |slots| Self { slots, soft: slots };
-        let Slots { near, far, .. } = Slots::of(target);
+        let DelaySlots { near, far, .. } = target.delay_slots;
         let Some(dst) = producer.dsts.first() else { return Self::NONE };
         if producer.opcode.is_meta() && producer.opcode != Opcode::TexPrefetch {
             return Self::NONE;
@@ -155,7 +133,7 @@ impl Latency {
                 && consumer.srcs.first().is_some_and(|src| src.class.half == dst.class.half);
             return if same { Self::NONE } else { Self { slots: 0, soft: 6 } };
         }
-        let Slots { near, far, third_source } = Slots::of(target);
+        let DelaySlots { near, far, third_source } = target.delay_slots;
         if !consumer.opcode.is_alu() || dst.class.file == RegFile::Predicate {
             return hard(far);
         }

@@ -3,11 +3,11 @@
 //! A scoreboard is kept in code order: for every register, the cycle from which the ALU may read it, and the one from
 //! which other units may. A cycle is an issue slot; only ALU instructions and control flow take one ([`issue_slots`]).
 //! The rules:
-//! - the ALU can read its results after [`Distances::near`] slots; other units, reads in the other width, and reads of predicates
-//!   and addresses need [`Distances::far`];
+//! - the ALU can read its results after [`DelaySlots::near`] slots; other units, reads in the other width, and reads of predicates
+//!   and addresses need [`DelaySlots::far`];
 //! - an element of a repetition is written and read in its own slot, and so are the two moves of a swap; for a relative
 //!   access the element is unknown, so all are written last and read first;
-//! - the third source of a multiply-add is read [`Distances::third_source`] slots late;
+//! - the third source of a multiply-add is read [`DelaySlots::third_source`] slots late;
 //! - shared registers, and results of other units, are waited for by other means and are ignored here.
 //!
 //! Half registers are the halves of full ones, so a write changes the times of both. Mesa does so for GPUs with
@@ -17,7 +17,7 @@
 //! [dataflow analysis](crate::ir3::dataflow), in which times at a start never decrease, so it terminates. In an early preamble users of
 //! addresses wait with `(ss)`. After `prede`, and after the second of `predt` and `predf`, some GPUs need extra nops.
 
-use super::latency::{Slots as Distances, issue_slots};
+use super::latency::issue_slots;
 use crate::ir3::dataflow::{Analysis, Direction, Edge, solve};
 use crate::ir3::dominance::{Cfg, EdgeKind};
 use crate::ir3::{
@@ -25,7 +25,7 @@ use crate::ir3::{
     SrcOperand, register_set,
 };
 use crate::maps::map_of;
-use crate::target::{Generation, Target};
+use crate::target::{DelaySlots, Generation, Target};
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -231,7 +231,6 @@ const ADDRESSES: Range<u16> = PREDICATES.end..PREDICATES.end + 2;
 pub struct Scoreboard<'a> {
     program: &'a Program,
     target: &'a Target,
-    distances: Distances,
     /// By register. Times that are not greater than `cycle` are equivalent to 0.
     ready: Vec<Ready>,
     /// Registers that were written in this block, with duplicates.
@@ -246,7 +245,6 @@ impl<'a> Scoreboard<'a> {
         Self {
             program,
             target,
-            distances: Distances::of(target),
             ready: vec![Ready::default(); usize::from(ADDRESSES.end)],
             touched: Vec::new(),
             cycle: 0,
@@ -326,7 +324,7 @@ impl<'a> Scoreboard<'a> {
                 late += index as u8;
             }
             if index == 2 && data.opcode.reads_third_late() {
-                late += self.distances.third_source as u8;
+                late += self.target.delay_slots.third_source as u8;
             }
             let advances = data.repeat > 0 && !slots.relative;
             reads.sources.push(Read { slots: slots.range, late, advances });
@@ -377,7 +375,7 @@ impl<'a> Scoreboard<'a> {
     }
 
     fn write_slot(&mut self, slot: u16, data: &InstrData, written: u32) {
-        let Distances { near, far, .. } = self.distances;
+        let DelaySlots { near, far, .. } = self.target.delay_slots;
         let (near, far) =
             (Ready { alu: written + near, others: written + far }, Ready { alu: written + far, others: written + far });
         if slot >= PREDICATES.start {

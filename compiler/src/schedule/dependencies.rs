@@ -14,7 +14,7 @@
 //! Barriers write all memories. What is none of that, as the end of a preamble or a change of the rounding mode, is a
 //! [fence](Opcode::is_scheduling_fence): nothing moves over it.
 
-use crate::delays::latency::{Latency, Slots, is_scalar_alu};
+use crate::delays::latency::{Latency, is_scalar_alu};
 use crate::ir3::opcode::Effect;
 use crate::ir3::{
     AddressSpace, Attrs, Instr, InstrData, Opcode, PhysReg, Place, Program, RegFile, RepeatLink, SrcOperand, Value,
@@ -383,6 +383,6 @@ fn latency(producer: &InstrData, consumer: &InstrData, index: usize, target: &Ta
         return Latency { slots: 0, soft: 0 };
     }
     let soft = Latency::of(producer, target);
-    let slots = if soft.slots > 0 { Slots::of(target).far } else { 0 };
+    let slots = if soft.slots > 0 { target.delay_slots.far } else { 0 };
     Latency { slots, soft: soft.soft.max(slots) }
 }

@@ -62,6 +62,24 @@ pub enum Backend {
     Scalar,
 }
 
+/// The slots that a GPU needs between a result of the ALU and its readers (`delay_slots`, `ir3_compiler.c`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DelaySlots {
+    /// From ALU to ALU.
+    pub near: u32,
+    /// Until an address register, a predicate, or any result may be read outside the ALU.
+    pub far: u32,
+    /// The third source of a multiply-add is read this many slots later than the others.
+    pub third_source: u32,
+}
+
+impl DelaySlots {
+    /// Those of all GPUs but a7xx, where Mesa before 25.1 used them, too.
+    pub const LONG: Self = Self { near: 3, far: 6, third_source: 2 };
+    /// Those of a7xx.
+    pub const SHORT: Self = Self { near: 2, far: 5, third_source: 1 };
+}
+
 /// Sizes of the constant file, in vec4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConstLimits {
@@ -136,6 +154,8 @@ pub struct Target {
     pub pvtmem: bool,
     /// Sizes of the constant file.
     pub const_limits: ConstLimits,
+    /// Delays of the ALU.
+    pub delay_slots: DelaySlots,
 
     /// `and.b`, `or.b`, `xor.b` and `not.b` can write predicates.
     pub bitops_can_write_predicates: bool,
@@ -301,6 +321,7 @@ const A3XX: Target = Target {
     local_mem_size: 32 * 1024,
     pvtmem: false,
     const_limits: ConstLimits { fragment: 512, geometry: 512, compute: 512 },
+    delay_slots: DelaySlots::LONG,
     bitops_can_write_predicates: false,
     has_branch_and_or: false,
     has_predication: false,
@@ -400,6 +421,7 @@ const A7XX: Target = Target {
     generation: Generation::A7xx,
     reg_size_vec4: 96,
     const_limits: ConstLimits { compute: 512, ..A6XX_GEN4.const_limits },
+    delay_slots: DelaySlots::SHORT,
     quirks: Quirks { mov_half_shared: false, ..A6XX_GEN4.quirks },
     ..A6XX_GEN4
 };
@@ -414,7 +436,13 @@ const X1_85: Target = Target { const_limits: ConstLimits { compute: 256, ..A7XX.
 
 /// The first sub-generation of a8xx, as Mesa 26 describes it: an a750 without `dp2acc` and without waves of double width. What else differs is not
 /// known here.
-const A8XX: Target = Target { generation: Generation::A8xx, double_threadsize: false, has_dp2acc: false, ..A7XX };
+const A8XX: Target = Target {
+    generation: Generation::A8xx,
+    double_threadsize: false,
+    has_dp2acc: false,
+    delay_slots: DelaySlots::LONG,
+    ..A7XX
+};
 
 /// The second one.
 const A8XX_GEN2: Target = Target { reg_size_vec4: 128, has_fs_tex_prefetch: false, ..A8XX };

@@ -525,8 +525,26 @@ mod tests {
         use clap::CommandFactory;
         fn look(command: &clap::Command, path: &str) {
             let free = [
-                "N", "S", "SEED", "J", "T", "DIR", "FILE", "PATH", "LIMIT", "CMD", "ARG", "PERCENT", "AFTER", "BEFORE",
-                "BUNDLE", "LOG", "NAMES", "I/N", "SIZE",
+                "N",
+                "S",
+                "SEED",
+                "J",
+                "T",
+                "DIR",
+                "FILE",
+                "PATH",
+                "LIMIT",
+                "CMD",
+                "ARG",
+                "PERCENT",
+                "AFTER",
+                "BEFORE",
+                "BUNDLE",
+                "LOG",
+                "NAMES",
+                "I/N",
+                "SIZE",
+                "NAME=VALUE",
             ];
             for arg in command.get_arguments().filter(|arg| arg.get_action().takes_values() && !arg.is_hide_set()) {
                 let name = arg.get_value_names().and_then(|names| names.first()).map(ToString::to_string);

@@ -66,9 +66,19 @@ impl Releases {
             marks.set(Marks::READS_VARYING, rules::reads_varying(data.opcode));
             marks.set(Marks::RELEASES_VARYINGS, releases(data.flags, data.opcode));
             marks.set(Marks::GOES_ON, data.opcode == Opcode::Ldlv);
-            // A sample reads the coordinates that helper lanes had when they ended; the hazard checker decides if they are written later.
-            let is_sample = matches!(data.opcode, Opcode::Sam | Opcode::Samb | Opcode::Getlod);
-            marks.set(Marks::USES_HELPERS, rules::uses_helpers(data) && !is_sample);
+            // Samples and derivatives read what helper lanes had in their registers when they ended. The hazard checker decides if that is
+            // written later, or does not pass them.
+            let reads_registers = matches!(
+                data.opcode,
+                Opcode::Sam
+                    | Opcode::Samb
+                    | Opcode::Getlod
+                    | Opcode::Dsx
+                    | Opcode::Dsy
+                    | Opcode::Dsxpp1
+                    | Opcode::Dsypp1
+            );
+            marks.set(Marks::USES_HELPERS, rules::uses_helpers(data) && !reads_registers);
             marks.set(Marks::ENDS_HELPERS, data.flags.contains(InstrFlags::EQ));
             marks.set(Marks::READS_ADDRESS, names_address(&step.read_bits));
             marks.set(Marks::RELEASES_ADDRESS, data.flags.contains(InstrFlags::UL));

@@ -195,12 +195,13 @@ fn what_is_released_is_not_used_any_more() {
     // The release is after the preamble.
     assert_eq!(broken(&["(ss)(sy)shpe", ends]), None);
     assert_eq!(broken(&[ends, "(ss)(sy)shpe"]), Some(UndefinedReason::Varyings));
-    let (derivative, last) = ("dsx (f32)(x)r1.x, r0.x", "nop // {flags=eq}");
-    assert_eq!(broken(&[derivative, last]), None);
-    assert_eq!(broken(&[last, derivative]), Some(UndefinedReason::HelperLanes));
-    // Its coordinates are ready: since 26, Mesa ends helper lanes before it.
-    let sample = "sam (f32)(x)r1.x, r0.x (wrmask=0x3), s#0, t#0";
-    assert_eq!(broken(&[last, sample]), None);
+    let (exchange, last) = ("quad_shuffle.horiz (u32)(x)r1.x, r0.x", "nop // {flags=eq}");
+    assert_eq!(broken(&[exchange, last]), None);
+    assert_eq!(broken(&[last, exchange]), Some(UndefinedReason::HelperLanes));
+    // Their operands are ready: since 26, Mesa ends helper lanes before them.
+    for reader in ["sam (f32)(x)r1.x, r0.x (wrmask=0x3), s#0, t#0", "dsx (f32)(x)r1.x, r0.x"] {
+        assert_eq!(broken(&[last, reader]), None);
+    }
     let address = "mov.s16s16 hr61.x, hr8.x";
     let reads = ["(ul)mov.f32f32 r2.x, c<a0.x + 4>, hr61.x", "mov.f32f32 r3.x, c<a0.x + 4>, hr61.x"];
     assert_eq!(broken(&[address, "(rpt5)nop", reads[1], reads[0]]), None);

@@ -77,10 +77,10 @@ fn generations_have_their_parameters() {
     assert_eq!([a750, a830, a840].map(|t| t.has_dp2acc), [true, false, false]);
     assert_eq!([a750, a830, a840].map(|t| t.double_threadsize), [true, false, false]);
     assert_eq!([a830, a840].map(|t| t.reg_size_vec4), [96, 128]);
-    assert_eq!(
-        Target { generation: Generation::A7xx, name: "a750", double_threadsize: true, has_dp2acc: true, ..a830 },
-        a750
-    );
+    let (short, long) = (DelaySlots::SHORT, DelaySlots::LONG);
+    assert_eq!([a320, a660, a730, a750, a830].map(|t| t.delay_slots), [long, long, short, short, long]);
+    let common = Target { generation: Generation::A7xx, name: "a750", delay_slots: short, ..a830 };
+    assert_eq!(Target { double_threadsize: true, has_dp2acc: true, ..common }, a750);
     assert!(!a610.double_threadsize && a618.double_threadsize);
     assert_eq!(Target::by_name("a702").unwrap().generation, Generation::A6xx);
     assert!(Generation::A5xx < Generation::A6xx && Generation::A6xx.to_string() == "a6xx");

@@ -149,10 +149,9 @@ fn of_type<'a>(values: &'a [Value], name: &str) -> Vec<&'a Value> {
 #[test]
 fn planted_bugs_are_found_at_their_passes_and_reduced() {
     let folder = Folder::new("stand-in");
-    for (plant, seed, profile, pass) in [
-        ("wrong-constant", "1", "alu", "nir->ir3"),
-        ("lost-wait", "1", "memory", "ir3_legalize"),
-    ] {
+    for (plant, seed, profile, pass) in
+        [("wrong-constant", "1", "alu", "nir->ir3"), ("lost-wait", "1", "memory", "ir3_legalize")]
+    {
         let (output, values) = stand_in(
             folder.path(),
             Some(plant),

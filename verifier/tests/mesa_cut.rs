@@ -23,7 +23,7 @@ use std::time::Duration;
 
 /// The kind of a piece of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum PieceKind {
+pub enum PieceKind {
     /// The text before the first headline.
     Other,
     Nir,
@@ -35,13 +35,13 @@ enum PieceKind {
 }
 
 /// A headline and the lines after it, as they are in the log.
-struct Piece {
-    kind: PieceKind,
-    text: String,
+pub struct Piece {
+    pub kind: PieceKind,
+    pub text: String,
 }
 
 /// Splits a log at its headlines.
-fn pieces(log: &str) -> Vec<Piece> {
+pub fn pieces(log: &str) -> Vec<Piece> {
     let mut all = vec![Piece { kind: PieceKind::Other, text: String::new() }];
     let mut codes = BTreeSet::new();
     for line in log.split_inclusive('\n') {
@@ -191,6 +191,20 @@ fn check(path: &Path, text: &str, target: &Target, settings: &Settings<'_>) -> V
     rows
 }
 
+/// A boundary, the name of its verdict, and the reason.
+pub struct Row {
+    pub name: String,
+    pub verdict: &'static str,
+    pub reason: String,
+}
+
+/// The boundaries of a text, with few runs.
+pub fn rows_of(path: &Path, text: &str, target: &Target, engines: &Engines) -> Vec<Row> {
+    let rows = check(path, text, target, &quick(engines)).into_iter();
+    rows.map(|(name, verdict)| Row { name, verdict: verdict.name(), reason: verdict.reason().unwrap_or_default() })
+        .collect()
+}
+
 /// The verdicts on the boundaries of one log, cut in several ways: most have the same two programs in several of them.
 #[derive(Default)]
 struct Verdicts {
@@ -274,14 +288,14 @@ fn print_counts(counts: &BTreeMap<&'static str, Counts>) {
 }
 
 /// The GPU that a folder of logs is named after: `a660-more`, `25.0-a660`.
-fn target_of(path: &Path) -> Target {
+pub fn target_of(path: &Path) -> Target {
     let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str()).expect("a folder");
     let mut parts = folder.split('-');
     parts.find_map(|part| Target::by_name(part).ok()).expect("the name of a GPU")
 }
 
 /// The real logs, and those of the Vulkan driver.
-fn real_logs() -> Option<Vec<PathBuf>> {
+pub fn real_logs() -> Option<Vec<PathBuf>> {
     let mut paths = common::logs()?;
     let turnip = paths.first().and_then(|path| path.ancestors().nth(4)).map(|shared| shared.join("turnip"));
     paths.extend(turnip.and_then(|folder| collect_paths(&[folder]).ok()).unwrap_or_default());
@@ -310,7 +324,7 @@ fn real_logs_without_sections_are_not_refuted() {
 }
 
 /// A program through our own backend, as a log.
-fn own_log(path: &Path, target: &Target) -> Option<String> {
+pub fn own_log(path: &Path, target: &Target) -> Option<String> {
     let shader = nir::text::read(&fs::read_to_string(path).expect("a program")).expect("nir");
     print::log(&shader, target, &Options::default(), None).ok()
 }
@@ -321,7 +335,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 /// The programs of `corpus/`.
-fn corpus() -> Vec<PathBuf> {
+pub fn corpus() -> Vec<PathBuf> {
     let kinds = ["arrays", "control-flow", "fragment", "memory", "subgroups", "textures", "vertex"];
     let folders: Vec<PathBuf> = kinds.iter().map(|kind| folder("corpus").join(kind)).collect();
     collect_paths(&folders).expect("the corpus")

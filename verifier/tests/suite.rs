@@ -33,6 +33,7 @@ mod mesa_broken;
 mod mesa_cut;
 mod mesa_logs;
 mod mesa_passes;
+mod mesa_release;
 mod mesa_stages;
 mod mesa_statistics;
 mod mesa_versions;

@@ -170,6 +170,20 @@ fn what_was_stored_before_a_branch_on_an_undefined_value() {
     assert!(matches!(proof, Err(SimulationFailure::NotShown { .. })), "{proof:?}");
 }
 
+/// A branch on a word that is loaded from an undefined place, in the program after only, though both ways are the same in the end.
+#[test]
+fn a_branch_on_what_is_loaded_from_an_undefined_place() {
+    let shader = |place: &str| {
+        let lines = format!(
+            "    32    %31 = @load_ssbo_ir3 (%4, {place}) (base=0, access=none, align_mul=4, align_offset=0)\n    32    %32 = f2i32 %31\n{}",
+            branch("%1", "ieq %32, %2", "%6")
+        );
+        nir(&lines)
+    };
+    proved(&shader("%8, %1"), &shader("%8, %1"));
+    refuted(&shader("%8, %1"), &shader("%7, %7"));
+}
+
 /// In each lane one of two values is undefined, and there is a branch on both, so nothing can be proved: not even if
 /// there is a loop between the branches.
 #[test]

@@ -38,6 +38,7 @@ mod scans;
 mod state;
 mod stores;
 mod sweep;
+mod undecided;
 
 pub use self::failure::{EventDifference, Observable, Obstacle, SimulationFailure};
 

@@ -22,6 +22,16 @@ use crate::support::guards::{Guard, left_out};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+impl SimulationState<'_> {
+    /// The variable of an undefined word.
+    fn undefined_word(&mut self, terms: &mut Terms, name: &str) -> Term {
+        let kind = self.cut.kind(VariableKind::LANE);
+        let word = terms.variable_of(kind, 32, &format!("undefined {name}"));
+        self.undefined_words.add(terms, word, kind);
+        word
+    }
+}
+
 impl Oracle for SimulationState<'_> {
     fn start(&mut self, terms: &mut Terms, at: Slot) -> SymbolicValue {
         match self.cut {
@@ -73,7 +83,7 @@ impl Oracle for SimulationState<'_> {
             // Each undefined word of the target is a fresh variable, so what is proved holds for every value it may
             // have. The source may choose: here, the target's word in the same place.
             (Side::Source, UndefinedChoice::Same | UndefinedChoice::Other) | (Side::Target, _) => {
-                terms.variable_of(self.cut.kind(VariableKind::LANE), 32, &format!("undefined {name}"))
+                self.undefined_word(terms, name)
             }
         };
         self.has_undefined |= self.side == Side::Source;
@@ -85,7 +95,7 @@ impl Oracle for SimulationState<'_> {
         let target = if self.side == Side::Target && left_out(Guard::UndefinedTarget) {
             terms.constant(32, 0)
         } else {
-            terms.variable_of(self.cut.kind(VariableKind::LANE), 32, &format!("undefined {name}"))
+            self.undefined_word(terms, name)
         };
         SymbolicValue { bits: target, free: terms.constant(32, u32::MAX.into()) }
     }
@@ -494,6 +504,10 @@ impl Oracle for SimulationState<'_> {
             }
         }
         fresh(terms, &event, self.cut, Side::Target)
+    }
+
+    fn decided(&mut self, terms: &mut Terms, condition: Term) -> Term {
+        self.undefined_words.decided(terms, condition)
     }
 
     fn demand(&mut self, terms: &mut Terms, path: Term, holds: Term, why: &'static str) {

@@ -12,6 +12,7 @@ use super::proof::Rules;
 use super::relation::HeaderRelation;
 use super::stores::StoreGroups;
 use super::sweep::{Side, Sweeper};
+use super::undecided::UndefinedWords;
 use crate::prove::solver::Solver;
 use crate::prove::symbolic::{
     Cut, ElementAccess, EventOperation, EventSite, Goal, Goals, GraphLoop, LaneTerms, Run, Slot, SymbolicProgram,
@@ -91,6 +92,7 @@ pub(super) struct SimulationState<'a> {
     /// The choice for undefined words of the source, and whether there are any.
     pub(super) undefined: UndefinedChoice,
     pub(super) has_undefined: bool,
+    pub(super) undefined_words: UndefinedWords,
     /// The loops of both programs.
     pub(super) loops: [&'a [GraphLoop]; 2],
     /// The shared registers of both programs that have a given term at the cut point.
@@ -182,6 +184,7 @@ impl<'a> SimulationState<'a> {
             scratch_slots_from,
             undefined,
             has_undefined: false,
+            undefined_words: UndefinedWords::default(),
             places,
             kept: None,
             read_constants: None,

@@ -384,11 +384,18 @@ pub fn truth<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, value: SymbolicVal
     SymbolicValue { bits, free: free_truth(machine.terms, width, value.bits, value.free) }
 }
 
+/// Demands that a truth value is defined.
+pub fn demand_defined<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, truth: SymbolicValue, why: &'static str) {
+    let defined = machine.terms.not(1, truth.free);
+    let decided = machine.oracle.decided(machine.terms, truth.bits);
+    let holds = machine.terms.and(1, defined, decided);
+    machine.demand(holds, why);
+}
+
 /// Returns a truth value as an operand, and demands that it is defined.
 pub fn defined_truth<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, value: SymbolicValue, why: &'static str) -> Term {
     let truth = truth(machine, value);
-    let defined = machine.terms.not(1, truth.free);
-    machine.demand(defined, why);
+    demand_defined(machine, truth, why);
     truth.bits
 }
 

@@ -407,6 +407,8 @@ pub trait Oracle {
     fn never(&mut self, terms: &mut Terms, path: Term);
     /// Gives up: the result of the execution cannot be used.
     fn give_up(&mut self, why: &'static str);
+    /// Returns one bit: 1 where a condition does not depend on undefined words.
+    fn decided(&mut self, terms: &mut Terms, condition: Term) -> Term;
     /// Records that `holds` must be true on this path, or the program has undefined behaviour.
     fn demand(&mut self, terms: &mut Terms, path: Term, holds: Term, why: &'static str);
 }

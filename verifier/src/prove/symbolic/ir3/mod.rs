@@ -478,8 +478,7 @@ impl Ir3<'_> {
                 };
                 let operands = [operand(a, 1), operand(b, 2)];
                 let free = undefined::free(terms, TermOp::And, 1, &[1, 1], &operands);
-                let defined = terms.not(1, free);
-                machine.demand(defined, branch);
+                lanes::demand_defined(machine, SymbolicValue { bits, free }, branch);
                 machine.oracle.condition(machine.terms, bits)
             }
             Condition::Any(a) | Condition::All(a) => {

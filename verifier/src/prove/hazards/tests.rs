@@ -348,6 +348,8 @@ fn barriers_and_the_preamble_wait_for_memory() {
     let user = "mov.f32f32 r1.x, c1.x";
     pair("a660", HazardKind::ConstBeforeWrite, &[store, user], &[store, "(sy)(ss)shpe", user]);
     assert_eq!(kinds(&[store, "mov.f32f32 r1.x, c0.w"], "a660"), []);
+    // The preamble may read what it has stored, too; a copy is there after `(sy)`.
+    pair("a660", HazardKind::ConstBeforeWrite, &[store, &format!("(sy){user}")], &[store, &format!("(ss){user}")]);
     // A word that is written later, unless the program comes back.
     let other = "stc imm[0.000000,20,0x14], sr48.x";
     assert_eq!(kinds(&[other, user, store], "a660"), []);

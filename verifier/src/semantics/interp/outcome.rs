@@ -81,6 +81,8 @@ pub enum UndefinedReason {
     Descriptor,
     /// Something but words of the constant file leaves the preamble: waves that do not run it have not got it.
     Preamble,
+    /// The preamble is left without its end, for which other waves wait.
+    PreambleEnd,
     /// An access promises that its address is aligned, and it is not.
     Alignment,
     /// Buffers are one in this environment, and the program promises that they do not alias.
@@ -107,6 +109,7 @@ impl fmt::Display for UndefinedReason {
             UndefinedReason::LeavesCode => "control flow that leaves the code",
             UndefinedReason::Descriptor => "a descriptor that differs between lanes, where it has to be the same",
             UndefinedReason::Preamble => "a value that leaves the preamble, which other waves do not run",
+            UndefinedReason::PreambleEnd => "a way out of the preamble that does not end it",
             UndefinedReason::Alignment => "an address that is not aligned as the access says",
             UndefinedReason::Alias => "a buffer that is declared `restrict` is another one too",
         })

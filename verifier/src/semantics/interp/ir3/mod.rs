@@ -53,6 +53,8 @@ pub struct Decoded {
     pub(crate) ops: Vec<DecodedOp>,
     /// The names of the instructions that may be undefined, for messages.
     pub(crate) sites: Vec<(Instr, &'static str)>,
+    /// False if there is a way out of the preamble that does not end it.
+    pub(crate) ends_preamble: bool,
     pub(crate) blocks: Vec<DecodedBlock>,
     pub(crate) copies: Vec<(Read, Write)>,
     /// The number of rows that staged moves need: two per move.
@@ -202,6 +204,7 @@ impl Decoded {
         Self {
             ops: Vec::new(),
             sites: Vec::new(),
+            ends_preamble: true,
             blocks: Vec::new(),
             copies: Vec::new(),
             stage: 0,

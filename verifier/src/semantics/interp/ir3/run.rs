@@ -297,6 +297,9 @@ impl<'a> RunningWave<'a> {
             }
             Condition::First => mask & mask.wrapping_neg(),
             Condition::Last => waves::go_on_at_getlast(mask),
+            Condition::RunsPreamble if !self.program.ends_preamble => {
+                return Err(self.undefined(UndefinedReason::PreambleEnd, instr, mask));
+            }
             Condition::RunsPreamble if self.runs_preamble => mask,
             Condition::RunsPreamble => 0,
         })

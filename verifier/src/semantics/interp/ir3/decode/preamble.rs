@@ -10,8 +10,9 @@ impl Decoder<'_> {
     /// Enters the preamble, which begins with `first`; `others` is where waves go on that do not run it.
     ///
     /// # Errors
-    /// If the preamble does not come to its end, or stores words of the constant file after it, or if the waves that do not run it continue
-    /// elsewhere than after its end: runs and proofs of the wave that runs it do not show what the others miss.
+    /// If the preamble stores words of the constant file after its end, or if the waves that do not run it continue elsewhere than after its
+    /// end: runs and proofs of the wave that runs it do not show what the others miss. A preamble that may not come to its end has no meaning, as
+    /// the other waves wait for ever.
     pub(super) fn enter_preamble(&mut self, first: Block, others: Block) -> Result {
         let program = self.program;
         self.has_preamble = true;
@@ -28,10 +29,8 @@ impl Decoder<'_> {
         let mut work = vec![(first, false)];
         while let Some((block, mut ended)) = work.pop() {
             if program_after.contains(&block) {
-                match ended {
-                    true => continue,
-                    false => return Err("a way out of the preamble that does not end it".to_owned()),
-                }
+                self.out.ends_preamble &= ended;
+                continue;
             }
             if !seen.insert((block, ended)) {
                 continue;

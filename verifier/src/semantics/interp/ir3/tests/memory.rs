@@ -101,11 +101,11 @@ fn poison_may_be_stored_and_is_poison_when_loaded() {
 }
 
 /// `if (shps) { if (getone) { stc c8.x, 77 }; shpe }`, then the main part reads `c8.x`.
-#[test]
-fn a_preamble_fills_the_constant_file() {
+fn with_preamble(enters: bool) -> TestProgram {
     let mut code = TestProgram::new();
     let (preamble, one, done, main) = (code.new_block(), code.new_block(), code.new_block(), code.new_block());
-    code.branch(Opcode::Shps, &[], preamble, main);
+    let [yes, no] = if enters { [preamble, main] } else { [main, preamble] };
+    code.branch(Opcode::Shps, &[], yes, no);
     code.go(preamble);
     code.branch(Opcode::Getone, &[], one, done);
     code.go(one);
@@ -123,7 +123,18 @@ fn a_preamble_fills_the_constant_file() {
     let x = code.mov(Src::constant(32, false));
     let x = code.src(x);
     code.end(&[x]);
-    expect(&code.run(), 0, |_| Some(77));
+    code
+}
+
+#[test]
+fn a_preamble_fills_the_constant_file() {
+    expect(&with_preamble(true).run(), 0, |_| Some(77));
+}
+
+/// The other waves wait for the end of the preamble.
+#[test]
+fn the_wave_that_runs_the_preamble_ends_it() {
+    expect_undefined(&with_preamble(false).run(), UndefinedReason::PreambleEnd, u64::MAX);
 }
 
 /// Two vec4s from vec4 12 of buffer 3 on, to the constant file from word 37 on.
@@ -193,4 +204,34 @@ fn textures_are_functions_of_what_is_asked() {
     assert_ne!(x.0[0], x.0[1]);
     assert_eq!(x.0[0], x.0[2]);
     assert_ne!(x.0[0], y.0[0]);
+}
+
+/// `isam` fetches the texel of level 0, which `isaml` has as an operand.
+#[test]
+fn isam_fetches_from_level_0() {
+    let mut code = TestProgram::fragment();
+    let lane = code.lane();
+    let lane = code.src(lane);
+    let coordinates = code.b().define(Opcode::Collect, RegClass::FULL, 2, &[lane, full(3)], Attrs::None);
+    let coordinates = code.src(coordinates);
+    let mut fetch = |opcode, srcs: &[Src]| {
+        let attrs = TextureAttrs {
+            ty: Some(Type::F32),
+            texture: Some(2),
+            is_fetch: opcode == Opcode::Isam,
+            ..TextureAttrs::default()
+        };
+        let value = code.b().define(opcode, RegClass::FULL, 1, srcs, Attrs::Texture(attrs));
+        code.src(value)
+    };
+    let texels = [
+        fetch(Opcode::Isam, &[coordinates]),
+        fetch(Opcode::Isaml, &[coordinates, full(0)]),
+        fetch(Opcode::Isaml, &[coordinates, full(1)]),
+    ];
+    code.end(&texels);
+    let outcome = code.run();
+    let [level_0, also, level_1] = [0, 1, 2].map(|component| output(&outcome, component).0);
+    assert_eq!(level_0, also);
+    assert_ne!(level_0, level_1);
 }

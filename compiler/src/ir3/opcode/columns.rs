@@ -34,7 +34,7 @@ pub enum Numeric {
     Float,
     /// Integers: `(neg)` and `(abs)` where the operation has them.
     Int,
-    /// Bits: `(not)` on sources.
+    /// Bits: `(neg)` on sources inverts all of them.
     Bits,
     /// The instruction says its types.
     Typed,
@@ -227,6 +227,8 @@ bitflags! {
         /// Is issued before the program starts: its result is in its register before any other instruction, so none but
         /// inputs may stand before it.
         const PREFETCHED = 1 << 26;
+        /// The sign bit of what it chooses, sources 0 and 2, can be inverted, as of floats.
+        const NEG_CHOICES = 1 << 27;
     }
 }
 

@@ -1,6 +1,6 @@
 //! Predicates over opcodes, each derived from columns of the table.
 
-use super::{Category, Effect, Immediates, Lanes, Latency, Opcode, Traits};
+use super::{Category, Effect, Immediates, Lanes, Latency, Numeric, Opcode, Traits};
 use crate::ir3::Mods;
 
 impl Opcode {
@@ -97,11 +97,18 @@ impl Opcode {
         self.has(Traits::GIVES_BOOL)
     }
 
+    /// The modifier that `(neg)` is, in texts and in words.
+    pub fn negation(self) -> Mods {
+        let inverts = self.info().numeric == Numeric::Bits && !self.has(Traits::NEG_CHOICES);
+        if inverts { Mods::NOT } else { Mods::NEG }
+    }
+
     /// The modifiers that source `slot` can carry.
     pub fn source_mods(self, slot: usize) -> Mods {
         let traits = self.info().traits;
         let mut mods = Mods::empty();
-        mods.set(Mods::NEG, traits.contains(Traits::NEG) || slot == 1 && traits.contains(Traits::NEG_SECOND));
+        let negates = [(Traits::NEG, true), (Traits::NEG_SECOND, slot == 1), (Traits::NEG_CHOICES, slot != 1)];
+        mods.set(Mods::NEG, negates.into_iter().any(|(all, is_in_slot)| is_in_slot && traits.contains(all)));
         mods.set(Mods::ABS, traits.contains(Traits::ABS));
         mods.set(Mods::NOT, traits.intersects(Traits::NOT.union(Traits::PREDICATES)));
         mods

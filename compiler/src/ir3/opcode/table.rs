@@ -182,9 +182,9 @@ opcodes! {
     /// Fused multiply and add.
     MadF32 = "mad.f32", Alu3, 1, 3..=4, Float, Alu, None, Own, Cat3, No, [COMMUTES SATURATES NEG LATE_THIRD FULL_SRCS SCALAR REPEATS];
     /// The first source if the second is not zero, else the third.
-    SelB16 = "sel.b16", Alu3, 1, 3..=4, Bits, Alu, None, Own, Cat3, No, [HALF_SRCS SCALAR REPEATS];
+    SelB16 = "sel.b16", Alu3, 1, 3..=4, Bits, Alu, None, Own, Cat3, No, [NEG_CHOICES HALF_SRCS SCALAR REPEATS];
     /// The first source if the second is not zero, else the third.
-    SelB32 = "sel.b32", Alu3, 1, 3..=4, Bits, Alu, None, Own, Cat3, No, [FULL_SRCS SCALAR REPEATS];
+    SelB32 = "sel.b32", Alu3, 1, 3..=4, Bits, Alu, None, Own, Cat3, No, [NEG_CHOICES FULL_SRCS SCALAR REPEATS];
     /// The first source if the second is not negative, else the third.
     SelS16 = "sel.s16", Alu3, 1, 3..=4, Int, Alu, None, Own, Cat3, No, [HALF_SRCS SCALAR REPEATS];
     /// The first source if the second is not negative, else the third.

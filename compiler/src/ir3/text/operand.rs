@@ -6,7 +6,7 @@
 
 use super::cursor::{Cursor, Parsed, fail};
 use crate::ir3::legality::{flut_bits, flut_index, takes_flut_immediates};
-use crate::ir3::opcode::{Category, Numeric};
+use crate::ir3::opcode::Category;
 use crate::ir3::{Mods, Opcode, OperandFlags, PhysReg, RegClass, RegFile, WriteMask};
 use std::fmt::Write;
 
@@ -67,7 +67,7 @@ impl RawOperand {
         let mut mods = Mods::empty();
         let mut flags = OperandFlags::empty();
         let (mut is_clamped, mut is_dummy) = (false, false);
-        let neg = if opcode.info().numeric == Numeric::Bits { Mods::NOT } else { Mods::NEG };
+        let neg = opcode.negation();
         while cursor.peek() == Some(b'(') {
             if cursor.eat("(neg)") {
                 mods |= neg;
@@ -271,9 +271,9 @@ fn array(cursor: &mut Cursor, opening: &str) -> Parsed<Option<RawArray>> {
 
 /// Writes the flags and modifiers before an operand, and the letters of its class.
 pub(super) fn write_prefix(out: &mut String, opcode: Opcode, mods: Mods, flags: OperandFlags, class: RegClass) {
-    let bits = opcode.info().numeric == Numeric::Bits;
     let flow = opcode.category() == Category::Flow;
-    let neg = if bits { Mods::NOT } else { Mods::NEG };
+    let neg = opcode.negation();
+    let bits = neg == Mods::NOT;
     match (mods.contains(Mods::ABS), mods.contains(neg)) {
         (true, true) => out.push_str("(absneg)"),
         (true, false) => out.push_str("(abs)"),

@@ -60,6 +60,7 @@ fn words_of_a7xx_that_mesa_has_since_25_1() {
         (0xe40d_8005_0000_0001, "alias.rt.b32.0 rt1.y, c0.y"),
         (0xe414_01a0_bfba_7736, "alias.tex.f32.1 r40.x, (-1.456763)"),
         (0x40b0_00f4_1040_00c6, "cmps.f.lt up0.x, r49.z, c16.x"),
+        (0x64e0_80c0_1010_40c0, "sel.b32 r48.x, (neg)r48.x, r48.y, c4.x"),
         (0x42bb_08f5_2010_00c0, "(nop3) cmps.s.ge up0.y, r48.x, 16"),
     ] {
         let generation = Generation::A7xx;

@@ -343,6 +343,9 @@ fn barriers_and_the_preamble_wait_for_memory() {
     let after = HazardKind::AccessAfterBarrier;
     assert_eq!(kinds(&["bar", load], "a660"), [after(Ss), after(Sy)]);
     pair("a660", after(Ss), &["bar", "(sy)nop", load], &["bar", "(sy)(ss)nop", load]);
+    // A barrier waits by itself.
+    let (shared, reader) = ("mov.u32u32 sr48.x, r0.x", "mov.u32u32 r1.x, sr48.x");
+    pair("a660", HazardKind::ReadBeforeResult(Ss), &[shared, "(sy)bar", reader], &[shared, "(sy)(ss)bar", reader]);
     let store = "stc imm[0.000000,4,0x4], sr48.x";
     assert_eq!(kinds(&[store, "(sy)shpe"], "a660"), [HazardKind::PreambleEnd(Ss)]);
     let user = "mov.f32f32 r1.x, c1.x";

@@ -184,10 +184,10 @@ pub fn source_wait(data: &InstrData, unit: Unit) -> SourceWait {
     }
 }
 
-/// Returns true if `(ss)` of an instruction is encoded: texture, memory and barrier instructions have no such bit, and
-/// need a nop before them that has it (`supports_ss`).
+/// Returns true if `(ss)` of an instruction is encoded: texture and memory instructions have no such bit, and need a nop before them that has
+/// it. Barriers have it (ir3-cat7.xml); Mesa puts it on them since 25.1, and made a nop before.
 pub fn can_wait_ss(opcode: Opcode) -> bool {
-    !matches!(opcode.category(), Category::Texture | Category::Memory | Category::Barrier) || opcode == Opcode::Alias
+    !matches!(opcode.category(), Category::Texture | Category::Memory) || opcode == Opcode::Alias
 }
 
 /// Lane 0 of each quad of a wave.

@@ -517,7 +517,9 @@ pub fn modifier(instr: &InstrData, index: usize) -> Option<&'static Modify> {
     let is_float = match instr.opcode.info().numeric {
         Numeric::Float => true,
         Numeric::Typed => instr.move_types().is_some_and(|(from, _)| from.is_float()),
-        Numeric::Int | Numeric::Bits | Numeric::None => false,
+        // `sel.b` inverts sign bits.
+        Numeric::Bits => instr.opcode.negation() == Mods::NEG,
+        Numeric::Int | Numeric::None => false,
     };
     let (neg, abs) = (src.mods.contains(Mods::NEG), src.mods.contains(Mods::ABS));
     if src.mods.contains(Mods::NOT) {

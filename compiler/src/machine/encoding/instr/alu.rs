@@ -1,6 +1,6 @@
 //! Moves, and operations of one to three sources.
 
-use super::{DecodeResult, Decoder, EncodeResult, Encoder, class, negation};
+use super::{DecodeResult, Decoder, EncodeResult, Encoder, class};
 use crate::ir3::legality::{flut_bits, flut_index, takes_flut_immediates};
 use crate::ir3::{
     Attrs, Condition, Dst, Mods, Opcode, OperandFlags, PhysReg, Place, RegClass, RegFile, Round, Src, SrcOperand, Type,
@@ -193,11 +193,11 @@ impl Decoder {
                 Kind::Source3 { negate, r, immediates } => {
                     let Some(src) = self.source3(value, immediates) else { return self.unknown(name) };
                     let negated = negate.is_some_and(bit);
-                    (src.with_mods(if negated { negation(opcode) } else { Mods::empty() }), r)
+                    (src.with_mods(if negated { opcode.negation() } else { Mods::empty() }), r)
                 }
                 Kind::SourceMiddle { negate, r } => {
                     let negated = negate.is_some_and(bit);
-                    (self.number(value).with_mods(if negated { negation(opcode) } else { Mods::empty() }), r)
+                    (self.number(value).with_mods(if negated { opcode.negation() } else { Mods::empty() }), r)
                 }
                 _ => return self.unknown(name),
             };
@@ -230,7 +230,7 @@ impl Decoder {
         };
         let mut mods = Mods::empty();
         if value >> 14 & 1 != 0 {
-            mods |= negation(opcode);
+            mods |= opcode.negation();
         }
         if value >> 15 & 1 != 0 {
             mods |= Mods::ABS;
@@ -415,7 +415,7 @@ impl Encoder<'_> {
     fn negate(&mut self, name: FieldName, src: &Src, negate: Option<u8>) -> EncodeResult {
         match negate {
             _ if src.mods.is_empty() => Ok(()),
-            Some(bit) if src.mods == negation(self.data.opcode) => {
+            Some(bit) if src.mods == self.data.opcode.negation() => {
                 self.set(bit);
                 Ok(())
             }
@@ -443,8 +443,8 @@ impl Encoder<'_> {
             }
             SrcOperand::Undef => return self.fail(name, "an undefined value"),
         };
-        let negated = src.mods.intersects(negation(opcode));
-        if !(negation(opcode) | Mods::ABS).contains(src.mods) {
+        let negated = src.mods.intersects(opcode.negation());
+        if !(opcode.negation() | Mods::ABS).contains(src.mods) {
             return self.fail(name, "a modifier that it cannot have");
         }
         Ok(value | u64::from(negated) << 14 | u64::from(src.mods.contains(Mods::ABS)) << 15)

@@ -13,7 +13,6 @@ use super::NotAnInstruction;
 use super::field::{FieldName, Half, Kind};
 use super::table::{Encoding, Table};
 use super::widths::{OtherWidth, Said};
-use crate::ir3::opcode::Numeric;
 use crate::ir3::{
     Attrs, Category, Dst, InstrData, InstrFlags, Mods, Opcode, OperandFlags, PhysReg, Place, RegClass, RegFile, Src,
     SrcOperand, WriteMask,
@@ -292,11 +291,6 @@ fn class(number: u64, half: bool) -> RegClass {
 /// Returns true if the registers of a file are full or half registers.
 fn says_width(file: RegFile) -> bool {
     !matches!(file, RegFile::Address | RegFile::Predicate)
-}
-
-/// The modifier that `(neg)` is.
-fn negation(opcode: Opcode) -> Mods {
-    if opcode.info().numeric == Numeric::Bits { Mods::NOT } else { Mods::NEG }
 }
 
 struct Encoder<'a> {

@@ -205,8 +205,8 @@ impl<'a> Paths<'a> {
     }
 
     pub fn ss(data: &InstrData) -> bool {
-        use Category::{Barrier, Memory, Texture};
-        data.flags.contains(InstrFlags::SS) && !matches!(data.opcode.category(), Texture | Memory | Barrier)
+        use Category::{Memory, Texture};
+        data.flags.contains(InstrFlags::SS) && !matches!(data.opcode.category(), Texture | Memory)
     }
 
     fn sy(data: &InstrData) -> bool {

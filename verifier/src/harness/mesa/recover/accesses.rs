@@ -7,7 +7,7 @@
 use super::phases::Phase;
 use crate::harness::report::natives;
 use ir3_compiler::ir3::{
-    AddressSpace, Attrs, Instr, InstrData, InstrFlags, MemoryAttrs, Opcode, PhysReg, Place, Program, SrcOperand,
+    AddressSpace, Attrs, Instr, InstrData, InstrFlags, MemoryAttrs, Opcode, PhysReg, Place, Program, Src, SrcOperand,
     TextureAttrs, Type, Value,
 };
 use ir3_compiler::machine::Code;
@@ -139,6 +139,7 @@ impl Accesses {
                 complete_by_others(data, said);
             }
         }
+        shift_by_constants(program);
         if target.generation < Generation::A6xx && nir.info.num_ssbos > 0 {
             number_images(program, nir.info.num_ssbos);
         }
@@ -258,6 +259,22 @@ fn unanimous<'a>(mut words: impl Iterator<Item = &'a InstrData>) -> Option<&'a I
     words
         .all(|word| word.attrs == first.attrs && (word.flags ^ first.flags) & FLAGS == InstrFlags::empty())
         .then_some(first)
+}
+
+/// Puts the shifts and offsets of indexed accesses into the instructions. They are constants, which selection makes of moves; copy propagation
+/// has them there.
+fn shift_by_constants(program: &mut Program) {
+    let indexed = |data: &InstrData| matches!(data.opcode, Opcode::LdgA | Opcode::StgA);
+    let accesses: Vec<Instr> = program.instrs.iter().filter(|(_, data)| indexed(data)).map(|it| it.0).collect();
+    for instr in accesses {
+        for at in [2, 3] {
+            if let Some(Place::Value(value)) = program.instrs[instr].srcs.get(at).and_then(Src::place).copied()
+                && let Some(bits) = constant(program, value)
+            {
+                program.instrs[instr].srcs[at].operand = SrcOperand::Immediate(bits);
+            }
+        }
+    }
 }
 
 /// Subtracts the number of buffers from the numbers of images: before a6xx their resources have one numbering, the buffers first.

@@ -21,8 +21,8 @@ use crate::semantics::machine::rules::takes_one_lane;
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::opcode::Numeric;
 use ir3_compiler::ir3::{
-    self, Attrs, Category, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile,
-    ShaderStage, Src, SrcOperand,
+    self, Attrs, Category, Dst, InputKind, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass,
+    RegFile, ShaderStage, Src, SrcOperand, SystemValue,
 };
 use ir3_compiler::target::Target;
 use smallvec::SmallVec;
@@ -269,6 +269,15 @@ impl Decoder<'_> {
                 Ok(())
             }
             Input => self.input(data),
+            Getfiberid => {
+                let dst = self.dst(data, 0)?;
+                let dst_of_lane = self.slots.write(dst, 0)?;
+                let kind = InputKind::System(SystemValue::SubgroupInvocation);
+                let half = dst.class.half;
+                self.push(DecodedOp::Input(self.out.inputs.len() as u32));
+                self.out.inputs.push(InputSlot { kind, component: 0, half, dst: dst_of_lane, clash: false });
+                Ok(())
+            }
             Collect => {
                 let mut pairs = Moves::new();
                 let dst = self.dst(data, 0)?;

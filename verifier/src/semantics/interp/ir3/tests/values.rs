@@ -77,10 +77,14 @@ fn modifiers_and_saturation() {
     let clamped = code.op2(Opcode::AddF, one, one);
     let instr = code.program.values[clamped].instr;
     code.program.instrs[instr].flags |= InstrFlags::SAT;
-    let srcs = [x, y, z, w, clamped].map(|value| code.src(value));
+    // A choice inverts the sign bit, as of a float.
+    let chosen = code.b().alu(Opcode::SelB32, RegClass::FULL, &[full(7).with_mods(Mods::NEG), full(1), full(0)]);
+    let other = code.b().alu(Opcode::SelB16, RegClass::HALF, &[half(0), half(0), half(7).with_mods(Mods::NEG)]);
+    let srcs = [x, y, z, w, clamped, chosen, other].map(|value| code.src(value));
     code.end(&srcs);
     let outcome = code.run();
-    let expected = [(-1.5f32).to_bits(), (-0.5f32).to_bits(), (-2i32) as u32, 0xf0f0, 1.0f32.to_bits()];
+    let floats = [(-1.5f32).to_bits(), (-0.5f32).to_bits()];
+    let expected = [floats[0], floats[1], (-2i32) as u32, 0xf0f0, 1.0f32.to_bits(), 0x8000_0007, 0x8007];
     for (component, expected) in expected.into_iter().enumerate() {
         expect(&outcome, component as u8, |_| Some(expected));
     }
@@ -358,4 +362,13 @@ fn a_branch_of_a_target_on_undefined_bits_goes_one_way() {
         let difference = compared(other, false).unwrap_err().to_string();
         assert!(difference.contains("a branch on an undefined condition"), "{difference}");
     }
+}
+
+#[test]
+fn getfiberid_is_the_number_of_the_lane() {
+    let mut code = TestProgram::new();
+    let id = code.b().define(Opcode::Getfiberid, RegClass::FULL, 1, &[], Attrs::None);
+    let id = code.src(id);
+    code.end(&[id]);
+    expect(&code.run(), 0, Some);
 }

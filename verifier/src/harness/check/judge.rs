@@ -176,7 +176,7 @@ impl<'a> Judge<'a> {
             return Judgment { time, ..judgment };
         }
         if helpers.counts_lanes {
-            let what = "a sample moved over a kill where other instructions depend on the active lanes";
+            let what = "a sample or derivative moved over a kill where other instructions depend on the active lanes";
             let verdict = Verdict::Unknown(Unknown::Unsupported(what.to_owned().into()));
             return Judgment { verdict, time, ..judgment };
         }

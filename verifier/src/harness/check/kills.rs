@@ -42,7 +42,8 @@ fn kills(program: &Program) -> bool {
     program.iter_instrs().any(|(_, instr)| program.instrs[instr].opcode == Opcode::Kill)
 }
 
-/// The kills, votes, elections and reads of other lanes after the preamble, as the text has them.
+/// The kills, votes, elections and reads of other lanes after the preamble, as the text has them; between two kills by name, as the same lanes
+/// are active there.
 fn order(program: &Program) -> Vec<Opcode> {
     use Opcode::{
         AllMacro, AnyMacro, Ball, BallotMacro, Bany, BrcstActive, ElectMacro, Getlast, Getone, Kill, Movmsk,
@@ -74,9 +75,13 @@ fn order(program: &Program) -> Vec<Opcode> {
                 | Shfl
         )
     });
+    for between in opcodes.split_mut(|&opcode| opcode == Kill) {
+        between.sort_unstable_by_key(|opcode| opcode.name());
+    }
     opcodes
 }
 
+/// Returns a program with each `kill` as a `demote`.
 fn demoting(side: ProgramRef<'_>) -> Snapshot {
     let mut side = Snapshot::from(side);
     let Snapshot::Ir3(program) = &mut side else { return side };
@@ -84,4 +89,20 @@ fn demoting(side: ProgramRef<'_>) -> Snapshot {
         data.opcode = Opcode::Demote;
     }
     side
+}
+
+#[cfg(test)]
+mod tests {
+    use super::order;
+    use crate::semantics::machine::program_of_blocks;
+
+    #[test]
+    fn votes_keep_their_side_of_a_kill_but_no_order() {
+        let order = |lines: &[&str]| order(&program_of_blocks(&[(lines, "")]));
+        let [any, all] = ["any.macro.f32f16 hr0.x, pp0.x", "all.macro.f32f16 hr0.y, pp0.x"];
+        let kill = "kill pp0.x";
+        let before = order(&[any, all, kill, "end"]);
+        assert_eq!(order(&[all, any, kill, "end"]), before);
+        assert_ne!(order(&[any, kill, all, "end"]), before);
+    }
 }

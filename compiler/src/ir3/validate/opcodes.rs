@@ -544,7 +544,9 @@ impl Checker<'_> {
                 || format!("{}", copied.unwrap_or(0)),
             );
         }
-        if let (Ldc, Some(dst)) = (data.opcode, data.dsts.first()) {
+        // A prefetch has no result, which is `r63.x` in final code.
+        let result = data.dsts.first().filter(|dst| dst.place.reg() != Some(PhysReg::INVALID));
+        if let (Ldc, Some(dst)) = (data.opcode, result) {
             let shared = dst.class.file == RegFile::Shared;
             self.place.operand = Some(Operand::Dst(0));
             self.require(

@@ -303,7 +303,8 @@ impl Checker<'_> {
                 let data = &program.instrs[instr];
                 self.place.instr = Some(instr);
                 self.require(
-                    data.opcode.can_be_predicated(),
+                    // Mesa makes a move of `read_first.macro` since 26.
+                    data.opcode.can_be_predicated() || data.opcode == Opcode::ReadFirstMacro,
                     Rule::Form,
                     || "an instruction that can be predicated".into(),
                     || format!("{}", data.opcode),

@@ -59,8 +59,13 @@ impl<T> Lists<T> {
     }
 
     fn of(&self, target: &Target, find: impl FnOnce(&Target) -> Vec<T>) -> &'static [T] {
+        // Programs for a8xx, for which there is no selection, are for a driver's compiler: they are those for a7xx.
+        let target = match target.generation {
+            Generation::A8xx => Target::of_generation(Generation::A7xx),
+            _ => *target,
+        };
         let mut lists = self.0.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
-        lists.entry(target.name).or_insert_with(|| Box::leak(find(target).into_boxed_slice()))
+        lists.entry(target.name).or_insert_with(|| Box::leak(find(&target).into_boxed_slice()))
     }
 }
 

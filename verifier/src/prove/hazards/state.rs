@@ -4,6 +4,7 @@
 //! the union of the sets and the later of the times. There are finitely many states (times are relative to the point, and at most a
 //! few slots), so the analysis ends.
 
+use crate::semantics::machine::rules::Wait;
 use crate::semantics::machine::units::{A1_BIT, OTHER_WORD, SHARED_WORD, WORDS};
 use std::ops::{Index, IndexMut};
 
@@ -50,6 +51,16 @@ impl WaveFacts {
     /// All of those of a preamble.
     pub const OF_PREAMBLE: Self =
         Self(Self::CONSTS_PREAMBLE.0 | Self::CONSTS_PREAMBLE_SS.0 | Self::CONSTS_PREAMBLE_SY.0);
+
+    /// Those of a preamble that come with a flag, or with its end.
+    pub const fn of_preamble(wait: Wait) -> Self {
+        match wait {
+            Wait::Ss => Self::CONSTS_PREAMBLE_SS,
+            Wait::Sy => Self::CONSTS_PREAMBLE_SY,
+            Wait::None => Self::CONSTS_PREAMBLE,
+        }
+    }
+
     /// A barrier without an `(ss)` after it.
     pub const BARRIER_SS: Self = Self(1 << 2);
     /// A barrier without a `(sy)` after it.

@@ -347,14 +347,24 @@ fn barriers_and_the_preamble_wait_for_memory() {
     let (shared, reader) = ("mov.u32u32 sr48.x, r0.x", "mov.u32u32 r1.x, sr48.x");
     pair("a660", HazardKind::ReadBeforeResult(Ss), &[shared, "(sy)bar", reader], &[shared, "(sy)(ss)bar", reader]);
     let store = "stc imm[0.000000,4,0x4], sr48.x";
+    let other = "stc imm[0.000000,20,0x14], sr48.x";
     assert_eq!(kinds(&[store, "(sy)shpe"], "a660"), [HazardKind::PreambleEnd(Ss)]);
     let user = "mov.f32f32 r1.x, c1.x";
     pair("a660", HazardKind::ConstBeforeWrite, &[store, user], &[store, "(sy)(ss)shpe", user]);
     assert_eq!(kinds(&[store, "mov.f32f32 r1.x, c0.w"], "a660"), []);
     // The preamble may read what it has stored, too; a copy is there after `(sy)`.
     pair("a660", HazardKind::ConstBeforeWrite, &[store, &format!("(sy){user}")], &[store, &format!("(ss){user}")]);
+    // Where a copy has filled the words, a store of others is not waited for.
+    let copy = [
+        "mov.u16u16 hr61.y, himm[0.000000,4,0x4]",
+        "(rpt5)nop",
+        other,
+        "ldc.k.1 imm[0.000000,0,0x0], imm[0.000000,0,0x0], hr61.y",
+    ];
+    let reads = |flag: &str| kinds(&[&copy[..], &[&format!("{flag}{user}")]].concat(), "a660");
+    assert_eq!(reads("(sy)"), []);
+    assert_eq!(reads("(ss)"), [HazardKind::ConstBeforeWrite]);
     // A word that is written later, unless the program comes back.
-    let other = "stc imm[0.000000,20,0x14], sr48.x";
     assert_eq!(kinds(&[other, user, store], "a660"), []);
     let program = |last: &str, to: &str| {
         let list: [(&[&str], &str); 3] = [(&[other], "block1"), (&[user, store, last], to), (&["end"], "")];

@@ -340,9 +340,9 @@ impl Walk<'_> {
     /// What concerns the wave: constants, barriers, what has been released.
     fn facts(&mut self, at: usize, step: &Step, state: &mut State, reads: &[Bits]) {
         let data = &self.code.instrs[Ip::new(at)].data;
-        if step.reads_consts && state.wave.has(WaveFacts::CONSTS_SS)
-            || step.reads_written_consts && state.wave.has(WaveFacts::OF_PREAMBLE)
-        {
+        let of_preamble = [Wait::None, Wait::Ss, Wait::Sy];
+        let is_early = |&wait: &Wait| step.const_waits.has(wait) && state.wave.has(WaveFacts::of_preamble(wait));
+        if step.reads_consts && state.wave.has(WaveFacts::CONSTS_SS) || of_preamble.iter().any(is_early) {
             self.report(Hazard::new(at, HazardKind::ConstBeforeWrite));
         }
         if step.accesses {
@@ -401,11 +401,7 @@ impl Walk<'_> {
         match step.const_write {
             ConstWrite::None => {}
             ConstWrite::Ss => state.wave.add(WaveFacts::CONSTS_SS),
-            ConstWrite::Preamble(wait) => state.wave.add(match wait {
-                Wait::Ss => WaveFacts::CONSTS_PREAMBLE_SS,
-                Wait::Sy => WaveFacts::CONSTS_PREAMBLE_SY,
-                Wait::None => WaveFacts::CONSTS_PREAMBLE,
-            }),
+            ConstWrite::Preamble(wait) => state.wave.add(WaveFacts::of_preamble(wait)),
         }
         if step.unit == Unit::Barrier {
             state.wave.add(WaveFacts::BARRIER_SS);

@@ -131,11 +131,11 @@ impl FactSet {
         Self { pairs: Vec::new(), undefined, open: OpenFacts::default() }
     }
 
-    /// The meet of this path and the one to `here`, at the start of a block. Returns true if the set has become smaller, or facts
-    /// assume more.
-    pub fn meet(&mut self, here: &CurrentFacts, block: Block) -> bool {
+    /// The meet of this path and the one to `here`, at the start of a block. A fact of that path only is left out unless `keep` is true of it.
+    /// Returns true if the set has become smaller, or facts assume more.
+    pub fn meet(&mut self, here: &CurrentFacts, block: Block, keep: impl Fn(Piece, Piece) -> bool) -> bool {
         let count = self.pairs.len();
-        let others = here.iter().filter(|&(_, x)| self.undefined.contains(x));
+        let others = here.iter().filter(|&(l, x)| self.undefined.contains(x) && keep(l, x));
         let new: SmallVec<[(Piece, Piece); 8]> = others.filter(|fact| !self.pairs.contains(fact)).collect();
         self.pairs.retain(|&(l, x)| here.holds(l, x) || left_out(Guard::RegistersMeet));
         let fewer = self.pairs.len() < count;

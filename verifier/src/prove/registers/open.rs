@@ -24,7 +24,7 @@ pub type Fact = (Piece, Piece);
 type Phi = (Piece, Block);
 
 /// The content that is assumed for an undefined value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Content {
     /// The block at whose start facts got this content.
     block: Block,
@@ -39,7 +39,7 @@ struct Choice {
     content: Content,
 }
 
-/// The assumptions of one fact: at most one for each phi.
+/// The assumptions of one fact: at most one for each phi, in the order of the phis.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choices(SmallVec<[Choice; 1]>);
 
@@ -50,7 +50,8 @@ impl Choices {
     }
 
     fn content(&self, phi: Phi) -> Option<Content> {
-        self.0.iter().find(|choice| choice.phi == phi).map(|choice| choice.content)
+        let found = self.0.binary_search_by_key(&phi, |choice| choice.phi);
+        found.ok().map(|at| self.0[at].content)
     }
 
     /// Returns true if some phi has two contents.
@@ -67,15 +68,6 @@ pub enum OnPath<'a> {
     Known(Option<&'a Choices>),
     /// The piece of the source is undefined.
     Undefined,
-}
-
-impl OnPath<'_> {
-    fn content(self, phi: Phi, fact: Fact, block: Block) -> Option<Content> {
-        match self {
-            Self::Known(choices) => choices?.content(phi),
-            Self::Undefined => (phi == (fact.1, block)).then_some(Content { block, of: fact }),
-        }
-    }
 }
 
 /// The open facts at a point.
@@ -121,7 +113,7 @@ impl OpenFacts {
             if choices.contradicts(&settled) {
                 ended.push(fact);
             }
-            choices.0.retain(|choice| !settled.0.contains(choice));
+            choices.0.retain(|choice| settled.content(choice.phi) != Some(choice.content));
             !choices.is_empty()
         });
         ended
@@ -131,23 +123,24 @@ impl OpenFacts {
     pub fn meet<'a>(block: Block, facts: impl IntoIterator<Item = (Fact, [OnPath<'a>; 2])>) -> Self {
         let mut assumed: Vec<Assumed> = Vec::new();
         for (fact, paths) in facts {
-            let mut phis = SmallVec::<[Phi; 4]>::new();
-            for path in paths {
-                match path {
-                    OnPath::Known(choices) => {
-                        phis.extend(choices.iter().flat_map(|choices| choices.0.iter().map(|it| it.phi)));
-                    }
-                    OnPath::Undefined => phis.push((fact.1, block)),
-                }
+            let here = [Choice { phi: (fact.1, block), content: Content { block, of: fact } }];
+            let mut left = paths.map(|path| match path {
+                OnPath::Known(choices) => choices.map_or(&[][..], |choices| &choices.0),
+                OnPath::Undefined => &here,
+            });
+            while let Some(phi) = left.iter().filter_map(|choices| Some(choices.first()?.phi)).min() {
+                let contents = left.each_mut().map(|choices| {
+                    let (first, rest) = choices.split_first().filter(|(first, _)| first.phi == phi)?;
+                    *choices = rest;
+                    Some(first.content)
+                });
+                assumed.push(Assumed { phi, contents, fact });
             }
-            phis.sort_unstable();
-            phis.dedup();
-            let contents = |phi| paths.map(|path| path.content(phi, fact, block));
-            assumed.extend(phis.into_iter().map(|phi| Assumed { phi, contents: contents(phi), fact }));
         }
-        assumed.sort_unstable();
+        assumed.sort_unstable_by_key(|it| it.phi);
         let mut open = Self::default();
-        for of_phi in assumed.chunk_by(|a, b| a.phi == b.phi) {
+        for of_phi in assumed.chunk_by_mut(|a, b| a.phi == b.phi) {
+            of_phi.sort_unstable();
             open.meet_phi(block, of_phi);
         }
         open
@@ -157,18 +150,24 @@ impl OpenFacts {
     fn meet_phi(&mut self, block: Block, assumed: &[Assumed]) {
         let equal: Vec<&[Assumed]> = assumed.chunk_by(|a, b| a.contents == b.contents).collect();
         let mut groups: Vec<SmallVec<[&[Assumed]; 2]>> = equal.iter().map(|&facts| smallvec![facts]).collect();
+        // Of the groups that assume something on both paths, the only one with a content on a path; `None` if there are several.
+        let mut only = FxHashMap::<(usize, Content), Option<usize>>::default();
         for (at, facts) in equal.iter().enumerate() {
-            let contents = facts[0].contents;
-            let is_wider = |other: &[Assumed]| {
-                let both = contents.iter().zip(other[0].contents);
-                other[0].contents.iter().all(Option::is_some) && both.into_iter().all(|(a, b)| a.is_none() || *a == b)
-            };
-            if contents.contains(&None) {
-                let mut wider = (0..equal.len()).filter(|&other| is_wider(equal[other]));
-                if let (Some(only), None) = (wider.next(), wider.next()) {
-                    groups[at].clear();
-                    groups[only].push(facts);
+            if let [Some(first), Some(second)] = facts[0].contents {
+                for key in [(0, first), (1, second)] {
+                    only.entry(key).and_modify(|group| *group = None).or_insert(Some(at));
                 }
+            }
+        }
+        for (at, facts) in equal.iter().enumerate() {
+            let key = match facts[0].contents {
+                [Some(first), None] => (0, first),
+                [None, Some(second)] => (1, second),
+                _ => continue,
+            };
+            if let Some(&Some(wider)) = only.get(&key) {
+                groups[at].clear();
+                groups[wider].push(facts);
             }
         }
         for group in groups {

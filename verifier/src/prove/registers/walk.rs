@@ -296,10 +296,8 @@ impl<'a> LockstepWalk<'a> {
             if edge.copies {
                 self.along(edge)?;
             }
-            if starts[edge.to].is_none() {
-                self.live[0].goto(edge.to, &self.source);
-                self.live[1].goto(edge.to, &self.target);
-            }
+            self.live[0].goto(edge.to, &self.source);
+            self.live[1].goto(edge.to, &self.target);
             open[edge.to] |= self.arrive(&mut starts[edge.to], edge.to, Self::may_be_queried);
         }
         Ok(())
@@ -308,7 +306,7 @@ impl<'a> LockstepWalk<'a> {
     /// Meets the facts of a point with those of the current path. Returns true if the point has fewer facts now.
     fn arrive(&self, known: &mut Option<FactSet>, block: Block, keep: impl Fn(&Self, Piece, Piece) -> bool) -> bool {
         match known {
-            Some(facts) => facts.meet(&self.here, block),
+            Some(facts) => facts.meet(&self.here, block, |l, x| keep(self, l, x)),
             None => {
                 *known = Some(self.here.save(|l, x| keep(self, l, x)));
                 true

@@ -4,17 +4,38 @@
 //! `a1.x` is known where a constant is moved there before it, on the only path: no instruction in between is a target of a
 //! branch, or may branch. Any other write at an address writes all words.
 
-use super::rules::{ConstWrite, const_write};
+use super::rules::{ConstWrite, Wait, const_write};
 use ir3_compiler::ir3::{Category, Dst, InstrData, InstrFlags, Opcode, PhysReg, RegFile, Src, SrcOperand};
 use ir3_compiler::machine::{Code, Ip};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 
+/// A set of waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits(u8);
+
+impl Waits {
+    /// Adds a wait.
+    pub fn add(&mut self, wait: Wait) {
+        self.0 |= 1 << wait as u8;
+    }
+
+    /// Adds those of another set.
+    pub fn extend(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+
+    /// Returns true if a wait is one of them.
+    pub fn has(self, wait: Wait) -> bool {
+        self.0 >> wait as u8 & 1 != 0
+    }
+}
+
 /// What a program writes.
 #[derive(Clone, Debug)]
 pub struct ConstWords {
-    /// The writes, in order: where, and which words, if that is known.
-    writes: Vec<(Ip, Option<Range<u32>>)>,
+    /// The writes, in order: where, which words, if that is known, and how a reader in the preamble waits.
+    writes: Vec<(Ip, Option<Range<u32>>, Wait)>,
     /// The branches back: their target, and where they are.
     back: Vec<(Ip, Ip)>,
 }
@@ -22,8 +43,11 @@ pub struct ConstWords {
 impl ConstWords {
     /// Finds the words that a program writes and that are there at the end of the preamble; none if nothing is written.
     pub fn of(code: &Code) -> Option<Self> {
-        let is_write = |data: &InstrData| matches!(const_write(data.opcode), ConstWrite::Preamble(_));
-        if !code.instrs.values().any(|instr| is_write(&instr.data)) {
+        let write = |data: &InstrData| match const_write(data.opcode) {
+            ConstWrite::Preamble(wait) => Some(wait),
+            _ => None,
+        };
+        if !code.instrs.values().any(|instr| write(&instr.data).is_some()) {
             return None;
         }
         let targets: FxHashSet<Ip> = code.instrs.values().filter_map(|instr| instr.target).collect();
@@ -34,8 +58,8 @@ impl ConstWords {
             if targets.contains(&ip) {
                 a1 = None;
             }
-            if is_write(&instr.data) {
-                this.writes.push((ip, written(&instr.data, a1)));
+            if let Some(wait) = write(&instr.data) {
+                this.writes.push((ip, written(&instr.data, a1), wait));
             }
             a1 = a1_after(&instr.data, a1);
         }
@@ -44,20 +68,25 @@ impl ConstWords {
 
     /// The words that an instruction writes, if they are known.
     pub fn written_by(&self, at: Ip) -> Option<Range<u32>> {
-        let write = self.writes.binary_search_by_key(&at, |(write, _)| *write).ok()?;
+        let write = self.writes.binary_search_by_key(&at, |(write, ..)| *write).ok()?;
         self.writes[write].1.clone()
     }
 
-    /// Returns true if one of these words may have been written when an instruction is executed.
-    pub fn any(&self, at: Ip, first: u16, count: u16) -> bool {
+    /// The waits for those writes of some of these words that may come before an instruction.
+    pub fn waits(&self, at: Ip, first: u16, count: u16) -> Waits {
         let (first, end) = (u32::from(first), u32::from(first) + u32::from(count.max(1)));
         // The last instruction that may be executed before it.
         let mut last = at;
         while let Some(&(_, from)) = self.back.iter().find(|(to, from)| *to <= last && *from > last) {
             last = from;
         }
-        let mut before = self.writes.iter().take_while(|(write, _)| *write <= last);
-        before.any(|(_, words)| words.as_ref().is_none_or(|words| words.start < end && first < words.end))
+        let before = self.writes.iter().take_while(|(write, ..)| *write <= last);
+        let is_of_these = |words: &Range<u32>| words.start < end && first < words.end;
+        let mut waits = Waits::default();
+        for (.., wait) in before.filter(|(_, words, _)| words.as_ref().is_none_or(is_of_these)) {
+            waits.add(*wait);
+        }
+        waits
     }
 }
 

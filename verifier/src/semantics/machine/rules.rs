@@ -4,7 +4,7 @@
 //! These are the checker's own rules, each with its source: Mesa 25.0-devel (7d41cfa1a97), `src/freedreno/ir3`. No
 //! latency column of the compiler's table of opcodes is read, nor its count of delays or its legalization.
 
-use ir3_compiler::ir3::{Category, InstrData, InstrFlags, Opcode, OperandFlags, Place, RegFile, Src, SrcOperand};
+use ir3_compiler::ir3::{Category, Dst, InstrData, InstrFlags, Opcode, OperandFlags, Place, RegFile, Src, SrcOperand};
 use ir3_compiler::target::{Generation, Target};
 
 /// The slots between a write of the ALU and its readers.
@@ -294,21 +294,20 @@ pub fn has_early_a1(preamble: &[&InstrData], target: &Target) -> bool {
     target.generation >= Generation::A7xx && can_run_early(preamble)
 }
 
-/// Returns true if a preamble can run before the wave has registers: it uses no register of lanes, no predicate and no relative access
-/// (`early_preamble`).
+/// Returns true if a preamble can run before the wave has registers: it uses no register of lanes, writes no predicate of lanes, and has no
+/// relative access (`early_preamble`). Mesa writes `up0.x` in early preambles since 26.
 pub fn can_run_early(preamble: &[&InstrData]) -> bool {
     let of_lanes = |file: RegFile, place: Option<&Place>| {
         let relative = matches!(place, Some(Place::Relative { .. }));
         relative || matches!(file, RegFile::General) && place.is_some_and(|place| !is_no_register(place))
     };
+    let is_predicate_of_lanes =
+        |dst: &Dst| dst.class.file == RegFile::Predicate && !dst.flags.contains(OperandFlags::UNIFORM);
     let uses = |data: &InstrData| {
         data.srcs
             .iter()
             .any(|src| of_lanes(src.class.file, src.place()) || matches!(src.operand, SrcOperand::ConstRelative(_)))
-            || data
-                .dsts
-                .iter()
-                .any(|dst| of_lanes(dst.class.file, Some(&dst.place)) || dst.class.file == RegFile::Predicate)
+            || data.dsts.iter().any(|dst| of_lanes(dst.class.file, Some(&dst.place)) || is_predicate_of_lanes(dst))
     };
     !preamble.iter().any(|data| uses(data))
 }

@@ -2,7 +2,7 @@
 //! computed once.
 
 use super::arrays::{self, ArrayBases, Side};
-use super::consts::ConstWords;
+use super::consts::{ConstWords, Waits};
 use super::rules::{self, ConstWrite, SourceWait, Unit, Wait};
 use super::units::{self, Piece};
 use cranelift_entity::EntityRef;
@@ -75,8 +75,8 @@ pub struct Step {
     pub const_write: ConstWrite,
     /// It reads the constant file.
     pub reads_consts: bool,
-    /// It may read words of the constant file that the preamble has written, on some path.
-    pub reads_written_consts: bool,
+    /// The waits for words of the constant file that it reads and that the preamble may have written, on some path.
+    pub const_waits: Waits,
     /// The words of the constant file that it names, in order.
     pub const_reads: Range<u32>,
     /// The words of the constant file that it writes, if they are known; none otherwise.
@@ -184,7 +184,7 @@ impl Steps {
         let base = |side: Side| bases.get(at, side);
         let unit = Unit::of(data, target);
         let (operands, bits) = (self.operands.len(), self.bits.len());
-        let (mut reads_consts, mut reads_written_consts) = (false, false);
+        let (mut reads_consts, mut const_waits) = (false, Waits::default());
         let const_reads = self.const_words.len();
         let outputs = outputs.iter().map(|output| &output.src);
         let moves = is_several_moves(data);
@@ -195,7 +195,7 @@ impl Steps {
                     reads_consts = true;
                     let mask = repeated_mask(data, src.mask, src.flags);
                     if let Some(written) = &self.preamble_writes {
-                        reads_written_consts |= written.any(at, *word, mask.span() as u16);
+                        const_waits.extend(written.waits(at, *word, mask.span() as u16));
                         self.const_words.push(u32::from(*word)..u32::from(*word) + mask.span());
                     }
                     continue;
@@ -203,9 +203,9 @@ impl Steps {
                 SrcOperand::ConstRelative(offset) => {
                     reads_consts = true;
                     let words = bases.consts(*offset).unwrap_or(0..u16::MAX);
-                    let written = self.preamble_writes.as_ref();
-                    reads_written_consts |=
-                        written.is_some_and(|written| written.any(at, words.start, words.end - words.start));
+                    if let Some(written) = &self.preamble_writes {
+                        const_waits.extend(written.waits(at, words.start, words.end - words.start));
+                    }
                     continue;
                 }
                 SrcOperand::Immediate(_) | SrcOperand::Undef => continue,
@@ -273,7 +273,7 @@ impl Steps {
             starts_block: false,
             const_write: rules::const_write(data.opcode),
             reads_consts,
-            reads_written_consts,
+            const_waits,
             const_reads: range(const_reads, self.const_words.len()),
             const_words: self.preamble_writes.as_ref().and_then(|words| words.written_by(at)).unwrap_or_default(),
             accesses: matches!(unit, Unit::Memory | Unit::Texture | Unit::Barrier),

@@ -56,7 +56,11 @@ pub fn words(function: &Function, access: &Intrinsic) -> Option<Range<i64>> {
     let base = i64::from(access.indices.base());
     match access.op {
         IntrinsicOp::CopyUboToUniformIr3 => return Some(base..base + 4 * i64::from(access.indices.range())),
-        IntrinsicOp::CopyPushConstToUniformIr3 => return Some(base..base + i64::from(access.indices.range())),
+        IntrinsicOp::CopyPushConstToUniformIr3 => {
+            // The base is that of the push constants.
+            let first = i64::from(function.as_const_scalar(access.srcs[0])? as u32);
+            return Some(first..first + i64::from(access.indices.range()));
+        }
         _ => {}
     }
     let offset = match (access.op, access.srcs.last()) {

@@ -479,14 +479,14 @@ fn copy_push_constants(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(
     if ctx.target.generation < Generation::A7xx {
         return Err(ctx.unsupported(format!("{} has no instruction that copies push constants", ctx.target)));
     }
-    let (base, range) = (i64::from(intrinsic.indices.base()), intrinsic.indices.range());
-    let from = ctx.constant(intrinsic.srcs[0], 0).and_then(|from| u32::try_from(from).ok());
-    let from = from.ok_or_else(|| ctx.unsupported("its offset is not constant"))?;
+    let (base, range) = (intrinsic.indices.base(), intrinsic.indices.range());
+    let to = ctx.constant(intrinsic.srcs[0], 0).and_then(|to| u32::try_from(to).ok());
+    let to = to.ok_or_else(|| ctx.unsupported("its offset is not constant"))?;
     // The fields of the instruction are those of words in the constant file.
-    if base < 0 || range == 0 || from >= 256 || base + i64::from(range) > 256 {
+    if !(0..256).contains(&base) || range == 0 || u64::from(to) + u64::from(range) > 256 {
         return Err(ctx.unsupported("the words are outside of what one instruction copies"));
     }
-    let attrs = Attrs::PushConsts { dst: base as u32, src: from, size: range };
+    let attrs = Attrs::PushConsts { dst: to, src: base as u32, size: range };
     push_effect(ctx, InstrData { attrs, ..InstrData::new(Opcode::PushConstsLoadMacro) });
     Ok(())
 }

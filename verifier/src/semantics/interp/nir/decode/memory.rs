@@ -274,15 +274,16 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Push constants to the constant file: offset, base and range are in words. They are a buffer of their own, which nothing else reads.
+    /// Push constants to the constant file: the source is the first word there, the base the first push constant, the range a number of words.
+    /// They are a buffer of their own, which nothing else reads.
     pub(super) fn copy_push_constants(&mut self, intrinsic: &Intrinsic) -> DecodeResult<()> {
         let (base, words) = (intrinsic.indices.base(), intrinsic.indices.range());
         let fits = |&words: &u32| words <= CONST_WORDS;
         let words =
             Some(words).filter(fits).ok_or_else(|| format!("{words} words, more than the constant file has"))?;
-        let first = u32::try_from(base).map_err(|_| "a constant out of range")?;
-        let offset = intrinsic.srcs.first().and_then(|&offset| self.function.as_const_scalar(offset));
-        let offset = offset.and_then(|offset| i32::try_from(offset).ok()).ok_or("an offset that is not constant")?;
+        let first = intrinsic.srcs.first().and_then(|&first| self.function.as_const_scalar(first));
+        let first = first.and_then(|first| u32::try_from(first).ok()).ok_or("an offset that is not constant")?;
+        let offset = base;
         let binding = Some(ResourceOperand { set: None, base: PUSH_CONSTANTS, row: None, bound: false, shared: false });
         let place = AccessAddress::Linear { base: None, index: None, scale: 16, offset, bytes: None };
         self.push_copy(intrinsic, binding, place, (first, words));

@@ -34,7 +34,7 @@ impl TexOp {
             S::Comparator => samples || self == TexOp::Tg4,
             S::Offset => samples || matches!(self, TexOp::Txf | TexOp::TxfMs | TexOp::Tg4),
             S::Bias => self == TexOp::Txb,
-            S::Lod => matches!(self, TexOp::Tex | TexOp::Txl | TexOp::Txf | TexOp::Txs),
+            S::Lod => matches!(self, TexOp::Tex | TexOp::Txl | TexOp::Txf | TexOp::Txs | TexOp::QueryLevels),
             S::MinLod => samples && self != TexOp::Txl,
             S::MsIndex => matches!(self, TexOp::TxfMs | TexOp::TxfMsFb),
             S::Ddx | S::Ddy => self == TexOp::Txd,

@@ -8,7 +8,7 @@
 
 use crate::harness::report::natives::descriptor;
 use ir3_compiler::ir3::{self, InstrFlags, Opcode, Program};
-use ir3_compiler::nir::{Def, Instr, InstrData, Shader, Tex, TexOp, TexSrcKind};
+use ir3_compiler::nir::{Def, ImageDim, Instr, InstrData, Shader, Tex, TexOp, TexSrcKind};
 use ir3_compiler::target::Target;
 
 /// The texture instructions of a shader.
@@ -31,7 +31,8 @@ pub(super) fn complete(nir: &mut Shader, texts: &Texts<'_>, target: &Target) -> 
         let InstrData::Tex(tex) = &mut nir.entry.instrs[instr] else { continue };
         // Where fetches take the coordinates of level 0, those of dimensions are shifted, and a layer is not.
         let is_shifted = tex.op == TexOp::Txf && target.unminify_coords;
-        if (coords == 2 || coords == 3 && is_shifted) && kinds.only(tex)?.is_some_and(|kind| kind.is_array) {
+        let is_open = tex.dim.is_none() && (coords == 2 || coords == 3 && is_shifted);
+        if is_open && kinds.only(tex)?.is_some_and(|kind| kind.is_array) {
             tex.is_array = true;
             let dimensions = if coords == 2 { "one dimension" } else { "two dimensions" };
             lines.push(format!("texture {} is an array of {dimensions}", tex.texture_index));
@@ -40,7 +41,7 @@ pub(super) fn complete(nir: &mut Shader, texts: &Texts<'_>, target: &Target) -> 
     let size = |tex: &Tex| (tex.op == TexOp::Txs).then_some(tex.def);
     for (instr, components, kinds) in kinds(nir, texts, size, |op| matches!(op, Opcode::Getsize | Opcode::Getbuf)) {
         let InstrData::Tex(tex) = &mut nir.entry.instrs[instr] else { continue };
-        if components > 2 {
+        if components > 2 || tex.dim.is_some_and(|dim| dim != ImageDim::Buf) {
             continue;
         }
         let Some(kind) = kinds.only(tex)? else { continue };

@@ -69,7 +69,7 @@ fn form(op: Op, bits: u8) -> Option<Form> {
         Op::U2f16 | Op::U2f32 | Op::U2f64 => Core(spirv::Op::ConvertUToF),
         Op::F2i8 | Op::F2i16 | Op::F2i32 | Op::F2i64 => Core(spirv::Op::ConvertFToS),
         Op::F2u8 | Op::F2u16 | Op::F2u32 | Op::F2u64 => Core(spirv::Op::ConvertFToU),
-        Op::F2f16 | Op::F2f32 | Op::F2f64 => Core(spirv::Op::FConvert),
+        Op::F2f16 | Op::F2f16Rtne | Op::F2f32 | Op::F2f64 => Core(spirv::Op::FConvert),
         Op::Fneg => Core(spirv::Op::FNegate),
         Op::Fadd => Core(spirv::Op::FAdd),
         Op::Fsub => Core(spirv::Op::FSub),
@@ -127,9 +127,6 @@ impl Emitter<'_> {
         let width = info.width_source().map_or(ty.bits, |i| self.function.defs[alu.srcs[i].def].bit_size);
         let type_id = self.type_id(ty);
         if alu.op == Op::Mov || alu.op.is_vec() {
-            if ty.components > 4 {
-                return super::no_form(format_args!("a vector of {} components", ty.components));
-            }
             let parts: Vec<(_, u8)> = match alu.op {
                 Op::Mov => (0..ty.components).map(|i| (alu.srcs[0].def, alu.srcs[0].swizzle[usize::from(i)])).collect(),
                 _ => alu.srcs.iter().map(|src| (src.def, src.swizzle[0])).collect(),
@@ -157,6 +154,7 @@ impl Emitter<'_> {
         // A float of the same width is no conversion there.
         let is_copy = ty.bits == width && matches!(form, Form::Core(spirv::Op::FConvert));
         let form = if is_copy { Form::Core(spirv::Op::CopyObject) } else { form };
+        self.rounds_halves_to_even |= alu.op == Op::F2f16Rtne;
         let mut operands = Vec::new();
         for (i, (src, input)) in alu.srcs.iter().zip(info.inputs).enumerate() {
             let bits = self.function.defs[src.def].bit_size;

@@ -37,16 +37,15 @@ impl<'a> Emitter<'a> {
     /// Emits the function's body.
     pub fn body(&mut self) -> Result<(), NoForm> {
         let function = self.function;
-        for (_, instr) in function.instrs_in_order() {
-            let Some(def) = function.instrs[instr].def() else { continue };
-            let count = function.defs[def].num_components;
-            if count > 4 {
-                return no_form(format_args!("a vector of {count} components"));
-            }
-        }
         for block in function.blocks_in_order() {
             self.begins[block] = self.b.id();
             self.ends[block] = if kills(function, block) > 0 { self.b.id() } else { self.begins[block] };
+        }
+        for (_, instr) in function.instrs_in_order() {
+            let data = &function.instrs[instr];
+            if matches!(data, InstrData::Phi { .. } | InstrData::Const { .. }) && self.is_too_wide(data) {
+                return no_form(self.width_of(data));
+            }
         }
         self.split_headers(&function.body);
         self.plan_phi_casts();
@@ -116,6 +115,7 @@ impl<'a> Emitter<'a> {
                     }
                     if self.is_entry(block) {
                         self.local_arrays()?;
+                        self.scratch_memory();
                     }
                     self.phis(block);
                     self.rest(block, &nodes[i + 1..], exits)?;
@@ -227,28 +227,45 @@ impl<'a> Emitter<'a> {
         function.blocks[block].instrs.iter().map_while(phi).collect()
     }
 
+    /// Returns true if a value has more components than a vector has.
+    fn is_too_wide(&self, data: &InstrData) -> bool {
+        data.def().is_some_and(|def| self.function.defs[def].num_components > 4)
+    }
+
+    fn width_of(&self, data: &InstrData) -> String {
+        let count = data.def().map_or(0, |def| self.function.defs[def].num_components);
+        format!("a vector of {count} components")
+    }
+
     /// A block behind its phis: its instructions, and how it ends.
     fn rest(&mut self, block: Block, following: &'a [CfNode], exits: Exits) -> Result<(), NoForm> {
         let function = self.function;
         let mut kills = kills(function, block);
         let mut jump = None;
         for &instr in &function.blocks[block].instrs {
-            match &function.instrs[instr] {
-                InstrData::Phi { .. } | InstrData::Const { .. } => {}
+            let emitted = match &function.instrs[instr] {
+                InstrData::Phi { .. } | InstrData::Const { .. } => Ok(()),
+                data if self.is_too_wide(data) => no_form(self.width_of(data)),
                 InstrData::Undef { def } => {
                     let ty = self.type_id(self.ty(*def));
                     self.emit_as(self.ids[*def], spirv::Op::Undef, ty, Vec::new());
+                    Ok(())
                 }
-                InstrData::Alu(alu) => self.alu(alu)?,
+                InstrData::Alu(alu) => self.alu(alu),
                 InstrData::Intrinsic(intrinsic) if is_conditional_kill(intrinsic.op) => {
                     kills -= 1;
                     let next = if kills == 0 { self.ends[block] } else { self.b.id() };
                     self.kill_if(intrinsic, next);
+                    Ok(())
                 }
-                InstrData::Intrinsic(intrinsic) => self.intrinsic(intrinsic)?,
-                InstrData::Tex(tex) => self.texture(tex)?,
-                InstrData::Jump(kind) => jump = Some(*kind),
-            }
+                InstrData::Intrinsic(intrinsic) => self.intrinsic(intrinsic),
+                InstrData::Tex(tex) => self.texture(tex),
+                InstrData::Jump(kind) => {
+                    jump = Some(*kind);
+                    Ok(())
+                }
+            };
+            self.emitted(instr, emitted)?;
         }
         for ((def, kind), id) in self.phi_casts.remove(&block).unwrap_or_default() {
             let ty = self.type_id(Ty { kind, ..self.ty(def) });
@@ -258,8 +275,8 @@ impl<'a> Emitter<'a> {
         let target = match jump {
             Some(JumpKind::Break) => exits.after_loop,
             Some(JumpKind::Continue) => exits.again,
-            Some(JumpKind::Return) => None,
-            Some(JumpKind::Halt) => return no_form("`halt`"),
+            // The entry point returns: the lane ends.
+            Some(JumpKind::Return | JumpKind::Halt) => None,
             None => match following {
                 [CfNode::If(node), after @ ..] => {
                     let condition = self.read(node.condition, Kind::Bool);

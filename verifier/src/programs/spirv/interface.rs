@@ -18,20 +18,16 @@ pub(super) enum Variable {
     Given(u32),
     /// A built-in output.
     Result(u32),
-    /// A uniform buffer; the constant file is the one without a number.
-    Uniform(Option<u32>),
-    /// A storage buffer of elements of this many bits.
-    Storage(u32, u8),
-    /// Shared memory.
-    Shared,
+    /// The push constants.
+    Pushed,
+    /// Descriptors of this type, by set and binding.
+    Bound(u32, u32, Word),
+    /// Shared memory as elements of this many bits.
+    Shared(u8),
+    /// Scratch memory.
+    Scratch,
     /// A local array.
     Local(Def),
-    /// A storage image: its number and its type.
-    Image(u32, Word),
-    /// A sampled image: its number and its type.
-    Texture(u32, Word),
-    /// A sampler.
-    Sampler(u32),
 }
 
 /// How an input changes over a primitive.
@@ -75,10 +71,12 @@ impl Emitter<'_> {
         };
         let kind = if interpolation == Interpolation::None { self.kinds[def] } else { Kind::Float };
         let bits = self.function.defs[def].bit_size;
-        if bits != 32 {
+        if !matches!(bits, 16 | 32) {
             return no_form(format_args!("an input of {bits} bits"));
         }
-        let ty = Ty { kind, bits, components: 4 };
+        // A variable keeps the kind of its first reader.
+        let kind = self.inputs.get(&location).map_or(kind, |&(kind, _)| kind);
+        let ty = Ty { kind, bits: 32, components: 4 };
         let type_id = self.type_id(ty);
         let variable = match self.variables.get(&Variable::Input(location)) {
             Some(&id) => id,
@@ -111,7 +109,7 @@ impl Emitter<'_> {
                 id
             }
         };
-        if self.inputs[&location] != (kind, interpolation_number(interpolation)) {
+        if self.inputs[&location].1 != interpolation_number(interpolation) {
             return no_form(format_args!("the input `{name}` in two forms"));
         }
         let whole = self.b.id();
@@ -122,7 +120,34 @@ impl Emitter<'_> {
             return Ok(());
         }
         self.emit_as(whole, spirv::Op::Load, type_id, refs(&[variable]));
+        if bits == 16 {
+            return self.narrow_half(def, whole, ty, first);
+        }
         self.narrow(def, whole, ty, first)
+    }
+
+    /// Defines a value of halves as components of a vector of words, converted: floats as floats, others by their low bits.
+    fn narrow_half(&mut self, def: Def, whole: Word, ty: Ty, first: u8) -> Result<(), NoForm> {
+        let wanted = self.ty(def);
+        if first + wanted.components > ty.components {
+            return no_form("an access beyond a vector");
+        }
+        let op = if ty.kind == Kind::Float { spirv::Op::FConvert } else { spirv::Op::UConvert };
+        let half = Ty { bits: 16, ..ty };
+        let mut parts = Vec::new();
+        for c in first..first + wanted.components {
+            let (word, narrow) = (self.type_id(ty.of(1)), self.type_id(half.of(1)));
+            let operands = vec![Operand::IdRef(whole), Operand::LiteralBit32(c.into())];
+            let part = self.emit(spirv::Op::CompositeExtract, word, operands);
+            let mut part = self.emit(op, narrow, refs(&[part]));
+            if wanted.kind != ty.kind {
+                let cast = self.type_id(wanted.of(1));
+                part = self.emit(spirv::Op::Bitcast, cast, refs(&[part]));
+            }
+            parts.push(part);
+        }
+        self.define(def, &parts, wanted.kind);
+        Ok(())
     }
 
     /// Defines a value as components of a vector, from this one on.
@@ -180,10 +205,12 @@ impl Emitter<'_> {
         let Some(offset) = self.function.as_const_scalar(intrinsic.srcs[1]) else {
             return no_form("an output at a computed location");
         };
-        let source = self.ty(data);
-        if source.bits != 32 {
+        let mut source = self.ty(data);
+        let is_half = source.bits == 16;
+        if !matches!(source.bits, 16 | 32) {
             return no_form(format_args!("an output of {} bits", source.bits));
         }
+        source.bits = 32;
         let offset = offset as u32;
         let (key, whole) = match (self.shader.stage, &*name) {
             (Stage::Vertex, "VARYING_SLOT_POS") => (Variable::Result(BuiltIn::Position as u32), Ty::F32.of(4)),
@@ -223,7 +250,7 @@ impl Emitter<'_> {
         };
         let first = intrinsic.indices.component();
         let mask = u32::from(intrinsic.indices.write_mask());
-        if first == 0 && whole.components == source.components && mask == (1 << source.components) - 1 {
+        if !is_half && first == 0 && whole.components == source.components && mask == (1 << source.components) - 1 {
             let value = self.read(data, whole.kind);
             self.act(spirv::Op::Store, refs(&[variable, value]));
             return Ok(());
@@ -232,7 +259,12 @@ impl Emitter<'_> {
             if first + c >= whole.components {
                 return no_form(format_args!("component {} of `{name}`", first + c));
             }
-            let value = self.component(data, c, whole.kind);
+            let mut value = self.component(data, c, whole.kind);
+            if is_half {
+                let wide = self.type_id(whole.of(1));
+                let op = if whole.kind == Kind::Float { spirv::Op::FConvert } else { spirv::Op::UConvert };
+                value = self.emit(op, wide, refs(&[value]));
+            }
             let mut target = variable;
             if whole.components > 1 {
                 let element = self.type_id(whole.of(1));
@@ -257,7 +289,7 @@ impl Emitter<'_> {
             let offset = function.as_const_scalar(intrinsic.srcs[1]).unwrap_or(0) as u32;
             let location = ["VARYING_SLOT_VAR", "FRAG_RESULT_DATA"].iter().find_map(|prefix| numbered(&name, prefix));
             let location = location.unwrap_or(0) + offset;
-            let ty = self.ty(intrinsic.srcs[0]);
+            let ty = Ty { bits: 32, ..self.ty(intrinsic.srcs[0]) };
             let is_whole = intrinsic.indices.component() == 0
                 && u32::from(intrinsic.indices.write_mask()) == (1 << ty.components) - 1;
             let ty = if is_whole { ty } else { ty.of(4) };
@@ -298,9 +330,61 @@ impl Emitter<'_> {
             I::LoadSampleId => (BuiltIn::SampleId, Ty::U32, Some(Capability::SampleRateShading)),
             I::LoadSamplePos => (BuiltIn::SamplePosition, Ty::F32.of(2), Some(Capability::SampleRateShading)),
             I::LoadHelperInvocation => (BuiltIn::HelperInvocation, Ty::BOOL, None),
+            I::LoadPrimitiveId => (BuiltIn::PrimitiveId, Ty::U32, Some(Capability::Geometry)),
+            I::LoadVertexIdZeroBase => return Some(self.vertex_of_draw(intrinsic)),
+            I::LoadWorkgroupSize => return Some(self.workgroup_size(intrinsic)),
+            I::LoadSampleMaskIn => return Some(self.sample_mask(intrinsic)),
             _ => return None,
         };
         Some(self.load_given(intrinsic, role, ty, capability))
+    }
+
+    /// Loads a built-in input.
+    fn given(&mut self, role: BuiltIn, ty: Word, is_flat: bool) -> Word {
+        if let Some(&id) = self.variables.get(&Variable::Given(role as u32)) {
+            return id;
+        }
+        let id = self.global(ty, StorageClass::Input);
+        self.b.decorate(id, Decoration::BuiltIn, [Operand::BuiltIn(role)]);
+        if is_flat {
+            self.decorate(id, Decoration::Flat, &[]);
+        }
+        self.variables.insert(Variable::Given(role as u32), id);
+        id
+    }
+
+    /// The number of a vertex in its draw.
+    fn vertex_of_draw(&mut self, intrinsic: &Intrinsic) -> Result<(), NoForm> {
+        let Some(def) = intrinsic.def else { return Ok(()) };
+        self.capability(Capability::DrawParameters);
+        let word = self.type_id(Ty::U32);
+        let [index, base] = [BuiltIn::VertexIndex, BuiltIn::BaseVertex].map(|role| {
+            let variable = self.given(role, word, false);
+            self.emit(spirv::Op::Load, word, refs(&[variable]))
+        });
+        self.emit_as(self.ids[def], spirv::Op::ISub, word, refs(&[index, base]));
+        Ok(())
+    }
+
+    /// The size of a workgroup, which is known.
+    fn workgroup_size(&mut self, intrinsic: &Intrinsic) -> Result<(), NoForm> {
+        let Some(def) = intrinsic.def else { return Ok(()) };
+        let size = self.shader.info.workgroup_size.unwrap_or([64, 1, 1]);
+        let parts = size.map(|size| self.number(size));
+        let ty = self.type_id(Ty::U32.of(3));
+        self.emit_as(self.ids[def], spirv::Op::CompositeConstruct, ty, refs(&parts));
+        Ok(())
+    }
+
+    /// The first word of the mask of samples.
+    fn sample_mask(&mut self, intrinsic: &Intrinsic) -> Result<(), NoForm> {
+        let Some(def) = intrinsic.def else { return Ok(()) };
+        let (word, one, zero) = (self.type_id(Ty::U32), self.number(1), self.number(0));
+        let array = self.b.type_array(word, one);
+        let variable = self.given(BuiltIn::SampleMask, array, true);
+        let pointer = self.element(StorageClass::Input, Ty::U32, variable, &[zero]);
+        self.emit_as(self.ids[def], spirv::Op::Load, word, refs(&[pointer]));
+        Ok(())
     }
 
     fn load_given(
@@ -312,30 +396,26 @@ impl Emitter<'_> {
     ) -> Result<(), NoForm> {
         let Some(def) = intrinsic.def else { return Ok(()) };
         let wanted = self.ty(def);
-        if wanted.bits != ty.bits {
+        if wanted.bits != ty.bits && (ty, wanted) != (Ty::BOOL, Ty::U32) {
             return no_form(format_args!("`{}` of {} bits", intrinsic.op, wanted.bits));
         }
         if let Some(capability) = capability {
             self.capability(capability);
         }
         let type_id = self.type_id(ty);
-        let variable = match self.variables.get(&Variable::Given(role as u32)) {
-            Some(&id) => id,
-            None => {
-                let id = self.global(type_id, StorageClass::Input);
-                self.b.decorate(id, Decoration::BuiltIn, [Operand::BuiltIn(role)]);
-                if self.shader.stage == Stage::Fragment && ty.kind == Kind::Uint {
-                    self.decorate(id, Decoration::Flat, &[]);
-                }
-                self.variables.insert(Variable::Given(role as u32), id);
-                id
-            }
-        };
+        let is_flat = self.shader.stage == Stage::Fragment && ty.kind == Kind::Uint;
+        let variable = self.given(role, type_id, is_flat);
         if wanted == ty {
             self.emit_as(self.ids[def], spirv::Op::Load, type_id, refs(&[variable]));
             return Ok(());
         }
         let whole = self.emit(spirv::Op::Load, type_id, refs(&[variable]));
+        if ty == Ty::BOOL {
+            let operands = [whole, self.constant(wanted, u64::MAX >> 32), self.constant(wanted, 0)];
+            let ty = self.type_id(wanted);
+            self.emit_as(self.ids[def], spirv::Op::Select, ty, refs(&operands));
+            return Ok(());
+        }
         if wanted.components == ty.components {
             let ty = self.type_id(wanted);
             self.emit_as(self.ids[def], spirv::Op::Bitcast, ty, refs(&[whole]));

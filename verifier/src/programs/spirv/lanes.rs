@@ -9,7 +9,7 @@ use super::{Emitter, NoForm, no_form, refs};
 
 /// Intrinsics that end some lanes of a block.
 pub(super) fn is_conditional_kill(op: IntrinsicOp) -> bool {
-    matches!(op, IntrinsicOp::TerminateIf | IntrinsicOp::DemoteIf)
+    matches!(op, IntrinsicOp::TerminateIf | IntrinsicOp::DemoteIf | IntrinsicOp::Terminate)
 }
 
 impl Emitter<'_> {
@@ -21,6 +21,8 @@ impl Emitter<'_> {
             I::LoadBarycentricPixel | I::LoadBarycentricCentroid | I::LoadBarycentricSample | I::DeclReg | I::Nop => {
                 return Ok(());
             }
+            // Accesses read the number and the set; a handle has no value of its own.
+            I::BindlessResourceIr3 => return self.handle(intrinsic),
             I::LoadInput | I::LoadInterpolatedInput => return self.load_input(intrinsic),
             I::StoreOutput => return self.store_output(intrinsic),
             I::Barrier => return self.barrier(intrinsic),
@@ -32,6 +34,11 @@ impl Emitter<'_> {
             I::ImageLoad | I::ImageStore | I::ImageAtomic | I::ImageAtomicSwap | I::ImageSize => {
                 return self.image(intrinsic);
             }
+            I::BindlessImageLoad
+            | I::BindlessImageStore
+            | I::BindlessImageAtomic
+            | I::BindlessImageAtomicSwap
+            | I::BindlessImageSize => return self.image(intrinsic),
             _ => {}
         }
         if let Some(done) = self.system_value(intrinsic) {
@@ -53,7 +60,10 @@ impl Emitter<'_> {
 
     /// Ends the lanes in which a condition holds; the others go on in the block `next`.
     pub fn kill_if(&mut self, intrinsic: &Intrinsic, next: Word) {
-        let condition = self.read(intrinsic.srcs[0], Kind::Bool);
+        let condition = match intrinsic.srcs.first() {
+            Some(&condition) => self.read(condition, Kind::Bool),
+            None => self.constant(Ty::BOOL, 1),
+        };
         let ended = self.b.id();
         let control = Operand::SelectionControl(spirv::SelectionControl::NONE);
         self.act(spirv::Op::SelectionMerge, vec![Operand::IdRef(next), control]);
@@ -128,15 +138,23 @@ impl Emitter<'_> {
             _ => (spirv::Op::DPdyCoarse, true),
         };
         let ty = self.ty(def);
-        if ty.bits != 32 {
+        if !matches!(ty.bits, 16 | 32) {
             return no_form(format_args!("`{}` of {} bits", intrinsic.op, ty.bits));
         }
         if needs_control {
             self.capability(Capability::DerivativeControl);
         }
-        let value = self.read(intrinsic.srcs[0], Kind::Float);
+        let mut value = self.read(intrinsic.srcs[0], Kind::Float);
         let type_id = self.type_id(ty);
-        self.emit_as(self.ids[def], op, type_id, refs(&[value]));
+        if ty.bits == 32 {
+            self.emit_as(self.ids[def], op, type_id, refs(&[value]));
+            return Ok(());
+        }
+        // Only words have derivatives. The difference of two halves, rounded twice, is that rounded once.
+        let wide = self.type_id(Ty { bits: 32, ..ty });
+        value = self.emit(spirv::Op::FConvert, wide, refs(&[value]));
+        value = self.emit(op, wide, refs(&[value]));
+        self.emit_as(self.ids[def], spirv::Op::FConvert, type_id, refs(&[value]));
         Ok(())
     }
 
@@ -161,13 +179,20 @@ impl Emitter<'_> {
             }
             // Any lane may be elected, so the first may.
             I::Elect | I::ElectAnyIr3 => (S::GroupNonUniformElect, Capability::GroupNonUniform, vec![]),
-            I::Ballot if ty == Ty::U32.of(4) => {
+            I::Ballot | I::BallotRelaxed if ty == Ty::U32.of(4) => {
                 let condition = self.read(intrinsic.srcs[0], Kind::Bool);
                 (S::GroupNonUniformBallot, Capability::GroupNonUniformBallot, vec![condition])
             }
+            I::Ballot | I::BallotRelaxed => return self.ballot_of(def, intrinsic.srcs[0]),
             I::InverseBallot => {
-                let mask = self.read(intrinsic.srcs[0], Kind::Uint);
+                let mask = self.lane_mask(intrinsic.srcs[0]);
                 (S::GroupNonUniformInverseBallot, Capability::GroupNonUniformBallot, vec![mask])
+            }
+            I::FirstInvocation | I::LastInvocation => return self.end_lane(def, intrinsic.op),
+            I::Rotate => {
+                self.extensions.insert("SPV_KHR_subgroup_rotate");
+                let operands = vec![whole(self), lane(self)];
+                (S::GroupNonUniformRotateKHR, Capability::GroupNonUniformRotateKHR, operands)
             }
             I::ReadInvocationCondIr3 if !self.is_elected(intrinsic.srcs[1]) => {
                 return no_form("a read from a lane by its condition");
@@ -178,13 +203,13 @@ impl Emitter<'_> {
             I::ReadInvocation | I::Shuffle => {
                 (S::GroupNonUniformShuffle, Capability::GroupNonUniformShuffle, vec![whole(self), lane(self)])
             }
-            I::ShuffleXor => {
+            I::ShuffleXor | I::ShuffleXorUniformIr3 => {
                 (S::GroupNonUniformShuffleXor, Capability::GroupNonUniformShuffle, vec![whole(self), lane(self)])
             }
-            I::ShuffleUp => {
+            I::ShuffleUp | I::ShuffleUpUniformIr3 => {
                 (S::GroupNonUniformShuffleUp, Capability::GroupNonUniformShuffleRelative, vec![whole(self), lane(self)])
             }
-            I::ShuffleDown => {
+            I::ShuffleDown | I::ShuffleDownUniformIr3 => {
                 let operands = vec![whole(self), lane(self)];
                 (S::GroupNonUniformShuffleDown, Capability::GroupNonUniformShuffleRelative, operands)
             }
@@ -209,6 +234,100 @@ impl Emitter<'_> {
         list.extend(refs(&operands));
         let type_id = self.type_id(ty);
         self.emit_as(self.ids[def], op, type_id, list);
+        Ok(())
+    }
+
+    /// A handle of a descriptor, which no value stands for.
+    fn handle(&mut self, intrinsic: &Intrinsic) -> Result<(), NoForm> {
+        let Some(def) = intrinsic.def else { return Ok(()) };
+        let function = self.function;
+        let is_handle = |user: &InstrData, def: Def| match user {
+            InstrData::Intrinsic(user) => {
+                let is_one = super::descriptors::accessed(user.op).is_some_and(|(_, at)| user.srcs[at] == def);
+                is_one && user.srcs.iter().filter(|&&src| src == def).count() == 1
+            }
+            InstrData::Tex(tex) => tex.srcs.iter().filter(|&&(_, src)| src == def).all(|&(kind, _)| {
+                matches!(
+                    kind,
+                    ir3_compiler::nir::TexSrcKind::TextureHandle | ir3_compiler::nir::TexSrcKind::SamplerHandle
+                )
+            }),
+            _ => false,
+        };
+        for (_, instr) in function.instrs_in_order() {
+            let user = &function.instrs[instr];
+            let mut reads = false;
+            user.for_each_src(|src| reads |= src == def);
+            if reads && !is_handle(user, def) {
+                return no_form("a handle of a descriptor as a number");
+            }
+        }
+        Ok(())
+    }
+
+    fn whole_ballot(&mut self, condition: Word) -> Word {
+        self.capability(Capability::GroupNonUniformBallot);
+        let scope = self.number(spirv::Scope::Subgroup as u32);
+        let mask = self.type_id(Ty::U32.of(4));
+        let operands = vec![Operand::IdScope(scope), Operand::IdRef(condition)];
+        self.emit(spirv::Op::GroupNonUniformBallot, mask, operands)
+    }
+
+    /// A ballot of another width or number of components.
+    fn ballot_of(&mut self, def: Def, condition: Def) -> Result<(), NoForm> {
+        let ty = self.ty(def);
+        let condition = self.read(condition, Kind::Bool);
+        let ballot = self.whole_ballot(condition);
+        let word = self.type_id(Ty::U32);
+        let mut words = Vec::new();
+        for c in 0..u32::from(ty.components) * u32::from(ty.bits) / 32 {
+            let operands = vec![Operand::IdRef(ballot), Operand::LiteralBit32(c)];
+            words.push(if c < 4 { self.emit(spirv::Op::CompositeExtract, word, operands) } else { self.number(0) });
+        }
+        let parts: Vec<Word> = match ty.bits {
+            32 => words,
+            64 => words.chunks_exact(2).map(|pair| self.joined([pair[0], pair[1]])).collect(),
+            bits => return no_form(format_args!("a ballot of {bits} bits")),
+        };
+        self.define(def, &parts, Kind::Uint);
+        Ok(())
+    }
+
+    /// A mask of lanes as a vector of four words.
+    fn lane_mask(&mut self, mask: Def) -> Word {
+        let ty = self.ty(mask);
+        let word = self.type_id(Ty::U32);
+        let mut words = Vec::new();
+        for c in 0..ty.components {
+            let part = self.component(mask, c, Kind::Uint);
+            if ty.bits == 64 {
+                let pair = self.type_id(Ty::U32.of(2));
+                let pair = self.emit(spirv::Op::Bitcast, pair, refs(&[part]));
+                for half in 0..2 {
+                    let operands = vec![Operand::IdRef(pair), Operand::LiteralBit32(half)];
+                    words.push(self.emit(spirv::Op::CompositeExtract, word, operands));
+                }
+            } else {
+                words.push(part);
+            }
+        }
+        let zero = self.number(0);
+        words.resize(4, zero);
+        let four = self.type_id(Ty::U32.of(4));
+        self.emit(spirv::Op::CompositeConstruct, four, refs(&words))
+    }
+
+    /// The first or the last active lane.
+    fn end_lane(&mut self, def: Def, op: IntrinsicOp) -> Result<(), NoForm> {
+        let all = self.constant(Ty::BOOL, 1);
+        let ballot = self.whole_ballot(all);
+        let op = match op {
+            IntrinsicOp::FirstInvocation => spirv::Op::GroupNonUniformBallotFindLSB,
+            _ => spirv::Op::GroupNonUniformBallotFindMSB,
+        };
+        let scope = self.number(spirv::Scope::Subgroup as u32);
+        let word = self.type_id(Ty::U32);
+        self.emit_as(self.ids[def], op, word, vec![Operand::IdScope(scope), Operand::IdRef(ballot)]);
         Ok(())
     }
 

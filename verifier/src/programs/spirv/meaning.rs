@@ -239,7 +239,7 @@ impl Emitter<'_> {
                 let product = self.apply(spirv::Op::IMul, Ty::U32, &words);
                 let count = self.constant(Ty::U32, node.width.into());
                 let high = self.apply(spirv::Op::ShiftRightLogical, Ty::U32, &[product, count]);
-                self.narrowed(high, ty)
+                self.resized(high, ty)
             }
             Op::UmulHigh | Op::SmulHigh if node.width == 32 => {
                 let op = if node.op == Op::UmulHigh { spirv::Op::UMulExtended } else { spirv::Op::SMulExtended };
@@ -249,17 +249,42 @@ impl Emitter<'_> {
                 self.emit(spirv::Op::CompositeExtract, word, vec![Operand::IdRef(product), Operand::LiteralBit32(1)])
             }
             // Bits are counted in words.
+            Op::Popcount if width_of(0) == 64 => {
+                let halves = self.halves(args[0]).map(|half| self.apply(spirv::Op::BitCount, Ty::U32, &[half]));
+                let count = self.apply(spirv::Op::IAdd, Ty::U32, &halves);
+                self.resized(count, ty)
+            }
+            Op::Reverse if node.width == 64 => {
+                let [low, high] = self.halves(args[0]).map(|half| self.apply(spirv::Op::BitReverse, Ty::U32, &[half]));
+                self.joined([high, low])
+            }
+            Op::Clz if width_of(0) == 64 => {
+                let halves = self.halves(args[0]);
+                let word = self.type_id(Ty::U32);
+                // Of 0 it is -1.
+                let [low, high] = halves.map(|half| {
+                    let id = self.b.id();
+                    self.emit_form(id, Form::Glsl(GlslStd450Op::FindUMsb), word, &[half]);
+                    id
+                });
+                let [most, least, zero] = [31, 63, 0].map(|number| self.constant(Ty::U32, number));
+                let of_high = self.apply(spirv::Op::ISub, Ty::U32, &[most, high]);
+                let of_low = self.apply(spirv::Op::ISub, Ty::U32, &[least, low]);
+                let is_low = self.apply(spirv::Op::IEqual, Ty::BOOL, &[halves[1], zero]);
+                let zeros = self.apply(spirv::Op::Select, Ty::U32, &[is_low, of_low, of_high]);
+                self.resized(zeros, ty)
+            }
             Op::Popcount if width_of(0) <= 32 => {
                 let word = self.widened(args[0], width_of(0), Ty::U32);
                 let count = self.apply(spirv::Op::BitCount, Ty::U32, &[word]);
-                self.narrowed(count, ty)
+                self.resized(count, ty)
             }
             Op::Reverse if node.width <= 32 => {
                 let word = self.widened(args[0], node.width, Ty::U32);
                 let reversed = self.apply(spirv::Op::BitReverse, Ty::U32, &[word]);
                 let count = self.constant(Ty::U32, (32 - node.width).into());
                 let low = self.apply(spirv::Op::ShiftRightLogical, Ty::U32, &[reversed, count]);
-                self.narrowed(low, ty)
+                self.resized(low, ty)
             }
             Op::Clz if width_of(0) <= 32 => {
                 let word = self.widened(args[0], width_of(0), Ty::U32);
@@ -268,7 +293,7 @@ impl Emitter<'_> {
                 // Of 0 it is -1.
                 let top = self.constant(Ty::U32, u64::from(width_of(0)) - 1);
                 let zeros = self.apply(spirv::Op::ISub, Ty::U32, &[top, id]);
-                self.narrowed(zeros, ty)
+                self.resized(zeros, ty)
             }
             Op::Float(FloatOp::Eq(format) | FloatOp::Lt(format) | FloatOp::Le(format)) => {
                 let float = Ty { kind: Kind::Float, ..Ty::uint(format.width() as u8) };
@@ -280,6 +305,19 @@ impl Emitter<'_> {
                 };
                 self.apply(op, Ty::BOOL, &operands)
             }
+            Op::Float(FloatOp::Add(format) | FloatOp::Mul(format) | FloatOp::Div(format)) => {
+                let float = Ty { kind: Kind::Float, ..Ty::uint(format.width() as u8) };
+                let operands: Vec<Word> =
+                    args.iter().map(|&arg| self.apply(spirv::Op::Bitcast, float, &[arg])).collect();
+                let op = match node.op {
+                    Op::Float(FloatOp::Add(_)) => spirv::Op::FAdd,
+                    Op::Float(FloatOp::Mul(_)) => spirv::Op::FMul,
+                    _ => spirv::Op::FDiv,
+                };
+                let result = self.apply(op, float, &operands);
+                self.decorate(result, spirv::Decoration::NoContraction, &[]);
+                self.apply(spirv::Op::Bitcast, ty, &[result])
+            }
             op => return no_form(format_args!("the term {op:?} of {} bits", node.width)),
         })
     }
@@ -287,6 +325,23 @@ impl Emitter<'_> {
     fn apply(&mut self, op: spirv::Op, ty: Ty, args: &[Word]) -> Word {
         let ty = self.type_id(ty);
         self.emit(op, ty, refs(args))
+    }
+
+    /// The words of 64 bits, the low one first.
+    fn halves(&mut self, value: Word) -> [Word; 2] {
+        let pair = self.apply(spirv::Op::Bitcast, Ty::U32.of(2), &[value]);
+        let word = self.type_id(Ty::U32);
+        [0, 1].map(|half| {
+            self.emit(spirv::Op::CompositeExtract, word, vec![Operand::IdRef(pair), Operand::LiteralBit32(half)])
+        })
+    }
+
+    /// A word in a container of another width: without the bits above, or with zeros.
+    fn resized(&mut self, word: Word, ty: Ty) -> Word {
+        match ty == Ty::U32 {
+            true => word,
+            false => self.apply(spirv::Op::UConvert, ty, &[word]),
+        }
     }
 
     /// The low bits of a value.
@@ -319,14 +374,6 @@ impl Emitter<'_> {
         match container(width) == ty {
             true => value,
             false => self.apply(spirv::Op::UConvert, ty, &[value]),
-        }
-    }
-
-    /// A word in a container that is no larger, without the bits above.
-    fn narrowed(&mut self, word: Word, ty: Ty) -> Word {
-        match ty == Ty::U32 {
-            true => word,
-            false => self.apply(spirv::Op::UConvert, ty, &[word]),
         }
     }
 

@@ -1,11 +1,13 @@
-//! Memory: buffers, the constant file, shared and global memory, local arrays, and atomic operations on them.
+//! Memory: buffers, the constant file, global memory, and atomic operations.
 //!
-//! All memory is arrays of words, as it is for ir3; a vector is loaded word by word.
+//! The constant file is a uniform buffer; its first words are push constants where the number of each word that is read is known to be below
+//! [`PUSHED_WORDS`], or where no number is computed.
 
-use ir3_compiler::nir::{AtomicOp, Def, InstrData, Intrinsic, IntrinsicOp};
+use ir3_compiler::nir::{Access, AtomicOp, Def, Function, InstrData, Intrinsic, IntrinsicOp, Op};
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, Capability, Decoration, StorageClass, Word};
 
+use super::descriptors::{Class, Resource};
 use super::interface::Variable;
 use super::values::{Kind, Ty};
 use super::{Emitter, NoForm, binding, no_form, refs};
@@ -15,23 +17,73 @@ use super::{Emitter, NoForm, binding, no_form, refs};
 pub(super) enum Layout {
     /// A uniform buffer of vectors of four words.
     Uniform,
+    /// The push constants.
+    Pushed,
     /// Any number of elements of this kind and of this many bits.
     Storage(Kind, u8),
+    /// Shared memory: so many bytes, as elements of this many bits.
+    Shared(u8, u32),
 }
 
 /// Vectors in a uniform buffer: all that a range of 64 KiB has.
 const UNIFORM_VECTORS: u32 = 4096;
+/// Words of push constants: as many as each device of Vulkan has.
+pub(super) const PUSHED_WORDS: u32 = 32;
+
+/// The constant file of a program, as SPIR-V has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ConstantFile {
+    /// A uniform buffer.
+    Buffer,
+    /// Push constants, as no access is beyond them.
+    Pushed,
+    /// The first words are push constants, as each access has a constant number.
+    Both,
+}
+
+impl ConstantFile {
+    pub fn of(function: &Function) -> Self {
+        let (mut most, mut is_known) = (0, true);
+        for (_, instr) in function.instrs_in_order() {
+            let InstrData::Intrinsic(intrinsic) = &function.instrs[instr] else { continue };
+            let (IntrinsicOp::LoadConstIr3, Some(def)) = (intrinsic.op, intrinsic.def) else { continue };
+            let words =
+                u32::from(function.defs[def].num_components) * u32::from(function.defs[def].bit_size).div_ceil(32);
+            is_known &= function.as_const_scalar(intrinsic.srcs[0]).is_some();
+            let first = bound(function, intrinsic.srcs[0]).map_or(PUSHED_WORDS, |most| most.min(PUSHED_WORDS));
+            most = most.max(first + intrinsic.indices.base() as u32 + words);
+        }
+        match (most <= PUSHED_WORDS, is_known) {
+            (true, _) => Self::Pushed,
+            (false, true) => Self::Both,
+            (false, false) => Self::Buffer,
+        }
+    }
+}
+
+/// The largest value of a scalar: of a constant, or below a mask.
+fn bound(function: &Function, def: Def) -> Option<u32> {
+    if let Some(value) = function.as_const_scalar(def) {
+        return Some(value as u32);
+    }
+    match &function.instrs[function.defs[def].instr] {
+        InstrData::Alu(alu) if alu.op == Op::Iand => {
+            alu.srcs.iter().find_map(|src| function.as_const_scalar(src.def)).map(|mask| mask as u32)
+        }
+        _ => None,
+    }
+}
 
 /// An index: a number, or a number more than a value.
 #[derive(Clone, Copy)]
-struct Index {
-    value: Option<Word>,
-    plus: u32,
+pub(super) struct Index {
+    pub value: Option<Word>,
+    pub plus: u32,
 }
 
 impl Emitter<'_> {
     /// The value of a scalar as an index, and this many more.
-    fn index(&mut self, def: Def, plus: u32) -> Index {
+    pub fn index(&mut self, def: Def, plus: u32) -> Index {
         match self.function.as_const_scalar(def) {
             Some(value) => Index { value: None, plus: (value as u32).wrapping_add(plus) },
             None => Index { value: Some(self.component(def, 0, Kind::Uint)), plus },
@@ -39,7 +91,7 @@ impl Emitter<'_> {
     }
 
     /// The index as a value, and this many more.
-    fn at(&mut self, index: Index, plus: u32) -> Word {
+    pub fn at(&mut self, index: Index, plus: u32) -> Word {
         let plus = index.plus.wrapping_add(plus);
         let constant = self.number(plus);
         match (index.value, plus) {
@@ -49,24 +101,35 @@ impl Emitter<'_> {
         }
     }
 
-    fn word(&mut self, op: spirv::Op, a: Word, b: Word) -> Word {
+    pub fn word(&mut self, op: spirv::Op, a: Word, b: Word) -> Word {
         let ty = self.type_id(Ty::U32);
         self.emit(op, ty, refs(&[a, b]))
     }
 
-    /// An index in bytes as one in words.
-    fn in_words(&mut self, bytes: Index) -> Index {
-        match bytes.value {
-            None => Index { value: None, plus: bytes.plus / 4 },
+    /// An index divided by a power of two.
+    pub fn divided(&mut self, index: Index, by_bits: u32) -> Index {
+        match index.value {
+            None => Index { value: None, plus: index.plus >> by_bits },
             Some(_) => {
-                let bytes = self.at(bytes, 0);
-                let two = self.number(2);
-                Index { value: Some(self.word(spirv::Op::ShiftRightLogical, bytes, two)), plus: 0 }
+                let (value, count) = (self.at(index, 0), self.number(by_bits));
+                Index { value: Some(self.word(spirv::Op::ShiftRightLogical, value, count)), plus: 0 }
             }
         }
     }
 
-    fn layout(&mut self, layout: Layout) -> Word {
+    /// An index times a number.
+    fn multiplied(&mut self, index: Index, by: u32) -> Index {
+        match index.value {
+            _ if by == 1 => index,
+            None => Index { value: None, plus: index.plus.wrapping_mul(by) },
+            Some(_) => {
+                let (value, factor) = (self.at(index, 0), self.number(by));
+                Index { value: Some(self.word(spirv::Op::IMul, value, factor)), plus: 0 }
+            }
+        }
+    }
+
+    pub fn layout(&mut self, layout: Layout) -> Word {
         if let Some(&id) = self.layouts.get(&layout) {
             return id;
         }
@@ -76,6 +139,26 @@ impl Emitter<'_> {
                 let length = self.number(UNIFORM_VECTORS);
                 let id = self.b.id();
                 (self.b.type_array_id(Some(id), element, length), 16)
+            }
+            Layout::Pushed => {
+                let element = self.type_id(Ty::U32);
+                let length = self.number(PUSHED_WORDS);
+                let id = self.b.id();
+                (self.b.type_array_id(Some(id), element, length), 4)
+            }
+            Layout::Shared(bits, bytes) => {
+                self.capability(Capability::WorkgroupMemoryExplicitLayoutKHR);
+                self.extensions.insert("SPV_KHR_workgroup_memory_explicit_layout");
+                match bits {
+                    8 => self.capability(Capability::WorkgroupMemoryExplicitLayout8BitAccessKHR),
+                    16 => self.capability(Capability::WorkgroupMemoryExplicitLayout16BitAccessKHR),
+                    _ => {}
+                }
+                let element = self.type_id(Ty::uint(bits));
+                let size = u32::from(bits) / 8;
+                let length = self.number(bytes.div_ceil(size));
+                let id = self.b.id();
+                (self.b.type_array_id(Some(id), element, length), size)
             }
             Layout::Storage(kind, bits) => {
                 match bits {
@@ -97,28 +180,8 @@ impl Emitter<'_> {
         id
     }
 
-    /// A variable of descriptor set 0.
-    pub fn bound(&mut self, key: Variable, ty: Word, class: StorageClass, number: u32) -> Word {
-        if let Some(&id) = self.variables.get(&key) {
-            return id;
-        }
-        let id = self.global(ty, class);
-        self.decorate(id, Decoration::DescriptorSet, &[0]);
-        self.decorate(id, Decoration::Binding, &[number]);
-        self.variables.insert(key, id);
-        id
-    }
-
-    /// The number of a resource.
-    pub fn resource(&self, def: Def) -> Result<u32, NoForm> {
-        match self.function.as_const_scalar(def) {
-            Some(number) => Ok(number as u32),
-            None => no_form("a resource with a computed number"),
-        }
-    }
-
     /// A pointer to an element of a block.
-    fn element(&mut self, class: StorageClass, ty: Ty, base: Word, indices: &[Word]) -> Word {
+    pub fn element(&mut self, class: StorageClass, ty: Ty, base: Word, indices: &[Word]) -> Word {
         let element = self.type_id(ty);
         let pointer = self.b.type_pointer(None, class, element);
         let mut operands = refs(&[base]);
@@ -127,7 +190,7 @@ impl Emitter<'_> {
     }
 
     /// Defines a value as a vector of parts of its bits.
-    fn define(&mut self, def: Def, parts: &[Word], of: Kind) {
+    pub fn define(&mut self, def: Def, parts: &[Word], of: Kind) {
         let ty = self.ty(def);
         let type_id = self.type_id(ty);
         let id = self.ids[def];
@@ -140,7 +203,7 @@ impl Emitter<'_> {
     }
 
     /// Loads a value of unsigned parts, each from the pointer that `pointer` returns for it.
-    fn load_parts(&mut self, def: Def, mut pointer: impl FnMut(&mut Self, u32) -> Word, aligned: Option<u32>) {
+    pub fn load_parts(&mut self, def: Def, mut pointer: impl FnMut(&mut Self, u32) -> Word, aligned: Option<u32>) {
         let ty = Ty { kind: Kind::Uint, ..self.ty(def) };
         let part = self.type_id(ty.of(1));
         let mut parts = Vec::new();
@@ -157,7 +220,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn store_parts(
+    pub fn store_parts(
         &mut self,
         data: Def,
         kind: Kind,
@@ -180,37 +243,62 @@ impl Emitter<'_> {
         Some(match intrinsic.op {
             I::LoadConstIr3 => self.load_const(intrinsic),
             I::LoadUboVec4 => self.load_ubo(intrinsic),
+            I::GetSsboSize => self.buffer_size(intrinsic),
             I::LoadSsboIr3 | I::StoreSsboIr3 | I::SsboAtomicIr3 | I::SsboAtomicSwapIr3 => self.storage(intrinsic),
             I::LoadShared | I::StoreShared | I::SharedAtomic | I::SharedAtomicSwap => self.shared(intrinsic),
-            I::LoadGlobalIr3 | I::StoreGlobalIr3 => self.global_memory(intrinsic),
+            I::LoadGlobalIr3 | I::StoreGlobalIr3 | I::GlobalAtomicIr3 | I::GlobalAtomicSwapIr3 => {
+                self.global_memory(intrinsic)
+            }
+            I::LoadScratch | I::StoreScratch => self.scratch(intrinsic),
             I::LoadReg | I::LoadRegIndirect | I::StoreReg | I::StoreRegIndirect => self.local(intrinsic),
             _ => return None,
         })
     }
 
-    fn uniform(&mut self, number: Option<u32>) -> Word {
+    fn constant_file(&mut self) -> Word {
         let layout = self.layout(Layout::Uniform);
-        let binding = number.map_or(binding::CONSTANTS, |number| binding::UNIFORM_BUFFERS + number);
-        self.bound(Variable::Uniform(number), layout, StorageClass::Uniform, binding)
+        self.bound(Variable::Bound(0, binding::CONSTANTS, layout), layout, StorageClass::Uniform)
+    }
+
+    fn pushed(&mut self) -> Word {
+        if let Some(&id) = self.variables.get(&Variable::Pushed) {
+            return id;
+        }
+        let layout = self.layout(Layout::Pushed);
+        let id = self.global(layout, StorageClass::PushConstant);
+        self.variables.insert(Variable::Pushed, id);
+        id
     }
 
     fn load_const(&mut self, intrinsic: &Intrinsic) -> Result<(), NoForm> {
         let Some(def) = intrinsic.def else { return Ok(()) };
         let ty = self.ty(def);
-        if ty.bits != 32 {
+        if !matches!(ty.bits, 32 | 64) {
             return no_form(format_args!("`{}` of {} bits", intrinsic.op, ty.bits));
         }
         let index = self.index(intrinsic.srcs[0], intrinsic.indices.base() as u32);
-        let file = self.uniform(None);
+        let words = u32::from(ty.components) * u32::from(ty.bits) / 32;
+        let is_pushed = match self.constant_file {
+            ConstantFile::Pushed => true,
+            ConstantFile::Both => index.plus + words <= PUSHED_WORDS,
+            ConstantFile::Buffer => false,
+        };
         let zero = self.number(0);
-        if index.value.is_none() && index.plus.is_multiple_of(4) && ty.components == 4 {
+        if !is_pushed && index.value.is_none() && index.plus.is_multiple_of(4) && ty == Ty::U32.of(4) {
+            let file = self.constant_file();
             let vector = self.number(index.plus / 4);
             let pointer = self.element(StorageClass::Uniform, Ty::U32.of(4), file, &[zero, vector]);
             let type_id = self.type_id(Ty::U32.of(4));
             self.emit_as(self.ids[def], spirv::Op::Load, type_id, refs(&[pointer]));
             return Ok(());
         }
+        let both = self.constant_file == ConstantFile::Both;
         let pointer = |this: &mut Self, c: u32| {
+            if is_pushed || both && index.plus + c < PUSHED_WORDS {
+                let (file, word) = (this.pushed(), this.at(index, c));
+                return this.element(StorageClass::PushConstant, Ty::U32, file, &[zero, word]);
+            }
+            let file = this.constant_file();
             let (vector, component) = match index.value {
                 None => (this.number((index.plus + c) / 4), this.number((index.plus + c) % 4)),
                 Some(_) => {
@@ -221,29 +309,74 @@ impl Emitter<'_> {
             };
             this.element(StorageClass::Uniform, Ty::U32, file, &[zero, vector, component])
         };
-        self.load_parts(def, pointer, None);
+        match ty.bits {
+            32 => self.load_parts(def, pointer, None),
+            _ => self.load_pairs(def, pointer),
+        }
         Ok(())
+    }
+
+    /// Loads a value of 64 bits whose words are in two places each.
+    pub fn load_pairs(&mut self, def: Def, mut pointer: impl FnMut(&mut Self, u32) -> Word) {
+        let components = u32::from(self.ty(def).components);
+        let mut parts = Vec::new();
+        for c in 0..components {
+            let halves = [0, 1].map(|half| {
+                let pointer = pointer(self, 2 * c + half);
+                let word = self.type_id(Ty::U32);
+                self.emit(spirv::Op::Load, word, refs(&[pointer]))
+            });
+            parts.push(self.joined(halves));
+        }
+        self.define(def, &parts, Kind::Uint);
+    }
+
+    /// A value of 64 bits of its words.
+    pub fn joined(&mut self, halves: [Word; 2]) -> Word {
+        let pair = self.type_id(Ty::U32.of(2));
+        let pair = self.emit(spirv::Op::CompositeConstruct, pair, refs(&halves));
+        let wide = self.type_id(Ty::uint(64));
+        self.emit(spirv::Op::Bitcast, wide, refs(&[pair]))
     }
 
     fn load_ubo(&mut self, intrinsic: &Intrinsic) -> Result<(), NoForm> {
         let Some(def) = intrinsic.def else { return Ok(()) };
         let ty = self.ty(def);
-        if ty.bits != 32 {
+        if !matches!(ty.bits, 32 | 64) {
             return no_form(format_args!("`{}` of {} bits", intrinsic.op, ty.bits));
         }
-        let number = self.resource(intrinsic.srcs[0])?;
+        let resource = Resource::of(self.function, Class::UniformBuffer, intrinsic.srcs[0], intrinsic.indices.access());
         let index = self.index(intrinsic.srcs[1], intrinsic.indices.base() as u32);
-        let buffer = self.uniform(Some(number));
+        let layout = self.layout(Layout::Uniform);
+        let class = StorageClass::Uniform;
+        let buffer = self.descriptor(&resource, layout, class)?;
         let (zero, vector) = (self.number(0), self.at(index, 0));
         let whole = Ty::U32.of(4);
         let first = intrinsic.indices.component();
+        if ty.bits == 64 {
+            // Its components are those of vectors of two, if it has several.
+            let words = u32::from(first) * 2..u32::from(first) * 2 + u32::from(ty.components) * 2;
+            if words.end > 4 {
+                return no_form("an access beyond a vector");
+            }
+            let pointer = |this: &mut Self, c: u32| {
+                let component = this.number(words.start + c);
+                let pointer = this.element(class, Ty::U32, buffer, &[zero, vector, component]);
+                this.non_uniform(&resource, pointer);
+                pointer
+            };
+            self.load_pairs(def, pointer);
+            return Ok(());
+        }
         if ty.components == 1 {
             let component = self.number(first.into());
-            let pointer = self.element(StorageClass::Uniform, Ty::U32, buffer, &[zero, vector, component]);
+            let pointer = self.element(class, Ty::U32, buffer, &[zero, vector, component]);
+            self.non_uniform(&resource, pointer);
             self.load_parts(def, |_, _| pointer, None);
             return Ok(());
         }
-        let pointer = self.element(StorageClass::Uniform, whole, buffer, &[zero, vector]);
+        let pointer = self.element(class, whole, buffer, &[zero, vector]);
+        self.non_uniform(&resource, pointer);
         let type_id = self.type_id(whole);
         if ty == whole && first == 0 {
             self.emit_as(self.ids[def], spirv::Op::Load, type_id, refs(&[pointer]));
@@ -254,13 +387,19 @@ impl Emitter<'_> {
     }
 
     /// The kind of the elements of a storage buffer: floats, if nothing else is stored to it as elements of this width, and nothing is read.
-    fn buffer_kind(&self, number: u32, bits: u8) -> Kind {
+    fn buffer_kind(&self, resource: &Resource, bits: u8) -> Kind {
         use IntrinsicOp::{LoadSsboIr3, SsboAtomicIr3, SsboAtomicSwapIr3, StoreSsboIr3};
         let function = self.function;
         let of_floats = |intrinsic: &Intrinsic| {
             let is_store = intrinsic.op == StoreSsboIr3;
             let is_access = is_store || matches!(intrinsic.op, LoadSsboIr3 | SsboAtomicIr3 | SsboAtomicSwapIr3);
-            if !is_access || !self.resource(intrinsic.srcs[usize::from(is_store)]).is_ok_and(|its| its == number) {
+            if !is_access {
+                return true;
+            }
+            let its =
+                Resource::of(function, Class::StorageBuffer, intrinsic.srcs[usize::from(is_store)], Access::empty());
+            let may_be_it = its.number == resource.number || its.plus.is_some() || resource.plus.is_some();
+            if its.set != resource.set || !may_be_it {
                 return true;
             }
             let data = if is_store { Some(intrinsic.srcs[0]) } else { intrinsic.def };
@@ -276,105 +415,106 @@ impl Emitter<'_> {
     fn storage(&mut self, intrinsic: &Intrinsic) -> Result<(), NoForm> {
         use IntrinsicOp as I;
         let is_store = intrinsic.op == I::StoreSsboIr3;
-        let number = self.resource(intrinsic.srcs[usize::from(is_store)])?;
-        let index = *intrinsic.srcs.last().expect("an access has an offset");
-        let index = self.index(index, intrinsic.indices.base() as u32);
+        let handle = intrinsic.srcs[usize::from(is_store)];
+        let resource = Resource::of(self.function, Class::StorageBuffer, handle, intrinsic.indices.access());
         let data = if is_store { Some(intrinsic.srcs[0]) } else { intrinsic.def };
         let Some(data) = data else { return Ok(()) };
-        let bits = self.function.defs[data].bit_size;
-        if !matches!(bits, 16 | 32) {
+        let ty = self.ty(data);
+        let bits = ty.bits;
+        if !matches!(bits, 8 | 16 | 32 | 64) {
             return no_form(format_args!("`{}` of {bits} bits", intrinsic.op));
         }
-        let kind = self.buffer_kind(number, bits);
+        let offset = *intrinsic.srcs.last().expect("an access has an offset");
+        let mut index = self.index(offset, intrinsic.indices.base() as u32);
+        if bits == 64 {
+            // Counted in quarters.
+            index = self.divided(index, 2);
+        }
+        let is_atomic = matches!(intrinsic.op, I::SsboAtomicIr3 | I::SsboAtomicSwapIr3);
+        let kind = self.buffer_kind(&resource, bits);
         let layout = self.layout(Layout::Storage(kind, bits));
         let class = StorageClass::StorageBuffer;
-        let buffer = self.bound(Variable::Storage(number, bits), layout, class, binding::STORAGE_BUFFERS + number);
+        let buffer = self.descriptor(&resource, layout, class)?;
         let pointer = |this: &mut Self, c: u32| {
             let indices = [this.number(0), this.at(index, c)];
-            this.element(class, Ty { kind, bits, components: 1 }, buffer, &indices)
+            let pointer = this.element(class, Ty { kind, bits, components: 1 }, buffer, &indices);
+            this.non_uniform(&resource, pointer);
+            pointer
         };
         match intrinsic.op {
-            I::LoadSsboIr3 => self.load_parts(data, pointer, None),
-            I::StoreSsboIr3 => self.store_parts(data, kind, intrinsic.indices.write_mask().into(), pointer, None),
-            _ => {
+            _ if is_atomic => {
                 let pointer = pointer(self, 0);
-                return self.atomic(
-                    intrinsic,
-                    pointer,
-                    spirv::Scope::Device,
-                    &intrinsic.srcs[2..intrinsic.srcs.len() - 1],
-                );
+                let srcs = &intrinsic.srcs[2..intrinsic.srcs.len() - 1];
+                return self.atomic(intrinsic, pointer, spirv::Scope::Device, srcs);
             }
+            I::StoreSsboIr3 => self.store_parts(data, kind, intrinsic.indices.write_mask().into(), pointer, None),
+            _ => self.load_parts(data, pointer, None),
         }
         Ok(())
     }
 
-    fn shared(&mut self, intrinsic: &Intrinsic) -> Result<(), NoForm> {
-        use IntrinsicOp as I;
-        let is_store = intrinsic.op == I::StoreShared;
-        let data = if is_store { Some(intrinsic.srcs[0]) } else { intrinsic.def };
-        let Some(data) = data else { return Ok(()) };
-        let bits = self.function.defs[data].bit_size;
-        if bits != 32 {
-            return no_form(format_args!("`{}` of {bits} bits", intrinsic.op));
+    /// The bytes of a storage buffer.
+    fn buffer_size(&mut self, intrinsic: &Intrinsic) -> Result<(), NoForm> {
+        let Some(def) = intrinsic.def else { return Ok(()) };
+        let resource = Resource::of(self.function, Class::StorageBuffer, intrinsic.srcs[0], intrinsic.indices.access());
+        if self.ty(def) != Ty::U32 {
+            return no_form(format_args!("`{}` of this width", intrinsic.op));
         }
-        let bytes = self.index(intrinsic.srcs[usize::from(is_store)], intrinsic.indices.base() as u32);
-        let index = self.in_words(bytes);
-        let class = StorageClass::Workgroup;
-        let memory = match self.variables.get(&Variable::Shared) {
-            Some(&id) => id,
-            None => {
-                let element = self.type_id(Ty::U32);
-                let length = self.number(self.shader.info.shared_size.div_ceil(4).max(1));
-                let array = self.b.type_array(element, length);
-                let id = self.global(array, class);
-                self.variables.insert(Variable::Shared, id);
-                id
-            }
-        };
-        let pointer = |this: &mut Self, c: u32| {
-            let index = this.at(index, c);
-            this.element(class, Ty::U32, memory, &[index])
-        };
-        match intrinsic.op {
-            I::LoadShared => self.load_parts(data, pointer, None),
-            I::StoreShared => self.store_parts(data, Kind::Uint, intrinsic.indices.write_mask().into(), pointer, None),
-            _ => {
-                let pointer = pointer(self, 0);
-                return self.atomic(intrinsic, pointer, spirv::Scope::Workgroup, &intrinsic.srcs[1..]);
-            }
-        }
+        let layout = self.layout(Layout::Storage(Kind::Uint, 32));
+        let buffer = self.descriptor(&resource, layout, StorageClass::StorageBuffer)?;
+        let word = self.type_id(Ty::U32);
+        let length = self.emit(spirv::Op::ArrayLength, word, vec![Operand::IdRef(buffer), Operand::LiteralBit32(0)]);
+        let two = self.number(2);
+        self.emit_as(self.ids[def], spirv::Op::ShiftLeftLogical, word, refs(&[length, two]));
         Ok(())
     }
 
     fn global_memory(&mut self, intrinsic: &Intrinsic) -> Result<(), NoForm> {
-        let is_store = intrinsic.op == IntrinsicOp::StoreGlobalIr3;
+        use IntrinsicOp as I;
+        let is_store = intrinsic.op == I::StoreGlobalIr3;
+        let is_atomic = matches!(intrinsic.op, I::GlobalAtomicIr3 | I::GlobalAtomicSwapIr3);
         let data = if is_store { Some(intrinsic.srcs[0]) } else { intrinsic.def };
         let Some(data) = data else { return Ok(()) };
         let ty = self.ty(data);
-        if ty.bits != 32 {
-            return no_form(format_args!("`{}` of {} bits", intrinsic.op, ty.bits));
+        let bits = ty.bits;
+        if !matches!(bits, 8 | 16 | 32 | 64) {
+            return no_form(format_args!("`{}` of {bits} bits", intrinsic.op));
         }
+        let size = u32::from(bits) / 8;
         self.capability(Capability::PhysicalStorageBufferAddresses);
         let class = StorageClass::PhysicalStorageBuffer;
-        let layout = self.layout(Layout::Storage(Kind::Uint, 32));
+        let layout = self.layout(Layout::Storage(Kind::Uint, bits));
         let pointer = self.b.type_pointer(None, class, layout);
         let address = self.read(intrinsic.srcs[usize::from(is_store)], Kind::Uint);
         let base = self.emit(spirv::Op::Bitcast, pointer, refs(&[address]));
-        let index = self.index(intrinsic.srcs[1 + usize::from(is_store)], 0);
+        // Counted in words, but for the base of an atomic operation, which is in bytes.
+        let index = match is_atomic {
+            true => Index { value: None, plus: (intrinsic.indices.base() / size as i32) as u32 },
+            false => {
+                let words = self.index(intrinsic.srcs[1 + usize::from(is_store)], 0);
+                match size {
+                    8 => self.divided(words, 1),
+                    size => self.multiplied(words, 4 / size),
+                }
+            }
+        };
         let pointer = |this: &mut Self, c: u32| {
             let indices = [this.number(0), this.at(index, c)];
-            this.element(class, Ty::U32, base, &indices)
+            this.element(class, Ty::uint(bits), base, &indices)
         };
+        if is_atomic {
+            let pointer = pointer(self, 0);
+            return self.atomic(intrinsic, pointer, spirv::Scope::Device, &intrinsic.srcs[1..]);
+        }
         if is_store {
-            self.store_parts(data, Kind::Uint, (1 << ty.components) - 1, pointer, Some(4));
+            self.store_parts(data, Kind::Uint, (1 << ty.components) - 1, pointer, Some(size));
         } else {
-            self.load_parts(data, pointer, Some(4));
+            self.load_parts(data, pointer, Some(size));
         }
         Ok(())
     }
 
-    /// An atomic operation: `srcs` is the operand, behind it the new value of a compare-and-swap.
+    /// An atomic operation: `srcs` is the operand, then the new value of a compare-and-swap.
     pub fn atomic(
         &mut self,
         intrinsic: &Intrinsic,
@@ -382,7 +522,22 @@ impl Emitter<'_> {
         scope: spirv::Scope,
         srcs: &[Def],
     ) -> Result<(), NoForm> {
+        self.atomic_of(intrinsic, pointer, scope, srcs, false)
+    }
+
+    /// Like [`atomic`](Self::atomic), of a number that is signed or not.
+    pub fn atomic_of(
+        &mut self,
+        intrinsic: &Intrinsic,
+        pointer: Word,
+        scope: spirv::Scope,
+        srcs: &[Def],
+        is_signed: bool,
+    ) -> Result<(), NoForm> {
         let Some(def) = intrinsic.def else { return Ok(()) };
+        if self.ty(def).bits == 64 {
+            self.capability(Capability::Int64Atomics);
+        }
         let op = match intrinsic.indices.atomic_op() {
             AtomicOp::Iadd => spirv::Op::AtomicIAdd,
             AtomicOp::Imin => spirv::Op::AtomicSMin,
@@ -398,13 +553,18 @@ impl Emitter<'_> {
         };
         let scope = self.number(scope as u32);
         let relaxed = self.number(0);
-        let operand = self.component(srcs[0], 0, Kind::Uint);
+        let signed = is_signed.then(|| self.b.type_int(self.ty(def).bits.into(), 1));
+        let operand = |this: &mut Self, at: usize| {
+            let value = this.component(srcs[at], 0, Kind::Uint);
+            signed.map_or(value, |signed| this.emit(spirv::Op::Bitcast, signed, refs(&[value])))
+        };
+        let first = operand(self, 0);
         let operands = match op {
             spirv::Op::AtomicCompareExchange => {
-                let new = self.component(srcs[1], 0, Kind::Uint);
-                vec![pointer, scope, relaxed, relaxed, new, operand]
+                let new = operand(self, 1);
+                vec![pointer, scope, relaxed, relaxed, new, first]
             }
-            _ => vec![pointer, scope, relaxed, operand],
+            _ => vec![pointer, scope, relaxed, first],
         };
         // Scopes and semantics are constants by their ids.
         let mut list = refs(&operands);
@@ -414,82 +574,15 @@ impl Emitter<'_> {
             list[i] = Operand::IdMemorySemantics(relaxed);
         }
         let ty = self.type_id(self.ty(def));
-        self.emit_as(self.ids[def], op, ty, list);
-        Ok(())
-    }
-
-    /// Declares the local arrays, which are variables of the function.
-    pub fn local_arrays(&mut self) -> Result<(), NoForm> {
-        let function = self.function;
-        for (_, instr) in function.instrs_in_order() {
-            let InstrData::Intrinsic(intrinsic) = &function.instrs[instr] else { continue };
-            let (IntrinsicOp::DeclReg, Some(def)) = (intrinsic.op, intrinsic.def) else { continue };
-            let length = intrinsic.indices.num_array_elems();
-            let mut ty = self.type_id(register_type(intrinsic));
-            if length > 0 {
-                let length = self.number(length);
-                ty = self.b.type_array(ty, length);
+        match signed {
+            None => self.emit_as(self.ids[def], op, ty, list),
+            Some(signed) => {
+                let result = self.emit(op, signed, list);
+                self.emit_as(self.ids[def], spirv::Op::Bitcast, ty, refs(&[result]));
             }
-            let pointer = self.b.type_pointer(None, StorageClass::Function, ty);
-            let id = self.b.variable(pointer, None, StorageClass::Function, None);
-            self.variables.insert(Variable::Local(def), id);
         }
         Ok(())
     }
-
-    fn local(&mut self, intrinsic: &Intrinsic) -> Result<(), NoForm> {
-        use IntrinsicOp as I;
-        let is_store = matches!(intrinsic.op, I::StoreReg | I::StoreRegIndirect);
-        let at = usize::from(is_store);
-        let register = self.original(intrinsic.srcs[at]);
-        let (Some(&array), InstrData::Intrinsic(decl)) =
-            (self.variables.get(&Variable::Local(register)), &self.function.instrs[self.function.defs[register].instr])
-        else {
-            return no_form("an access to no local array");
-        };
-        let indices = &intrinsic.indices;
-        if indices.legacy_fabs() || indices.legacy_fneg() || indices.legacy_fsat() {
-            return no_form("an access to a local array with a modifier");
-        }
-        let ty = register_type(decl);
-        let class = StorageClass::Function;
-        let element = if decl.indices.num_array_elems() > 0 {
-            let base = indices.base() as u32;
-            let index = match intrinsic.srcs.get(at + 1) {
-                Some(&index) => self.index(index, base),
-                None => Index { value: None, plus: base },
-            };
-            let index = self.at(index, 0);
-            self.element(class, ty, array, &[index])
-        } else {
-            array
-        };
-        if !is_store {
-            let Some(def) = intrinsic.def else { return Ok(()) };
-            let type_id = self.type_id(ty);
-            self.emit_as(self.ids[def], spirv::Op::Load, type_id, refs(&[element]));
-            return Ok(());
-        }
-        let data = intrinsic.srcs[0];
-        let mask = u32::from(indices.write_mask());
-        if mask == (1 << ty.components) - 1 {
-            let value = self.read(data, ty.kind);
-            self.act(spirv::Op::Store, refs(&[element, value]));
-            return Ok(());
-        }
-        let pointer = |this: &mut Self, c: u32| {
-            let index = this.number(c);
-            this.element(class, ty.of(1), element, &[index])
-        };
-        self.store_parts(data, Kind::Uint, mask, pointer, None);
-        Ok(())
-    }
-}
-
-fn register_type(decl: &Intrinsic) -> Ty {
-    let bits = decl.indices.bit_size();
-    let kind = if bits == 1 { Kind::Bool } else { Kind::Uint };
-    Ty { kind, bits, components: decl.indices.num_components() }
 }
 
 /// The operands of an access that say its alignment in bytes.

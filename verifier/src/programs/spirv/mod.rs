@@ -4,8 +4,9 @@
 //! the one becomes one of the other. What differs:
 //! - A value of nir is bits; one of SPIR-V has a type. Each value gets the type that its definition or its readers want (`values`), and
 //!   a reader of another kind reads a bit cast.
-//! - nir addresses resources by number, SPIR-V by variables: buffers, images and textures are variables of descriptor set 0 ([`binding`]).
-//!   The constant file is a uniform buffer.
+//! - nir addresses resources by number, SPIR-V by variables: buffers, images and textures that are bound are variables of descriptor set 0
+//!   ([`binding`]), bindless ones of the sets after it; where numbers are computed, arrays. The constant file is a uniform buffer, and push
+//!   constants ([`memory`]).
 //! - A shift by the width of a value or more is undefined in SPIR-V, so the count is masked as nir defines it. Other operations that SPIR-V
 //!   leaves undefined for some operands are undefined in nir too.
 //!
@@ -14,27 +15,35 @@
 //! Source: the SPIR-V specification 1.5 and its extended instructions for GLSL; what nir operations mean is docs/semantics.md.
 
 mod alu;
+mod changes;
 mod control;
+mod descriptors;
+mod images;
 mod interface;
 mod lanes;
 mod meaning;
 mod memory;
 mod textures;
 mod values;
+mod workgroup;
 
 use cranelift_entity::SecondaryMap;
-use ir3_compiler::nir::{Block, Cfg, Def, FloatControls, Function, Shader, Stage};
+use ir3_compiler::nir::{Block, Cfg, Def, FloatControls, Function, Instr, Shader, Stage};
 use rspirv::binary::Assemble;
 use rspirv::dr::{self, Operand};
 use rspirv::spirv::{self, Capability, Decoration, ExecutionMode, ExecutionModel, StorageClass, Word};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+pub use changes::{Change, Changeable};
+pub use textures::has_layers;
+
+use descriptors::Class;
 use interface::Variable;
 use values::{Kind, Reading, Ty};
 
-/// The bindings of resources in descriptor set 0: the first of each kind, which its number is added to.
+/// The bindings of resources in a descriptor set: the first of each kind, which its number is added to.
 pub mod binding {
     /// The constant file: a uniform buffer of vectors.
     pub const CONSTANTS: u32 = 0;
@@ -79,6 +88,17 @@ impl Module {
         Emitter::new(shader)?.finish().map(Self)
     }
 
+    /// The instructions that have no form in SPIR-V, or need one of these capabilities.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of), for what is no single instruction.
+    pub fn missing(shader: &Shader, lacking: &'static [Capability]) -> Result<Vec<(Instr, NoForm)>, NoForm> {
+        let mut emitter = Emitter::new(shader)?;
+        emitter.probe = Some(Probe { lacking, needed: None, missing: Vec::new() });
+        emitter.run()?;
+        Ok(emitter.probe.map(|probe| probe.missing).unwrap_or_default())
+    }
+
     /// The words of the module.
     pub fn words(&self) -> Vec<u32> {
         self.0.assemble()
@@ -102,6 +122,15 @@ impl fmt::Display for Module {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&rspirv::binary::Disassemble::disassemble(&self.0))
     }
+}
+
+/// A translation whose result is not used: it goes on after an instruction that has no form.
+struct Probe {
+    /// The capabilities that instructions may not need.
+    lacking: &'static [Capability],
+    /// One of these that the current instruction needs.
+    needed: Option<Capability>,
+    missing: Vec<(Instr, NoForm)>,
 }
 
 /// The state of a translation.
@@ -136,6 +165,14 @@ struct Emitter<'a> {
     layouts: FxHashMap<memory::Layout, Word>,
     main: Word,
     controls: FloatControls,
+    /// An operation requires that conversions to halves round to even.
+    rounds_halves_to_even: bool,
+    constant_file: memory::ConstantFile,
+    /// The kinds and sets of descriptors that are arrays.
+    arrays: FxHashSet<(Class, Option<u32>)>,
+    /// The descriptors of high numbers, in the order of their first use.
+    far: Vec<((Class, Option<u32>), u32)>,
+    probe: Option<Probe>,
 }
 
 impl<'a> Emitter<'a> {
@@ -168,6 +205,11 @@ impl<'a> Emitter<'a> {
             layouts: FxHashMap::default(),
             main,
             controls,
+            rounds_halves_to_even: false,
+            constant_file: memory::ConstantFile::of(function),
+            arrays: descriptors::arrays(function),
+            far: Vec::new(),
+            probe: None,
         };
         this.capability(Capability::Shader);
         this.plan_outputs();
@@ -177,7 +219,8 @@ impl<'a> Emitter<'a> {
         Ok(this)
     }
 
-    fn finish(mut self) -> Result<dr::Module, NoForm> {
+    /// Emits the function.
+    fn run(&mut self) -> Result<ExecutionModel, NoForm> {
         let model = match self.shader.stage {
             Stage::Vertex => ExecutionModel::Vertex,
             Stage::Fragment => ExecutionModel::Fragment,
@@ -190,7 +233,22 @@ impl<'a> Emitter<'a> {
         self.b.begin_function(void, main, spirv::FunctionControl::NONE, ty).expect("no function is open");
         self.body()?;
         self.b.end_function().expect("the function is open");
+        Ok(model)
+    }
 
+    /// Takes note of what became of an instruction.
+    fn emitted(&mut self, instr: Instr, emitted: Result<(), NoForm>) -> Result<(), NoForm> {
+        let Some(probe) = &mut self.probe else { return emitted };
+        let needed = probe.needed.take().map(|capability| NoForm(format!("the capability {capability:?}")));
+        if let Some(why) = emitted.err().or(needed) {
+            probe.missing.push((instr, why));
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<dr::Module, NoForm> {
+        let model = self.run()?;
+        self.mark_aliases();
         let addresses = self.capabilities.contains(&(Capability::PhysicalStorageBufferAddresses as u32));
         let addressing = match addresses {
             true => spirv::AddressingModel::PhysicalStorageBuffer64,
@@ -207,7 +265,9 @@ impl<'a> Emitter<'a> {
             _ => {}
         }
         let controls = self.controls;
-        for bits in [16, 32, 64].into_iter().filter(|&bits| controls.rounds_to_even(bits)) {
+        let to_even = |bits: u8| controls.rounds_to_even(bits) || bits == 16 && self.rounds_halves_to_even;
+        let widths: Vec<u8> = [16, 32, 64].into_iter().filter(|&bits| to_even(bits)).collect();
+        for bits in widths {
             self.capability(Capability::RoundingModeRTE);
             self.b.execution_mode(self.main, ExecutionMode::RoundingModeRTE, [bits.into()]);
         }
@@ -222,6 +282,9 @@ impl<'a> Emitter<'a> {
 
     fn capability(&mut self, capability: Capability) {
         self.capabilities.insert(capability as u32);
+        if let Some(probe) = self.probe.as_mut().filter(|probe| probe.lacking.contains(&capability)) {
+            probe.needed = Some(capability);
+        }
     }
 
     /// Appends an instruction without a result.

@@ -134,3 +134,59 @@ fn what_has_no_form_is_named() {
     assert_eq!(refusal.to_string(), "a vector of 5 components has no form in SPIR-V");
     assert!(translated(&text("    32   %1 = @load_subgroup_size")).is_ok());
 }
+
+/// Words of the constant file are push constants where it is known that they are among the first 32.
+#[test]
+fn constants_of_low_numbers_are_push_constants() {
+    let storage = |lines: &str| {
+        let module = translated(&text(lines)).expect("a module");
+        assert_eq!(refused(&module), None, "{module}");
+        let module = module.to_string();
+        ["PushConstant", "Uniform "].map(|name| module.contains(name))
+    };
+    let load = |base: u32| format!("    32x4 %1 = @load_const_ir3 (%0) (base={base})");
+    assert_eq!(storage(&load(28)), [true, false]);
+    assert_eq!(storage(&load(32)), [false, true]);
+    // Over the end.
+    assert_eq!(storage(&load(30)), [true, true]);
+    let computed = "    32   %2 = @load_local_invocation_index\n    32   %3 = load_const (0x00000007)\n    32   %4 = iand %2, %3\n";
+    assert_eq!(storage(&format!("{computed}    32   %5 = @load_const_ir3 (%4) (base=4)")), [true, false]);
+    assert_eq!(storage(&format!("{computed}    32   %5 = @load_const_ir3 (%2) (base=4)")), [false, true]);
+}
+
+/// A descriptor whose number is computed is an element of an array; a bindless one is in a set of its own.
+#[test]
+fn descriptors_are_in_arrays_and_sets() {
+    let load = |handle: &str| {
+        format!("    32   %9 = @load_ssbo_ir3 ({handle}, %0, %0) (base=0, access=none, align_mul=4, align_offset=0)")
+    };
+    let module = |lines: &str| {
+        let module = translated(&text(lines)).expect("a module");
+        assert_eq!(refused(&module), None, "{module}");
+        module.to_string()
+    };
+    let plain = module(&load("%0"));
+    assert!(plain.contains("DescriptorSet 0") && !plain.contains("ArrayDynamicIndexing"), "{plain}");
+    let index = "    32   %1 = @load_workgroup_id.x\n".replace(".x", "");
+    let index = index.replace("32   %1", "32x3 %1") + "    32   %2 = mov %1.x\n";
+    let computed = module(&(index + &load("%2")));
+    assert!(computed.contains("StorageBufferArrayDynamicIndexing"), "{computed}");
+    let bindless = "    32   %1 = @bindless_resource_ir3 (%0) (desc_set=1)\n".to_owned();
+    let bindless = module(&(bindless + &load("%1")));
+    assert!(bindless.contains("DescriptorSet 2"), "{bindless}");
+}
+
+/// Scratch memory is an array of words of the function, of which bytes are parts.
+#[test]
+fn scratch_memory_is_an_array_of_words() {
+    let program = text(
+        "    8    %1 = load_const (0x05)\n                 @store_scratch (%1, %0) (align_mul=1, align_offset=0, wrmask=x)\n    \
+         16x2 %2 = @load_scratch (%0) (align_mul=2, align_offset=0)",
+    );
+    let sized = program.replace("subgroup_size", "scratch: 64\nsubgroup_size");
+    let module = translated(&sized).expect("a module");
+    assert_eq!(refused(&module), None, "{module}");
+    assert!(module.to_string().contains("OpBitFieldInsert"), "{module}");
+    // Its size is not known.
+    assert!(translated(&program).is_err());
+}

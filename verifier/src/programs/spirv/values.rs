@@ -103,7 +103,8 @@ pub(super) fn kinds(function: &Function) -> SecondaryMap<Def, Kind> {
     let mut changed = true;
     while std::mem::take(&mut changed) {
         let mut float = |def: Def, kinds: &mut SecondaryMap<Def, Kind>| {
-            if free[def] && kinds[def] == Kind::Uint {
+            // Few devices have floats of 64 bits: what hands on their bits is an integer.
+            if free[def] && kinds[def] == Kind::Uint && function.defs[def].bit_size < 64 {
                 kinds[def] = Kind::Float;
                 changed = true;
             }

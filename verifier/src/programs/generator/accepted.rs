@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use super::driver;
 use super::effects::semantics;
 pub use super::pool::WIDTHS;
 use crate::semantics::interp;
@@ -76,6 +77,16 @@ pub fn operations(target: &Target) -> &'static [(Op, u8)] {
         let every = Op::ALL.into_iter().flat_map(|op| WIDTHS.map(|bits| (op, bits)));
         let any = every.filter(|&(op, _)| part_bits(op).is_none());
         any.filter(|&(op, bits)| operation(op, bits).is_some_and(|shader| accepts(&shader, target))).collect()
+    })
+}
+
+/// Those that SPIR-V has a form for, on a device of a driver.
+pub fn driver_operations(target: &Target) -> &'static [(Op, u8)] {
+    static LISTS: Lists<(Op, u8)> = Lists::new();
+    LISTS.of(target, |target| {
+        let has_form = |shader: Shader| driver::has_form(&shader, target);
+        let all = operations(target).iter().copied();
+        all.filter(|&(op, bits)| operation(op, bits).is_some_and(has_form)).collect()
     })
 }
 

@@ -8,7 +8,6 @@ use ir3_compiler::nir::{AluSrc, BaseType, Op, Operand};
 use smallvec::SmallVec;
 
 use super::Generator;
-use super::accepted::operations;
 use super::choices::Choices;
 use super::operations::source;
 
@@ -55,7 +54,7 @@ impl<C: Choices> Generator<'_, C> {
             bits => (self.b.alu(U2u8, &[any]), bits),
         };
         for _ in 0..2 + self.c.below(3) {
-            let list = operations(&self.target);
+            let list = self.drawn_operations();
             let converts = self.c.chance(100);
             // One of the table that reads a scalar of this width, from a random place on.
             let start = self.c.below(list.len());
@@ -113,7 +112,7 @@ impl<C: Choices> Generator<'_, C> {
 
     /// An operation that selection accepts of a random kind, rarely of all, and its operand that takes a value of this type and width.
     fn next_of_kind(&mut self, base: Option<BaseType>, bits: u8) -> Option<(Op, usize)> {
-        let list = operations(&self.target);
+        let list = self.drawn_operations();
         if self.c.chance(70) {
             let (op, width) = self.c.pick(list);
             let place = self.c.below(op.info().inputs.len());

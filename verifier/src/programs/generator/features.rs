@@ -23,6 +23,8 @@ pub struct Features {
     pub vec4: bool,
     /// Only what the scalar backend for Gen7 compiles.
     pub scalar: bool,
+    /// Only what a driver of Vulkan gets: SPIR-V has a form for it, and the device the capabilities.
+    pub driver: bool,
     /// Values of other lanes: ballots, reads from one lane, reductions. (Votes and elections are always there.)
     pub lanes: bool,
 }
@@ -39,6 +41,7 @@ impl Features {
         fetch_levels: true,
         vec4: false,
         scalar: false,
+        driver: false,
         lanes: true,
     };
 
@@ -56,7 +59,13 @@ impl Features {
             fetch_levels: !target.unminify_coords,
             vec4: target.backend == Backend::Vec4,
             scalar: is_scalar,
+            driver: false,
             lanes: target.has_shared_regfile,
         }
+    }
+    /// The same for a driver, which gets programs as SPIR-V.
+    #[must_use]
+    pub const fn for_driver(self) -> Self {
+        Self { driver: true, ..self }
     }
 }

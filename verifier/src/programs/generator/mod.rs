@@ -15,6 +15,7 @@ mod choices;
 mod conditions;
 mod control;
 mod copies;
+mod driver;
 mod effects;
 mod expression;
 mod features;
@@ -145,7 +146,7 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
     }
     let target = Target::by_name(features.gpu).unwrap_or_default();
     let (weights, swarm) = match profile {
-        Profile::Operations => (Weights::drawn(c), Swarm::draw(c, &target)),
+        Profile::Operations => (Weights::drawn(c), Swarm::draw(c, &target, features.driver)),
         // Many live values beside operations of any kind, which have needs of their own: vectors, pairs, results before operands are read.
         Profile::Pressure if c.chance(150) => {
             let others = [Profile::Subgroups, Profile::Memory, Profile::Textures, Profile::Half, Profile::Int64];
@@ -156,6 +157,7 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
     };
     let stage = match (profile, c.below(8)) {
         (Profile::Textures, 0..=4) | (_, 0 | 1) => Stage::Fragment,
+        (_, 3) if features.driver => Stage::Fragment,
         (_, 2) => Stage::Vertex,
         (_, 3 | 4) if !features.compute => Stage::Vertex,
         _ if !features.compute => Stage::Fragment,
@@ -204,6 +206,7 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
     g.raw_inputs();
     g.every_width();
     g.scratch_memory();
+    g.inputs_of_stage();
     if !g.sweep() {
         g.row_of_probes();
         g.row_of_patterns();
@@ -234,6 +237,9 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
     // A barrier is among as many lanes as it was made for.
     if profile == Profile::Operations && info.workgroup_size == Some([64, 1, 1]) && c.chance(20) {
         info.workgroup_size_variable = true;
+    }
+    if features.driver {
+        driver::settle(&mut shader, &target);
     }
     let undefined_values = undefined::settle(&mut shader);
     Generated { shader, undefined_values }

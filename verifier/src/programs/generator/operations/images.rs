@@ -68,11 +68,12 @@ impl<C: Choices> Generator<'_, C> {
         // Two numbers show one kind of image.
         let image = self.image_of(number / 2);
         let number = number as u64 + self.far_descriptor();
-        let varies = generation >= Generation::A6xx && self.c.chance(40);
-        let number = match varies {
+        let is_shared = self.features.driver && self.c.chance(30);
+        let varies = !is_shared && generation >= Generation::A6xx && self.c.chance(40);
+        let number = match is_shared || varies {
             true => {
                 let pair = self.b.constant(32, number & !1);
-                let which = self.any_number(2);
+                let which = if is_shared { self.loaded_number(2) } else { self.any_number(2) };
                 self.b.alu(Op::Iadd, &[pair, which])
             }
             false => self.b.constant(32, number),

@@ -72,7 +72,7 @@ pub(super) const INTERPOLATED: &[InterpMode] =
     &[InterpMode::None, InterpMode::Smooth, InterpMode::NoPerspective, InterpMode::Color];
 
 impl<C: Choices> Generator<'_, C> {
-    pub(super) fn any_input(&mut self) {
+    pub(in crate::programs::generator) fn any_input(&mut self) {
         let stage = self.b.shader().stage;
         match stage {
             Stage::Vertex if self.c.chance(128) => self.any_attribute(),

@@ -74,7 +74,8 @@ impl<C: Choices> Generator<'_, C> {
 
     /// The number of components of an access: rarely more than an instruction has.
     fn any_count(&mut self) -> u8 {
-        if self.c.chance(30) { self.c.pick(&[5, 8, 8, 16]) } else { 1 + self.c.below(4) as u8 }
+        let count = if self.c.chance(30) { self.c.pick(&[5, 8, 8, 16]) } else { 1 + self.c.below(4) as u8 };
+        self.count(count)
     }
 
     /// A number around the end of what a field holds: components after the first may be beyond it.
@@ -121,6 +122,7 @@ impl<C: Choices> Generator<'_, C> {
         match kind {
             0..=3 => {
                 let n = self.c.pick(if bits == 8 { &[1, 2, 3, 4] } else { &[1, 1, 2, 3, 4, 4, 5, 8] });
+                let n = self.count(n);
                 let indices = [base, Index::Access(access), mul, offset];
                 let def = self.b.intrinsic(IntrinsicOp::LoadSsboIr3, n, bits, &[buffer, bytes, units], indices);
                 self.result(def);
@@ -394,7 +396,8 @@ impl<C: Choices> Generator<'_, C> {
 
     /// A preamble: words of the constant file that are computed before the program, and read in it.
     pub(in crate::programs::generator) fn preamble(&mut self) {
-        if self.weights.operation == 0 || self.target.generation < Generation::A6xx || !self.c.chance(50) {
+        let has_none = self.features.driver || self.target.generation < Generation::A6xx;
+        if self.weights.operation == 0 || has_none || !self.c.chance(50) {
             return;
         }
         let Some(start) = self.b.intrinsic(IntrinsicOp::PreambleStartIr3, 1, 1, &[], []) else { return };

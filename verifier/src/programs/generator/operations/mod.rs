@@ -197,6 +197,7 @@ impl<C: Choices> Generator<'_, C> {
             return;
         }
         let components = if self.swarm.scalars && self.c.chance(200) { 1 } else { self.c.pick(COMPONENTS) };
+        let components = self.count(components);
         if self.alu(op, bits, components).is_none() {
             self.alu(Op::Mov, 32, components);
         }
@@ -246,6 +247,16 @@ impl<C: Choices> Generator<'_, C> {
         self.define(vector);
         self.read_vector((vector, bits, (parts.len() - skipped) as u8));
         Some(())
+    }
+
+    /// The operations that programs are drawn from.
+    pub(super) fn drawn_operations(&self) -> &'static [(Op, u8)] {
+        swarm::all(&self.target, self.features.driver)
+    }
+
+    /// A number of components, or the most that a vector has in SPIR-V.
+    fn count(&self, components: u8) -> u8 {
+        if self.features.driver { components.min(4) } else { components }
     }
 
     /// True where all lanes of the wave execute the same instructions, and none has ended.
@@ -310,6 +321,11 @@ impl<C: Choices> Generator<'_, C> {
             let number = self.c.below(limit as usize) as u64;
             return self.b.constant(32, number);
         }
+        self.loaded_number(limit)
+    }
+
+    /// A small number of the constant file.
+    fn loaded_number(&mut self, limit: u64) -> Def {
         let zero = self.b.constant(32, 0);
         let base = [self.any_constant_base()];
         let word = self.b.intrinsic(IntrinsicOp::LoadConstIr3, 1, 32, &[zero], base);
@@ -369,8 +385,12 @@ impl<C: Choices> Generator<'_, C> {
 
     /// A descriptor, bound or bindless, from number `first` on, and true if its number is not constant.
     fn any_descriptor(&mut self, first: u64, can_vary: bool) -> (Def, bool) {
-        let varies = can_vary && self.c.chance(60);
-        let mut index = if varies {
+        // A number that all lanes share needs no mark.
+        let is_shared = self.features.driver && can_vary && self.c.chance(40);
+        let varies = !is_shared && can_vary && self.c.chance(60);
+        let mut index = if is_shared {
+            self.loaded_number(2)
+        } else if varies {
             self.any_number(2)
         } else {
             let number = self.c.below(2) as u64 + self.far_descriptor();

@@ -115,7 +115,7 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     fn probed(&mut self) -> Def {
-        let all = operations(&self.target);
+        let all = self.drawn_operations();
         let parts = part_operations(&self.target);
         let (op, bits) = if self.c.chance(8) { self.c.pick(parts) } else { self.c.pick(all) };
         let info = op.info();
@@ -153,7 +153,7 @@ impl<C: Choices> Generator<'_, C> {
     /// An operation with one operand, with the width of what has none of its own, that fits; none if a few draws have none.
     fn unary(&mut self, fits: impl Fn(Op, u8) -> bool) -> Option<(Op, u8)> {
         const DRAWS: usize = 16;
-        let all = operations(&self.target);
+        let all = self.drawn_operations();
         let is_unary = |op: Op| op.info().inputs.len() == 1 && op.info().is_per_component();
         (0..DRAWS).map(|_| self.c.pick(all)).find(|&(op, bits)| is_unary(op) && fits(op, bits))
     }

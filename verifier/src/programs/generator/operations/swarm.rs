@@ -6,7 +6,7 @@
 use ir3_compiler::nir::Op;
 use ir3_compiler::target::Target;
 
-use super::super::accepted::operations;
+use super::super::accepted::{driver_operations, operations};
 use super::super::choices::Choices;
 
 /// A family of operations.
@@ -76,11 +76,18 @@ pub(in crate::programs::generator) struct Swarm {
     pub memory_bits: u8,
     /// Component counts are small.
     pub scalars: bool,
+    /// Operations have a form in SPIR-V.
+    driver: bool,
+}
+
+/// The operations that a program may have.
+pub(super) fn all(target: &Target, driver: bool) -> &'static [(Op, u8)] {
+    if driver { driver_operations(target) } else { operations(target) }
 }
 
 impl Swarm {
     /// Draws the features of a program.
-    pub fn draw<C: Choices>(c: &mut C, target: &Target) -> Self {
+    pub fn draw<C: Choices>(c: &mut C, target: &Target, driver: bool) -> Self {
         let mut families = Vec::new();
         for (family, usual) in Family::ALL {
             let weight = weight(c, usual);
@@ -90,7 +97,7 @@ impl Swarm {
                 families.push((family, weight));
             }
         }
-        let all = operations(target);
+        let all = all(target, driver);
         let count = if c.chance(128) { 3 + c.below(12) } else { 0 };
         let favoured = (0..count).map(|_| c.pick(all)).collect();
         let mut share = |choices: [u32; 4]| c.pick(&choices);
@@ -108,6 +115,7 @@ impl Swarm {
             bindless: share([0, 60, 110, 230]),
             memory_bits: share([0, 0, 16, 64]) as u8,
             scalars: share([0, 0, 1, 1]) != 0,
+            driver,
         }
     }
 
@@ -126,7 +134,11 @@ impl Swarm {
 
     /// Draws an arithmetic operation and a width.
     pub(super) fn operation<C: Choices>(&self, c: &mut C, target: &Target) -> (Op, u8) {
-        if !self.favoured.is_empty() && c.chance(190) { c.pick(&self.favoured) } else { c.pick(operations(target)) }
+        if !self.favoured.is_empty() && c.chance(190) {
+            c.pick(&self.favoured)
+        } else {
+            c.pick(all(target, self.driver))
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use super::super::Generator;
 use super::super::choices::Choices;
 use super::super::effects::semantics;
 use super::inputs::INTERPOLATED;
+use crate::programs::spirv::has_layers;
 
 const SAMPLED: &[AluType] = &[
     AluType::FLOAT32,
@@ -77,6 +78,13 @@ impl<C: Choices> Generator<'_, C> {
                 }
                 (sampler.texture, sampler.sampler) = (0, 0);
             }
+            0 if self.features.driver && self.c.chance(100) => {
+                let number = self.loaded_number(4);
+                sampler.srcs.push((TexSrcKind::TextureOffset, number));
+                if op.needs_sampler() {
+                    sampler.srcs.push((TexSrcKind::SamplerOffset, number));
+                }
+            }
             0 => {
                 let has_sampler = op.needs_sampler() && self.c.chance(140);
                 if !has_sampler || self.c.chance(150) {
@@ -130,8 +138,13 @@ impl<C: Choices> Generator<'_, C> {
         let mut sampler = self.any_sampler(op);
         let fetch = matches!(op, TexOp::Txf | TexOp::TxfMs);
         let two = matches!(op, TexOp::Tg4 | TexOp::TxfMs) && self.c.chance(200);
-        let dims = if two { 2 } else { 1 + self.c.below(3) as u8 };
-        let layer = (dims < 3 || op != TexOp::Txd) && self.c.chance(60);
+        let mut dims = if two { 2 } else { 1 + self.c.below(3) as u8 };
+        let mut layer = (dims < 3 || op != TexOp::Txd) && self.c.chance(60);
+        if self.features.driver {
+            // A texture has one shape: some numbers are those of arrays.
+            layer = sampler.is_layered();
+            dims = if layer { dims.min(2) } else { dims };
+        }
         let half = !fetch && self.c.chance(40);
         let bits = if half { 16 } else { 32 };
         let mut scalars: Vec<Def> = (0..dims).map(|_| self.coordinate(fetch, bits)).collect();
@@ -252,6 +265,12 @@ struct Sampler {
 }
 
 impl Sampler {
+    /// Returns true for the numbers of arrays, where numbers decide.
+    fn is_layered(&self) -> bool {
+        let is_texture = |kind: TexSrcKind| matches!(kind, TexSrcKind::TextureHandle | TexSrcKind::TextureOffset);
+        has_layers(self.texture) && !self.srcs.iter().any(|&(kind, _)| is_texture(kind))
+    }
+
     fn set(self, tex: &mut ir3_compiler::nir::Tex) {
         tex.texture_index = self.texture;
         tex.sampler_index = self.sampler;

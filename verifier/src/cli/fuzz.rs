@@ -333,6 +333,7 @@ impl Fuzz {
             refusals: self.refusals,
             reduce: self.reducing.wanted(),
             failures: &self.failures,
+            variants_of: &self.external.variants_of,
         };
         fuzz_compiler::run(&request, format)
     }

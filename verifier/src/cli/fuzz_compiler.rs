@@ -11,6 +11,7 @@ use ir3_compiler::nir::Shader;
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::campaigns::external::bundle::Report;
 use ir3_verifier::harness::campaigns::external::reduce::{Reduction, spirv_size};
+use ir3_verifier::harness::campaigns::external::variants::{Original, VariantCampaign, VariantFinding};
 use ir3_verifier::harness::campaigns::external::{
     self, Campaign, Compiler, CompilerCommand, Counts, Drivers, Finding, Found, LogRules,
 };
@@ -18,6 +19,7 @@ use ir3_verifier::harness::check::{Engines, Summary};
 use ir3_verifier::harness::mesa::Settings;
 use ir3_verifier::harness::report::bundle;
 use ir3_verifier::programs::generator::Profile;
+use ir3_verifier::programs::spirv::Changeable;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -46,6 +48,9 @@ pub struct External {
         conflicts_with_all = ["compiler", "plant", "max_registers", "disable", "round_robin", "coverage", "directed", "corpus"]
     )]
     turnip: bool,
+    /// Fuzz with changed modules instead of generated programs: of these .spv files, and of all in these folders. May be repeated.
+    #[arg(long, value_name = "PATH", requires = "turnip", help_heading = "Another compiler")]
+    pub variants_of: Vec<PathBuf>,
     /// An argument of the compiler, before the path of the module. May be repeated.
     #[arg(
         long,
@@ -116,6 +121,8 @@ pub struct Request<'a> {
     /// The time for reductions, and the number of failures that are reduced of each kind.
     pub reduce: Option<(Option<Duration>, usize)>,
     pub failures: &'a Path,
+    /// The modules that are changed; programs are generated if there is none.
+    pub variants_of: &'a [PathBuf],
 }
 
 /// Candidates of a reduction.
@@ -201,9 +208,13 @@ pub fn run(request: &Request<'_>, format: Format) -> Result<Exit, Failure> {
         target: request.target,
         settings,
         end_to_end: (is_driver && !request.every_boundary).then_some(request.runs),
+        time: None,
         refusals: request.refusals,
         validator: validator.as_deref(),
     };
+    if let (Compiler::Driver(drivers), false) = (request.compiler, request.variants_of.is_empty()) {
+        return variants(request, drivers, rules, temporary.path(), validator.is_some());
+    }
     let campaign = Campaign {
         compiler: request.compiler,
         rules,
@@ -248,6 +259,101 @@ pub fn run(request: &Request<'_>, format: Format) -> Result<Exit, Failure> {
         return Ok(exit.max(Exit::Unwritten));
     }
     Ok(exit)
+}
+
+/// The .spv files of paths: files, and all below folders, in the order of their names.
+fn modules(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let mut entries = Vec::new();
+        for entry in std::fs::read_dir(path).map_err(|error| format!("{}: {error}", path.display()))? {
+            entries.push(entry.map_err(|error| format!("{}: {error}", path.display()))?.path());
+        }
+        entries.sort();
+        entries.retain(|entry| entry.is_dir() || entry.extension().is_some_and(|extension| extension == "spv"));
+        files.extend(modules(&entries)?);
+    }
+    Ok(files)
+}
+
+/// Runs a campaign of changed modules.
+fn variants(
+    request: &Request<'_>,
+    drivers: &Drivers,
+    rules: LogRules<'_>,
+    folder: &Path,
+    validated: bool,
+) -> Result<Exit, Failure> {
+    let mut originals = Vec::new();
+    for path in modules(request.variants_of)? {
+        let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let words: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        match Changeable::read(&words) {
+            Ok(module) => originals.push(Original { path, module }),
+            Err(why) => output::note(&format!("{}: left out: {why}", path.display())),
+        }
+    }
+    if originals.is_empty() {
+        return Err("--variants-of: found no module, expected .spv files".into());
+    }
+    let campaign = VariantCampaign {
+        drivers,
+        rules,
+        originals: &originals,
+        seed: request.seed,
+        first: request.first,
+        programs: request.programs,
+        time: request.time,
+        jobs: request.jobs,
+        keep_going: request.keep_going,
+        folder: folder.to_owned(),
+    };
+    let bar = output::campaign_bar(request.programs)?;
+    let mut lost = None;
+    let mut groups: BTreeMap<external::Failure, usize> = BTreeMap::new();
+    let mut found = |finding: &VariantFinding<'_>| {
+        *groups.entry(finding.failure().clone()).or_default() += 1;
+        let (number, failure, message) = (finding.number, finding.failure(), &finding.found.message);
+        let line = format!("variant {number} of {}: {failure}: {message}", finding.original.path.display());
+        bar.suspend(|| output::line(&line));
+        match finding.write(request.failures, drivers, request.target.name) {
+            Ok(path) => bar.suspend(|| output::line(&format!("  written to {}", path.display()))),
+            Err(cause) => {
+                interrupt::flag().store(true, Ordering::Relaxed);
+                lost.get_or_insert(Unwritten::new(request.failures, cause));
+            }
+        }
+    };
+    let mut progress = |counts: &Counts| {
+        bar.set_position(counts.summary.programs);
+        bar.set_message(format!("{} boundaries, {} failures", counts.summary.checks, counts.failures));
+    };
+    let counts = campaign.run(interrupt::flag(), &mut found, &mut progress);
+    bar.finish_and_clear();
+    let counts = counts?;
+    print(&counts, validated);
+    for (failure, count) in &groups {
+        output::line(&format!("{count:>5}  {failure}"));
+    }
+    output::summary(&counts.summary);
+    let nothing = counts.summary.proved + counts.summary.tested + counts.summary.refuted == 0;
+    let exit = Exit::of_all([
+        Exit::Nothing.when(nothing),
+        Exit::Unmet.when(counts.summary.unknown > 0),
+        Exit::Refuted.when(counts.failures > 0),
+        Exit::Unsound.when(!counts.wrong_proofs.is_empty()),
+    ]);
+    match lost {
+        Some(lost) => {
+            output::error(&lost);
+            Ok(exit.max(Exit::Unwritten))
+        }
+        None => Ok(exit),
+    }
 }
 
 /// Runs the campaign: the counts, what was found, and what could not be written. A finding is printed only after its folder has been

@@ -1,7 +1,7 @@
 //! The paths of the command line.
 
 use crate::{Exit, Failure, output};
-use ir3_verifier::programs::mesa::input::{Found, find_paths};
+use ir3_verifier::programs::mesa::input::{Found, find_paths, find_shaders};
 use std::path::PathBuf;
 
 /// The input files of paths. What is wrong with a path is printed, and does not hide the others: then the exit is that of bad input.
@@ -9,7 +9,19 @@ use std::path::PathBuf;
 /// # Errors
 /// If nothing is left: the last one that was wrong.
 pub fn files(paths: &[PathBuf]) -> Result<(Vec<PathBuf>, Exit), Failure> {
-    let Found { files, mut problems } = find_paths(paths);
+    of(find_paths(paths))
+}
+
+/// The same with the shaders of folders, which a driver compiles.
+///
+/// # Errors
+/// As of [`files`].
+pub fn with_shaders(paths: &[PathBuf]) -> Result<(Vec<PathBuf>, Exit), Failure> {
+    of(find_shaders(paths))
+}
+
+fn of(found: Found) -> Result<(Vec<PathBuf>, Exit), Failure> {
+    let Found { files, mut problems } = found;
     if files.is_empty()
         && let Some(last) = problems.pop()
     {

@@ -3,7 +3,7 @@
 //! One worker compiles the shaders of a command one after the other; checking them takes longer.
 
 use crate::exit::Exit;
-use crate::{Failure, Gpu, interrupt, output, values};
+use crate::{Failure, Gpu, interrupt, output, paths, values};
 use clap::Args;
 use ir3_compiler::target::Target;
 use ir3_verifier::programs::mesa::input::{InputError, Lines};
@@ -36,6 +36,9 @@ pub struct DriverArgs {
     /// A variable of the driver's environment, as `IR3_SHADER_DEBUG=cs,optmsgs,spillall`. May be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     driver_set: Vec<String>,
+    /// The value of a specialisation constant of each module, as `3=64`: an integer, a float or a truth value, as its type is. May be repeated.
+    #[arg(long, value_name = "NUMBER=VALUE")]
+    spec_constant: Vec<String>,
     /// Enable robust accesses to buffers and images: the driver compiles other code for them.
     #[arg(long)]
     robust: bool,
@@ -44,7 +47,7 @@ pub struct DriverArgs {
 impl DriverArgs {
     /// Returns true if a driver or an option of it was given.
     pub fn is_given(&self) -> bool {
-        self.driver.is_some() || self.robust || !self.driver_set.is_empty()
+        self.driver.is_some() || self.robust || !self.driver_set.is_empty() || !self.spec_constant.is_empty()
     }
 
     /// The driver and the options of a worker.
@@ -56,6 +59,7 @@ impl DriverArgs {
             output: self.driver_output.into(),
             is_robust: self.robust,
             variables: self.driver_set.clone(),
+            constants: self.spec_constant.clone(),
             ..Setup::new(driver, target)
         })
     }
@@ -195,7 +199,7 @@ pub fn exit_of(error: &InputError) -> Exit {
 /// Options of `turnip`.
 #[derive(Args)]
 pub struct Turnip {
-    /// Shaders: SPIR-V modules (.spv), or GLSL and WGSL that naga translates (.comp, .vert, .frag, .wgsl).
+    /// Shaders: SPIR-V modules (.spv), or GLSL and WGSL that naga translates (.comp, .vert, .frag, .wgsl); folders of them.
     #[arg(required = true, value_name = "SHADER")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -208,12 +212,16 @@ impl Turnip {
     /// Runs the subcommand.
     pub fn run(&self) -> Result<Exit, Failure> {
         let shaders = Shaders::new(&self.driver, &self.gpu);
-        if let Some(other) = self.paths.iter().find(|path| !is_shader(path)) {
+        if let Some(other) = self.paths.iter().find(|path| !is_shader(path) && !path.is_dir()) {
             return Err(format!("{}: found no .spv, .comp, .vert, .frag or .wgsl", other.display()).into());
         }
-        shaders.start(&self.paths)?;
-        let mut exits = Vec::new();
-        for path in &self.paths {
+        let (files, found) = paths::with_shaders(&self.paths)?;
+        if let Some(other) = files.iter().find(|path| !is_shader(path)) {
+            return Err(format!("{}: found a program or a log, expected folders of shaders", other.display()).into());
+        }
+        shaders.start(&files)?;
+        let mut exits = vec![found];
+        for path in &files {
             if interrupt::is_set() {
                 exits.push(Exit::Interrupted);
                 break;

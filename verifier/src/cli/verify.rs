@@ -219,7 +219,7 @@ impl Verify {
                 files.push(path.clone());
                 continue;
             }
-            match paths::files(std::slice::from_ref(path)) {
+            match paths::with_shaders(std::slice::from_ref(path)) {
                 Ok((found, of_folder)) => {
                     // Of a bundle in the folder its program was found.
                     let whole = |file: PathBuf| match file.parent() {

@@ -30,6 +30,8 @@ mod partner;
 #[cfg(target_os = "linux")]
 mod pipeline;
 #[cfg(target_os = "linux")]
+mod specialise;
+#[cfg(target_os = "linux")]
 mod text;
 #[cfg(target_os = "linux")]
 mod worker;

@@ -1,5 +1,6 @@
 //! Reflection of SPIR-V modules: entry points, descriptors, push constants, capabilities.
 
+use crate::specialise::specialise;
 use ash::vk::DescriptorType;
 use rspirv::dr::{self, Instruction, Operand};
 use rspirv::spirv::{Capability, Decoration, Dim, ExecutionModel, Op, StorageClass, Word};
@@ -143,7 +144,7 @@ impl Types {
         self.members.iter().any(|((of, _), all)| *of == ty && all.iter().any(|(it, _)| *it == Decoration::BuiltIn))
     }
 
-    /// The value of an integer constant. A specialisation constant has its own value: nothing is specialised.
+    /// The value of an integer constant. A specialisation constant has the value that it was given, or its own.
     pub fn integer(&self, id: Word) -> Result<u64, String> {
         let constant = self.get(id)?;
         let operand = |at: usize| -> Result<u64, String> {
@@ -269,11 +270,11 @@ impl Types {
 }
 
 impl Module {
-    /// Reads a module.
+    /// Reads a module, some of whose specialisation constants have other values than their own.
     ///
     /// # Errors
-    /// Says where it does not parse, or what of it has no form in Vulkan.
-    pub fn read(bytes: &[u8]) -> Result<Self, String> {
+    /// Says where it does not parse, or what of it has no form in Vulkan, or which constant it does not have.
+    pub fn read(bytes: &[u8], constants: &[(u32, String)]) -> Result<Self, String> {
         let chunks = bytes.chunks_exact(4);
         if !chunks.remainder().is_empty() {
             return Err(format!("{} bytes are not a number of words", bytes.len()));
@@ -285,6 +286,7 @@ impl Module {
             Some(0x0302_2307) => words.iter_mut().for_each(|word| *word = word.swap_bytes()),
             _ => return Err("no SPIR-V: the first word is not the magic number".to_owned()),
         }
+        specialise(&mut words, constants)?;
         let module = dr::load_words(&words).map_err(|error| error.to_string())?;
         let types = Types::of(module);
         let mut entries = Vec::new();

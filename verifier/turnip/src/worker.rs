@@ -18,7 +18,7 @@ use std::time::Duration;
 
 const USAGE: &str =
     "usage: ir3-turnip --driver PATH [--gpu a660 | --gpu 0x06060001] [--time SECONDS] [--memory MIB] [--output MIB]
-                  [--robust] [--set NAME=VALUE]… [--verbose] [PATH…]";
+                  [--robust] [--set NAME=VALUE]… [--spec-constant NUMBER=VALUE]… [--verbose] [PATH…]";
 
 /// Variables of Mesa that change what it prints or compiles: an answer depends on the command line alone.
 const FOREIGN: [&str; 10] = ["MESA_", "IR3_", "TU_", "FD_", "NIR_", "VK_", "SPIRV_", "DRI_", "LIBGL_", "ADRENO_"];
@@ -31,6 +31,8 @@ struct Options {
     is_verbose: bool,
     /// Variables of the environment, for the driver.
     set: Vec<(String, String)>,
+    /// Specialisation constants of modules.
+    constants: Vec<(u32, String)>,
     paths: Vec<PathBuf>,
 }
 
@@ -43,6 +45,7 @@ impl Options {
             is_robust: false,
             is_verbose: false,
             set: Vec::new(),
+            constants: Vec::new(),
             paths: Vec::new(),
         };
         while let Some(argument) = arguments.next() {
@@ -54,7 +57,7 @@ impl Options {
             match &*name {
                 "--robust" => options.is_robust = true,
                 "--verbose" => options.is_verbose = true,
-                "--driver" | "--gpu" | "--time" | "--memory" | "--output" | "--set" => {
+                "--driver" | "--gpu" | "--time" | "--memory" | "--output" | "--set" | "--spec-constant" => {
                     let value = arguments.next().ok_or_else(|| format!("{name}: found no value"))?;
                     options.set_value(&name, &value)?;
                 }
@@ -80,6 +83,12 @@ impl Options {
             }
             "--memory" => self.limits.memory = u64::from(number()?) << 20,
             "--output" => self.limits.output = (number()? as usize) << 20,
+            "--spec-constant" => {
+                let pair = text.split_once('=').and_then(|(number, value)| Some((number.parse().ok()?, value)));
+                let (number, value): (u32, _) =
+                    pair.ok_or_else(|| format!("{name}: found `{text}`, expected NUMBER=VALUE"))?;
+                self.constants.push((number, value.to_owned()));
+            }
             _ => {
                 let pair = text.split_once('=').filter(|(variable, _)| !variable.is_empty());
                 let (variable, value) = pair.ok_or_else(|| format!("{name}: found `{text}`, expected NAME=VALUE"))?;
@@ -155,7 +164,7 @@ fn has_shader(log: &[u8]) -> bool {
 }
 
 /// Compiles a file.
-fn answer(driver: &Driver, limits: &Limits, path: &Path) -> io::Result<Ended> {
+fn answer(driver: &Driver, options: &Options, path: &Path) -> io::Result<Ended> {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) => {
@@ -163,12 +172,12 @@ fn answer(driver: &Driver, limits: &Limits, path: &Path) -> io::Result<Ended> {
             return Ok(Ended { outcome, log: Vec::new(), data: Vec::new() });
         }
     };
-    let mut ended = child::run(limits, || {
+    let mut ended = child::run(&options.limits, || {
         let bytes = match Language::of(path) {
             Some(language) => translate(language, path, &bytes)?,
             None => bytes,
         };
-        let module = Module::read(&bytes).map_err(|why| Outcome::new(Kind::Invalid, why))?;
+        let module = Module::read(&bytes, &options.constants).map_err(|why| Outcome::new(Kind::Invalid, why))?;
         pipeline::compile(driver, &module)
     })?;
     if ended.outcome.kind == Kind::Compiled && !has_shader(&ended.log) {
@@ -200,7 +209,7 @@ fn serve(driver: &Driver, options: &Options) -> io::Result<()> {
     out.flush()?;
     for line in io::stdin().lock().split(b'\n') {
         let line = line?;
-        let Ended { outcome, log, data } = answer(driver, &options.limits, Path::new(OsStr::from_bytes(&line)))?;
+        let Ended { outcome, log, data } = answer(driver, options, Path::new(OsStr::from_bytes(&line)))?;
         writeln!(out, "{} {} {} {}", outcome.kind.name(), log.len(), data.len(), outcome.detail)?;
         out.write_all(&log)?;
         out.write_all(&data)?;
@@ -213,7 +222,7 @@ fn serve(driver: &Driver, options: &Options) -> io::Result<()> {
 fn print(driver: &Driver, options: &Options) -> io::Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for path in &options.paths {
-        let Ended { outcome, log, .. } = answer(driver, &options.limits, path)?;
+        let Ended { outcome, log, .. } = answer(driver, options, path)?;
         io::stdout().write_all(&log)?;
         if outcome.kind != Kind::Compiled {
             eprintln!("{}: {}: {}", path.display(), outcome.kind.name(), outcome.detail);

@@ -24,8 +24,8 @@ use std::sync::Mutex;
 /// Options of `mesa`.
 #[derive(Args)]
 pub struct Mesa {
-    /// Logs that Mesa's ir3 printed with `IR3_SHADER_DEBUG`, folders of them, or `-` for standard input; shaders (.spv, .comp, .vert, .frag,
-    /// .wgsl), which Mesa's turnip compiles (docs/turnip.md).
+    /// Logs that Mesa's ir3 printed with `IR3_SHADER_DEBUG`, or `-` for standard input; shaders (.spv, .comp, .vert, .frag, .wgsl), which
+    /// Mesa's turnip compiles (docs/turnip.md); folders of both.
     #[arg(required = true, value_name = "LOG")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -89,7 +89,7 @@ impl Mesa {
             return self.watch(&engines, format);
         }
         let settings = self.settings(&engines);
-        let (files, found) = paths::files(&self.paths)?;
+        let (files, found) = paths::with_shaders(&self.paths)?;
         let shaders = Shaders::new(&self.driver, &self.gpu);
         shaders.start(&files)?;
         let printer = Printer::new(self, format)?;

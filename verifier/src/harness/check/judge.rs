@@ -279,7 +279,7 @@ impl<'a> Judge<'a> {
         if !self.policy.engines.has_prover() {
             return Vec::new();
         }
-        let engines = with_time(self.policy.engines, boundary);
+        let engines = with_time(&self.policy, boundary);
         let &Boundary { stage, before, after, .. } = boundary;
         let mut answers = engines.ask_until_known(&Question { stage, before, after, machine: &self.target, envs: &[] });
         for answer in &mut answers {
@@ -496,12 +496,17 @@ fn is_failure_of_registers(answer: &Answer) -> bool {
 }
 
 /// The engines, with more CPU time for proofs about large programs from texts.
-fn with_time(engines: &Engines, boundary: &Boundary<'_>) -> Engines {
+fn with_time(policy: &Policy<'_>, boundary: &Boundary<'_>) -> Engines {
+    let engines = policy.engines;
     let instrs = match boundary.origin {
         Origin::Compiled => 0,
         Origin::Printed => u32::try_from(boundary.instructions()).unwrap_or(u32::MAX),
     };
-    let time = PROOF_TIME_PER_INSTR.saturating_mul(instrs).min(MOST_PROOF_TIME).max(engines.smt.limits.time);
+    let time = PROOF_TIME_PER_INSTR
+        .saturating_mul(instrs)
+        .min(MOST_PROOF_TIME)
+        .max(engines.smt.limits.time)
+        .min(policy.most_proof_time);
     let limits = Limits { inputs: engines.smt.limits.inputs, ..Limits::within(time) };
     Engines { kinds: engines.kinds.clone(), smt: Smt { limits, ..engines.smt.clone() } }
 }

@@ -56,12 +56,14 @@ pub struct Policy<'a> {
     pub runs_proved: bool,
     /// The fuel of source runs in environments that have none of their own.
     pub fuel: u64,
+    /// The most CPU time of a proof, whatever the engines have.
+    pub most_proof_time: Duration,
 }
 
 impl<'a> Policy<'a> {
     /// The engines on the environments that are given.
     pub const fn new(engines: &'a Engines) -> Self {
-        Self { engines, search: None, runs_proved: false, fuel: DEFAULT_FUEL }
+        Self { engines, search: None, runs_proved: false, fuel: DEFAULT_FUEL, most_proof_time: Duration::MAX }
     }
 
     /// The same with a search for further inputs.

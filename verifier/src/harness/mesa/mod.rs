@@ -27,10 +27,12 @@ pub use statements::not_compared;
 use crate::harness::check::{EngineKind, Verdict};
 use crate::programs::mesa::shader::LogShader;
 use crate::semantics::environment::env::Env;
+use cpu_time::ThreadTime;
 use ir3_compiler::target::Target;
 use recover::Recovered;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::time::Duration;
 
 /// The name of the boundary from the assembly to the words of the listing.
 pub const WORDS: &str = "words";
@@ -84,6 +86,29 @@ pub fn run_whole<'a>(
     let last = sides.all.len().checked_sub(1)?;
     let has_both = sides.all[0].name == NIR && sides.all[last].name == CODE;
     has_both.then(|| Checked { name: WHOLE.to_owned(), ..sides.run([0, last], settings.fuel, runs) })
+}
+
+/// Checks the boundaries of a shader, in order, until `each` breaks: briefly, and once the CPU time is used up by runs alone.
+pub fn check_shader_within<'a>(
+    path: &Path,
+    shader: &'a LogShader,
+    target: &Target,
+    settings: &Settings<'_>,
+    time: Duration,
+    each: &mut dyn FnMut(Checked<'a>) -> ControlFlow<()>,
+) -> Recovered {
+    let start = ThreadTime::now();
+    let (sides, recovered) = Sides::of(path, shader, target, settings.seed);
+    for (name, at) in sides.boundaries() {
+        let checked = match start.elapsed() < time {
+            true => sides.judge_briefly(at, settings),
+            false => sides.run(at, settings.fuel, settings.runs),
+        };
+        if each(Checked { name: name.to_owned(), ..checked }).is_break() {
+            break;
+        }
+    }
+    recovered
 }
 
 /// Checks the boundaries of a shader, in order, until `each` breaks.

@@ -26,6 +26,10 @@ pub const WHOLE: &str = "nir → final code";
 pub const CODE: &str = "final code";
 /// The name of the pass that makes a program final.
 const LEGALIZE: &str = "ir3_legalize";
+/// The CPU time of a brief proof.
+const BRIEF_PROOF: Duration = Duration::from_millis(60);
+/// The CPU time of a brief search.
+const BRIEF_SEARCH: Duration = Duration::from_millis(5);
 /// The engine of a side that could not be read.
 pub const READER: &str = "reader";
 
@@ -214,12 +218,30 @@ impl<'a> Sides<'a> {
         original.judge_sides(&original.all[sides[0]], &self.all[sides[1]], settings)
     }
 
+    /// Compares two programs of the shader in little time: a short proof, then runs with a short search.
+    pub fn judge_briefly(&self, sides: [usize; 2], settings: &Settings<'_>) -> Checked<'a> {
+        let [before, after] = sides.map(|at| &self.all[at]);
+        let settings = Settings { limit: settings.limit.min(BRIEF_SEARCH), ..*settings };
+        self.judge_within(before, after, &settings, BRIEF_PROOF)
+    }
+
     fn judge_sides(&self, before: &Side<'a>, after: &Side<'a>, settings: &Settings<'_>) -> Checked<'a> {
+        self.judge_within(before, after, settings, Duration::MAX)
+    }
+
+    fn judge_within(
+        &self,
+        before: &Side<'a>,
+        after: &Side<'a>,
+        settings: &Settings<'_>,
+        most_proof_time: Duration,
+    ) -> Checked<'a> {
         let inputs = self.inputs.as_ref();
         let &Settings { engines, runs, most_runs, fuel, limit, .. } = settings;
         let search = Search { inputs, runs, most_runs, limit, fuel };
         let envs: Vec<Env> = (0..runs).map(|number| search.env(number)).collect();
-        self.compare(before, after, &Policy::new(engines).with_search(search), &envs)
+        let policy = Policy { most_proof_time, ..Policy::new(engines).with_search(search) };
+        self.compare(before, after, &policy, &envs)
     }
 
     /// Runs a boundary that is not settled on inputs that refute another one.

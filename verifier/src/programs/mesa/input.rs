@@ -9,7 +9,7 @@ use ir3_compiler::log_line::LogLine;
 use ir3_compiler::target::Generation;
 use ir3_compiler::vec4;
 
-use crate::programs::turnip::{Kind, WorkerError};
+use crate::programs::turnip::{Kind, WorkerError, is_shader};
 
 /// A position in a file; line and column count from 1, columns in characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -401,6 +401,15 @@ pub struct Found {
 
 /// Like [`collect_paths`], but a path that cannot be read does not hide the others.
 pub fn find_paths(paths: &[PathBuf]) -> Found {
+    find(paths, false)
+}
+
+/// Like [`find_paths`], but a folder without a program or a log stands for the shaders in it.
+pub fn find_shaders(paths: &[PathBuf]) -> Found {
+    find(paths, true)
+}
+
+fn find(paths: &[PathBuf], with_shaders: bool) -> Found {
     let mut found = Found::default();
     for path in paths {
         if is_standard_input(path) {
@@ -411,7 +420,10 @@ pub fn find_paths(paths: &[PathBuf]) -> Found {
             Err(cause) => found.problems.push(unreadable(path, cause)),
             Ok(metadata) if metadata.is_dir() => {
                 let before = (found.files.len(), found.problems.len());
-                walk(path, &mut found);
+                walk(path, &is_input, &mut found);
+                if with_shaders && (found.files.len(), found.problems.len()) == before {
+                    walk(path, &is_shader, &mut found);
+                }
                 if (found.files.len(), found.problems.len()) == before {
                     found.problems.push(InputError::NoPrograms { path: path.clone() });
                 }
@@ -422,13 +434,18 @@ pub fn find_paths(paths: &[PathBuf]) -> Found {
     found
 }
 
-fn walk(folder: &Path, found: &mut Found) {
-    if let Err(problem) = walk_folder(folder, found) {
+/// Returns true for files of a folder that are programs or logs.
+fn is_input(path: &Path) -> bool {
+    InputKind::of_path(path).is_some() && !is_side_of_pair(path) && !is_file_test(path)
+}
+
+fn walk(folder: &Path, is_wanted: &dyn Fn(&Path) -> bool, found: &mut Found) {
+    if let Err(problem) = walk_folder(folder, is_wanted, found) {
         found.problems.push(problem);
     }
 }
 
-fn walk_folder(folder: &Path, found: &mut Found) -> Result<(), InputError> {
+fn walk_folder(folder: &Path, is_wanted: &dyn Fn(&Path) -> bool, found: &mut Found) -> Result<(), InputError> {
     let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let mut entries = entries.map_err(|cause| unreadable(folder, cause))?;
     entries.sort_by_key(fs::DirEntry::file_name);
@@ -445,12 +462,8 @@ fn walk_folder(folder: &Path, found: &mut Found) -> Result<(), InputError> {
         }
         // A link to a folder is not followed: it may lead to a cycle.
         if entry.file_type().map_err(|cause| unreadable(&path, cause))?.is_dir() {
-            walk(&path, found);
-        } else if InputKind::of_path(&path).is_some()
-            && !is_side_of_pair(&path)
-            && !path.is_dir()
-            && !is_file_test(&path)
-        {
+            walk(&path, is_wanted, found);
+        } else if is_wanted(&path) && !path.is_dir() {
             found.files.push(path);
         }
     }
@@ -539,6 +552,21 @@ mod tests {
         assert!(matches!(collect_paths(&[path.to_owned()]), Err(InputError::Missing { .. })));
         let folder = std::env::temp_dir();
         assert!(matches!(Source::read(&folder), Err(InputError::Unreadable { .. })));
+    }
+
+    #[test]
+    fn a_folder_without_programs_stands_for_its_shaders() {
+        let folder = std::env::temp_dir().join(format!("ir3-equiv-shaders-{}", std::process::id()));
+        fs::create_dir_all(folder.join("below")).expect("a folder");
+        for name in ["b.spv", "below/a.frag", "below/c.txt"] {
+            fs::write(folder.join(name), "").expect("a file");
+        }
+        let names = || -> Vec<PathBuf> { find_shaders(std::slice::from_ref(&folder)).files };
+        assert_eq!(names(), [folder.join("b.spv"), folder.join("below/a.frag")]);
+        assert_eq!(find_paths(std::slice::from_ref(&folder)).problems.len(), 1);
+        fs::write(folder.join("below/a.log"), "").expect("a file");
+        assert_eq!(names(), [folder.join("below/a.log")]);
+        fs::remove_dir_all(folder).expect("to remove it");
     }
 
     #[test]

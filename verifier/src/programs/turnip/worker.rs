@@ -46,6 +46,8 @@ pub struct Setup {
     pub is_robust: bool,
     /// Variables of the driver's environment, as `NAME=VALUE`.
     pub variables: Vec<String>,
+    /// Specialisation constants of modules, as `NUMBER=VALUE`.
+    pub constants: Vec<String>,
     /// The worker, instead of the one beside this program.
     pub worker: Option<PathBuf>,
 }
@@ -55,7 +57,9 @@ impl Setup {
     #[must_use]
     pub const fn new(driver: Driver, target: Target) -> Self {
         let (time, memory, output) = (Duration::from_secs(20), 4096, 64);
-        Self { driver, target, time, memory, output, is_robust: false, variables: Vec::new(), worker: None }
+        let variables = Vec::new();
+        let constants = Vec::new();
+        Self { driver, target, time, memory, output, is_robust: false, variables, constants, worker: None }
     }
 
     fn command(&self) -> Result<Vec<OsString>, NoDriver> {
@@ -71,6 +75,7 @@ impl Setup {
         command.extend(named.into_iter().flat_map(|(name, value)| [name.into(), value]));
         command.extend(self.is_robust.then(|| "--robust".into()));
         command.extend(self.variables.iter().flat_map(|variable| ["--set".into(), variable.into()]));
+        command.extend(self.constants.iter().flat_map(|constant| ["--spec-constant".into(), constant.into()]));
         Ok(command)
     }
 }

@@ -47,6 +47,8 @@ pub struct Campaign<'a> {
 
 /// Of so many programs all boundaries of one are compared where the others are compared end to end.
 const EVERY: u64 = 16;
+/// The CPU time for the boundaries of that one. A failure takes as long as it does.
+const SAMPLE: Duration = Duration::from_millis(200);
 
 /// What was counted.
 #[derive(Clone, Debug, Default)]
@@ -84,7 +86,7 @@ pub struct Finding<'a> {
 }
 
 impl Counts {
-    fn count(&mut self, number: u64, instructions: usize, seconds: f64, seen: &Observation) {
+    pub(super) fn count(&mut self, number: u64, instructions: usize, seconds: f64, seen: &Observation) {
         self.summary.programs += 1;
         self.summary.seconds += seconds;
         self.instructions += instructions as u64;
@@ -104,6 +106,13 @@ impl Counts {
         self.failures += u64::from(seen.found.is_some());
         self.wrong_proofs.extend(seen.wrong_proofs.iter().map(|pass| (number, pass.clone())));
     }
+}
+
+/// The rules for the program of a number: end to end, or all boundaries in little time.
+pub(super) fn rules_of<'a>(rules: &LogRules<'a>, number: u64) -> LogRules<'a> {
+    let end_to_end = rules.end_to_end.filter(|_| !number.is_multiple_of(EVERY));
+    let is_sample = end_to_end.is_none() && rules.end_to_end.is_some();
+    LogRules { end_to_end, time: is_sample.then_some(SAMPLE), ..*rules }
 }
 
 impl Campaign<'_> {
@@ -127,6 +136,10 @@ impl Campaign<'_> {
         threads::run(self.jobs, || {
             let folder = self.folder.join(worker.fetch_add(1, Ordering::Relaxed).to_string());
             let features = Features::of(&self.rules.target);
+            let features = match self.compiler {
+                Compiler::Driver(_) => features.for_driver(),
+                Compiler::Command(_) => features,
+            };
             let mut last = Instant::now();
             let end = || {
                 let number = next.fetch_add(1, Ordering::Relaxed);
@@ -179,8 +192,7 @@ impl Campaign<'_> {
     /// Runs the compiler on a program. A panic of an engine is an unreadable log: the campaign goes on.
     fn observe(&self, number: u64, shader: &Shader, folder: &Path, stop: &AtomicBool) -> Result<Observation, RunError> {
         fs::create_dir_all(folder).map_err(|cause| RunError::File { path: folder.display().to_string(), cause })?;
-        let end_to_end = self.rules.end_to_end.filter(|_| !number.is_multiple_of(EVERY));
-        let rules = LogRules { end_to_end, ..self.rules };
+        let rules = rules_of(&self.rules, number);
         catch(|| observe::observe(self.compiler, &rules, shader, folder, stop))
             .unwrap_or_else(|panic| Ok(Observation::panicked(&panic, folder)))
     }

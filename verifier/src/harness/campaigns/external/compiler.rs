@@ -54,15 +54,7 @@ impl Compiler {
     pub fn line(&self) -> String {
         match self {
             Self::Command(command) => command.line(),
-            Self::Driver(drivers) => {
-                let setup = &drivers.setup;
-                let mut words = vec!["ir3-equiv".to_owned(), "turnip".to_owned(), "--gpu".to_owned()];
-                words.extend([setup.target.name.to_owned(), "--driver".to_owned()]);
-                words.push(setup.driver.library.display().to_string());
-                words.extend(setup.is_robust.then(|| "--robust".to_owned()));
-                words.extend(setup.variables.iter().flat_map(|it| ["--driver-set".to_owned(), it.clone()]));
-                words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
-            }
+            Self::Driver(drivers) => drivers.line(),
         }
     }
 }
@@ -82,6 +74,19 @@ impl Drivers {
     #[must_use]
     pub fn device(&self) -> &str {
         &self.device
+    }
+
+    /// The command line, for a shell in any folder.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let setup = &self.setup;
+        let mut words = vec!["ir3-equiv".to_owned(), "turnip".to_owned(), "--gpu".to_owned()];
+        words.extend([setup.target.name.to_owned(), "--driver".to_owned()]);
+        words.push(setup.driver.library.display().to_string());
+        words.extend(setup.is_robust.then(|| "--robust".to_owned()));
+        words.extend(setup.variables.iter().flat_map(|it| ["--driver-set".to_owned(), it.clone()]));
+        words.extend(setup.constants.iter().flat_map(|it| ["--spec-constant".to_owned(), it.clone()]));
+        words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
 
     fn idle(&self, sections: Sections) -> MutexGuard<'_, Vec<Worker>> {
@@ -114,18 +119,22 @@ impl Drivers {
             Ok(module) => module,
             Err(no_form) => return Ok(Ran::NoForm(no_form)),
         };
-        let write = |name: &str, bytes: &[u8]| {
-            let path = folder.join(name);
-            fs::write(&path, bytes).map_err(|cause| RunError::File { path: path.display().to_string(), cause })
-        };
-        write(MODULE, &module.bytes())?;
-        write(SOURCE, nir::text::write(shader).as_bytes())?;
+        write(folder, SOURCE, nir::text::write(shader).as_bytes())?;
+        self.run_module(&module.bytes(), folder, sections)
+    }
+
+    /// Writes a module into a folder, and compiles it.
+    ///
+    /// # Errors
+    /// If a worker does not do its work, or a file cannot be written.
+    pub fn run_module(&self, module: &[u8], folder: &Path, sections: Sections) -> Result<Ran, RunError> {
+        write(folder, MODULE, module)?;
         let Compilation { kind, detail, mut log, .. } =
             self.compile(&folder.join(MODULE), sections).map_err(RunError::Driver)?;
         if kind != Kind::Compiled {
             log.push_str(&format!("{kind}: {detail}\n"));
         }
-        write(LOG, log.as_bytes())?;
+        write(folder, LOG, log.as_bytes())?;
         let signal = || detail.strip_prefix("signal ")?.split(' ').next()?.parse().ok();
         Ok(match kind {
             Kind::Compiled => Ran::Code(0, log),
@@ -137,4 +146,9 @@ impl Drivers {
             _ => Ran::Code(1, log),
         })
     }
+}
+
+fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), RunError> {
+    let path = folder.join(name);
+    fs::write(&path, bytes).map_err(|cause| RunError::File { path: path.display().to_string(), cause })
 }

@@ -13,6 +13,7 @@ mod compiler;
 mod failure;
 mod observe;
 pub mod reduce;
+pub mod variants;
 
 pub use campaign::{Campaign, Counts, Finding};
 pub use command::{CompilerCommand, RunError};

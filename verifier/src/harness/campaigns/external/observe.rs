@@ -4,7 +4,7 @@ use super::command::{self, LOG, Ran, RunError};
 use super::compiler::{Compiler, Sections};
 use super::failure::Failure;
 use crate::harness::check::{Unknown, Verdict};
-use crate::harness::mesa::{self, Checked, Settings, Sides, check_shader_until};
+use crate::harness::mesa::{self, Checked, Settings, Sides, check_shader_until, check_shader_within};
 use crate::harness::reduce::oracle::{DifferenceKind, without_numbers};
 use crate::programs::mesa::shader::{LogShader, shaders_of};
 use crate::programs::spirv::NoForm;
@@ -19,6 +19,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// How logs are checked.
 #[derive(Clone, Copy)]
@@ -30,6 +31,8 @@ pub struct LogRules<'a> {
     /// The environments in which nir and the final code alone are run; all boundaries are compared where these two differ. `None` compares
     /// all of every program.
     pub end_to_end: Option<usize>,
+    /// The CPU time for all boundaries of a program that no failure is known of; `None` if there is no limit.
+    pub time: Option<Duration>,
     /// Programs that the compiler refuses are failures.
     pub refusals: bool,
     /// `spirv-val`, which looks at each module before the compiler does.
@@ -108,15 +111,31 @@ pub fn observe(
     folder: &Path,
     stop: &AtomicBool,
 ) -> Result<Observation, RunError> {
+    observe_by(rules, folder, &mut |sections| compiler.run(shader, folder, sections, stop))
+}
+
+/// Checks the log of a program that a function compiles into a folder, up to the first failure.
+///
+/// # Errors
+/// Those of the function.
+pub fn observe_by(
+    rules: &LogRules<'_>,
+    folder: &Path,
+    compile: &mut dyn FnMut(Sections) -> Result<Ran, RunError>,
+) -> Result<Observation, RunError> {
+    let mut refuting = None;
     if let Some(runs) = rules.end_to_end {
-        match compiler.run(shader, folder, Sections::Ends, stop)? {
+        match compile(Sections::Ends)? {
             Ran::NoForm(no_form) => return Ok(Observation { no_form: Some(no_form), ..Observation::default() }),
-            Ran::Code(0, log) if let Some(seen) = agreement(&log, rules, folder, runs) => return Ok(seen),
+            Ran::Code(0, log) => match agreement(&log, rules, folder, runs) {
+                Ok(seen) => return Ok(seen),
+                Err(env) => refuting = env,
+            },
             // All sections say more of a failure.
             _ => {}
         }
     }
-    let ran = compiler.run(shader, folder, Sections::All, stop)?;
+    let ran = compile(Sections::All)?;
     if !matches!(ran, Ran::NoForm(_) | Ran::Stopped)
         && let Some(why) = rules.validator.and_then(|validator| invalid(validator, folder))
     {
@@ -130,7 +149,7 @@ pub fn observe(
         }
         Outcome::Refused(why, _) => Observation { refused: Some(without_numbers(&why)), ..Observation::default() },
         Outcome::Failed(failure, log) => Observation::failed(failure.clone(), failure.to_string(), log),
-        Outcome::Log(log) => check(log, rules, folder),
+        Outcome::Log(log) => check(log, rules, folder, refuting.as_deref()),
     })
 }
 
@@ -266,26 +285,30 @@ fn unread(shader: &LogShader, recovered: &mesa::recover::Recovered, path: &Path)
     Some(why.trim().to_owned())
 }
 
-/// The verdicts on nir and the final code of all shaders of a log; `None` if one is refuted, has not both, or the module is not valid.
-fn agreement(log: &str, rules: &LogRules<'_>, folder: &Path, runs: usize) -> Option<Observation> {
+/// The verdicts on nir and the final code of all shaders of a log.
+///
+/// # Errors
+/// If one is refuted, in this environment; if one has not both, or the module is not valid.
+fn agreement(log: &str, rules: &LogRules<'_>, folder: &Path, runs: usize) -> Result<Observation, Option<Box<Env>>> {
     if rules.validator.is_some_and(|validator| invalid(validator, folder).is_some()) {
-        return None;
+        return Err(None);
     }
     let path = folder.join(LOG);
     let mut own = Observation::default();
     let shaders = shaders_of(&path, log);
     for shader in &shaders {
-        let checked = mesa::run_whole(&path, shader, &target(rules, shader), &rules.settings, runs)?;
+        let checked = mesa::run_whole(&path, shader, &target(rules, shader), &rules.settings, runs).ok_or(None)?;
         if checked.verdict.is_refuted() {
-            return None;
+            return Err(checked.verdict.into_refutation().map(|refutation| Box::new(refutation.env)));
         }
         own.count_unknown(&checked);
         own.verdicts.push(checked.verdict);
     }
-    (!shaders.is_empty()).then_some(own)
+    if shaders.is_empty() { Err(None) } else { Ok(own) }
 }
 
-fn check(log: String, rules: &LogRules<'_>, folder: &Path) -> Observation {
+/// Checks the boundaries of a log: first in the environment that refutes nir and the final code, if there is one.
+fn check(log: String, rules: &LogRules<'_>, folder: &Path, refuting: Option<&Env>) -> Observation {
     let path = folder.join(LOG);
     let mut own = Observation::default();
     let shaders = shaders_of(&path, &log);
@@ -318,7 +341,18 @@ fn check(log: String, rules: &LogRules<'_>, folder: &Path) -> Observation {
             own.verdicts.push(checked.verdict);
             flow
         };
-        let recovered = check_shader_until(&path, shader, &target, &rules.settings, &mut each);
+        if let Some(env) = refuting {
+            let Settings { seed, runs, .. } = rules.settings;
+            let (sides, _) = Sides::of(&path, shader, &target, seed);
+            if let Some(checked) = sides.first_refutation(env, runs) {
+                let _ = each(checked);
+                break;
+            }
+        }
+        let recovered = match rules.time {
+            Some(time) => check_shader_within(&path, shader, &target, &rules.settings, time, &mut each),
+            None => check_shader_until(&path, shader, &target, &rules.settings, &mut each),
+        };
         if refuted.is_some() {
             break;
         }

@@ -19,7 +19,6 @@ use ir3_verifier::harness::check::{Engines, Summary};
 use ir3_verifier::harness::mesa::Settings;
 use ir3_verifier::harness::report::bundle;
 use ir3_verifier::programs::generator::Profile;
-use ir3_verifier::programs::spirv::Changeable;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -290,11 +289,10 @@ fn variants(
 ) -> Result<Exit, Failure> {
     let mut originals = Vec::new();
     for path in modules(request.variants_of)? {
-        let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let words: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
-        match Changeable::read(&words) {
-            Ok(module) => originals.push(Original { path, module }),
-            Err(why) => output::note(&format!("{}: left out: {why}", path.display())),
+        let name = path.display().to_string();
+        match Original::read(path, rules.validator) {
+            Ok(original) => originals.push(original),
+            Err(why) => output::note(&format!("{name}: left out: {why}")),
         }
     }
     if originals.is_empty() {

@@ -1,6 +1,6 @@
 //! Intrinsics: which part has which, and those about lanes: subgroups, derivatives, barriers, lanes that end.
 
-use ir3_compiler::nir::{Def, InstrData, Intrinsic, IntrinsicOp, MemorySemantics, Op, Scope};
+use ir3_compiler::nir::{Def, InstrData, Intrinsic, IntrinsicOp, MemorySemantics, Op, Scope, Stage};
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, Capability, Word};
 
@@ -103,13 +103,19 @@ impl Emitter<'_> {
         let memory = match indices.memory_scope() {
             Scope::None | Scope::Invocation => spirv::Scope::Invocation,
             Scope::Subgroup => spirv::Scope::Subgroup,
-            Scope::Workgroup => spirv::Scope::Workgroup,
+            Scope::Workgroup if self.shader.stage == Stage::Compute => spirv::Scope::Workgroup,
+            // Other stages have no workgroups: a wider scope orders more.
+            Scope::Workgroup => spirv::Scope::Device,
             // That of a queue family needs the memory model of Vulkan; a device is more than one.
             Scope::QueueFamily | Scope::Device => spirv::Scope::Device,
             // It is for ray tracing.
             other => return no_form(format_args!("a barrier of the memory scope {other}")),
         };
-        if execution.is_none() && (memory == spirv::Scope::Invocation || semantics.is_empty()) {
+        if memory == spirv::Scope::Invocation {
+            // No other lane sees an order, and Vulkan has none here.
+            semantics = spirv::MemorySemantics::empty();
+        }
+        if execution.is_none() && semantics.is_empty() {
             // Nothing waits, and no other lane sees the order.
             return Ok(());
         }

@@ -251,14 +251,15 @@ fn assertion(log: &str) -> Option<String> {
     })
 }
 
-/// What is wrong with a module, if `spirv-val` says so.
+/// What is wrong with the module of a folder, if `spirv-val` says so.
 fn invalid(validator: &Path, folder: &Path) -> Option<String> {
-    let ran = Command::new(validator)
-        .args(["--target-env", "vulkan1.2"])
-        .arg(folder.join(command::MODULE))
-        .stdin(Stdio::null())
-        .output()
-        .ok()?;
+    fault(validator, &folder.join(command::MODULE))
+}
+
+/// The fault of a module by `spirv-val`.
+pub fn fault(validator: &Path, module: &Path) -> Option<String> {
+    let ran =
+        Command::new(validator).args(["--target-env", "vulkan1.2"]).arg(module).stdin(Stdio::null()).output().ok()?;
     let text = String::from_utf8_lossy(&ran.stderr) + String::from_utf8_lossy(&ran.stdout);
     let first = || text.lines().find(|line| !line.is_empty()).unwrap_or("no reason").to_owned();
     (!ran.status.success()).then(first)

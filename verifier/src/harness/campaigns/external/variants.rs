@@ -27,6 +27,22 @@ pub struct Original {
     pub path: PathBuf,
     /// The module.
     pub module: Changeable,
+    /// False if `spirv-val` refuses it: it may be older than the module, and refuses the variants, too.
+    pub is_valid: bool,
+}
+
+impl Original {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it is no module, or one whose instructions are not kept in order.
+    pub fn read(path: PathBuf, validator: Option<&Path>) -> Result<Self, String> {
+        let bytes = fs::read(&path).map_err(|error| error.to_string())?;
+        let words: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        let module = Changeable::read(&words)?;
+        let is_valid = validator.is_none_or(|validator| observe::fault(validator, &path).is_none());
+        Ok(Self { path, module, is_valid })
+    }
 }
 
 /// The parameters of a campaign.
@@ -133,7 +149,8 @@ impl VariantCampaign<'_> {
     ) -> Result<Observation, RunError> {
         fs::create_dir_all(folder).map_err(|cause| RunError::File { path: folder.display().to_string(), cause })?;
         let module = bytes(original, changes);
-        let rules = super::campaign::rules_of(&self.rules, number);
+        let mut rules = super::campaign::rules_of(&self.rules, number);
+        rules.validator = rules.validator.filter(|_| original.is_valid);
         let observe =
             || observe::observe_by(&rules, folder, &mut |sections| self.drivers.run_module(&module, folder, sections));
         catch(observe).unwrap_or_else(|panic| Ok(Observation::panicked(&panic, folder)))

@@ -62,6 +62,22 @@ fn a_log_of_the_stock_driver_has_all_sections_and_the_words() {
     }
 }
 
+/// A vertex and a fragment shader are one pipeline, of two files or of one; of one stage alone there is none.
+#[test]
+fn shaders_are_linked() {
+    let Some(mut worker) = stock("a660") else { return };
+    let stages = |files: &[&str], worker: &mut Worker| {
+        let files: Vec<PathBuf> = files.iter().map(|name| shader(name)).collect();
+        let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+        let end = worker.link(&files).expect("an answer");
+        (end.kind, shaders_of(Path::new("linked"), &end.log).len())
+    };
+    // The vertex shader has a variant for binning.
+    assert_eq!(stages(&["wave.vert", "fractal.frag"], &mut worker), (Kind::Compiled, 3));
+    assert_eq!(stages(&["lit.wgsl"], &mut worker), (Kind::Compiled, 3));
+    assert_eq!(stages(&["wave.vert"], &mut worker), (Kind::Unsupported, 0));
+}
+
 #[test]
 fn a_driver_is_fuzzed_end_to_end() {
     if stock("a660").is_none() {

@@ -39,6 +39,9 @@ pub struct DriverArgs {
     /// The value of a specialisation constant of each module, as `3=64`: an integer, a float or a truth value, as its type is. May be repeated.
     #[arg(long, value_name = "NUMBER=VALUE")]
     spec_constant: Vec<String>,
+    /// Compile a vertex and a fragment shader as one pipeline: the driver removes what the other one does not use.
+    #[arg(long)]
+    link: bool,
     /// Enable robust accesses to buffers and images: the driver compiles other code for them.
     #[arg(long)]
     robust: bool,
@@ -47,7 +50,11 @@ pub struct DriverArgs {
 impl DriverArgs {
     /// Returns true if a driver or an option of it was given.
     pub fn is_given(&self) -> bool {
-        self.driver.is_some() || self.robust || !self.driver_set.is_empty() || !self.spec_constant.is_empty()
+        self.driver.is_some()
+            || self.robust
+            || !self.driver_set.is_empty()
+            || !self.spec_constant.is_empty()
+            || self.link
     }
 
     /// The driver and the options of a worker.
@@ -69,6 +76,8 @@ impl DriverArgs {
 #[derive(Default)]
 struct State {
     worker: Option<Worker>,
+    /// The shaders that are compiled as one, by the path of the first.
+    linked: Vec<PathBuf>,
     device: String,
     ends: BTreeMap<Kind, u64>,
     words: [usize; 3],
@@ -112,6 +121,16 @@ impl<'a> Shaders<'a> {
         Ok(())
     }
 
+    /// The files of a command, of which shaders that are linked are the first one only.
+    pub fn linked(&self, mut files: Vec<PathBuf>) -> Vec<PathBuf> {
+        if self.options.link {
+            let mut state = self.state();
+            state.linked = files.iter().filter(|path| is_shader(path)).cloned().collect();
+            files.retain(|path| !is_shader(path) || state.linked.first() == Some(path));
+        }
+        files
+    }
+
     /// Compiles a file.
     pub fn compile(&self, path: &Path) -> Result<Compilation, InputError> {
         let mut state = self.state();
@@ -121,7 +140,12 @@ impl<'a> Shaders<'a> {
             None => self.options.setup(self.target).and_then(|setup| Worker::start(&setup)).map_err(failed)?,
         };
         // A worker that fails is not used again.
-        let compilation = worker.compile(path).map_err(failed)?;
+        let linked: Vec<&Path> = state.linked.iter().map(PathBuf::as_path).collect();
+        let compilation = match linked.first() == Some(&path) {
+            true => worker.link(&linked),
+            false => worker.compile(path),
+        };
+        let compilation = compilation.map_err(failed)?;
         worker.device().clone_into(&mut state.device);
         state.worker = Some(worker);
         *state.ends.entry(compilation.kind).or_default() += 1;
@@ -220,6 +244,7 @@ impl Turnip {
             return Err(format!("{}: found a program or a log, expected folders of shaders", other.display()).into());
         }
         shaders.start(&files)?;
+        let files = shaders.linked(files);
         let mut exits = vec![found];
         for path in &files {
             if interrupt::is_set() {

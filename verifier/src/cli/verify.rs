@@ -295,6 +295,7 @@ impl Verify {
         let (files, found) = self.files()?;
         let shaders = Shaders::new(&self.driver, &self.gpu);
         shaders.start(&files)?;
+        let files = shaders.linked(files);
         let engines = self.engines.engines(&EngineKind::ALL, PROOF_TIME)?;
         exit::try_folder(&self.failures)?;
         let bar = ProgressBar::new(0);

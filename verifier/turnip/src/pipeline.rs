@@ -7,11 +7,15 @@
 #![allow(unsafe_code)]
 
 use crate::device::Driver;
-use crate::module::{Entry, Module};
+use crate::module::{Binding, Entry, Module};
 use crate::outcome::{Kind, Outcome};
 use crate::partner;
 use ash::vk;
 use rspirv::spirv::ExecutionModel;
+use std::collections::BTreeMap;
+
+/// Bindings by set and number.
+type Bindings = BTreeMap<(u32, u32), Binding>;
 
 /// The highest number of descriptor sets that a layout of this program has.
 const MOST_SETS: u32 = 32;
@@ -31,9 +35,50 @@ pub fn compile(driver: &Driver, module: &Module) -> Result<Vec<u8>, Outcome> {
     for entry in &module.entries {
         compiler.entry(entry)?;
     }
-    // SAFETY: the device made the cache.
-    let data = unsafe { driver.device.get_pipeline_cache_data(compiler.cache) };
-    data.map_err(|error| refused("vkGetPipelineCacheData", error))
+    compiler.data()
+}
+
+/// Compiles a vertex and a fragment shader of several modules as one whole pipeline: the driver may remove what the other one does not use.
+///
+/// # Errors
+/// As of [`compile`], and if there is not one of each.
+pub fn link(driver: &Driver, modules: &[Module]) -> Result<Vec<u8>, Outcome> {
+    let mut compilers = Vec::new();
+    for module in modules {
+        if let Some(lacking) = module.capabilities.iter().find(|capability| !driver.has(**capability)) {
+            return Err(Outcome::new(Kind::Unsupported, format!("the device has no capability {lacking:?}")));
+        }
+        compilers.push(Compiler::new(driver, module)?);
+    }
+    let only = |model: ExecutionModel| {
+        let all = compilers.iter().flat_map(|it| it.module.entries.iter().map(move |entry| (it, entry)));
+        let of: Vec<_> = all.filter(|(_, entry)| entry.model == model).collect();
+        match of[..] {
+            [one] => Ok(one),
+            _ => Err(Outcome::new(Kind::Unsupported, format!("{} shaders of {model:?} to link, not one", of.len()))),
+        }
+    };
+    let (vertex, fragment) = (only(ExecutionModel::Vertex)?, only(ExecutionModel::Fragment)?);
+    let mut bindings = vertex.0.bindings(&[vertex.1])?;
+    for (place, binding) in fragment.0.bindings(&[fragment.1])? {
+        match bindings.get_mut(&place) {
+            None => _ = bindings.insert(place, binding),
+            Some(known) if known.ty == binding.ty => known.count = known.count.max(binding.count),
+            Some(_) => {
+                let (set, number) = place;
+                let what = format!("binding {number} of set {set} has descriptors of two types in two stages");
+                return Err(Outcome::new(Kind::Invalid, what));
+            }
+        }
+    }
+    let pushed = vertex.0.module.push_constants.max(fragment.0.module.push_constants);
+    let layout = vertex.0.layout_of(&bindings, pushed)?;
+    let stages = [
+        vertex.0.stage(vertex.1, vk::ShaderStageFlags::VERTEX),
+        fragment.0.stage(fragment.1, vk::ShaderStageFlags::FRAGMENT),
+    ];
+    vertex.0.whole(&stages, layout)?;
+    vertex.0.data()
 }
 
 fn refused(call: &str, error: vk::Result) -> Outcome {
@@ -71,10 +116,25 @@ impl<'a> Compiler<'a> {
         Ok(Self { driver, device, module, words, cache })
     }
 
+    /// The driver's cache of pipelines.
+    fn data(&self) -> Result<Vec<u8>, Outcome> {
+        // SAFETY: the device made the cache.
+        let data = unsafe { self.device.get_pipeline_cache_data(self.cache) };
+        data.map_err(|error| refused("vkGetPipelineCacheData", error))
+    }
+
+    fn bindings(&self, entries: &[&Entry]) -> Result<Bindings, Outcome> {
+        self.module.bindings(entries).map_err(|why| Outcome::new(Kind::Invalid, why))
+    }
+
     /// The layout for entry points that are compiled together.
     fn layout(&self, entries: &[&Entry]) -> Result<vk::PipelineLayout, Outcome> {
-        let Self { driver, device, module, .. } = *self;
-        let bindings = module.bindings(entries).map_err(|why| Outcome::new(Kind::Invalid, why))?;
+        self.layout_of(&self.bindings(entries)?, self.module.push_constants)
+    }
+
+    /// The layout of bindings and so many bytes of push constants.
+    fn layout_of(&self, bindings: &Bindings, pushed: u32) -> Result<vk::PipelineLayout, Outcome> {
+        let Self { driver, device, .. } = *self;
         let most = driver.limits.max_bound_descriptor_sets.min(MOST_SETS);
         let count = bindings.keys().map(|(set, _)| set.saturating_add(1)).max().unwrap_or_default();
         if count > most {
@@ -98,11 +158,11 @@ impl<'a> Compiler<'a> {
             layouts.push(layout.map_err(|error| refused("vkCreateDescriptorSetLayout", error))?);
         }
         let most = driver.limits.max_push_constants_size;
-        if module.push_constants > most {
-            let what = format!("{} bytes of push constants: the device has {most}", module.push_constants);
+        if pushed > most {
+            let what = format!("{pushed} bytes of push constants: the device has {most}");
             return Err(Outcome::new(Kind::Unsupported, what));
         }
-        let size = module.push_constants.next_multiple_of(4);
+        let size = pushed.next_multiple_of(4);
         let range = [vk::PushConstantRange::default().stage_flags(vk::ShaderStageFlags::ALL).size(size)];
         let ranges = if size > 0 { &range[..] } else { &[] };
         let info = vk::PipelineLayoutCreateInfo::default().set_layouts(&layouts).push_constant_ranges(ranges);
@@ -213,6 +273,41 @@ impl<'a> Compiler<'a> {
             .multisample_state(&samples)
             .depth_stencil_state(&depth);
         self.part(&[entry], info, vk::GraphicsPipelineLibraryFlagsEXT::FRAGMENT_SHADER)
+    }
+
+    /// A whole pipeline of a vertex and a fragment shader, without attachments and vertex buffers.
+    fn whole(
+        &self,
+        stages: &[vk::PipelineShaderStageCreateInfo<'_>],
+        layout: vk::PipelineLayout,
+    ) -> Result<(), Outcome> {
+        let vertices = vk::PipelineVertexInputStateCreateInfo::default();
+        let triangles =
+            vk::PipelineInputAssemblyStateCreateInfo::default().topology(vk::PrimitiveTopology::TRIANGLE_LIST);
+        let viewport = vk::PipelineViewportStateCreateInfo::default();
+        let raster = vk::PipelineRasterizationStateCreateInfo::default().line_width(1.0);
+        let samples =
+            vk::PipelineMultisampleStateCreateInfo::default().rasterization_samples(vk::SampleCountFlags::TYPE_1);
+        let depth = vk::PipelineDepthStencilStateCreateInfo::default();
+        let blend = vk::PipelineColorBlendStateCreateInfo::default();
+        let states = [vk::DynamicState::VIEWPORT_WITH_COUNT, vk::DynamicState::SCISSOR_WITH_COUNT];
+        let dynamic = vk::PipelineDynamicStateCreateInfo::default().dynamic_states(&states);
+        let mut rendering = vk::PipelineRenderingCreateInfo::default();
+        let info = vk::GraphicsPipelineCreateInfo::default()
+            .stages(stages)
+            .vertex_input_state(&vertices)
+            .input_assembly_state(&triangles)
+            .viewport_state(&viewport)
+            .rasterization_state(&raster)
+            .multisample_state(&samples)
+            .depth_stencil_state(&depth)
+            .color_blend_state(&blend)
+            .dynamic_state(&dynamic)
+            .layout(layout)
+            .push_next(&mut rendering);
+        // SAFETY: the structures live until the end of the call, and the device made all objects.
+        let made = unsafe { self.device.create_graphics_pipelines(self.cache, &[info], None) };
+        made.map(drop).map_err(|(_, error)| refused("vkCreateGraphicsPipelines", error))
     }
 
     fn part(

@@ -163,22 +163,35 @@ fn has_shader(log: &[u8]) -> bool {
     HEADS.iter().any(|head| log.windows(head.len()).any(|bytes| bytes == *head))
 }
 
-/// Compiles a file.
-fn answer(driver: &Driver, options: &Options, path: &Path) -> io::Result<Ended> {
-    let bytes = match std::fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            let outcome = Outcome::new(Kind::Unreadable, error.to_string());
-            return Ok(Ended { outcome, log: Vec::new(), data: Vec::new() });
+/// Compiles a file, or files as one pipeline: each of their paths has a tab after it.
+fn answer(driver: &Driver, options: &Options, line: &OsStr) -> io::Result<Ended> {
+    let is_linked = line.as_bytes().contains(&b'\t');
+    let paths = line.as_bytes().split(|byte| *byte == b'\t').filter(|path| !path.is_empty() || !is_linked);
+    let paths: Vec<&Path> = paths.map(|path| Path::new(OsStr::from_bytes(path))).collect();
+    let mut files = Vec::new();
+    for path in paths {
+        match std::fs::read(path) {
+            Ok(bytes) => files.push((path, bytes)),
+            Err(error) => {
+                let outcome = Outcome::new(Kind::Unreadable, error.to_string());
+                return Ok(Ended { outcome, log: Vec::new(), data: Vec::new() });
+            }
         }
-    };
+    }
     let mut ended = child::run(&options.limits, || {
-        let bytes = match Language::of(path) {
-            Some(language) => translate(language, path, &bytes)?,
-            None => bytes,
-        };
-        let module = Module::read(&bytes, &options.constants).map_err(|why| Outcome::new(Kind::Invalid, why))?;
-        pipeline::compile(driver, &module)
+        let mut modules = Vec::new();
+        for (path, bytes) in files {
+            let bytes = match Language::of(path) {
+                Some(language) => translate(language, path, &bytes)?,
+                None => bytes,
+            };
+            let module = Module::read(&bytes, &options.constants);
+            modules.push(module.map_err(|why| Outcome::new(Kind::Invalid, why))?);
+        }
+        match &modules[..] {
+            [module] if !is_linked => pipeline::compile(driver, module),
+            modules => pipeline::link(driver, modules),
+        }
     })?;
     if ended.outcome.kind == Kind::Compiled && !has_shader(&ended.log) {
         ended.outcome = Outcome::new(Kind::Silent, "no shader in what it printed");
@@ -209,7 +222,7 @@ fn serve(driver: &Driver, options: &Options) -> io::Result<()> {
     out.flush()?;
     for line in io::stdin().lock().split(b'\n') {
         let line = line?;
-        let Ended { outcome, log, data } = answer(driver, options, Path::new(OsStr::from_bytes(&line)))?;
+        let Ended { outcome, log, data } = answer(driver, options, OsStr::from_bytes(&line))?;
         writeln!(out, "{} {} {} {}", outcome.kind.name(), log.len(), data.len(), outcome.detail)?;
         out.write_all(&log)?;
         out.write_all(&data)?;
@@ -222,7 +235,7 @@ fn serve(driver: &Driver, options: &Options) -> io::Result<()> {
 fn print(driver: &Driver, options: &Options) -> io::Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for path in &options.paths {
-        let Ended { outcome, log, .. } = answer(driver, options, path)?;
+        let Ended { outcome, log, .. } = answer(driver, options, path.as_os_str())?;
         io::stdout().write_all(&log)?;
         if outcome.kind != Kind::Compiled {
             eprintln!("{}: {}: {}", path.display(), outcome.kind.name(), outcome.detail);

@@ -92,6 +92,7 @@ impl Mesa {
         let (files, found) = paths::with_shaders(&self.paths)?;
         let shaders = Shaders::new(&self.driver, &self.gpu);
         shaders.start(&files)?;
+        let files = shaders.linked(files);
         let printer = Printer::new(self, format)?;
         let state = Mutex::new((0, BTreeMap::new()));
         threads::for_each(triage::jobs(self.jobs), shaders.of_files(files), interrupt::flag(), |number, found| {

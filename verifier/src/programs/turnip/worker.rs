@@ -129,7 +129,7 @@ pub enum WorkerError {
         expected: &'static str,
     },
     /// A path that has no form in the protocol.
-    #[error("{path}: a path with a line break", path = .0.display())]
+    #[error("{path}: a path with a line break or a tab", path = .0.display())]
     Path(PathBuf),
 }
 
@@ -263,11 +263,25 @@ impl Worker {
     /// # Errors
     /// If the worker does not answer. It is of no use then.
     pub fn compile(&mut self, path: &Path) -> Result<Compilation, WorkerError> {
+        self.request(&[path], "")
+    }
+
+    /// Compiles the vertex and the fragment shader of modules as one pipeline.
+    ///
+    /// # Errors
+    /// As of [`compile`](Self::compile).
+    pub fn link(&mut self, paths: &[&Path]) -> Result<Compilation, WorkerError> {
+        self.request(paths, "\t")
+    }
+
+    fn request(&mut self, paths: &[&Path], end: &str) -> Result<Compilation, WorkerError> {
         const WHEN: &str = "while it compiled a module";
-        let mut line = path.as_os_str().as_bytes().to_vec();
-        if line.contains(&b'\n') {
-            return Err(WorkerError::Path(path.to_owned()));
+        let has_mark = |path: &Path| path.as_os_str().as_bytes().iter().any(|byte| b"\n\t".contains(byte));
+        if let Some(path) = paths.iter().find(|path| has_mark(path)) {
+            return Err(WorkerError::Path(path.to_path_buf()));
         }
+        let mut line = paths.iter().map(|path| path.as_os_str().as_bytes()).collect::<Vec<_>>().join(&b'\t');
+        line.extend_from_slice(end.as_bytes());
         line.push(b'\n');
         // If it has ended, there is no answer, and its end says why.
         let _ = self.stdin.as_mut().map(|stdin| stdin.write_all(&line));

@@ -1,4 +1,4 @@
-//! What a release build of Mesa prints of a shader that a debug build has printed: the verdicts stay.
+//! Logs of debug builds in the form that release builds print: the verdicts stay.
 //!
 //! `IR3_LOGS=all` takes every log.
 

@@ -97,7 +97,7 @@ mod tests {
     use crate::semantics::machine::program_of_blocks;
 
     #[test]
-    fn votes_keep_their_side_of_a_kill_but_no_order() {
+    fn reads_of_lanes_keep_their_side_of_a_kill() {
         let order = |lines: &[&str]| order(&program_of_blocks(&[(lines, "")]));
         let [any, all] = ["any.macro.f32f16 hr0.x, pp0.x", "all.macro.f32f16 hr0.y, pp0.x"];
         let kill = "kill pp0.x";

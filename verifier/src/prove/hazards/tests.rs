@@ -354,7 +354,7 @@ fn barriers_and_the_preamble_wait_for_memory() {
     assert_eq!(kinds(&[store, "mov.f32f32 r1.x, c0.w"], "a660"), []);
     // The preamble may read what it has stored, too; a copy is there after `(sy)`.
     pair("a660", HazardKind::ConstBeforeWrite, &[store, &format!("(sy){user}")], &[store, &format!("(ss){user}")]);
-    // Where a copy has filled the words, a store of others is not waited for.
+    // A store of other words than those that a copy has filled is not waited for.
     let copy = [
         "mov.u16u16 hr61.y, himm[0.000000,4,0x4]",
         "(rpt5)nop",

@@ -251,7 +251,7 @@ fn assertion(log: &str) -> Option<String> {
     })
 }
 
-/// What is wrong with the module of a folder, if `spirv-val` says so.
+/// The complaint of `spirv-val` about the module of a folder, if it has one.
 fn invalid(validator: &Path, folder: &Path) -> Option<String> {
     fault(validator, &folder.join(command::MODULE))
 }

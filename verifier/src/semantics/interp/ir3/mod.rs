@@ -53,7 +53,7 @@ pub struct Decoded {
     pub(crate) ops: Vec<DecodedOp>,
     /// The names of the instructions that may be undefined, for messages.
     pub(crate) sites: Vec<(Instr, &'static str)>,
-    /// False if there is a way out of the preamble that does not end it.
+    /// False if a path leaves the preamble without its end.
     pub(crate) ends_preamble: bool,
     pub(crate) blocks: Vec<DecodedBlock>,
     pub(crate) copies: Vec<(Read, Write)>,

@@ -6,7 +6,7 @@
 //!   a reader of another kind reads a bit cast.
 //! - nir addresses resources by number, SPIR-V by variables: buffers, images and textures that are bound are variables of descriptor set 0
 //!   ([`binding`]), bindless ones of the sets after it; where numbers are computed, arrays. The constant file is a uniform buffer, and push
-//!   constants ([`memory`]).
+//!   constants (`memory.rs`).
 //! - A shift by the width of a value or more is undefined in SPIR-V, so the count is masked as nir defines it. Other operations that SPIR-V
 //!   leaves undefined for some operands are undefined in nir too.
 //!

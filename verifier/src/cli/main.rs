@@ -545,6 +545,7 @@ mod tests {
                 "I/N",
                 "SIZE",
                 "NAME=VALUE",
+                "NUMBER=VALUE",
                 "SHADER",
             ];
             for arg in command.get_arguments().filter(|arg| arg.get_action().takes_values() && !arg.is_hide_set()) {

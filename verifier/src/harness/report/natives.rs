@@ -312,6 +312,12 @@ impl UsedMemory {
         let half =
             data.dsts.iter().map(|dst| dst.class).chain(data.srcs.iter().map(|src| src.class)).any(|class| class.half);
         match (data.opcode, &mut data.attrs) {
+            // Mesa's disassembler has shown it as `<<1` since 26, of words of 25.0 as `<<2`; no log of 25.0 has one.
+            (Opcode::LdgA | Opcode::StgA, Attrs::Memory(attrs))
+                if target.generation == Generation::A6xx && attrs.ty.is_some_and(|ty| ty.bits() == 16) =>
+            {
+                attrs.index_unit = Some(2);
+            }
             (Opcode::Isam, Attrs::Texture(attrs)) if attrs.space.is_none() => {
                 let at = attrs.base.zip(attrs.texture).map(|(set, index)| (u32::from(set), u64::from(index)));
                 let may_be = |its: &Option<Descriptor>| at.is_none() || its.is_none() || *its == at;

@@ -40,8 +40,6 @@ const SETS: usize = 8;
 pub struct WaveFacts(u16);
 
 impl WaveFacts {
-    /// Writes to the constant file that come with `(ss)`.
-    pub const CONSTS_SS: Self = Self(1);
     /// Writes to the constant file that come with the end of the preamble.
     pub const CONSTS_PREAMBLE: Self = Self(1 << 1);
     /// Those of a preamble that come with `(ss)`.
@@ -150,7 +148,6 @@ impl State {
         if let Some(quads) = &mut self.quads {
             quads.sources = Default::default();
         }
-        self.wave.remove(WaveFacts::CONSTS_SS);
         self.wave.remove(WaveFacts::CONSTS_PREAMBLE_SS);
         self.wave.remove(WaveFacts::BARRIER_SS);
         self.wave.remove(WaveFacts::VARYING);

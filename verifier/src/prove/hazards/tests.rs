@@ -354,6 +354,10 @@ fn barriers_and_the_preamble_wait_for_memory() {
     assert_eq!(kinds(&[store, "mov.f32f32 r1.x, c0.w"], "a660"), []);
     // The preamble may read what it has stored, too; a copy is there after `(sy)`.
     pair("a660", HazardKind::ConstBeforeWrite, &[store, &format!("(sy){user}")], &[store, &format!("(ss){user}")]);
+    // Nor is a copy of push constants to other words.
+    let push = "stsc imm[0.000000,4,0x4], imm[0.000000,0,0x0] // {type=u32, components=8}";
+    pair("a660", HazardKind::ConstBeforeWrite, &[push, user], &[push, &format!("(ss){user}")]);
+    assert_eq!(kinds(&[push, "mov.f32f32 r1.x, c3.x"], "a660"), []);
     // A store of other words than those that a copy has filled is not waited for.
     let copy = [
         "mov.u16u16 hr61.y, himm[0.000000,4,0x4]",

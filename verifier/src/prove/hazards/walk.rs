@@ -342,7 +342,7 @@ impl Walk<'_> {
         let data = &self.code.instrs[Ip::new(at)].data;
         let of_preamble = [Wait::None, Wait::Ss, Wait::Sy];
         let is_early = |&wait: &Wait| step.const_waits.has(wait) && state.wave.has(WaveFacts::of_preamble(wait));
-        if step.reads_consts && state.wave.has(WaveFacts::CONSTS_SS) || of_preamble.iter().any(is_early) {
+        if of_preamble.iter().any(is_early) {
             self.report(Hazard::new(at, HazardKind::ConstBeforeWrite));
         }
         if step.accesses {
@@ -400,7 +400,6 @@ impl Walk<'_> {
         self.address(at, step, state);
         match step.const_write {
             ConstWrite::None => {}
-            ConstWrite::Ss => state.wave.add(WaveFacts::CONSTS_SS),
             ConstWrite::Preamble(wait) => state.wave.add(WaveFacts::of_preamble(wait)),
         }
         if step.unit == Unit::Barrier {

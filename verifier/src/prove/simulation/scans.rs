@@ -131,7 +131,7 @@ impl Scan {
         let all = |block: Block, test: &dyn Fn(&Block) -> bool| program.blocks[block].predecessors.iter().all(test);
         let mut layout = program.layout.iter().skip_while(|block| **block != self.before).skip(1);
         let follow = layout.by_ref().take(self.blocks.len()).filter(|block| comes_from_loop(block)).count();
-        // Lanes that leave the loop would run a block in front of it before the others go round again.
+        // Lanes that leave the loop would run a block above it before the others run the next iteration.
         let is_after = layout.any(|block| *block == self.after);
         self.before != self.after
             && !self.blocks.contains(&self.before)

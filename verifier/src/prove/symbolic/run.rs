@@ -48,7 +48,7 @@ pub struct SymbolicMachine<'a, O: Oracle> {
     pub(super) shared: FxHashMap<Slot, Vec<SharedWrite>>,
     /// The values that shared registers had when a loop had ended, with the number of the loop.
     pub(super) after_loops: FxHashMap<Term, usize>,
-    /// The events that select lanes, for writes of shared registers behind them.
+    /// The events that select lanes, for writes of shared registers after them.
     pub(super) selections: SmallVec<[Selection; 2]>,
     /// The stores of this segment.
     pub(super) stores: SegmentStores,

@@ -98,6 +98,10 @@ fn written(data: &InstrData, a1: Option<u16>) -> Option<Range<u32>> {
             let first = first.checked_add_signed(data.memory().map_or(0, |memory| memory.offset))?;
             (first.checked_add(if by_address { u32::from(a1?) } else { 0 })?, stored.mask.span())
         }
+        (Opcode::Stsc, [Src { operand: SrcOperand::Immediate(first), .. }, ..]) => {
+            let memory = data.memory()?;
+            (first.checked_add_signed(memory.offset)?, memory.components?.into())
+        }
         (Opcode::LdcK, _) => (u32::from(a1?), 4 * u32::from(data.memory()?.components?)),
         _ => return None,
     };

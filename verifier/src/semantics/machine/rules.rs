@@ -217,8 +217,6 @@ pub const fn reads_third_late(opcode: Opcode) -> bool {
 pub enum ConstWrite {
     /// None.
     None,
-    /// Visible after an `(ss)`, to all words (`needs_ss_for_const`).
-    Ss,
     /// Of a preamble, visible after the flag, or else after the end of the preamble, `(sy)(ss)shpe` (`needs_ss_for_const` and
     /// `needs_sy_for_const`; before 25.1 nothing in a preamble reads what it writes).
     Preamble(Wait),
@@ -227,8 +225,7 @@ pub enum ConstWrite {
 /// The kind of write to the constant file.
 pub const fn const_write(opcode: Opcode) -> ConstWrite {
     match opcode {
-        Opcode::Stsc => ConstWrite::Ss,
-        Opcode::Stc => ConstWrite::Preamble(Wait::Ss),
+        Opcode::Stc | Opcode::Stsc => ConstWrite::Preamble(Wait::Ss),
         Opcode::LdcK => ConstWrite::Preamble(Wait::Sy),
         Opcode::LdgK => ConstWrite::Preamble(Wait::None),
         _ => ConstWrite::None,

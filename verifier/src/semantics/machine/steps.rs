@@ -73,8 +73,6 @@ pub struct Step {
     pub completes_quads: bool,
     /// Its write to the constant file.
     pub const_write: ConstWrite,
-    /// It reads the constant file.
-    pub reads_consts: bool,
     /// The waits for words of the constant file that it reads and that the preamble may have written, on some path.
     pub const_waits: Waits,
     /// The words of the constant file that it names, in order.
@@ -184,7 +182,7 @@ impl Steps {
         let base = |side: Side| bases.get(at, side);
         let unit = Unit::of(data, target);
         let (operands, bits) = (self.operands.len(), self.bits.len());
-        let (mut reads_consts, mut const_waits) = (false, Waits::default());
+        let mut const_waits = Waits::default();
         let const_reads = self.const_words.len();
         let outputs = outputs.iter().map(|output| &output.src);
         let moves = is_several_moves(data);
@@ -192,7 +190,6 @@ impl Steps {
             let place = match &src.operand {
                 SrcOperand::Place(place) => place,
                 SrcOperand::Const(word) => {
-                    reads_consts = true;
                     let mask = repeated_mask(data, src.mask, src.flags);
                     if let Some(written) = &self.preamble_writes {
                         const_waits.extend(written.waits(at, *word, mask.span() as u16));
@@ -201,7 +198,6 @@ impl Steps {
                     continue;
                 }
                 SrcOperand::ConstRelative(offset) => {
-                    reads_consts = true;
                     let words = bases.consts(*offset).unwrap_or(0..u16::MAX);
                     if let Some(written) = &self.preamble_writes {
                         const_waits.extend(written.waits(at, words.start, words.end - words.start));
@@ -272,7 +268,6 @@ impl Steps {
             completes_quads: false,
             starts_block: false,
             const_write: rules::const_write(data.opcode),
-            reads_consts,
             const_waits,
             const_reads: range(const_reads, self.const_words.len()),
             const_words: self.preamble_writes.as_ref().and_then(|words| words.written_by(at)).unwrap_or_default(),

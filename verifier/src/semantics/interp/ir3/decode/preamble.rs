@@ -3,7 +3,7 @@
 
 use super::flow::sides;
 use super::{Decoder, Result};
-use ir3_compiler::ir3::{Block, Opcode, Program};
+use ir3_compiler::ir3::{Block, Instr, Opcode, Program};
 use rustc_hash::FxHashSet;
 
 impl Decoder<'_> {
@@ -16,19 +16,19 @@ impl Decoder<'_> {
     pub(super) fn enter_preamble(&mut self, first: Block, others: Block) -> Result {
         let program = self.program;
         self.has_preamble = true;
-        let mut program_after = FxHashSet::default();
-        let mut work = vec![others];
-        while let Some(block) = work.pop() {
-            if program_after.insert(block) {
-                work.extend(program.blocks[block].successors.iter().flatten());
-            }
-        }
+        let program_after = reachable(program, others);
         let go_on = next_code(program, others, 0);
         // Blocks, before and after the end of the preamble.
         let mut seen = FxHashSet::default();
         let mut work = vec![(first, false)];
         while let Some((block, mut ended)) = work.pop() {
             if program_after.contains(&block) {
+                let is_end = |instr: &Instr| program.instrs[*instr].opcode == Opcode::Shpe;
+                if !ended
+                    && reachable(program, block).iter().any(|&block| program.blocks[block].instrs.iter().any(is_end))
+                {
+                    return Err("other waves run the end of the preamble, too".to_owned());
+                }
                 self.out.ends_preamble &= ended;
                 continue;
             }
@@ -61,6 +61,18 @@ impl Decoder<'_> {
         }
         Ok(())
     }
+}
+
+/// The blocks that can be reached from one, with it.
+fn reachable(program: &Program, from: Block) -> FxHashSet<Block> {
+    let mut found = FxHashSet::default();
+    let mut work = vec![from];
+    while let Some(block) = work.pop() {
+        if found.insert(block) {
+            work.extend(program.blocks[block].successors.iter().flatten());
+        }
+    }
+    found
 }
 
 /// The first block that does more than to copy values, from an instruction of a block on, if no branch comes before it. Copies for phis

@@ -13,8 +13,6 @@ use std::ops::Range;
 /// The writes of a wave that are not known to be there.
 #[derive(Clone, Debug, Default)]
 pub struct ConstWrites {
-    /// One that an `(ss)` waits for.
-    until_ss: bool,
     /// One that is there after the end of the preamble.
     of_preamble: bool,
     /// The words of those, with the flags that wait for them before.
@@ -24,19 +22,15 @@ pub struct ConstWrites {
 impl ConstWrites {
     /// Executes an instruction that names some words; returns the rule that it breaks.
     pub fn step(&mut self, step: &Step, reads: &[Range<u32>]) -> Option<UndefinedReason> {
-        self.until_ss &= !step.ss;
         self.words.retain(|(_, wait)| !(step.ss && *wait == Wait::Ss || step.sy && *wait == Wait::Sy));
         let ends_preamble = step.opcode == Opcode::Shpe;
         let is_written =
             |read: &Range<u32>| self.words.iter().any(|(word, _)| word.start < read.end && read.start < word.end);
-        let is_early = step.reads_consts && self.until_ss
-            || reads.iter().any(is_written)
-            || ends_preamble && self.of_preamble && !(step.ss && step.sy);
+        let is_early = reads.iter().any(is_written) || ends_preamble && self.of_preamble && !(step.ss && step.sy);
         if ends_preamble {
             self.of_preamble = false;
             self.words.clear();
         }
-        self.until_ss |= step.const_write == ConstWrite::Ss;
         if let ConstWrite::Preamble(wait) = step.const_write {
             self.of_preamble = true;
             let words = (step.const_words.clone(), wait);

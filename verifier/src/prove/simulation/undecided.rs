@@ -9,6 +9,7 @@ use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::terms::{Term, Terms, VariableKind};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::collections::hash_map::Entry;
 
 /// The undefined words of a proof.
 #[derive(Default)]
@@ -21,9 +22,8 @@ pub(super) struct UndefinedWords {
 impl UndefinedWords {
     /// Adds a variable of 32 bits.
     pub(super) fn add(&mut self, terms: &mut Terms, word: Term, kind: VariableKind) {
-        if !self.twins.contains_key(&word) {
-            let twin = terms.variable_of(kind, 32, &format!("another value of {word:?}"));
-            self.twins.insert(word, twin);
+        if let Entry::Vacant(entry) = self.twins.entry(word) {
+            entry.insert(terms.variable_of(kind, 32, &format!("another value of {word:?}")));
             self.others.clear();
         }
     }

@@ -13,7 +13,7 @@ use ir3_verifier::harness::campaigns::external::bundle::Report;
 use ir3_verifier::harness::campaigns::external::reduce::{Reduction, spirv_size};
 use ir3_verifier::harness::campaigns::external::variants::{Original, VariantCampaign, VariantFinding};
 use ir3_verifier::harness::campaigns::external::{
-    self, Campaign, Compiler, CompilerCommand, Counts, Drivers, Finding, Found, LogRules,
+    self, Campaign, Compiler, CompilerCommand, Counts, Course, Drivers, Finding, Found, LogRules,
 };
 use ir3_verifier::harness::check::{Engines, Summary};
 use ir3_verifier::harness::mesa::Settings;
@@ -217,14 +217,8 @@ pub fn run(request: &Request<'_>, format: Format) -> Result<Exit, Failure> {
     let campaign = Campaign {
         compiler: request.compiler,
         rules,
-        seed: request.seed,
         profiles: request.profiles.clone(),
-        first: request.first,
-        programs: request.programs,
-        time: request.time,
-        jobs: request.jobs,
-        keep_going: request.keep_going,
-        folder: temporary.path().to_owned(),
+        course: course(request, temporary.path()),
     };
     let (counts, mut all, mut lost) = campaign_of(request, &campaign, format)?;
     print(&counts, validator.is_some());
@@ -279,6 +273,19 @@ fn modules(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
+/// The programs of a campaign, and its limits.
+fn course(request: &Request<'_>, folder: &Path) -> Course {
+    Course {
+        seed: request.seed,
+        first: request.first,
+        programs: request.programs,
+        time: request.time,
+        jobs: request.jobs,
+        keep_going: request.keep_going,
+        folder: folder.to_owned(),
+    }
+}
+
 /// Runs a campaign of changed modules.
 fn variants(
     request: &Request<'_>,
@@ -298,18 +305,7 @@ fn variants(
     if originals.is_empty() {
         return Err("--variants-of: found no module, expected .spv files".into());
     }
-    let campaign = VariantCampaign {
-        drivers,
-        rules,
-        originals: &originals,
-        seed: request.seed,
-        first: request.first,
-        programs: request.programs,
-        time: request.time,
-        jobs: request.jobs,
-        keep_going: request.keep_going,
-        folder: folder.to_owned(),
-    };
+    let campaign = VariantCampaign { drivers, rules, originals: &originals, course: course(request, folder) };
     let bar = output::campaign_bar(request.programs)?;
     let mut lost = None;
     let mut groups: BTreeMap<external::Failure, usize> = BTreeMap::new();

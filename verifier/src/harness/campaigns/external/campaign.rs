@@ -1,25 +1,23 @@
-//! The loop: programs from the generator, in several threads, until the first failure or to the end.
+//! Programs from the generator, in several threads, until the first failure or to the end.
 //!
 //! Program `i` of a campaign is a function of the campaign's seed and `i` alone, as in [`fuzzing`](crate::harness::campaigns::fuzzing). In
 //! memory are one program and one log for each thread, and counts.
 
 use super::command::RunError;
 use super::compiler::Compiler;
+use super::course::{Course, Trial};
 use super::observe::{self, Found, LogRules, Observation};
 use crate::harness::check::Summary;
 use crate::programs::generator::{self, Features, Profile};
 use crate::programs::seeds::program_seed;
 use crate::support::panics::catch;
-use crate::support::threads;
-use cpu_time::ThreadTime;
 use ir3_compiler::nir::Shader;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// The parameters of a campaign.
 pub struct Campaign<'a> {
@@ -27,22 +25,10 @@ pub struct Campaign<'a> {
     pub compiler: &'a Compiler,
     /// How its logs are checked.
     pub rules: LogRules<'a>,
-    /// Seed of the campaign.
-    pub seed: u64,
     /// The profiles, taken in turn.
     pub profiles: Vec<Profile>,
-    /// Number of the first program.
-    pub first: u64,
-    /// Stop after this number of programs.
-    pub programs: Option<u64>,
-    /// Stop after this time.
-    pub time: Option<Duration>,
-    /// The number of threads.
-    pub jobs: usize,
-    /// Go on after a failure.
-    pub keep_going: bool,
-    /// A folder for the files that the compiler reads; each thread has one of its own in it.
-    pub folder: PathBuf,
+    /// The programs, by number.
+    pub course: Course,
 }
 
 /// Of so many programs all boundaries of one are compared where the others are compared end to end.
@@ -127,66 +113,22 @@ impl Campaign<'_> {
         found: &mut (dyn FnMut(&Finding<'_>) + Send),
         progress: &mut (dyn FnMut(&Counts) + Send),
     ) -> Result<Counts, RunError> {
-        let next = AtomicU64::new(self.first);
-        let worker = AtomicU64::new(0);
-        let stop = AtomicBool::new(false);
-        let start = Instant::now();
-        let shared = Mutex::new((Counts::default(), found, progress, None));
-        let lock = || shared.lock().unwrap_or_else(PoisonError::into_inner);
-        threads::run(self.jobs, || {
-            let folder = self.folder.join(worker.fetch_add(1, Ordering::Relaxed).to_string());
-            let features = Features::of(&self.rules.target);
-            let features = match self.compiler {
-                Compiler::Driver(_) => features.for_driver(),
-                Compiler::Command(_) => features,
-            };
-            let mut last = Instant::now();
-            let end = || {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let over = self.programs.is_some_and(|n| number - self.first >= n)
-                    || self.time.is_some_and(|time| start.elapsed() >= time)
-                    || interrupted.load(Ordering::Relaxed)
-                    || stop.load(Ordering::Relaxed);
-                (!over).then_some(number)
-            };
-            while let Some(number) = end() {
-                let profile = self.profiles[(number % self.profiles.len() as u64) as usize];
-                let seed = program_seed(self.seed, number);
-                let cpu = ThreadTime::now();
-                let shader = generator::from_seed(seed, profile, features).shader;
-                let seen = match self.observe(number, &shader, &folder, interrupted) {
-                    Ok(seen) => seen,
-                    Err(error) => {
-                        lock().3.get_or_insert(error);
-                        stop.store(true, Ordering::Relaxed);
-                        break;
-                    }
-                };
-                if seen.stopped {
-                    break;
-                }
-                let mut shared = lock();
-                shared.0.count(number, shader.instruction_count(), cpu.elapsed().as_secs_f64(), &seen);
-                if let Some(found) = &seen.found {
-                    (shared.1)(&Finding { number, profile, seed, shader: &shader, found });
-                    if !self.keep_going {
-                        stop.store(true, Ordering::Relaxed);
-                    }
-                }
-                if last.elapsed() > Duration::from_millis(100) {
-                    last = Instant::now();
-                    let (counts, _, progress, _) = &mut *shared;
-                    progress(counts);
-                }
-            }
-        });
-        let (mut counts, _, progress, error) = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
-        counts.summary.interrupted = interrupted.load(Ordering::Relaxed);
-        progress(&counts);
-        match error {
-            Some(error) => Err(error),
-            None => Ok(counts),
-        }
+        let features = Features::of(&self.rules.target);
+        let features = match self.compiler {
+            Compiler::Driver(_) => features.for_driver(),
+            Compiler::Command(_) => features,
+        };
+        let attempt = |number: u64, folder: &Path| {
+            let profile = self.profiles[(number % self.profiles.len() as u64) as usize];
+            let seed = program_seed(self.course.seed, number);
+            let shader = generator::from_seed(seed, profile, features).shader;
+            let seen = self.observe(number, &shader, folder, interrupted)?;
+            Ok(Trial { instructions: shader.instruction_count(), program: (profile, seed, shader), seen })
+        };
+        let mut of_number = |number, (profile, seed, shader): &(Profile, u64, Shader), of_it: &Found| {
+            found(&Finding { number, profile: *profile, seed: *seed, shader, found: of_it });
+        };
+        self.course.run(interrupted, attempt, &mut of_number, progress)
     }
 
     /// Runs the compiler on a program. A panic of an engine is an unreadable log: the campaign goes on.

@@ -5,6 +5,7 @@
 
 use super::command::{LOG, MODULE, RunError};
 use super::compiler::Drivers;
+use super::course::{Course, Trial};
 use super::observe::{self, Found, LogRules, Observation};
 use super::{Counts, Failure};
 use crate::harness::report::bundle::folder;
@@ -12,14 +13,10 @@ use crate::programs::seeds::program_seed;
 use crate::programs::spirv::{Change, Changeable};
 use crate::support::panics::catch;
 use crate::support::random::{Random, text_hash};
-use crate::support::threads;
-use cpu_time::ThreadTime;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
 
 /// A module that is changed.
 pub struct Original {
@@ -53,20 +50,8 @@ pub struct VariantCampaign<'a> {
     pub rules: LogRules<'a>,
     /// The modules, in turn.
     pub originals: &'a [Original],
-    /// Seed of the campaign.
-    pub seed: u64,
-    /// Number of the first variant.
-    pub first: u64,
-    /// Stop after this number of variants.
-    pub programs: Option<u64>,
-    /// Stop after this time.
-    pub time: Option<Duration>,
-    /// The number of threads.
-    pub jobs: usize,
-    /// Go on after a failure.
-    pub keep_going: bool,
-    /// A folder for the files that the driver reads; each thread has one of its own in it.
-    pub folder: PathBuf,
+    /// The variants, by number.
+    pub course: Course,
 }
 
 /// A variant that fails.
@@ -92,51 +77,20 @@ impl VariantCampaign<'_> {
         found: &mut (dyn FnMut(&VariantFinding<'_>) + Send),
         progress: &mut (dyn FnMut(&Counts) + Send),
     ) -> Result<Counts, RunError> {
-        let (next, worker, stop) = (AtomicU64::new(self.first), AtomicU64::new(0), AtomicBool::new(false));
-        let start = Instant::now();
-        let shared = Mutex::new((Counts::default(), found, progress, None));
-        let lock = || shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_over = |number: u64| {
-            self.originals.is_empty()
-                || self.programs.is_some_and(|n| number - self.first >= n)
-                || self.time.is_some_and(|time| start.elapsed() >= time)
-                || interrupted.load(Ordering::Relaxed)
-                || stop.load(Ordering::Relaxed)
+        if self.originals.is_empty() {
+            return Ok(Counts::default());
+        }
+        let attempt = |number: u64, folder: &Path| {
+            let original = &self.originals[(number % self.originals.len() as u64) as usize];
+            let mut changes = original.module.draw(&mut Random::new(program_seed(self.course.seed, number)));
+            let seen = self.observe(number, original, &changes, folder)?;
+            let seen = self.reduced(number, original, &mut changes, seen, folder)?;
+            Ok(Trial { instructions: original.module.instruction_count(), program: (original, changes), seen })
         };
-        threads::run(self.jobs, || {
-            let folder = self.folder.join(worker.fetch_add(1, Ordering::Relaxed).to_string());
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                if is_over(number) {
-                    break;
-                }
-                let original = &self.originals[(number % self.originals.len() as u64) as usize];
-                let mut changes = original.module.draw(&mut Random::new(program_seed(self.seed, number)));
-                let cpu = ThreadTime::now();
-                let seen = self.observe(number, original, &changes, &folder);
-                let seen = seen.and_then(|seen| self.reduced(number, original, &mut changes, seen, &folder));
-                let mut shared = lock();
-                match seen {
-                    Ok(seen) => {
-                        let instructions = original.module.instruction_count();
-                        shared.0.count(number, instructions, cpu.elapsed().as_secs_f64(), &seen);
-                        if let Some(found) = &seen.found {
-                            (shared.1)(&VariantFinding { number, original, changes: &changes, found });
-                            stop.fetch_or(!self.keep_going, Ordering::Relaxed);
-                        }
-                        let (counts, _, progress, _) = &mut *shared;
-                        progress(counts);
-                    }
-                    Err(error) => {
-                        shared.3.get_or_insert(error);
-                        stop.store(true, Ordering::Relaxed);
-                    }
-                }
-            }
-        });
-        let (mut counts, .., error) = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
-        counts.summary.interrupted = interrupted.load(Ordering::Relaxed);
-        error.map_or(Ok(counts), Err)
+        let mut of_number = |number, (original, changes): &(&Original, Vec<Change>), of_it: &Found| {
+            found(&VariantFinding { number, original, changes, found: of_it });
+        };
+        self.course.run(interrupted, attempt, &mut of_number, progress)
     }
 
     /// Compiles and checks a variant. A panic of an engine is an unreadable log.

@@ -1,7 +1,7 @@
 //! `fuzz --compiler`: our own backend as the compiler under test, and shell scripts as compilers that crash, hang and print nonsense.
 
 use crate::common::effort::effort;
-use crate::common::folder::{Folder, run};
+use crate::common::folder::{Folder, run, write_script};
 use ir3_compiler::nir;
 use ir3_compiler::pipeline::{Options, RegisterLimit};
 use ir3_compiler::target::Target;
@@ -13,7 +13,6 @@ use ir3_verifier::programs::mesa::shader::shaders_of;
 use ir3_verifier::programs::seeds::program_seed;
 use serde_json::Value;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -218,8 +217,7 @@ fn a_compiler_without_a_bug_passes() {
 /// A compiler that is a shell script.
 fn script(folder: &Path, name: &str, body: &str) -> String {
     let path = folder.join(name);
-    fs::write(&path, format!("#!/bin/sh\n{body}\n")).expect("a file");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("permissions");
+    write_script(&path, body);
     path.display().to_string()
 }
 

@@ -1,9 +1,8 @@
 //! `reduce --test CMD` and `reduce BEFORE AFTER`.
 
-use crate::common::folder::{Folder, run};
+use crate::common::folder::{Folder, run, write_script};
 use ir3_verifier::harness::report;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 fn reduce(folder: &Folder, arguments: &str, code: i32) -> String {
@@ -16,9 +15,7 @@ fn reduce(folder: &Folder, arguments: &str, code: i32) -> String {
 /// A folder with a file that a shell runs.
 fn folder(name: &str, script: &str) -> Folder {
     let folder = Folder::new(&format!("reduce-texts-{name}"));
-    let path = folder.path().join("test.sh");
-    fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a file");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("our own file");
+    write_script(&folder.path().join("test.sh"), script);
     folder
 }
 

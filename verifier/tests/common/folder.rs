@@ -10,6 +10,7 @@ use ir3_verifier::programs::planted_bugs;
 use ir3_verifier::programs::seeds::{env_seeds, program_seed};
 use ir3_verifier::semantics::environment::env::Env;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -19,6 +20,18 @@ pub fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let output = command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().expect("our own program");
     let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
     (output.status.code(), text)
+}
+
+/// Writes a shell script that can be run.
+///
+/// Another process writes it: a child that another test starts would inherit a file that is open for writing here, and until that child
+/// runs its program, the system refuses to run the file (`ETXTBSY`).
+pub fn write_script(path: &Path, text: &str) {
+    let mut writer = Command::new("sh");
+    let writer = writer.args(["-c", "cat >\"$0\" && chmod +x \"$0\""]).arg(path).stdin(Stdio::piped());
+    let mut writer = writer.spawn().expect("a shell");
+    write!(writer.stdin.take().expect("a pipe"), "#!/bin/sh\n{text}\n").expect("a script");
+    assert!(writer.wait().expect("its end").success());
 }
 
 /// A folder that is removed at the end of its test.

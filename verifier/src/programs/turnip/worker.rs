@@ -363,7 +363,6 @@ fn tail(mut stream: impl Read) -> String {
 mod tests {
     use super::*;
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
     use std::sync::atomic::{AtomicU32, Ordering};
 
     /// A shell script in place of the worker.
@@ -374,8 +373,17 @@ mod tests {
             static NUMBER: AtomicU32 = AtomicU32::new(0);
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let path = std::env::temp_dir().join(format!("ir3-equiv-worker-{}-{number}.sh", std::process::id()));
-            fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a file");
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("to make it executable");
+            // Another process writes it: a child that another test starts would inherit a file that is open for writing here, and until
+            // that child runs its program, the system refuses to run the file (`ETXTBSY`).
+            let mut writer = Command::new("sh");
+            let mut writer = writer
+                .args(["-c", "cat >\"$0\" && chmod +x \"$0\""])
+                .arg(&path)
+                .stdin(Stdio::piped())
+                .spawn()
+                .expect("a shell");
+            write!(writer.stdin.take().expect("a pipe"), "#!/bin/sh\n{text}\n").expect("a script");
+            assert!(writer.wait().expect("its end").success());
             Self(path)
         }
 

@@ -288,25 +288,6 @@ pub fn fold(
     Ok(())
 }
 
-/// The numbers of the outputs that are components of others, and that `alias.rt` made constants.
-#[must_use]
-pub fn outputs(program: &Program) -> Vec<u16> {
-    if !program.instrs.values().any(|data| data.opcode == Opcode::Alias) {
-        return Vec::new();
-    }
-    let ends = program.instrs.values().filter(|data| data.opcode == Opcode::End);
-    let sources = ends.flat_map(|data| match &data.attrs {
-        Attrs::Outputs(numbers) => numbers.iter().copied().zip(&data.srcs).collect::<Vec<_>>(),
-        _ => Vec::new(),
-    });
-    let constants = sources.filter(|(_, src)| matches!(src.operand, SrcOperand::Const(_) | SrcOperand::Immediate(_)));
-    let is_listed = |number: &u16| {
-        let own = program.outputs.get(usize::from(*number));
-        own.is_some_and(|own| program.outputs[..usize::from(*number)].iter().any(|other| other.base == own.base))
-    };
-    constants.map(|(number, _)| number).filter(is_listed).collect()
-}
-
 /// Returns true if an instruction after this one in the code may write the constant file.
 fn writes_constants_after(program: &Program, instr: super::Instr) -> bool {
     use Opcode::{LdcK, LdgK, PushConstsLoadMacro, Stc, Stsc};

@@ -179,9 +179,16 @@ pub fn valid_source(target: &Target, instr: &InstrData, slot: usize, src: &Src) 
         Sources::Memory if instr.opcode == Opcode::Ldc && instr.flags.contains(InstrFlags::UNIFORM) => {
             !kind.constant && !kind.relative
         }
-        Sources::Memory => !kind.constant && !kind.relative && !kind.shared,
+        Sources::Memory if kind.constant => takes_const_address(target, instr.opcode, slot, src),
+        Sources::Memory => !kind.relative && !kind.shared,
         Sources::MemorySecondShared => !kind.constant && !kind.relative && (!kind.shared || slot == 1),
     }
+}
+
+/// Returns true if an address of 64 bits may be two words of the constant file: that of the indexed accesses of a7xx, in its first 256 words.
+fn takes_const_address(target: &Target, opcode: Opcode, slot: usize, src: &Src) -> bool {
+    let has_form = target.generation >= Generation::A7xx && matches!(opcode, Opcode::LdgA | Opcode::StgA);
+    has_form && slot == 0 && matches!(src.operand, SrcOperand::Const(word) if word < 256)
 }
 
 /// Returns true if the immediate `bits` can be encoded in an operand of `opcode`.

@@ -102,8 +102,7 @@ pub struct Header {
     accesses_scratch: bool,
     /// The reconvergence points of ir3.
     reconvergence: Reconvergence,
-    /// The outputs of ir3, sorted.
-    outputs: Option<String>,
+    outputs: Option<Outputs>,
     /// The instructions of ir3 that access the memory of the workgroup, or that between stages: loads and stores.
     local: [Option<String>; 2],
     /// The registers of inputs and outputs of ir3. True for those that are given: the allocator may not choose another register.
@@ -129,6 +128,41 @@ impl fmt::Display for Workgroup {
             Self::Fixed([x, y, z]) => write!(f, "{x}x{y}x{z}"),
             Self::Variable([x, y, z]) => write!(f, "{x}x{y}x{z} (variable)"),
         }
+    }
+}
+
+/// The outputs of ir3, sorted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Outputs {
+    components: Vec<(u16, u8)>,
+    /// Aliases may have components of any output: only the outputs themselves are comparable.
+    has_aliases: bool,
+}
+
+impl Outputs {
+    fn of(program: &ir3::Program) -> Self {
+        let mut components: Vec<_> = program.outputs.iter().map(|output| (output.base, output.component)).collect();
+        components.sort_unstable();
+        let has_aliases = program.instrs.values().any(|data| data.opcode == Opcode::Alias);
+        Self { components, has_aliases }
+    }
+
+    fn text(&self, without_components: bool) -> String {
+        let letter = |component: u8| ['x', 'y', 'z', 'w'].get(usize::from(component)).copied().unwrap_or('?');
+        let names = self.components.iter().map(|&(base, component)| match without_components {
+            true => base.to_string(),
+            false => format!("{base}.{}", letter(component)),
+        });
+        let mut names: Vec<String> = names.collect();
+        names.dedup();
+        names.join(", ")
+    }
+
+    /// The texts of two lists, as far as they are comparable.
+    fn texts(before: Option<&Self>, after: Option<&Self>) -> [Option<String>; 2] {
+        let sides = [before, after];
+        let without_components = sides.into_iter().flatten().any(|outputs| outputs.has_aliases);
+        sides.map(|outputs| outputs.map(|outputs| outputs.text(without_components)))
     }
 }
 
@@ -220,13 +254,6 @@ impl Header {
                 false => Reconvergence::NotNeeded,
             }
         };
-        // A component that an alias makes a constant is one of the output that it is listed in.
-        let of_alias = ir3::aliases::outputs(program);
-        let listed = program.outputs.iter().zip(0_u16..).filter(|(_, number)| !of_alias.contains(number));
-        let mut outputs: Vec<_> = listed.map(|(output, _)| (output.base, output.component)).collect();
-        outputs.sort_unstable();
-        let letter = |component: u8| ['x', 'y', 'z', 'w'].get(usize::from(component)).copied().unwrap_or('?');
-        let outputs = outputs.iter().map(|&(base, component)| format!("{base}.{}", letter(component)));
         Self {
             stage: program.stage.map(name_of),
             workgroup: program.workgroup_size.map(|size| Workgroup::Fixed(size.map(u32::from))),
@@ -234,7 +261,7 @@ impl Header {
             scratch: is_said.then_some(program.scratch_size),
             accesses_scratch: has(&[Ldp, Stp, SpillMacro, ReloadMacro]),
             reconvergence: said,
-            outputs: is_said.then(|| outputs.collect::<Vec<_>>().join(", ")),
+            outputs: is_said.then(|| Outputs::of(program)),
             local: [[Ldl, Ldlw], [Stl, Stlw]].map(|opcodes| {
                 let found = opcodes.into_iter().filter(|&opcode| has(&[opcode])).map(Opcode::name);
                 Some(found.collect::<Vec<_>>().join(" and ")).filter(|names| !names.is_empty())
@@ -265,7 +292,10 @@ impl Header {
                 }
                 differs("size of scratch memory", bytes(self.scratch), bytes(after.scratch))
             })
-            .or_else(|| differs("list of outputs", self.outputs.clone(), after.outputs.clone()))
+            .or_else(|| {
+                let [own, other] = Outputs::texts(self.outputs.as_ref(), after.outputs.as_ref());
+                differs("list of outputs", own, other)
+            })
             .or_else(|| {
                 let differs = |(what, before, after): (&str, &Option<String>, &Option<String>)| {
                     differs(&format!("kind of {what} local memory"), before.clone(), after.clone())
@@ -534,6 +564,18 @@ mod tests {
         assert_eq!(between(&nir(NIR), &ir3(IR3)), None);
         let with_output = IR3.replace("block1", "// {output=1.x}\nblock1");
         assert_eq!(between(&ir3(IR3), &ir3(&with_output)).as_deref(), Some("list of outputs"));
+        // Aliases may have another component of an output first, and some beside those in registers.
+        let of = |base: u16, components: &[u8], has_aliases| {
+            let components = components.iter().map(|&component| (base, component)).collect();
+            Some(Outputs { components, has_aliases })
+        };
+        let is_equal = |before: Option<Outputs>, after: Option<Outputs>| {
+            let [before, after] = Outputs::texts(before.as_ref(), after.as_ref());
+            before == after
+        };
+        assert!(is_equal(of(1, &[0], false), of(1, &[2, 3], true)));
+        assert!(!is_equal(of(1, &[0], false), of(1, &[2, 3], false)));
+        assert!(!is_equal(of(1, &[0], false), of(2, &[0], true)));
         // The memory between stages is another one than that of the workgroup.
         let store = "stl r0.x, r0.x, imm[0.000000,1,0x1] // {type=u32, components=1, space=shared}";
         let stores = IR3.replace("stage=compute", "stage=vertex").replace("// {workgroup=64x1x1}\n", "");

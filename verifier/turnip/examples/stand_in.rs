@@ -25,11 +25,19 @@ fn turn() -> ! {
     }
 }
 
+/// Calls without an end.
+#[allow(unconditional_recursion)]
+fn overflow(depth: u64) -> u64 {
+    let page = std::hint::black_box([depth; 512]);
+    overflow(depth + 1) + page[0]
+}
+
 /// Does in a compilation what the variable names.
 fn compile() -> vk::Result {
     match &*wanted() {
         // SAFETY: none; the address is invalid, and the process ends.
         "crash" => unsafe { ptr::without_provenance_mut::<u8>(1).write_volatile(0) },
+        "overflow" => drop(overflow(0)),
         "abort" => std::process::abort(),
         "loop" => turn(),
         "sleep" => std::thread::sleep(Duration::from_secs(3600)),

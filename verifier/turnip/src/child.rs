@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+use crate::fault;
 use crate::kernel;
 use crate::outcome::{Kind, Outcome};
 use std::any::Any;
@@ -139,6 +140,7 @@ fn in_child(limits: &Limits, log: &File, mut report: File, compile: impl FnOnce(
     limit(libc::RLIMIT_CPU, limits.time.as_secs() + 1);
     // Twice: the parent looks at the memory, and names it.
     limit(libc::RLIMIT_DATA, limits.memory.saturating_mul(2));
+    fault::watch(report.as_raw_fd());
     let is_ready = File::open("/dev/null").and_then(|null| duplicate(&null, libc::STDIN_FILENO)).is_ok()
         && duplicate(log, libc::STDOUT_FILENO).is_ok()
         && duplicate(log, libc::STDERR_FILENO).is_ok();
@@ -266,7 +268,10 @@ impl Parent<'_> {
                 }
                 libc::SIGXFSZ => Outcome::new(Kind::Failed, "a file is larger than RLIMIT_FSIZE allows (SIGXFSZ)"),
                 _ if most >= self.limits.memory => over_memory(self.limits),
-                _ => Outcome::new(Kind::Crashed, format!("signal {signal} ({})", name_of(signal))),
+                _ => {
+                    let place = fault::place(report).map(|place| format!(" at {place}")).unwrap_or_default();
+                    Outcome::new(Kind::Crashed, format!("signal {signal} ({}){place}", name_of(signal)))
+                }
             };
             of(outcome, &[])
         } else {

@@ -21,6 +21,8 @@ mod chips;
 #[cfg(target_os = "linux")]
 mod device;
 #[cfg(target_os = "linux")]
+mod fault;
+#[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(target_os = "linux")]
 mod module;

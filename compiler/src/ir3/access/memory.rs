@@ -460,7 +460,8 @@ impl<'a> MemoryDecoder<'a> {
     }
 
     /// `ldg address, offset, count`, `stg address, offset, data, count`; `ldg.a address, index, shift, offset, count`,
-    /// `stg.a address, index, shift, offset, data, count`. The offset is in bytes, that of the `.a` forms in words.
+    /// `stg.a address, index, shift, offset, data, count`. The offset is in bytes, that of the `.a` forms in units of the
+    /// index, or in words beside a shift.
     fn global(&self, action: MemoryAction) -> Result<MemoryAccess, UnknownAttribute> {
         let base = Some(Slice { count: 2, ..self.whole(0)? });
         let indexed = matches!(self.instr.opcode, Opcode::LdgA | Opcode::StgA);
@@ -471,8 +472,9 @@ impl<'a> MemoryDecoder<'a> {
             }
             // The index is in words on a6xx and in bytes on a7xx; the text does not print the unit.
             let unit = self.attrs.index_unit.ok_or_else(|| self.unknown("the unit of its index"))?;
-            let (words, index2) = self.immediate(3)?;
-            (Some(self.scalar(1)?), unit << shift, (words.wrapping_mul(4), index2), 4)
+            let (offset, index2) = self.immediate(3)?;
+            let unit_of_offset = if shift == 0 { unit.into() } else { 4 };
+            (Some(self.scalar(1)?), unit << shift, (offset.wrapping_mul(unit_of_offset), index2), 4)
         } else {
             (None, 1, self.immediate(1)?, 2)
         };

@@ -84,12 +84,20 @@ fn loads() {
     let address = Address::Linear { base, index: None, index2: None, scale: 1, offset: -4 };
     let global = MemoryAccess { space: AddressSpace::Global, binding: None, address, ..expected };
     assert_eq!(memory(&with_dst(build::ldg(vector(0, 2), -4, two), 2)), global);
-    for unit in [1, 4] {
-        let indexed = with_dst(build::ldg_indexed(vector(0, 2), vector(1, 1), unit, two), 2);
+    // The offset is in units of the index, but in words beside a shift.
+    for (unit, shift, offset, bytes) in [(1, 0, 16, 16), (2, 0, 3, 6), (4, 0, 3, 12), (4, 1, 3, 12), (2, 2, 3, 12)] {
+        let mut indexed = with_dst(build::ldg_indexed(vector(0, 2), vector(1, 1), unit, two), 2);
+        indexed.srcs[2] = Src::immediate(shift, false);
+        indexed.srcs[3] = Src::immediate(offset, false);
         let index = Some(Slice::scalar(1, 0));
-        let address = Address::Linear { base, index, index2: None, scale: unit, offset: 0 };
+        let address = Address::Linear { base, index, index2: None, scale: unit << shift, offset: bytes };
         assert_eq!(memory(&indexed), MemoryAccess { address, ..global.clone() });
     }
+    // Both words of an address may be constants.
+    let constant = Src::constant(17, false);
+    let indexed = with_dst(build::ldg_indexed(constant, vector(1, 1), 1, two), 2);
+    let address = Address::Linear { base, index: Some(Slice::scalar(1, 0)), index2: None, scale: 1, offset: 0 };
+    assert_eq!(memory(&indexed), MemoryAccess { address, ..global });
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn operands_that_do_not_fit_are_errors_that_name_the_field() {
     assert_eq!(wrong, Vec::<String>::new());
 }
 
-/// The words of aliases and of predicates of the scalar ALU, as Mesa prints them for a750.
+/// The words of aliases, of predicates of the scalar ALU, and of addresses in constants, as Mesa prints them for a750.
 #[test]
 fn words_of_a7xx_that_mesa_has_since_25_1() {
     for (word, text) in [
@@ -62,6 +62,9 @@ fn words_of_a7xx_that_mesa_has_since_25_1() {
         (0x40b0_00f4_1040_00c6, "cmps.f.lt up0.x, r49.z, c16.x"),
         (0x64e0_80c0_1010_40c0, "sel.b32 r48.x, (neg)r48.x, r48.y, c4.x"),
         (0x42bb_08f5_2010_00c0, "(nop3) cmps.s.ge up0.y, r48.x, 16"),
+        (0xc0d4_010a_0480_2030, "stg.a.u16 g[c0.x+r2.z+0], hr6.x, 4"),
+        (0xc006_000a_04c1_6013, "ldg.a.u32 r2.z, g[c1.y+r2.y+0], 4"),
+        (0xc006_202d_02c3_401f, "ldg.a.u32 r11.y, g[r3.y+r3.w+16], 2"),
     ] {
         let generation = Generation::A7xx;
         assert_eq!(text_of(generation, word), text);

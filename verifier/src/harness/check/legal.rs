@@ -234,9 +234,14 @@ fn beside(data: &InstrData, target: &Target) -> Option<&'static str> {
             let is_scalar_load = data.opcode == Opcode::Ldc && data.flags.contains(InstrFlags::UNIFORM);
             let may_share =
                 |slot: usize| is_scalar_load || slot == 1 && matches!(data.opcode, Opcode::Stc | Opcode::Shfl);
+            // The address of an indexed access may be two of the first words of the constant file.
+            let is_indexed =
+                matches!(data.opcode, Opcode::LdgA | Opcode::StgA) && target.generation >= Generation::A7xx;
+            let is_address =
+                |slot: usize, src: &Src| slot == 0 && is_indexed && matches!(src.operand, SrcOperand::Const(..256));
             let mut srcs = data.srcs.iter().enumerate();
             srcs.any(|(slot, src)| match Kind::of(src) {
-                Kind::Const => true,
+                Kind::Const => !is_address(slot, src),
                 Kind::Shared => !may_share(slot),
                 _ => false,
             })
@@ -634,6 +639,32 @@ mod tests {
             }
         }
         assert!(refused > 200, "{refused}");
+    }
+
+    /// The address of an indexed access, and nothing else of an access, may be in constants, on a7xx.
+    #[test]
+    fn addresses_in_constants() {
+        for (gpu, opcode, slot, word, is_legal) in [
+            ("a750", Opcode::LdgA, 0, 255, true),
+            ("a750", Opcode::StgA, 0, 0, true),
+            ("a750", Opcode::StgA, 0, 256, false),
+            ("a750", Opcode::LdgA, 1, 4, false),
+            ("a750", Opcode::StgA, 4, 4, false),
+            ("a750", Opcode::Ldg, 0, 4, false),
+            ("a660", Opcode::LdgA, 0, 4, false),
+        ] {
+            let target = &Target::by_name(gpu).expect("a GPU");
+            let mut data = InstrData::new(opcode);
+            let zero = Src::immediate(0, false);
+            let address = Src { mask: WriteMask::first(2), ..reg(R) };
+            data.srcs.extend(match opcode {
+                Opcode::Ldg => vec![address, zero, zero],
+                _ => vec![address, reg(R), zero, zero, reg(R), zero],
+            });
+            data.srcs[slot] = Src::constant(word, false);
+            assert_eq!(valid_source(target, &data, slot, &data.srcs[slot]), is_legal, "{gpu} {data:?}");
+            assert_eq!(beside(&data, target).is_none(), is_legal, "{gpu} {data:?}");
+        }
     }
 
     /// A move that claims two results, coordinates that no flag counts, a word without a mark or with another texture: runs and proofs take the

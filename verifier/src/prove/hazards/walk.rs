@@ -590,9 +590,10 @@ pub fn positional(code: &Code, steps: &Steps, facts: &Facts, target: &Target, ha
     }
 }
 
-/// Returns true if the two instructions of a fine derivative stand next to each other (`apply_fine_deriv_macro`).
+/// Returns true for an instruction of a fine derivative that has the other one (`apply_fine_deriv_macro`).
 fn is_whole_derivative(steps: &Steps, at: usize) -> bool {
-    steps.steps[at].paired || steps.steps.get(at + 1).is_some_and(|next| next.paired)
+    let second = || steps.steps[at + 1..].iter().find(|step| step.opcode != Opcode::Nop);
+    steps.steps[at].paired || second().is_some_and(|second| second.paired)
 }
 
 /// Returns true if a `stsc` is one of two with an `(ss)nop` between them (`apply_push_consts_load_macro`).

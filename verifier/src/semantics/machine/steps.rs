@@ -7,7 +7,7 @@ use super::rules::{self, ConstWrite, SourceWait, Unit, Wait};
 use super::units::{self, Piece};
 use cranelift_entity::EntityRef;
 use ir3_compiler::ir3::{
-    InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, RegClass, RegFile, SrcOperand, WriteMask,
+    InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, RegClass, RegFile, Src, SrcOperand, WriteMask,
 };
 use ir3_compiler::machine::{Code, CodeInstr, Ip, OutputRegister};
 use ir3_compiler::target::Target;
@@ -148,8 +148,8 @@ impl Steps {
                 number: reg.0,
             })?;
             let pair = data.flags.contains(InstrFlags::PAIR);
-            let previous = ip.index().checked_sub(1).map(|before| &code.instrs[Ip::new(before)].data);
-            let paired = pair && previous.is_some_and(|first| is_pair(first, data));
+            let mut before = (0..ip.index()).rev().map(|before| &code.instrs[Ip::new(before)].data);
+            let paired = pair && before.find(|data| !only_passes_time(data)).is_some_and(|first| is_pair(first, data));
             let completes_quads = completes_quads(&code.instrs.as_values_slice()[..=ip.index()]);
             this.steps.push(Step { paired, completes_quads, starts_block: starts[ip.index()], ..step });
         }
@@ -388,12 +388,18 @@ fn is_several_moves(data: &InstrData) -> bool {
     matches!(data.opcode, Opcode::Swz | Opcode::Gat | Opcode::Sct)
 }
 
+/// Returns true for a `nop` that waits for nothing and is no place where lanes join. Helper lanes may end at it.
+fn only_passes_time(data: &InstrData) -> bool {
+    data.opcode == Opcode::Nop && !data.flags.intersects(InstrFlags::SS | InstrFlags::SY | InstrFlags::JP)
+}
+
 /// Returns true if the second of two instructions finishes the first: a fine derivative is a pair that reads and writes
-/// the same registers (`apply_fine_deriv_macro`).
+/// the same registers (`apply_fine_deriv_macro`), with nothing between them but time. The flags of operands may differ: the second one is the last reader.
 fn is_pair(first: &InstrData, second: &InstrData) -> bool {
+    let source = |src: &Src| (src.operand, src.class, src.mods);
     first.opcode == second.opcode
         && !first.flags.contains(InstrFlags::PAIR)
-        && first.srcs == second.srcs
+        && first.srcs.iter().map(source).eq(second.srcs.iter().map(source))
         && first.dsts == second.dsts
 }
 

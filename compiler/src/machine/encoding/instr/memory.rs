@@ -3,7 +3,7 @@
 use super::alu::{TYPES, number_of};
 use super::{DecodeResult, Decoder, EncodeError, EncodeResult, Encoder};
 use crate::ir3::{
-    AddressSpace, Attrs, InstrFlags, MemoryAttrs, Opcode, RegFile, ShuffleMode, SrcOperand, Type, WriteMask,
+    AddressSpace, Attrs, InstrFlags, MemoryAttrs, Opcode, RegFile, ShuffleMode, Src, SrcOperand, Type, WriteMask,
 };
 use crate::machine::encoding::field::{FieldName, Kind};
 use crate::target::Generation;
@@ -86,19 +86,19 @@ impl Decoder {
             O::Ldg | O::LdgA => {
                 attrs.space = Some(AddressSpace::Global);
                 self.dst(dst, half, loaded);
-                self.global_address()?;
+                self.global_address();
                 match opcode {
                     O::Ldg => self.push_immediate(offset),
-                    _ => self.index(&mut attrs, unsigned)?,
+                    _ => self.index(&mut attrs, unsigned),
                 }
                 self.push_immediate(size.into());
             }
             O::Stg | O::StgA => {
                 attrs.space = Some(AddressSpace::Global);
-                self.global_address()?;
+                self.global_address();
                 match opcode {
                     O::Stg => self.push_immediate(offset),
-                    _ => self.index(&mut attrs, unsigned)?,
+                    _ => self.index(&mut attrs, unsigned),
                 }
                 self.push_register(FieldName::Src3, half, size.into());
                 self.push_immediate(size.into());
@@ -185,28 +185,23 @@ impl Decoder {
         }
     }
 
-    /// A 64-bit address.
-    fn global_address(&mut self) -> Result<(), super::DecodeError> {
-        if let Some(Kind::RegisterOrConst { constant }) = self.encoding.field(FieldName::Src1).map(|field| field.kind)
-            && self.word >> constant & 1 != 0
-        {
-            return self.lacks("address in constants");
+    /// A 64-bit address: two registers, or two words of the constant file.
+    fn global_address(&mut self) {
+        match self.encoding.field(FieldName::Src1).map(|field| field.kind) {
+            Some(Kind::RegisterOrConst { constant }) if self.word >> constant & 1 != 0 => {
+                let word = self.get(FieldName::Src1) as u16;
+                self.data.srcs.push(Src::constant(word, false));
+            }
+            _ => self.push_register(FieldName::Src1, false, 2),
         }
-        self.push_register(FieldName::Src1, false, 2);
-        Ok(())
     }
 
     /// Index, shift and offset of the `.a` forms.
-    fn index(&mut self, attrs: &mut MemoryAttrs, offset: i64) -> Result<(), super::DecodeError> {
-        let a7 = self.generation >= Generation::A7xx;
-        if a7 && offset != 0 {
-            return self.lacks("offset beside an index");
-        }
-        attrs.index_unit = Some(if a7 { 1 } else { 4 });
+    fn index(&mut self, attrs: &mut MemoryAttrs, offset: i64) {
+        attrs.index_unit = Some(if self.generation >= Generation::A7xx { 1 } else { 4 });
         self.push_register(FieldName::Src2, false, 1);
         self.push_immediate(self.get(FieldName::Shift) as i64);
         self.push_immediate(offset);
-        Ok(())
     }
 
     /// The memory and the dimensions: a buffer is untyped. On a4xx atomics of images are, too, and only buffers have four dimensions.
@@ -478,14 +473,14 @@ impl Encoder<'_> {
     fn global(&mut self, attrs: &MemoryAttrs) -> EncodeResult {
         let data = self.data;
         let indexed = matches!(data.opcode, Opcode::LdgA | Opcode::StgA);
-        self.register(FieldName::Src1, 0)?;
+        self.global_address()?;
         let mut next = 1;
         if indexed {
             self.register(FieldName::Src2, 1)?;
             let (shift, offset) = (self.immediate(FieldName::Shift, 2)?, self.immediate(FieldName::Offset, 3)?);
             if self.generation >= Generation::A7xx {
-                if shift != 0 || offset != 0 {
-                    return self.fail(FieldName::Offset, "an index with a shift or an offset");
+                if shift != 0 {
+                    return self.fail(FieldName::Shift, "an index with a shift");
                 }
             } else if self.encoding.field(FieldName::Shift).is_some() == (shift == 0) {
                 return self.fail(FieldName::Shift, "another form for this shift");
@@ -509,6 +504,17 @@ impl Encoder<'_> {
             Err(_) => attrs.components.unwrap_or(0).into(),
         };
         self.size(FieldName::Size, size)
+    }
+
+    fn global_address(&mut self) -> EncodeResult {
+        let field = self.encoding.field(FieldName::Src1).map(|field| field.kind);
+        match (self.src(0, FieldName::Src1)?.operand, field) {
+            (SrcOperand::Const(word), Some(Kind::RegisterOrConst { constant })) => {
+                self.set(constant);
+                self.put(FieldName::Src1, word.into())
+            }
+            _ => self.register(FieldName::Src1, 0).map(drop),
+        }
     }
 
     fn shape(&mut self, attrs: &MemoryAttrs) -> EncodeResult {

@@ -55,8 +55,8 @@ pub enum Ran {
     NoForm(NoForm),
     /// It ended with an exit code.
     Code(i32, String),
-    /// A signal killed it.
-    Signal(i32, String),
+    /// It ended by this signal, at this place if that is known.
+    Crashed(String, String),
     /// It took too long.
     TimedOut(String),
     /// It printed too much.
@@ -126,9 +126,9 @@ impl CompilerCommand {
                 let last = last_line(&text).to_owned();
                 return Err(RunError::NotStarted { command: self.program.display().to_string(), code, last });
             }
-            End::Signal(signal) => Ran::Signal(signal, text),
+            End::Signal(signal) => Ran::Crashed(format!("signal {signal}"), text),
             // As a shell passes a signal on.
-            End::Code(code) if code > 128 => Ran::Signal(code - 128, text),
+            End::Code(code) if code > 128 => Ran::Crashed(format!("signal {}", code - 128), text),
             End::Code(code) => Ran::Code(code, text),
         })
     }

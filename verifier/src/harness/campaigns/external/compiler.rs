@@ -135,13 +135,12 @@ impl Drivers {
             log.push_str(&format!("{kind}: {detail}\n"));
         }
         write(folder, LOG, log.as_bytes())?;
-        let signal = || detail.strip_prefix("signal ")?.split(' ').next()?.parse().ok();
         Ok(match kind {
             Kind::Compiled => Ran::Code(0, log),
             Kind::Hung => Ran::TimedOut(log),
             Kind::Flooded => Ran::Flooded(log),
-            Kind::Crashed if let Some(signal) = signal() => Ran::Signal(signal, log),
-            // A crash of another kind: the last line of the log has it.
+            Kind::Crashed => Ran::Crashed(detail, log),
+            // Another end of the process: the last line of the log has it.
             kind if kind.is_fault() => Ran::Code(100, log),
             _ => Ran::Code(1, log),
         })

@@ -10,7 +10,7 @@ pub enum Failure {
     Invalid(String),
     /// A signal, or an exit code of 100 or more, and the assertion that failed, if the log names one.
     Crashed {
-        /// The signal or the exit code.
+        /// The signal, with the place if it is known, or the exit code.
         end: String,
         /// The assertion, or the place of a panic.
         assertion: Option<String>,

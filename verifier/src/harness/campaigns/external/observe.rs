@@ -223,7 +223,7 @@ fn outcome(ran: Ran, folder: &Path) -> Outcome {
         Ran::Stopped => Outcome::Stopped,
         Ran::TimedOut(log) => Outcome::Failed(Failure::Hung, log),
         Ran::Flooded(log) => Outcome::Failed(Failure::Flooded, log),
-        Ran::Signal(signal, log) => crashed(format!("signal {signal}"), log),
+        Ran::Crashed(end, log) => crashed(end, log),
         Ran::Code(0, log) => Outcome::Log(log),
         Ran::Code(code @ 1..100, log) => {
             let last = LogLine::of(command::last_line(&log)).text.into_owned();

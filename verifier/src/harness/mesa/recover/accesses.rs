@@ -140,6 +140,9 @@ impl Accesses {
             }
         }
         shift_by_constants(program);
+        if target.generation >= Generation::A6xx {
+            program.instrs.values_mut().for_each(mark_offset);
+        }
         if target.generation < Generation::A6xx && nir.info.num_ssbos > 0 {
             number_images(program, nir.info.num_ssbos);
         }
@@ -154,6 +157,16 @@ impl Accesses {
             )),
             None => Ok(()),
         }
+    }
+}
+
+/// Sets the flag of an offset beside an index, which the decoder sets where the offset is not zero. An access without a word of its own has it by
+/// its operand.
+fn mark_offset(data: &mut InstrData) {
+    if let Opcode::Stib | Opcode::Ldib = data.opcode
+        && let Some(SrcOperand::Immediate(offset)) = data.srcs.get(2).map(|src| src.operand)
+    {
+        data.flags.set(InstrFlags::IMM_OFFSET, offset != 0);
     }
 }
 

@@ -5,12 +5,15 @@ use crate::semantics::interp::ir3::op::DecodedOp;
 use crate::semantics::interp::ir3::storage::{Loc, Modifier, Read, Write};
 use crate::semantics::operations::Kernel;
 use crate::semantics::operations::ir3_alu;
+use ir3_compiler::ir3::opcode::Numeric;
 use ir3_compiler::ir3::{Attrs, InstrData, InstrFlags, Opcode, OperandFlags, RegFile};
 
 impl Decoder<'_> {
     /// An operation of category 2, 3 or 4, or a conversion: one operation per repetition.
     pub(super) fn alu(&mut self, data: &InstrData) -> Result {
-        let alu = ir3_alu::kernel(data).ok_or("it has no definition")?;
+        let is_clamped = data.flags.contains(InstrFlags::SAT) && data.opcode.info().numeric != Numeric::Float;
+        let why = if is_clamped { "`(sat)` of an integer has no definition" } else { "it has no definition" };
+        let alu = ir3_alu::kernel(data).ok_or(why)?;
         let arity = match alu.kernel {
             Kernel::One(_) => 1,
             Kernel::Two(_) => 2,

@@ -54,7 +54,7 @@ pub fn watch(report: RawFd) {
         let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = write_address;
         action.sa_sigaction = handler as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESETHAND;
-        // SAFETY: the handler has the type that `SA_SIGINFO` asks for, and makes no calls but `write`.
+        // SAFETY: the handler has the type of one with `SA_SIGINFO`, and makes no calls but `write`.
         unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) };
     }
 }

@@ -47,6 +47,7 @@ const EXTENSIONS: &[&CStr] = &[
 macro_rules! features {
     ($($field:ident: $type:ident),* $(,)?) => {
         /// The features of the device, all of which are enabled.
+        #[derive(Default)]
         pub struct Features {
             pub core: vk::PhysicalDeviceFeatures,
             $(pub $field: vk::$type<'static>,)*
@@ -54,7 +55,7 @@ macro_rules! features {
 
         impl Features {
             fn of(instance: &ash::Instance, physical: vk::PhysicalDevice) -> Self {
-                let mut all = Self { core: vk::PhysicalDeviceFeatures::default(), $($field: vk::$type::default(),)* };
+                let mut all = Self::default();
                 let mut head = vk::PhysicalDeviceFeatures2::default()$(.push_next(&mut all.$field))*;
                 // SAFETY: the instance has the physical device, and all structures of the chain live until the end of the call.
                 unsafe { instance.get_physical_device_features2(physical, &mut head) };

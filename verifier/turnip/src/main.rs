@@ -13,6 +13,8 @@
 //! With paths on the command line, their logs are printed instead, and the exit code is 1 if one was not compiled.
 
 #[cfg(target_os = "linux")]
+mod atomics;
+#[cfg(target_os = "linux")]
 mod capabilities;
 #[cfg(target_os = "linux")]
 mod child;

@@ -6,6 +6,7 @@
 
 #![allow(unsafe_code)]
 
+use crate::atomics;
 use crate::device::Driver;
 use crate::module::{Binding, Entry, Module};
 use crate::outcome::{Kind, Outcome};
@@ -25,9 +26,7 @@ const MOST_SETS: u32 = 32;
 /// # Errors
 /// The call that failed, a capability that the device lacks, a stage that is not compiled.
 pub fn compile(driver: &Driver, module: &Module) -> Result<Vec<u8>, Outcome> {
-    if let Some(lacking) = module.capabilities.iter().find(|capability| !driver.has(**capability)) {
-        return Err(Outcome::new(Kind::Unsupported, format!("the device has no capability {lacking:?}")));
-    }
+    supported(driver, module)?;
     if module.entries.is_empty() {
         return Err(Outcome::new(Kind::Unsupported, "the module has no entry point"));
     }
@@ -38,6 +37,15 @@ pub fn compile(driver: &Driver, module: &Module) -> Result<Vec<u8>, Outcome> {
     compiler.data()
 }
 
+/// Refuses a module that needs what the device does not have.
+fn supported(driver: &Driver, module: &Module) -> Result<(), Outcome> {
+    let refuse = |what: String| Err(Outcome::new(Kind::Unsupported, format!("the device has no {what}")));
+    if let Some(lacking) = module.capabilities.iter().find(|capability| !driver.has(**capability)) {
+        return refuse(format!("capability {lacking:?}"));
+    }
+    atomics::lacking(module, &driver.features).map_or(Ok(()), |atomic| refuse(atomic.to_string()))
+}
+
 /// Compiles a vertex and a fragment shader of several modules as one whole pipeline: the driver may remove what the other one does not use.
 ///
 /// # Errors
@@ -45,9 +53,7 @@ pub fn compile(driver: &Driver, module: &Module) -> Result<Vec<u8>, Outcome> {
 pub fn link(driver: &Driver, modules: &[Module]) -> Result<Vec<u8>, Outcome> {
     let mut compilers = Vec::new();
     for module in modules {
-        if let Some(lacking) = module.capabilities.iter().find(|capability| !driver.has(**capability)) {
-            return Err(Outcome::new(Kind::Unsupported, format!("the device has no capability {lacking:?}")));
-        }
+        supported(driver, module)?;
         compilers.push(Compiler::new(driver, module)?);
     }
     let only = |model: ExecutionModel| {

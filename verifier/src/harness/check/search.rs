@@ -35,6 +35,8 @@ const MOST_LEARNED: usize = 4;
 const BATCH: usize = 8;
 /// Multiplier of the measuring budget for large programs.
 const WORK: u64 = 3;
+/// CPU time of measuring, in multiples of the time after which no environments are added.
+const MEASURED: u32 = 8;
 /// Environment numbers below this are measured; from here on they are compared only.
 pub(super) const FIRST_COMPARED: usize = 1 << 20;
 
@@ -59,7 +61,10 @@ pub(super) struct InputSearch<'a> {
 
 impl<'a> InputSearch<'a> {
     pub fn new(after: ProgramRef<'_>, target: &Target, search: &'a Search<'a>) -> Self {
-        let probe = catch(|| SensitivityProbe::of(after, target)).ok().flatten().map(|probe| probe.with_work(WORK));
+        let probe = catch(|| SensitivityProbe::of(after, target)).ok().flatten();
+        // Without a limit the given runs are measured, whatever it takes.
+        let time = if search.limit.is_zero() { Duration::MAX } else { search.limit * MEASURED };
+        let probe = probe.map(|probe| probe.with_work(WORK).with_time(time));
         Self {
             search,
             probe,
@@ -147,10 +152,15 @@ impl<'a> InputSearch<'a> {
     /// Compares both programs in the environments from number `at` on, up to `most`, until the time is used up.
     fn compare(&self, verdict: &mut Verdict, compare: Compare<'_>, at: &mut usize, most: usize, limit: Duration) {
         let start = ThreadTime::now();
+        let mut count = 1;
         while *at < most && !is_decided(verdict) && start.elapsed() < limit {
-            let batch: Vec<Env> = (*at..*at + BATCH).map(|at| self.comparison(at)).collect();
+            let batch: Vec<Env> = (*at..*at + count).map(|at| self.comparison(at)).collect();
+            let before = start.elapsed();
             verdict.add_runs(compare(&batch));
-            *at += BATCH;
+            *at += count;
+            // Few at once where a run takes long.
+            let is_short = (start.elapsed() - before) * 8 < limit;
+            count = if is_short { BATCH } else { 1 };
         }
     }
 
@@ -202,7 +212,7 @@ impl<'a> InputSearch<'a> {
         let count = self.search.runs.max(1);
         let from = self.next;
         self.next += CANDIDATES;
-        let fuel = self.fuel;
+        let (fuel, limit) = (self.fuel, self.search.limit * 2);
         let mut chosen = Vec::new();
         if let (Some(it), Some(probe)) = (self.search.inputs, &mut self.probe) {
             let make = |number| it.with_booleans(it.envs.candidate(number, self.best.as_ref()));
@@ -214,7 +224,7 @@ impl<'a> InputSearch<'a> {
                 .map(|number| Env { fuel: Some(fuel), ..make(number) })
                 .chain((from..from + STEERED).filter_map(steered))
                 .collect();
-            chosen = catch(|| probe.choose(candidates, fuel, count)).unwrap_or_default();
+            chosen = catch(|| probe.choose(candidates, fuel, count, limit)).unwrap_or_default();
         }
         if chosen.is_empty() {
             chosen = (from..from + count).map(|number| self.env(number)).collect();

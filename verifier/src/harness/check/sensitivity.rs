@@ -14,6 +14,7 @@ use crate::semantics::environment::memory::StoredWord;
 use crate::semantics::interp::ir3::{ComparedOperands, FlipBits, FlipKind, Flippable};
 use crate::semantics::interp::{End, Outcome, Scratch, Unsupported};
 use crate::semantics::vec4;
+use cpu_time::ThreadTime;
 use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::ir3::Program;
 use ir3_compiler::ir3::validate::Form;
@@ -23,6 +24,7 @@ use ir3_compiler::pipeline::select;
 use ir3_compiler::target::{Backend, Target};
 use serde::Serialize;
 use std::fmt;
+use std::time::Duration;
 
 /// The fuel of a run with flips, for each instruction of the run without, and its slack: a flipped counter may make a
 /// loop long.
@@ -127,6 +129,8 @@ pub struct SensitivityProbe {
     runs: usize,
     /// Instructions that may still be executed.
     work: u64,
+    /// CPU time that runs with flips may still take: of programs that compute with undefined values, an instruction takes many times as long.
+    time: Duration,
     scratch: Scratch,
 }
 
@@ -138,13 +142,19 @@ impl SensitivityProbe {
     pub fn new(program: &Program, target: &Target) -> Result<Self, Unsupported> {
         let program = Flippable::new(program, target)?;
         let seen = vec![false; program.sites().len()];
-        Ok(Self { program, seen, runs: 0, work: MOST_WORK, scratch: Scratch::default() })
+        Ok(Self { program, seen, runs: 0, work: MOST_WORK, time: Duration::MAX, scratch: Scratch::default() })
     }
 
     /// The same probe with another number of instructions that all runs with flips may execute, in multiples of the usual one.
     #[must_use]
     pub fn with_work(self, factor: u64) -> Self {
         Self { work: MOST_WORK * factor, ..self }
+    }
+
+    /// The same probe with a limit to the CPU time of runs with flips.
+    #[must_use]
+    pub fn with_time(self, time: Duration) -> Self {
+        Self { time, ..self }
     }
 
     /// A probe of a program of some language. One of nir is measured as the ir3 program that is selected from it, and one for Gen7 as that which is
@@ -180,12 +190,15 @@ impl SensitivityProbe {
         }
         // Half of what is left: the first run of a large program would leave nothing for better ones.
         let kept = self.work / 2;
+        let start = ThreadTime::now();
+        let deadline = Deadline { start, time: self.time / 2 };
         for attempt in 0..TRIES {
             let bits = FlipBits::ALL[(self.runs + attempt) % FlipBits::ALL.len()];
-            let run = FlippedRun { env, bits, base: &base, fuel: base.executed * FUEL_FACTOR + FUEL_SLACK };
+            let fuel = base.executed * FUEL_FACTOR + FUEL_SLACK;
+            let run = FlippedRun { env, bits, base: &base, fuel, deadline };
             let mut waiting: Vec<usize> =
                 (0..self.seen.len()).filter(|&site| !self.seen[site] && reached[site] & observed != 0).collect();
-            while !waiting.is_empty() && self.work > kept {
+            while !waiting.is_empty() && self.work > kept && !deadline.is_over() {
                 let mut free = observed;
                 let mut group = Vec::new();
                 waiting.retain(|&site| {
@@ -203,6 +216,7 @@ impl SensitivityProbe {
                 self.try_group(&group, &run);
             }
         }
+        self.time = self.time.saturating_sub(start.elapsed());
     }
 
     /// Operands of the comparisons that a run comes to.
@@ -210,22 +224,28 @@ impl SensitivityProbe {
         self.program.compared(env, fuel, &mut self.scratch)
     }
 
-    /// Of some environments, at most `count` whose runs come to most of what no run has depended on yet; none whose run does not end.
-    pub fn choose(&mut self, candidates: Vec<Env>, fuel: u64, count: usize) -> Vec<Env> {
+    /// Of some environments, at most `count` whose runs come to most of what no run has depended on yet; none whose run does not end. Those for
+    /// which the time does not suffice are left out.
+    pub fn choose(&mut self, candidates: Vec<Env>, fuel: u64, count: usize, time: Duration) -> Vec<Env> {
+        let start = ThreadTime::now();
         let reach = |env: Env| {
             let (base, reached) = self.program.run(&env, fuel, &mut self.scratch);
             let observed = if base.end == End::Finished { base.lanes & !base.helpers } else { 0 };
             let new = self.seen.iter().zip(&reached).filter(|(seen, lanes)| !**seen && **lanes & observed != 0);
             (new.count(), env)
         };
-        let mut reached: Vec<(usize, Env)> = candidates.into_iter().map(reach).filter(|(new, _)| *new > 0).collect();
+        let candidates = candidates.into_iter().take_while(|_| start.elapsed() < time);
+        let mut reached: Vec<(usize, Env)> = candidates.map(reach).filter(|(new, _)| *new > 0).collect();
         reached.sort_by_key(|(new, _)| std::cmp::Reverse(*new));
         reached.truncate(count);
         reached.into_iter().map(|(_, env)| env).collect()
     }
 
     fn try_group(&mut self, group: &[(usize, usize)], run: &FlippedRun<'_>) {
-        let &FlippedRun { env, bits, base, fuel } = run;
+        let &FlippedRun { env, bits, base, fuel, deadline } = run;
+        if deadline.is_over() {
+            return;
+        }
         let (outcome, reached) = self.program.run_flipped(group, bits, env, fuel, &mut self.scratch);
         self.work = self.work.saturating_sub(outcome.executed);
         if outcome.end != base.end {
@@ -268,6 +288,20 @@ struct FlippedRun<'a> {
     bits: FlipBits,
     base: &'a Outcome,
     fuel: u64,
+    deadline: Deadline,
+}
+
+/// A limit to the CPU time of the runs with flips of a run.
+#[derive(Clone, Copy)]
+struct Deadline {
+    start: ThreadTime,
+    time: Duration,
+}
+
+impl Deadline {
+    fn is_over(self) -> bool {
+        self.start.elapsed() >= self.time
+    }
 }
 
 /// Returns true if something observable of a lane differs.
@@ -384,10 +418,10 @@ impl main {
         let mut probe = SensitivityProbe::new(&program, &target).expect("it is supported");
         let with = |word| Env { consts: [(4, word)].into(), ..Env::from_seed(1) };
         let candidates = vec![with(1), with(0x12345), with(2)];
-        let chosen = probe.choose(candidates.clone(), 10_000, 1);
+        let chosen = probe.choose(candidates.clone(), 10_000, 1, Duration::MAX);
         assert_eq!(chosen, [with(0x12345)]);
         // A run that does not end shows nothing.
-        assert_eq!(probe.choose(candidates, 1, 3), []);
+        assert_eq!(probe.choose(candidates, 1, 3, Duration::MAX), []);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! the union of the sets and the later of the times. There are finitely many states (times are relative to the point, and at most a
 //! few slots), so the analysis ends.
 
+use crate::semantics::machine::consts::ConstWrites;
 use crate::semantics::machine::rules::Wait;
 use crate::semantics::machine::units::{A1_BIT, OTHER_WORD, SHARED_WORD, WORDS};
 use std::ops::{Index, IndexMut};
@@ -37,40 +38,21 @@ const SETS: usize = 8;
 
 /// What is outstanding for the whole wave, whichever lanes are active.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WaveFacts(u16);
+pub struct WaveFacts(u8);
 
 impl WaveFacts {
-    /// Writes to the constant file that come with the end of the preamble.
-    pub const CONSTS_PREAMBLE: Self = Self(1 << 1);
-    /// Those of a preamble that come with `(ss)`.
-    pub const CONSTS_PREAMBLE_SS: Self = Self(1 << 8);
-    /// Those of a preamble that come with `(sy)`.
-    pub const CONSTS_PREAMBLE_SY: Self = Self(1 << 9);
-    /// All of those of a preamble.
-    pub const OF_PREAMBLE: Self =
-        Self(Self::CONSTS_PREAMBLE.0 | Self::CONSTS_PREAMBLE_SS.0 | Self::CONSTS_PREAMBLE_SY.0);
-
-    /// Those of a preamble that come with a flag, or with its end.
-    pub const fn of_preamble(wait: Wait) -> Self {
-        match wait {
-            Wait::Ss => Self::CONSTS_PREAMBLE_SS,
-            Wait::Sy => Self::CONSTS_PREAMBLE_SY,
-            Wait::None => Self::CONSTS_PREAMBLE,
-        }
-    }
-
     /// A barrier without an `(ss)` after it.
-    pub const BARRIER_SS: Self = Self(1 << 2);
+    pub const BARRIER_SS: Self = Self(1 << 0);
     /// A barrier without a `(sy)` after it.
-    pub const BARRIER_SY: Self = Self(1 << 3);
+    pub const BARRIER_SY: Self = Self(1 << 1);
     /// A varying that is being read from local memory.
-    pub const VARYING: Self = Self(1 << 4);
+    pub const VARYING: Self = Self(1 << 2);
     /// The memory of varyings has been released.
-    pub const INPUTS_ENDED: Self = Self(1 << 5);
+    pub const INPUTS_ENDED: Self = Self(1 << 3);
     /// Helper lanes have ended.
-    pub const HELPERS_ENDED: Self = Self(1 << 6);
+    pub const HELPERS_ENDED: Self = Self(1 << 4);
     /// No `(ei)` has been executed.
-    pub const INPUTS_HELD: Self = Self(1 << 7);
+    pub const INPUTS_HELD: Self = Self(1 << 5);
 
     /// Returns true if one of these facts holds.
     pub const fn has(self, facts: Self) -> bool {
@@ -119,6 +101,8 @@ pub struct State {
     pub quads: Option<Box<QuadLanes>>,
     /// Facts about the wave.
     pub wave: WaveFacts,
+    /// Writes to the constant file, by the flag that waits for them ([`Wait`]); those without one end with the preamble.
+    pub consts: [ConstWrites; 3],
     /// `a0.x` has been released, which each lane has for itself.
     pub address_released: bool,
     /// Times, sorted by entry; the others are past.
@@ -148,7 +132,7 @@ impl State {
         if let Some(quads) = &mut self.quads {
             quads.sources = Default::default();
         }
-        self.wave.remove(WaveFacts::CONSTS_PREAMBLE_SS);
+        self.consts[Wait::Ss as usize] = ConstWrites::default();
         self.wave.remove(WaveFacts::BARRIER_SS);
         self.wave.remove(WaveFacts::VARYING);
     }
@@ -159,7 +143,7 @@ impl State {
         self[Set::SourceSsOrSy] = [0; WORDS];
         self.quads = None;
         self.wave.remove(WaveFacts::BARRIER_SY);
-        self.wave.remove(WaveFacts::CONSTS_PREAMBLE_SY);
+        self.consts[Wait::Sy as usize] = ConstWrites::default();
     }
 
     /// Joins the state at the end of a predecessor; returns true if this one changed. Over an edge of the wave that its
@@ -186,6 +170,9 @@ impl State {
         let wave = self.wave;
         self.wave.add(other.wave);
         changed |= wave != self.wave;
+        for (own, &from) in self.consts.iter_mut().zip(&other.consts) {
+            changed |= own.extend(from);
+        }
         if lanes && other.address_released {
             changed |= !std::mem::replace(&mut self.address_released, true);
         }

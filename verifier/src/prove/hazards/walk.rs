@@ -340,9 +340,7 @@ impl Walk<'_> {
     /// What concerns the wave: constants, barriers, what has been released.
     fn facts(&mut self, at: usize, step: &Step, state: &mut State, reads: &[Bits]) {
         let data = &self.code.instrs[Ip::new(at)].data;
-        let of_preamble = [Wait::None, Wait::Ss, Wait::Sy];
-        let is_early = |&wait: &Wait| step.const_waits.has(wait) && state.wave.has(WaveFacts::of_preamble(wait));
-        if of_preamble.iter().any(is_early) {
+        if state.consts.iter().any(|writes| writes.meets(step.read_writes)) {
             self.report(Hazard::new(at, HazardKind::ConstBeforeWrite));
         }
         if step.accesses {
@@ -358,7 +356,7 @@ impl Walk<'_> {
                     self.report(Hazard::new(at, HazardKind::PreambleEnd(flag)));
                 }
             }
-            state.wave.remove(WaveFacts::OF_PREAMBLE);
+            state.consts = Default::default();
         }
         if rules::reads_varying(step.opcode) && state.wave.has(WaveFacts::INPUTS_ENDED) {
             self.report(Hazard::new(at, HazardKind::VaryingReleased));
@@ -400,7 +398,9 @@ impl Walk<'_> {
         self.address(at, step, state);
         match step.const_write {
             ConstWrite::None => {}
-            ConstWrite::Preamble(wait) => state.wave.add(WaveFacts::of_preamble(wait)),
+            ConstWrite::Preamble(wait) => {
+                state.consts[wait as usize].extend(step.own_write);
+            }
         }
         if step.unit == Unit::Barrier {
             state.wave.add(WaveFacts::BARRIER_SS);

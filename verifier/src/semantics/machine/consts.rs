@@ -4,38 +4,40 @@
 //! `a1.x` is known where a constant is moved there before it, on the only path: no instruction in between is a target of a
 //! branch, or may branch. Any other write at an address writes all words.
 
-use super::rules::{ConstWrite, Wait, const_write};
+use super::rules::{ConstWrite, const_write};
 use ir3_compiler::ir3::{Category, Dst, InstrData, InstrFlags, Opcode, PhysReg, RegFile, Src, SrcOperand};
 use ir3_compiler::machine::{Code, Ip};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 
-/// A set of waits.
+/// A set of the writes of a program, by their numbers. Those from the 64th on are one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Waits(u8);
+pub struct ConstWrites(u64);
 
-impl Waits {
-    /// Adds a wait.
-    pub fn add(&mut self, wait: Wait) {
-        self.0 |= 1 << wait as u8;
+impl ConstWrites {
+    /// The write of a number.
+    fn of(number: usize) -> Self {
+        Self(1 << number.min(63))
     }
 
-    /// Adds those of another set.
-    pub fn extend(&mut self, other: Self) {
+    /// Adds those of another set. Returns true if this one has more then.
+    pub fn extend(&mut self, other: Self) -> bool {
+        let before = self.0;
         self.0 |= other.0;
+        before != self.0
     }
 
-    /// Returns true if a wait is one of them.
-    pub fn has(self, wait: Wait) -> bool {
-        self.0 >> wait as u8 & 1 != 0
+    /// Returns true if a write is in both.
+    pub fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
     }
 }
 
 /// What a program writes.
 #[derive(Clone, Debug)]
 pub struct ConstWords {
-    /// The writes, in order: where, which words, if that is known, and how a reader in the preamble waits.
-    writes: Vec<(Ip, Option<Range<u32>>, Wait)>,
+    /// The writes, in order: where, and which words, if that is known.
+    writes: Vec<(Ip, Option<Range<u32>>)>,
     /// The branches back: their target, and where they are.
     back: Vec<(Ip, Ip)>,
 }
@@ -43,11 +45,8 @@ pub struct ConstWords {
 impl ConstWords {
     /// Finds the words that a program writes and that are there at the end of the preamble; none if nothing is written.
     pub fn of(code: &Code) -> Option<Self> {
-        let write = |data: &InstrData| match const_write(data.opcode) {
-            ConstWrite::Preamble(wait) => Some(wait),
-            _ => None,
-        };
-        if !code.instrs.values().any(|instr| write(&instr.data).is_some()) {
+        let writes = |data: &InstrData| const_write(data.opcode) != ConstWrite::None;
+        if !code.instrs.values().any(|instr| writes(&instr.data)) {
             return None;
         }
         let targets: FxHashSet<Ip> = code.instrs.values().filter_map(|instr| instr.target).collect();
@@ -58,35 +57,43 @@ impl ConstWords {
             if targets.contains(&ip) {
                 a1 = None;
             }
-            if let Some(wait) = write(&instr.data) {
-                this.writes.push((ip, written(&instr.data, a1), wait));
+            if writes(&instr.data) {
+                this.writes.push((ip, written(&instr.data, a1)));
             }
             a1 = a1_after(&instr.data, a1);
         }
         Some(this)
     }
 
-    /// The words that an instruction writes, if they are known.
-    pub fn written_by(&self, at: Ip) -> Option<Range<u32>> {
-        let write = self.writes.binary_search_by_key(&at, |(write, ..)| *write).ok()?;
-        self.writes[write].1.clone()
+    fn number(&self, at: Ip) -> Option<usize> {
+        self.writes.binary_search_by_key(&at, |(write, _)| *write).ok()
     }
 
-    /// The waits for those writes of some of these words that may come before an instruction.
-    pub fn waits(&self, at: Ip, first: u16, count: u16) -> Waits {
+    /// The words that an instruction writes, if they are known.
+    pub fn written_by(&self, at: Ip) -> Option<Range<u32>> {
+        self.writes[self.number(at)?].1.clone()
+    }
+
+    /// The write of an instruction, as a set.
+    pub fn write(&self, at: Ip) -> ConstWrites {
+        self.number(at).map(ConstWrites::of).unwrap_or_default()
+    }
+
+    /// The writes of some of these words that may come before an instruction.
+    pub fn before(&self, at: Ip, first: u16, count: u16) -> ConstWrites {
         let (first, end) = (u32::from(first), u32::from(first) + u32::from(count.max(1)));
         // The last instruction that may be executed before it.
         let mut last = at;
         while let Some(&(_, from)) = self.back.iter().find(|(to, from)| *to <= last && *from > last) {
             last = from;
         }
-        let before = self.writes.iter().take_while(|(write, ..)| *write <= last);
+        let before = self.writes.iter().enumerate().take_while(|(_, (write, _))| *write <= last);
         let is_of_these = |words: &Range<u32>| words.start < end && first < words.end;
-        let mut waits = Waits::default();
-        for (.., wait) in before.filter(|(_, words, _)| words.as_ref().is_none_or(is_of_these)) {
-            waits.add(*wait);
+        let mut found = ConstWrites::default();
+        for (number, _) in before.filter(|(_, (_, words))| words.as_ref().is_none_or(is_of_these)) {
+            found.extend(ConstWrites::of(number));
         }
-        waits
+        found
     }
 }
 

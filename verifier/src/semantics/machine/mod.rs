@@ -4,7 +4,7 @@
 //! interpreter makes undefined what is read too early.
 
 pub mod arrays;
-mod consts;
+pub(crate) mod consts;
 pub(crate) mod rules;
 pub(crate) mod steps;
 pub(crate) mod units;

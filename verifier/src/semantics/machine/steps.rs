@@ -2,7 +2,7 @@
 //! computed once.
 
 use super::arrays::{self, ArrayBases, Side};
-use super::consts::{ConstWords, Waits};
+use super::consts::{ConstWords, ConstWrites};
 use super::rules::{self, ConstWrite, SourceWait, Unit, Wait};
 use super::units::{self, Piece};
 use cranelift_entity::EntityRef;
@@ -73,8 +73,10 @@ pub struct Step {
     pub completes_quads: bool,
     /// Its write to the constant file.
     pub const_write: ConstWrite,
-    /// The waits for words of the constant file that it reads and that the preamble may have written, on some path.
-    pub const_waits: Waits,
+    /// The writes to the constant file whose words it reads and that may come before it, on some path.
+    pub read_writes: ConstWrites,
+    /// Its own write among these, as a set.
+    pub own_write: ConstWrites,
     /// The words of the constant file that it names, in order.
     pub const_reads: Range<u32>,
     /// The words of the constant file that it writes, if they are known; none otherwise.
@@ -182,7 +184,7 @@ impl Steps {
         let base = |side: Side| bases.get(at, side);
         let unit = Unit::of(data, target);
         let (operands, bits) = (self.operands.len(), self.bits.len());
-        let mut const_waits = Waits::default();
+        let mut read_writes = ConstWrites::default();
         let const_reads = self.const_words.len();
         let outputs = outputs.iter().map(|output| &output.src);
         let moves = is_several_moves(data);
@@ -192,7 +194,7 @@ impl Steps {
                 SrcOperand::Const(word) => {
                     let mask = repeated_mask(data, src.mask, src.flags);
                     if let Some(written) = &self.preamble_writes {
-                        const_waits.extend(written.waits(at, *word, mask.span() as u16));
+                        read_writes.extend(written.before(at, *word, mask.span() as u16));
                         self.const_words.push(u32::from(*word)..u32::from(*word) + mask.span());
                     }
                     continue;
@@ -200,7 +202,7 @@ impl Steps {
                 SrcOperand::ConstRelative(offset) => {
                     let words = bases.consts(*offset).unwrap_or(0..u16::MAX);
                     if let Some(written) = &self.preamble_writes {
-                        const_waits.extend(written.waits(at, words.start, words.end - words.start));
+                        read_writes.extend(written.before(at, words.start, words.end - words.start));
                     }
                     continue;
                 }
@@ -268,7 +270,8 @@ impl Steps {
             completes_quads: false,
             starts_block: false,
             const_write: rules::const_write(data.opcode),
-            const_waits,
+            read_writes,
+            own_write: self.preamble_writes.as_ref().map(|words| words.write(at)).unwrap_or_default(),
             const_reads: range(const_reads, self.const_words.len()),
             const_words: self.preamble_writes.as_ref().and_then(|words| words.written_by(at)).unwrap_or_default(),
             accesses: matches!(unit, Unit::Memory | Unit::Texture | Unit::Barrier),

@@ -5,14 +5,23 @@ use crate::target::{Generation, Target};
 use std::ops::Range;
 
 /// The words that a program names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NamedConstWords {
+    /// The first word that is read or stored; the largest number if there is none. Words before one that is read relative to an address may be
+    /// read, too.
+    pub start: u32,
     /// The word after the last one that is read or stored. Of words read relative to an address the first one counts.
     pub end: u32,
     /// Some word is read relative to an address.
     pub is_relative: bool,
     /// Some words are stored at an address that is not known.
     pub has_unknown_stores: bool,
+}
+
+impl Default for NamedConstWords {
+    fn default() -> Self {
+        Self { start: u32::MAX, end: 0, is_relative: false, has_unknown_stores: false }
+    }
 }
 
 impl NamedConstWords {
@@ -33,11 +42,14 @@ impl NamedConstWords {
                     }
                     _ => continue,
                 };
+                named.start = named.start.min(last.max(0).cast_unsigned());
                 named.end = named.end.max((last + 1).max(0).cast_unsigned());
             }
             if data.opcode.writes_consts() {
                 match stored_words(program, data) {
-                    Some(stored) => named.end = named.end.max(stored.end),
+                    Some(stored) => {
+                        (named.start, named.end) = (named.start.min(stored.start), named.end.max(stored.end));
+                    }
                     None => named.has_unknown_stores = true,
                 }
             }

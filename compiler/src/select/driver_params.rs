@@ -1,10 +1,10 @@
 //! Words of the constant file that the driver fills: system values, and before a6xx the addresses and strides of buffers and images.
 //!
-//! They come directly after the words that the shader names, as Mesa's do (`ir3_setup_const_state`), so that the part of the file
-//! that a program needs stays small: the GPU loads all of it, up to the last word. Mesa's conditions hold: what an indirect dispatch or
+//! They come directly after the words that the shader names, as Mesa's do (`ir3_setup_const_state`), or before the first of these where a
+//! driver has left room, so that the part of the file that a program needs stays small: the GPU loads all of it, up to the last word. Mesa's conditions hold: what an indirect dispatch or
 //! draw fills begins at a multiple of the unit in which a command uploads constants, and is not at the start of the file in a
 //! vertex shader of a6xx and later. A shader that reads words relative to an address may have arrays whose length nothing says, so
-//! there these words are at the end of the file: a load of nir's that gets there reads what the driver has put there.
+//! there these words are before them or at the end of the file: a load of nir's that gets there reads what the driver has put there.
 
 use super::context::Context;
 use crate::ir3::const_words::{NamedConstWords, const_limit};
@@ -124,6 +124,13 @@ fn base(program: &Program, target: &Target, length: u16) -> Option<u16> {
     let is_vertex = program.stage == Some(ShaderStage::Vertex) && target.generation >= Generation::A6xx;
     let start = named.end.max(u32::from(is_vertex)).next_multiple_of(4 * vec4);
     let end = const_limit(program, target).checked_sub(length.into()).filter(|&end| start <= end)?;
+    // An index is not negative: what is before the first word that is named is read by nothing.
+    let fits_before = !is_vertex && !named.has_unknown_stores && u32::from(length) <= named.start;
     let has_arrays = named.is_relative || named.has_unknown_stores;
-    u16::try_from(if has_arrays { end } else { start }).ok()
+    u16::try_from(match (fits_before, has_arrays) {
+        (true, _) => 0,
+        (false, true) => end,
+        (false, false) => start,
+    })
+    .ok()
 }

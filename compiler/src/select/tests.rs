@@ -106,3 +106,26 @@ fn a_texture_whose_level_is_of_another_width_than_its_coordinates_is_refused() {
         assert_eq!(result.err().as_deref(), (coordinate_bits != level_bits).then_some(expected));
     }
 }
+
+#[test]
+fn words_of_the_driver_are_before_those_of_the_shader_if_there_is_room() {
+    let word = |base: u32, is_array: bool| {
+        let mut b = Builder::new(Stage::Compute);
+        let zero = b.constant(32, 0);
+        let group = b.intrinsic(IntrinsicOp::LoadBaseWorkgroupId, 3, 32, &[], []).unwrap();
+        let lane = b.intrinsic(IntrinsicOp::LoadLocalInvocationIndex, 1, 32, &[], []).unwrap();
+        let offset = if is_array { lane } else { zero };
+        let named = b.intrinsic(IntrinsicOp::LoadConstIr3, 1, 32, &[offset], [Index::Base(base as i32)]).unwrap();
+        let first = b.channel(group, 0);
+        let sum = b.alu(Op::Iadd, &[named, first]);
+        b.intrinsic(IntrinsicOp::StoreSsboIr3, 1, 32, &[sum, zero, zero, zero], [Index::WriteMask(1)]);
+        let program = run(&b.finish(), &Target::default()).expect("a program");
+        program.consts.driver_params.iter().map(|param| param.word).min()
+    };
+    assert_eq!(word(0, false), Some(16));
+    assert_eq!(word(3, false), Some(16));
+    assert_eq!(word(4, false), Some(0));
+    // An array is of any length.
+    assert_eq!(word(16, true), Some(0));
+    assert!(word(0, true) > Some(1000));
+}

@@ -120,7 +120,7 @@ impl<'a> Context<'a> {
     /// # Errors
     /// If the constant file has no room for what the driver passes in it.
     pub fn finish(mut self) -> Result<Program, SelectError> {
-        if !self.driver_params.place(&mut self.program, self.target, self.shader.info.num_ssbos) {
+        if !self.driver_params.place(&mut self.program, self.target, &self.shader.info) {
             self.instr = None;
             return Err(self.unsupported("the words that it names leave no room for those that the driver fills"));
         }

@@ -7,8 +7,9 @@
 //! there these words are before them or at the end of the file: a load of nir's that gets there reads what the driver has put there.
 
 use super::context::Context;
-use crate::ir3::const_words::{NamedConstWords, const_limit};
+use crate::ir3::const_words::{NamedConstWords, const_limit, shared_consts};
 use crate::ir3::{DriverParam, Instr, Program, ResourceWords, ShaderStage, Src, SrcOperand, SystemValue, Type};
+use crate::nir::Info;
 use crate::target::{Generation, Target};
 
 /// What the driver puts into a word.
@@ -47,10 +48,10 @@ impl Context<'_> {
 }
 
 impl DriverParams {
-    /// Chooses the words. All components of a value are in one vec4. On a4xx `buffers` are described before the images. Returns false if
+    /// Chooses the words. All components of a value are in one vec4. On a4xx buffers are described before the images. Returns false if
     /// the words that the shader names leave no room.
     #[must_use]
-    pub(super) fn place(&self, program: &mut Program, target: &Target, buffers: u32) -> bool {
+    pub(super) fn place(&self, program: &mut Program, target: &Target, info: &Info) -> bool {
         if self.0.is_empty() {
             return true;
         }
@@ -73,9 +74,9 @@ impl DriverParams {
             }
         }
         let (offsets, params) = pack(&values);
-        let Some(base) = base(program, target, params + resources) else { return false };
+        let Some(base) = base(program, target, params + resources, info.uniforms) else { return false };
         if resources > 0 {
-            let buffers = if target.generation == Generation::A4xx { buffers as u16 } else { 0 };
+            let buffers = if target.generation == Generation::A4xx { info.num_ssbos as u16 } else { 0 };
             program.consts.resources = Some(ResourceWords { first: base + params, buffers });
         }
         for &(instr, word) in &self.0 {
@@ -113,7 +114,7 @@ fn pack(values: &[(SystemValue, u16)]) -> (Vec<u16>, u16) {
 }
 
 /// The word where `length` words that the driver fills begin, if there is room.
-fn base(program: &Program, target: &Target, length: u16) -> Option<u16> {
+fn base(program: &Program, target: &Target, length: u16, uniforms: u32) -> Option<u16> {
     let named = NamedConstWords::of(program, target, |_| false);
     let vec4 = match (program.stage, target.generation) {
         // Commands of a3xx upload eight vec4 at a time.
@@ -124,8 +125,11 @@ fn base(program: &Program, target: &Target, length: u16) -> Option<u16> {
     let is_vertex = program.stage == Some(ShaderStage::Vertex) && target.generation >= Generation::A6xx;
     let start = named.end.max(u32::from(is_vertex)).next_multiple_of(4 * vec4);
     let end = const_limit(program, target).checked_sub(length.into()).filter(|&end| start <= end)?;
-    // An index is not negative: what is before the first word that is named is read by nothing.
-    let fits_before = !is_vertex && !named.has_unknown_stores && u32::from(length) <= named.start;
+    // Uniforms, or push constants, begin the file whether they are read or not, unless they are those that all stages share. Without them, what is
+    // before the first word that is named is read by nothing: an index is not negative.
+    let has_uniforms = uniforms > 0 && shared_consts(program, target).is_empty();
+    let has_room = !has_uniforms && !is_vertex && !named.has_unknown_stores;
+    let fits_before = has_room && u32::from(length) <= named.start;
     let has_arrays = named.is_relative || named.has_unknown_stores;
     u16::try_from(match (fits_before, has_arrays) {
         (true, _) => 0,

@@ -358,7 +358,7 @@ fn barriers_and_the_preamble_wait_for_memory() {
     let push = "stsc imm[0.000000,4,0x4], imm[0.000000,0,0x0] // {type=u32, components=8}";
     pair("a660", HazardKind::ConstBeforeWrite, &[push, user], &[push, &format!("(ss){user}")]);
     assert_eq!(kinds(&[push, "mov.f32f32 r1.x, c3.x"], "a660"), []);
-    // What was waited for is there, whatever is written to other words since.
+    // Words that were waited for are there, whatever is written to other words since.
     assert_eq!(kinds(&[push, &format!("(ss){user}"), other, user], "a660"), []);
     let of_other = "mov.f32f32 r1.x, c5.x";
     assert_eq!(kinds(&[push, &format!("(ss){user}"), other, of_other], "a660"), [HazardKind::ConstBeforeWrite]);

@@ -33,7 +33,7 @@ fn listings_go_through_words_and_back() {
     let folder = Folder::new("machine-words");
     fs::write(folder.path().join("x.txt"), LISTING).expect("a file");
     let body = LISTING.split_once('\n').map(|(_, body)| body);
-    let listing = run(folder.path(), "disassemble x.txt");
+    let listing = run(folder.path(), "disassemble x.txt --as log");
     assert_eq!((listing.status.code(), Some(text(&listing))), (Some(0), body));
     let words = run(folder.path(), "assemble x.txt");
     assert_eq!(words.status.code(), Some(0));
@@ -42,26 +42,34 @@ fn listings_go_through_words_and_back() {
         "42b300f8_20050000\n00000500_00000000\n00800000_00000002\na0c01f04_0cc00005\n03000000_00000000\n"
     );
     fs::write(folder.path().join("words.txt"), text(&words)).expect("a file");
-    assert_eq!(Some(text(&run(folder.path(), "disassemble words.txt"))), body);
+    assert_eq!(Some(text(&run(folder.path(), "disassemble words.txt --as log"))), body);
     let plain = run(folder.path(), "disassemble words.txt --plain");
     fs::write(folder.path().join("plain.s"), text(&plain)).expect("a file");
     assert_eq!(run(folder.path(), "assemble plain.s -o code.bin").status.code(), Some(0));
     assert_eq!(fs::read(folder.path().join("code.bin")).expect("the file").len(), 40);
-    assert_eq!(Some(text(&run(folder.path(), "disassemble code.bin --binary"))), body);
+    assert_eq!(Some(text(&run(folder.path(), "disassemble code.bin --binary --as log"))), body);
 }
 
 #[test]
 fn what_is_no_code_is_refused_with_its_place() {
     let folder = Folder::new("machine-words-bad");
     for (content, arguments, said) in [
-        ("nop\nadd.u r0.x, r1.x\n", "assemble x", "x:2:17: expected"),
-        ("nop\njump #nowhere\n", "assemble x", "x:2:7: expected a label of the code"),
-        ("a:\na:\nnop\n", "assemble x", "x:2:1: expected a label that is there once"),
+        ("nop\nadd.u r0.x, r1.x\n", "assemble x", "x:2:17: found the end of the line, expected"),
+        ("nop\njump #nowhere\n", "assemble x", "x:2:7: found `nowhere`, expected a label of the code"),
+        ("a:\na:\nnop\n", "assemble x", "x:2:1: found `a:`, expected a label that is there once"),
         ("getone #1\n", "assemble x --gpu a750 --nothing", "unexpected argument"),
-        ("swz.u32u32 r0.x, r0.y, r0.y, r0.x\n", "assemble x --gpu a420", "x:1:1: expected an instruction of a4xx"),
+        (
+            "swz.u32u32 r0.x, r0.y, r0.y, r0.x\n",
+            "assemble x --gpu a420",
+            "found `swz.u32u32 r0.x, r0.y, r0.y, r0.x`, expected an instruction of a4xx",
+        ),
         ("0000000000000000\nffffffffffffffff\n", "disassemble x", "1 of 2 words are no instructions"),
         ("0000000000000000 12\n", "disassemble x", "x:1:18: expected a word in hexadecimal"),
-        ("; gpu gen 5\n0000[03000000_00000000] end\n", "disassemble x --gpu a660", "code of an a5xx"),
+        (
+            "; gpu gen 5\n0000[03000000_00000000] end\n",
+            "disassemble x --gpu a660",
+            "found a log of a5xx, expected one of a6xx",
+        ),
         ("abc", "disassemble x --binary", "3 bytes, expected words of 8 bytes"),
         ("", "disassemble nothing", "nothing: cannot be read"),
     ] {

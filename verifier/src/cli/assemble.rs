@@ -3,13 +3,15 @@
 use crate::exit::Unwritten;
 use crate::{Exit, Failure, Gpu, disassemble, output};
 use clap::Args;
-use ir3_compiler::machine::listing;
-use std::path::PathBuf;
+use ir3_compiler::machine::listing::{self, ListingError};
+use ir3_verifier::programs::mesa::input::{self, FilePosition, InputError};
+use std::path::{Path, PathBuf};
 
 /// Options of `assemble`.
 #[derive(Args)]
 pub struct Assemble {
-    /// Assembly with labels, or a listing, whose words are not looked at; `-` for standard input.
+    /// Assembly with labels, with the directives of computerator if there are any, or a listing, whose words are not looked at; `-` for standard
+    /// input.
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
@@ -19,14 +21,32 @@ pub struct Assemble {
     output: Option<PathBuf>,
 }
 
+/// The error with what was found.
+fn error_of(path: &Path, text: &str, error: ListingError) -> InputError {
+    let ListingError { line, column, expected } = error;
+    let rest = text.lines().nth(line - 1).and_then(|line| line.get(column - 1..)).unwrap_or_default().trim();
+    let found = match rest.is_empty() {
+        true => "the end of the line".to_owned(),
+        false => format!("`{}`", rest.chars().take(40).collect::<String>()),
+    };
+    InputError::Syntax {
+        place: FilePosition { path: path.to_owned(), line: line as u32, column: column as u32 },
+        found,
+        expected,
+    }
+}
+
 impl Assemble {
     /// Runs the subcommand.
     pub fn run(&self) -> Result<Exit, Failure> {
         let name = self.file.display();
         let bytes = disassemble::read(&self.file)?;
-        let text = String::from_utf8(bytes).map_err(|error| format!("{name}: not text: {error}"))?;
+        let text = match input::text_of(&self.file, bytes) {
+            Err(InputError::Empty { .. }) => String::new(),
+            text => text?,
+        };
         let generation = self.gpu.target().generation;
-        let words = listing::assemble(generation, &text).map_err(|error| format!("{name}:{error}"))?;
+        let words = listing::assemble(generation, &text).map_err(|error| error_of(&self.file, &text, error))?;
         for (ip, word) in words.iter().enumerate() {
             output::json("word", &serde_json::json!({ "ip": ip, "word": format!("{word:016x}") }));
         }

@@ -79,7 +79,14 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    fn add(&mut self, program: &str, target: &Target, stage: &str, judgment: Judgment, inputs: &[String]) {
+    fn add(
+        &mut self,
+        program: &str,
+        target: &Target,
+        stage: &str,
+        judgment: Judgment,
+        [inputs, results]: [&[String]; 2],
+    ) {
         let Judgment { verdict, engine, sensitivity, time, wrong_proofs, .. } = judgment;
         self.summary.count(&verdict);
         self.exit = self.exit.max(match &verdict {
@@ -95,9 +102,10 @@ impl Rows<'_> {
             let names = inputs.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join(", ");
             format!("the same inputs on both sides: {names}{others}")
         });
+        let compared = (!results.is_empty()).then(|| format!("compared at the end: {}", results.join(", ")));
         let share = sensitivity.filter(|_| matches!(verdict, Verdict::Tested { .. })).map(|it| it.share());
         let measured = share.map(|share| format!("sensitivity {:.0} %", share * 100.0));
-        let reason: Vec<String> = verdict.reason().or(measured).into_iter().chain(named).collect();
+        let reason: Vec<String> = verdict.reason().or(measured).into_iter().chain(named).chain(compared).collect();
         let row = check::Check {
             program: program.to_owned(),
             gpu: target.name.to_owned(),
@@ -121,6 +129,9 @@ impl Rows<'_> {
         let Check { runs, seed, env, fuel, .. } = self.options;
         let target = before.target;
         let name = format!("{} → {}", before.name, after.name);
+        for side in [&before, &after] {
+            output::taken(&side.name, &side.taken);
+        }
         let pair = TextPair::new(before.program, after.program, &target);
         let inputs = match &pair.before {
             Snapshot::Nir(shader) => Some(ProgramInputs::with_boolean_words(shader, *seed)),
@@ -151,7 +162,7 @@ impl Rows<'_> {
             BoundaryKind::Final => "final code",
             _ => "program",
         };
-        self.add(&name, &target, stage, judgment, &pair.inputs);
+        self.add(&name, &target, stage, judgment, [&pair.inputs, &pair.results]);
         Ok(())
     }
 
@@ -195,7 +206,7 @@ impl Rows<'_> {
                     wrong_proofs,
                     is_earlier: false,
                 };
-                self.add(&name, &targets[0], &stage, judgment, &[]);
+                self.add(&name, &targets[0], &stage, judgment, [&[], &[]]);
             }
             for (side, section) in alone {
                 output::note(&format!("{name}: `{section}` is not compared: it is in the {side} log only"));

@@ -1,8 +1,9 @@
 //! `hazards`: proves that final programs wait for their results.
 
-use crate::{Exit, Failure, Format, Gpu, output, paths};
+use crate::{Exit, Failure, Format, Gpu, contents, output, paths};
 use clap::Args;
 use cpu_time::ThreadTime;
+use ir3_compiler::machine::Ip;
 use ir3_verifier::harness::report::{FinalProgram, finals, instruction_text};
 use ir3_verifier::prove::hazards;
 use ir3_verifier::prove::hazards::{Basis, Hazard, HazardReport};
@@ -13,7 +14,8 @@ use std::path::PathBuf;
 /// Options of `hazards`.
 #[derive(Args)]
 pub struct Hazards {
-    /// Files or folders of them: Mesa logs, whose programs after `ir3_legalize` are checked, or ir3 texts of final programs.
+    /// Files or folders of them: Mesa logs, whose programs after `ir3_legalize` are checked, ir3 texts of final programs, or machine code: dumps of
+    /// crashdec and cffdump, listings of ir3-disasm, assembly.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -32,6 +34,12 @@ struct Row<'a> {
     findings: usize,
     /// Why there is no verdict.
     reason: Option<String>,
+    /// The line of the first instruction.
+    line: Option<u32>,
+    /// The lines that start with a repetition of the same program.
+    repeated: &'a [u32],
+    /// What the text leaves out, and how it was completed.
+    taken: &'a [String],
 }
 
 /// A hazard, as JSON.
@@ -43,6 +51,8 @@ struct Found<'a> {
     basis: &'static str,
     message: String,
     at: u32,
+    /// The line in the file.
+    line: Option<u32>,
     instruction: String,
     register: Option<&'a str>,
     producer: Option<u32>,
@@ -71,6 +81,7 @@ impl Hazards {
         let mut counts = Counts::default();
         let mut guessed: BTreeMap<&'static str, u64> = BTreeMap::new();
         let (files, mut exit) = paths::files(&self.paths)?;
+        let shows_all = files.len() == 1;
         for path in files {
             let programs = match finals(&path, self.gpu.given()) {
                 Ok(programs) => programs,
@@ -80,11 +91,17 @@ impl Hazards {
                     continue;
                 }
             };
+            if programs.is_empty() {
+                output::problem(&contents::without(
+                    &path,
+                    "a final program (`AFTER: ir3_legalize`, or the final assembly)",
+                ));
+            }
             for program in &programs {
                 if program.is_target_guessed {
                     *guessed.entry(program.target.name).or_default() += 1;
                 }
-                exit = exit.max(one(program, &mut counts, format));
+                exit = exit.max(one(program, &mut counts, format, shows_all));
             }
         }
         if format == Format::Human {
@@ -105,11 +122,43 @@ impl Hazards {
     }
 }
 
-fn one(program: &FinalProgram, counts: &mut Counts, format: Format) -> Exit {
+/// The line of a program.
+fn headline(program: &FinalProgram, verdict: &str, instructions: u32, reason: Option<String>) -> String {
+    let mut line = program.name.clone();
+    if let Some(first) = program.lines.first() {
+        line += &format!(" (line {first}");
+        match program.repeated.len() {
+            0 => {}
+            1 => line += ", and again",
+            more => line += &format!(", and {more} times again"),
+        }
+        line += ")";
+    }
+    line += &format!(": {verdict}");
+    match reason {
+        Some(reason) => line += &format!(": {reason}"),
+        None => line += &format!(", {instructions} instructions"),
+    }
+    if !program.taken.is_empty() {
+        line += &format!("; taken: {}", program.taken.join(", "));
+    }
+    line
+}
+
+/// An instruction with its line in the file.
+fn placed(program: &FinalProgram, ip: Ip) -> String {
+    let text = instruction_text(&program.code, ip);
+    program.line(ip).map_or_else(|| text.clone(), |line| format!("line {line}, {text}"))
+}
+
+fn one(program: &FinalProgram, counts: &mut Counts, format: Format, shows_all: bool) -> Exit {
     counts.programs += 1;
     let FinalProgram { name, code, facts, target, .. } = program;
     let start = ThreadTime::now();
-    let checked = hazards::check(code, facts, target);
+    let checked = match &program.unread {
+        Some(reason) => Err(reason.clone()),
+        None => hazards::check(code, facts, target).map_err(|error| error.to_string()),
+    };
     counts.seconds += start.elapsed().as_secs_f64();
     let (report, reason, exit) = match checked {
         Ok(report) if report.is_proved() => match &program.broken_rule {
@@ -120,7 +169,7 @@ fn one(program: &FinalProgram, counts: &mut Counts, format: Format) -> Exit {
         Ok(report) => (report, None, Exit::Refuted),
         Err(error) => {
             counts.refused += 1;
-            (HazardReport::default(), Some(error.to_string()), Exit::Unmet)
+            (HazardReport::default(), Some(error), Exit::Unmet)
         }
     };
     counts.instructions += u64::from(report.instructions);
@@ -134,20 +183,17 @@ fn one(program: &FinalProgram, counts: &mut Counts, format: Format) -> Exit {
         _ => "unknown",
     };
     if format == Format::Human {
-        if exit != Exit::Passed || !report.hazards.is_empty() {
-            output::line(&format!(
-                "{name}: {verdict}{}",
-                reason.map(|reason| format!(": {reason}")).unwrap_or_default()
-            ));
+        if shows_all || exit != Exit::Passed || !report.hazards.is_empty() {
+            output::line(&headline(program, verdict, report.instructions, reason));
         }
         for &branch in report.not_shown_uniform.iter().filter(|_| exit != Exit::Passed) {
-            output::line(&format!("  only marked uniform: {}", instruction_text(code, branch)));
+            output::line(&format!("  only marked uniform: {}", placed(program, branch)));
         }
         for hazard in &report.hazards {
             let rule = if hazard.kind.basis() == Basis::Practice { " (Mesa's practice)" } else { "" };
-            output::line(&format!("  {hazard}{rule}\n    {}", instruction_text(code, hazard.at)));
+            output::line(&format!("  {hazard}{rule}\n    {}", placed(program, hazard.at)));
             if let Some(producer) = hazard.producer.filter(|&producer| producer != hazard.at) {
-                output::line(&format!("    {}", instruction_text(code, producer)));
+                output::line(&format!("    {}", placed(program, producer)));
             }
         }
         return exit;
@@ -160,6 +206,9 @@ fn one(program: &FinalProgram, counts: &mut Counts, format: Format) -> Exit {
         hazards: report.hazards.len(),
         findings: report.findings(),
         reason,
+        line: program.lines.first().copied(),
+        repeated: &program.repeated,
+        taken: &program.taken,
     };
     output::json("final-program", &row);
     for hazard in &report.hazards {
@@ -172,6 +221,7 @@ fn one(program: &FinalProgram, counts: &mut Counts, format: Format) -> Exit {
                 basis: kind.basis().name(),
                 message: kind.to_string(),
                 at: at.as_u32(),
+                line: program.line(*at),
                 instruction: instruction_text(code, *at),
                 register: register.as_deref(),
                 producer: producer.map(|ip| ip.as_u32()),

@@ -6,6 +6,7 @@ mod assemble;
 mod broken_logs;
 mod check;
 mod compile;
+mod contents;
 mod corpus;
 mod coverage;
 mod disassemble;

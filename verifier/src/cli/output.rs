@@ -4,11 +4,13 @@
 //! otherwise. Standard output that cannot be written ends the program; a closed pipe (`| head`) does so quietly.
 
 use crate::Format;
+use crate::contents;
 use crate::exit::{Exit, Unwritten};
 use crate::junit;
 use indicatif::style::TemplateError;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_verifier::harness::check::{Check, Summary};
+use ir3_verifier::programs::mesa::input::{self, FilePosition, InputError};
 use ir3_verifier::support::version;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -146,6 +148,42 @@ fn to_standard_error(kind: &str, message: &str, causes: &[String]) {
 pub fn error(error: &(dyn Error + 'static)) {
     let causes = std::iter::successors(error.source(), |&cause| cause.source()).map(ToString::to_string).collect();
     message("error", &error.to_string(), causes);
+    let more = match error.downcast_ref::<InputError>() {
+        _ if format() != Format::Human => None,
+        Some(InputError::NoNir { path }) if path.is_file() => {
+            Some(format!("    {}\n", contents::without(path, "the nir that ir3 received")))
+        }
+        Some(error) => excerpt(error),
+        None => None,
+    };
+    if let Some(more) = more {
+        let _ = write!(io::stderr().lock(), "{more}");
+    }
+}
+
+/// The columns of a line that an excerpt shows.
+const EXCERPT: usize = 100;
+
+/// The line of an error, with a caret below the place.
+fn excerpt(error: &InputError) -> Option<String> {
+    let FilePosition { path, line, column } = error.place()?;
+    let text = input::text_of(path, std::fs::read(path).ok()?).ok()?;
+    let line = text.lines().nth(*line as usize - 1)?;
+    let shown: Vec<char> = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let at = (*column as usize - 1).min(shown.len());
+    let first = at.saturating_sub(EXCERPT - 20).min(shown.len());
+    let part: String = shown[first..].iter().take(EXCERPT).collect();
+    if part.trim().is_empty() {
+        return None;
+    }
+    Some(format!("    {}\n    {}^\n", part.trim_end(), " ".repeat(at - first)))
+}
+
+/// Prints what was added to a text that leaves out a part of its program.
+pub fn taken(name: &str, taken: &[String]) {
+    if !taken.is_empty() {
+        note(&format!("{name}: a piece of a program; taken: {}", taken.join("; ")));
+    }
 }
 
 /// Prints an error that is only a text.

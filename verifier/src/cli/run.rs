@@ -2,8 +2,9 @@
 
 use crate::{Exit, Failure, Format, Fuel, Gpu, output};
 use clap::Args;
-use ir3_verifier::harness::check::run_snapshot;
+use ir3_verifier::harness::check::{self, run_snapshot};
 use ir3_verifier::harness::report;
+use ir3_verifier::semantics::Snapshot;
 use ir3_verifier::semantics::environment::aliases::MemoryName;
 use ir3_verifier::semantics::environment::env::Env;
 use ir3_verifier::semantics::interp::{End, Outcome, Scratch};
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 /// Options of `run`.
 #[derive(Args)]
 pub struct Run {
-    /// A nir or ir3 text, or a Mesa log, whose final-form nir is used.
+    /// A nir or ir3 text, machine code, or a Mesa log, whose final-form nir is used.
     #[arg(value_name = "PATH")]
     path: PathBuf,
     /// The environment, as JSON: a seed and what is to differ from what the seed gives.
@@ -71,7 +72,11 @@ impl Run {
         let env = self.fuel.of_one(env);
         let mut exit = Exit::Passed;
         let mut scratch = Scratch::default();
-        for named in report::load(&self.path, self.gpu.given())? {
+        for mut named in report::load(&self.path, self.gpu.given())? {
+            if let Snapshot::Ir3(program) = &mut named.program {
+                named.taken.extend(check::complete(program, &named.target));
+            }
+            output::taken(&named.name, &named.taken);
             let outcome = run_snapshot(&named.program, &named.target, &env, env.fuel(), &mut scratch)
                 .map_err(|error| format!("{}: {error}", named.name))?;
             print(format, &named.name, &outcome);

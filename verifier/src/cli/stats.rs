@@ -22,7 +22,7 @@ use std::path::PathBuf;
 /// Options of `stats`.
 #[derive(Args)]
 pub struct StatsCommand {
-    /// Files (.nir, .ir3, Mesa logs, whose final-form nir is used) or folders of them; or two files of lines that this
+    /// Files (.nir, .ir3, machine code, Mesa logs, whose final-form nir is used) or folders of them; or two files of lines that this
     /// command or a driver printed, BEFORE and AFTER, which are compared as shader-db's report.py does.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
@@ -163,6 +163,7 @@ impl StatsCommand {
             };
             for named in programs {
                 count += 1;
+                output::taken(&named.name, &named.taken);
                 let target = &named.target;
                 let options = self.compiler.options();
                 if target.backend != Backend::Ir3 {

@@ -179,7 +179,7 @@ impl Verify {
             }
             Input::Text(text) => text,
         };
-        let Named { name, program, target } = text.read()?;
+        let Named { name, program, target, .. } = text.read()?;
         let (shader, vec4) = match program {
             Snapshot::Nir(shader) => (shader, None),
             Snapshot::Vec4(program) => (Box::new(lift(&program)?), Some(program)),

@@ -48,7 +48,7 @@ mod writer;
 
 pub use cursor::ParseError;
 pub(in crate::ir3) use mnemonic::default_attrs;
-pub use reader::{ReadProgram, read, read_with_positions};
+pub use reader::{Completion, ReadProgram, read, read_fragment, read_with_positions};
 pub use writer::write;
 
 #[cfg(test)]

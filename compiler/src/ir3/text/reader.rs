@@ -9,8 +9,8 @@ use super::line::{LineNumbers, Mnemonics, RawInstr, RawLink};
 use super::operand::{RawArray, RawOperand, SsaName, What};
 use crate::ir3::canonical::{scan_result, settle_kills};
 use crate::ir3::{
-    Array, ArrayAccess, ArrayData, Attrs, Block, BlockData, Dst, Instr, Mods, Opcode, Place, Program, RegClass,
-    RepeatLink, Src, SrcOperand, Value, ValueData,
+    Array, ArrayAccess, ArrayData, Attrs, Block, BlockData, Dst, InputKind, Instr, InstrData, Mods, Opcode, Place,
+    Program, RegClass, RepeatLink, Src, SrcOperand, Value, ValueData, WriteMask,
 };
 use crate::log_line::LogLine;
 use cranelift_entity::SecondaryMap;
@@ -43,15 +43,51 @@ pub struct ReadProgram {
 /// Returns the first syntax error with its position.
 pub fn read_with_positions(text: &str) -> Result<ReadProgram, ParseError> {
     let mut reader = Reader::default();
+    read_lines(&mut reader, text)?;
+    let read = reader.finish(text).map_err(|(index, failure)| {
+        let original = text.lines().nth(index).unwrap_or("");
+        failure.located(index + 1, original)
+    });
+    read.map(|(read, _)| read)
+}
+
+/// The parts that a fragment leaves out, as they were completed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Completion {
+    /// The values that nothing defines, and that are inputs: `ssa_2`.
+    pub inputs: Vec<String>,
+    /// The blocks that are not in the text, and that are the end of the program.
+    pub blocks: Vec<u32>,
+    /// True if the lines were in no block.
+    pub is_without_block: bool,
+    /// True if the last block had no end.
+    pub is_without_end: bool,
+}
+
+/// The attribute that the value with the serial number 0 is, if it is an input of a fragment.
+const FIRST_INPUT: u16 = 2000;
+
+/// Reads a piece of a program: lines without a block, values that nothing defines, edges to blocks that are not there.
+///
+/// # Errors
+/// Returns the first syntax error with its position.
+pub fn read_fragment(text: &str) -> Result<(Program, Completion), ParseError> {
+    let mut reader = Reader { fragment: Some(Completion::default()), ..Reader::default() };
+    read_lines(&mut reader, text)?;
+    let (read, completion) = reader.finish(text).map_err(|(index, failure)| {
+        let original = text.lines().nth(index).unwrap_or("");
+        failure.located(index + 1, original)
+    })?;
+    Ok((read.program, completion))
+}
+
+fn read_lines(reader: &mut Reader, text: &str) -> Result<(), ParseError> {
     for (index, original) in text.lines().enumerate() {
         if let Err(failure) = reader.line(index, &LogLine::of(original).text) {
             return Err(failure.located(index + 1, original));
         }
     }
-    reader.finish(text).map_err(|(index, failure)| {
-        let original = text.lines().nth(index).unwrap_or("");
-        failure.located(index + 1, original)
-    })
+    Ok(())
 }
 
 /// Byte offset in a line, and the line.
@@ -118,6 +154,10 @@ struct Reader {
     unnumbered: Vec<(u32, Instr)>,
     /// True if some line has a serial number.
     has_serials: bool,
+    /// What is missing so far, if the text may be a piece of a program.
+    fragment: Option<Completion>,
+    /// The block for those that are not in a fragment.
+    exit: Option<Block>,
 }
 
 /// An error and the index of its line.
@@ -153,7 +193,16 @@ impl Reader {
                 if text.starts_with("AFTER: ") && self.program.layout.is_empty() {
                     return Ok(());
                 }
-                self.block_header(&mut cursor)
+                let Some(fragment) =
+                    self.fragment.as_mut().filter(|_| cursor.peek().is_some_and(|c| c.is_ascii_digit()))
+                else {
+                    return self.block_header(&mut cursor);
+                };
+                fragment.is_without_block = true;
+                let block = self.program.blocks.push(BlockData::default());
+                self.program.layout.push(block);
+                self.state = ReaderState::Inside(block);
+                self.trimmed_line(index, indent, text)
             }
             ReaderState::Inside(block) if cursor.peek().is_some_and(|c| c.is_ascii_digit()) => {
                 let instr = self.instr(index, indent, text)?;
@@ -359,7 +408,10 @@ impl Reader {
         Ok(array)
     }
 
-    fn finish(mut self, text: &str) -> Located<ReadProgram> {
+    fn finish(mut self, text: &str) -> Located<(ReadProgram, Completion)> {
+        if self.fragment.is_some() {
+            self.state = ReaderState::Outside;
+        }
         let end = TextPosition { line: text.lines().count().saturating_sub(1) as u32, at: 0 };
         if !matches!(self.state, ReaderState::Outside) || self.program.layout.is_empty() {
             let at = text.lines().last().map_or(0, |line| LogLine::of(line).text.len()) as u32;
@@ -369,13 +421,105 @@ impl Reader {
         self.kept_instrs(text)?;
         self.resolve_edges()?;
         self.resolve_instrs()?;
+        if self.fragment.is_some() {
+            self.add_inputs();
+        }
         for name in std::mem::take(&mut self.src_names) {
             self.resolve_name(&name)?;
         }
         self.invert_votes();
+        if self.fragment.is_some() {
+            self.add_end();
+        }
         self.program.instrs.values_mut().for_each(|data| settle_kills(&mut data.srcs));
-        let Self { program, positions, has_serials, .. } = self;
-        Ok(ReadProgram { program, positions, has_serials })
+        let Self { program, positions, has_serials, fragment, .. } = self;
+        Ok((ReadProgram { program, positions, has_serials }, fragment.unwrap_or_default()))
+    }
+
+    /// The block that stands for one which is not in a fragment.
+    fn exit(&mut self, number: u32) -> Option<Block> {
+        let fragment = self.fragment.as_mut()?;
+        if !fragment.blocks.contains(&number) {
+            fragment.blocks.push(number);
+        }
+        Some(*self.exit.get_or_insert_with(|| self.program.blocks.push(BlockData::default())))
+    }
+
+    /// Defines the values that a fragment only reads.
+    fn add_inputs(&mut self) {
+        let mut missing: Vec<(SsaName, RegClass, u16)> = Vec::new();
+        for SrcName { instr, src, name, .. } in &self.src_names {
+            let src = &self.program.instrs[*instr].srcs[*src as usize];
+            let is_value = matches!(src.operand, SrcOperand::Place(Place::Value(_) | Place::Assigned(..)));
+            if !is_value || self.by_serial.contains_key(&name.serial) {
+                continue;
+            }
+            let components = src.mask.span() as u16;
+            match missing.iter_mut().find(|(its, ..)| its.serial == name.serial) {
+                Some((_, _, most)) => *most = components.max(*most),
+                None => missing.push((*name, src.class, components)),
+            }
+        }
+        let Some(&entry) = self.program.layout.first() else { return };
+        for (position, (name, class, components)) in missing.into_iter().enumerate() {
+            let base = FIRST_INPUT + (name.serial % 60_000) as u16;
+            let mut data = InstrData::new(Opcode::Input);
+            data.attrs = Attrs::Input(Some(InputKind::Attribute { base, component: 0 }));
+            let instr = self.program.instrs.push(data);
+            let mut data = ValueData { instr, dst: 0, class, components, array: None };
+            data.components = components.max(1);
+            let value = self.program.values.push(data);
+            if name.name != 0 {
+                self.program.value_names[value] = name.name;
+            }
+            let mask = WriteMask::first(u32::from(components.max(1)));
+            self.program.instrs[instr].dsts.push(Dst::new(Place::Value(value), class, mask));
+            self.program.serials[instr] = name.serial;
+            self.by_serial.insert(name.serial, instr);
+            self.program.blocks[entry].instrs.insert(position, instr);
+            if let Some(fragment) = &mut self.fragment {
+                fragment.inputs.push(format!("ssa_{}", name.serial));
+            }
+        }
+    }
+
+    /// Ends a fragment, and makes its edges consistent.
+    fn add_end(&mut self) {
+        let program = &mut self.program;
+        if let Some(exit) = self.exit {
+            program.layout.push(exit);
+        }
+        let Some(&last) = program.layout.last() else { return };
+        let open = program.layout.iter().copied().filter(|&block| {
+            let data = &program.blocks[block];
+            let ends = data.instrs.last().is_some_and(|&instr| {
+                matches!(program.instrs[instr].opcode, Opcode::End | Opcode::Chmask | Opcode::Ret)
+            });
+            !ends && data.successors().next().is_none()
+        });
+        let open: Vec<Block> = open.collect();
+        for block in open {
+            let end = program.instrs.push(InstrData::new(Opcode::End));
+            program.instrs[end].attrs = Attrs::Outputs(SmallVec::new());
+            program.blocks[block].instrs.push(end);
+            if let (Some(fragment), true) = (&mut self.fragment, block == last) {
+                fragment.is_without_end = true;
+            }
+        }
+        let edges: Vec<(Block, Block)> = program
+            .layout
+            .iter()
+            .flat_map(|&block| program.blocks[block].successors().map(move |to| (block, to)))
+            .collect();
+        for block in program.layout.clone() {
+            let data = &mut program.blocks[block];
+            data.predecessors.retain(|from| edges.contains(&(*from, block)));
+            for &(from, to) in &edges {
+                if to == block && !data.predecessors.contains(&from) {
+                    data.predecessors.push(from);
+                }
+            }
+        }
     }
 
     /// Kept instructions are usually in their blocks; a removed one is read from its line here.
@@ -411,9 +555,15 @@ impl Reader {
     }
 
     fn resolve_edges(&mut self) -> Located<()> {
-        for &(block, kind, number, site) in &self.edges {
-            let Some(&other) = self.by_block_number.get(&number) else {
-                return site.fail("a block that there is");
+        for (block, kind, number, site) in std::mem::take(&mut self.edges) {
+            let is_source = matches!(kind, EdgeList::Predecessors | EdgeList::PhysicalPredecessors);
+            let other = match self.by_block_number.get(&number) {
+                Some(&other) => other,
+                None if is_source && self.fragment.is_some() => continue,
+                None => match self.exit(number) {
+                    Some(exit) => exit,
+                    None => return site.fail("a block that there is"),
+                },
             };
             let data = &mut self.program.blocks[block];
             match kind {
@@ -426,8 +576,9 @@ impl Reader {
                 },
             }
         }
-        for &(instr, number, site) in &self.targets {
-            let Some(&target) = self.by_block_number.get(&number) else {
+        for (instr, number, site) in std::mem::take(&mut self.targets) {
+            let known = self.by_block_number.get(&number).copied();
+            let Some(target) = known.or_else(|| self.exit(number)) else {
                 return site.fail("a block that there is");
             };
             self.program.instrs[instr].attrs = Attrs::Branch { target: Some(target) };
@@ -439,7 +590,7 @@ impl Reader {
         for &(instr, serial, site) in &self.false_deps {
             let Some(&dep) = self.by_serial.get(&serial) else {
                 // It may be one whose serial number is not printed. The order that it demands means nothing for the program.
-                if !self.has_serials {
+                if !self.has_serials || self.fragment.is_some() {
                     continue;
                 }
                 return site.fail("an instruction that there is");
@@ -448,7 +599,7 @@ impl Reader {
         }
         for &(instr, serial, site) in &self.links {
             let Some(&previous) = self.by_serial.get(&serial) else {
-                if !self.has_serials {
+                if !self.has_serials || self.fragment.is_some() {
                     self.program.instrs[instr].link = RepeatLink::None;
                     continue;
                 }

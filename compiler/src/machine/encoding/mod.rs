@@ -64,6 +64,27 @@ pub fn mnemonic(generation: Generation, word: u64) -> Option<&'static str> {
     Table::of(generation).find(word).map(|encoding| encoding.name)
 }
 
+/// Returns true if a line is an instruction of some generation, or begins like one: it has flags and a mnemonic with a dot.
+pub fn begins_instruction(line: &str) -> bool {
+    let mut rest = line.trim_start();
+    while let Some((_, after)) = rest.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
+        rest = after.trim_start();
+    }
+    let mnemonic =
+        &rest[..rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '.' && c != '_').unwrap_or(rest.len())];
+    let is_name = |name: &str| Generation::ALL.into_iter().any(|its| !Table::of(its).named(name).is_empty());
+    let mut name = mnemonic;
+    while name.contains('.') {
+        if is_name(name)
+            || is_name(&name[..name.rfind('.').unwrap_or(0)]) && rest[mnemonic.len()..].starts_with([' ', '\t'])
+        {
+            return true;
+        }
+        name = &name[..name.rfind('.').unwrap_or(0)];
+    }
+    is_name(mnemonic) && Generation::ALL.into_iter().any(|its| assemble(its, line, 0, &|_| Some(0)).is_ok())
+}
+
 /// Writes the text of a word.
 ///
 /// # Errors

@@ -176,15 +176,22 @@ impl Parser<'_> {
         }
     }
 
-    /// Text of the encoding; any number of spaces stands for a space.
+    /// Text of the encoding; any number of spaces stands for a space, and they may be before punctuation.
     fn text(&mut self, text: &'static str) -> Result<()> {
         for (i, part) in text.split(' ').enumerate() {
             if i > 0 {
                 self.cursor.skip_spaces();
             }
-            if !self.cursor.eat(part) {
-                return fail(self.cursor.pos(), format!("`{part}`"));
+            let mut ahead = self.cursor.clone();
+            for c in part.split("").filter(|c| !c.is_empty()) {
+                if matches!(c, "," | "[" | "]" | "<" | "+") {
+                    ahead.skip_spaces();
+                }
+                if !ahead.eat(c) {
+                    return fail(self.cursor.pos(), format!("`{part}`"));
+                }
             }
+            self.cursor = ahead;
         }
         Ok(())
     }
@@ -259,9 +266,19 @@ impl Parser<'_> {
         }
     }
 
-    /// `+5` or `-5`, or nothing.
+    /// `+5` or `-5`, or nothing; there may be spaces, as in ` + 5` and ` + -5`.
     fn offset(&mut self) -> Result<i64> {
-        if matches!(self.cursor.peek(), Some(b'+' | b'-')) { self.signed() } else { Ok(0) }
+        let mut ahead = self.cursor.clone();
+        ahead.skip_spaces();
+        let sign = match ahead.peek() {
+            Some(b'+') => 1,
+            Some(b'-') => -1,
+            _ => return Ok(0),
+        };
+        ahead.take("+");
+        ahead.skip_spaces();
+        self.cursor = ahead;
+        Ok(sign * self.signed()?)
     }
 
     fn half(&mut self, half: Half, is: bool, at: usize) -> Result<()> {
@@ -545,7 +562,8 @@ impl Parser<'_> {
     }
 
     fn unsigned_offset(&mut self) -> Result<u64> {
-        if self.cursor.eat("+") { self.number() } else { Ok(0) }
+        let at = self.cursor.pos();
+        u64::try_from(self.offset()?).or_else(|_| fail(at, "an offset that is not negative"))
     }
 
     fn target(&mut self) -> Result<i64> {

@@ -7,6 +7,10 @@
 //! and the intersection over successors. What only some paths write stays undefined on the others. Of other files (shared registers,
 //! predicates, addresses) a value that nothing writes makes the pair *unknown*.
 //!
+//! A fragment may have no result: no output and no access that is observed. Then its results are the values that nothing in it reads: of SSA form
+//! in the order of the text, of registers those that the program before writes last, if all of them are also such of the program after
+//! ([`TextPair::results`] names them).
+//!
 //! A text is final code if something in it waits: `nop`, `(nop1)`, `(ss)`, `(sy)`. (Barriers have their flags from selection on.) If one of the two
 //! is, the program after has to wait for its results.
 
@@ -16,8 +20,8 @@ use crate::semantics::Snapshot;
 use ir3_compiler::ir3::register_set::RegisterSet;
 use ir3_compiler::ir3::validate::Form;
 use ir3_compiler::ir3::{
-    Attrs, Block, Dst, InputKind, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, Program, RegClass,
-    RegFile, WriteMask,
+    Attrs, Block, Dst, InputKind, InstrData, InstrFlags, Opcode, OperandFlags, Output, PhysReg, Place, Program,
+    RegClass, RegFile, Src, WriteMask,
 };
 use ir3_compiler::target::Target;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,6 +37,8 @@ pub struct TextPair {
     pub after: Snapshot,
     /// The registers that are inputs of both programs.
     pub inputs: Vec<String>,
+    /// The values of fragments without a result that are compared at the end.
+    pub results: Vec<String>,
     /// The kind of the boundary.
     pub kind: BoundaryKind,
     /// A value that cannot be an input, and that nothing writes.
@@ -52,13 +58,17 @@ impl TextPair {
                 unwritten = unwritten.or(reads.other);
             }
         }
+        let results = match (&mut before, &mut after) {
+            (Snapshot::Ir3(before), Snapshot::Ir3(after)) => add_results(before, after),
+            _ => Vec::new(),
+        };
         let is_final = |side: &Snapshot| side.as_ir3().is_some_and(waits);
         let is_machine = after.as_ir3().is_some_and(|program| Form::of(program) == Form::Machine);
         let kind = match is_machine && (is_final(&before) || is_final(&after)) {
             true => BoundaryKind::Final,
             false => BoundaryKind::Computes,
         };
-        Self { before, after, inputs: inputs.iter().map(Register::name).collect(), kind, unwritten }
+        Self { before, after, inputs: inputs.iter().map(Register::name).collect(), results, kind, unwritten }
     }
 
     /// The boundary between them.
@@ -174,6 +184,127 @@ fn exposed(program: &Program, target: &Target) -> BTreeSet<usize> {
             return at_start.remove(&program.layout[0]).unwrap_or_default();
         }
     }
+}
+
+/// Completes a program that is read alone. Returns what was added.
+pub fn complete(program: &mut Program, target: &Target) -> Vec<String> {
+    let mut taken = Vec::new();
+    let has_inputs = program.iter_instrs().any(|(_, instr)| program.instrs[instr].opcode == Opcode::Input);
+    if !has_inputs {
+        let UnwrittenReads { registers, .. } = UnwrittenReads::of(program, target);
+        add_inputs(program, &registers);
+        if !registers.is_empty() {
+            let names: Vec<String> = registers.iter().map(Register::name).collect();
+            taken.push(format!("the inputs {}", names.join(", ")));
+        }
+    }
+    if is_without_result(program) {
+        let results = results(program);
+        if !results.is_empty() {
+            let names: Vec<String> = results.iter().map(|(name, ..)| name.clone()).collect();
+            set_outputs(program, results.into_iter().map(|(_, src)| src));
+            taken.push(format!("the outputs {}", names.join(", ")));
+        }
+    }
+    taken
+}
+
+/// Returns true if nothing of a program is observed.
+fn is_without_result(program: &Program) -> bool {
+    let has_effect = |data: &InstrData| match data.opcode {
+        Opcode::End | Opcode::Chmask => !data.srcs.is_empty(),
+        opcode => opcode.has_side_effect() && !opcode.is_terminator() && opcode != Opcode::Input,
+    };
+    program.outputs.is_empty() && !program.iter_instrs().any(|(_, instr)| has_effect(&program.instrs[instr]))
+}
+
+/// The values that nothing in a program of one block reads, with their names.
+fn results(program: &Program) -> Vec<(String, Src)> {
+    let blocks = program.layout.iter().filter(|&&block| !program.blocks[block].instrs.is_empty());
+    if blocks.count() > 1 {
+        return Vec::new();
+    }
+    let instrs: Vec<&InstrData> = program.iter_instrs().map(|(_, instr)| &program.instrs[instr]).collect();
+    let reads = |from: usize, place: &Place| {
+        instrs[from..].iter().any(|data| {
+            data.srcs.iter().any(|src| match (src.place(), place) {
+                (Some(Place::Reg(first)), Place::Reg(register)) => {
+                    let count = (u16::from(data.repeat) + 1).max(src.mask.span() as u16);
+                    (first.0..first.0 + count).contains(&register.0)
+                }
+                (Some(read), place) => read.value().is_some() && read.value() == place.value(),
+                _ => false,
+            })
+        })
+    };
+    let writes = |from: usize, register: PhysReg| {
+        instrs[from..].iter().any(|data| {
+            data.dsts.iter().any(|dst| match dst.place {
+                Place::Reg(first) => {
+                    let count = (u16::from(data.repeat) + 1).max(dst.mask.span() as u16);
+                    (first.0..first.0 + count).contains(&register.0)
+                }
+                _ => false,
+            })
+        })
+    };
+    let mut found = Vec::new();
+    for (at, data) in instrs.iter().enumerate().filter(|(_, data)| data.opcode != Opcode::Input) {
+        for dst in data.dsts.iter().filter(|dst| dst.class.file == RegFile::General) {
+            match dst.place {
+                Place::Reg(first) if first != PhysReg::INVALID => {
+                    let count = (u16::from(data.repeat) + 1).max(dst.mask.span() as u16);
+                    for register in (first.0..first.0 + count).map(PhysReg) {
+                        let place = Place::Reg(register);
+                        if !reads(at + 1, &place) && !writes(at + 1, register) {
+                            let name = Register { half: dst.class.half, number: register.0 }.name();
+                            found.push((name, Src::reg(place, dst.class, WriteMask(1))));
+                        }
+                    }
+                }
+                Place::Value(value) if !reads(at + 1, &dst.place) => {
+                    let serial = program.serials[program.values[value].instr];
+                    found.push((format!("ssa_{serial}"), Src::reg(dst.place, dst.class, dst.mask)));
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// Makes sources of the only end outputs.
+fn set_outputs(program: &mut Program, srcs: impl Iterator<Item = Src>) {
+    let end = program.iter_instrs().map(|(_, instr)| instr).find(|&instr| program.instrs[instr].opcode == Opcode::End);
+    let Some(end) = end else { return };
+    let srcs: Vec<Src> = srcs.collect();
+    let count = srcs.len() as u16;
+    program.outputs = (0..count).map(|index| Output { base: FIRST_ATTRIBUTE + index, component: 0 }).collect();
+    program.instrs[end].attrs = Attrs::Outputs((0..count).collect());
+    program.instrs[end].srcs = srcs.into_iter().collect();
+}
+
+/// Compares at the end what neither of two fragments reads. Returns the names.
+fn add_results(before: &mut Program, after: &mut Program) -> Vec<String> {
+    if !is_without_result(before) || !is_without_result(after) {
+        return Vec::new();
+    }
+    let (first, second) = (results(before), results(after));
+    let is_ssa = |program: &Program| Form::of(program) == Form::Ssa;
+    let pairs: Vec<(String, [Src; 2])> = if is_ssa(before) || is_ssa(after) {
+        if first.len() != second.len() {
+            return Vec::new();
+        }
+        first.into_iter().zip(second).map(|((name, before), (_, after))| (name, [before, after])).collect()
+    } else {
+        // If one of them is missing, the program after may have it elsewhere, and nothing is compared.
+        let same = |name: &String| second.iter().find(|(its, _)| its == name).map(|(_, src)| *src);
+        let all = first.into_iter().map(|(name, src)| same(&name).map(|other| (name, [src, other])));
+        all.collect::<Option<Vec<_>>>().unwrap_or_default()
+    };
+    set_outputs(before, pairs.iter().map(|(_, [src, _])| *src));
+    set_outputs(after, pairs.iter().map(|(_, [_, src])| *src));
+    pairs.into_iter().map(|(name, _)| name).collect()
 }
 
 fn add_inputs(program: &mut Program, registers: &BTreeSet<Register>) {

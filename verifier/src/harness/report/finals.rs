@@ -1,10 +1,11 @@
-//! Final programs from files: an ir3 text after legalization, or the sections `AFTER: ir3_legalize` of a log.
+//! Final programs from files: an ir3 text after legalization, machine code, or the sections `AFTER: ir3_legalize` of a log.
 //!
 //! A log has more than one text of a final program. The pass prints what the compiler knows, but neither the types of memory
 //! accesses nor `(ei)` and `(eq)`, which stand in the assembly after it; nor where arrays start, which the allocator has added to the offsets
 //! that the text before it has.
 
-use super::programs::target_of;
+use super::machine_code::{CompletedCode, MachineCode, machine_code};
+use super::programs::{read_ir3, target_of};
 use crate::harness::check::legal;
 use crate::programs::generator::{self, Features, Profile};
 use crate::programs::mesa::input::{FilePosition, InputError, InputKind, Source};
@@ -18,6 +19,7 @@ use ir3_compiler::compilation::compile;
 use ir3_compiler::ir3::{
     BlockData, Category, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, Program, text,
 };
+use ir3_compiler::log_line::LogLine;
 use ir3_compiler::machine::encoding::{self, Decoded};
 use ir3_compiler::machine::{Code, Ip, listing};
 use ir3_compiler::pipeline::{Options, Stage};
@@ -32,8 +34,6 @@ use std::path::{Path, PathBuf};
 pub struct FinalProgram {
     /// The path, followed by the number of the section if the file has several.
     pub name: String,
-    /// The program in blocks, as the text has it.
-    pub program: Program,
     /// The flat code.
     pub code: Code,
     /// The same code, with the memory accesses of its assembly, if that is known.
@@ -47,6 +47,14 @@ pub struct FinalProgram {
     pub broken_rule: Option<String>,
     /// True if the log does not name its GPU, and it is one of the generation.
     pub is_target_guessed: bool,
+    /// The line of each instruction in the file, if it is known.
+    pub lines: Vec<u32>,
+    /// What the text leaves out, and how it was completed.
+    pub taken: Vec<String>,
+    /// The reason why the code is not known.
+    pub unread: Option<String>,
+    /// The lines that start with a repetition of the same program.
+    pub repeated: Vec<u32>,
 }
 
 impl FinalProgram {
@@ -56,8 +64,44 @@ impl FinalProgram {
     /// If it is not final.
     pub fn new(name: String, program: Program, target: Target) -> Result<Self, ir3_compiler::machine::CodeError> {
         let code = Code::from_program(&program)?;
-        let facts = Facts::of_program(&program);
-        Ok(Self { name, program, code, typed: None, facts, target, broken_rule: None, is_target_guessed: false })
+        Ok(Self { facts: Facts::of_program(&program), ..Self::of_code(name, code, target) })
+    }
+
+    /// A program whose code is known.
+    fn of_code(name: String, code: Code, target: Target) -> Self {
+        Self {
+            name,
+            code,
+            typed: None,
+            facts: Facts::default(),
+            target,
+            broken_rule: None,
+            is_target_guessed: false,
+            lines: Vec::new(),
+            taken: Vec::new(),
+            unread: None,
+            repeated: Vec::new(),
+        }
+    }
+
+    /// A program of machine code.
+    fn of_machine_code(program: MachineCode) -> Self {
+        let (code, taken, unread) = match program.complete() {
+            Ok(CompletedCode { code, taken }) => (code, taken, None),
+            Err(error) => (Code::default(), Vec::new(), Some(error.to_string())),
+        };
+        let branch_stack = program.branch_stack();
+        let MachineCode { name, target, is_target_guessed, lines, repeated, .. } = program;
+        let mut of_code = Self::of_code(name, code, target);
+        of_code.facts.branch_stack = branch_stack;
+        of_code.facts.scratch = ScratchAccesses::of(&of_code.code);
+        Self { is_target_guessed, lines, taken, unread, repeated, ..of_code }
+    }
+
+    /// The line of an instruction in the file.
+    #[must_use]
+    pub fn line(&self, ip: Ip) -> Option<u32> {
+        self.lines.get(ip.index()).copied()
     }
 
     /// The code that says most of what its instructions do.
@@ -92,8 +136,9 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
                     SectionKind::Ir3After { pass } if pass == "register allocation" => allocated = true,
                     SectionKind::Ir3After { pass } if pass == "ir3_legalize" => {
                         let at = |line: u32, column: u32| section.place(line, column);
-                        let mut program = read(&path, &section.text, name.clone(), &at, target)?;
-                        program.facts.arrays = array_bases(&program, &unallocated);
+                        let (own, mut program) = read(&path, &section.text, name.clone(), &at, target)?;
+                        program.facts.arrays = array_bases(&own, &program.code, &unallocated);
+                        program.lines = lines(&own, section);
                         program.facts.releases_unknown = true;
                         program.is_target_guessed = named.is_none();
                         if let Some(said) = statistics.get(all.len()) {
@@ -129,14 +174,26 @@ pub fn finals(path: &Path, gpu: Option<Target>) -> Result<Vec<FinalProgram>, Inp
         }
         InputKind::Ir3 => {
             let target = gpu.unwrap_or_default();
-            let mut program = read(&path, &text, name, &|line, column| (line, column), target)?;
-            program.broken_rule = legal::broken_rule(&program.program, &target);
+            let (own, taken) = read_ir3(&path, &text, &target)?;
+            let place = || FilePosition { path: path.clone(), line: 1, column: 1 };
+            let mut program = FinalProgram::new(name, own.clone(), target).map_err(|error| InputError::Invalid {
+                place: place(),
+                problem: format!("no final program: {error}"),
+            })?;
+            program.broken_rule = legal::broken_rule(&own, &target).filter(|_| taken.is_empty());
+            program.taken = taken;
+            program.lines = instruction_lines(&own, &text, &|line| line);
             Ok(vec![program])
+        }
+        InputKind::Code => {
+            let programs = machine_code(&path, &text, gpu)?;
+            Ok(programs.into_iter().map(FinalProgram::of_machine_code).collect())
         }
         InputKind::Nir | InputKind::Vec4 => {
             let place = FilePosition { path, line: 1, column: 1 };
             let found = if kind == InputKind::Nir { "nir" } else { "vec4" };
-            Err(InputError::Invalid { place, problem: format!("found {found}, expected a final program in ir3") })
+            let problem = format!("found {found}, expected a final program in ir3, or machine code");
+            Err(InputError::Invalid { place, problem })
         }
     }
 }
@@ -153,7 +210,7 @@ fn read(
     name: String,
     at: &dyn Fn(u32, u32) -> (u32, u32),
     target: Target,
-) -> Result<FinalProgram, InputError> {
+) -> Result<(Program, FinalProgram), InputError> {
     let place = |line: u32, column: u32| {
         let (line, column) = at(line, column);
         FilePosition { path: PathBuf::from(path), line, column }
@@ -163,25 +220,44 @@ fn read(
         found: error.found.clone(),
         expected: error.expected.clone(),
     })?;
-    FinalProgram::new(name, program, target)
-        .map_err(|error| InputError::Invalid { place: place(1, 1), problem: format!("no final program: {error}") })
+    let read = FinalProgram::new(name, program.clone(), target)
+        .map_err(|error| InputError::Invalid { place: place(1, 1), problem: format!("no final program: {error}") })?;
+    Ok((program, read))
+}
+
+/// The lines of the instructions of a section in the file.
+fn lines(program: &Program, section: &Section) -> Vec<u32> {
+    instruction_lines(program, &section.text, &|line| section.place(line, 1).0)
+}
+
+/// The lines of the instructions of a text, by the serial numbers at their start; none if one is not found.
+fn instruction_lines(program: &Program, text: &str, at: &dyn Fn(u32) -> u32) -> Vec<u32> {
+    let mut by_serial: FxHashMap<u32, u32> = FxHashMap::default();
+    for (number, raw) in (1..).zip(text.lines()) {
+        let line = LogLine::of(raw).text;
+        if let Some(serial) = line.trim_start().split(':').next().and_then(|serial| serial.parse().ok()) {
+            by_serial.entry(serial).or_insert(number);
+        }
+    }
+    let instrs = program.layout.iter().flat_map(|&block| &program.blocks[block].instrs);
+    let instrs = instrs.filter(|&&instr| !program.instrs[instr].opcode.is_meta());
+    let lines = instrs.map(|&instr| by_serial.get(&program.serials[instr]).map(|&line| at(line)));
+    lines.collect::<Option<Vec<_>>>().unwrap_or_default()
 }
 
 /// Finds where the arrays of relative accesses start: allocation adds the first register to the offset that the same
 /// instruction (its serial number is printed) has before.
-fn array_bases(program: &FinalProgram, unallocated: &[&Section]) -> ArrayBases {
+fn array_bases(program: &Program, code: &Code, unallocated: &[&Section]) -> ArrayBases {
     let mut bases = ArrayBases::default();
-    let instrs = program.program.layout.iter().flat_map(|&block| &program.program.blocks[block].instrs);
-    let instrs = instrs.filter(|&&instr| !program.program.instrs[instr].opcode.is_meta());
-    let relative: Vec<_> = program
-        .code
+    let instrs = program.layout.iter().flat_map(|&block| &program.blocks[block].instrs);
+    let instrs = instrs.filter(|&&instr| !program.instrs[instr].opcode.is_meta());
+    let relative: Vec<_> = code
         .instrs
         .iter()
         .zip(instrs)
         .flat_map(|((ip, instr), &own)| {
-            let serial = program.program.serials[own];
-            [Side::Read, Side::Write]
-                .map(|side| (ip, serial, side, relative_places(&program.program, &instr.data, side)))
+            let serial = program.serials[own];
+            [Side::Read, Side::Write].map(|side| (ip, serial, side, relative_places(program, &instr.data, side)))
         })
         .filter(|(.., places)| !places.is_empty())
         .collect();

@@ -6,6 +6,7 @@ pub mod beside_mesa;
 pub mod bundle;
 pub mod difference;
 mod finals;
+pub mod machine_code;
 pub(crate) mod natives;
 pub mod page;
 pub(crate) mod programs;

@@ -207,7 +207,7 @@ pub(crate) fn chsh_of(opcodes: &[Opcode]) -> Result<Option<usize>, String> {
 }
 
 /// Takes out `chsh`, which stands after `chmask` and goes on with the next stage, with what pads the code: `chmask` is the end.
-fn without_chsh(code: &mut Code) -> Result<(), String> {
+pub(crate) fn without_chsh(code: &mut Code) -> Result<(), String> {
     let opcodes: Vec<Opcode> = code.instrs.values().map(|instr| instr.data.opcode).collect();
     let Some(at) = chsh_of(&opcodes)? else { return Ok(()) };
     if opcodes[at + 1..].iter().any(|&opcode| opcode != Opcode::Nop) {

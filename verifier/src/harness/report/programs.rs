@@ -1,5 +1,7 @@
 //! Loads programs from files.
 
+use super::machine_code::{MachineCode, machine_code};
+use crate::programs::mesa::fragment::{self, CompletedNir, OldText};
 use crate::programs::mesa::input::{FilePosition, InputError, InputKind, Lines, Source, is_headline};
 use crate::programs::mesa::log::{self, Log, LogReader, Section, SectionKind};
 use crate::semantics::Snapshot;
@@ -19,6 +21,8 @@ pub struct Named {
     pub program: Snapshot,
     /// The GPU to compile it for.
     pub target: Target,
+    /// What the text leaves out, and how it was completed.
+    pub taken: Vec<String>,
 }
 
 /// A text that has not been parsed.
@@ -31,6 +35,8 @@ pub struct Unread {
     /// The lines of the file before the text.
     skipped: u32,
     target: Target,
+    /// The program of machine code, which has no text of its own.
+    code: Option<Box<MachineCode>>,
 }
 
 impl Unread {
@@ -39,13 +45,36 @@ impl Unread {
     /// # Errors
     /// If it is not a valid program; with the position.
     pub fn read(&self) -> Result<Named, InputError> {
-        let Self { path, name, kind, text, skipped, target } = self;
+        let Self { path, name, kind, text, skipped, target, code } = self;
+        if let Some(code) = code {
+            let (program, taken) = code.program()?;
+            let program = Snapshot::Ir3(Box::new(program));
+            return Ok(Named { name: name.clone(), program, target: *target, taken });
+        }
         let program = match kind {
+            InputKind::Nir if *skipped == 0 => {
+                let (shader, taken) = read_nir_text(path, text)?;
+                return Ok(Named {
+                    name: name.clone(),
+                    program: Snapshot::Nir(Box::new(shader)),
+                    target: *target,
+                    taken,
+                });
+            }
             InputKind::Nir | InputKind::Log => Snapshot::Nir(Box::new(read_nir(path, text, *skipped)?)),
             InputKind::Vec4 => Snapshot::Vec4(Box::new(read_vec4(path, text)?)),
-            InputKind::Ir3 => Snapshot::Ir3(Box::new(read_ir3(path, text, target)?)),
+            InputKind::Ir3 => {
+                let (program, taken) = read_ir3(path, text, target)?;
+                return Ok(Named {
+                    name: name.clone(),
+                    program: Snapshot::Ir3(Box::new(program)),
+                    target: *target,
+                    taken,
+                });
+            }
+            InputKind::Code => return Err(InputError::NoNir { path: path.clone() }),
         };
-        Ok(Named { name: name.clone(), program, target: *target })
+        Ok(Named { name: name.clone(), program, target: *target, taken: Vec::new() })
     }
 }
 
@@ -97,7 +126,13 @@ struct Texts {
     ended: bool,
     /// True while there is nothing but blanks.
     blank: bool,
+    has_headline: bool,
+    /// The programs of a file that is no log.
+    rest: VecDeque<Unread>,
 }
+
+/// The bytes of a log without a headline that are kept, as it may be a dump.
+const MOST_HEAD: usize = 64 << 20;
 
 impl Texts {
     fn new(lines: Lines, gpu: Option<Target>) -> Self {
@@ -115,6 +150,8 @@ impl Texts {
             target: gpu,
             ended: false,
             blank: true,
+            has_headline: false,
+            rest: VecDeque::new(),
         }
     }
 
@@ -124,11 +161,12 @@ impl Texts {
                 Some(line) => self.line(&line)?,
                 None => {
                     self.ended = true;
-                    if let Some(whole) = self.end()? {
-                        return Ok(Some(whole));
-                    }
+                    self.rest = self.end()?;
                 }
             }
+        }
+        if let Some(text) = self.rest.pop_front() {
+            return Ok(Some(text));
         }
         let Some(section) = self.waiting.pop_front() else { return Ok(None) };
         let (path, number) = (self.lines.path.clone(), self.returned);
@@ -141,6 +179,7 @@ impl Texts {
             text: section.text,
             skipped: section.first_line - 1,
             target: self.target.unwrap_or_default(),
+            code: None,
         }))
     }
 
@@ -169,6 +208,12 @@ impl Texts {
             }
             return Ok(());
         }
+        if self.has_headline || is_headline(line.trim_end_matches('\n')) {
+            self.has_headline = true;
+            self.head.clear();
+        } else if self.head.len() < MOST_HEAD {
+            self.head.push_str(line);
+        }
         let line = line.trim_end_matches('\n');
         self.check_generation(line)?;
         let ended = self.log.as_mut().map_or(Ok(None), |log| log.line(line))?;
@@ -191,20 +236,27 @@ impl Texts {
         Ok(())
     }
 
-    /// At the end of the file: its text, if it is no log.
-    fn end(&mut self) -> Result<Option<Unread>, InputError> {
+    /// At the end of the file: its programs, if it is no log.
+    fn end(&mut self) -> Result<VecDeque<Unread>, InputError> {
         let path = self.lines.path.clone();
         if let Some(log) = self.log.take() {
             if self.blank {
                 return Err(InputError::Empty { path });
             }
+            let head = std::mem::take(&mut self.head);
+            if !self.has_headline
+                && let Ok(source) = Source::from_bytes(&path, head.into_bytes())
+                && source.kind == InputKind::Code
+            {
+                return texts_of(source, self.target);
+            }
             let nothing = log.nothing();
             let last = log.end()?;
             self.section(last);
-            return if self.programs == 0 { Err(nothing) } else { Ok(None) };
+            return if self.programs == 0 { Err(nothing) } else { Ok(VecDeque::new()) };
         }
         let source = Source::from_bytes(&path, std::mem::take(&mut self.head).into_bytes())?;
-        Ok(text_of(source, self.target))
+        texts_of(source, self.target)
     }
 }
 
@@ -229,8 +281,20 @@ pub(super) fn target_of(path: &Path, log: &Log, gpu: Option<Target>) -> Result<T
     Ok(target.unwrap_or_default())
 }
 
-/// The text of a file that is no log.
-fn text_of(Source { path, kind, text }: Source, gpu: Option<Target>) -> Option<Unread> {
+/// The programs of a file that is no log.
+fn texts_of(Source { path, kind, text }: Source, gpu: Option<Target>) -> Result<VecDeque<Unread>, InputError> {
+    if kind == InputKind::Code {
+        let of_code = |code: MachineCode| Unread {
+            path: path.clone(),
+            name: code.name.clone(),
+            kind,
+            text: String::new(),
+            skipped: 0,
+            target: code.target,
+            code: Some(Box::new(code)),
+        };
+        return Ok(machine_code(&path, &text, gpu)?.into_iter().map(of_code).collect());
+    }
     let name = path.display().to_string();
     // A vec4 or scalar program belongs to the one target that has the language.
     let target = match kind {
@@ -238,7 +302,8 @@ fn text_of(Source { path, kind, text }: Source, gpu: Option<Target>) -> Option<U
         InputKind::Vec4 => GEN7,
         _ => gpu.unwrap_or_default(),
     };
-    (kind != InputKind::Log).then_some(Unread { path, name, kind, text, skipped: 0, target })
+    let unread = (kind != InputKind::Log).then_some(Unread { path, name, kind, text, skipped: 0, target, code: None });
+    Ok(unread.into_iter().collect())
 }
 
 /// Loads the programs of a file, as [`unread`] finds them.
@@ -306,21 +371,91 @@ fn read_vec4(path: &Path, text: &str) -> Result<vec4::Program, InputError> {
     })
 }
 
-/// Parses and validates ir3.
-fn read_ir3(path: &Path, text: &str, target: &Target) -> Result<ir3::Program, InputError> {
-    let program = ir3::text::read(text).map_err(|error| InputError::Syntax {
-        place: FilePosition { path: path.to_owned(), line: error.line as u32, column: error.column as u32 },
-        found: error.found.clone(),
-        expected: error.expected.clone(),
-    })?;
-    if let Err(violations) = ir3::validate::validate(&program, target, ir3::validate::Form::of(&program))
-        && let Some(violation) = violations.first()
-    {
+/// Parses and validates the nir of a file, which may be a piece of a program.
+fn read_nir_text(path: &Path, text: &str) -> Result<(nir::Shader, Vec<String>), InputError> {
+    let Some(CompletedNir { text, added, taken }) = fragment::complete_nir(text) else {
+        return Ok((read_nir(path, text, 0)?, Vec::new()));
+    };
+    let read = read_nir(path, &text, 0).map_err(|error| shifted(error, added));
+    Ok((read?, taken))
+}
+
+/// An error of a text before which lines were added.
+fn shifted(mut error: InputError, added: u32) -> InputError {
+    if let InputError::Syntax { place, .. } | InputError::Invalid { place, .. } = &mut error {
+        place.line = place.line.saturating_sub(added).max(1);
+    }
+    error
+}
+
+/// Parses and validates ir3, which may be a piece of a program. Returns what was added to that.
+pub(super) fn read_ir3(path: &Path, text: &str, target: &Target) -> Result<(ir3::Program, Vec<String>), InputError> {
+    let of_syntax = |error: ir3::text::ParseError| {
+        if let Some(OldText { line, column, sign, version }) = fragment::old_ir3(text) {
+            return InputError::OldText { place: FilePosition { path: path.to_owned(), line, column }, sign, version };
+        }
+        InputError::Syntax {
+            place: FilePosition { path: path.to_owned(), line: error.line as u32, column: error.column as u32 },
+            found: error.found.clone(),
+            expected: error.expected,
+        }
+    };
+    let is_valid = |program: &ir3::Program| {
+        let Err(violations) = ir3::validate::validate(program, target, ir3::validate::Form::of(program)) else {
+            return Ok(());
+        };
+        let Some(violation) = violations.first() else { return Ok(()) };
         // The text numbers its instructions, so the number identifies the line.
         let serial = violation.instr.map(|instr| format!("{:04}:", program.serials[instr]));
         let line = serial.and_then(|serial| text.lines().position(|line| line.contains(&serial)));
         let place = FilePosition { path: path.to_owned(), line: line.map_or(1, |line| line as u32 + 1), column: 1 };
-        return Err(InputError::Invalid { place, problem: violation.to_string() });
+        Err(InputError::Invalid { place, problem: violation.to_string() })
+    };
+    let whole = ir3::text::read(text).map_err(of_syntax).and_then(|program| is_valid(&program).map(|()| program));
+    let error = match whole {
+        Ok(program) => return Ok((program, Vec::new())),
+        Err(error) => error,
+    };
+    let notation = fragment::from_notation(text);
+    if notation.is_none() && has_end(text) && InputKind::of_text(text) == Some(InputKind::Ir3) && has_block(text) {
+        return Err(error);
     }
-    Ok(program)
+    let (program, completion) = ir3::text::read_fragment(notation.as_deref().unwrap_or(text)).map_err(of_syntax)?;
+    is_valid(&program)?;
+    Ok((program, taken(&completion)))
+}
+
+/// Returns true if a text of ir3 has the end of a program.
+fn has_end(text: &str) -> bool {
+    text.lines().any(|raw| {
+        let line = LogLine::of(raw).text;
+        let opcode = line.split("//").next().unwrap_or_default().rsplit([':', ')']).next().unwrap_or_default();
+        line.contains(':') && matches!(opcode.split_whitespace().next(), Some("end" | "chmask"))
+            || line.contains(" end ssa_")
+            || line.contains("\tend ")
+    })
+}
+
+fn has_block(text: &str) -> bool {
+    text.lines().any(|raw| LogLine::of(raw).text.trim_start_matches("(jp)").starts_with("block"))
+}
+
+/// The parts that were added to a piece of a program, in words.
+fn taken(completion: &ir3::text::Completion) -> Vec<String> {
+    let ir3::text::Completion { inputs, blocks, is_without_block, is_without_end } = completion;
+    let mut taken = Vec::new();
+    if *is_without_block {
+        taken.push("a block around the lines".to_owned());
+    }
+    if !inputs.is_empty() {
+        taken.push(format!("the inputs {}", inputs.join(", ")));
+    }
+    if !blocks.is_empty() {
+        let names: Vec<String> = blocks.iter().map(|number| format!("block{number}")).collect();
+        taken.push(format!("the end at {}, which the text does not have", names.join(", ")));
+    }
+    if *is_without_end {
+        taken.push("an `end` after the last line".to_owned());
+    }
+    taken
 }

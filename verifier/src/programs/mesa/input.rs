@@ -2,13 +2,15 @@
 
 use std::fmt;
 use std::fs;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use ir3_compiler::log_line::LogLine;
+use ir3_compiler::machine::{encoding, listing};
 use ir3_compiler::target::Generation;
 use ir3_compiler::vec4;
 
+use super::{fragment, paste};
 use crate::programs::turnip::{Kind, WorkerError, is_shader};
 
 /// A position in a file; line and column count from 1, columns in characters.
@@ -61,9 +63,20 @@ pub enum InputError {
         /// Its offset.
         offset: usize,
     },
+    /// The file is compressed.
+    #[error("{path}: found a file compressed by {name}, expected text: unpack it with `{command}`", path = path.display())]
+    Compressed {
+        /// The file.
+        path: PathBuf,
+        /// The compression.
+        name: &'static str,
+        /// The command that unpacks it.
+        command: &'static str,
+    },
     /// Neither its name nor its text determines the kind of the file.
     #[error(
-        "{path}:1:1: found {found}, expected a nir program (`shader: MESA_SHADER_…`), an ir3 program (`block0 {{`) or a log of Mesa's ir3",
+        "{path}:1:1: found {found}, expected a nir program (`shader: MESA_SHADER_…`), an ir3 program (`block0 {{`), machine code \
+         (`add.f r0.x, r0.y, r0.z`, or a listing of ir3-disasm, cffdump or crashdec) or a log of Mesa's ir3",
         path = path.display()
     )]
     UnknownKind {
@@ -169,6 +182,16 @@ pub enum InputError {
         /// The reason.
         cause: WorkerError,
     },
+    /// A text of a version of Mesa that is not read.
+    #[error("{place}: found `{sign}`, which {version} prints, expected text of Mesa 23.1 or later")]
+    OldText {
+        /// The position of the sign.
+        place: FilePosition,
+        /// The sign.
+        sign: &'static str,
+        /// The version.
+        version: &'static str,
+    },
     /// A syntax error.
     #[error("{place}: found {found}, expected {expected}")]
     Syntax {
@@ -192,6 +215,23 @@ fn not_compiled(path: &Path, kind: Kind, detail: &str) -> String {
 }
 
 impl InputError {
+    /// The position of the error.
+    #[must_use]
+    pub const fn place(&self) -> Option<&FilePosition> {
+        match self {
+            Self::NotText { place, .. }
+            | Self::OtherCompiler { place, .. }
+            | Self::OtherGeneration { place, .. }
+            | Self::CutOff { place, .. }
+            | Self::Interrupted { place, .. }
+            | Self::Mixed { place, .. }
+            | Self::Invalid { place, .. }
+            | Self::OldText { place, .. }
+            | Self::Syntax { place, .. } => Some(place),
+            _ => None,
+        }
+    }
+
     /// Returns true if a log was read and has no program.
     #[must_use]
     pub const fn is_without_program(&self) -> bool {
@@ -208,6 +248,8 @@ pub enum InputKind {
     Vec4,
     /// An ir3 program, in SSA form or with registers.
     Ir3,
+    /// Machine code: a listing that one of Mesa's tools printed, or assembly.
+    Code,
     /// A log of Mesa's ir3 compiler.
     Log,
 }
@@ -220,12 +262,13 @@ impl InputKind {
             "nir" => Some(Self::Nir),
             "vec4" => Some(Self::Vec4),
             "ir3" => Some(Self::Ir3),
+            "asm" => Some(Self::Code),
             "log" => Some(Self::Log),
             _ => None,
         }
     }
 
-    /// The kind that a text determines: a log by its headline, otherwise by the first line of a known language.
+    /// The kind that a text determines: a log by its headline, otherwise by the first line of a known language; machine code if there is none.
     #[must_use]
     pub fn of_text(text: &str) -> Option<Self> {
         let mut kind = None;
@@ -248,8 +291,58 @@ impl InputKind {
                 kind = Some(Self::Ir3);
             }
         }
-        kind
+        kind.or_else(|| Self::of_fragment(text)).or_else(|| has_code(text).then_some(Self::Code))
     }
+
+    /// The kind of a piece of a program, by its first line that only one language has.
+    fn of_fragment(text: &str) -> Option<Self> {
+        let of_line = |raw| {
+            let line = LogLine::of(raw).text;
+            match () {
+                () if fragment::is_ir3_line(&line) => Some(Self::Ir3),
+                () if fragment::is_nir_line(&line) => Some(Self::Nir),
+                () => None,
+            }
+        };
+        text.lines().find_map(of_line).or_else(|| fragment::from_notation(text).map(|_| Self::Ir3))
+    }
+
+    /// The kind of a file. The text decides where a name is wrong: a dump that is called a log.
+    fn of(path: &Path, text: &str) -> Option<Self> {
+        match Self::of_path(path) {
+            Some(Self::Log) if !text.lines().any(is_headline) && has_code(text) => Some(Self::Code),
+            Some(Self::Ir3 | Self::Nir) if text.lines().any(|raw| listing::is_listing_line(&LogLine::of(raw).text)) => {
+                Some(Self::Code)
+            }
+            Some(kind) => Some(kind),
+            None => Self::of_text(text),
+        }
+    }
+}
+
+/// Returns true if a text has a line that only machine code has, or nothing but instructions. Other tools print single words, such as `nop`.
+fn has_code(text: &str) -> bool {
+    let mut only = true;
+    let mut any = false;
+    for raw in text.lines() {
+        let line = LogLine::of(raw).text;
+        let line = line.trim();
+        let bare = line.split(';').next().unwrap_or_default().trim();
+        if bare.is_empty() || line.starts_with("//") || bare.ends_with(':') {
+            continue;
+        }
+        if listing::is_listing_line(line) || bare.starts_with('@') && listing::Directive::read(bare).is_ok() {
+            return true;
+        }
+        // Flags at the end are those of the next instruction.
+        let without_flags = bare.split('(').next().unwrap_or_default().trim();
+        let is_instruction = encoding::begins_instruction(bare) || encoding::begins_instruction(without_flags);
+        if is_instruction && bare.contains(['(', '.', '#']) {
+            return true;
+        }
+        (only, any) = (only && is_instruction, any || is_instruction);
+    }
+    only && any
 }
 
 /// Returns true for a line that only logs have.
@@ -285,26 +378,47 @@ impl Source {
     ///
     /// # Errors
     /// If the file is empty, is not text, or is of no known kind.
-    pub fn from_bytes(path: &Path, mut bytes: Vec<u8>) -> Result<Self, InputError> {
-        drop_byte_order_mark(&mut bytes);
-        let text = match String::from_utf8(bytes) {
-            Ok(text) => text,
-            // An application may print anything between the lines of a log; what does not begin with text is none.
-            Err(error) if is_log(path) && error.as_bytes()[..error.utf8_error().valid_up_to()].contains(&b'\n') => {
-                String::from_utf8_lossy(error.as_bytes()).into_owned()
-            }
-            Err(error) => return Err(not_text(path, &error)),
-        };
-        if text.trim().is_empty() {
-            return Err(InputError::Empty { path: path.to_owned() });
-        }
-        let kind = InputKind::of_path(path).or_else(|| InputKind::of_text(&text));
-        let Some(kind) = kind else {
+    pub fn from_bytes(path: &Path, bytes: Vec<u8>) -> Result<Self, InputError> {
+        let text = text_of(path, bytes)?;
+        let Some(kind) = InputKind::of(path, &text) else {
             let first: String = text.trim_start().lines().next().unwrap_or_default().chars().take(60).collect();
             return Err(InputError::UnknownKind { path: path.to_owned(), found: format!("`{}`", first.trim_end()) });
         };
         Ok(Self { path: path.to_owned(), kind, text })
     }
+}
+
+/// The text of a file, whatever its kind, without what was put around it.
+///
+/// # Errors
+/// If the file is compressed, is not text, or is empty.
+pub fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String, InputError> {
+    let mut bytes = without_wrapping(path, bytes)?;
+    drop_byte_order_mark(&mut bytes);
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        // An application may print anything between the lines of a log; what does not begin with text is none.
+        Err(error) if is_log(path) && error.as_bytes()[..error.utf8_error().valid_up_to()].contains(&b'\n') => {
+            String::from_utf8_lossy(error.as_bytes()).into_owned()
+        }
+        Err(error) => return Err(not_text(path, &error)),
+    };
+    if text.trim().is_empty() {
+        return Err(InputError::Empty { path: path.to_owned() });
+    }
+    Ok(text)
+}
+
+/// The bytes of a text as they were before they were encoded or pasted in another way.
+fn without_wrapping(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, InputError> {
+    if let Some((name, command)) = paste::compression(&bytes) {
+        return Err(InputError::Compressed { path: path.to_owned(), name, command });
+    }
+    let bytes = paste::from_utf16(&bytes).map_or(bytes, String::into_bytes);
+    Ok(match std::str::from_utf8(&bytes).map(paste::unwrap) {
+        Ok(std::borrow::Cow::Owned(text)) => text.into_bytes(),
+        _ => bytes,
+    })
 }
 
 /// Removes the mark with which some editors begin a text. It has no column.
@@ -320,11 +434,23 @@ fn is_log(path: &Path) -> bool {
 
 /// Opens a file, or standard input for `-`. Returns its name, too.
 fn open(path: &Path) -> Result<(PathBuf, Box<dyn BufRead + Send>), InputError> {
-    if is_standard_input(path) {
-        return Ok((PathBuf::from("<stdin>"), Box::new(BufReader::new(io::stdin()))));
+    let (path, mut reader): (_, Box<dyn BufRead + Send>) = if is_standard_input(path) {
+        (PathBuf::from("<stdin>"), Box::new(BufReader::new(io::stdin())))
+    } else {
+        let file = fs::File::open(path).map_err(|cause| unreadable(path, cause))?;
+        (path.to_owned(), Box::new(BufReader::new(file)))
+    };
+    let start = reader.fill_buf().map_err(|cause| unreadable(&path, cause))?;
+    let is_text = |start: &[u8]| match std::str::from_utf8(start) {
+        Ok(text) => paste::is_wrapped(text),
+        Err(error) => std::str::from_utf8(&start[..error.valid_up_to()]).is_ok_and(paste::is_wrapped),
+    };
+    if paste::compression(start).is_some() || paste::from_utf16(start).is_some() || is_text(start) {
+        let mut bytes = Vec::new();
+        reader.read_to_end(&mut bytes).map_err(|cause| unreadable(&path, cause))?;
+        reader = Box::new(Cursor::new(without_wrapping(&path, bytes)?));
     }
-    let file = fs::File::open(path).map_err(|cause| unreadable(path, cause))?;
-    Ok((path.to_owned(), Box::new(BufReader::new(file))))
+    Ok((path, reader))
 }
 
 /// The lines of a file as they come, each with its end.
@@ -522,6 +648,12 @@ mod tests {
             ("a.vec4", "x", InputKind::Vec4),
             ("a", "shader: MESA_SHADER_VERTEX\n\nvec4 {\n}\n", InputKind::Vec4),
             ("a.log", "x", InputKind::Log),
+            ("a.asm", "x", InputKind::Code),
+            ("a.log", "x\n\t\t:0:0000:0000[03000000x_00000000x] end\n", InputKind::Code),
+            ("a.ir3", "  0[03000000_00000000] end\n", InputKind::Code),
+            ("a", "@localsize 1, 1, 1\nend\n", InputKind::Code),
+            ("a", "nop(sy)\nend\n", InputKind::Code),
+            ("a", "(rpt1)add.f r0.x, r1.x, what is this\n", InputKind::Code),
             ("a.txt", "// comment\nshader: MESA_SHADER_COMPUTE\n", InputKind::Nir),
             ("a", "MESA: info: block0 {\n", InputKind::Ir3),
             ("a", "(jp)block12 {\n", InputKind::Ir3),

@@ -7,11 +7,13 @@
 //!
 //! [`input`] turns paths from the command line into texts with a kind, and describes what is wrong with the others.
 
+pub mod fragment;
 pub mod input;
 pub mod log;
 pub mod mixed;
 pub mod native;
 pub mod origin;
+mod paste;
 pub mod shader;
 pub mod statistics;
 pub mod stream;

@@ -36,14 +36,13 @@
 //!     parse(&text, &machine)
 //! };
 //! let (before, after, wrong) = (times_two("imul %0, %1")?, times_two("ishl %0, %2")?, times_two("ishl %0, %1")?);
-//! let envs = Env::from_seeds(&[1, 2, 3]);
-//! let verdict = |after| {
-//!     let boundary = Boundary::of_texts((&before).into(), after);
-//!     Engines::all(Smt::default()).judge(&boundary, &machine, &envs).verdict
-//! };
 //! // For all inputs; and an input on which they differ.
-//! assert!(matches!(verdict((&after).into()), Verdict::Proved { .. }));
-//! assert!(matches!(verdict((&wrong).into()), Verdict::Refuted(_)));
+//! assert!(matches!(compare(&before, &after, &machine), Verdict::Proved { .. }));
+//! assert!(matches!(compare(&before, &wrong, &machine), Verdict::Refuted(_)));
+//! // Selected engines, on given inputs.
+//! let boundary = Boundary::of_texts((&before).into(), (&wrong).into());
+//! let judgment = Engines::interpreter().judge(&boundary, &machine, &Env::from_seeds(&[1, 2, 3]));
+//! assert!(matches!(judgment.verdict, Verdict::Refuted(_)));
 //! # Ok(())
 //! # }
 //! ```

@@ -14,7 +14,7 @@ pub use crate::harness::campaigns::counts::Counts;
 pub use crate::harness::campaigns::fuzzing::{Campaign, Finding, Limits};
 #[doc(inline)]
 pub use crate::harness::check::{
-    Answer, Boundary, EngineKind, Engines, Judgment, Refutation, Smt, Unknown, Verdict, Verification,
+    Answer, Boundary, EngineKind, Engines, Judgment, Refutation, Smt, Unknown, Verdict, Verification, compare,
 };
 #[doc(inline)]
 pub use crate::harness::reduce::{Failure, Oracle, combined::CombinedReduction, combined::run as reduce};

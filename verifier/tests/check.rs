@@ -174,4 +174,60 @@ fn two_logs_are_compared_section_by_section() {
     assert_eq!(exit, 1, "{text}");
     let is_refuted = |stage: &str| text.lines().any(|line| line.contains(stage) && line.contains(" refuted "));
     assert!(is_refuted(" nir ") && is_refuted(" register allocation ") && is_refuted(" final code "), "{text}");
+    assert!(text.contains("the first section that differs in text is `NIR (final form) for"), "{text}");
+    assert!(text.contains("neither differs from its own nir: the two nirs are other programs"), "{text}");
+    // The code of one program and the nir of the other.
+    let [good, bad] = ["good.log", "bad.log"].map(|name| fs::read_to_string(folder.path().join(name)).expect("a log"));
+    let start = |log: &str| log.find("AFTER: ").expect("a pass");
+    write("wrong.log", &format!("{}{}", &good[..start(&good)], &bad[start(&bad)..]));
+    let (exit, text) = run(&folder, "diff good.log wrong.log");
+    assert_eq!(exit, 1, "{text}");
+    assert!(text.contains("the first section that differs in text is `AFTER: nir->ir3`"), "{text}");
+    assert!(text.contains("wrong.log#0 is wrong: it differs from its own nir, and good.log#0 does not"), "{text}");
+    // Shaders are matched by their nir, and others are named.
+    write("two.log", &format!("{bad}{good}"));
+    let (exit, text) = run(&folder, "check good.log two.log");
+    assert!(
+        exit == 3 && text.contains("good.log#0 → two.log#1") && text.contains("two.log#0 (VERT) is not compared"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_refuted_pair_shows_its_evidence_and_writes_it() {
+    let folder = Folder::new("check-evidence");
+    let before = "// {stage=vertex}\n// {output=0.x}\nblock1 {\n\t0001:0001:000: \t_meta:in ssa_1 // {input=attribute(0.x)}\n\
+                  \t0002:0002:000: \tadd.u ssa_2, ssa_1, imm[0.000000,5,0x5]\n\
+                  \t0003:0003:000: \tmul.u24 ssa_3, ssa_2, ssa_2\n\t0004:0004:000: \tend ssa_3 (0)\n}\n";
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("a file");
+    write("before.ir3", before);
+    write("after.ir3", &before.replace("add.u ssa_2", "sub.u ssa_2"));
+    let (exit, text) = run(&folder, "check before.ir3 after.ir3 --failures failures --html pages");
+    assert_eq!(exit, 1, "{text}");
+    for expected in [
+        "input: lane ",
+        "first difference of both runs:",
+        "before add.u ssa_2",
+        "after  sub.u ssa_2",
+        "computation of the expected value:",
+        "written to failures/check-",
+        "page pages/check-",
+    ] {
+        assert!(text.contains(expected), "expected {expected} in {text}");
+    }
+    let written = fs::read_dir(folder.path().join("failures"))
+        .expect("a folder")
+        .next()
+        .expect("a bundle")
+        .expect("an entry")
+        .path();
+    let names = ["README.md", "before.ir3", "after.ir3", "env.json", "difference.txt"];
+    assert!(names.iter().all(|name| written.join(name).is_file()), "{}", written.display());
+    // The command of the folder shows it again.
+    let readme = fs::read_to_string(written.join("README.md")).expect("a text");
+    assert!(readme.contains("ir3-equiv check --gpu a660 --env env.json before.ir3 after.ir3"), "{readme}");
+    let again = format!("check --gpu a660 --env {0}/env.json {0}/before.ir3 {0}/after.ir3", written.display());
+    assert_eq!(run(&folder, &again).0, 1);
+    let index = fs::read_to_string(folder.path().join("pages/index.html")).expect("an index");
+    assert!(index.contains("before.ir3 → after.ir3: program"), "{index}");
 }

@@ -46,6 +46,7 @@ mod page;
 mod pairs;
 #[path = "parallel_copies/main.rs"]
 mod parallel_copies;
+mod pastes;
 mod physical_edges;
 mod planted_branches;
 mod planted_bugs;

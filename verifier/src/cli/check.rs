@@ -4,17 +4,20 @@
 //! nir with nir, each pass that both print, and final code with final code.
 
 use crate::engines::{self, EngineArgs, TIMEOUT};
+use crate::exit::{self, Unwritten};
 use crate::values;
 use crate::{Exit, Failure, Fuel, Gpu, output};
 use clap::Args;
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::check::{
-    self, Boundary, BoundaryKind, EngineKind, Engines, Judge, Judgment, NO_ENGINE, Policy, ProgramInputs, Search,
-    Summary, TextPair, Unknown, Verdict,
+    self, Boundary, BoundaryKind, EngineKind, Engines, Judge, Judgment, NO_ENGINE, Policy, ProgramInputs, Refutation,
+    Search, Summary, TextPair, Unknown, Verdict,
 };
-use ir3_verifier::harness::mesa::{Settings, Sides};
+use ir3_verifier::harness::mesa::{Checked, NIR, Settings, Sides};
 use ir3_verifier::harness::report;
 use ir3_verifier::harness::report::Named;
+use ir3_verifier::harness::report::page::PageFolder;
+use ir3_verifier::harness::report::pair::PairEvidence;
 use ir3_verifier::programs::mesa::input::{InputKind, Source};
 use ir3_verifier::programs::mesa::shader::{LogShader, shaders_of};
 use ir3_verifier::programs::seeds::env_seeds;
@@ -47,6 +50,12 @@ pub struct Check {
     fuel: Fuel,
     #[command(flatten)]
     gpu: Gpu,
+    /// Write each refuted comparison as a folder in DIR: both programs, the input, the runs up to the first difference.
+    #[arg(long, value_name = "DIR")]
+    failures: Option<PathBuf>,
+    /// Write each refuted comparison as a page to look at in DIR.
+    #[arg(long, value_name = "DIR")]
+    html: Option<PathBuf>,
     #[command(flatten)]
     engines: EngineArgs,
 }
@@ -60,14 +69,16 @@ const SEARCH: Duration = Duration::from_millis(500);
 /// Inputs of a fragment that a row names.
 const MOST_NAMED: usize = 8;
 
-/// Reads the one program of a file.
-fn one(source: Source, gpu: Option<Target>) -> Result<Named, Failure> {
-    let path = source.path.display().to_string();
-    let mut programs = report::load_source(source, gpu)?;
-    match (programs.pop(), programs.len()) {
-        (Some(program), 0) => Ok(program),
-        (_, more) => Err(format!("{path}: found {} programs, expected one", more + 1).into()),
+/// Reads the programs of two files, which are as many.
+fn programs_of([before, after]: [Source; 2], gpu: Option<Target>) -> Result<Vec<[Named; 2]>, Failure> {
+    let paths = [&before, &after].map(|source| source.path.display().to_string());
+    let (before, after) = (report::load_source(before, gpu)?, report::load_source(after, gpu)?);
+    if before.len() != after.len() {
+        let [first, second] = &paths;
+        let (found, expected) = (after.len(), before.len());
+        return Err(format!("{second}: found {found} programs, expected {expected} as in {first}").into());
     }
+    Ok(before.into_iter().zip(after).map(|(before, after)| [before, after]).collect())
 }
 
 /// The rows of a comparison.
@@ -76,9 +87,27 @@ struct Rows<'a> {
     engines: &'a Engines,
     summary: Summary,
     exit: Exit,
+    pages: Option<PageFolder>,
+    /// True if a refuted row shows its evidence.
+    shows: bool,
 }
 
 impl Rows<'_> {
+    /// Prints the evidence of a refuted row, and writes it.
+    fn show(&mut self, program: &str, target: &Target, stage: &str, refutation: &Refutation) -> Result<(), Failure> {
+        let evidence = PairEvidence::new(format!("{program}: {stage}"), refutation, target);
+        evidence.lines().iter().for_each(|line| output::line(&format!("    {line}")));
+        if let Some(root) = &self.options.failures {
+            let path = evidence.write(root).map_err(|error| Unwritten::new(root, error))?;
+            output::line(&format!("    written to {}", path.display()));
+        }
+        if let Some(pages) = &mut self.pages {
+            let page = pages.add_pair(&evidence)?;
+            output::line(&format!("    page {}", page.display()));
+        }
+        Ok(())
+    }
+
     fn add(
         &mut self,
         program: &str,
@@ -86,7 +115,7 @@ impl Rows<'_> {
         stage: &str,
         judgment: Judgment,
         [inputs, results]: [&[String]; 2],
-    ) {
+    ) -> Result<(), Failure> {
         let Judgment { verdict, engine, sensitivity, time, wrong_proofs, .. } = judgment;
         self.summary.count(&verdict);
         self.exit = self.exit.max(match &verdict {
@@ -121,6 +150,10 @@ impl Rows<'_> {
         for (prover, why) in wrong_proofs {
             output::problem(&format!("{} proved what a run refutes: {why}", prover.name()));
             self.exit = Exit::Unsound;
+        }
+        match &verdict {
+            Verdict::Refuted(refutation) if self.shows => self.show(program, target, stage, refutation),
+            _ => Ok(()),
         }
     }
 
@@ -162,58 +195,183 @@ impl Rows<'_> {
             BoundaryKind::Final => "final code",
             _ => "program",
         };
-        self.add(&name, &target, stage, judgment, [&pair.inputs, &pair.results]);
-        Ok(())
+        self.add(&name, &target, stage, judgment, [&pair.inputs, &pair.results])
     }
 
     /// Compares two logs, shader by shader and section by section.
     fn logs(&mut self, paths: [&Path; 2], [before, after]: [&[LogShader]; 2]) -> Result<(), Failure> {
         let Check { runs, seed, gpu, .. } = self.options;
-        if before.len() != after.len() {
+        let (pairs, alone) = matched_shaders(before, after);
+        if pairs.is_empty() {
             let [first, second] = paths.map(Path::display);
-            let (found, expected) = (after.len(), before.len());
-            return Err(format!("{second}: found {found} shaders, expected {expected} as in {first}").into());
+            return Err(format!(
+                "found no shader of {first} in {second}: {} and {} shaders",
+                before.len(),
+                after.len()
+            )
+            .into());
         }
-        self.summary.programs = before.len() as u64;
+        for (side, number, stage) in alone {
+            let path = paths[side].display();
+            output::note(&format!("{path}#{number} ({stage}) is not compared: the other log has no such shader"));
+            self.exit = self.exit.max(Exit::Unmet);
+        }
+        self.summary.programs = pairs.len() as u64;
         let settings = Settings::new(self.engines, *runs as usize, *seed);
-        for (number, (first, second)) in before.iter().zip(after).enumerate() {
+        for [i, j] in pairs {
+            let (first, second) = (&before[i], &after[j]);
             let targets = [first, second].map(|shader| shader.target(gpu.given()));
-            let name = format!("{}#{number} → {}#{number}", paths[0].display(), paths[1].display());
+            let names = [format!("{}#{i}", paths[0].display()), format!("{}#{j}", paths[1].display())];
+            let name = format!("{} → {}", names[0], names[1]);
             if targets[0].name != targets[1].name {
                 let [first, second] = targets.map(|target| target.name);
                 return Err(format!("{name}: found a log of {second}, expected one of {first}").into());
             }
+            output::line(&first_textual_difference(&name, paths, [first, second]));
             let (original, first) = Sides::of(paths[0], first, &targets[0], *seed);
             let (changed, second) = Sides::of(paths[1], second, &targets[1], *seed);
-            for (path, recovered) in paths.iter().zip([&first, &second]) {
-                let name = format!("{}#{number}", path.display());
+            for (name, recovered) in names.iter().zip([&first, &second]) {
                 recovered.contradictions.iter().for_each(|why| output::problem(&format!("{name}: {why}")));
                 recovered.problems.iter().for_each(|why| output::note(&format!("{name}: {why}")));
                 let is_broken = recovered.unread > 0 || !recovered.contradictions.is_empty();
                 self.exit = self.exit.max(Exit::Bad.when(is_broken));
             }
-            let (pairs, alone) = matched(&original, &changed);
-            for sides in pairs {
+            let (sides, alone) = matched(&original, &changed);
+            let mut is_refuted = false;
+            for sides in sides {
                 let checked = changed.judge_against(&original, sides, &settings);
-                let wrong_proofs = checked.wrong_proof.clone().map(|why| (EngineKind::Smt, why)).into_iter().collect();
-                let stage = checked.name.clone();
-                let judgment = Judgment {
-                    verdict: checked.verdict,
-                    engine: checked.engine,
-                    sensitivity: checked.sensitivity,
-                    time: checked.time,
-                    proving: Duration::ZERO,
-                    wrong_proofs,
-                    is_earlier: false,
-                };
-                self.add(&name, &targets[0], &stage, judgment, [&[], &[]]);
+                // The first one shows the input and the instructions; later passes have the same difference.
+                is_refuted |= self.checked(&name, &targets[0], checked, !is_refuted)?;
             }
             for (side, section) in alone {
                 output::note(&format!("{name}: `{section}` is not compared: it is in the {side} log only"));
             }
+            if is_refuted {
+                self.own(&names, &targets[0], [&original, &changed], &settings)?;
+            }
         }
         Ok(())
     }
+
+    /// Adds the row of a comparison of a log. Returns true if it is refuted.
+    fn checked(&mut self, name: &str, target: &Target, checked: Checked<'_>, shows: bool) -> Result<bool, Failure> {
+        let wrong_proofs = checked.wrong_proof.clone().map(|why| (EngineKind::Smt, why)).into_iter().collect();
+        let stage = checked.name.clone();
+        let is_refuted = checked.verdict.is_refuted();
+        let judgment = Judgment {
+            verdict: checked.verdict,
+            engine: checked.engine,
+            sensitivity: checked.sensitivity,
+            time: checked.time,
+            proving: Duration::ZERO,
+            wrong_proofs,
+            is_earlier: false,
+        };
+        self.shows = shows;
+        self.add(name, target, &stage, judgment, [&[], &[]])?;
+        self.shows = true;
+        Ok(is_refuted)
+    }
+
+    /// Compares the final code of each of two shaders that differ with its own nir, and names the wrong one.
+    fn own(
+        &mut self,
+        names: &[String; 2],
+        target: &Target,
+        shaders: [&Sides<'_>; 2],
+        settings: &Settings<'_>,
+    ) -> Result<(), Failure> {
+        let mut verdicts = Vec::new();
+        for (name, sides) in names.iter().zip(shaders) {
+            let last = sides.all.len().saturating_sub(1);
+            let has_nir = sides.all.first().is_some_and(|side| side.name == NIR);
+            if !has_nir || last == 0 {
+                output::note(&format!("{name}: its final code is not compared with its own nir: the log has not both"));
+                verdicts.push(None);
+                continue;
+            }
+            let checked = Checked { name: OWN.to_owned(), ..sides.judge([0, last], settings) };
+            verdicts.push(Some((checked.verdict.is_pass(), checked.verdict.is_refuted())));
+            self.checked(name, target, checked, true)?;
+        }
+        let [good, bad] = names;
+        let text = match verdicts[..] {
+            [Some((true, _)), Some((_, true))] => {
+                format!("{bad} is wrong: it differs from its own nir, and {good} does not")
+            }
+            [Some((_, true)), Some((true, _))] => {
+                format!("{good} is wrong: it differs from its own nir, and {bad} does not")
+            }
+            [Some((_, true)), Some((_, true))] => "both are wrong: each differs from its own nir".to_owned(),
+            [Some((true, _)), Some((true, _))] => {
+                "neither differs from its own nir: the two nirs are other programs".to_owned()
+            }
+            _ => "which of the two is wrong is not known".to_owned(),
+        };
+        output::line(&format!("    {text}"));
+        Ok(())
+    }
+}
+
+/// The name of the comparison of final code with the nir of the same log.
+const OWN: &str = "own nir → final code";
+
+/// A shader of one of two logs: the log, its number there, and its stage.
+type Alone<'a> = (usize, usize, &'a str);
+
+/// The shaders of two logs that are the same: of one stage and with the same nir, or else the next of the stage.
+fn matched_shaders<'a>(before: &'a [LogShader], after: &'a [LogShader]) -> (Vec<[usize; 2]>, Vec<Alone<'a>>) {
+    let text = |shader: &'a LogShader| shader.nir.as_ref().map(|section| section.text.trim_end());
+    let mut pairs: Vec<[usize; 2]> = Vec::new();
+    for by_text in [true, false] {
+        for (i, first) in before.iter().enumerate() {
+            let is_free = |j: usize, pairs: &[[usize; 2]]| pairs.iter().all(|pair| pair[1] != j);
+            if pairs.iter().any(|pair| pair[0] == i) {
+                continue;
+            }
+            let is_same = |second: &LogShader| second.stage == first.stage;
+            let found = after.iter().enumerate().find(|&(j, second)| {
+                is_free(j, &pairs)
+                    && is_same(second)
+                    && (!by_text || text(second).is_some() && text(second) == text(first))
+            });
+            pairs.extend(found.map(|(j, _)| [i, j]));
+        }
+    }
+    pairs.sort_unstable();
+    let only = |side: usize, shaders: &'a [LogShader]| {
+        let is_alone = |number: usize| pairs.iter().all(|pair| pair[side] != number);
+        let found = shaders.iter().enumerate().filter(move |(number, _)| is_alone(*number));
+        found.map(move |(number, shader)| (side, number, &*shader.stage)).collect::<Vec<_>>()
+    };
+    let alone = [only(0, before), only(1, after)].concat();
+    (pairs, alone)
+}
+
+/// The first section of two shaders that has another text, with its lines.
+fn first_textual_difference(name: &str, paths: [&Path; 2], [first, second]: [&LogShader; 2]) -> String {
+    let mut used: Vec<String> = Vec::new();
+    for section in first.sections() {
+        let title = section.title();
+        let earlier = used.iter().filter(|its| **its == title).count();
+        used.push(title.clone());
+        let Some(other) = second.sections().filter(|other| other.title() == title).nth(earlier) else { continue };
+        let different =
+            (1..).zip(section.text.lines().zip(other.text.lines())).find(|(_, (a, b))| a.trim_end() != b.trim_end());
+        let lengths = section.text.trim_end().lines().count() != other.text.trim_end().lines().count();
+        let line = match different {
+            Some((line, _)) => line,
+            None if lengths => 1,
+            None => continue,
+        };
+        let [a, b] = [section, other].map(|section| section.place(line, 1).0);
+        return format!(
+            "{name}: the first section that differs in text is `{title}` ({}:{a}, {}:{b})",
+            paths[0].display(),
+            paths[1].display()
+        );
+    }
+    format!("{name}: all sections that both have are the same text")
 }
 
 /// The sides of two logs that have the same name, the nth with the nth; and the names of those that only one has.
@@ -246,7 +404,11 @@ impl Check {
     pub fn run(&self) -> Result<Exit, Failure> {
         let engines = self.engines.engines(&EngineKind::ALL, TIMEOUT)?;
         let summary = Summary { programs: 1, ..Summary::default() };
-        let mut rows = Rows { options: self, engines: &engines, summary, exit: Exit::Passed };
+        if let Some(folder) = &self.failures {
+            exit::try_folder(folder)?;
+        }
+        let pages = self.html.as_deref().map(PageFolder::create).transpose()?;
+        let mut rows = Rows { options: self, engines: &engines, summary, exit: Exit::Passed, pages, shows: true };
         let sources = [Source::read(&self.before)?, Source::read(&self.after)?];
         let logs = sources.iter().filter(|source| source.kind == InputKind::Log).count();
         if logs == 2 {
@@ -254,10 +416,12 @@ impl Check {
             output::heading(WIDTH);
             rows.logs(sources.each_ref().map(|source| &*source.path), shaders.each_ref().map(|list| &**list))?;
         } else {
-            let [before, after] = sources;
-            let (before, after) = (one(before, self.gpu.given())?, one(after, self.gpu.given())?);
+            let pairs = programs_of(sources, self.gpu.given())?;
             output::heading(WIDTH);
-            rows.programs(before, after, logs > 0)?;
+            rows.summary.programs = pairs.len() as u64;
+            for [before, after] in pairs {
+                rows.programs(before, after, logs > 0)?;
+            }
         }
         output::summary(&rows.summary);
         Ok(Exit::of_all([engines::written(&engines), rows.exit, Exit::Nothing.when(rows.summary.checks == 0)]))

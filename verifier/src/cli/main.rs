@@ -17,6 +17,7 @@ mod fuzz_compiler;
 mod generate;
 mod hazard_mutants;
 mod hazards;
+mod help;
 mod interrupt;
 mod junit;
 mod kill_matrix;
@@ -48,7 +49,7 @@ mod vec4;
 mod verify;
 mod words;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use exit::{Exit, Failure};
 use ir3_compiler::pipeline::{Allocator, Feature, Options, RegisterLimit, Rotation};
 use ir3_compiler::target::Target;
@@ -80,9 +81,10 @@ enum Format {
 enum Command {
     /// Compiles programs with every stage and compares every boundary.
     Verify(verify::Verify),
-    /// Does the same with random programs.
+    /// Compiles generated programs, and compares before and after.
     Fuzz(fuzz::Fuzz),
-    /// Compares two texts, of the same language or of different ones.
+    /// Compares two texts, of the same language or of different ones, or two logs.
+    #[command(visible_alias = "diff")]
     Check(check::Check),
     /// Checks the passes of Mesa's ir3 by the log that it prints.
     Mesa(mesa::Mesa),
@@ -188,7 +190,7 @@ impl OldName {
 /// The GPU, for every subcommand that compiles.
 #[derive(Args, Clone)]
 struct Gpu {
-    /// The GPU to compile for. Unless given: that of a log's generation (a320, a420, a540, a660, a750 or a830), otherwise a660.
+    /// The GPU; `--gpu list` lists them. Unless given: that of a log's generation (a320, a420, a540, a660, a750 or a830), otherwise a660.
     #[arg(long = "gpu", value_name = "GPU", value_parser = values::gpu())]
     target: Option<Target>,
 }
@@ -463,7 +465,8 @@ fn usage(error: &clap::Error) -> Exit {
 }
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let matches = help::shortened(Cli::command()).try_get_matches();
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return usage(&error).into(),
     };

@@ -259,7 +259,7 @@ pub fn pair(options: &Reduce, after: &Path, format: Format) -> Result<Exit, Fail
     let machine = before.target;
     let (before_name, after_name) = (before.name, after.name);
     let TextPair { before, after, .. } = TextPair::new(before.program, after.program, &machine);
-    let oracle = PairOracle::new(engines, machine, envs, &before, &after);
+    let oracle = PairOracle::new(engines, machine, envs, [&before, &after], &report::pair::signature);
     let verdict = oracle.verdict();
     if verdict.is_pass() {
         let names = format!("{before_name} and {after_name}");
@@ -287,7 +287,10 @@ pub fn pair(options: &Reduce, after: &Path, format: Format) -> Result<Exit, Fail
     let report = Report {
         program: format!("{before_name} → {after_name}"),
         gpu: machine.name,
-        failure: verdict.to_string(),
+        failure: match oracle.signature() {
+            Some([before, after, ..]) => format!("{verdict}, first at `{before}` and `{after}`"),
+            _ => verdict.to_string(),
+        },
         instructions_before: count(&whole),
         instructions: count(&reduced.program),
         candidates: reduced.progress.candidates,

@@ -50,6 +50,10 @@ impl TypedValueParser for Gpus {
         arg: Option<&clap::Arg>,
         value: &OsStr,
     ) -> Result<Target, clap::Error> {
+        if value == "list" {
+            let names: Vec<&str> = names().collect();
+            return Err(clap::Error::raw(clap::error::ErrorKind::DisplayVersion, names.join("\n") + "\n"));
+        }
         match value.to_str().and_then(|name| Target::by_name(name).ok()) {
             Some(target) => Ok(target),
             // This parser makes the message, with the names.

@@ -5,6 +5,9 @@
 //! interpreter, the register checker and symbolic execution read. So the engines have no second way in, and a foreign program means exactly
 //! what the ir3 program means: as in a lifter, it is the description that has to be right.
 //!
+//! It covers integers of 32 bits, comparisons of unsigned ones, memory by words, and branches: no floats, no values of 16 or 64 bits, no textures,
+//! no exchange between threads. A compiler that has these writes ir3 text, and [`parse`](crate::harness::report::parse) reads it.
+//!
 //! A thread of the foreign machine is a lane. Registers have 32 bits, and so has a word of memory, which all threads share.
 
 use crate::semantics::Snapshot;

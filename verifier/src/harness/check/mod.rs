@@ -51,7 +51,7 @@ pub use smt::Smt;
 pub(crate) use snapshots::hook_of;
 pub use snapshots::{Snapshots, StageSnapshots};
 pub use tally::Tally;
-pub use texts::{TextPair, complete};
+pub use texts::{TextPair, compare, complete};
 pub use vec4::verify_vec4;
 pub use verdict::{Check, Crash, NotShown, Summary, Unknown, Unsupported, Verdict};
 pub use verification::{BoundaryVerdict, Panic, Spills, Times, Verification};

@@ -14,9 +14,12 @@
 //! A text is final code if something in it waits: `nop`, `(nop1)`, `(ss)`, `(sy)`. (Barriers have their flags from selection on.) If one of the two
 //! is, the program after has to wait for its results.
 
-use super::NotShown;
 use super::boundary::{Boundary, BoundaryKind};
+use super::{Engines, Judge, NotShown, Policy, ProgramInputs, Search, Smt, Verdict};
+use crate::programs::seeds::env_seeds;
 use crate::semantics::Snapshot;
+use crate::semantics::environment::env::Env;
+use crate::semantics::interp::Scratch;
 use ir3_compiler::ir3::register_set::RegisterSet;
 use ir3_compiler::ir3::validate::Form;
 use ir3_compiler::ir3::{
@@ -25,6 +28,7 @@ use ir3_compiler::ir3::{
 };
 use ir3_compiler::target::Target;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// The attribute that the first vector register of a fragment is.
 const FIRST_ATTRIBUTE: u16 = 1000;
@@ -80,6 +84,26 @@ impl TextPair {
     pub fn open_value(&self) -> Option<NotShown> {
         self.unwritten.map(|what| NotShown::Rule(format!("it reads {what} that nothing writes")))
     }
+}
+
+/// The environments that [`compare`] starts from, and the CPU time after which it adds none.
+const RUNS: usize = 16;
+const SEARCH: Duration = Duration::from_millis(500);
+
+/// Compares two programs by all engines, as `ir3-equiv check` does: a proof for all inputs, an input on which they differ, or the number of lanes
+/// that agreed. Pieces of programs are completed: what both read and do not write is an input.
+#[must_use]
+pub fn compare(before: &Snapshot, after: &Snapshot, target: &Target) -> Verdict {
+    let pair = TextPair::new(before.clone(), after.clone(), target);
+    let inputs = pair.before.as_nir().map(|shader| ProgramInputs::with_boolean_words(shader, 1));
+    let envs: Vec<Env> = env_seeds(1, RUNS as u32).into_iter().map(Env::from_seed).collect();
+    let engines = Engines::all(Smt::default());
+    let base = Policy::new(&engines);
+    let search = Search { inputs: inputs.as_ref(), runs: RUNS, most_runs: 8 * RUNS, limit: SEARCH, fuel: base.fuel };
+    let policy = Policy { runs_proved: true, ..base.with_search(search) };
+    let open_value = || pair.open_value();
+    let boundary = Boundary { condition: Some(&open_value), ..pair.boundary() };
+    Judge::new(policy, *target, &envs, &mut Scratch::default()).judge(&boundary).verdict
 }
 
 /// Returns true if a program has an instruction that waits.

@@ -3,7 +3,7 @@
 //! A change of one program alone would be a difference of the reducer's own making. So there are two kinds of steps: the same change of both
 //! programs, and a change of one of them that keeps what it does, as far as runs show. Changes are the same if they change lines in the same way,
 //! numbers of values and registers aside; if the programs are in two languages, only the removal of the same output, or of the effect at the same
-//! position, is.
+//! position, is. A candidate keeps the *signature* of the bug: the operations where both runs first differ, and that the values there depend on inputs.
 
 use super::engine::{self, Options, Reduced, Watch};
 use super::ir3::{Ir3Step, outputs_of};
@@ -11,7 +11,7 @@ use super::oracle::{DifferenceKind, without_numbers};
 use super::size::Size;
 use super::subject::{Kind, NirStep, Side, SideStep, Subject};
 use super::{CheckpointError, steps};
-use crate::harness::check::{Boundary, Engines, TextPair, Unknown, Verdict};
+use crate::harness::check::{Boundary, Engines, Refutation, TextPair, Unknown, Verdict};
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use ir3_compiler::ir3::Program;
@@ -51,9 +51,12 @@ impl fmt::Display for PairVerdict {
     }
 }
 
+/// A description of the bug that a refutation shows, which a smaller pair has to keep; `None` if it is not known.
+pub type Signature<'a> = &'a (dyn Fn(&Refutation, &Target) -> Option<Vec<String>> + Sync);
+
 /// The verdict on a pair of programs.
-#[derive(Clone, Debug)]
-pub struct PairOracle {
+#[derive(Clone)]
+pub struct PairOracle<'a> {
     engines: Engines,
     target: Target,
     /// The environments of the comparison.
@@ -61,16 +64,30 @@ pub struct PairOracle {
     /// The environments in which a program that is changed alone has to do the same.
     own: Arc<[Env]>,
     verdict: Verdict,
+    signature: Signature<'a>,
+    /// The signature of the pair.
+    wanted: Option<Vec<String>>,
+    /// True if a side has no effect from the start.
+    starts_trivial: bool,
 }
 
-impl PairOracle {
-    /// Compares two programs, as `check` does. Candidates of programs that are refuted are run in the one environment that shows it, if the
+impl<'a> PairOracle<'a> {
+    /// Compares two programs, as `check` does. Candidates have the verdict and the signature of the two. Candidates of programs that are refuted are run in the one environment that shows it, if the
     /// verdict is the same in it.
-    pub fn new(engines: Engines, target: Target, envs: Vec<Env>, before: &Snapshot, after: &Snapshot) -> Self {
+    pub fn new(
+        engines: Engines,
+        target: Target,
+        envs: Vec<Env>,
+        [before, after]: [&Snapshot; 2],
+        signature: Signature<'a>,
+    ) -> Self {
         let own = envs.clone().into();
         let undecided = Verdict::Unknown(Unknown::OutOfFuel);
-        let mut oracle = Self { engines, target, envs, own, verdict: undecided };
+        let starts_trivial = is_trivial(before) || is_trivial(after);
+        let mut oracle =
+            Self { engines, target, envs, own, verdict: undecided, signature, wanted: None, starts_trivial };
         oracle.verdict = oracle.judge(before, after);
+        oracle.wanted = oracle.signature_of(&oracle.verdict);
         if let Verdict::Refuted(refutation) = &oracle.verdict {
             let envs = std::mem::replace(&mut oracle.envs, vec![refutation.env.clone()]);
             let engines = std::mem::replace(&mut oracle.engines, Engines::interpreter());
@@ -78,7 +95,23 @@ impl PairOracle {
                 (oracle.envs, oracle.engines) = (envs, engines);
             }
         }
+        // A signature that is not found again in the same pair would reject every candidate.
+        if !oracle.same(before, after) {
+            oracle.wanted = None;
+        }
         oracle
+    }
+
+    fn signature_of(&self, verdict: &Verdict) -> Option<Vec<String>> {
+        match verdict {
+            Verdict::Refuted(refutation) => (self.signature)(refutation, &self.target),
+            _ => None,
+        }
+    }
+
+    /// The signature of the bug.
+    pub fn signature(&self) -> Option<&[String]> {
+        self.wanted.as_deref()
     }
 
     /// The verdict on the two programs.
@@ -93,7 +126,12 @@ impl PairOracle {
 
     /// Returns true if the verdict on two other programs is the same.
     pub fn same(&self, before: &Snapshot, after: &Snapshot) -> bool {
-        PairVerdict::of(&self.judge(before, after)) == self.verdict()
+        if !self.starts_trivial && (is_trivial(before) || is_trivial(after)) {
+            return false;
+        }
+        let verdict = self.judge(before, after);
+        PairVerdict::of(&verdict) == self.verdict()
+            && (self.wanted.is_none() || self.signature_of(&verdict) == self.wanted)
     }
 
     /// Reduces the two programs together, in so many threads.
@@ -110,6 +148,19 @@ impl PairOracle {
         let same = |pair: &Pair| self.same(&pair.before.snapshot(), &pair.after.snapshot());
         let mut tests: Vec<_> = (0..jobs.max(1)).map(|_| same).collect();
         engine::run_watched(pair, &mut tests, options, progress)
+    }
+}
+
+/// Returns true if nothing in a program has an effect: such a side is no program that somebody reported.
+fn is_trivial(program: &Snapshot) -> bool {
+    match program {
+        Snapshot::Nir(shader) => steps::effects_of(shader).is_empty(),
+        Snapshot::Ir3(program) => !program.iter_instrs().any(|(_, instr)| {
+            let data = &program.instrs[instr];
+            data.opcode.has_side_effect() && !data.opcode.is_terminator()
+                || data.opcode.is_output() && !data.srcs.is_empty()
+        }),
+        Snapshot::Vec4(_) => false,
     }
 }
 
@@ -150,7 +201,7 @@ enum Which {
 
 impl Pair {
     /// Two programs, and the environments of an oracle.
-    pub fn new(before: Snapshot, after: Snapshot, oracle: &PairOracle) -> Self {
+    pub fn new(before: Snapshot, after: Snapshot, oracle: &PairOracle<'_>) -> Self {
         let target = oracle.target;
         let (before, after) = (Side::new(before, target), Side::new(after, target));
         Self { before, after, target, envs: Arc::clone(&oracle.own) }

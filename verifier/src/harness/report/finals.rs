@@ -230,7 +230,7 @@ fn lines(program: &Program, section: &Section) -> Vec<u32> {
     instruction_lines(program, &section.text, &|line| section.place(line, 1).0)
 }
 
-/// The lines of the instructions of a text, by the serial numbers at their start; none if one is not found.
+/// The lines of the instructions of a text, by the serial numbers at their start, up to the first that is not found.
 fn instruction_lines(program: &Program, text: &str, at: &dyn Fn(u32) -> u32) -> Vec<u32> {
     let mut by_serial: FxHashMap<u32, u32> = FxHashMap::default();
     for (number, raw) in (1..).zip(text.lines()) {
@@ -241,8 +241,8 @@ fn instruction_lines(program: &Program, text: &str, at: &dyn Fn(u32) -> u32) -> 
     }
     let instrs = program.layout.iter().flat_map(|&block| &program.blocks[block].instrs);
     let instrs = instrs.filter(|&&instr| !program.instrs[instr].opcode.is_meta());
-    let lines = instrs.map(|&instr| by_serial.get(&program.serials[instr]).map(|&line| at(line)));
-    lines.collect::<Option<Vec<_>>>().unwrap_or_default()
+    // An end that was added has no line.
+    instrs.map_while(|&instr| by_serial.get(&program.serials[instr]).map(|&line| at(line))).collect()
 }
 
 /// Finds where the arrays of relative accesses start: allocation adds the first register to the offset that the same

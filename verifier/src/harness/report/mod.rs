@@ -9,6 +9,7 @@ mod finals;
 pub mod machine_code;
 pub(crate) mod natives;
 pub mod page;
+pub mod pair;
 pub(crate) mod programs;
 pub mod shader_db;
 

@@ -2,6 +2,7 @@
 
 use super::document::document;
 use crate::harness::report::bundle::{self, ReadError, title};
+use crate::harness::report::pair::PairEvidence;
 use crate::prove::rewrite_rules::{Claim, ClaimVerdict};
 use maud::html;
 use std::fs;
@@ -52,6 +53,14 @@ impl PageFolder {
         let case = bundle::read(path)?;
         let page = super::of_case(&case, &path.display().to_string());
         self.add(&case.folder_name(), title(&case), &page)
+    }
+
+    /// Adds the page of a refuted pair of texts, and returns its path.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn add_pair(&mut self, evidence: &PairEvidence<'_>) -> Result<PathBuf, PageError> {
+        self.add(&evidence.name(), evidence.title.clone(), &super::pair::of_pair(evidence))
     }
 
     /// Adds the page of a rewrite rule that is refuted, and returns its path. `command` shows the refutation again.

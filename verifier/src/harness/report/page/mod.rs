@@ -12,6 +12,7 @@ mod document;
 mod folder;
 mod layout;
 mod listing;
+mod pair;
 mod ranges;
 mod rule;
 mod run;

@@ -38,7 +38,7 @@ struct Row<'a> {
     line: Option<u32>,
     /// The lines that start with a repetition of the same program.
     repeated: &'a [u32],
-    /// What the text leaves out, and how it was completed.
+    /// The parts that the text leaves out, as they were completed.
     taken: &'a [String],
 }
 

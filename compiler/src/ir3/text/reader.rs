@@ -154,7 +154,7 @@ struct Reader {
     unnumbered: Vec<(u32, Instr)>,
     /// True if some line has a serial number.
     has_serials: bool,
-    /// What is missing so far, if the text may be a piece of a program.
+    /// The missing parts so far, if the text may be a piece of a program.
     fragment: Option<Completion>,
     /// The block for those that are not in a fragment.
     exit: Option<Block>,
@@ -436,7 +436,7 @@ impl Reader {
         Ok((ReadProgram { program, positions, has_serials }, fragment.unwrap_or_default()))
     }
 
-    /// The block that stands for one which is not in a fragment.
+    /// The block in place of one that is not in a fragment.
     fn exit(&mut self, number: u32) -> Option<Block> {
         let fragment = self.fragment.as_mut()?;
         if !fragment.blocks.contains(&number) {

@@ -176,7 +176,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Text of the encoding; any number of spaces stands for a space, and they may be before punctuation.
+    /// Text of the encoding; any number of spaces is read for a space, and spaces before punctuation are skipped.
     fn text(&mut self, text: &'static str) -> Result<()> {
         for (i, part) in text.split(' ').enumerate() {
             if i > 0 {

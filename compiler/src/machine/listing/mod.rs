@@ -34,7 +34,7 @@ pub struct ListingLine<'a> {
 /// Code in a text that has several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing<'a> {
-    /// The generation, if a line before says it: `; gpu gen 6, …`, `gpu_id: 630`.
+    /// The generation, if a line before names it: `; gpu gen 6, …`, `gpu_id: 630`.
     pub generation: Option<Generation>,
     /// The tool that printed it.
     pub format: Format,
@@ -65,7 +65,7 @@ pub struct ListingError {
     pub line: usize,
     /// Column, from 1 on.
     pub column: usize,
-    /// What was expected.
+    /// The expected text.
     pub expected: String,
 }
 

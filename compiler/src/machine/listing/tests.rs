@@ -20,7 +20,7 @@ gpu_id: 630
 ";
 
 #[test]
-fn programs_of_a_dump_are_told_apart() {
+fn programs_of_a_dump_are_separated() {
     let found = listings(DUMP);
     let ips = |listing: &Listing<'_>| listing.lines.iter().map(|line| line.ip).collect::<Vec<_>>();
     let all: Vec<_> = found.iter().map(|its| (its.generation, ips(its), its.lines[0].line)).collect();

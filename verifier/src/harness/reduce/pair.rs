@@ -51,8 +51,9 @@ impl fmt::Display for PairVerdict {
     }
 }
 
-/// A description of the bug that a refutation shows, which a smaller pair has to keep; `None` if it is not known.
-pub type Signature<'a> = &'a (dyn Fn(&Refutation, &Target) -> Option<Vec<String>> + Sync);
+/// A description of the bug that a refutation shows, which a smaller pair has to keep: of the pair itself without a third argument, of a smaller one
+/// with that of the pair. `None` if it is not known.
+pub type Signature<'a> = &'a (dyn Fn(&Refutation, &Target, Option<&[String]>) -> Option<Vec<String>> + Sync);
 
 /// The verdict on a pair of programs.
 #[derive(Clone)]
@@ -104,7 +105,7 @@ impl<'a> PairOracle<'a> {
 
     fn signature_of(&self, verdict: &Verdict) -> Option<Vec<String>> {
         match verdict {
-            Verdict::Refuted(refutation) => (self.signature)(refutation, &self.target),
+            Verdict::Refuted(refutation) => (self.signature)(refutation, &self.target, self.wanted.as_deref()),
             _ => None,
         }
     }

@@ -49,7 +49,7 @@ pub struct FinalProgram {
     pub is_target_guessed: bool,
     /// The line of each instruction in the file, if it is known.
     pub lines: Vec<u32>,
-    /// What the text leaves out, and how it was completed.
+    /// The parts that the text leaves out, as they were completed.
     pub taken: Vec<String>,
     /// The reason why the code is not known.
     pub unread: Option<String>,

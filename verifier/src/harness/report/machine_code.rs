@@ -48,7 +48,7 @@ pub struct MachineCode {
 pub struct CompletedCode {
     /// The code.
     pub code: Code,
-    /// What was added to the text.
+    /// The parts that were added to the text.
     pub taken: Vec<String>,
 }
 
@@ -63,10 +63,10 @@ pub fn machine_code(path: &Path, text: &str, gpu: Option<Target>) -> Result<Vec<
     for listing in listings {
         let (target, is_target_guessed) = target_of_words(path, &listing, gpu)?;
         let words = listing.words();
-        // What a dump has in memory is printed each time that a register or a packet points to it.
+        // The code in memory is printed each time that a register or a packet points to it.
         let is_dump = listing.format == Format::Dump;
         let line = |line: u32| line + 1;
-        // How much of the padding is printed depends on what printed it.
+        // The padding depends on the printer.
         let same_code = |its: &MachineCode| without_padding(&its.words) == without_padding(&words);
         let mut known = programs.iter_mut();
         if let Some(same) = known.find(|its| is_dump && its.format == Some(listing.format) && same_code(its)) {
@@ -341,7 +341,7 @@ impl MachineCode {
                     distances.push(decoded.distance);
                     code.instrs.push(CodeInstr { data: decoded.data, target: None });
                 }
-                // What follows the end is not always code.
+                // The words after the end are not always code.
                 Err(error) => match code.instrs.values().rposition(|instr| is_end(&instr.data)) {
                     Some(end) if self.format.is_some() => {
                         distances.truncate(end + 1);

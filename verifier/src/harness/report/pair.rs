@@ -20,6 +20,9 @@ const WIDTH: usize = 110;
 /// Instructions of a computation that lines show: the last ones.
 const COMPUTATION: usize = 12;
 
+/// The last operations of a computation that a smaller pair has to keep.
+const COMPUTING: usize = 3;
+
 /// A refuted pair.
 pub struct PairEvidence<'a> {
     /// The two files and the comparison.
@@ -114,10 +117,10 @@ impl<'a> PairEvidence<'a> {
     }
 }
 
-/// The bug that a refutation shows, without what a smaller pair changes: the operations where both runs first differ, those that computed the two
-/// values, the first of the program after that computed something which the program before did not, and for each side whether the value depends on
-/// an input. `None` if both sides cannot be traced.
-pub fn signature(refutation: &Refutation, target: &Target) -> Option<Vec<String>> {
+/// The bug that a refutation shows, without what a smaller pair changes: the operations where both runs first differ, the last ones that computed
+/// the two values, the first of the program after that computed something which the program before did not, those that only the program after has
+/// if they are few, and for each side whether the value depends on an input. `None` if both sides cannot be traced.
+pub fn signature(refutation: &Refutation, target: &Target, wanted: Option<&[String]>) -> Option<Vec<String>> {
     let evidence = PairEvidence::new(String::new(), refutation, target);
     let first = evidence.first.as_ref()?;
     let steps = first.instructions()?;
@@ -126,14 +129,48 @@ pub fn signature(refutation: &Refutation, target: &Target) -> Option<Vec<String>
     let slices = first.computations();
     for cells in &slices {
         let operations = || cells.iter().map(|cell| operation(&cell.text));
-        signature.push(operations().rfind(|its| !is_transparent(its)).unwrap_or_default().to_owned());
+        let computing =
+            operations().filter(|its| !is_transparent(its) && !is_input(its) && !its.starts_with("load_const"));
+        let computing: Vec<&str> = computing.collect();
+        signature.push(computing[computing.len().saturating_sub(COMPUTING)..].join(" "));
         signature.push(if operations().any(is_input) { "of inputs" } else { "constant" }.to_owned());
     }
     let known: BTreeSet<&str> = slices[0].iter().flat_map(|cell| cell.values.split_whitespace()).collect();
     let is_new = |values: &str| values.split_whitespace().any(|value| !known.contains(value));
     let wrong = slices[1].iter().find(|cell| is_new(&cell.values)).map(|cell| operation(&cell.text));
     signature.push(wrong.unwrap_or_default().to_owned());
+    let wants = wanted.is_none_or(|wanted| wanted.iter().any(|its| its.starts_with(ONLY_AFTER)));
+    let own = only_after(refutation);
+    if wants && (wanted.is_some() || (1..=MOST_OWN).contains(&own.len())) {
+        signature.push(format!("{ONLY_AFTER}{}", own.into_iter().collect::<Vec<_>>().join(" ")));
+    }
     Some(signature)
+}
+
+/// The start of an entry of a signature.
+const ONLY_AFTER: &str = "only after: ";
+
+/// The number of operations that only the program after has, up to which a smaller pair has to keep them.
+const MOST_OWN: usize = 3;
+
+/// The operations that only the program after has; none if the programs are in two languages.
+fn only_after(refutation: &Refutation) -> BTreeSet<String> {
+    let Refutation { before, after, .. } = refutation;
+    if before.language() != after.language() {
+        return BTreeSet::new();
+    }
+    let of = |program: &Snapshot| -> BTreeSet<String> {
+        let text = program.text();
+        let is_step = |line: &&str| line.contains(" = ") || line.contains(": ") || line.contains('@');
+        let lines = text.lines().filter(|line| !line.trim_start().starts_with("//")).filter(is_step);
+        lines
+            .map(|line| operation(line.trim_start()).to_owned())
+            .filter(|its| {
+                !["end", "nop", "_meta:in", "_meta:collect", "_meta:split", "load_const", "mov"].contains(&&**its)
+            })
+            .collect()
+    };
+    &of(after) - &of(before)
 }
 
 /// Returns true for an operation that reads what the environment has.

@@ -21,7 +21,7 @@ pub struct Named {
     pub program: Snapshot,
     /// The GPU to compile it for.
     pub target: Target,
-    /// What the text leaves out, and how it was completed.
+    /// The parts that the text leaves out, as they were completed.
     pub taken: Vec<String>,
 }
 

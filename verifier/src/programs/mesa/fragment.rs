@@ -1,4 +1,4 @@
-//! Pieces of programs, as they are pasted: nir without its header, and the notation of ir3 with `...` for what is left out; and texts of versions of
+//! Pieces of programs, as they are pasted: nir without its header, and the notation of ir3 with `...` for missing parts; and texts of versions of
 //! Mesa that are not read.
 
 use ir3_compiler::log_line::LogLine;
@@ -55,21 +55,20 @@ pub struct OldText {
 
 /// Finds such a sign in a text of ir3.
 pub fn old_ir3(text: &str) -> Option<OldText> {
-    const SIGNS: [(&str, &str); 5] = [
+    const SIGNS: [(&str, &str); 4] = [
         ("right=_[", "Mesa 20 (2020)"),
         ("left=_[", "Mesa 20 (2020)"),
         ("false-deps:_[", "Mesa 20 (2020)"),
         ("_[0", "Mesa before 21.2 (2021)"),
-        ("ldc.offset", "Mesa before 21.2 (2021), if it stands before the operands without `// {`"),
     ];
-    SIGNS.into_iter().take(4).find_map(|(sign, version)| {
+    SIGNS.into_iter().find_map(|(sign, version)| {
         let (line, at) = (1..).zip(text.lines()).find_map(|(number, line)| Some((number, line.find(sign)?)))?;
         Some(OldText { line, column: at as u32 + 1, sign, version })
     })
 }
 
-/// The notation of reports, `ssa_4 = collect ssa_1, ssa_2 (kill)` and `... = ssa_4`, as ir3; `None` if a line has another form. What is left out
-/// on the right is an input, on the left a result.
+/// The notation of reports, `ssa_4 = collect ssa_1, ssa_2 (kill)` and `... = ssa_4`, as ir3; `None` if a line has another form. A missing right side is
+/// an input, a missing left side a result.
 pub fn from_notation(text: &str) -> Option<String> {
     let mut out = String::new();
     let mut widths: BTreeMap<u32, usize> = BTreeMap::new();
@@ -134,7 +133,7 @@ pub struct CompletedNir {
     pub text: String,
     /// The lines before the given ones.
     pub added: u32,
-    /// What was added.
+    /// The added parts.
     pub taken: Vec<String>,
 }
 
@@ -218,7 +217,6 @@ pub fn complete_nir(text: &str) -> Option<CompletedNir> {
             next += 1;
         }
     }
-    // Behind the given lines, so that these keep their numbers: the first block is one of its own.
     let lines_before = extra.len();
     if first > 0 {
         body.splice(first..first, extra);
@@ -318,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_the_languages_are_told_apart() {
+    fn lines_have_the_kind_of_their_language() {
         for line in ["\t0005:0004:001: \tadd.f ssa_5", "0079:0103:009: mov.u32u32", "0001:0000:XXX: nop"] {
             assert!(is_ir3_line(line) && !is_nir_line(line), "{line}");
         }

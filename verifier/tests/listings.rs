@@ -90,6 +90,15 @@ fn all_forms_of_a_program_have_the_same_verdict() {
     assert!(code == Some(1) && text.contains("one slot too early") && text.contains("line 4, l2: mul.f"), "{text}");
 }
 
+/// The end of each compute shader of a7xx, which the text after a pass does not have.
+#[test]
+fn the_lock_before_the_end_is_no_finding() {
+    let folder = Folder::new("listings-lock");
+    fs::write(folder.path().join("x.asm"), "(sy)(ss)lock\nunlock\nend\n").expect("a file");
+    let (code, text) = outcome(folder.path(), "hazards x.asm --gpu a750");
+    assert!(code == Some(0) && text.contains("proved, 3 instructions") && text.contains(" 0 findings"), "{text}");
+}
+
 #[test]
 fn pieces_are_completed_and_gaps_are_not() {
     let folder = Folder::new("listings-pieces");

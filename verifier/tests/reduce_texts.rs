@@ -170,3 +170,57 @@ fn a_pair_of_two_languages_is_reduced() {
     let after = [size(&folder.path().join("small/before.nir")), size(&folder.path().join("small/after.ir3"))];
     assert!(after.iter().sum::<usize>() < before.iter().sum(), "{text}");
 }
+
+/// A pair whose bug is one operation among others that have effects of their own.
+#[test]
+fn a_pair_keeps_the_operations_of_its_bug() {
+    let folder = folder("signature", "");
+    let program = |carry: &str| {
+        format!(
+            "shader: MESA_SHADER_COMPUTE\nworkgroup_size: 64, 1, 1\nnum_ssbos: 2\nsubgroup_size: 1\ndecl_function main () (entrypoint)\n\nimpl main {{\n    \
+             block b0:  // preds:\n    32 %0 = @load_local_invocation_index\n    32 %1 = load_const (0x00000000)\n    32 %2 = load_const (0x00000002)\n    \
+             32x3 %3 = @load_ssbo_ir3 (%1, %1, %0) (base=0, access=none, align_mul=4, align_offset=0)\n    32 %4 = iadd %3.x, %3.y\n    \
+             32 %5 = iand %3.z, %2\n    32 %6 = iadd %4, %5\n    {carry}\n    32 %9 = ishl %0, %2\n    32x2 %10 = vec2 %6, %8\n    \
+             @store_ssbo_ir3 (%10, %1, %9, %0) (base=0, wrmask=xy, access=none, align_mul=4, align_offset=0)\n    // succs: b1\n    block b1:\n}}\n"
+        )
+    };
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("a file");
+    write("before.nir", &program("32 %8 = uadd_carry %4, %5"));
+    write(
+        "after.nir",
+        &program("32 %7 = uadd_carry %3.x, %3.y\n    32 %11 = uadd_carry %4, %5\n    32 %8 = ior %7, %11"),
+    );
+    let text = reduce(&folder, "before.nir after.nir -o small", 0);
+    assert!(text.contains("first at `"), "{text}");
+    let read = |name: &str| fs::read_to_string(folder.path().join("small").join(name)).expect("a result");
+    let (before, after) = (read("before.nir"), read("after.nir"));
+    // The carry of a sum is compared with that of its summands, of values that are read.
+    assert!(before.contains("uadd_carry") && before.contains("iadd") && before.contains("@load"), "{before}");
+    assert!(after.contains("ior") && after.contains("uadd_carry") && after.contains("@load"), "{after}");
+    for name in ["before.nir", "after.nir"] {
+        assert!(size(&folder.path().join("small").join(name)) <= 12, "{text}\n{before}\n{after}");
+    }
+}
+
+/// Neither side becomes a program without an effect.
+#[test]
+fn a_pair_is_not_reduced_to_nothing() {
+    let folder = folder("nothing", "");
+    let program = |value: &str| {
+        format!(
+            "// {{stage=vertex}}\n// {{output=0.x}}\n// {{output=0.y}}\nblock1 {{\n\t0001:0001:000: \t_meta:in r0.x // {{input=attribute(0.x)}}\n\
+             \t0002:0002:000: \t_meta:in r0.y // {{input=attribute(0.y)}}\n\t0003:0003:000: \tadd.u r0.z, r0.x, r0.y\n{value}\
+             \t0006:0006:000: \tend r0.x (0), r0.w (1)\n}}\n"
+        )
+    };
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("a file");
+    write("before.ir3", &program("\t0004:0004:000: \txor.b r0.w, r0.z, r0.y\n"));
+    write(
+        "after.ir3",
+        &program("\t0004:0004:000: \tmov.u32u32 r0.y, r0.x\n\t0005:0005:000: \txor.b r0.w, r0.z, r0.y\n"),
+    );
+    reduce(&folder, "before.ir3 after.ir3 -o small", 0);
+    let read = |name: &str| fs::read_to_string(folder.path().join("small").join(name)).expect("a result");
+    let (before, after) = (read("before.ir3"), read("after.ir3"));
+    assert!(before.contains("xor.b") && after.contains("xor.b") && after.contains("mov.u32u32"), "{before}\n{after}");
+}

@@ -68,7 +68,8 @@ fn short_argument(arg: Arg) -> Arg {
         long += &format!("\n\nValues: {}", names.join(", "));
     }
     let only_long = ONLY_LONG.contains(&arg.get_id().as_str());
-    arg.help(first_sentence(&help)).long_help(long).hide_possible_values(true).hide_short_help(only_long)
+    let arg = if is_flag { arg } else { arg.hide_possible_values(true) };
+    arg.help(first_sentence(&help)).long_help(long).hide_short_help(only_long)
 }
 
 /// The first sentence of a text, or its start up to a colon or semicolon.

@@ -23,7 +23,7 @@ use crate::semantics::interp::Scratch;
 use ir3_compiler::ir3::register_set::RegisterSet;
 use ir3_compiler::ir3::validate::Form;
 use ir3_compiler::ir3::{
-    Attrs, Block, Dst, InputKind, InstrData, InstrFlags, Opcode, OperandFlags, Output, PhysReg, Place, Program,
+    Attrs, Block, Dst, InputKind, Instr, InstrData, InstrFlags, Opcode, OperandFlags, Output, PhysReg, Place, Program,
     RegClass, RegFile, Src, WriteMask,
 };
 use ir3_compiler::target::Target;
@@ -244,7 +244,9 @@ fn is_without_result(program: &Program) -> bool {
 
 /// The values that nothing in a program of one block reads, with their names.
 fn results(program: &Program) -> Vec<(String, Src)> {
-    let blocks = program.layout.iter().filter(|&&block| !program.blocks[block].instrs.is_empty());
+    // The end may have a block of its own.
+    let is_end = |instr: &Instr| matches!(program.instrs[*instr].opcode, Opcode::End | Opcode::Jump);
+    let blocks = program.layout.iter().filter(|&&block| !program.blocks[block].instrs.iter().all(is_end));
     if blocks.count() > 1 {
         return Vec::new();
     }

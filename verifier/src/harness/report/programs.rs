@@ -417,7 +417,9 @@ pub(super) fn read_ir3(path: &Path, text: &str, target: &Target) -> Result<(ir3:
         Err(error) => error,
     };
     let notation = fragment::from_notation(text);
-    if notation.is_none() && has_end(text) && InputKind::of_text(text) == Some(InputKind::Ir3) && has_block(text) {
+    // A program that declares its stage or its results is whole.
+    let is_declared = text.lines().any(|line| LogLine::of(line).text.starts_with("// {"));
+    if notation.is_none() && (is_declared || has_end(text) && has_block(text)) {
         return Err(error);
     }
     let (program, completion) = ir3::text::read_fragment(notation.as_deref().unwrap_or(text)).map_err(of_syntax)?;

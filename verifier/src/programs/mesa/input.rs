@@ -434,12 +434,17 @@ fn is_log(path: &Path) -> bool {
 
 /// Opens a file, or standard input for `-`. Returns its name, too.
 fn open(path: &Path) -> Result<(PathBuf, Box<dyn BufRead + Send>), InputError> {
-    let (path, mut reader): (_, Box<dyn BufRead + Send>) = if is_standard_input(path) {
-        (PathBuf::from("<stdin>"), Box::new(BufReader::new(io::stdin())))
-    } else {
-        let file = fs::File::open(path).map_err(|cause| unreadable(path, cause))?;
-        (path.to_owned(), Box::new(BufReader::new(file)))
-    };
+    if is_standard_input(path) {
+        return Ok((PathBuf::from("<stdin>"), Box::new(BufReader::new(io::stdin()))));
+    }
+    let file = fs::File::open(path).map_err(|cause| unreadable(path, cause))?;
+    let is_stream = file.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
+    let path = path.to_owned();
+    let mut reader: Box<dyn BufRead + Send> = Box::new(BufReader::new(file));
+    // The lines of a stream are used as they come.
+    if is_stream {
+        return Ok((path, reader));
+    }
     let start = reader.fill_buf().map_err(|cause| unreadable(&path, cause))?;
     let is_text = |start: &[u8]| match std::str::from_utf8(start) {
         Ok(text) => paste::is_wrapped(text),

@@ -274,7 +274,8 @@ impl Steps {
             own_write: self.preamble_writes.as_ref().map(|words| words.write(at)).unwrap_or_default(),
             const_reads: range(const_reads, self.const_words.len()),
             const_words: self.preamble_writes.as_ref().and_then(|words| words.written_by(at)).unwrap_or_default(),
-            accesses: matches!(unit, Unit::Memory | Unit::Texture | Unit::Barrier),
+            // `unlock` follows `(ss)(sy)lock` in every compute shader of a7xx, and accesses nothing.
+            accesses: matches!(unit, Unit::Memory | Unit::Texture | Unit::Barrier) && data.opcode != Opcode::Unlock,
             paired: false,
             own_read,
             early_a1,

@@ -90,6 +90,31 @@ fn all_forms_of_a_program_have_the_same_verdict() {
     assert!(code == Some(1) && text.contains("one slot too early") && text.contains("line 4, l2: mul.f"), "{text}");
 }
 
+#[test]
+fn two_listings_are_compared_as_far_as_they_name_results() {
+    let folder = Folder::new("listings-check");
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("a file");
+    let compute = "@localsize 64, 1, 1\n@invocationid(r0.x)\nmov.u32u32 r1.x, r0.x\n(rpt2)nop\nadd.u r1.x, r1.x, 5\n(rpt5)nop\n\
+                   stib.b.untyped.1d.u32.1.imm r1.x, r0.x, 0\nend\n";
+    write("a.asm", compute);
+    write("b.asm", &compute.replace("mov.u32u32 r1.x, r0.x\n(rpt2)nop\nadd.u r1.x, r1.x, 5", "add.u r1.x, r0.x, 5"));
+    write("c.asm", &compute.replace("r1.x, 5", "r1.x, 6"));
+    let (code, text) = outcome(folder.path(), "check a.asm b.asm --gpu a660");
+    assert!(code == Some(0) && text.contains("proved"), "{text}");
+    let (code, text) = outcome(folder.path(), "check a.asm c.asm --gpu a660");
+    assert!(code == Some(1) && text.contains("before add.u r1.x, r1.x, 0x5"), "{text}");
+    // Of another stage, the registers at the end count, too.
+    for (name, of) in [("d.asm", "a.asm"), ("e.asm", "b.asm")] {
+        let text = fs::read_to_string(folder.path().join(of)).expect("a file");
+        write(name, text.split_once("(r0.x)\n").expect("a directive").1);
+    }
+    let (code, text) = outcome(folder.path(), "check d.asm e.asm --gpu a660");
+    assert!(
+        code == Some(3) && text.contains("the registers that the code hands over at its end are not named"),
+        "{text}"
+    );
+}
+
 /// The end of each compute shader of a7xx, which the text after a pass does not have.
 #[test]
 fn the_lock_before_the_end_is_no_finding() {

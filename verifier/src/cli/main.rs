@@ -450,7 +450,9 @@ fn usage(error: &clap::Error) -> Exit {
     if !error.use_stderr() {
         // Help and version are text in every format.
         output::begin(Format::Human, "");
-        output::text(&error.render().to_string());
+        let text = error.render().to_string();
+        // A list that an option asked for is such an error, too.
+        output::text(text.strip_prefix("error: ").unwrap_or(&text));
         return Exit::Passed;
     }
     if json {

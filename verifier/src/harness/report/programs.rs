@@ -5,6 +5,7 @@ use crate::programs::mesa::fragment::{self, CompletedNir, OldText};
 use crate::programs::mesa::input::{FilePosition, InputError, InputKind, Lines, Source, is_headline};
 use crate::programs::mesa::log::{self, Log, LogReader, Section, SectionKind};
 use crate::semantics::Snapshot;
+use ir3_compiler::ir3::ShaderStage;
 use ir3_compiler::log_line::LogLine;
 use ir3_compiler::target::{Backend, GEN7, GEN7_SCALAR, Generation, Target};
 use ir3_compiler::{ir3, nir, vec4};
@@ -23,6 +24,8 @@ pub struct Named {
     pub target: Target,
     /// The parts that the text leaves out, as they were completed.
     pub taken: Vec<String>,
+    /// True for machine code that may hand over registers at its end, which its text does not name.
+    pub has_unknown_results: bool,
 }
 
 /// A text that has not been parsed.
@@ -48,8 +51,9 @@ impl Unread {
         let Self { path, name, kind, text, skipped, target, code } = self;
         if let Some(code) = code {
             let (program, taken) = code.program()?;
+            let has_unknown_results = program.stage != Some(ShaderStage::Compute);
             let program = Snapshot::Ir3(Box::new(program));
-            return Ok(Named { name: name.clone(), program, target: *target, taken });
+            return Ok(Named { name: name.clone(), program, target: *target, taken, has_unknown_results });
         }
         let program = match kind {
             InputKind::Nir if *skipped == 0 => {
@@ -59,6 +63,7 @@ impl Unread {
                     program: Snapshot::Nir(Box::new(shader)),
                     target: *target,
                     taken,
+                    has_unknown_results: false,
                 });
             }
             InputKind::Nir | InputKind::Log => Snapshot::Nir(Box::new(read_nir(path, text, *skipped)?)),
@@ -70,11 +75,12 @@ impl Unread {
                     program: Snapshot::Ir3(Box::new(program)),
                     target: *target,
                     taken,
+                    has_unknown_results: false,
                 });
             }
             InputKind::Code => return Err(InputError::NoNir { path: path.clone() }),
         };
-        Ok(Named { name: name.clone(), program, target: *target, taken: Vec::new() })
+        Ok(Named { name: name.clone(), program, target: *target, taken: Vec::new(), has_unknown_results: false })
     }
 }
 

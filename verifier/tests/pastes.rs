@@ -7,7 +7,6 @@ use ir3_compiler::machine::listing;
 use ir3_compiler::target::{Generation, Target};
 use ir3_verifier::harness::report::{FinalProgram, finals, load_source};
 use ir3_verifier::programs::mesa::{InputError, Log, SectionKind, Source};
-use ir3_verifier::prove::hazards;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -94,10 +93,7 @@ fn verdicts(path: &Path) -> Result<Vec<String>, String> {
 }
 
 fn verdict(program: &FinalProgram) -> String {
-    if let Some(reason) = &program.unread {
-        return format!("unknown: {reason}");
-    }
-    match hazards::check(&program.code, &program.facts, &program.target) {
+    match program.hazards() {
         Ok(report) => format!("{} hazards in {}", report.hazards.len(), report.instructions),
         Err(error) => format!("unknown: {error}"),
     }
@@ -170,7 +166,8 @@ fn programs_of_real_logs_have_the_same_verdict_in_each_format() {
         let Some(of_log) = of_log.first() else { continue };
         let uses_arrays = text.contains("a0.x");
         let of_log = verdict(of_log);
-        if !uses_arrays && proved(std::slice::from_ref(&of_log)) != proved(&found[0]) {
+        let is_open = found[0].iter().any(|verdict| verdict.contains("the words leave that open"));
+        if !uses_arrays && !is_open && proved(std::slice::from_ref(&of_log)) != proved(&found[0]) {
             different.push(format!("{}: {of_log} in the log, {:?}", path.display(), found[0]));
         }
     }

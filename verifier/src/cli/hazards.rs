@@ -5,7 +5,6 @@ use clap::Args;
 use cpu_time::ThreadTime;
 use ir3_compiler::machine::Ip;
 use ir3_verifier::harness::report::{FinalProgram, finals, instruction_text};
-use ir3_verifier::prove::hazards;
 use ir3_verifier::prove::hazards::{Basis, Hazard, HazardReport};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -153,12 +152,9 @@ fn placed(program: &FinalProgram, ip: Ip) -> String {
 
 fn one(program: &FinalProgram, counts: &mut Counts, format: Format, shows_all: bool) -> Exit {
     counts.programs += 1;
-    let FinalProgram { name, code, facts, target, .. } = program;
+    let FinalProgram { name, code, target, .. } = program;
     let start = ThreadTime::now();
-    let checked = match &program.unread {
-        Some(reason) => Err(reason.clone()),
-        None => hazards::check(code, facts, target).map_err(|error| error.to_string()),
-    };
+    let checked = program.hazards();
     counts.seconds += start.elapsed().as_secs_f64();
     let (report, reason, exit) = match checked {
         Ok(report) if report.is_proved() => match &program.broken_rule {

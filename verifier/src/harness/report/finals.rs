@@ -12,12 +12,13 @@ use crate::programs::mesa::input::{FilePosition, InputError, InputKind, Source};
 use crate::programs::mesa::log::{Log, Section, SectionKind};
 use crate::programs::mesa::native::listed_words;
 use crate::programs::mesa::shader::shaders_of;
-use crate::prove::hazards::{Facts, ScratchAccesses};
+use crate::prove::hazards::{self, Facts, HazardReport, ScratchAccesses};
 use crate::semantics::machine::arrays::{ArrayBases, Side};
 use cranelift_entity::EntityRef;
 use ir3_compiler::compilation::compile;
 use ir3_compiler::ir3::{
-    BlockData, Category, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, Program, text,
+    AddressSpace, BlockData, Category, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, Program, WriteMask,
+    text,
 };
 use ir3_compiler::log_line::LogLine;
 use ir3_compiler::machine::encoding::{self, Decoded};
@@ -55,6 +56,8 @@ pub struct FinalProgram {
     pub unread: Option<String>,
     /// The lines that start with a repetition of the same program.
     pub repeated: Vec<u32>,
+    /// The code with the fewest registers that its words may mean: a typed access of 16 bits has those of an image, or one of a buffer of 8 bits.
+    pub fewest_registers: Option<Code>,
 }
 
 impl FinalProgram {
@@ -81,7 +84,27 @@ impl FinalProgram {
             taken: Vec::new(),
             unread: None,
             repeated: Vec::new(),
+            fewest_registers: None,
         }
+    }
+
+    /// Checks that the program waits for its results.
+    ///
+    /// # Errors
+    /// If its code is not known, or has an instruction that the checker does not understand, or hazards that depend on what its words leave open.
+    pub fn hazards(&self) -> Result<HazardReport, String> {
+        if let Some(reason) = &self.unread {
+            return Err(reason.clone());
+        }
+        let check = |code: &Code| hazards::check(code, &self.facts, &self.target).map_err(|error| error.to_string());
+        let report = check(&self.code)?;
+        if let Some(code) = self.fewest_registers.as_ref().filter(|_| !report.is_proved())
+            && check(code)?.is_proved()
+        {
+            let what = "a typed access of 16 bits is one of an image, or of one register of a buffer of 8 bits: the words leave that open";
+            return Err(what.to_owned());
+        }
+        Ok(report)
     }
 
     /// A program of machine code.
@@ -95,6 +118,7 @@ impl FinalProgram {
         let mut of_code = Self::of_code(name, code, target);
         of_code.facts.branch_stack = branch_stack;
         of_code.facts.scratch = ScratchAccesses::of(&of_code.code);
+        of_code.fewest_registers = fewest_registers(&of_code.code);
         Self { is_target_guessed, lines, taken, unread, repeated, ..of_code }
     }
 
@@ -223,6 +247,21 @@ fn read(
     let read = FinalProgram::new(name, program.clone(), target)
         .map_err(|error| InputError::Invalid { place: place(1, 1), problem: format!("no final program: {error}") })?;
     Ok((program, read))
+}
+
+/// The code with one register for each typed access of 16 bits; `None` if it has none of several.
+fn fewest_registers(code: &Code) -> Option<Code> {
+    let mut fewest = code.clone();
+    for instr in fewest.instrs.values_mut() {
+        let data = &mut instr.data;
+        let is_typed = data.memory().is_some_and(|memory| memory.space == Some(AddressSpace::Image));
+        if !is_typed || !matches!(data.opcode, Opcode::Stib | Opcode::Ldib) {
+            continue;
+        }
+        data.srcs.iter_mut().filter(|src| src.class.half).for_each(|src| src.mask = WriteMask::SCALAR);
+        data.dsts.iter_mut().filter(|dst| dst.class.half).for_each(|dst| dst.mask = WriteMask::SCALAR);
+    }
+    (fewest != *code).then_some(fewest)
 }
 
 /// The lines of the instructions of a section in the file.

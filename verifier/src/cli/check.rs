@@ -189,7 +189,7 @@ impl Rows<'_> {
         let search = if env.is_some() { Search::MEASURING } else { search };
         let policy = Policy { runs_proved: true, ..base.with_search(search) };
         let mut scratch = Scratch::default();
-        // A pass would say nothing of the registers that the next stage gets.
+        // A pass would not cover the registers that the next stage gets.
         let open_end = is_open
             .then(|| NotShown::Rule("the registers that the code hands over at its end are not named".to_owned()));
         let open_value = || pair.open_value().or_else(|| open_end.clone());

@@ -451,7 +451,7 @@ fn usage(error: &clap::Error) -> Exit {
         // Help and version are text in every format.
         output::begin(Format::Human, "");
         let text = error.render().to_string();
-        // A list that an option asked for is such an error, too.
+        // The list of values of an option is such an error, too.
         output::text(text.strip_prefix("error: ").unwrap_or(&text));
         return Exit::Passed;
     }

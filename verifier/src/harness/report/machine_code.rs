@@ -1,7 +1,7 @@
 //! Machine code from files: listings of Mesa's tools, and assembly of logs and of `computerator`.
 //!
 //! A file may have several programs, between lines of any kind. A program of a dump that is printed again, word for word, counts once. What the
-//! text leaves out is completed, and named in [`MachineCode::taken`]: an `end` after the last instruction, and the end as the target of branches
+//! text leaves out is completed, and named in [`CompletedCode::taken`]: an `end` after the last instruction, and the end as the target of branches
 //! that leave the text.
 
 use super::natives;

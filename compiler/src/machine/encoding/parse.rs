@@ -190,6 +190,9 @@ impl Parser<'_> {
                 if !ahead.eat(c) {
                     return fail(self.cursor.pos(), format!("`{part}`"));
                 }
+                if c == "[" {
+                    ahead.skip_spaces();
+                }
             }
             self.cursor = ahead;
         }

@@ -21,6 +21,9 @@ const ELEMENTS: u64 = 16;
 /// The words of scratch memory that a program may access.
 pub(in crate::programs::generator) const SCRATCH_WORDS: u32 = 16;
 
+/// A word that a preamble computes of push constants.
+const BESIDE_PUSHED: i32 = 240;
+
 /// Words that preambles write: the last ones do not fit into the instruction that stores them.
 const PREAMBLE_WORDS: &[i32] = &[160, 100, 200, 252, 256, 508, 0];
 
@@ -404,6 +407,9 @@ impl<C: Choices> Generator<'_, C> {
         self.has_preamble = true;
         self.b.begin_if(start);
         let zero = self.b.constant(32, 0);
+        if self.target.generation >= Generation::A7xx && self.c.chance(60) {
+            self.copied_push_constants(zero);
+        }
         for first in PREAMBLE_WORDS.iter().take(1 + self.c.below(PREAMBLE_WORDS.len())) {
             let n = 1 + self.c.below(4) as u8;
             let base = [self.any_constant_base()];
@@ -455,6 +461,25 @@ impl<C: Choices> Generator<'_, C> {
         self.b.intrinsic(IntrinsicOp::PreambleEndIr3, 0, 0, &[], []);
         self.stored_words.clear();
         self.b.end_if();
+    }
+
+    /// At the start of a preamble: push constants that are copied to words of the constant file that nothing else writes, some of which it reads.
+    fn copied_push_constants(&mut self, zero: Def) {
+        let (to, from) = (self.c.pick(&[48, 52, 64]), self.c.pick(&[0, 4, 20, 128]));
+        let range = self.c.pick(&[4, 8, 12, 32]);
+        let target = self.b.constant(32, to as u64);
+        let indices = [Index::Base(from), Index::Range(range)];
+        self.b.intrinsic(IntrinsicOp::CopyPushConstToUniformIr3, 0, 0, &[target], indices);
+        let words = (to..to + range as i32).step_by(4);
+        if self.c.chance(128) {
+            let read = to + self.c.below(range as usize) as i32;
+            let word = self.b.intrinsic(IntrinsicOp::LoadConstIr3, 1, 32, &[zero], [Index::Base(read)]);
+            if let Some(word) = word {
+                self.b.intrinsic(IntrinsicOp::StoreConstIr3, 1, 32, &[word], [Index::Base(BESIDE_PUSHED)]);
+                self.stored_words.push(BESIDE_PUSHED);
+            }
+        }
+        self.stored_words.extend(words);
     }
 
     /// In a preamble: words that are in the constant file before it stores others there, sometimes with a modifier that their readers may have.

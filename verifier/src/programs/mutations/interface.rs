@@ -67,7 +67,7 @@ pub(super) fn driver_param(program: &mut Program, site: &MutationSite) -> bool {
     let Some(i) = site.pick(&params) else { return false };
     let param = &mut program.consts.driver_params[i];
     match site.random >> 20 & 1 {
-        0 => param.word -= 4,
+        0 => param.word = param.word.checked_sub(4).unwrap_or(param.word + 4),
         _ => param.component = (param.component + 1) % 3,
     }
     true

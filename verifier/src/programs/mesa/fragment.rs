@@ -121,7 +121,8 @@ pub fn from_notation(text: &str) -> Option<String> {
         .collect();
     if !results.is_empty() {
         let outputs: Vec<String> = (0..results.len()).map(|index| format!("{index}.x")).collect();
-        out += &format!("// {{output={}}}\n9999:0000:000: end {}\n", outputs.join("; output="), srcs.join(", "));
+        let outputs = outputs.join("}\n// {output=");
+        out += &format!("// {{output={outputs}}}\n9999:0000:000: end {}\n", srcs.join(", "));
     }
     any.then_some(out)
 }
@@ -311,6 +312,11 @@ mod tests {
         let text = "ssa_1 = ...\nssa_4 = collect ssa_1, ssa_2 (kill)\n... = ssa_4 (kill)\n";
         let expected = "\n0004:0000:000: _meta:collect ssa_4 (wrmask=0x3), ssa_1, ssa_2\n\n// {output=0.x}\n9999:0000:000: end ssa_4 (wrmask=0x3) (0)\n";
         assert_eq!(from_notation(text).as_deref(), Some(expected));
+        let two = from_notation(&format!("{text}... = ssa_1\n")).expect("ir3");
+        assert!(
+            two.ends_with("// {output=0.x}\n// {output=1.x}\n9999:0000:000: end ssa_4 (wrmask=0x3) (0), ssa_1 (1)\n"),
+            "{two}"
+        );
         assert_eq!(from_notation("ssa_1 = ...\n"), None);
         assert_eq!(from_notation("a report\nssa_4 = collect ssa_1\n"), None);
     }

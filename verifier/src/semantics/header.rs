@@ -564,7 +564,7 @@ mod tests {
         assert_eq!(between(&nir(NIR), &ir3(IR3)), None);
         let with_output = IR3.replace("block1", "// {output=1.x}\nblock1");
         assert_eq!(between(&ir3(IR3), &ir3(&with_output)).as_deref(), Some("list of outputs"));
-        // Aliases may have another component of an output first, and some beside those in registers.
+        // Aliases may have another component of an output first, and some in addition to those in registers.
         let of = |base: u16, components: &[u8], has_aliases| {
             let components = components.iter().map(|&component| (base, component)).collect();
             Some(Outputs { components, has_aliases })

@@ -461,7 +461,7 @@ impl<'a> MemoryDecoder<'a> {
 
     /// `ldg address, offset, count`, `stg address, offset, data, count`; `ldg.a address, index, shift, offset, count`,
     /// `stg.a address, index, shift, offset, data, count`. The offset is in bytes, that of the `.a` forms in units of the
-    /// index, or in words beside a shift.
+    /// index, or in words together with a shift.
     fn global(&self, action: MemoryAction) -> Result<MemoryAccess, UnknownAttribute> {
         let base = Some(Slice { count: 2, ..self.whole(0)? });
         let indexed = matches!(self.instr.opcode, Opcode::LdgA | Opcode::StgA);

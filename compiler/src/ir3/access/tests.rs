@@ -84,7 +84,7 @@ fn loads() {
     let address = Address::Linear { base, index: None, index2: None, scale: 1, offset: -4 };
     let global = MemoryAccess { space: AddressSpace::Global, binding: None, address, ..expected };
     assert_eq!(memory(&with_dst(build::ldg(vector(0, 2), -4, two), 2)), global);
-    // The offset is in units of the index, but in words beside a shift.
+    // The offset is in units of the index, but in words together with a shift.
     for (unit, shift, offset, bytes) in [(1, 0, 16, 16), (2, 0, 3, 6), (4, 0, 3, 12), (4, 1, 3, 12), (2, 2, 3, 12)] {
         let mut indexed = with_dst(build::ldg_indexed(vector(0, 2), vector(1, 1), unit, two), 2);
         indexed.srcs[2] = Src::immediate(shift, false);

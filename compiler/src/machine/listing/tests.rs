@@ -1,3 +1,5 @@
+//! Listings of each format, and words through each of them.
+
 use super::*;
 
 const DUMP: &str = "\

@@ -160,7 +160,7 @@ impl Accesses {
     }
 }
 
-/// Sets the flag of an offset beside an index, which the decoder sets where the offset is not zero. An access without a word of its own has it by
+/// Sets the flag of an offset that is added to an index, which the decoder sets where the offset is not zero. An access without a word of its own has it by
 /// its operand.
 fn mark_offset(data: &mut InstrData) {
     if let Opcode::Stib | Opcode::Ldib = data.opcode

@@ -1,3 +1,5 @@
+//! The kinds of input files, and the messages for what cannot be read.
+
 use super::*;
 
 fn error_of(name: &str, bytes: &[u8]) -> String {

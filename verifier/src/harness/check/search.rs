@@ -19,6 +19,8 @@ use std::time::Duration;
 
 /// The factor of the fuel of a run where others end without it.
 const LONG: u64 = 10;
+/// The divisor of the fuel of a run where others do not end.
+const SHORT: u64 = 20;
 /// The candidates of which environments are chosen.
 const CANDIDATES: usize = 12;
 /// Environments in which the programs are compared before anything is measured.
@@ -88,12 +90,16 @@ impl<'a> InputSearch<'a> {
         let mut verdict = first;
         let mut envs = envs.to_vec();
         if matches!(verdict, Verdict::Unknown(Unknown::OutOfFuel)) {
-            // One long run shows more than none.
-            self.fuel = search.fuel * LONG;
-            let long = [self.env(0)];
-            match compare(&long) {
+            // Many short runs show more than a long one, and one long run more than none.
+            self.fuel = (search.fuel / SHORT).max(1);
+            let mut ending = self.more();
+            if ending.is_empty() {
+                self.fuel = search.fuel * LONG;
+                ending.push(self.env(0));
+            }
+            match compare(&ending) {
                 Verdict::Unknown(Unknown::OutOfFuel) => self.fuel = search.fuel,
-                long_verdict => (verdict, envs) = (long_verdict, long.to_vec()),
+                ending_verdict => (verdict, envs) = (ending_verdict, ending),
             }
         }
         envs.iter().for_each(|env| self.learn(env));
@@ -115,7 +121,7 @@ impl<'a> InputSearch<'a> {
                 break;
             }
             last = share.max(last);
-            measured = self.more();
+            measured = self.next_envs();
             count += measured.len();
             verdict.add_runs(compare(&measured));
         }
@@ -208,27 +214,31 @@ impl<'a> InputSearch<'a> {
     }
 
     /// The next environments: the candidates that reach most that no run depends on, or those by number.
+    fn next_envs(&mut self) -> Vec<Env> {
+        let from = self.next;
+        let mut chosen = self.more();
+        if chosen.is_empty() {
+            chosen = (from..from + self.search.runs.max(1)).map(|number| self.env(number)).collect();
+        }
+        chosen
+    }
+
+    /// Of the next candidates those that reach most that no run depends on; none if no run of them ends.
     fn more(&mut self) -> Vec<Env> {
         let count = self.search.runs.max(1);
         let from = self.next;
         self.next += CANDIDATES;
         let (fuel, limit) = (self.fuel, self.search.limit * 2);
-        let mut chosen = Vec::new();
-        if let (Some(it), Some(probe)) = (self.search.inputs, &mut self.probe) {
-            let make = |number| it.with_booleans(it.envs.candidate(number, self.best.as_ref()));
-            let steered = |number: usize| {
-                let (env, compared) = self.compared.get(number % self.compared.len().max(1))?;
-                it.envs.towards(env, compared, number).map(|env| it.with_booleans(env))
-            };
-            let candidates: Vec<Env> = (from..self.next)
-                .map(|number| Env { fuel: Some(fuel), ..make(number) })
-                .chain((from..from + STEERED).filter_map(steered))
-                .collect();
-            chosen = catch(|| probe.choose(candidates, fuel, count, limit)).unwrap_or_default();
-        }
-        if chosen.is_empty() {
-            chosen = (from..from + count).map(|number| self.env(number)).collect();
-        }
-        chosen
+        let (Some(it), Some(probe)) = (self.search.inputs, &mut self.probe) else { return Vec::new() };
+        let make = |number| it.with_booleans(it.envs.candidate(number, self.best.as_ref()));
+        let steered = |number: usize| {
+            let (env, compared) = self.compared.get(number % self.compared.len().max(1))?;
+            it.envs.towards(env, compared, number).map(|env| it.with_booleans(env))
+        };
+        let candidates: Vec<Env> = (from..self.next)
+            .map(|number| Env { fuel: Some(fuel), ..make(number) })
+            .chain((from..from + STEERED).filter_map(steered))
+            .collect();
+        catch(|| probe.choose(candidates, fuel, count, limit)).unwrap_or_default()
     }
 }

@@ -6,9 +6,13 @@
 //! ([`Flippable`]), and counts as *seen* if an output, a store or the set of killed lanes changes. The share of seen
 //! sites bounds what *tested* is worth.
 //!
-//! It is a lower bound: effects on other lanes are not attributed, only the first execution of a site is changed, and
-//! the work for a program is limited.
+//! One run changes one site in each of several lanes, and a lane whose effects differ attributes them to its own site. In a reduction or a
+//! scan all effects may be those of a few lanes, the *observers*: every other try changes sites in these only. Where a lane differs in which
+//! nothing was changed, the group is bisected.
+//!
+//! It is a lower bound: only the first execution of a site is changed, and the work for a program is limited.
 
+use crate::semantics::arithmetic::rows::LANES;
 use crate::semantics::environment::env::Env;
 use crate::semantics::environment::memory::StoredWord;
 use crate::semantics::interp::ir3::{ComparedOperands, FlipBits, FlipKind, Flippable};
@@ -192,14 +196,16 @@ impl SensitivityProbe {
         let kept = self.work / 2;
         let start = ThreadTime::now();
         let deadline = Deadline { start, time: self.time / 2 };
+        let observers = observers(&base) & observed;
         for attempt in 0..TRIES {
+            let lanes = if attempt % 2 == 0 && observers != 0 { observers } else { observed };
             let bits = FlipBits::ALL[(self.runs + attempt) % FlipBits::ALL.len()];
             let fuel = base.executed * FUEL_FACTOR + FUEL_SLACK;
             let run = FlippedRun { env, bits, base: &base, fuel, deadline };
             let mut waiting: Vec<usize> =
-                (0..self.seen.len()).filter(|&site| !self.seen[site] && reached[site] & observed != 0).collect();
+                (0..self.seen.len()).filter(|&site| !self.seen[site] && reached[site] & lanes != 0).collect();
             while !waiting.is_empty() && self.work > kept && !deadline.is_over() {
-                let mut free = observed;
+                let mut free = lanes;
                 let mut group = Vec::new();
                 waiting.retain(|&site| {
                     let lanes = reached[site] & free;
@@ -260,9 +266,23 @@ impl SensitivityProbe {
             }
             return;
         }
+        let mut differing = differing_lanes(base, &outcome);
         for &(lane, site) in group {
-            if reached >> lane & 1 != 0 && differs(base, &outcome, lane) {
-                self.seen[site] = true;
+            self.seen[site] |= reached >> lane & differing >> lane & 1 != 0;
+            differing &= !(1 << lane);
+        }
+        // A lane reads the change in another one.
+        if differing != 0 {
+            let rest: Vec<(usize, usize)> = group.iter().copied().filter(|&(_, site)| !self.seen[site]).collect();
+            match *rest {
+                [] => {}
+                [(_, site)] if group.len() == 1 => self.seen[site] = true,
+                [_] => self.try_group(&rest, run),
+                _ => {
+                    let (left, right) = rest.split_at(rest.len() / 2);
+                    self.try_group(left, run);
+                    self.try_group(right, run);
+                }
             }
         }
     }
@@ -304,15 +324,35 @@ impl Deadline {
     }
 }
 
-/// Returns true if something observable of a lane differs.
-fn differs(base: &Outcome, other: &Outcome, lane: usize) -> bool {
+/// The lanes in which something observable differs.
+fn differing_lanes(base: &Outcome, other: &Outcome) -> u64 {
     let rows = base.outputs.rows().iter().zip(other.outputs.rows());
-    let stores = |outcome: &Outcome| -> Vec<StoredWord> {
-        outcome.stored.iter().filter(|stored| usize::from(stored.lane) == lane).copied().collect()
+    let outputs = rows.fold(0, |lanes, (a, b)| {
+        let values = (0..LANES).fold(0, |lanes, lane| lanes | u64::from(a.values[lane] != b.values[lane]) << lane);
+        lanes | values | (a.poison ^ b.poison)
+    });
+    let by_lane = |outcome: &Outcome| {
+        let mut stored = outcome.stored.clone();
+        stored.sort_by_key(|word| word.lane);
+        stored
     };
-    (base.killed ^ other.killed) >> lane & 1 != 0
-        || rows.into_iter().any(|(a, b)| a.values[lane] != b.values[lane] || (a.poison ^ b.poison) >> lane & 1 != 0)
-        || stores(base) != stores(other)
+    let [a, b] = [base, other].map(by_lane);
+    let stored = |stored: &[StoredWord], lane: u8| {
+        let from = stored.partition_point(|word| word.lane < lane);
+        from..stored.partition_point(|word| word.lane <= lane)
+    };
+    let stores = (0..LANES as u8)
+        .filter(|&lane| a[stored(&a, lane)] != b[stored(&b, lane)])
+        .fold(0, |lanes, lane| lanes | 1 << lane);
+    (base.killed ^ other.killed) | outputs | stores
+}
+
+/// The lanes of a run that have effects.
+fn observers(outcome: &Outcome) -> u64 {
+    if !outcome.outputs.rows().is_empty() {
+        return outcome.lanes;
+    }
+    outcome.stored.iter().fold(outcome.killed, |lanes, word| lanes | 1 << word.lane)
 }
 
 #[cfg(test)]

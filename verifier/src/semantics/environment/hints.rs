@@ -68,6 +68,9 @@ pub struct Hints {
     floats: Vec<u32>,
     /// The other constants, without 0.
     ints: Vec<u32>,
+    /// The constants other than 0 that integers are compared with for equality: ends of lists, tags.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    sentinels: Vec<u32>,
     /// The words of the constant file that are read as floats, and those that are read as integers.
     consts: [BTreeSet<u32>; 2],
     /// The same for inputs, by `4 * base + component`.
@@ -182,8 +185,13 @@ impl Hints {
         self.memory
     }
 
-    /// A word of memory, from a hash: where the program loads pointers, half of the words are such as [`address`] draws.
+    /// A word of memory, from a hash: where the program loads pointers, half of the words are such as [`address`] draws. Of small values one in
+    /// four is a sentinel of the program, so that lists end.
     pub fn memory_word(&self, seed: u64, drawn: u64, word: u32) -> u32 {
+        let choice = mix(drawn, 0x7365_6e74);
+        if self.magnitude == Magnitude::Small && choice & 3 == 0 && !self.sentinels.is_empty() {
+            return self.sentinels[(choice >> 8) as usize % self.sentinels.len()];
+        }
         let half = if word & 1 == 0 { AddressWord::Low } else { AddressWord::High };
         match self.loads_addresses && mix(drawn, 0x706f_696e) & 1 == 0 {
             true => address(drawn, half),

@@ -312,6 +312,20 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The constants other than 0 that integers are compared with for equality.
+    fn sentinels(&self) -> Vec<u32> {
+        let compared = self.function.instrs.values().filter_map(|data| match data {
+            InstrData::Alu(alu) if matches!(alu.op, Op::Ieq | Op::Ine | Op::Ieq32 | Op::Ine32) => Some(alu),
+            _ => None,
+        });
+        let constants = compared.flat_map(|alu| &alu.srcs).filter_map(|src| {
+            let values = self.function.as_const(src.def)?;
+            (self.function.defs[src.def].bit_size == 32).then(|| values[usize::from(src.swizzle[0])] as u32)
+        });
+        let all: BTreeSet<u32> = constants.filter(|&constant| constant != 0).collect();
+        all.into_iter().take(MOST_CONSTANTS).collect()
+    }
+
     pub fn hints(self) -> Hints {
         let mut hints = Hints::default();
         let insert = |[floats, ints]: &mut [BTreeSet<u32>; 2], key: u32, uses: Uses| {
@@ -375,6 +389,7 @@ impl<'a> Reader<'a> {
             [floats, ints, halves] if halves > 2 * (floats + ints) => Usage::Halves([true; 2]),
             _ => Usage::Any,
         };
+        hints.sentinels = self.sentinels();
         [hints.floats, hints.ints] = constants.map(|set| set.into_iter().take(MOST_CONSTANTS).collect());
         hints
     }

@@ -35,6 +35,8 @@ pub struct InputNumbers {
     hints: Hints,
     launch: Launch,
     all: Vec<InputNumber>,
+    /// The number of the first of them that are words of the constant file and of uniform buffers.
+    words: usize,
 }
 
 impl InputNumbers {
@@ -44,6 +46,7 @@ impl InputNumbers {
         let ubos = Hints::ubo_places(shader).into_iter().take(MOST_UBO_WORDS);
         let mut all: Vec<InputNumber> = hints.const_words().into_iter().map(InputNumber::Const).collect();
         all.extend(ubos.map(|(binding, word)| InputNumber::Ubo(binding, word)));
+        let words = all.len();
         match shader.stage {
             Stage::Vertex => all.extend(hints.input_places().into_iter().map(InputNumber::Attribute)),
             Stage::Fragment => all.extend(hints.input_places().into_iter().map(InputNumber::Varying)),
@@ -52,12 +55,29 @@ impl InputNumbers {
         all.extend(system_values(shader));
         all.push(InputNumber::Memory);
         let launch = Launch::of(shader);
-        Self { hints, launch, all }
+        Self { hints, launch, all, words }
     }
 
     /// All of them.
     pub fn all(&self) -> &[InputNumber] {
         &self.all
+    }
+
+    /// The words of the constant file and of uniform buffers.
+    pub fn words(&self) -> &[InputNumber] {
+        &self.all[..self.words]
+    }
+
+    /// The hints of the program.
+    pub fn hints(&self) -> &Hints {
+        &self.hints
+    }
+
+    /// The environment in which the words of the constant file and of uniform buffers are given: the same whatever memory is filled with.
+    pub fn with_words_given(&self, env: &Env) -> Env {
+        let addresses = self.hints.address_words().map(InputNumber::Const);
+        let words = self.words().iter().copied().chain(addresses);
+        words.fold(env.clone(), |given, word| self.with(&given, word, self.value(word, env)).unwrap_or(given))
     }
 
     /// What an input is read as.
@@ -125,8 +145,7 @@ impl InputNumbers {
                 env.system.insert(name(value), vec![word]);
             }
             InputNumber::Memory => {
-                let consts = self.hints.const_words().into_iter().map(|at| (at, env.const_word(at)));
-                env.consts = consts.collect();
+                env = self.with_words_given(&env);
                 env.fill = Some(word);
             }
         }

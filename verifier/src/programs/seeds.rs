@@ -1,5 +1,6 @@
 //! Seeds of the programs and environments of a campaign, the same on every machine.
 
+use crate::programs::numbers::{InputNumber, InputNumbers};
 use crate::semantics::arithmetic::rows::LANES;
 use crate::semantics::environment::aliases::MemoryName;
 use crate::semantics::environment::corners::CORNERS;
@@ -77,6 +78,8 @@ fn at_window_corner(mut env: Env, seed: u64) -> Env {
 #[derive(Clone, Debug)]
 pub struct ProgramEnvs {
     hints: Box<Hints>,
+    /// The inputs that are one number each.
+    pub numbers: InputNumbers,
     /// The memories that alias no other one, as the program promises.
     alone: BTreeSet<MemoryName>,
     seed: u64,
@@ -88,7 +91,8 @@ impl ProgramEnvs {
     /// The environments of a program and a seed.
     pub fn new(shader: &Shader, seed: u64) -> Self {
         let alone = interp::nir::unaliased(shader);
-        Self { hints: Box::new(Hints::of(shader)), alone, seed, stage: shader.stage }
+        let numbers = InputNumbers::of(shader);
+        Self { hints: Box::new(numbers.hints().clone()), numbers, alone, seed, stage: shader.stage }
     }
 
     /// The lanes of the smallest wave: one, or a quad of fragments.
@@ -116,12 +120,12 @@ impl ProgramEnvs {
     }
 
     /// A candidate for an environment that shows more of the program than those before: in turn one that fits the program, one that
-    /// does not, one of small values or of units or with coarse textures, and the best one so far with other words in the constant file.
+    /// does not, one of small values or of units or with coarse textures, and the best one so far with other uniform words.
     pub fn candidate(&self, number: usize, best: Option<&Env>) -> Env {
         let seed = env_seed(self.seed, number as u64);
         match (number % 4, best) {
             (0 | 1, _) => self.env(number),
-            (3, Some(best)) => self.with_other_consts(best, seed),
+            (3, Some(best)) => self.with_other_words(best, seed),
             _ => match number % 16 {
                 2 | 3 => self.calm(seed),
                 6 | 7 => self.units(seed),
@@ -143,10 +147,7 @@ impl ProgramEnvs {
                     8 => CORNERS[(seed % CORNERS.len() as u64) as usize],
                     _ => self.hints.word(seed, seed, self.hints.memory_usage()),
                 };
-                let consts = self.hints.const_words().into_iter().chain(self.hints.address_words());
-                let env = self.env(number);
-                let consts = consts.map(|word| (word, env.const_word(word))).collect();
-                Env { fill: Some(fill), consts, ..env }
+                Env { fill: Some(fill), ..self.numbers.with_words_given(&self.env(number)) }
             }
             0 => Env { black_texels: 2 + (seed % 5) as u8, ..self.env(number) },
             1 if number % 16 == 9 => self.units(seed),
@@ -154,19 +155,19 @@ impl ProgramEnvs {
             2 if number % 16 == 10 => self.with_cells(seed),
             2 => Env { lanes: Some(self.smallest()), ..self.candidate(number, best) },
             4 => self.elsewhere(self.env(number), seed),
-            5 => self.with_other_inputs(&self.with_other_consts(&self.calm(seed), seed), seed),
+            5 => self.with_other_inputs(&self.with_other_words(&self.calm(seed), seed), seed),
             6 => self.elsewhere(self.calm(seed), seed),
-            7 => self.with_other_consts(best.unwrap_or(&self.env(number - 1)), seed),
+            7 => self.with_other_words(best.unwrap_or(&self.env(number - 1)), seed),
             _ => self.candidate(number, best),
         }
     }
 
-    /// The environment with another word in the constant file, so that a comparison comes out otherwise: the word was one of its operands,
-    /// which `compared` has, and becomes the other one or its neighbour. `None` if no word is an operand.
+    /// The environment with another word in the constant file or in a uniform buffer, so that a comparison has another result: the word was one
+    /// of its operands, which `compared` has, and becomes the other one or its neighbour. `None` if no word is an operand.
     pub fn towards(&self, env: &Env, compared: &[[u32; 2]], number: usize) -> Option<Env> {
         let mut random = Random::new(env_seed(self.seed, number as u64));
-        let words = self.hints.const_words();
-        let given: Vec<(u32, u32)> = words.iter().map(|&word| (word, env.const_word(word))).collect();
+        let given: Vec<(InputNumber, u32)> =
+            self.numbers.words().iter().map(|&word| (word, self.numbers.value(word, env))).collect();
         let mut possible = Vec::new();
         for &[a, b] in compared.iter().filter(|[a, b]| a != b) {
             possible.extend(given.iter().filter(|(_, value)| *value == a).map(|&(word, _)| (word, b)));
@@ -175,9 +176,7 @@ impl ProgramEnvs {
         possible.sort_unstable();
         possible.dedup();
         let (word, value) = random.pick(&possible)?;
-        let mut env = env.clone();
-        env.consts.insert(word, value.wrapping_add([0, 1, u32::MAX][random.below(3)]));
-        Some(env)
+        self.numbers.with(env, word, value.wrapping_add([0, 1, u32::MAX][random.below(3)]))
     }
 
     /// An environment that fits the program, with coarse textures: few cells, or one.
@@ -196,24 +195,25 @@ impl ProgramEnvs {
         Env { hints: Some(Box::new(self.hints.calm())), ..self.seeded(seed) }
     }
 
-    /// The environment with up to three other words in the constant file, of those that the program reads: values that fit, corner cases,
-    /// and values that another word has, too, or its neighbours. Two words that a program compares are hardly ever equal by chance.
-    fn with_other_consts(&self, env: &Env, seed: u64) -> Env {
+    /// The environment with up to three other words in the constant file and in uniform buffers, of those that the program reads: values that
+    /// fit, corner cases, and values that another word has, too, or its neighbours. Two words that a program compares are hardly ever equal by
+    /// chance.
+    fn with_other_words(&self, env: &Env, seed: u64) -> Env {
         let mut env = env.clone();
-        let words = self.hints.const_words();
+        let words = self.numbers.words();
         let mut random = Random::new(seed);
         for at in 0..1 + random.below(3) as u64 {
-            let Some(word) = random.pick(&words) else { break };
+            let Some(word) = random.pick(words) else { break };
             let value = match random.below(4) {
                 0 => CORNERS[random.below(CORNERS.len())],
                 1 => {
-                    let of = random.pick(&words).unwrap_or(word);
+                    let of = random.pick(words).unwrap_or(word);
                     let near = [0, 0, 1, u32::MAX, 2, 5][random.below(6)];
-                    env.const_word(of).wrapping_add(near)
+                    self.numbers.value(of, &env).wrapping_add(near)
                 }
-                _ => self.hints.word(seed, hash(&[seed, at]), self.hints.const_usage(word)),
+                _ => self.hints.word(seed, hash(&[seed, at]), self.numbers.usage(word)),
             };
-            env.consts.insert(word, value);
+            env = self.numbers.with(&env, word, value).unwrap_or(env);
         }
         env
     }

@@ -1,6 +1,5 @@
 //! The inputs of a program, by number: environments for comparing, and single numbers to vary.
 
-use crate::programs::numbers::InputNumbers;
 use crate::programs::seeds::{ProgramEnvs, campaign_env};
 use crate::semantics::environment::env::Env;
 use crate::semantics::environment::hints::Hints;
@@ -13,14 +12,12 @@ pub struct ProgramInputs {
     /// Environments that fit the program, by number.
     pub envs: ProgramEnvs,
     booleans: BTreeSet<u32>,
-    /// The inputs that are one number each.
-    pub numbers: InputNumbers,
 }
 
 impl ProgramInputs {
     /// The inputs of a program that our compiler compiles.
     pub fn new(shader: &Shader, seed: u64) -> Self {
-        Self { envs: ProgramEnvs::new(shader, seed), booleans: BTreeSet::new(), numbers: InputNumbers::of(shader) }
+        Self { envs: ProgramEnvs::new(shader, seed), booleans: BTreeSet::new() }
     }
 
     /// The inputs of a program of another compiler. Each word that nir reads as a boolean of 32 bits has no bit or all of them: Mesa's `b2b1`

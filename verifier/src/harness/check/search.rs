@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// The factor of the fuel of a run where others end without it.
 const LONG: u64 = 10;
-/// The divisor of the fuel of a run where others do not end.
+/// The divisor of the fuel of a run that is measured: many short runs show more than a long one.
 const SHORT: u64 = 20;
 /// The candidates of which environments are chosen.
 const CANDIDATES: usize = 12;
@@ -51,6 +51,8 @@ pub(super) struct InputSearch<'a> {
     probe: Option<SensitivityProbe>,
     measured: Option<Sensitivity>,
     fuel: u64,
+    /// The fuel of runs that are measured, and of candidates.
+    measured_fuel: u64,
     /// The number of the next candidate.
     next: usize,
     /// The environment that reached most so far.
@@ -72,6 +74,7 @@ impl<'a> InputSearch<'a> {
             probe,
             measured: None,
             fuel: search.fuel,
+            measured_fuel: (search.fuel / SHORT).max(1),
             next: search.runs,
             best: None,
             compared: Vec::new(),
@@ -90,11 +93,12 @@ impl<'a> InputSearch<'a> {
         let mut verdict = first;
         let mut envs = envs.to_vec();
         if matches!(verdict, Verdict::Unknown(Unknown::OutOfFuel)) {
-            // Many short runs show more than a long one, and one long run more than none.
-            self.fuel = (search.fuel / SHORT).max(1);
+            // One long run shows more than none.
+            self.fuel = self.measured_fuel;
             let mut ending = self.more();
             if ending.is_empty() {
                 self.fuel = search.fuel * LONG;
+                self.measured_fuel = self.fuel;
                 ending.push(self.env(0));
             }
             match compare(&ending) {
@@ -107,7 +111,7 @@ impl<'a> InputSearch<'a> {
         self.compare(&mut verdict, compare, &mut at, COMPARED_FIRST, search.limit * 2);
         let start = ThreadTime::now();
         let mut count = envs.len();
-        let mut measured = envs;
+        let mut measured = envs.clone();
         let (mut last, mut idle) = (0.0, 0);
         while !is_decided(&verdict) {
             let Some(share) = self.measure(&measured) else { break };
@@ -124,6 +128,10 @@ impl<'a> InputSearch<'a> {
             measured = self.next_envs();
             count += measured.len();
             verdict.add_runs(compare(&measured));
+        }
+        if self.measured_fuel < self.fuel && !self.sensitivity().is_enough() && !is_decided(&verdict) {
+            self.measured_fuel = self.fuel;
+            self.measure(&envs);
         }
         let most = if self.doubted { COMPARED_DOUBTED } else { COMPARED };
         // Measuring long runs takes all of the time, and shows little of what they compute.
@@ -201,7 +209,7 @@ impl<'a> InputSearch<'a> {
 
     /// Measures what more runs depend on.
     fn measure(&mut self, envs: &[Env]) -> Option<f64> {
-        let fuel = self.fuel;
+        let fuel = self.measured_fuel;
         let probe = self.probe.as_mut()?;
         if catch(|| envs.iter().for_each(|env| probe.run(env, fuel))).is_err() {
             self.probe = None;
@@ -228,7 +236,7 @@ impl<'a> InputSearch<'a> {
         let count = self.search.runs.max(1);
         let from = self.next;
         self.next += CANDIDATES;
-        let (fuel, limit) = (self.fuel, self.search.limit * 2);
+        let (fuel, limit) = (self.measured_fuel, self.search.limit * 2);
         let (Some(it), Some(probe)) = (self.search.inputs, &mut self.probe) else { return Vec::new() };
         let make = |number| it.with_booleans(it.envs.candidate(number, self.best.as_ref()));
         let steered = |number: usize| {

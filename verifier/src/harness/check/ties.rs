@@ -55,12 +55,12 @@ impl<'a> Ties<'a> {
 
     /// Searches near an environment. `each` receives those that were found, and returns false to end the search.
     pub fn search(&mut self, env: &Env, each: &mut dyn FnMut(&[Env]) -> bool) {
-        for &input in self.inputs.numbers.all() {
+        for &input in self.inputs.envs.numbers.all() {
             if self.is_out_of_time() {
                 return;
             }
-            let word = self.inputs.numbers.value(input, env);
-            let is_float = is_float(self.inputs.numbers.usage(input), word);
+            let word = self.inputs.envs.numbers.value(input, env);
+            let is_float = is_float(self.inputs.envs.numbers.usage(input), word);
             let mut search = Search { ties: self, env, input, is_float };
             if !search.run(word, each) {
                 return;
@@ -162,7 +162,7 @@ impl Search<'_, '_> {
 
     fn at(&self, word: u32) -> Option<Env> {
         let inputs = self.ties.inputs;
-        let env = inputs.numbers.with(self.env, self.input, word)?;
+        let env = inputs.envs.numbers.with(self.env, self.input, word)?;
         Some(Env { fuel: Some(self.ties.fuel), ..inputs.with_booleans(env) })
     }
 

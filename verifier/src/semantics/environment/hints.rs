@@ -143,9 +143,9 @@ impl Hints {
         self.inputs.iter().flatten().copied().collect()
     }
 
-    /// The words of uniform buffers that a program loads at a known place, of known buffers.
+    /// The words of uniform buffers that a program loads at a known place, of known buffers, and reads as a number.
     pub fn ubo_places(shader: &Shader) -> BTreeSet<(Binding, u32)> {
-        Reader::without_uses(&shader.entry).ubo_places()
+        Reader::new(&shader.entry).ubo_places()
     }
 
     /// The words of the constant file that a program reads as booleans of 32 bits: all bits of such a word are equal

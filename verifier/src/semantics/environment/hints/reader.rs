@@ -3,9 +3,10 @@
 //! Each operation reads a value as a float or as an integer. A copy passes the uses of its result on to what it copies: moves, vectors, phis,
 //! halves of words, and words of the constant file that the preamble stores. That is repeated until nothing changes; uses are only added.
 
+use super::super::env::PUSH_CONSTANTS;
 use super::{AddressWord, Binding, Hints, MOST_CONSTANTS, Usage};
 use ir3_compiler::nir::{
-    Alu, AluType, BaseType, Def, Function, Index, IndexKind, InstrData, Intrinsic, IntrinsicOp, Op, TexOp,
+    Alu, AluType, BaseType, Def, Function, Index, IndexKind, InstrData, Intrinsic, IntrinsicOp, Op, TexOp, preamble,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -112,13 +113,8 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader that knows no use.
-    pub fn without_uses(function: &'a Function) -> Self {
-        Self { function, uses: FxHashMap::default(), changed: false }
-    }
-
     pub fn new(function: &'a Function) -> Self {
-        let mut reader = Self { changed: true, ..Self::without_uses(function) };
+        let mut reader = Self { function, uses: FxHashMap::default(), changed: true };
         // A copy may be of a value of an earlier iteration.
         while std::mem::take(&mut reader.changed) {
             for data in function.instrs.values() {
@@ -261,6 +257,13 @@ impl<'a> Reader<'a> {
         let mut words = Vec::new();
         for data in self.function.instrs.values() {
             let InstrData::Intrinsic(intrinsic) = data else { continue };
+            if intrinsic.op == IntrinsicOp::CopyPushConstToUniformIr3 {
+                let from = intrinsic.indices.base() as u32 / 4;
+                let to = preamble::words(self.function, intrinsic).into_iter().flatten().take(4 * MOST_COPIED as usize);
+                let buffer = Some(Binding::bound(PUSH_CONSTANTS));
+                words.extend((from..).zip(to).map(|(at, to)| (buffer, at, self.uses(Value::Const(to as u32)))));
+                continue;
+            }
             let &[handle, vec4, ..] = &intrinsic.srcs[..] else { continue };
             let buffer = self.buffer(handle);
             let Some(vec4) = self.function.as_const_scalar(vec4).and_then(|vec4| u32::try_from(vec4).ok()) else {
@@ -294,7 +297,8 @@ impl<'a> Reader<'a> {
 
     /// The words of uniform buffers that are loaded at a known place, of known buffers.
     pub fn ubo_places(&self) -> BTreeSet<(Binding, u32)> {
-        self.ubo_words().into_iter().filter_map(|(buffer, word, _)| Some((buffer?, word))).collect()
+        let read = self.ubo_words().into_iter().filter(|(_, _, uses)| uses.float || uses.int);
+        read.filter_map(|(buffer, word, _)| Some((buffer?, word))).collect()
     }
 
     /// The words of the constant file that are read as booleans of 32 bits.
@@ -310,6 +314,19 @@ impl<'a> Reader<'a> {
             64 => [0, 1].map(|number| Uses::of_word(number, uses)).into(),
             _ => [uses].into_iter().collect(),
         }
+    }
+
+    /// The words of the constant file that the preamble fills.
+    fn filled_words(&self) -> BTreeSet<u32> {
+        use IntrinsicOp::{CopyPushConstToUniformIr3, CopyUboToUniformIr3, StoreConstIr3};
+        let filling = self.function.instrs.values().filter_map(|data| match data {
+            InstrData::Intrinsic(intrinsic) => Some(intrinsic).filter(|intrinsic| {
+                matches!(intrinsic.op, CopyPushConstToUniformIr3 | CopyUboToUniformIr3 | StoreConstIr3)
+            }),
+            _ => None,
+        });
+        let words = filling.filter_map(|intrinsic| preamble::words(self.function, intrinsic));
+        words.flat_map(|words| words.take(4 * MOST_COPIED as usize)).map(|word| word as u32).collect()
     }
 
     /// The constants other than 0 that integers are compared with for equality.
@@ -334,8 +351,11 @@ impl<'a> Reader<'a> {
         };
         let mut memory = [0, 0, 0];
         let mut constants = [BTreeSet::new(), BTreeSet::new()];
+        let filled = self.filled_words();
         for (value, &uses) in &self.uses {
-            if let Value::Const(word) = *value {
+            if let Value::Const(word) = *value
+                && !filled.contains(&word)
+            {
                 insert(&mut hints.consts, word, uses);
                 hints.addresses[0].extend(uses.address_word().map(|half| (word, half)));
                 hints.halves[0].extend(uses.separate_halves().map(|floats| (word, floats)));

@@ -341,7 +341,7 @@ fn load_ssbo(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectE
     // A reorderable buffer can be read through the texture unit's cache if the descriptor exists: the sets of bindless
     // resources have both; bound SSBOs and textures have different indices.
     let (set, index) = bindless(ctx, buffer);
-    let texture = may_be_cached(access) && ctx.target.has_isam_ssbo && bits != 8;
+    let texture = may_be_cached(access) && ctx.target.has_isam_ssbo && !(bits == 8 && ctx.target.storage_8bit);
     if let (true, Some(set)) = (texture, set)
         && (ctx.target.has_isam_v || (ctx.components(def) == 1 && bits != 64))
     {

@@ -181,6 +181,8 @@ pub struct Target {
     pub has_shfl: bool,
     /// Storage buffers can be accessed in units of 16 bits.
     pub storage_16bit: bool,
+    /// Storage buffers have descriptors for elements of 8 bits, which `isam` cannot use.
+    pub storage_8bit: bool,
     /// `dp2acc`.
     pub has_dp2acc: bool,
     /// `dp4acc`.
@@ -252,7 +254,7 @@ impl Target {
             Generation::A4xx => gpu("a420", A4XX),
             Generation::A5xx => gpu("a540", A5XX),
             Generation::A6xx => DEFAULT,
-            Generation::A7xx => gpu("a750", A7XX),
+            Generation::A7xx => gpu("a750", A7XX_GEN3),
             Generation::A8xx => gpu("a830", A8XX),
         }
     }
@@ -334,6 +336,7 @@ const A3XX: Target = Target {
     has_rpt_bary_f: false,
     has_shfl: false,
     storage_16bit: false,
+    storage_8bit: false,
     has_dp2acc: false,
     has_dp4acc: false,
     has_getfiberid: false,
@@ -431,6 +434,9 @@ const A702: Target = Target { double_threadsize: true, threadsize_base: 16, stor
 /// The second sub-generation of a7xx.
 const A7XX_GEN2: Target = Target { quirks: Quirks { stsc_duplication: true, ..A7XX.quirks }, ..A7XX };
 
+/// The third one.
+const A7XX_GEN3: Target = Target { storage_8bit: true, ..A7XX };
+
 /// A compute shader has half of the constant file.
 const X1_85: Target = Target { const_limits: ConstLimits { compute: 256, ..A7XX.const_limits }, ..A7XX_GEN2 };
 
@@ -441,7 +447,7 @@ const A8XX: Target = Target {
     double_threadsize: false,
     has_dp2acc: false,
     delay_slots: DelaySlots::LONG,
-    ..A7XX
+    ..A7XX_GEN3
 };
 
 /// The second one.
@@ -509,7 +515,7 @@ pub const ALL: &[Target] = &[
     gpu("a740v3", A7XX_GEN2),
     gpu("x1-85", X1_85),
     gpu("a32", A7XX_GEN2),
-    gpu("a750", A7XX),
+    gpu("a750", A7XX_GEN3),
     gpu("a810", Target { has_fs_tex_prefetch: false, ..A8XX }),
     gpu("a829", A8XX_GEN2),
     gpu("a830", A8XX),

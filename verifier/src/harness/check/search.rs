@@ -37,6 +37,8 @@ const MOST_LEARNED: usize = 4;
 const BATCH: usize = 8;
 /// Multiplier of the measuring budget for large programs.
 const WORK: u64 = 3;
+/// CPU time after which no environments are added while the runs depend on too little, in multiples of that where they depend on enough.
+const PATIENCE: u32 = 6;
 /// CPU time of measuring, in multiples of the time after which no environments are added.
 const MEASURED: u32 = 8;
 /// Environment numbers below this are measured; from here on they are compared only.
@@ -120,8 +122,9 @@ impl<'a> InputSearch<'a> {
                 measured.iter().for_each(|env| self.learn(env));
             }
             idle = if share < last + 0.01 { idle + 1 } else { 0 };
-            let too_long = start.elapsed() >= search.limit;
-            if too_long || count >= search.most_runs || share == 1.0 || idle > 2 && self.sensitivity().is_enough() {
+            let enough = self.sensitivity().is_enough();
+            let too_long = start.elapsed() >= search.limit * if enough { 1 } else { PATIENCE };
+            if too_long || count >= search.most_runs || share == 1.0 || idle > 2 && enough {
                 break;
             }
             last = share.max(last);

@@ -44,7 +44,7 @@ fn wrmask(components: u8) -> Index {
 }
 
 impl<C: Choices> Generator<'_, C> {
-    fn binary(&mut self, op: Op, a: Def, constant: u64) -> Def {
+    pub(super) fn binary(&mut self, op: Op, a: Def, constant: u64) -> Def {
         let k = self.b.constant(32, constant);
         self.b.alu(op, &[a, k])
     }

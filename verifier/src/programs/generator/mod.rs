@@ -22,6 +22,7 @@ mod features;
 mod fixed_registers;
 mod hoard;
 mod kept;
+mod kernel;
 mod operations;
 mod overwrites;
 mod pool;

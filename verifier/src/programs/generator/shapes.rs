@@ -6,6 +6,7 @@
 //!   with stores only.
 //! - *Narrow chains*: sums of 8 and 16 bits, whose only reader converts them; narrow values that are undefined in some lanes.
 //! - Operations across lanes in a row, the last of which tells which lanes are there; votes at the end of a program, after the last sample.
+//! - *Kernels*: guards, and accesses at strides (`kernel.rs`).
 //! - Branches that leave quads whole, so that samples and derivatives have a meaning in one arm.
 
 use ir3_compiler::nir::{AluType, AtomicOp, Def, Index, IntrinsicOp, Op, Stage, TexOp, TexSrcKind};
@@ -28,6 +29,7 @@ impl<C: Choices> Generator<'_, C> {
     pub(super) fn shape(&mut self) {
         match self.c.below(8) {
             0 if self.weights.operation != 0 => self.hoard(),
+            1 if self.weights.operation != 0 && self.features.ubos && self.c.chance(128) => self.kernel(),
             0..=2 => self.crowd(),
             3 if self.weights.operation != 0 && self.features.compute && self.c.chance(128) => self.overwritten(),
             3 => self.moved(),

@@ -85,13 +85,13 @@ pub struct CodeFailure {
     pub stage: Stage,
     /// True if the stage panicked, or left a program that is not valid.
     pub is_crash: bool,
-    /// What is wrong.
+    /// The message.
     pub message: String,
     /// The program, made smaller, as text.
     pub text: String,
     /// The program after the stage, as text, if `check` is needed to see the failure again.
     pub after: Option<String>,
-    /// How the name of its file ends.
+    /// The file extension.
     pub extension: &'static str,
     /// The number of its instructions.
     pub instructions: usize,
@@ -278,7 +278,7 @@ mod tests {
         assert!(failure_with("one-flag-bit", GEN7, false).is_none());
     }
 
-    /// A program of parallel copies shows that one is lost, in a few instructions.
+    /// A program of parallel copies shows a dropped copy in a few instructions.
     #[test]
     fn campaigns_have_copies() {
         let campaign = Campaign { plant: planted_bugs::by_name("dropped-copy"), has_code: true, ..Campaign::default() };

@@ -96,7 +96,7 @@ fn cells(shader: &Shader, target: &Target, options: Options) -> Vec<Cell> {
 pub struct NewProgram {
     /// The program.
     pub shader: Shader,
-    /// What it was compiled for.
+    /// The GPU that it was compiled for.
     pub target: Target,
     /// The options it was compiled with.
     pub options: Options,
@@ -167,7 +167,7 @@ mod tests {
         assert!(Corpus::new(Vec::new(), &targets).variant(&targets[0], 1).is_none());
     }
 
-    /// What is kept has cells that the corpus lacks, and is not kept again.
+    /// A program is kept if it has cells that the corpus lacks, and is not kept again.
     #[test]
     fn a_corpus_grows_by_what_it_lacks() {
         let target = Target::default();

@@ -1,4 +1,4 @@
-//! What a campaign has counted. Parts of a campaign are added up.
+//! The counts of a campaign. The counts of parts of a campaign are added.
 
 use crate::harness::check::{Spills, Summary, Verification};
 use ir3_compiler::pipeline::Stage;

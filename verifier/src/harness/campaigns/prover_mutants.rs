@@ -168,7 +168,7 @@ pub fn by_hand(folder: &Path, machine: &Target) -> Result<Vec<Candidate>, String
 const MORE: u64 = 10;
 
 /// The campaigns of generated programs: pairs of each adversarial family, then as many planted miscompilations, then
-/// more pairs of the families with divergent lanes. Only campaigns whose names are in `asked` are generated.
+/// more pairs of the families with divergent lanes. Only campaigns selected by name are generated.
 pub fn campaigns<'a>(
     seed: u64,
     programs: u64,
@@ -257,7 +257,7 @@ pub struct Trial {
 /// The results for all conditions so far.
 #[derive(Default)]
 pub struct Trials {
-    /// By condition.
+    /// The results by condition.
     pub of: BTreeMap<Guard, Trial>,
     /// Pairs that differ and that the complete prover proves.
     pub wrong: Vec<(EngineKind, Candidate)>,

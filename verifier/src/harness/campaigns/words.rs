@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 /// The words of one call of [`random`].
 pub const CHUNK: u64 = 1_000_000;
 
-/// What was tried.
+/// Counts of the words that were tried.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Words.
@@ -43,7 +43,7 @@ impl Counts {
     /// Tries a word. Returns its text, if it is an instruction.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns the fault of the word.
     pub fn word(&mut self, generation: Generation, word: u64) -> Result<Option<String>, String> {
         self.with_encoder(encoding::encode, generation, word)
     }

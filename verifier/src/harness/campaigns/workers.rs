@@ -76,7 +76,7 @@ impl UnknownBoundary {
     }
 }
 
-/// What a worker reports, a line each.
+/// A line of a worker's report.
 #[derive(Serialize, Deserialize)]
 enum Event {
     /// A program.
@@ -86,7 +86,7 @@ enum Event {
     Counted { end: u64, counts: Box<Counts>, is_last: bool, stops: bool },
     /// The program of a number has what no program of the corpus has, nor one before it.
     New(u64),
-    /// What all its programs had, if that is counted: its last line.
+    /// The coverage of all its programs, if it is counted: its last line.
     Covered(Box<Table>),
 }
 
@@ -267,7 +267,7 @@ pub fn run(
     Ok(Ended { counts, failures: shared.failures, coverage: shared.coverage, new })
 }
 
-/// What the threads share.
+/// State shared by the threads.
 struct Shared<'a> {
     counts: Counts,
     found: &'a mut (dyn FnMut(&WorkerFinding) + Send),
@@ -283,9 +283,9 @@ struct Shared<'a> {
 pub struct Ended {
     /// Its counts.
     pub counts: Counts,
-    /// What workers could not write, in their words.
+    /// The worker's messages about files that it could not write.
     pub failures: Vec<String>,
-    /// What its programs had, if that is counted; without those of workers that were ended.
+    /// The coverage of its programs, if it is counted; without those of workers that were ended.
     pub coverage: Table,
     /// The numbers of programs that have what those of the corpus lack, in order.
     pub new: Vec<u64>,
@@ -311,7 +311,7 @@ fn one_range(
     }
     let Some(worker) = process else { return RangeEnd::Lost("found no worker".to_owned()) };
     worker.forget_log();
-    // If it has ended, there is no answer.
+    // The worker may have ended already; its output shows that.
     let _ = worker.write(format!("{} {}\n", range.start, range.end).as_bytes());
     let mut reported = range.start;
     while let Some(line) = worker.line() {

@@ -85,7 +85,7 @@ impl Engine for Interpreter {
 }
 
 /// The register checker. It applies to pairs of ir3 programs. Of stages that compute values in other ways too, it may
-/// prove what they have done to a program; if it does not, that says nothing.
+/// prove their moves; a failed proof shows nothing there.
 #[derive(Clone, Copy, Debug)]
 pub struct Registers;
 
@@ -129,9 +129,9 @@ pub struct Answer {
     pub time: Duration,
 }
 
-/// The name that stands for an engine where the compiler refused the program or panicked.
+/// The name printed for the engine if the compiler refused the program or panicked.
 pub const COMPILER: &str = "compiler";
-/// The name that stands for an engine where none that was asked compares the two sides.
+/// The name printed for the engine if no selected engine compares the two sides.
 pub const NO_ENGINE: &str = "-";
 
 /// The engines that a command or campaign runs.

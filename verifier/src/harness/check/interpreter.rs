@@ -91,7 +91,7 @@ pub(super) fn compare_runs(
                 continue;
             }
         }
-        // What the source loads by volatile loads all later stages have to load, though a stage may have loads that do not say so.
+        // Later stages must perform the volatile loads of the source, though their loads may lack the mark.
         let required = source.loads.volatile;
         *source = target;
         source.loads.volatile = std::array::from_fn(|class| required[class].max(source.loads.volatile[class]));

@@ -4,7 +4,8 @@
 //! of a reduction. A [`Policy`] selects the engines, the inputs and the budget; the rules are the same for all.
 //!
 //! 1. Declarations that differ refute the boundary, and two equal programs are proved.
-//! 2. The provers are asked, the cheaper first. A proof holds only if the program after keeps the rules of ir3, and final code only if it has no
+//! 2. The provers run, the cheaper first. A proof holds only if the program after keeps the rules of ir3, and final
+//! code only if it has no
 //!    hazard: proofs are about programs whose results are available at once.
 //! 3. What no prover settles is run. With a [`Search`](super::Search) further inputs are tried (`search`), and the runs are measured: a boundary is *tested*
 //!    only if they depend on enough of the program ([`Sensitivity`]), and if accesses to memory have the same order or runs show that it makes no
@@ -48,7 +49,7 @@ pub const SAME_PROGRAM: &str = "same program";
 
 /// CPU time of a proof for each instruction: symbolic execution of a large program alone takes longer than the proof of a small one.
 const PROOF_TIME_PER_INSTR: Duration = Duration::from_micros(1_500);
-/// The most CPU time of a proof, unless more is asked for.
+/// The default limit on the CPU time of a proof.
 const MOST_PROOF_TIME: Duration = Duration::from_secs(4);
 
 /// The environments in which the order of accesses is compared, with those that are given.
@@ -226,7 +227,7 @@ impl<'a> Judge<'a> {
         } else if boundary.follows {
             self.trail.is_behind = true;
         }
-        // Of a compilation, runs are on the machine, and the postconditions of the stage have the hazards.
+        // In a compilation, runs are on the machine, and the postconditions of the stage report the hazards.
         let leaves_time_out = |answer: &Answer| match boundary.origin {
             Origin::Compiled => answer.verdict.is_proved(),
             Origin::Printed => answer.verdict.is_pass(),
@@ -245,7 +246,8 @@ impl<'a> Judge<'a> {
         Judgment { verdict, engine, sensitivity, time, proving, wrong_proofs, is_earlier }
     }
 
-    /// The verdict of runs, which show that the order of accesses to memory is kept or makes no difference. Asked with a search only.
+    /// The verdict of runs, downgraded unless the order of accesses to memory is kept or makes no difference. Used only
+    /// with a search.
     fn ordered(&self, boundary: &Boundary<'_>, verdict: Verdict) -> Verdict {
         let (Verdict::Tested { .. }, Some(search)) = (&verdict, &self.policy.search) else { return verdict };
         let others = (0..ORDERED).map(|at| search.comparison(super::search::FIRST_COMPARED + at, None));
@@ -298,8 +300,9 @@ impl<'a> Judge<'a> {
                 _ => drop(answers.pop()),
             }
         }
-        // Where values are computed in other ways, the register checker may prove what was done; if it does not, that shows nothing. Nor does
-        // an operand that it has no place for.
+        // Where values are computed in other ways, the register checker may prove the boundary; a failure of it shows
+        // nothing there. Nor does
+        // an operand that it cannot represent.
         answers.retain(|answer| match &answer.verdict {
             Verdict::Unknown(Unknown::NotShown(NotShown::Registers(failure))) => {
                 boundary.kind == BoundaryKind::Moves && !matches!(failure, RegisterFailure::Place { .. })

@@ -3,7 +3,8 @@
 //! Passes query [`ir3::legality`](ir3_compiler::ir3::legality) before they put an operand into an instruction, and so does the validator of
 //! ir3: a mistake in it would be seen by neither. Here nothing of it is used. What has no encoding is what the encoder's field tables refuse: each
 //! instruction is encoded, and read back from its word as the same instruction. In SSA form its values get registers of their files for that.
-//! What a word can say and the hardware does not do (two constants beside each other, operands of a scalar operation) is a table of this
+//! Forms that can be encoded but that the hardware does not execute (two constants in one instruction, operands of a
+//! scalar operation) are a table of this
 //! module, by category. Meta instructions and macros, which have no word, have rules of their own.
 
 use cranelift_entity::SecondaryMap;
@@ -28,7 +29,8 @@ pub enum Extent {
     Decoded,
 }
 
-/// The instructions of a compilation that keep all rules, as they were judged. Most stages change few instructions, and only those are judged again.
+/// The instructions of a compilation that keep all rules, when they were checked. Most stages change few instructions,
+/// and only those are checked again.
 #[derive(Debug, Default)]
 pub struct Judged(SecondaryMap<Instr, Option<InstrData>>);
 
@@ -83,7 +85,8 @@ pub fn broken_rule(program: &Program, target: &Target) -> Option<String> {
 
 /// The first instruction of which no word of the generation has the opcode, or all of the flags, whatever its operands become.
 pub(super) fn unknown_flags(program: &Program, target: &Target) -> Option<String> {
-    // Marks of the compiler, and of texts: before a6xx no word says whether a descriptor is the same in all lanes, and later only where it is
+    // Marks of the compiler and of texts only: before a6xx no word encodes whether a descriptor is the same in all
+    // lanes, and later only where it is
     // computed.
     let unsaid = InstrFlags::UNUSED | InstrFlags::NONUNIFORM;
     program.iter_instrs().find_map(|(_, instr)| {
@@ -159,7 +162,8 @@ fn has_result(data: &InstrData) -> bool {
     data.dsts.iter().any(|dst| dst.place.reg() != Some(PhysReg::INVALID))
 }
 
-/// Results that an instruction cannot have. No word says how many `resinfo` has: it always writes three registers.
+/// Results that an instruction cannot have. No word encodes the number of results of `resinfo`: it always writes three
+/// registers.
 fn results(data: &InstrData) -> Option<&'static str> {
     let is_size = data.opcode == Opcode::Resinfo && has_result(data);
     (is_size && data.dsts.iter().any(|dst| dst.mask.span() != 3)).then_some("other than three results")
@@ -197,11 +201,11 @@ fn is_shared(dst: Option<&Dst>) -> bool {
     dst.is_some_and(|dst| dst.class.file == RegFile::Shared || dst.flags.contains(OperandFlags::UNIFORM))
 }
 
-/// Operands that cannot stand beside each other, or not in this kind of instruction, although a word could say so.
+/// Combinations of operands that are encodable but illegal, or illegal in this kind of instruction.
 fn beside(data: &InstrData, target: &Target) -> Option<&'static str> {
     let dst = data.dsts.first();
     let scalar = is_shared(dst);
-    // What an element of an array was before is no operand of the machine.
+    // The previous value of an array element is no operand of the machine.
     let kept = |src: &&Src| src.flags.contains(OperandFlags::TIED);
     let relative = data.srcs.iter().filter(|src| !kept(src) && dst.is_none_or(|dst| src.place() != Some(&dst.place)));
     if relative.clone().any(|src| src.is_relative()) {
@@ -344,7 +348,7 @@ fn meta(data: &InstrData) -> Option<&'static str> {
     None
 }
 
-/// The reason why the encoder's tables have no word for an instruction, or one that says something else.
+/// The reason why the encoder's tables have no word for an instruction, or why its word decodes to another one.
 fn without_word(program: &Program, data: &InstrData, target: &Target, extent: Extent) -> Option<String> {
     // The offset of a vector fetch may be a value until it becomes an immediate. A prefetch of a descriptor has no result, and does not look at its coordinates.
     // Nor does a `bary.f` that only releases the memory of the varyings.
@@ -378,7 +382,7 @@ fn without_word(program: &Program, data: &InstrData, target: &Target, extent: Ex
     lost(&decoded, &placed).map(|what| format!("its word has other {what}"))
 }
 
-/// What a word says otherwise than the instruction that was encoded. Some of it is in no word.
+/// The first field that the decoded word does not reproduce; fields without an encoding are ignored.
 fn lost(said: &InstrData, placed: &InstrData) -> Option<&'static str> {
     let is_plain = matches!(placed.opcode.category(), Category::Alu2 | Category::Alu3 | Category::Sfu)
         || placed.opcode == Opcode::Mov;
@@ -389,7 +393,7 @@ fn lost(said: &InstrData, placed: &InstrData) -> Option<&'static str> {
         };
         places && said.mods == src.mods && said.class == src.class
     };
-    // Which registers of an access before a6xx are read depends on the descriptor.
+    // The registers that an access before a6xx reads depend on the descriptor.
     let is_old = matches!(&placed.attrs, Attrs::Memory(memory) if memory.old_layout);
     let says_mask = |said: &Src, src: &Src| is_old || said.class == src.class && said.mask == src.mask;
     let pairs = || said.srcs.iter().zip(&placed.srcs);
@@ -668,7 +672,7 @@ mod tests {
     }
 
     /// A move that claims two results, coordinates that no flag counts, a word without a mark or with another texture: runs and proofs take the
-    /// instruction as it is, and the hardware does something else.
+    /// instruction at face value, and the hardware executes another.
     #[test]
     fn what_no_word_says_is_found() {
         let target = Target::by_name("a660").unwrap();

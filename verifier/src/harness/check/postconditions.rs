@@ -4,7 +4,7 @@
 //! In the interpreter a register that cannot be encoded, or is beyond the limit, holds its value like any other, and so
 //! does an input or output in another register than the given one: runs do not show these mistakes. A program that
 //! breaks a rule counts as refused by an internal error of the compiler, and is found, reduced and kept as such. Of a final program the
-//! [hazard checker](crate::prove::hazards) is asked too: runs take one path, and do not know all rules of the hardware.
+//! [hazard checker](crate::prove::hazards) runs too: runs take one path, and do not cover all rules of the hardware.
 
 use super::legal::{Extent, Judged, illegal};
 use super::unseen;
@@ -82,7 +82,8 @@ pub fn broken(
     Some(CompileError { stage, kind: ErrorKind::Internal, reason: Refusal::Postcondition(reason) })
 }
 
-/// The rules of vec4 code, and that no instruction is left that the hardware does not have. Runs and proofs know what these mean, and find
+/// The rules of vec4 code, and that no instruction remains that the hardware does not have. Runs and proofs accept such
+/// instructions, and find
 /// nothing wrong.
 pub(super) fn broken_vec4(stage: Stage, program: &vec4::Program) -> Option<String> {
     let is_half = |instr: &&vec4::Instr| matches!(instr.opcode, vec4::Opcode::Add64Lo | vec4::Opcode::Add64Hi);
@@ -127,8 +128,9 @@ fn early_repetition(program: &Program, target: &Target) -> Option<String> {
     Some(format!("{instr} (`{opcode}`): a repetition reads what an earlier one writes, before it is there"))
 }
 
-/// Finds what a final program does not wait for, or breaks of the machine's other rules about the order of instructions. What is only not
-/// shown does not count: branches are uniform where they are marked so, as runs show where they are not, and nothing says how far a relative
+/// Returns the first hazard of a final program, or violation of the machine's other rules about the order of
+/// instructions. Hazards that are
+/// merely not excluded do not count: runs check that branches marked uniform are uniform, and the extent of a relative
 /// access to constants reaches.
 fn hazard(stage: Stage, program: &Program, target: &Target) -> Option<String> {
     if stage < Stage::Legalize {
@@ -141,7 +143,7 @@ fn hazard(stage: Stage, program: &Program, target: &Target) -> Option<String> {
     let is_far = |src: &Src| matches!(src.operand, SrcOperand::ConstRelative(_));
     let is_open = |hazard: &Hazard| match hazard.kind {
         HazardKind::ConstBeforeWrite => code.instrs[hazard.at].data.srcs.iter().any(is_far),
-        // No word says which branches are uniform: after decoding, that is concluded from the marks that are asked for here.
+        // Uniformity of branches is not encoded: after decoding, it is inferred from the marks that are checked here.
         HazardKind::NoReconvergence => stage == Stage::Encode,
         _ => false,
     };
@@ -279,7 +281,7 @@ mod tests {
             let mut checker = Checker::new(target, Options { registers, ..Options::default() });
             checker.program_or_panic(&shader, &Env::from_seeds(&[1]), Some(&mut plant))
         };
-        // Of a program with inputs, the comparison of headers finds it first.
+        // The comparison of headers finds it first in a program with inputs.
         let report = (3..9).map(&mut report).find(|report| report.refutation().is_none()).expect("no inputs");
         report.crash().map(|(stage, message)| (stage, message.message.clone()))
     }
@@ -375,7 +377,7 @@ mod tests {
         }
     }
 
-    /// Sums that stay as they were selected: they mean the same, so only this check finds them.
+    /// Sums that are not lowered have the same meaning, so only this check finds them.
     #[test]
     fn halves_of_sums_that_are_not_lowered_are_found() {
         struct Keep {
@@ -411,7 +413,8 @@ mod tests {
         assert!(found > 5, "{found}");
     }
 
-    /// What only the hardware sees: where waves go on that do not run the preamble, and where lanes join that wait.
+    /// Errors that only the hardware shows: the target of waves that skip the preamble, and the block where waiting
+    /// lanes reconverge.
     #[test]
     fn broken_rules_about_waves_are_found() {
         let target = Target::by_name("a660").unwrap();

@@ -2,7 +2,7 @@
 //!
 //! Two programs that agree on some inputs agree on what these inputs reach. If a run does not execute an instruction,
 //! or nothing observable depends on its result, a wrong result goes unnoticed. So each component of a result, each
-//! operand and each branch condition is changed, in a few of the lanes that come to it, in a run of its own lane
+//! operand and each branch condition is changed, in a few of the lanes that reach it, in a run of its own lane
 //! ([`Flippable`]), and counts as *seen* if an output, a store or the set of killed lanes changes. The share of seen
 //! sites bounds what *tested* is worth.
 //!
@@ -66,7 +66,8 @@ pub const LEAST_SENSITIVITY: f64 = 0.7;
 
 /// The sites of a program, and how many of them its runs depend on.
 ///
-/// Branches and accesses to memory are few beside the arithmetic of most programs, and what passes get wrong of them is of another kind: each
+/// Branches and accesses to memory are few in comparison with arithmetic, and bugs of passes in them are of another
+/// kind: each
 /// of these two classes counts on its own, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sensitivity {
@@ -188,7 +189,7 @@ impl SensitivityProbe {
         if base.end != End::Finished || observed == 0 {
             return;
         }
-        // Half of what is left: the first run of a large program would leave nothing for better ones.
+        // Half of the remaining work: the first run of a large program would leave nothing for better ones.
         let kept = self.work / 2;
         let start = ThreadTime::now();
         let deadline = Deadline { start, time: self.time / 2 };
@@ -219,13 +220,13 @@ impl SensitivityProbe {
         self.time = self.time.saturating_sub(start.elapsed());
     }
 
-    /// Operands of the comparisons that a run comes to.
+    /// Operands of the comparisons that a run executes.
     pub fn compared(&mut self, env: &Env, fuel: u64) -> Vec<ComparedOperands> {
         self.program.compared(env, fuel, &mut self.scratch)
     }
 
-    /// Of some environments, at most `count` whose runs come to most of what no run has depended on yet; none whose run does not end. Those for
-    /// which the time does not suffice are left out.
+    /// Chooses at most `count` of some environments whose runs reach most of the sites that no run has depended on yet;
+    /// none whose run does not end. Candidates beyond the time limit are dropped.
     pub fn choose(&mut self, candidates: Vec<Env>, fuel: u64, count: usize, time: Duration) -> Vec<Env> {
         let start = ThreadTime::now();
         let reach = |env: Env| {

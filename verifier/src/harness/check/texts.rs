@@ -170,7 +170,7 @@ impl UnwrittenReads {
         let mut unwritten: BTreeSet<usize> = read.difference(&written).copied().collect();
         unwritten.extend(exposed(program, target));
         let registers = Register::by_unit(target);
-        // Of a register that an input or another instruction writes in part, the rest stays undefined.
+        // A register that an input or another instruction writes in part stays undefined in the rest.
         let is_whole = |register: &Register| {
             registers
                 .iter()

@@ -248,13 +248,13 @@ impl main {
             let float = f32::from_bits(env.const_word(4)) * 3.0 + 1.0;
             float - env.const_word(5) as i32 as f32
         };
-        // By word 4, the first input: the integer comes to no tie with most floats.
+        // By word 4, the first input: the integer makes no tie with most floats.
         let at = found.iter().position(|env| gap(env) == 0.0).unwrap_or_else(|| panic!("a tie in {found:?}"));
         let words: Vec<u32> = found[at..].iter().map(|env| env.const_word(4)).collect();
         assert!(words.starts_with(&[words[0], words[0] + 1, words[0] - 1]), "{words:x?}");
         assert!(words.contains(&f32::NAN.to_bits()), "{words:x?}");
         assert!(gap(&env).abs() > 0.1);
-        // It ends when it is told to, and when the time is over.
+        // It ends on request, and when the time is over.
         let mut times = 0;
         ties.found.clear();
         ties.search(&env, &mut |_| {

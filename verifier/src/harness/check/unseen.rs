@@ -24,7 +24,7 @@ pub(super) fn broken(stage: Stage, program: &Program, target: &Target) -> Option
 }
 
 /// Finds a branch to a block that is not among the successors of its own, where proofs would not follow it. (The validator does not demand
-/// this: Mesa's legalization retargets branches, and leaves the lists of successors as they are.)
+/// this: Mesa's legalization retargets branches, and does not update the lists of successors.)
 fn lost_edge(program: &Program) -> Option<String> {
     program.layout.iter().find_map(|&block| {
         let data = &program.blocks[block];
@@ -37,7 +37,8 @@ fn lost_edge(program: &Program) -> Option<String> {
     })
 }
 
-/// Finds a prefetch whose coordinates are not those of the pixel: the command that starts it knows no others. Runs sample where the register says.
+/// Finds a prefetch whose coordinates are not those of the pixel: the command that starts it supports no others. Runs
+/// sample at the coordinates in the register.
 fn other_coordinates(program: &Program) -> Option<String> {
     let start = || program.blocks[program.entry()].instrs.iter().map(|&instr| &program.instrs[instr]);
     start().filter(|data| data.opcode == Opcode::TexPrefetch).find_map(|prefetch| {
@@ -49,7 +50,8 @@ fn other_coordinates(program: &Program) -> Option<String> {
     })
 }
 
-/// Finds a prefetch behind an instruction that may use the register of its result: that is written before the program starts.
+/// Finds a prefetch after an instruction that may use the register of its result: that is written before the program
+/// starts.
 fn late_prefetch(program: &Program) -> Option<String> {
     let is_late =
         |block: Block, at: usize| block != program.entry() || at >= program.ready_len(&program.blocks[block].instrs);
@@ -234,7 +236,7 @@ mod tests {
             let mut before = |gpu: &str| {
                 let target = Target::by_name(gpu).unwrap();
                 let options = Options { last: Stage::LowerCopies, ..Options::default() };
-                // What a GPU does not have is refused.
+                // Features that a GPU does not have are refused.
                 let Ok(Some(program)) = Compilation::new(&shader, &target, &options).finish() else { return };
                 let mut instrs = program.iter_instrs().map(|(_, instr)| program.instrs[instr].opcode);
                 let has_it = instrs.any(|opcode| opcode == Opcode::Samgq);

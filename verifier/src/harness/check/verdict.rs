@@ -93,7 +93,7 @@ pub enum NotShown {
     /// A use that does not read its value, for the register checker.
     #[error(transparent)]
     Registers(#[from] RegisterFailure),
-    /// What the SMT engine could not prove equal.
+    /// The value or effect that the SMT engine could not prove equal.
     #[error("{obstacle}{}", .left_out.map(|why| format!(" (on terms alone, without a solver: {why})")).unwrap_or_default())]
     Simulation {
         /// The first that it could not.
@@ -101,14 +101,14 @@ pub enum NotShown {
         /// The reason why there was no solver, if there was none.
         left_out: Option<&'static str>,
     },
-    /// Of a final program that does the same where results are there at once: a result that may be late, or what the hazard
-    /// checker does not understand.
+    /// Of a final program that agrees if results are available at once: a result that may be late, or an instruction
+    /// that the hazard checker does not support.
     #[error("a hazard: {0}")]
     Hazard(String),
     /// A rule of ir3 that the program after breaks, so that no word does what its text says.
     #[error("the program after breaks a rule: {0}")]
     Rule(String),
-    /// Of a final program: the compiler tells the driver to reserve less than its code uses.
+    /// Of a final program: the compiler reports to the driver fewer resources than its code uses.
     #[error("the driver is told too little: {0}")]
     Reserved(String),
 }
@@ -206,7 +206,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict on a boundary to which no engine that was asked applies.
+    /// The verdict on a boundary to which no selected engine applies.
     pub(crate) fn not_compared() -> Self {
         Self::Unknown(Unknown::Unsupported("no engine that was asked compares them".to_owned().into()))
     }

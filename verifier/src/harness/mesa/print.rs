@@ -5,7 +5,8 @@
 //! has to be recovered from the lists after the code and from the words. An instruction has one serial number in all sections.
 //!
 //! Mesa's lists have one register for all components of an input or an output; where ours are in registers that do not follow each other,
-//! the location has the component behind it (`FRAG_RESULT_DATA0.y`). A program whose inputs or driver parameters Mesa's lists cannot say
+//! the location has the component after it (`FRAG_RESULT_DATA0.y`). A program whose inputs or driver parameters Mesa's
+//! lists cannot express
 //! is refused ([`PrintError`]).
 
 use crate::harness::report::natives;
@@ -349,7 +350,7 @@ fn register_name(register: PhysReg, class: RegClass) -> String {
     format!("{}r{}", if class.half { "h" } else { "" }, number(register))
 }
 
-/// The figures, as Mesa's own lines have them.
+/// The statistics, in the format of Mesa's lines.
 fn statistics(out: &mut String, name: &str, of: &Final<'_>) {
     let stats = Stats::of_final(of.program, of.target);
     let _ = writeln!(

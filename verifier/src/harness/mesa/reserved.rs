@@ -1,6 +1,7 @@
-//! What a driver reserves for a program, beside what its code uses.
+//! Checks of the resources that a driver reserves for a program against its code.
 //!
-//! Mesa prints what it tells the driver: registers, the part of the constant file that is loaded, scratch and shared memory, the branch stack
+//! Mesa prints what it reports to the driver: registers, the part of the constant file that is loaded, scratch and
+//! shared memory, the branch stack
 //! (checked with the hazards), the width of waves. Too much costs speed. With too little, the registers or the memory of another wave are
 //! written, and no run or proof of the program alone shows it.
 
@@ -13,7 +14,7 @@ use ir3_compiler::target::occupancy::{WaveWidth, WorkKind, Workload};
 use ir3_compiler::target::{ALL, Target};
 
 /// The first thing of which a final program uses more than Mesa says in its statistics (`full registers: 14 used, 12 reserved`), or that
-/// these say otherwise than the code.
+/// the first statistic that contradicts the code.
 pub(super) fn exceeded(program: &Program, said: &Statistics, target: &Target) -> Option<String> {
     let (plain, ..) = final_code(program).ok()?;
     let counted = mesa_counts(&with_starts(program, plain.clone()), target);
@@ -54,7 +55,7 @@ fn differs(program: &Program, said: &Statistics, target: &Target) -> Option<Stri
         return Some(format!("mergedregs: {}, and {} on {generation}", u8::from(merged), u8::from(target.merged_regs)));
     }
     let full = u32::try_from(said.get("full")?).ok()?;
-    // Any GPU of the generation may be meant, unless it is another one than the one that stands for it.
+    // Any GPU of the generation may be meant, unless the target is not the default of its generation.
     let is_named = *target != Target::of_generation(target.generation);
     let gpus = ALL.iter().filter(|gpu| if is_named { *gpu == target } else { gpu.generation == target.generation });
     let fitting = gpus.filter_map(|gpu| fitting_waves(program, full, &waves, gpu)).max();
@@ -151,7 +152,7 @@ mod tests {
 
     #[test]
     fn statements_agree_with_the_code_and_the_gpu() {
-        // The a660 stands for all of a6xx, of which others hold more waves of eight registers than it does.
+        // The default for a6xx is the a660; other GPUs of a6xx hold more waves of eight registers.
         assert_eq!(found(LOG, "a660"), None);
         assert_eq!(found(LOG, "a618"), None);
         assert_eq!(found(LOG, "a650").as_deref(), Some("max_waves: 12, and the registers and the memory hold 8"));

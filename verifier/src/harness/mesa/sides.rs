@@ -101,7 +101,7 @@ pub struct Side<'a> {
     phase: Phase,
     /// The program, or the reason why it cannot be read.
     pub program: Result<Snapshot, String>,
-    /// Of final programs: the statistics that Mesa prints of the code.
+    /// Of final programs: the statistics that Mesa prints for the code.
     statistics: Option<Statistics>,
 }
 

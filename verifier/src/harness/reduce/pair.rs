@@ -152,7 +152,7 @@ impl<'a> PairOracle<'a> {
     }
 }
 
-/// Returns true if nothing in a program has an effect: such a side is no program that somebody reported.
+/// Returns true if nothing in a program has an effect: such a side is no plausible report.
 fn is_trivial(program: &Snapshot) -> bool {
     match program {
         Snapshot::Nir(shader) => steps::effects_of(shader).is_empty(),

@@ -1,6 +1,7 @@
-//! What the search makes smaller: a program, or several together.
+//! The objects of the search: a program, or several that are reduced together.
 //!
-//! A [`Subject`] lists steps, applies them, and says whether the result is valid and how large it is; the search (`engine`) knows no language.
+//! A [`Subject`] lists steps, applies them, and computes validity and size of the result; the search (`engine`) is
+//! independent of the language.
 //! nir is implemented here, ir3 in [`ir3`](super::ir3), vec4 in [`vec4`](super::vec4), a program of any of them in [`Side`], two programs in [`pair`](super::pair).
 
 use super::clean::{compact, remove_dead_code};
@@ -14,7 +15,7 @@ use crate::semantics::Snapshot;
 use ir3_compiler::nir::{Shader, text, validate};
 use ir3_compiler::target::Target;
 
-/// Programs of up to this number of instructions are easy to read as they are.
+/// Programs of up to this number of instructions are easy to read without a further reduction.
 const SMALL: u32 = 8;
 
 /// A kind of step.
@@ -50,7 +51,7 @@ pub trait Subject: Clone + PartialEq + Send + Sync {
     /// Its size.
     fn size(&self) -> Size;
 
-    /// True if it is easy to read as it is: no walk is done from there.
+    /// True if it is easy to read: no random walk starts from there.
     fn is_small(&self) -> bool {
         self.size().instructions <= SMALL
     }

@@ -11,7 +11,7 @@ pub fn minimal_vec4(program: &Program, fails: &dyn Fn(&Program) -> bool) -> Prog
         let before = best.size();
         for kind in 0..best.kinds().len() {
             let mut at = 0;
-            // After a step that fails less is left, and the next one stands in its place.
+            // After a successful step the list is shorter, and the same index is the next step.
             while let Some(step) = best.list(kind).get(at) {
                 let smaller = best.edited(&[step], true).and_then(|edited| edited.finished());
                 match smaller.filter(|smaller| smaller.size() < best.size() && fails(&smaller.program())) {

@@ -1,7 +1,9 @@
 //! Final programs from files: an ir3 text after legalization, machine code, or the sections `AFTER: ir3_legalize` of a log.
 //!
-//! A log has more than one text of a final program. The pass prints what the compiler knows, but neither the types of memory
-//! accesses nor `(ei)` and `(eq)`, which stand in the assembly after it; nor where arrays start, which the allocator has added to the offsets
+//! A log has more than one text of a final program. The pass prints the state of the compiler, but neither the types of
+//! memory
+//! accesses nor `(ei)` and `(eq)`, which are in the assembly after it; nor the starts of arrays, which the allocator
+//! has added to the offsets
 //! that the text before it has.
 
 use super::machine_code::{CompletedCode, MachineCode, machine_code};
@@ -39,7 +41,7 @@ pub struct FinalProgram {
     pub code: Code,
     /// The same code, with the memory accesses of its assembly, if that is known.
     pub typed: Option<Code>,
-    /// What is known beside the code.
+    /// Facts about the program that are not in the code.
     pub facts: Facts,
     /// The GPU.
     pub target: Target,
@@ -50,7 +52,7 @@ pub struct FinalProgram {
     pub is_target_guessed: bool,
     /// The line of each instruction in the file, if it is known.
     pub lines: Vec<u32>,
-    /// The parts that the text leaves out, as they were completed.
+    /// The attributes that the text leaves out, with the values that were assumed.
     pub taken: Vec<String>,
     /// The reason why the code is not known.
     pub unread: Option<String>,
@@ -350,10 +352,10 @@ fn const_parts(assembly: &str) -> impl Iterator<Item = Range<u16>> {
     })
 }
 
-/// What waits for results, and for lanes.
+/// Flags that wait for results, or for lanes.
 const WAITS: InstrFlags = InstrFlags::SS.union(InstrFlags::SY).union(InstrFlags::JP);
 
-/// What releases varyings and helper lanes.
+/// Flags that release varyings and helper lanes.
 const RELEASES: InstrFlags = InstrFlags::EI.union(InstrFlags::EQ);
 
 /// Takes over from the same code which instructions release something.
@@ -380,7 +382,7 @@ fn positions(code: &Code, decoded: &[Decoded]) -> Option<Vec<usize>> {
 }
 
 /// The code with the memory accesses of its assembly; `None` if that is not the same code, or ir3 has not all of it.
-/// What is fetched before the start has no type anywhere: its registers are arbitrary ones.
+/// A prefetch before the start has no type anywhere: its registers are arbitrary ones.
 ///
 /// # Errors
 /// If an instruction waits otherwise than in the text.
@@ -399,7 +401,7 @@ fn typed(code: &Code, assembly: Option<&[u64]>, target: &Target) -> Result<Optio
     Ok(completed(code, &decoded, &positions))
 }
 
-/// An assembly without what the driver is told.
+/// Removes the driver directives (`@…`) from an assembly.
 fn plain(assembly: &str) -> String {
     assembly.lines().filter(|line| !line.starts_with('@')).flat_map(|line| [line, "\n"]).collect()
 }
@@ -416,7 +418,7 @@ fn check_listing(section: &Section, assemblies: &[Option<Vec<u64>>]) -> Result<(
 
 /// The instructions of an assembly, and the positions of those of the code in it.
 fn decoded(code: &Code, words: &[u64], target: &Target) -> Option<(Vec<Decoded>, Vec<usize>)> {
-    // What stands behind the program is not always code.
+    // Data after the end of the program is not always code.
     let decoded: Vec<Decoded> =
         words.iter().map_while(|&word| encoding::decode(target.generation, word).ok()).collect();
     let positions = positions(code, &decoded)?;

@@ -1,5 +1,6 @@
 //! Reports: a failure as a [`bundle`] that can be read, run again, reduced, and attached to a bug report, with the
-//! first [`difference`] of its two sides, and as one [`page`] to look at; figures beside Mesa's and between two runs of shader-db; and programs as
+//! first [`difference`] of its two sides, and as one [`page`]; metrics in comparison with Mesa's, and of two runs of
+//! shader-db; and programs as
 //! files and as text.
 
 pub mod beside_mesa;

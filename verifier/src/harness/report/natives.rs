@@ -50,7 +50,7 @@ pub enum NativeError {
     Refused {
         /// The log.
         path: String,
-        /// What is missing.
+        /// The missing fact.
         what: String,
     },
 }
@@ -194,7 +194,7 @@ pub(crate) fn code(native: &Native, shader: &Shader, text: Option<&Code>, target
 /// The position of the `chsh` after a `chmask`, if there are such.
 ///
 /// # Errors
-/// If one stands without the other.
+/// If one occurs without the other.
 pub(crate) fn chsh_of(opcodes: &[Opcode]) -> Result<Option<usize>, String> {
     let [chmask, chsh] =
         [Opcode::Chmask, Opcode::Chsh].map(|wanted| opcodes.iter().position(|&opcode| opcode == wanted));
@@ -206,7 +206,7 @@ pub(crate) fn chsh_of(opcodes: &[Opcode]) -> Result<Option<usize>, String> {
     }
 }
 
-/// Takes out `chsh`, which stands after `chmask` and goes on with the next stage, with what pads the code: `chmask` is the end.
+/// Removes `chsh`, which follows `chmask` and starts the next stage, and the padding of the code: `chmask` is the end.
 pub(crate) fn without_chsh(code: &mut Code) -> Result<(), String> {
     let opcodes: Vec<Opcode> = code.instrs.values().map(|instr| instr.data.opcode).collect();
     let Some(at) = chsh_of(&opcodes)? else { return Ok(()) };
@@ -220,7 +220,7 @@ pub(crate) fn without_chsh(code: &mut Code) -> Result<(), String> {
 /// A descriptor of nir: set and index.
 pub(crate) type Descriptor = (u32, u64);
 
-/// What nir accesses, for words that do not say it.
+/// Memory that nir accesses, for words that do not encode it.
 #[derive(Clone, Default)]
 struct UsedMemory {
     /// The descriptors of images that are accessed by constants.
@@ -600,7 +600,8 @@ pub(crate) fn loaded(shader: &Shader, location: &str) -> Option<u16> {
 }
 
 /// The outputs of the list after the code that nir stores, with their components that are stored. A location may have the first of these
-/// components behind it, as `FRAG_RESULT_DATA0.y`: our own programs have the components of an output in registers that do not follow each
+/// components after it, as `FRAG_RESULT_DATA0.y`: our own programs have the components of an output in registers that
+/// do not follow each
 /// other. An output of each view is listed once a view, in their order.
 pub(crate) fn outputs(native: &Native, shader: &Shader) -> Vec<Option<(Output, WriteMask)>> {
     let locations = native.outputs.iter().map(|output| &output.location);
@@ -616,7 +617,7 @@ pub(crate) fn outputs(native: &Native, shader: &Shader) -> Vec<Option<(Output, W
         .collect()
 }
 
-/// A location, and the component behind it.
+/// A location, and the component after it.
 pub(crate) fn first_component(location: &str) -> (&str, u8) {
     let component = |name: &str| ["x", "y", "z", "w"].iter().position(|its| *its == name);
     let split = location.split_once('.').and_then(|(location, name)| Some((location, component(name)? as u8)));
@@ -672,7 +673,7 @@ fn at_location<'a>(
     })
 }
 
-/// How many locations the second is after the first: those of one kind are numbered.
+/// The distance of two locations of one kind: those are numbered.
 fn slot_distance(first: &str, other: &str) -> Option<u32> {
     if first == other {
         return Some(0);

@@ -22,7 +22,7 @@ pub struct Named {
     pub program: Snapshot,
     /// The GPU to compile it for.
     pub target: Target,
-    /// The parts that the text leaves out, as they were completed.
+    /// The attributes that the text leaves out, with the values that were assumed.
     pub taken: Vec<String>,
     /// True for machine code that may hand over registers at its end, which its text does not name.
     pub has_unknown_results: bool,
@@ -266,7 +266,7 @@ impl Texts {
     }
 }
 
-/// Checks a generation that a log names against the GPU; the first one chooses the GPU, if there is none.
+/// Checks a generation that a log names against the GPU; the first one chooses the GPU, if none is given.
 fn expect_generation(target: &mut Option<Target>, path: &Path, line: u32, found: Generation) -> Result<(), InputError> {
     let expected = target.get_or_insert_with(|| Target::of_generation(found));
     // The nir of a log can be compiled for a target of vec4, which has no logs of its own.

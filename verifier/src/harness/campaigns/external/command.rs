@@ -1,9 +1,10 @@
 //! One run of the compiler.
 //!
 //! # The contract
-//! - The command is run with the arguments that were given, and the path of `program.spv` as the last one. `program.nir` lies beside it.
+//! - The command is run with the given arguments, and the path of `program.spv` as the last one. `program.nir` is in
+//! the same folder.
 //!   Standard input is empty. Whatever it prints to standard output and standard error is the log.
-//! - Exit code 0: the program was compiled, and the log has it.
+//! - Exit code 0: the program was compiled, and the log contains it.
 //! - Exit codes from 1 to 99: it was refused. The last line of the log is the reason. Refusals are counted.
 //! - Exit codes from 100 on, and signals: it crashed. 126 and 127, with which a shell says that it cannot start a command, end the
 //!   campaign.
@@ -88,7 +89,7 @@ pub enum RunError {
         /// The last line that it printed.
         last: String,
     },
-    /// The worker of a driver does not compile.
+    /// A shell reports a signal of its child by such a code.
     #[error(transparent)]
     Driver(WorkerError),
     /// The files for it cannot be written, or what it printed not be read.

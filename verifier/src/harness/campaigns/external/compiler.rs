@@ -140,7 +140,7 @@ impl Drivers {
             Kind::Hung => Ran::TimedOut(log),
             Kind::Flooded => Ran::Flooded(log),
             Kind::Crashed => Ran::Crashed(detail, log),
-            // Another end of the process: the last line of the log has it.
+            // The process ended in another way: the last line of the log has the reason.
             kind if kind.is_fault() => Ran::Code(100, log),
             _ => Ran::Code(1, log),
         })

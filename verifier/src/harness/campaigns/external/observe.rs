@@ -21,7 +21,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// How logs are checked.
+/// The rules by which logs are checked.
 #[derive(Clone, Copy)]
 pub struct LogRules<'a> {
     /// The GPU, unless the log names the generation of another one.
@@ -44,7 +44,7 @@ pub struct LogRules<'a> {
 pub struct Found {
     /// The failure.
     pub failure: Failure,
-    /// What is to be said of it, with its numbers.
+    /// The message, with its numbers.
     pub message: String,
     /// The input on which a pass is refuted.
     pub env: Option<Env>,
@@ -56,7 +56,7 @@ pub struct Found {
     pub log: String,
 }
 
-/// What became of a program.
+/// The result of compiling and checking a program.
 #[derive(Debug, Default)]
 pub struct Observation {
     /// SPIR-V cannot express it.
@@ -204,7 +204,7 @@ pub fn fails_so(
 
 const NO_SHADER: &str = "it has no shader with a pass and final code";
 
-/// The end of a run, as failures have it.
+/// The end of a run, in the form in which failures are reported.
 enum Outcome {
     NoForm(NoForm),
     Stopped,
@@ -243,7 +243,7 @@ fn assertion(log: &str) -> Option<String> {
             return Some(line[at..].trim().to_owned());
         }
         if line.contains(": Assertion `") {
-            // The name of the program stands before it.
+            // The line begins with the name of the program.
             return Some(line.split_once(": ").map_or(line, |(_, rest)| rest).trim().to_owned());
         }
         let (_, place) = line.split_once(" panicked at ")?;
@@ -279,7 +279,7 @@ fn unread(shader: &LogShader, recovered: &mesa::recover::Recovered, path: &Path)
     let broken = shader.broken.first().map(|(_, error)| error.to_string());
     let why = broken.as_ref().or(first).or(recovered.problems.first())?;
     let path = format!("{}:", path.display());
-    // Line and column stand after the path.
+    // Line and column follow the path.
     let why = why
         .strip_prefix(&path)
         .map_or(&**why, |rest| rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':'));

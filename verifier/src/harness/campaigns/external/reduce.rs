@@ -21,11 +21,11 @@ use std::time::{Duration, Instant};
 /// A program of up to this number of instructions is easy to read: of nir, and of SPIR-V.
 const EASY: usize = 10;
 
-/// How a program is reduced.
+/// The settings of a reduction.
 pub struct Reduction<'a> {
     /// The compiler.
     pub compiler: &'a Compiler,
-    /// How its logs are checked.
+    /// The rules by which its logs are checked.
     pub rules: &'a LogRules<'a>,
     /// The number of threads.
     pub jobs: usize,
@@ -73,7 +73,7 @@ impl Reduction<'_> {
         }
         let same = |shader: &Shader, folder: &Path| {
             let fails = || observe::fails_so(self.compiler, self.rules, shader, found, folder, self.stop);
-            // What an engine panics on is found again only if that is the failure.
+            // A panic of an engine is reproduced only if the panic is the failure.
             match catch(fails) {
                 Ok(Ok(fails)) => fails,
                 Ok(Err(error)) => {

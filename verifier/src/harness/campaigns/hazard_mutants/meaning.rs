@@ -39,7 +39,7 @@ fn each(spans: &[Span], mut visit: impl FnMut(usize, u64)) {
     }
 }
 
-/// What later instructions need, at each position.
+/// The registers that later instructions depend on, at each position.
 pub struct Meaning<'a> {
     paths: &'a Paths<'a>,
     /// True for instructions that do more than to write registers.
@@ -95,7 +95,7 @@ impl<'a> Meaning<'a> {
         if keeps { Vec::new() } else { self.paths.written(at) }
     }
 
-    /// What is live after an instruction.
+    /// The registers that are live after an instruction.
     fn after(&self, at: usize) -> Registers {
         let mut live = [0; WORDS];
         for &next in &self.paths.next[at] {
@@ -141,7 +141,7 @@ impl<'a> Meaning<'a> {
         (self.paths.data(at).opcode == Opcode::Jump && to > at && skipped.clone().all(is_straight)).then_some(skipped)
     }
 
-    /// Returns true if it matters that the last repetition of an instruction is lost.
+    /// Returns true if dropping the last repetition of an instruction matters.
     pub fn last_matters(&self, at: usize) -> bool {
         let live = self.after(at);
         let lost = self.paths.writes(at).into_iter().filter_map(|(.., spans, _)| spans.last().copied());
@@ -235,7 +235,7 @@ impl<'a> Meaning<'a> {
     }
 }
 
-/// Flags that say nothing of what is computed.
+/// Flags that do not affect the computed values.
 const WAITS: InstrFlags = InstrFlags::SS.union(InstrFlags::SY).union(InstrFlags::JP).union(InstrFlags::UL);
 
 /// Returns true if an instruction does more than to write registers.

@@ -1,4 +1,4 @@
-//! What is needed in a small program, and that the checker and the machine refute its loss.
+//! Tests of the changes that matter in a small program, and that the checker and the machine refute them.
 
 use super::*;
 use crate::harness::report::instruction_text;
@@ -78,12 +78,12 @@ fn what_is_skipped_or_added_matters_if_it_is_read() {
         is_needed(&code, &mutant, &mutation, &program.facts, &program.target)
     };
     let branch = Ip::new(8);
-    // The counter; what is computed again as it was; what is not read; a nop.
+    // The counter; a value that is recomputed unchanged; one that is not read; a nop.
     assert!(matters(branch, 4, true));
     assert!(!matters(branch, 5, true));
     assert!(!matters(branch, 9, true));
     assert!(!matters(branch, 10, true));
-    // What is written before the loop: the start of the counter is not what it was, a constant is.
+    // Writes before the loop: repeating the start of the counter changes its value, repeating a constant does not.
     assert!(matters(branch, 1, false));
     assert!(!matters(branch, 2, false));
     assert!(!matters(branch, 3, false));
@@ -104,7 +104,7 @@ fn what_comes_to_the_same_does_not_matter() {
     let program = FinalProgram::new(String::new(), program_of_blocks(&lines), Target::default()).unwrap();
     let paths = Paths::new(&program.code, &program.target);
     let meaning = Meaning::new(&paths);
-    // The jump behind the first arm: the sum of the other arm is the same, what is moved there is not.
+    // The jump after the first arm: the sum of the other arm is the same, the value moved there is not.
     assert!(!meaning.extra_matters(6, 8));
     assert!(meaning.extra_matters(6, 7));
 }

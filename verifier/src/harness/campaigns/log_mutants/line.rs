@@ -5,7 +5,7 @@
 use std::fmt;
 use std::ops::Range;
 
-/// An operand, with its modifiers and flags in parentheses and what stands after it.
+/// An operand, with its modifiers and flags in parentheses and the text after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operand {
     /// `(kill)(neg)` …
@@ -23,7 +23,7 @@ pub struct Line {
     head: String,
     /// `(sy)`, `(ss)`, `(rpt2)` …
     pub flags: Vec<String>,
-    /// The opcode as it is printed, with its types and condition.
+    /// The printed opcode, with its types and condition.
     pub opcode: String,
     /// The type and components of a texture instruction: `(f32)(xyz)`.
     pub texture: String,
@@ -246,7 +246,7 @@ impl Operand {
         Some(format!("{class}{}.{}", at / 4, ['x', 'y', 'z', 'w'][at as usize % 4]))
     }
 
-    /// Removes or adds a mark that stands directly before the name.
+    /// Removes or adds a mark directly before the name.
     pub fn toggle(&mut self, mark: &str) {
         match self.marks.find(mark) {
             Some(at) => self.marks.replace_range(at..at + mark.len(), ""),

@@ -436,7 +436,7 @@ fn accesses(events: &[LaneEvent]) -> impl DoubleEndedIterator<Item = (usize, &La
     events.iter().enumerate().filter_map(|(at, event)| Some((at, event.access()?)))
 }
 
-/// Of some positions, those that are nearest to a position in the other list, as far as the lengths of both correspond.
+/// The positions that are nearest to a position in the other list, scaled by the lengths of both.
 fn nearest(positions: &[usize], at: usize, length: usize, other: usize) -> impl Iterator<Item = usize> + '_ {
     let expected = at * other / length.max(1);
     let first = positions.partition_point(|&position| position < expected);

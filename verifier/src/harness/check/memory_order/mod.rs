@@ -16,7 +16,8 @@
 //! *distant*: accesses of one buffer whose addresses have the same distance in every run, and are disjoint at that distance. A fence conflicts
 //! with the accesses that it orders.
 //!
-//! Of operations that no run executes, the order in both texts is compared: stores, atomics, barriers and fences of one memory, with the loads
+//! For operations that no run executes, the order in both texts is compared: stores, atomics, barriers and fences of
+//! one memory, with the loads
 //! between them.
 //!
 //! A difference of two accesses is *covered* if some run shows that it makes no difference: both touch a common word, the one that writes
@@ -47,7 +48,7 @@ use unexecuted::Executed;
 const LANES: [usize; 12] = [0, 1, 2, 3, 5, 8, 13, 22, 31, 40, 55, 63];
 /// The most environments that are traced.
 const MOST_ENVS: usize = 32;
-/// The number of environments in which the distance of two addresses is the same if the program has it as a constant.
+/// The number of environments in which two addresses must have the same distance for it to count as constant.
 const LEAST_WITNESSES: usize = 3;
 /// The most runs with a changed word for one pair of accesses, about; and the most of one run for a load that is left out.
 const MOST_PERTURBED: usize = 96;

@@ -1,4 +1,4 @@
-//! Versions of arrays, where they say nothing.
+//! Recovery of array versions that texts do not name.
 //!
 //! From `ir3_array_to_ssa` to allocation each write of an element makes a version of the whole array. Where each access is to the version
 //! that was written last on every path, one array that all of them read and write is the same program without versions, phis and copies
@@ -134,7 +134,7 @@ impl<'a> Versions<'a> {
     /// The arrays that do not hold the version that an access names.
     fn find_kept(mut self) -> FxHashSet<Array> {
         loop {
-            // What was found with versions that are held no more, is found again.
+            // Results that relied on discarded versions are derived again.
             self.kept.clear();
             let mut changed = false;
             for &block in &self.program.layout {

@@ -19,7 +19,7 @@ pub(super) fn without_versions(passes: &[Section], phases: &[Phase]) -> usize {
     passes.iter().position(is_it).unwrap_or(selected)
 }
 
-/// Removes from a program what its text says of arrays and phis without meaning.
+/// Removes meaningless attributes of arrays and phis from the program of a text.
 pub(super) fn complete(program: &mut Program, before_versions: bool) {
     let has_values = program.iter_instrs().any(|(_, instr)| {
         let data = &program.instrs[instr];

@@ -1,7 +1,7 @@
 //! Recovers what Mesa's text leaves out, from the other sections of the same shader.
 //!
 //! Everything that is recovered is a property of an instruction by its serial number, or of the whole shader. It is the same
-//! for all sections, so both sides of a boundary have it, whatever it is.
+//! for all sections, so both sides of a boundary have it.
 
 mod accesses;
 mod array_names;
@@ -49,9 +49,9 @@ pub struct Recovered {
     pub code: Result<Program, String>,
     /// True if the words of the constant file that the driver fills are not known: they are in the final assembly.
     pub lacks_constants: bool,
-    /// What was inferred, one line each.
+    /// Facts that were inferred, one line each.
     pub inferred: Vec<String>,
-    /// What could not be.
+    /// Facts that could not be recovered, one line each.
     pub problems: Vec<String>,
     /// Inferences that two sections contradict; each names both.
     pub contradictions: Vec<Contradiction>,
@@ -184,7 +184,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
                     code = lost.map_or_else(|| words.into_program().map_err(|error| error.to_string()), Err);
                 }
                 Err(error) => {
-                    // Programs after passes agree on what their texts leave out; nir has it.
+                    // Programs after passes agree on the attributes that their texts leave out; nir has them.
                     if passes.first().and_then(|first| first.as_ref().ok()).is_some_and(accesses_memory) {
                         unsaid = Some(format!("its accesses cannot be compared without the final code: {error}"));
                     }
@@ -199,7 +199,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
             if is_to_its_end(shader) {
                 problems.push(error.clone());
             } else {
-                // What was cut off there is one of them.
+                // The section that was cut off is one of them.
                 unread = unread.max(1);
                 problems.push(format!("{}:{}: {error}", path.display(), last_line(shader)));
             }
@@ -260,7 +260,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
     Recovered { nir, passes, phases, code, inferred, problems, contradictions, unread, lacks_constants }
 }
 
-/// The last program with registers; that of the words, if the log has it.
+/// The last program with registers; the program of the words, if the log has them.
 fn last_text(passes: &[Result<Program, String>], phases: &[Phase]) -> Option<(Program, Phase)> {
     let mut texts = passes.iter().zip(phases).rev();
     let (program, phase) = texts.find_map(|(program, phase)| Some((program.as_ref().ok()?, *phase)))?;
@@ -349,8 +349,8 @@ fn without_choice(program: &mut Program) {
     }
 }
 
-/// Takes the `(jp)` from each block whose first instruction has none: before a block it is what the compiler knows, before the instruction
-/// what the hardware gets.
+/// Clears the reconvergence mark of blocks whose first instruction has no `(jp)` flag: the mark before a block is the
+/// compiler's, the hardware gets only the flag.
 fn go_by_flags(program: &mut Program) {
     for position in 0..program.layout.len() {
         let block = program.layout[position];
@@ -366,7 +366,7 @@ fn go_by_flags(program: &mut Program) {
 }
 
 /// The program with a block after each branch, if legalization has put a branch into the middle or at the end of one that leads to
-/// none of its successors (behind `kill`, to the end). `None` if it has not, or the program is not final.
+/// none of its successors (after `kill`, to the end). `None` if it has not, or the program is not final.
 fn split_blocks(program: &Program) -> Option<Program> {
     let has_middle = program.layout.iter().any(|&block| {
         let list = &program.blocks[block].instrs;

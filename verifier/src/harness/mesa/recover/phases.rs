@@ -6,7 +6,7 @@ use crate::programs::mesa::{Section, SectionKind};
 /// The parts of the pipeline, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// As selected: arrays have no versions, and all instructions stand in the order of nir.
+    /// After instruction selection: arrays have no versions, and all instructions are in the order of nir.
     Selected,
     /// After optimizations: some instructions are gone or new.
     Optimized,

@@ -1,4 +1,4 @@
-//! Kinds of textures: arrays, and buffers whose size is asked for.
+//! Recovery of texture kinds: arrays, and buffers with size queries.
 //!
 //! nir's text has the number of coordinates only: two are those of two dimensions, or one and a layer. ir3 prints `.a`, and pads one
 //! dimension to two. The size of an array of one dimension has its layers in component 1, where the text of nir has no more than the number
@@ -29,7 +29,7 @@ pub(super) fn complete(nir: &mut Shader, texts: &Texts<'_>, target: &Target) -> 
         |tex: &Tex| tex.src(TexSrcKind::Coord).filter(|_| !matches!(tex.op, TexOp::Lod | TexOp::TexPrefetch));
     for (instr, coords, kinds) in kinds(nir, texts, coordinates, is_sample) {
         let InstrData::Tex(tex) = &mut nir.entry.instrs[instr] else { continue };
-        // Where fetches take the coordinates of level 0, those of dimensions are shifted, and a layer is not.
+        // If fetches take the coordinates of level 0, the spatial ones are shifted, and a layer is not.
         let is_shifted = tex.op == TexOp::Txf && target.unminify_coords;
         let is_open = tex.dim.is_none() && (coords == 2 || coords == 3 && is_shifted);
         if is_open && kinds.only(tex)?.is_some_and(|kind| kind.is_array) {

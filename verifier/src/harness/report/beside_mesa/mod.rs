@@ -20,7 +20,7 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 use std::path::Path;
 
-/// The figures that are compared.
+/// The metrics that are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Figures {
     /// Instructions, with the nops.
@@ -29,9 +29,9 @@ pub struct Figures {
     pub non_nops: u32,
     /// Nops.
     pub nops: u32,
-    /// Slots that are expected to be lost at `(ss)`.
+    /// Expected stall slots at `(ss)`.
     pub sstall: u32,
-    /// Slots that are expected to be lost at `(sy)`.
+    /// Expected stall slots at `(sy)`.
     pub systall: u32,
     /// Instructions with `(ss)`.
     pub ss: u32,
@@ -78,10 +78,10 @@ fn by_name<S: Serializer>(branches: &Branches, serializer: S) -> Result<S::Ok, S
     serializer.collect_map(branches.iter().map(|(opcode, count)| (opcode.name(), count)))
 }
 
-/// A figure with its name.
+/// A metric with its name.
 pub type Figure = (&'static str, fn(&Figures) -> u32);
 
-/// The figures that are summed, in the order of the table.
+/// The metrics that are summed, in the order of the table.
 pub const FIGURES: [Figure; 32] = [
     ("non-nops", |f| f.non_nops),
     ("waits", |f| f.nops + f.sstall + f.systall),
@@ -117,11 +117,11 @@ pub const FIGURES: [Figure; 32] = [
     ("constlen", |f| f.constlen),
 ];
 
-/// The figures for which the worst shaders are listed.
+/// The metrics for which the worst shaders are listed.
 const WORST: [&str; 4] = ["mov", "full", "non-nops", "waits"];
 
 impl Figures {
-    /// The figures of one of our programs, with its statistics.
+    /// The metrics of one of our programs, with its statistics.
     #[must_use]
     pub fn of(program: &ir3::Program, stats: &Stats, target: &Target) -> Self {
         let waves = target.occupancy(&workload(program), stats.full).waves;
@@ -189,21 +189,22 @@ impl Figures {
     }
 }
 
-/// The figures of a variant of a shader.
+/// The metrics of a variant of a shader.
 #[derive(Clone, Debug, Serialize)]
 pub struct ShaderCosts {
     /// The log's name, and the variant's stage.
     pub shader: String,
-    /// Our figures, or the reason for a refusal.
+    /// Our metrics, or the reason for a refusal.
     pub ours: Result<Figures, String>,
-    /// Mesa's figures.
+    /// Mesa's metrics.
     pub mesa: Figures,
-    /// True if Mesa printed the figures that we count in its program.
+    /// True if Mesa printed the metrics that we count in its program.
     pub is_exact: bool,
 }
 
 impl ShaderCosts {
-    /// Compiles the nir of a variant and counts it beside Mesa's program after its last pass, with the statistics that Mesa printed.
+    /// Compiles the nir of a variant and compares it with Mesa's program after its last pass and the statistics that
+    /// Mesa printed.
     ///
     /// # Errors
     /// If Mesa's program cannot be read.
@@ -234,7 +235,7 @@ impl ShaderCosts {
         let mut ours = final_program(shader, target, options)
             .map(|program| Figures::of(&program, &Stats::of_final(&program, target), target))
             .map_err(|error| error.to_string());
-        // Only compare the figure if Mesa prints it.
+        // Only compare the metric if Mesa prints it.
         if let (Ok(ours), None) = (&mut ours, mesa.max_waves) {
             ours.max_waves = None;
         }
@@ -242,7 +243,7 @@ impl ShaderCosts {
         Ok(Self { shader: name, ours, mesa, is_exact })
     }
 
-    /// The figures of the table in one line, ours and Mesa's, or the reason for the refusal.
+    /// The metrics of the table in one line, ours and Mesa's, or the reason for the refusal.
     #[must_use]
     pub fn line(&self) -> String {
         match &self.ours {
@@ -255,7 +256,7 @@ impl ShaderCosts {
     }
 }
 
-/// The number of figures that have a column.
+/// The number of metrics that have a column.
 const COLUMNS: usize = 13;
 
 /// The comparison of all shaders.
@@ -269,7 +270,7 @@ pub struct CostTable {
     pub largest: Option<usize>,
 }
 
-/// The sums over all rows with figures of both.
+/// The sums over all rows with metrics of both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
     /// The number of these rows.
@@ -361,7 +362,7 @@ impl CostTable {
         totals
     }
 
-    /// The rows in which a figure of ours is highest in relation to Mesa's: the row, ours, Mesa's. Only those in which
+    /// The rows in which a metric of ours is highest in relation to Mesa's: the row, ours, Mesa's. Only those in which
     /// it is higher.
     #[must_use]
     fn worst(&self, figure: fn(&Figures) -> u32, count: usize) -> Vec<(&ShaderCosts, u32, u32)> {
@@ -386,7 +387,7 @@ pub fn final_program(shader: &nir::Shader, target: &Target, options: &Options) -
     compilation::compile(shader, target, &options, &mut |_, _| {})
 }
 
-/// Our figure divided by Mesa's; Mesa's 0 counts as 1.
+/// Our metric divided by Mesa's; Mesa's 0 counts as 1.
 #[must_use]
 fn ratio(ours: u32, mesa: u32) -> f64 {
     f64::from(ours) / f64::from(mesa.max(1))

@@ -1,38 +1,38 @@
-//! Check of the note that explains the figures that are worse than Mesa's.
+//! Check of the note that explains the metrics that are worse than Mesa's.
 //!
-//! A note is a text with a list item for each shader and its figures, anywhere in it:
+//! A note is a text with a list item for each shader and its metrics, anywhere in it:
 //!
 //! ```text
 //! - `nexuiz__106.frag FRAG`: full, mov
 //! ```
 //!
-//! The text around the items and their headings are for people. The check requires every figure above 1.10 times Mesa's
-//! to be listed. An item may also list figures that are not above the limit any more, since other work may have lowered
+//! The text around the items and their headings are for people. The check requires every metric above 1.10 times Mesa's
+//! to be listed. An item may also list metrics that are not above the limit any more, since other work may have lowered
 //! them; they are reported, so that the note can be shortened.
 
 use super::{CostTable, FIGURES};
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// The figures that must be explained if they are above Mesa's.
+/// The metrics that must be explained if they are above Mesa's.
 const EXPLAINED: [&str; 4] = ["non-nops", "mov", "cov", "full"];
 
-/// The factor on Mesa's figure up to which ours needs no explanation.
+/// The factor on Mesa's metric up to which ours needs no explanation.
 const LIMIT: f64 = 1.10;
 
-/// A shader and the name of a figure.
+/// A shader and the name of a metric.
 type NotedFigure = (String, String);
 
 /// The result of the check of a note against a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoteCheck {
-    /// The number of figures above the limit.
+    /// The number of metrics above the limit.
     pub above: usize,
-    /// The number of shaders with such figures.
+    /// The number of shaders with such metrics.
     pub shaders: usize,
-    /// Figures above the limit that the note does not list: shader, figure, ours, Mesa's.
+    /// Metrics above the limit that the note does not list: shader, metric, ours, Mesa's.
     pub unexplained: Vec<(String, &'static str, u32, u32)>,
-    /// Figures that the note lists and that are not above the limit.
+    /// Metrics that the note lists and that are not above the limit.
     pub outdated: Vec<NotedFigure>,
 }
 
@@ -121,7 +121,7 @@ mod tests {
         assert!(check.to_string().contains("of 2 such figures 1 are explained"));
     }
 
-    /// If Mesa's figure is 0, any other is above the limit.
+    /// If Mesa's metric is 0, any other is above the limit.
     #[test]
     fn one_for_none_has_to_be_explained() {
         let figures = |mov| Figures { mov, ..Figures::default() };

@@ -73,7 +73,7 @@ pub fn reduce(path: &Path, jobs: usize, progress: &mut dyn FnMut(&Progress) -> b
     let CombinedReduction { reduced, env, target, options } = if oracle.confirms(&first.reduced.program) {
         first
     } else {
-        // It took long, and came to an end.
+        // The reduction took long, and ended.
         let options = Options { checkpoint: None, ..options };
         oracle.set_compilation(case.target, case.options);
         combined::run(&case.program, &mut oracle, jobs, &options, progress)?

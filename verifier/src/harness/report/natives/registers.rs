@@ -4,8 +4,10 @@ use ir3_compiler::ir3::{AddressSpace, Opcode, Place, SrcOperand, WriteMask};
 use ir3_compiler::machine::Code;
 use ir3_compiler::nir::{InstrData, IntrinsicOp, Shader};
 
-/// Adds what words do not say of registers: the sizes of arrays that are accessed relative to `a0.x`, and how many registers
-/// the accesses to resources before a6xx have (`ldgb`, `stgb`, `ldib`, `stib`, `atomic.s`). Their words say the number of
+/// Adds register facts that are not encoded: the sizes of arrays that are accessed relative to `a0.x`, and the number
+/// of registers that
+/// the accesses to resources before a6xx use (`ldgb`, `stgb`, `ldib`, `stib`, `atomic.s`). Their words encode the
+/// number of
 /// dimensions and of components that are loaded, and 4 dimensions for every buffer (`ir3_a4xx.c`).
 pub(super) fn complete(code: &mut Code, text: &Code) {
     for (ip, instr) in &mut code.instrs {

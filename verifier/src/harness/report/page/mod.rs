@@ -1,6 +1,6 @@
 //! One page to look at: a failure as a self-contained HTML file.
 //!
-//! The first screen says what fails, in which stage, on which GPU and on which input, with the first observable that
+//! The first screen shows the failure, its stage, GPU and input, and the first observable that
 //! differs. Below are both programs side by side (`sides`), the control-flow graph (`cfg`), the run of the lane with the
 //! difference, and live ranges in registers (`ranges`, `chart`). A refuted rewrite rule has a page too (`rule`). The
 //! page needs no other file and no script: its one script scrolls graphs to the block that differs. All text is escaped by
@@ -390,7 +390,7 @@ fn in_text(message: &str, listing: &Listing) -> String {
     listing.blocks.iter().enumerate().fold(message.to_owned(), named)
 }
 
-/// A program without another one beside it.
+/// A program without a second one to compare.
 fn whole(listing: &Listing) -> Markup {
     html! {
         div.sides {

@@ -12,25 +12,25 @@ pub(super) fn more_is_better(name: &str) -> bool {
     MORE_IS_BETTER.contains(&name)
 }
 
-/// A changed figure of a program.
+/// A changed metric of a program.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FigureChange {
     /// Name and stage.
     pub program: String,
-    /// The figure before.
+    /// The metric before.
     pub before: f64,
-    /// The figure after.
+    /// The metric after.
     pub after: f64,
 }
 
 impl FigureChange {
-    /// The relative change; 0 if the figure was 0 before.
+    /// The relative change; 0 if the metric was 0 before.
     #[must_use]
     pub fn relative(&self) -> f64 {
         if self.before == 0.0 { 0.0 } else { (self.after - self.before) / self.before }
     }
 
-    /// The sort key of reports: the relative change, or the new figure if it was 0 before.
+    /// The sort key of reports: the relative change, or the new metric if it was 0 before.
     fn rank(&self) -> f64 {
         if self.before == 0.0 { self.after } else { self.relative().abs() }
     }
@@ -112,9 +112,9 @@ pub enum Significance {
 /// The confidence intervals of a measurement, absolute and relative.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Confidence {
-    /// Of after − before.
+    /// The interval of after − before.
     pub value: Interval,
-    /// Of (after − before) / before.
+    /// The interval of (after − before) / before.
     pub percent: Interval,
 }
 
@@ -143,7 +143,7 @@ pub struct Measured {
     pub helped: Vec<FigureChange>,
     /// The programs that got worse, the smallest change first.
     pub hurt: Vec<FigureChange>,
-    /// Both figures of each program, in the order of the comparison's programs; `None` of one that is skipped.
+    /// Both metrics of each program, in the order of the comparison's programs; `None` of one that is skipped.
     #[serde(skip)]
     pub(super) figures: Vec<Option<(f64, f64)>>,
 }
@@ -188,7 +188,7 @@ pub struct Comparison {
 }
 
 /// Compares measurements of the programs that both results have. A program whose number of loops changed is skipped,
-/// except for the measurement of loops itself: if a loop was unrolled, the other figures mislead.
+/// except for the measurement of loops itself: if a loop was unrolled, the other metrics mislead.
 ///
 /// # Errors
 /// A measurement that is missing for a program, with the program.

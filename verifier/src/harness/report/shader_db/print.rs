@@ -6,7 +6,7 @@ use std::fmt::Write;
 /// Measurements without statistics: their mean is not meaningful.
 const WITHOUT_STATISTICS: [&str; 2] = ["spills", "fills"];
 
-/// The column of the figures of a program, after the measurement's name.
+/// The column of the metrics of a program, after the measurement's name.
 const COLUMN: usize = 50;
 
 impl Comparison {

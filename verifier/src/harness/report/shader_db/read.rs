@@ -2,13 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
-/// The figures of one program, by their names.
+/// The metrics of one program, by their names.
 pub(super) type Figures = FxHashMap<String, f64>;
 
-/// The programs of one text, with their figures.
+/// The programs of one text, with their metrics.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
-    /// Name, stage, and figures, in the order of the first occurrence.
+    /// Name, stage, and metrics, in the order of the first occurrence.
     pub(super) programs: Vec<(String, Figures)>,
     index: FxHashMap<String, usize>,
     /// The time of the threads of the run, in seconds.
@@ -22,13 +22,13 @@ impl Results {
         self.programs.is_empty()
     }
 
-    /// Returns true if every program has a figure of this name.
+    /// Returns true if every program has a metric of this name.
     #[must_use]
     pub fn have(&self, measurement: &str) -> bool {
         self.programs.iter().all(|(_, figures)| figures.contains_key(measurement))
     }
 
-    /// Returns the figures of a program, by its name `app stage`.
+    /// Returns the metrics of a program, by its name `app stage`.
     pub(super) fn get(&self, program: &str) -> Option<&Figures> {
         self.index.get(program).map(|&at| &self.programs[at].1)
     }
@@ -54,7 +54,7 @@ pub fn read(text: &str) -> Results {
     results
 }
 
-/// `app - stage shader: figures`, anywhere in a line. The app is one word, the stage may have several.
+/// `app - stage shader: metrics`, anywhere in a line. The app is one word, the stage may have several.
 fn program(line: &str) -> Option<(&str, &str, &str)> {
     const SHADER: &str = " shader: ";
     let end = line.rfind(SHADER)?;

@@ -192,7 +192,7 @@ fn words_with(words: u16, location: Location) -> u16 {
 /// The greatest number of virtual registers.
 const VIRTUALS: u16 = i16::MAX as u16;
 
-/// What [`Operation::Compute`] may compute.
+/// The opcodes of [`Operation::Compute`].
 const COMPUTES: [Opcode; 8] =
     [Opcode::AddU, Opcode::SubU, Opcode::AndB, Opcode::OrB, Opcode::XorB, Opcode::ShlB, Opcode::ShrB, Opcode::AshrB];
 

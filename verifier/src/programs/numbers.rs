@@ -60,7 +60,7 @@ impl InputNumbers {
         &self.all
     }
 
-    /// What an input is read as.
+    /// The type with which an input is read.
     pub fn usage(&self, input: InputNumber) -> Usage {
         match input {
             InputNumber::Const(word) => self.hints.const_usage(word),
@@ -87,7 +87,8 @@ impl InputNumbers {
         row[0]
     }
 
-    /// The environment with another value of an input. `None` if no environment has it beside the others.
+    /// The environment with another value of an input. `None` if no environment has this value with the others
+    /// unchanged.
     pub fn with(&self, env: &Env, input: InputNumber, word: u32) -> Option<Env> {
         let mut env = env.clone();
         match input {

@@ -1,5 +1,5 @@
 //! Generated vec4 programs: what selection never emits, and passes have to keep all the same. Writemasks of all kinds, comparisons that write a part
-//! of the flag, predicated comparisons, instructions on one vertex, results that are written beside the flag.
+//! of the flag, predicated comparisons, instructions on one vertex, results that are written together with the flag.
 
 use crate::programs::generator::{Choices, Seeded};
 use ir3_compiler::nir::{Info, Stage};
@@ -105,7 +105,7 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     fn src(&mut self, ty: RegType, modifiers: bool) -> Src {
-        // What was written last more often, so that passes find its producer.
+        // Recently written values more often, so that passes find their producer.
         let recent = self.instrs.iter().rev().take(3).find_map(|instr| match instr.dst.file {
             DstFile::Vgrf(register) if register < REGISTERS => Some(register),
             _ => None,

@@ -1,4 +1,4 @@
-//! Which instructions selection makes: those of the programs of one operation that it accepts.
+//! The instructions that selection emits, in programs of one operation that it accepts.
 //!
 //! A pass replaces operands and joins instructions, and makes hardly an opcode of its own. So what no program of one operation has, after
 //! selection or in the final program, no program has, but for branches and what passes make of several instructions ([`is_told`]).
@@ -17,7 +17,8 @@ use super::machine::{self, Mark, Property};
 use super::{Cell, Family};
 use crate::programs::generator::accepted::refusal;
 
-/// Opcodes of spilling, and those that passes make of several instructions. Programs of one operation say nothing of them, nor of branches.
+/// Opcodes of spilling, and those into which passes combine several instructions. Programs of one operation do not
+/// cover them, nor branches.
 const JOINED: &[Opcode] = &[
     Opcode::Nop,
     Opcode::Swz,
@@ -66,7 +67,7 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// What a GPU's programs have; found once in a process.
+    /// The cells of a GPU's programs; computed once in a process.
     pub fn of(accepted: &Accepted, target: &Target) -> Arc<Self> {
         static FOUND: OnceLock<Mutex<FxHashMap<&'static str, Arc<Made>>>> = OnceLock::new();
         let mut found = FOUND.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,7 +98,7 @@ impl Made {
                 (Stage::Legalize, ProgramRef::Ir3(program)) => self.add(program, Family::Final),
                 _ => true,
             };
-            // What is selected alike becomes the same program.
+            // Programs that are selected alike are equal from here on.
             if step.stage == Stage::Select && !has_new {
                 break;
             }

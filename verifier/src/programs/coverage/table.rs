@@ -15,7 +15,7 @@ pub struct Table {
     pub programs: u64,
     /// The GPUs that they were compiled for.
     pub gpus: BTreeSet<String>,
-    /// How often each cell was seen, by name; cells that were not seen are left out.
+    /// The number of times that each cell was seen, by name; cells that were not seen are left out.
     pub seen: BTreeMap<String, u64>,
 }
 

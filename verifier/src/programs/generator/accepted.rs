@@ -1,4 +1,4 @@
-//! What selection accepts, found by asking it.
+//! The operations that selection accepts, found by selecting each.
 //!
 //! For each row of nir's tables and each shape of its operands, a program of that one instruction is selected and decoded. So the
 //! lists follow the compiler: what selection learns is in them from then on. They are found once in a process, when they are first used.
@@ -144,7 +144,7 @@ pub fn refusal(shader: &Shader, target: &Target) -> Option<String> {
 }
 
 /// A program of one operation whose unsized operands have `bits`; none if that is no width of its operands, or if none is unsized
-/// and the width is not 32, which stands for it.
+/// and the width is not 32, which is used for it.
 pub fn operation(op: Op, bits: u8) -> Option<Shader> {
     let info = op.info();
     let unsized_operands = || info.inputs.iter().filter(|input| input.ty.size == 0);
@@ -413,7 +413,8 @@ mod tests {
         );
     }
 
-    /// Operations that are compiled and cannot be judged are made by no campaign: a mistake in them would be seen by nobody.
+    /// No campaign generates operations that are compiled but have no reference semantics: a bug in them would go
+    /// unnoticed.
     #[test]
     fn what_selection_accepts_has_a_meaning() {
         // Atomics on images of 64-bit texels: the model of images has texels of words.

@@ -20,9 +20,9 @@ pub(super) struct LoopFrame {
     exits: Vec<(u8, Vec<(Block, Def)>)>,
     /// The nesting depth at the start of the body.
     depth: usize,
-    /// If the loop has a continue construct: for each phi of the header, what reaches the construct.
+    /// If the loop has a continue construct: for each phi of the header, the values that reach the construct.
     construct: Option<Vec<Vec<(Block, Def)>>>,
-    /// Where this holds at the end of an iteration, lanes end.
+    /// If this condition holds at the end of an iteration, lanes end.
     last: Option<Def>,
     /// The counter of a loop in this one: another iteration may begin with it.
     inner: Option<Def>,
@@ -32,7 +32,7 @@ pub(super) struct LoopFrame {
 pub(super) const MAX_DEPTH: usize = 5;
 
 impl<C: Choices> Generator<'_, C> {
-    /// Returns a scalar of `bits`; defines one if there is none.
+    /// Returns a scalar of `bits`; defines one if none exists.
     pub(super) fn value(&mut self, bits: u8) -> Def {
         if let Some(def) = self.pool.scalar(self.c, bits) {
             let detours = if self.pool.only_uniform { 0 } else { self.swarm.detours };
@@ -180,7 +180,7 @@ impl<C: Choices> Generator<'_, C> {
         self.pool.release(mark);
         self.b.end_if();
         if let (Some((_, values)), [first, rest @ ..]) = (&mut then, &turned[..]) {
-            // What an arm computes is still handed on in the first place.
+            // The first phi still gets a value that the arm computes.
             let by = 1 + self.c.below(rest.len().max(1));
             for (i, &value) in rest.iter().enumerate() {
                 values[i + 1] = value;
@@ -288,7 +288,8 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// Sometimes, in programs of all operations, a component of a vector: what one instruction has written together is handed on apart.
+    /// Sometimes, in programs of all operations, a component of a vector: values that one instruction has written
+    /// together are used separately.
     fn component_of_vector(&mut self, bits: u8) -> Option<Def> {
         if self.weights.operation == 0 || !self.c.chance(60) {
             return None;
@@ -298,8 +299,8 @@ impl<C: Choices> Generator<'_, C> {
         Some(self.b.channel(vector.def, component))
     }
 
-    /// What is asked in each iteration of what all lanes share, and decides branches after the loop: lanes that have left it know the answer
-    /// of their last iteration, and others go on.
+    /// Conditions on uniform values, computed in each iteration and used by branches after the loop: lanes that have
+    /// left it keep the condition of their last iteration, while others continue.
     fn asked_in_loop(&mut self) -> Vec<Def> {
         if self.weights.operation == 0 || self.pool.only_uniform || !self.c.chance(40) {
             return Vec::new();
@@ -475,7 +476,7 @@ impl<C: Choices> Generator<'_, C> {
         self.divergence += 1;
         self.quads += 1;
         if self.ends_lanes_of_loop() {
-            // The lanes end here, or at the end of the iteration, and none goes on after the loop from there.
+            // The lanes end here, or at the end of the iteration, and none continues after the loop from there.
             match self.loops.last_mut() {
                 Some(frame) if self.c.chance(100) => frame.last = Some(done),
                 _ => _ = self.b.intrinsic(IntrinsicOp::TerminateIf, 0, 0, &[done], []),

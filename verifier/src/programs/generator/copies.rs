@@ -23,7 +23,7 @@ struct RegisterWindow {
     sources: bool,
 }
 
-/// Three register files, in units of half a register: general (or full), half where it is a file of its own, shared.
+/// Three register files, in units of half a register: general (or full), half if it is a separate file, shared.
 struct Written([[bool; 384]; 3]);
 
 impl Written {

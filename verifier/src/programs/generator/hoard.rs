@@ -38,7 +38,7 @@ impl<C: Choices> Generator<'_, C> {
                 }
                 _ => self.joined_parts(&kept),
             }
-            // What is dropped has been read for the last time.
+            // Values that are dropped have had their last use.
             for _ in 0..self.c.below(kept.len().div_ceil(2)) {
                 let at = self.c.below(kept.len());
                 kept.swap_remove(at);

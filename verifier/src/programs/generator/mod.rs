@@ -89,7 +89,7 @@ struct Generator<'a, C> {
     lane: Option<Def>,
     /// Values that the outputs read, whatever other readers they have.
     long_lived: Vec<Def>,
-    /// Words of the environment that differ between lanes, as they are.
+    /// Words of the environment that differ between lanes, unmodified.
     raw: Vec<Def>,
     /// The first of four elements of a buffer that most lanes have to themselves.
     own_place: Option<Def>,
@@ -147,7 +147,8 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
     let target = Target::by_name(features.gpu).unwrap_or_default();
     let (weights, swarm) = match profile {
         Profile::Operations => (Weights::drawn(c), Swarm::draw(c, &target, features.driver)),
-        // Many live values beside operations of any kind, which have needs of their own: vectors, pairs, results before operands are read.
+        // Many live values together with operations of any kind, which have constraints of their own: vectors, pairs,
+        // results before operands are read.
         Profile::Pressure if c.chance(150) => {
             let others = [Profile::Subgroups, Profile::Memory, Profile::Textures, Profile::Half, Profile::Int64];
             let long_lived = profile.weights().long_lived;
@@ -234,7 +235,7 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
         }
     }
     let info = &mut shader.info;
-    // A barrier is among as many lanes as it was made for.
+    // A barrier synchronizes the lanes of the declared workgroup.
     if profile == Profile::Operations && info.workgroup_size == Some([64, 1, 1]) && c.chance(20) {
         info.workgroup_size_variable = true;
     }

@@ -6,7 +6,7 @@ use ir3_compiler::nir::{Builder, Def, JumpKind, Op};
 pub(super) trait Scopes {
     /// The kind of a value.
     type Kind: Copy;
-    /// What a phi has to be: a kind, perhaps with a size.
+    /// The required kind of a phi, perhaps with a size.
     type Wanted: Copy;
 
     /// The kind of a loop's counter.

@@ -5,7 +5,8 @@
 //! - *Nests*: branches in branches, each level with values that all lanes share and that only this level reads, and jumps out of them; or
 //!   with stores only.
 //! - *Narrow chains*: sums of 8 and 16 bits, whose only reader converts them; narrow values that are undefined in some lanes.
-//! - Operations across lanes in a row, the last of which tells which lanes are there; votes at the end of a program, after the last sample.
+//! - Operations across lanes in a row, the last of which depends on the active lanes; votes at the end of a program,
+//! after the last sample.
 //! - Branches that leave quads whole, so that samples and derivatives have a meaning in one arm.
 
 use ir3_compiler::nir::{AluType, AtomicOp, Def, Index, IntrinsicOp, Op, Stage, TexOp, TexSrcKind};
@@ -173,7 +174,7 @@ impl<C: Choices> Generator<'_, C> {
             }
             5 if self.features.lanes => {
                 let result = self.b.intrinsic(IntrinsicOp::ReadFirstInvocation, 1, bits, &[def], []);
-                // What comes at once may take the register of the operand.
+                // A value that is defined at once may take the register of the operand.
                 let next = if self.weights.operation != 0 { self.fresh(bits) } else { self.some_constant(bits) };
                 results.push((next, bits, 1));
                 result
@@ -295,7 +296,8 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// Branches in branches that only store: no value comes out of an arm, so the blocks where they end are empty. Conditions are the
+    /// Branches in branches that only store: no value leaves an arm, so the blocks where they end are empty. Conditions
+    /// are the
     /// same in all lanes on some levels, and not on others, so lanes wait at some of these blocks only.
     fn quiet_nest(&mut self, depth: usize) {
         if depth == 0 || self.b.depth() + 1 >= MAX_DEPTH || self.pool.only_uniform {
@@ -419,7 +421,7 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// Tells which lanes are there: an operation across lanes on what is the same in all of them.
+    /// Emits a cross-lane operation on a uniform value: its result depends on the active lanes only.
     pub(super) fn census(&mut self) {
         let one = self.b.constant(32, 1);
         let def = match self.c.below(3) {

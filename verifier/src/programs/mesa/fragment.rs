@@ -1,4 +1,5 @@
-//! Pieces of programs, as they are pasted: nir without its header, and the notation of ir3 with `...` for missing parts; and texts of versions of
+//! Recognition of pasted pieces of programs: nir without its header, and the notation of ir3 with `...` for missing
+//! parts; and texts of versions of
 //! Mesa that are not read.
 
 use ir3_compiler::log_line::LogLine;

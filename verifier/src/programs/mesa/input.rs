@@ -104,7 +104,7 @@ pub enum InputError {
         place: FilePosition,
         /// The line.
         found: String,
-        /// The compiler, and the variable that has it print.
+        /// The compiler, and the variable that makes it print.
         printer: &'static str,
     },
     /// A log of another generation than that of the GPU to compile for.
@@ -131,7 +131,7 @@ pub enum InputError {
         /// The text that was expected.
         expected: String,
     },
-    /// A section in which another headline stands before its end.
+    /// A section that is interrupted by another headline.
     #[error(
         "{place}: lines of two shaders are mixed at line {line}, or the section `{section}` is cut off: found the next headline, expected {expected}",
         line = place.line
@@ -268,7 +268,8 @@ impl InputKind {
         }
     }
 
-    /// The kind that a text determines: a log by its headline, otherwise by the first line of a known language; machine code if there is none.
+    /// The kind that a text determines: a log by its headline, otherwise by the first line of a known language; machine
+    /// code if neither matches.
     #[must_use]
     pub fn of_text(text: &str) -> Option<Self> {
         let mut kind = None;
@@ -358,7 +359,7 @@ pub struct Source {
     pub path: PathBuf,
     /// Its kind.
     pub kind: InputKind,
-    /// The text, as it is in the file.
+    /// The text of the file.
     pub text: String,
 }
 
@@ -409,7 +410,7 @@ pub fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String, InputError> {
     Ok(text)
 }
 
-/// The bytes of a text as they were before they were encoded or pasted in another way.
+/// The original bytes of a text that was encoded or pasted in another way.
 fn without_wrapping(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, InputError> {
     if let Some((name, command)) = paste::compression(&bytes) {
         return Err(InputError::Compressed { path: path.to_owned(), name, command });
@@ -505,7 +506,7 @@ impl Iterator for Lines {
         Some(match String::from_utf8(line) {
             Ok(line) => Ok(line),
             Err(error) if self.lines == 1 => Err(not_text(&self.path, &error)),
-            // What is no text is an application's, between the lines of a log.
+            // Bytes that are not text are an application's, between the lines of a log.
             Err(error) => Ok(String::from_utf8_lossy(error.as_bytes()).into_owned()),
         })
     }
@@ -535,7 +536,7 @@ pub fn find_paths(paths: &[PathBuf]) -> Found {
     find(paths, false)
 }
 
-/// Like [`find_paths`], but a folder without a program or a log stands for the shaders in it.
+/// Like [`find_paths`], but a folder without a program or a log is replaced by the shaders in it.
 pub fn find_shaders(paths: &[PathBuf]) -> Found {
     find(paths, true)
 }
@@ -580,7 +581,7 @@ fn walk_folder(folder: &Path, is_wanted: &dyn Fn(&Path) -> bool, found: &mut Fou
     let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let mut entries = entries.map_err(|cause| unreadable(folder, cause))?;
     entries.sort_by_key(fs::DirEntry::file_name);
-    // Of a bundle only the program itself is an input.
+    // Only the program itself is an input of a bundle.
     if entries.iter().any(|entry| entry.file_name() == "bundle.json") {
         found.files.extend(entries.iter().filter(|entry| entry.file_name() == "program.nir").map(fs::DirEntry::path));
         return Ok(());

@@ -1,7 +1,8 @@
-//! The last program of a log: its words, and what the lines around them say of its registers.
+//! The last program of a log: its words, and the registers that the lines around them list.
 //!
-//! Before the words stands what the driver puts into the constant file (`@const(c8.x)`, and under `offsets:` where
-//! groups of words begin); after the code, the registers of inputs and outputs by their locations.
+//! The words are preceded by the values that the driver puts into the constant file (`@const(c8.x)`, and under
+//! `offsets:` the start of
+//! groups of words), and followed by the registers of inputs and outputs by their locations.
 
 use super::{Log, Section, SectionKind};
 use ir3_compiler::ir3::{PhysReg, RegClass};
@@ -73,7 +74,7 @@ pub struct NativeOutput {
 /// The last program of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Native {
-    /// The stage as the log has it: `VERT`, `FRAG`, `CL` …
+    /// The stage in the log: `VERT`, `FRAG`, `CL` …
     pub stage: String,
     /// The inputs.
     pub inputs: Vec<NativeInput>,

@@ -27,7 +27,8 @@ use ir3_compiler::pipeline::{Change, CompileError, Options, Stage};
 use ir3_compiler::target::Target;
 use ir3_compiler::{ir3, nir, vec4 as gen7};
 
-/// A planted change of the program after a stage. A function of the stage and an ir3 program is one, which leaves programs for Gen7 as they are.
+/// A planted change of the program after a stage. Implemented for functions of the stage and an ir3 program, which do
+/// not change vec4 programs.
 pub trait PlantedChange {
     /// Changes an ir3 program.
     fn ir3(&mut self, stage: Stage, program: &mut ir3::Program);

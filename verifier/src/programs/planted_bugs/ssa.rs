@@ -128,7 +128,7 @@ fn has_vector(program: &Program) -> bool {
     })
 }
 
-/// Does not come to an end if there is a vector of four components.
+/// Loops forever if there is a vector of four components.
 pub(super) fn endless_loop(program: &mut Program) {
     while black_box(has_vector(program)) {}
 }

@@ -10,7 +10,7 @@ use super::{Emitter, NoForm, refs};
 /// An operation of SPIR-V.
 #[derive(Clone, Copy)]
 pub(super) enum Form {
-    /// Of the core.
+    /// An instruction of the core.
     Core(spirv::Op),
     /// An extended instruction for GLSL.
     Glsl(GlslStd450Op),

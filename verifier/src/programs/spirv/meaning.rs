@@ -1,4 +1,4 @@
-//! What an operation means, written out: the term that provers take for it, as instructions.
+//! Expansion of an operation's meaning into instructions: the term that provers use for it.
 //!
 //! A term of `w` bits is a value of the next width that SPIR-V has (`container`), with zeros above; of one bit, a boolean.
 
@@ -261,7 +261,7 @@ impl Emitter<'_> {
             Op::Clz if width_of(0) == 64 => {
                 let halves = self.halves(args[0]);
                 let word = self.type_id(Ty::U32);
-                // Of 0 it is -1.
+                // `FindUMsb` of 0 is -1.
                 let [low, high] = halves.map(|half| {
                     let id = self.b.id();
                     self.emit_form(id, Form::Glsl(GlslStd450Op::FindUMsb), word, &[half]);
@@ -290,7 +290,7 @@ impl Emitter<'_> {
                 let word = self.widened(args[0], width_of(0), Ty::U32);
                 let (id, type_id) = (self.b.id(), self.type_id(Ty::U32));
                 self.emit_form(id, Form::Glsl(GlslStd450Op::FindUMsb), type_id, &[word]);
-                // Of 0 it is -1.
+                // `FindUMsb` of 0 is -1.
                 let top = self.constant(Ty::U32, u64::from(width_of(0)) - 1);
                 let zeros = self.apply(spirv::Op::ISub, Ty::U32, &[top, id]);
                 self.resized(zeros, ty)

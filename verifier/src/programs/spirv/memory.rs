@@ -30,7 +30,7 @@ const UNIFORM_VECTORS: u32 = 4096;
 /// Words of push constants: as many as each device of Vulkan has.
 pub(super) const PUSHED_WORDS: u32 = 32;
 
-/// The constant file of a program, as SPIR-V has it.
+/// The SPIR-V form of the constant file of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConstantFile {
     /// A uniform buffer.

@@ -124,7 +124,7 @@ impl fmt::Display for Module {
     }
 }
 
-/// A translation whose result is not used: it goes on after an instruction that has no form.
+/// A translation whose result is discarded: it continues after an instruction that has no form.
 struct Probe {
     /// The capabilities that instructions may not need.
     lacking: &'static [Capability],

@@ -39,7 +39,7 @@ impl Ty {
     }
 }
 
-/// What a block reads of a value beside the value itself.
+/// A form in which a block reads a value, other than its own type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Reading {
     /// One component, as this kind.
@@ -170,7 +170,7 @@ pub(super) fn is_derivative(op: IntrinsicOp) -> bool {
     matches!(op, Ddx | DdxCoarse | DdxFine | Ddy | DdyCoarse | DdyFine)
 }
 
-/// Intrinsics whose result may have either kind: inputs and local arrays, and what moves values between lanes.
+/// Intrinsics whose result may have either kind: inputs and local arrays, and moves of values between lanes.
 fn is_free(op: IntrinsicOp) -> bool {
     use IntrinsicOp::{
         LoadInput, LoadInterpolatedInput, QuadBroadcast, QuadSwapDiagonal, QuadSwapHorizontal, QuadSwapVertical,

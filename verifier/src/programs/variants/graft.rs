@@ -23,7 +23,7 @@ struct Place {
     index: usize,
     /// The number of the source.
     source: usize,
-    /// What it reads.
+    /// The value that it reads.
     def: Def,
 }
 
@@ -93,7 +93,7 @@ pub(super) fn branch(function: &mut Function, donor: &Function, random: &mut Ran
     is_split
 }
 
-/// Puts a branch and a block behind a block of the tree; false if the block is not there.
+/// Inserts a branch and a block after a block of the tree; returns false if the block is not in the tree.
 fn split(list: &mut Vec<CfNode>, block: Block, node: &mut Option<If>, after: Block) -> bool {
     if let Some(at) = list.iter().position(|node| *node == CfNode::Block(block)) {
         let Some(node) = node.take() else { return false };
@@ -234,7 +234,7 @@ fn operation(function: &mut Function, place: &mut Place, op: Op, srcs: &[AluSrc]
     def
 }
 
-/// Inserts an instruction at a place, which is behind it then.
+/// Inserts an instruction at a place, and moves the place after it.
 fn add(function: &mut Function, place: &mut Place, data: InstrData) {
     function.insert(place.block, place.index, data);
     place.index += 1;

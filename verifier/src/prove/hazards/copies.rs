@@ -1,7 +1,8 @@
-//! Slots of scratch memory that hold the same as a register, in every lane that comes to a point.
+//! Slots of scratch memory that hold the same as a register, in every lane that reaches a point.
 //!
 //! Two groups of lanes that spill one value each on their own paths store one after the other: while the second stores, the
-//! first has gone on, and its slot has what was in its register before. That the two slots hold the same afterwards follows
+//! first has continued, and its slot has the value that its register had before. That the two slots hold the same
+//! afterwards follows
 //! if the register of the first still has it, or another one that was loaded from the slot, and if the two groups do not differ there
 //! (`uniform`).
 //!
@@ -64,7 +65,7 @@ impl ScratchCopy {
 /// The copies at the start of each block.
 #[derive(Debug, Default)]
 pub struct Copies {
-    /// `None` for blocks that no lane comes to.
+    /// `None` for unreachable blocks.
     at_start: Vec<Option<Vec<ScratchCopy>>>,
 }
 

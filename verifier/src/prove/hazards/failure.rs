@@ -28,7 +28,7 @@ impl fmt::Display for Flag {
     }
 }
 
-/// Where a rule comes from.
+/// The source of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Basis {
     /// The machine: a source states what it does otherwise. A program that keeps these rules is free of hazards.
@@ -49,7 +49,7 @@ impl Basis {
     }
 }
 
-/// What is wrong.
+/// The kind of a hazard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HazardKind {
     /// A result of the ALU is read too early.
@@ -142,7 +142,7 @@ impl HazardKind {
         }
     }
 
-    /// Where the rule comes from.
+    /// The source of the rule.
     #[must_use]
     pub const fn basis(self) -> Basis {
         match self {
@@ -194,7 +194,7 @@ impl fmt::Display for HazardKind {
 pub struct Hazard {
     /// The instruction that reads, writes or lacks something.
     pub at: Ip,
-    /// What is wrong.
+    /// The kind of the hazard.
     pub kind: HazardKind,
     /// The register, if one is concerned.
     pub register: Option<String>,
@@ -233,7 +233,7 @@ impl fmt::Display for Hazard {
     }
 }
 
-/// What the checker does not understand.
+/// A construct that the checker does not support.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// An operand is no register.
@@ -305,7 +305,7 @@ fn produces(steps: &Steps, step: &Step, hazard: &Hazard) -> bool {
     }
 }
 
-/// The nearest instruction before `at` that is wanted, and the starts of the blocks on the way from it, with both ends.
+/// The nearest instruction before `at` that is wanted, and the starts of the blocks between them, including both ends.
 fn search(
     code: &Code,
     steps: &Steps,

@@ -21,8 +21,8 @@
 //! *Soundness.* The states are a fixed point from nothing outstanding at the start of the program (but texture
 //! samples that the driver prefetches), so each contains all that is outstanding on any path. A program without a
 //! hazard in any state has none in any run, if the rules are those of the machine, and with these assumptions: relative
-//! accesses stay in their arrays, where it is known how large these are (`semantics::machine::arrays`). The order of the
-//! wave's blocks is the one that Mesa assumes. Which branches are uniform is derived (`uniform`).
+//! accesses stay in their arrays, if the sizes of these are known (`semantics::machine::arrays`). The order of the
+//! wave's blocks is the one that Mesa assumes. The uniform branches are derived (`uniform`).
 //!
 //! Nothing is taken from the compiler's own analyses, which the checker is there to check.
 //!
@@ -53,7 +53,7 @@ use ir3_compiler::ir3::Program;
 use ir3_compiler::machine::{Code, Ip};
 use ir3_compiler::target::Target;
 
-/// What is known of a program beside its code.
+/// Facts about a program that are not in its code.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// The branches that the text marks uniform (`(con)`), by position. They are compared with those that the checker
@@ -65,10 +65,10 @@ pub struct Facts {
     pub branch_stack: Option<u32>,
     /// True if the driver runs the preamble before the wave has registers, if it is known; otherwise it does where the preamble lets it.
     pub early_preamble: Option<bool>,
-    /// Where arrays in registers start.
+    /// The starts of arrays in registers.
     pub arrays: ArrayBases,
-    /// The code does not say which instructions have `(ei)` and `(eq)`: Mesa's text has neither. What must have one is not
-    /// checked then.
+    /// The code has no `(ei)` and `(eq)`, as in Mesa's text. Missing releases are not
+    /// reported then.
     pub releases_unknown: bool,
     /// Addresses of scratch accesses whose instructions do not say them.
     pub scratch: ScratchAccesses,
@@ -93,7 +93,7 @@ impl Facts {
 /// The result of a check.
 #[derive(Clone, Debug, Default)]
 pub struct HazardReport {
-    /// All hazards, in the order of the code. None with [`Basis::Machine`] is a proof that there is none on any path.
+    /// All hazards, in the order of the code. If none has [`Basis::Machine`], no path has one.
     pub hazards: Vec<Hazard>,
     /// The number of instructions.
     pub instructions: u32,

@@ -72,7 +72,7 @@ impl ScratchAccesses {
     }
 }
 
-/// What an instruction does with scratch memory, in units of two bytes; none if the address is not known.
+/// The scratch memory accesses of an instruction, in units of two bytes; unknown if the address is.
 #[derive(Clone, Debug)]
 pub enum ScratchOperation {
     /// It loads.
@@ -148,7 +148,7 @@ impl Scratch {
         this
     }
 
-    /// What an instruction does with scratch memory; `None` if nothing.
+    /// The scratch memory access of an instruction, if it has one.
     pub fn operation(&self, at: usize) -> Option<&ScratchOperation> {
         if self.operations.is_empty() { None } else { self.operations.get(&at) }
     }

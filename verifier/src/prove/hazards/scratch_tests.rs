@@ -115,7 +115,7 @@ fn a_value_that_is_spilled_on_both_paths_is_the_same() {
     assert!(!counter(&[SPILL, RELOAD, jump], &["(jp)mov.u32u32 r3.x, r8.x", SPILL, RELOAD]));
     let spill_other = "(jp)stp r0.z, r8.x, imm[0.000000,1,0x1]";
     assert!(!counter(&[SPILL, RELOAD, jump], &[spill_other, RELOAD]));
-    // Nothing is left of what was stored: neither the register nor the one that was loaded has it.
+    // Both copies of the stored value are overwritten: the register and the one that was loaded.
     let lost = "mov.u32u32 r3.x, r8.x";
     let changed = "mov.u32u32 r6.x, r8.x";
     assert!(!counter(&[SPILL, lost, changed, jump], &[&format!("(jp){SPILL}"), lost, RELOAD]));

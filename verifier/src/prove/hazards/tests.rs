@@ -1,4 +1,4 @@
-//! For each class of hazards a program that has it and the same one without it; and where hazards come together.
+//! For each class of hazards, a program that has it and the same one without it; and combinations of hazards.
 
 use super::*;
 use crate::semantics::machine::arrays::Side;
@@ -241,7 +241,7 @@ fn varyings_are_released_before_the_end() {
     let last = "bary.f r2.x, imm[0.000000,1,0x1], r0.x (wrmask=0x3) // {flags=ei}";
     for gpu in ["a306", "a320", "a420"] {
         pair(gpu, HazardKind::VaryingHeld, &[read], &[last]);
-        // What reads none has nothing to release.
+        // A program that reads no varyings has nothing to release.
         assert_eq!(kinds(&["mov.f32f32 r2.x, c0.x"], gpu), []);
     }
     assert_eq!(kinds(&[read], "a540"), []);
@@ -302,7 +302,7 @@ fn sources_of_other_units_are_not_overwritten() {
     // Nothing of a store comes with `(sy)`.
     assert_eq!(kinds(&[&store, "(sy)mov.f32f32 r0.x, c0.x"], "a660"), [kind]);
     pair("a660", kind, &["rcp r1.x, r0.x", write], &["rcp r1.x, r0.x", "(ss)mov.f32f32 r0.x, c0.x"]);
-    // When the result is there, the sources have been read.
+    // When the result is available, the sources have been read.
     let sample = "sam (f32)(x)r1.x, r0.x (wrmask=0x3), s#0, t#0";
     for right in ["(sy)mov.f32f32 r0.x, c0.x", "(ss)mov.f32f32 r0.x, c0.x"] {
         pair("a660", kind, &[sample, write], &[sample, right]);
@@ -646,7 +646,7 @@ fn branches_are_uniform_where_all_lanes_compute_the_same() {
         let lines: Vec<&str> = lines.iter().copied().chain([&test[..]]).collect();
         branch_after(&lines) == [0]
     };
-    // What registers hold at the start may differ; constants and shared registers do not.
+    // The initial contents of registers may differ between lanes; constants and shared registers do not.
     assert!(!uniform(&[], "r0.x") && uniform(&[], "c1.x") && uniform(&[], "sr48.x"));
     assert!(uniform(&["mov.u32u32 r0.x, c1.x"], "r0.x"));
     assert!(!uniform(&["mov.u32u32 r0.x, c1.x", "add.s r0.x, r0.x, r1.x"], "r0.x"));
@@ -715,7 +715,8 @@ fn lanes_that_took_other_paths_differ() {
 
 #[test]
 fn lanes_that_left_a_loop_in_different_rounds_differ() {
-    // The counter is the same in all lanes of the loop; after it, it is that of the round in which a lane left.
+    // The counter is the same in all lanes of the loop; after it, it has the value of the iteration in which a lane
+    // left.
     let program = |exit: &str| {
         let exit = format!("cmps.s.lt pp0.x, {exit}, c0.x");
         let body = ["(jp)add.s r1.x, r1.x, c0.y", &exit, "br pp0.x target=block3"];

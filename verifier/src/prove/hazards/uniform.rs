@@ -1,5 +1,6 @@
-//! Which branches are uniform: all lanes that run one together go the same way. Likewise which moves to shared registers have the same value
-//! in all lanes, so that it does not matter whose they take.
+//! Uniform branches: all lanes that run one together take the same edge. Likewise moves to shared registers whose value
+//! is the same
+//! in all lanes, so that any lane's value may be taken.
 //!
 //! *The lattice.* At a point, the lanes of the wave are those that run, and those that wait at each of the positions
 //! where lanes may wait ([`Flow::waiting`]). For each pair of these groups, and for each group with itself, there is the
@@ -10,7 +11,7 @@
 //! instruction is one whose result is each lane's own ([`is_own`]). Lanes that wait do not write with them, so they may
 //! differ in every register that is written. Under predication some of the lanes that run do not write either.
 //!
-//! *Paths.* The wave goes on as [`Flow::turns`] says: lanes that diverge become a group of their own with the
+//! *Paths.* The wave continues along [`Flow::turns`]: lanes that diverge become a group of their own with the
 //! differences of the group that they come from, and where groups join, so do their differences.
 //!
 //! *Scratch memory* at known addresses (`scratch`) is a register more: each lane has its own, so what is loaded is what this
@@ -20,8 +21,10 @@
 //! *Marks* ([`Facts::trusts_marks`]): a branch that is marked uniform stays so, whatever is found.
 //!
 //! *Soundness.* All branches are uniform at first, and each that is found to read a register in which its lanes may
-//! differ is divergent in the next round, until no more are found. Were there a run in which lanes diverge at another
-//! branch, then all before the first such branch went as this assumes, and the states of the last round contain it:
+//! differ is divergent in the next iteration, until no more are found. If there were a run in which lanes diverge at
+//! another
+//! branch, then all branches before the first such one behaved as assumed, and the states of the last iteration contain
+//! it:
 //! lanes differ in what the branch reads, and it would have been found.
 
 use super::copies::{Copies, ScratchCopy};
@@ -76,7 +79,7 @@ pub const fn is_conditional(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::Br | Opcode::Braa | Opcode::Brao | Opcode::Brac | Opcode::Brax)
 }
 
-/// Where an access puts what a group that waits has there already.
+/// A copy whose destination already holds the value for a waiting group of lanes.
 #[derive(Debug)]
 struct Copied {
     group: usize,
@@ -92,7 +95,8 @@ enum CopiedTo {
 /// The differences between groups of lanes.
 #[derive(Clone, Debug)]
 struct Groups {
-    /// Where lanes wait, sorted. The lanes that run are group 0, those that wait are the groups from 1 on.
+    /// The positions where lanes wait, sorted. The lanes that run are group 0, those that wait are the groups from 1
+    /// on.
     waiting: SmallVec<[BlockIndex; 4]>,
     /// The registers that may differ, for each pair of groups.
     pairs: SmallVec<[Mask; 3]>,
@@ -159,7 +163,7 @@ impl Groups {
         }
     }
 
-    /// What an access makes the same in the lanes that run and in a group that waits, before it is executed.
+    /// The copies of an access that make the running lanes equal to a waiting group, before it is executed.
     fn copied(&mut self, operation: &ScratchOperation, copies: &Copies) -> SmallVec<[Copied; 2]> {
         let mut found = SmallVec::new();
         for copy in ScratchCopy::of(operation) {

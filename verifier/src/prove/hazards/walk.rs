@@ -105,7 +105,7 @@ impl Clock {
     }
 }
 
-/// Where the memory of varyings has to be released.
+/// The points before which the memory of varyings must be released.
 struct Release {
     /// Before lanes end: in programs that release it before their end ("the hw gets angry", `ir3_postsched.c`).
     before_kill: bool,
@@ -217,7 +217,7 @@ fn add(mask: &mut Mask, bits: &[Bits]) {
     bits.iter().for_each(|of| mask[usize::from(of.word)] |= of.bits);
 }
 
-/// The registers that each lane has, and those that the wave has, apart.
+/// Returns true for registers of lanes, and false for those of the wave.
 const fn is_of_lanes(of: &Bits) -> bool {
     (of.word as usize) < SHARED_WORD
 }
@@ -337,7 +337,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What concerns the wave: constants, barriers, what has been released.
+    /// Checks the facts of the wave: constants, barriers, releases.
     fn facts(&mut self, at: usize, step: &Step, state: &mut State, reads: &[Bits]) {
         let data = &self.code.instrs[Ip::new(at)].data;
         if state.consts.iter().any(|writes| writes.meets(step.read_writes)) {
@@ -495,7 +495,7 @@ fn is_a1(of: &Bits) -> bool {
     usize::from(of.word) == OTHER_WORD && of.bits & A1_BIT != 0
 }
 
-/// The flags that say what the third coordinate is.
+/// The flags that determine the meaning of the third coordinate.
 const SHAPE: InstrFlags = InstrFlags::ARRAY.union(InstrFlags::DIM_3D);
 
 /// The registers of a sample of which derivatives are taken; `None` if they are not known.

@@ -78,7 +78,7 @@ impl LiveIn {
 enum LiveUse {
     /// In a block, with no definition before it there.
     Within(Block),
-    /// By a phi of a successor.
+    /// A use by a phi of a successor.
     AtEnd(Block),
 }
 

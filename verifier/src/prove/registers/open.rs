@@ -150,7 +150,8 @@ impl OpenFacts {
     fn meet_phi(&mut self, block: Block, assumed: &[Assumed]) {
         let equal: Vec<&[Assumed]> = assumed.chunk_by(|a, b| a.contents == b.contents).collect();
         let mut groups: Vec<SmallVec<[&[Assumed]; 2]>> = equal.iter().map(|&facts| smallvec![facts]).collect();
-        // Of the groups that assume something on both paths, the only one with a content on a path; `None` if there are several.
+        // The only group with a content on one path, of those with assumptions on both paths; `None` if there are
+        // several.
         let mut only = FxHashMap::<(usize, Content), Option<usize>>::default();
         for (at, facts) in equal.iter().enumerate() {
             if let [Some(first), Some(second)] = facts[0].contents {

@@ -512,7 +512,7 @@ impl Rematerialisations {
         }
         let mut copies = Copies::new();
         let mut visits = Visits::new(program);
-        // A shared value stays as it is for later lanes only if a wave executes its definition at most once.
+        // A shared value stays unchanged for later lanes only if a wave executes its definition at most once.
         let mut is_ssa = |place: &Place, class: RegClass| match *place {
             Place::Value(value) if class.file == RegFile::Shared => {
                 visits.at_most_once(program.values[value].instr) || left_out(Guard::RegistersSharedOnce)

@@ -1,7 +1,8 @@
 //! Blocks whose instructions are in another order: the target's order is replaced by the source's, where that changes
 //! nothing.
 //!
-//! Beside the places that instructions name, they read and write *resources*: the memories, the constant file, the set
+//! In addition to the places that instructions name, they read and write *resources*: the memories, the constant file,
+//! the set
 //! of active lanes. Two orders are equivalent if each instruction finds every resource after the same writes. It is
 //! enough that each read comes after as many writes of its resource in both orders, and each write too: then the writes
 //! of a resource are in one order, and every read is between the same two. So it suffices to count; pairs need not be
@@ -140,7 +141,7 @@ fn is_self_move(data: &InstrData) -> bool {
 }
 
 /// For each instruction of a list, the number of writes before each of its accesses. Images are buffers, or memory
-/// apart from them.
+/// separate from them.
 fn counts(
     program: &Program,
     list: &[Instr],
@@ -266,7 +267,7 @@ fn place_access(
     false
 }
 
-/// Appends the accesses of an instruction beside its operands. An unknown one is a fence.
+/// Appends the accesses of an instruction that are not its operands. An unknown one is a fence.
 fn effects(data: &InstrData, all: &mut Accesses) {
     use Opcode::*;
     let mut reads = |resource: OrderedResource| all.push((resource, false));

@@ -61,7 +61,7 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
     let partners: &[bool] = if is_lifted && source.has_sums() { &[false, true] } else { &[false] };
     let mut attempts = Attempts { source, target, limits, until: limits.time, start, failure: None };
     for (deep, graphs) in DEPTHS.iter().flat_map(|&deep| graphs.iter().map(move |graphs| (deep, graphs))) {
-        // If there is an input on which they may differ, deeper terms are not tried.
+        // If an input was found on which they may differ, deeper terms are not tried.
         if deep != DEPTHS[0] && attempts.has_inputs() {
             break;
         }

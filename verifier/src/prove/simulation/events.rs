@@ -10,7 +10,7 @@
 //!
 //! A ballot, a vote, or a read from one of the lanes with a condition ([`Event::selects`]) depends only on the lanes that it
 //! selects. For these it is enough that each lane is selected by both or by none: lanes that take part and are not
-//! selected might as well be elsewhere. Blocks run in order, so lanes that come to a block in one iteration of its loops
+//! selected might as well be elsewhere. Blocks run in order, so lanes that reach a block in one iteration of its loops
 //! are there together: those that the source selects in one event, the target selects in one. So a ballot of a condition
 //! is the mask of the lanes in the branch that this condition takes, and empty where no lane takes it.
 //!
@@ -56,7 +56,7 @@ pub struct SourceEvents {
     gap: Option<Gap>,
 }
 
-/// Where the target is in the middle of stores to the constant file that it has in another order.
+/// The position of the target within a run of reordered stores to the constant file.
 struct Gap {
     /// The position of its block.
     block: u32,
@@ -284,8 +284,8 @@ impl EventPairs {
 
     /// Called where other lanes run a block. Returns the number of events of other lanes so far in this segment that
     /// made versions of a memory, if the block has any. An event is counted in the segments where it is not the lane's
-    /// own, and keeps its place among the others where it is. So if all segments count alike, both programs have all of
-    /// them in the same order.
+    /// own, and keeps its position among the others where it is. So if all segments have the same counts, both programs
+    /// have all of them in the same order.
     pub fn done_by_others(&mut self, side: Side, block: u32, version: Slot) -> Option<usize> {
         let here = self.before.get(&(side, block, version))?.len();
         let done = self.others.entry((side, version)).or_default();

@@ -47,7 +47,7 @@ impl From<interp::Unsupported> for SimulationFailure {
     }
 }
 
-/// What could not be proved equal in both programs, and where.
+/// The condition or event that could not be proved equal in both programs, with its site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Obstacle {
     /// The declarations differ.
@@ -83,7 +83,7 @@ pub enum Obstacle {
     },
     /// A condition could not be proved.
     Condition {
-        /// What the condition says.
+        /// The observable that the condition is about.
         observable: Observable,
         /// The cut point where the segment begins.
         from: Cut,
@@ -98,7 +98,7 @@ pub enum Obstacle {
         event: EventOperation,
         /// Its site in the target.
         site: EventSite,
-        /// What differs from the event of the source that is most alike.
+        /// The difference from the most similar event of the source.
         differs: Option<EventDifference>,
     },
     /// An event of the source that the target does not have.
@@ -186,7 +186,7 @@ impl fmt::Display for Obstacle {
     }
 }
 
-/// What differs between two events of the same operation.
+/// The difference between two events of the same operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventDifference {
     /// The contents of memory before it.

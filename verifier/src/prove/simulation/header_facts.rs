@@ -46,7 +46,7 @@ enum NumberRelation {
 enum HeaderFact {
     /// Two numbers are in a relation.
     Related(NumberRelation, [Number; 2]),
-    /// A condition of values that do not change: it held when lanes came to the loop.
+    /// A condition on values that do not change: it held when lanes reached the loop.
     Lasting(Term),
 }
 

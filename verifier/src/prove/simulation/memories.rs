@@ -49,7 +49,7 @@ impl Memories {
     }
 
     /// Returns true if loads from a memory are events, like stores: the source has volatile loads from it, or from one
-    /// that may alias it. A target's text may not say which of its loads are volatile, so all of them are.
+    /// that may alias it. A target's text may not mark its volatile loads, so all of them are.
     pub(super) fn watches_loads(&self, space: Space) -> bool {
         self.volatile.iter().any(|&volatile| self.version_of(volatile) == self.version_of(space))
             && !left_out(Guard::VolatileLoads)

@@ -1,4 +1,4 @@
-//! The simulation proof: shows that a program refines another, for all inputs and with their loops as they are.
+//! The simulation proof: shows that a program refines another, for all inputs and without unrolling their loops.
 //!
 //! Both programs are cut at their entries and at their loop headers, and each segment is executed once on terms
 //! ([`symbolic`](crate::prove::symbolic)). If both programs are at the same cut point, with locations that agree as the
@@ -10,7 +10,7 @@
 //! - The relation at a header is a partition of the locations of both programs into classes of equal value. It starts
 //!   with what is equal on the first path to the header. A class is split where a segment makes its members differ,
 //!   until nothing splits: the result is the largest relation that the segments preserve (`relation`).
-//! - The target's values are *swept* as they are computed: a term that the source does not have is compared, on
+//! - The target's values are *swept* when they are computed: a term that the source does not have is compared, on
 //!   samples, with the source's terms; where the solver proves them equal, the source's term takes its place (`sweep`).
 //!   So a query covers the difference of a single instruction.
 //! - If a loop tests first in one program and last in the other, the first is cut after its test instead (`cuts`).
@@ -189,7 +189,7 @@ fn prove_code(
     let source = resolved.as_deref().map_or(source, ProgramRef::Nir);
     let scans = scans::of_both(source, target, machine);
     let [source, target] = [(source, &scans[0]), (target, &scans[1])].map(|(program, with_macros)| {
-        // Also a program that is read with macros has to be one that is supported as it is.
+        // A program that is read with macros must be supported without them, too.
         let decoded = DecodedProgram::new(program, machine)?;
         match with_macros {
             Some(read) => DecodedProgram::with_order_of(ProgramRef::Ir3(&read.program), program, machine),

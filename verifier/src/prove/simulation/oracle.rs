@@ -100,7 +100,7 @@ impl Oracle for SimulationState<'_> {
         SymbolicValue { bits: target, free: terms.constant(32, u32::MAX.into()) }
     }
 
-    // Selection reads 0 where an instruction reads an undefined value, but keeps phis as they are.
+    // Selection reads 0 where an instruction reads an undefined value, but keeps phis unchanged.
     fn phi(&mut self, terms: &mut Terms, [name, elsewhere]: [&str; 2]) -> SymbolicValue {
         if !self.is_selection || self.side == Side::Source && self.undefined == UndefinedChoice::Ones {
             return self.unknown(terms, name);
@@ -414,7 +414,7 @@ impl Oracle for SimulationState<'_> {
                 continue;
             }
             self.counted += 1;
-            // Where both select lanes, these are compared, and not those that take part.
+            // If both select lanes, these are compared, and not those that take part.
             let is_clear = |event: &Event| selected(event).is_defined(terms);
             let selects = source.selects && event.selects && is_clear(&source) && is_clear(&event);
             let mut part = |event: &Event| {

@@ -70,7 +70,7 @@ pub(super) struct Choice {
     pub narrow: bool,
     /// Only the operations that had a partner in the attempts so far have its value where they break their promises: see [`Promises`].
     pub partners: bool,
-    /// The rules that are used beside these.
+    /// Further optional rules.
     pub rules: Rules,
 }
 

@@ -11,9 +11,11 @@
 //!     footer: jump header
 //! ```
 //!
-//! In each round the first of the remaining lanes takes `exit`. By induction over the lanes, `s` has the initial value
+//! In each iteration the first of the remaining lanes takes `exit`. By induction over the lanes, `s` has the initial
+//! value
 //! combined with the values of all lanes before it, in order. So `e` gets the exclusive and `i` the inclusive scan in each lane,
-//! and at the end `s` has that of the last lane: what the macro says. `v` may not change before a lane reads it: neither `e` nor
+//! and at the end `s` has that of the last lane, as the macro defines. `v` may not change before a lane reads it:
+//! neither `e` nor
 //! `s` is part of it.
 //!
 //! ```text
@@ -25,7 +27,7 @@
 //! `getone`, after its `i` has become `s` (it is the first active lane, of which a shared register gets the value). Lanes of
 //! other clusters compute again, so `v` and `w` may not change: no register of the loop is part of them. Registers of the
 //! program that the macro has not, `t`, are undefined after it, so that nothing follows from their value. That holds for a target;
-//! in a source, an undefined register would allow the target anything, so a loop with one is left as it is there.
+//! in a source, an undefined register would allow the target anything, so a loop with one is not replaced there.
 
 use crate::semantics::operations::{Kernel, ir3_alu};
 use crate::support::guards::{Guard, left_out};
@@ -94,7 +96,7 @@ struct Scan {
     blocks: SmallVec<[Block; 3]>,
     /// The block after it.
     after: Block,
-    /// What it does.
+    /// The instruction.
     instr: InstrData,
     /// A register that it writes and the macro does not.
     scratch: Option<Dst>,
@@ -286,7 +288,8 @@ impl<'a> Registers<'a> {
         code.iter().all(|data| data.repeat == 0 && waits.contains(data.flags)).then_some(code)
     }
 
-    /// Where the lane or lanes that the branch at the end of a block is about go, and where the others do: a branch that names a block has the
+    /// The successors of the lane or lanes that the branch at the end of a block selects, and of the others: a branch
+    /// that names a block has the
     /// others jump there.
     fn one_and_others(self, block: Block, branch: &InstrData, opcode: Opcode) -> Option<[Block; 2]> {
         let [Some(first), Some(second)] = self.program.blocks[block].successors else { return None };
@@ -413,7 +416,7 @@ mod tests {
     use super::*;
     use ir3_compiler::ir3::RegClass;
 
-    /// Of two halves, either 24-bit multiplication is the product that a scan by products computes.
+    /// Either 24-bit multiplication of two halves is the product that a scan by products computes.
     #[test]
     fn products_of_halves_are_products() {
         let Some(product) = ir3_alu::combine(Opcode::MulU24, true) else { panic!("a product") };

@@ -29,7 +29,7 @@ use std::collections::BTreeSet;
 
 /// A condition that must hold wherever the source is defined.
 pub(super) struct Obligation {
-    /// What is equal if it holds.
+    /// The observable that is equal if it holds.
     pub(super) observable: Observable,
     /// The condition.
     pub(super) goal: Term,
@@ -47,7 +47,7 @@ impl Obligation {
 /// The value that is chosen for an undefined word of the source. Any choice is sound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UndefinedChoice {
-    /// 0, as Mesa's selection has it where an instruction reads an undefined value.
+    /// The value 0, which Mesa's selection uses if an instruction reads an undefined value.
     Zero,
     /// All bits set: true.
     Ones,
@@ -120,7 +120,7 @@ pub(super) struct SimulationState<'a> {
     pub(super) names_volatile: bool,
     /// The resources from which the source loads what may go through the cache of textures.
     pub(super) cacheable: FxHashSet<Term>,
-    /// The assumptions that were used, beside lemmas, by short names.
+    /// The assumptions that were used, except lemmas, by short names.
     pub(super) assumed: BTreeSet<&'static str>,
     /// True if the source has undefined behaviour on every input.
     pub(super) vacuous: bool,

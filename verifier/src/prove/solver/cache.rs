@@ -4,7 +4,8 @@
 //! other inputs of the verdict. The hash also covers `SOURCES`, so a verdict of another version of the prover, which
 //! may have been wrong, is not found.
 //!
-//! A file is written beside its place and renamed, so readers see all of it or nothing, whichever other processes write
+//! A file is written under a temporary name and renamed, so readers see all of it or nothing, even if other processes
+//! write
 //! or crash. A file that does not parse, or has another key, is ignored.
 
 use crate::support::guards::any_left_out;
@@ -105,7 +106,7 @@ impl Cache {
         self.failure.get().map(String::as_str)
     }
 
-    /// Writes a verdict, replacing any other. The verdict stands even if it cannot be written, so this returns no
+    /// Writes a verdict, replacing any other. The verdict is valid even if it cannot be written, so this returns no
     /// error: see [`failure`](Self::failure).
     pub fn put<V: Serialize>(&self, key: VerdictKey, verdict: &V) {
         if let Err(error) = self.write(key, verdict) {

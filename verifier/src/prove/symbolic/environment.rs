@@ -82,7 +82,7 @@ fn all_variables(
     known[&term]
 }
 
-/// The kind of the variable that stands for the version of a memory: all memories but scratch belong to all lanes.
+/// The kind of the variable for the version of a memory: all memories but scratch belong to all lanes.
 pub fn version_kind(version: Slot) -> VariableKind {
     if version == slot::memory(Space::Scratch) { VariableKind::LANE } else { VariableKind::DRAW }
 }
@@ -231,7 +231,8 @@ impl Constants {
         }
     }
 
-    /// Returns true if a store leaves a word as it is: the driver has filled it with the same number, and so has every store to it.
+    /// Returns true if a store does not change a word: the driver has filled it with the same number, and so has every
+    /// store to it.
     pub fn keeps(&self, terms: &Terms, word: Term, value: &SymbolicValue) -> bool {
         let (Some(word), Some(bits)) = (terms.as_constant(word), terms.as_constant(value.bits)) else { return false };
         let word = word as u32 % CONST_WORDS;
@@ -304,7 +305,7 @@ pub struct TextureQuery {
     pub operands: SmallVec<[(Operand, Term); 8]>,
     /// The texture's shape, if the text prints it.
     pub shape: Option<PrintedShape>,
-    /// A term that stands for the implicit derivatives, if the level of detail depends on them: see
+    /// A term for the implicit derivatives, if the level of detail depends on them: see
     /// [`derive`](Self::derive).
     pub derivatives: Option<Term>,
 }

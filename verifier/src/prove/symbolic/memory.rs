@@ -37,9 +37,9 @@ pub struct AccessTarget {
     pub place: AccessPlace,
     /// One bit: 1 if a bit of an operand that selects the place is free, or if the place is [elsewhere](Self::elsewhere).
     pub free: Term,
-    /// One bit, where a byte offset is read beside the place: 1 if it is that of another place.
+    /// One bit, if a byte offset is read separately from the place: 1 if it is that of another place.
     pub elsewhere: Option<Term>,
-    /// The access is volatile, and both programs say which are.
+    /// The access is volatile, and both programs mark volatile accesses.
     pub volatile: bool,
     /// The byte offset that an access has too, of a buffer or image that no text describes: another one is another place.
     pub byte_offset: SmallVec<[Term; 2]>,
@@ -66,7 +66,7 @@ pub enum AccessPlace {
 }
 
 /// Returns the 64-bit name of a resource, from its descriptor set (if it is bindless) and its index, as
-/// [`Binding::bits`] has it.
+/// [`Binding::bits`] encodes it.
 pub fn resource(terms: &mut Terms, set: Option<Term>, index: Term) -> Term {
     let kind = match set {
         Some(set) => {
@@ -78,7 +78,8 @@ pub fn resource(terms: &mut Terms, set: Option<Term>, index: Term) -> Term {
     terms.concat(32, kind, 32, index)
 }
 
-/// Demands that the lanes that are here name the same descriptor. Whether they do is a fact of the wave, which one lane does not know: the
+/// Requires that the active lanes name the same descriptor. Uniformity is a fact of the wave, which one lane cannot
+/// determine: the
 /// side after may rely on it where the side before does, of the same descriptor.
 pub fn one_descriptor<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, resource: Term) {
     if machine.terms.as_constant(resource).is_none() {
@@ -143,7 +144,7 @@ pub fn texel<O: Oracle>(
 
 impl AccessTarget {
     /// An access to a place; `free` is one bit: 1 if a bit of an operand that selects it is free. `is_same` is one bit, where a byte offset
-    /// is read beside the place: 1 if it is that of the place.
+    /// is read separately from the place: 1 if it is that of the place.
     pub fn new(
         terms: &mut Terms,
         (space, binding): (AddressSpace, Term),

@@ -18,7 +18,7 @@ pub enum EventOperation {
         bits: u8,
         /// The number of operands, which the kind of the place decides.
         operands: u8,
-        /// The access is volatile, and both programs say which are.
+        /// The access is volatile, and both programs mark volatile accesses.
         volatile: bool,
     },
     /// A store of one word of the constant file, its first operand.
@@ -73,9 +73,9 @@ pub enum LaneOperation {
     Derivative {
         /// The bit of the number of the lane in its quad: the direction.
         bit: u8,
-        /// Of each half of the quad.
+        /// One for each half of the quad.
         fine: bool,
-        /// Of 16 bits.
+        /// Operands and result have 16 bits.
         half: bool,
     },
     /// The derivatives of a texture operation of a number, with these operands.

@@ -118,7 +118,7 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
                 store,
                 context: EventContext::default(),
             });
-            // The lane may come to the loop again.
+            // The lane may reach the loop again.
             let done = SymbolicValue::defined(self.terms, zero);
             self.write(slot::pending(number, false), done);
         }

@@ -1,7 +1,7 @@
 //! The state of the wave, which does not belong to a single lane: memories and shared registers.
 //!
 //! A segment follows one lane; its terms must also be right for the lanes that run with it. All lanes in a loop are in
-//! the same iteration, so at a cut point they are convergent. On the way to the next cut point they may diverge and be
+//! the same iteration, so at a cut point they are convergent. Before the next cut point they may diverge and be
 //! in different segments at the same time: some run a loop while others wait after it, or skip it. A value that a lane
 //! observes, or writes together with others, must be right for all of them:
 //!
@@ -27,7 +27,7 @@ use crate::support::guards::{Guard, left_out};
 use rustc_hash::FxHashSet;
 use smallvec::{SmallVec, smallvec};
 
-/// What an event says of the lanes that take part in it.
+/// The lanes that an event selects among those that take part in it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Selection {
     /// The position of the block, and the path condition there.

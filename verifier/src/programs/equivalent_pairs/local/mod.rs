@@ -18,7 +18,7 @@ use crate::support::random::Random;
 use ir3_compiler::ir3::Program;
 use ir3_compiler::target::Target;
 
-/// Rewrites the instruction; false, and its result is as it was, if the rule does not apply.
+/// Rewrites the instruction; returns false, and keeps its result, if the rule does not apply.
 pub(super) type RewriteRule = fn(&mut RewriteSite<'_>) -> bool;
 
 /// A family of rules.

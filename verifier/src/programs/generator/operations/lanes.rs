@@ -1,6 +1,7 @@
 //! Operations across lanes: votes, ballots, reads from other lanes, reductions, quads, derivatives.
 //!
-//! What a lane gets from one that is inactive is undefined, so reads from other lanes are at the top level, before a lane ends.
+//! A value that is read from an inactive lane is undefined, so reads from other lanes are at the top level, before a
+//! lane ends.
 
 use ir3_compiler::nir::{Def, Index, IntrinsicOp, Op, Stage};
 use ir3_compiler::target::Generation;
@@ -85,7 +86,7 @@ impl<C: Choices> Generator<'_, C> {
         self.b.vec(&scalars)
     }
 
-    /// Something that is asked of the lanes that are there, and the condition which decides it, if it has one.
+    /// A query of the active lanes, and the condition on which its result depends, if it has one.
     pub(super) fn question(&mut self) -> (Option<Def>, Option<Def>) {
         if self.c.chance(80) {
             // A comparison of what all lanes share.
@@ -104,8 +105,8 @@ impl<C: Choices> Generator<'_, C> {
         (self.b.intrinsic(op, 1, 1, srcs, []), deciding)
     }
 
-    /// Branches on what was asked of the lanes before the branch around them, which some of them do not take: in either arm. There may be
-    /// more of it than there are predicates.
+    /// Branches on a query made before the enclosing divergent branch: in either arm. There may be
+    /// more query results than predicates.
     fn asked_before(&mut self) {
         let count = self.c.pick(&[1, 1, 1, 2, 5, 7]);
         let asked: Vec<Def> = (0..count).filter_map(|_| self.question().0).collect();
@@ -115,7 +116,7 @@ impl<C: Choices> Generator<'_, C> {
         let branches = |this: &mut Self| asked.iter().for_each(|&asked| this.branch_on(asked, 10));
         let then = |this: &mut Self| {
             if is_late {
-                // What this arm makes may take the registers of what the other arm still reads.
+                // Values defined in this arm may take registers that the other arm still reads.
                 let made: Vec<Def> = (0..1 + this.c.below(3)).map(|_| this.fresh_uniform()).collect();
                 made.into_iter().for_each(|value| this.define_seen(value, 256));
             } else {

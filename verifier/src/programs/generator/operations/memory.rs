@@ -158,8 +158,8 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// An element beyond the first ones, and what is to be subtracted from it; 0 if it is subtracted already. A number like that may be a part of
-    /// an instruction where it is not negative.
+    /// An element beyond the first ones, and a negative number to be added to it; 0 if it is added already. Such an
+    /// immediate could be folded into an instruction only if it were not negative.
     fn less_than_known(&mut self, element: Def) -> (Def, i32) {
         let less = -1 - self.c.below(15) as i32;
         let bit = self.b.constant(32, ELEMENTS);
@@ -175,8 +175,8 @@ impl<C: Choices> Generator<'_, C> {
         if self.features.global && self.c.chance(40) { 64 } else { 32 }
     }
 
-    /// What a compare-and-swap expects: a value, or what was loaded from there before, as loops do that wait for it. Wide numbers are there
-    /// by chance only if they are small.
+    /// The expected value of a compare-and-swap: a value, or the result of an earlier load from there, as in loops that
+    /// wait. Wide values match by chance only if they are small.
     fn expected(&mut self, value: Def, load: impl FnOnce(&mut Builder) -> Option<Def>) -> Def {
         if !self.c.chance(128) {
             return value;
@@ -187,7 +187,7 @@ impl<C: Choices> Generator<'_, C> {
     /// The operation of an atomic and its operands: one, or for a compare-and-swap two.
     pub(super) fn any_atomic(&mut self, bits: u8) -> (AtomicOp, Vec<Def>) {
         if self.c.chance(80) {
-            // What is expected is found now and then only if it is a small number.
+            // The comparison succeeds now and then only if the expected value is a small number.
             let compare = if self.c.chance(128) { self.some_constant(bits) } else { self.value(bits) };
             return (AtomicOp::Cmpxchg, vec![compare, self.any_scalar(bits)]);
         }
@@ -233,7 +233,7 @@ impl<C: Choices> Generator<'_, C> {
     pub(super) fn any_global(&mut self) {
         let atomic = self.c.chance(70);
         let bits = if atomic { self.atomic_bits() } else { self.memory_bits() };
-        // What is only read may be read in any order.
+        // Read-only memory may be read in any order.
         let only_read = !atomic && self.c.chance(30);
         let first = if only_read { ONLY_READ } else { 0 };
         let known = self.c.chance(24).then(|| first + 8 * self.c.below(32) as u64);
@@ -421,7 +421,7 @@ impl<C: Choices> Generator<'_, C> {
             if self.c.chance(150) {
                 words = self.computed_words(words, n);
             }
-            // What was there is read before, and used after.
+            // The previous content is read before, and used after.
             let old_bits = self.c.pick(&[0, 0, 0, 0, 0, 0, 0, 0, 16, 32]);
             let old = if old_bits == 0 { None } else { self.old_words(*first, n, old_bits) };
             self.b.intrinsic(IntrinsicOp::StoreConstIr3, n, 32, &[words], [Index::Base(*first)]);
@@ -493,7 +493,8 @@ impl<C: Choices> Generator<'_, C> {
         Some(self.b.alu_swizzled(op, n, &[source(old, n)]))
     }
 
-    /// What a preamble makes of words that it has loaded: so many words of what the one lane computes that runs it, sometimes in a branch.
+    /// The words that a preamble computes from words that it has loaded: `n` results of the one lane that runs it,
+    /// sometimes with a branch.
     fn computed_words(&mut self, words: Def, n: u8) -> Def {
         let mark = self.pool.mark();
         self.pool.only_uniform = true;
@@ -518,7 +519,7 @@ impl<C: Choices> Generator<'_, C> {
         self.b.vec(&words)
     }
 
-    /// A barrier of memory, and where all lanes come to it, of the workgroup.
+    /// A memory barrier, or, in convergent code, one of the workgroup.
     pub(super) fn any_barrier(&mut self) {
         if !self.features.compute {
             return self.any_arithmetic();
@@ -526,7 +527,7 @@ impl<C: Choices> Generator<'_, C> {
         if self.b.depth() >= MAX_DEPTH || !self.c.chance(80) {
             return self.barrier();
         }
-        // At the end of a block that all lanes come to: what waits for the barrier is in the next one.
+        // Emitted at the end of a convergent block; code that depends on the barrier is in the next one.
         let number = self.uniform_number(2);
         let zero = self.b.constant(32, 0);
         let condition = self.b.alu(Op::Ine, &[number, zero]);

@@ -56,7 +56,7 @@ impl<C: Choices> Generator<'_, C> {
         self.operation_of(family);
     }
 
-    /// An operation of a family; arithmetic if there is none of it here.
+    /// An operation of a family; arithmetic if the family has none here.
     fn operation_of(&mut self, family: Family) {
         let stage = self.b.shader().stage;
         let compute = stage == Stage::Compute && self.features.compute;
@@ -89,7 +89,7 @@ impl<C: Choices> Generator<'_, C> {
             self.first_of_lanes();
         }
         let (always, demotes) = (self.c.chance(80), self.c.chance(100));
-        // What is asked of the lanes that are there before, on which a branch after it goes. Often the lanes end that decide it.
+        // A query of the lanes active before the kill, used by a branch after it. The lanes that decide it often end.
         let mut vote = None;
         if self.c.chance(180) {
             let (asked, deciding) = self.question();
@@ -109,7 +109,7 @@ impl<C: Choices> Generator<'_, C> {
         }
         self.killed = true;
         if self.c.chance(128) && self.features.lanes {
-            // Of the lanes that are left, at once.
+            // A query of the remaining lanes, at once.
             self.first_of_lanes();
         }
         if let Some(vote) = vote {
@@ -356,8 +356,8 @@ impl<C: Choices> Generator<'_, C> {
         self.b.alu(Op::Ishl, &[number, by])
     }
 
-    /// What is said of the alignment of an address: something true, of any strength. The address is known, or a multiple of the
-    /// size of an element.
+    /// A random true statement about the alignment of an address, of any strength. The address is known, or a multiple
+    /// of the size of an element.
     fn any_alignment(&mut self, address: Option<u64>, bytes: u32) -> [Index; 2] {
         if self.c.chance(16) {
             return [Index::AlignMul(0), Index::AlignOffset(0)];
@@ -373,8 +373,9 @@ impl<C: Choices> Generator<'_, C> {
         [Index::AlignMul(mul), Index::AlignOffset(offset)]
     }
 
-    /// What is added to the constant number of a descriptor: sometimes so much that a field of 4, 6 or 8 bits does not hold the sum.
-    /// Numbers of what is written and of what is only read stay apart.
+    /// A number to add to the constant index of a descriptor: sometimes so large that a field of 4, 6 or 8 bits does
+    /// not hold the sum.
+    /// The indices of written and of read-only descriptors remain disjoint.
     fn far_descriptor(&mut self) -> u64 {
         if self.target.generation >= Generation::A6xx && self.c.chance(40) {
             self.c.pick(&[12, 62, 256, 1022])
@@ -422,7 +423,7 @@ impl<C: Choices> Generator<'_, C> {
         access.set(Access::COHERENT, self.c.chance(60));
         access.set(Access::VOLATILE, self.c.chance(30));
         access.set(Access::NON_TEMPORAL, self.c.chance(20));
-        // These say something to passes before this compiler, and change nothing here.
+        // Earlier passes use these flags; this compiler ignores them.
         for flag in [
             Access::RESTRICT,
             Access::READONLY,

@@ -58,7 +58,7 @@ impl<C: Choices> Generator<'_, C> {
         Some(self.b.alu(Op::Iadd, &[row, x]))
     }
 
-    /// Many operations in a row, whose results are stored as they are.
+    /// Many operations in a row, whose results are stored unmodified.
     pub(in crate::programs::generator) fn row_of_probes(&mut self) {
         if self.weights.operation == 0 || self.raw.is_empty() || !self.c.chance(64) {
             return;
@@ -90,7 +90,7 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// Adds the words of a value, each component apart.
+    /// Adds the words of a value, each component separately.
     pub(super) fn add_words(&mut self, def: Def, words: &mut Vec<Def>) {
         let data = &self.b.function().defs[def];
         let (bits, count) = (data.bit_size, data.num_components);

@@ -62,7 +62,7 @@ impl<'a> Ir3<'a> {
     /// Builds the graph of a program.
     ///
     /// # Errors
-    /// If a loop cannot be followed, or the preamble may not come to its end.
+    /// If a loop cannot be followed, or the preamble may not terminate.
     pub fn new(code: &'a Decoded, places: &'a Places) -> Result<Self, Unsupported> {
         if !code.ends_preamble {
             return Err(Unsupported("a way out of the preamble that does not end it".to_owned()));

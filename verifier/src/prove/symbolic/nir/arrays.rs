@@ -1,7 +1,7 @@
 //! Loads and stores of arrays.
 //!
-//! If the index is out of bounds, a load is undefined and a store is undefined behaviour, so any choice of what is read
-//! and written is right. When nir is compared with a machine program, it is the machine's choice, which uses the low 16
+//! If the index is out of bounds, a load is undefined and a store is undefined behaviour, so any choice of element
+//! is right. When nir is compared with a machine program, it is the machine's choice, which uses the low 16
 //! bits of a register number: then both programs get the same terms, and nothing has to be proved about indices.
 
 use super::{Nir, SymbolicMachine};

@@ -42,7 +42,8 @@ fn resource<O: Oracle>(
     let name = memory::resource(machine.terms, set, index);
     if resource.shared {
         memory::one_descriptor(machine, name);
-        // What is the same in all lanes has the same low bits, which are all that an instruction reads of the number of a bound texture.
+        // A uniform value has the same low bits in all lanes, which are all that an instruction reads of the number of
+        // a bound texture.
         if resource.bound {
             let low = machine.terms.extract(32, index, 0, 16);
             let low = machine.terms.zext(16, 32, low);

@@ -18,7 +18,7 @@ const RUNS: usize = 5;
 
 const FOLDERS: [&str; 7] = ["a320", "a420", "a540", "a618", "a660", "a660-more", "a750"];
 
-/// What was compiled, and how long it took.
+/// The compiled programs, and the time.
 #[derive(Clone, Copy, Default)]
 struct Figures {
     programs: usize,

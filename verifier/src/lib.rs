@@ -70,7 +70,7 @@
 //! assert_eq!(failures, 0);
 //! ```
 //!
-//! `examples/own_pass.rs` goes on from here: a pass with a bug, the bundles of what fails, reduced and grouped.
+//! `examples/own_pass.rs` continues from here: a pass with a bug, the bundles of its failures, reduced and grouped.
 //!
 //! # Reduce a failure
 //!

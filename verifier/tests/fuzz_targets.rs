@@ -38,7 +38,7 @@ fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Texts: the corpus's programs as they are, and with a piece replaced, repeated or cut off.
+/// Texts: the corpus's programs unchanged, and with a piece replaced, repeated or cut off.
 fn texts(count: u64) -> Vec<TextInput> {
     let paths = collect_paths(&[workspace().join("corpus")]).expect("the corpus can be walked");
     let seeds: Vec<_> = paths.iter().map(|path| std::fs::read(path).expect("the corpus can be read")).collect();

@@ -96,7 +96,7 @@ fn five_instructions_are_lost_by_dense_packing() {
     }
 }
 
-/// What became of programs with a planted bug.
+/// The results of programs with a planted bug.
 #[derive(Debug, Default)]
 struct Outcome {
     /// The result is another one than without the bug.

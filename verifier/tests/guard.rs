@@ -1,4 +1,5 @@
-//! A compiler that does not come to an end, or takes all memory: found, named, reduced and seen again. And what is near to it: the processes
+//! A compiler that does not terminate, or takes all memory: found, named, reduced and reproduced. And related
+//! functions: the processes
 //! of a campaign, its comparisons end to end, and its parts on several machines.
 
 use crate::common::folder::Folder;

@@ -1,4 +1,5 @@
-//! Compares the map of ARCHITECTURE.md with the sources: a module uses only modules that stand above it there, so there is no cycle.
+//! Compares the map of ARCHITECTURE.md with the sources: a module uses only modules above it there, so there is no
+//! cycle.
 //!
 //! A line of the map that begins with a path under `src/` names a module, a folder or a file; the first part of the path may be a layer
 //! with modules of its own. Every path in code that begins with `crate::` or goes up by `super::` leads from the module of its file to that
@@ -231,7 +232,7 @@ const ENGINE_CALLS: [&str; 9] = [
 ];
 
 /// Files that may have them: the judge, the engines, and the campaigns that test the engines one by one. (A page shows the message of the
-/// register checker beside a failure that was judged.)
+/// register checker next to a failure that was judged.)
 const CALLERS: [&str; 12] = [
     "harness/check/judge.rs",
     "harness/check/memory_order/mod.rs",

@@ -34,7 +34,7 @@ pub enum PieceKind {
     Again,
 }
 
-/// A headline and the lines after it, as they are in the log.
+/// A headline and the lines after it, unchanged from the log.
 pub struct Piece {
     pub kind: PieceKind,
     pub text: String,

@@ -1,6 +1,7 @@
 //! The share of random changes to programs that the checker refutes: single mutations after each stage, by kind.
 //!
-//! A mutant runs beside the program that it was made from, as the checker does at a boundary. Some of the valid mutants go through the
+//! A mutant is compared with the program that it was made from, as the checker does at a boundary. Some of the valid
+//! mutants go through the
 //! whole checker as well, which must refute their stage and no other. Not all mutants can be refuted (a change may not affect the behaviour
 //! of the program), so each kind has a least share.
 //!
@@ -163,7 +164,7 @@ impl StageRuns<'_> {
             let source = &self.outcomes[i];
             let run = |scratch: &mut Scratch| mutant.run(&self.envs[i], fuel[i], scratch);
             let target = run(scratch);
-            // As the checker does.
+            // The same comparison as in the checker.
             match filling::compare(source, &target, scratch, run) {
                 Err(difference) => Some(difference),
                 Ok(Agreement::Plain(Compared::OutOfFuel)) => {

@@ -142,7 +142,7 @@ fn refutations_have_every_part() {
     }
 }
 
-/// The chart of an allocation bug says which use reads which register, as the register checker finds it.
+/// The chart of an allocation bug marks the use with the wrong register, as the register checker finds it.
 #[test]
 fn a_wrong_register_is_marked() {
     let page = page_of(&planted_in("live-range", &[Profile::Branchy]));

@@ -149,7 +149,8 @@ fn the_source_of_a_clone_has_lost_its_register() {
     });
 }
 
-/// What is computed before the branch of a block, for the blocks after it, is computed into the register that the branch
+/// A value that is computed before the branch of a block, for the blocks after it, is written to the register that the
+/// branch
 /// reads.
 #[test]
 fn what_is_computed_early_takes_the_register_of_the_branch() {

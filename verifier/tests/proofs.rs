@@ -1,4 +1,4 @@
-//! Proofs on terms: equivalent programs are proved, with their loops as they are, and different programs never are.
+//! Proofs on terms: equivalent programs are proved, without unrolling their loops, and different programs never are.
 
 use crate::common::effort::effort;
 use ir3_compiler::compilation::Compilation;
@@ -57,7 +57,8 @@ fn no_planted_miscompilation_is_proved() {
     }
 }
 
-/// A parallel copy that has lost a destination leaves a value that names its definition, and is undefined: it may be anything, not only the
+/// A parallel copy without one of its destinations leaves a value that names its definition, and is undefined: it may
+/// be anything, not only the
 /// value that the source has there. Both programs had such a copy whose value is 0.
 #[test]
 fn a_value_that_nothing_writes_is_undefined() {

@@ -239,7 +239,7 @@ fn are_two_groups(name: &str, (one, programs): (&str, u32), (other, programs_oth
     assert!(groups(&out).len() >= 2, "{out}");
 }
 
-// As many programs as make half a dozen failures or so; a cycle of copies is rare.
+// Enough programs for about half a dozen failures; a cycle of copies is rare.
 
 #[test]
 fn bugs_of_copies_are_two_groups() {
@@ -267,7 +267,7 @@ fn bugs_of_effects_are_two_groups() {
     }
 }
 
-/// Of many similar failures a few are reduced, and the table shows that.
+/// Only a few of many similar failures are reduced, and the table shows that.
 #[test]
 fn not_all_are_reduced_where_there_are_many() {
     let root = Temporary::new("many");

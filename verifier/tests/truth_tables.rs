@@ -3,7 +3,8 @@
 //!
 //! The trees of depth 0 are the three comparisons. A tree of depth d + 1 is a comparison, or the negation of a tree of depth d, or the
 //! conjunction or disjunction of two of them, in this order: 3, 24, 1,179 and 2,781,264 trees. No two of them are identified, not even
-//! those with exchanged operands. Each is built as it is, with a value of its own for each of its operations, and no nir pass simplifies
+//! those with exchanged operands. Each is built without sharing, with a value of its own for each of its operations,
+//! and no nir pass simplifies
 //! it.
 //!
 //! [`PER_PROGRAM`] trees make a program, with consecutive ifs. A tree has its own three comparisons, which differ from all others in their
@@ -208,7 +209,7 @@ fn conditions() -> Features {
     [DeMorgan, Negations, BranchAndOr, PredicateComparisons, PredicateBitops].into_iter().collect()
 }
 
-/// All features, up to registers: what legalization adds depends on what happens to stand beside a tree.
+/// All features, up to registers: the instructions that legalization adds depend on the code around a tree.
 fn with_folding() -> Options {
     Options { last: pipeline::Stage::LowerCopies, ..Options::default() }
 }

@@ -2,7 +2,8 @@
 //!
 //! Two kinds: mutants (small changes at places that are looked for, [`mutants`]) and bugs (the patches of corpus/bugs, [`bugs`]). Either way,
 //! a change is a piece of text around a part of the original, `if crate::mutant(7) { changed } else { original }`, so that everything
-//! else stays as it was written, line by line. What does not compile is left out: the messages of rustc say which ([`check`]).
+//! else stays unchanged, line by line. Mutants that do not compile are left out: the messages of rustc name them
+//! ([`check`]).
 //!
 //! `IR3_MUTANT=7` switches number 7 on. `IR3_MUTANT=reached` switches none on, and appends the numbers whose places are reached to the
 //! file `IR3_MUTANT_REACHED`.

@@ -44,7 +44,8 @@ struct Mutant {
     change: String,
 }
 
-/// Writes the mutants that compile into the tree, and the list of them: number, place, function, kind, and change, apart by tabs. At most so
+/// Writes the mutants that compile into the tree, and the list of them: number, place, function, kind, and change,
+/// separated by tabs. At most so
 /// many, chosen by a hash of their numbers. The bugs are in the tree as well, with later numbers and a list of their own (`LIST.bugs`).
 pub fn run(tree: &Path, list: &Path, most: Option<usize>) -> Result<(), Box<dyn Error>> {
     let sources = Path::new(crate::SOURCES);
@@ -245,7 +246,7 @@ fn is_test(attrs: &[syn::Attribute]) -> bool {
 }
 
 impl<'ast> Visit<'ast> for Finder<'_> {
-    // What is decided when the compiler is built, or is no code.
+    // Constant expressions, and parts that are no code.
     fn visit_pat(&mut self, _: &'ast syn::Pat) {}
     fn visit_type(&mut self, _: &'ast syn::Type) {}
     fn visit_path(&mut self, _: &'ast syn::Path) {}

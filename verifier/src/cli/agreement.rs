@@ -26,7 +26,7 @@ pub struct Agreement {
     /// Programs: those that `fuzz` generates from the same seed.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = values::count::<u64>())]
     programs: u64,
-    /// The number of the first program: goes on where another run with the same seed has ended.
+    /// The number of the first program, to continue where another run with the same seed has ended.
     #[arg(long, value_name = "N", default_value_t = 0)]
     from: u64,
     /// Environments in which the interpreter attacks each boundary, 64 lanes each.

@@ -1,4 +1,4 @@
-//! `self-test broken-logs`: breaks real logs, and prints what `mesa` says of them.
+//! `self-test broken-logs`: breaks real logs, and prints how `mesa` handles them.
 
 use crate::engines::EngineArgs;
 use crate::{Exit, Failure, Format, Gpu, interrupt, output, triage, values, verify};

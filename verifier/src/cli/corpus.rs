@@ -58,7 +58,7 @@ impl CorpusArgs {
         self.corpus.first().map_or(Ok(()), |folder| exit::try_folder(folder))
     }
 
-    /// Says what was read.
+    /// Prints the size of a corpus.
     pub fn print(corpus: &Corpus, skipped: usize, format: Format) {
         let (programs, accepted) = corpus.counts();
         match format {
@@ -72,7 +72,7 @@ impl CorpusArgs {
         }
     }
 
-    /// Keeps the new programs of a campaign, by number, in the first folder, and says how many.
+    /// Keeps the new programs of a campaign, by number, in the first folder, and prints their number.
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -89,7 +89,7 @@ impl CorpusArgs {
         let (mut count, mut failure) = (0, None);
         kept(&seen, programs, interrupted, &mut |shader, whole| {
             count += usize::from(whole.is_none());
-            // What it was before is replaced only when it is written.
+            // The old file is replaced only when the new one is complete.
             let write = || {
                 exit::write_file(&folder.join(file_name(shader)), write(shader))?;
                 let whole = whole.map(file_name).filter(|name| *name != file_name(shader));

@@ -12,8 +12,9 @@ use std::sync::Arc;
 /// Options of `fuzz` about what programs have.
 #[derive(Args)]
 pub struct CoverageArgs {
-    /// File for the counts of what the programs had, as JSON; counts of an existing file are added. The table as text is written beside it,
-    /// with `.txt` after its name.
+    /// File for the coverage counts, as JSON; counts of an existing file are added. The table as text is written to the
+    /// same name
+    /// with `.txt` appended.
     #[arg(long, value_name = "FILE")]
     coverage: Option<PathBuf>,
     /// Choose programs with what is rare among those before: of several candidates for each number, the one with the rarest operations. So

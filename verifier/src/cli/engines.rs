@@ -45,7 +45,7 @@ enum Float {
 }
 
 impl EngineArgs {
-    /// The engines; `default` and `timeout` stand for what the command line does not give.
+    /// The engines; `default` and `timeout` apply to options that the command line leaves out.
     ///
     /// # Errors
     /// If the folder of kept proofs or of queries cannot be written.
@@ -78,7 +78,8 @@ impl EngineArgs {
     }
 }
 
-/// The exit of what the engines had to write: a proof that is not kept does not change a verdict, but was asked for.
+/// The exit code for the files of engines: a proof that could not be written does not change a verdict, but was
+/// requested.
 pub fn written(engines: &Engines) -> Exit {
     let failures = [("proofs", engines.cache_failure()), ("queries", engines.query_failure())];
     let mut exit = Exit::Passed;

@@ -100,7 +100,7 @@ impl External {
     }
 }
 
-/// What the command line asks for.
+/// The options of the command line.
 pub struct Request<'a> {
     pub compiler: &'a Compiler,
     pub target: Target,
@@ -120,7 +120,7 @@ pub struct Request<'a> {
     /// The time for reductions, and the number of failures that are reduced of each kind.
     pub reduce: Option<(Option<Duration>, usize)>,
     pub failures: &'a Path,
-    /// The modules that are changed; programs are generated if there is none.
+    /// The modules that are changed; if empty, programs are generated.
     pub variants_of: &'a [PathBuf],
 }
 
@@ -133,7 +133,7 @@ struct Written {
     shader: Shader,
     found: Found,
     folder: PathBuf,
-    /// The program as it was generated, if `shader` is a reduced one.
+    /// The generated program, if `shader` is a reduced one.
     original: Option<Shader>,
 }
 
@@ -368,7 +368,7 @@ fn campaign_of(
             Written { origin: (profile, seed), shader: shader.clone(), found: found.clone(), folder, original: None };
         let Found { failure, message, .. } = &written.found;
         let failure = failure.to_string();
-        // Of a crash both are the same.
+        // For a crash both are the same.
         let said = if failure == *message { failure } else { format!("{failure}: {message}") };
         let line = format!("program {number} ({profile}, seed {seed}): {said}");
         if let Err(error) = written.write(request) {

@@ -51,7 +51,7 @@ pub fn last_words(print: impl FnOnce() -> Exit + Send + 'static) {
     *words() = Some(Box::new(print));
 }
 
-/// The program has come to its end: it prints its results itself.
+/// The program ends normally, and prints its results itself.
 pub fn ends_by_itself() {
     words().take();
 }

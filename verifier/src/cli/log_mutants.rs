@@ -58,7 +58,7 @@ struct LogMutantCounts {
     contradicted: u64,
     equivalent: u64,
     unknown: u64,
-    /// By runs.
+    /// Missed by boundaries that runs passed.
     missed: u64,
     /// Proved, and not so.
     unsound: u64,
@@ -107,7 +107,7 @@ struct LogMutantsRow<'a> {
     counts: LogMutantCounts,
 }
 
-/// What was counted.
+/// The counts.
 #[derive(Default)]
 struct Tables {
     total: LogMutantCounts,

@@ -22,7 +22,7 @@ pub struct MachineTest {
     gpu: Gpu,
 }
 
-/// The figures of a folder.
+/// The counts of a folder.
 #[derive(Clone, Copy, Default, Serialize)]
 struct FolderCounts {
     programs: u64,

@@ -108,7 +108,7 @@ enum Command {
     Rules(rules::Rules),
     /// Proves that final programs wait for their results, on every path and whatever the order of completion.
     Hazards(hazards::Hazards),
-    /// Prints what programs cost, alone or beside Mesa's.
+    /// Prints the costs of programs, alone or in comparison with Mesa's.
     Stats(stats::StatsCommand),
     /// Prints the text of machine code.
     Disassemble(disassemble::Disassemble),
@@ -140,19 +140,19 @@ enum Command {
 
 #[derive(Subcommand)]
 enum SelfTest {
-    /// Prints how soon each planted bug is found, and what is left of the program.
+    /// Measures how soon each planted bug is found, and the size of the reduced program.
     PlantedBugs(planted_bugs::PlantedBugs),
     /// Plants miscompilations, and prints which engine finds which kind.
     KillMatrix(kill_matrix::KillMatrix),
-    /// Plants each bug in real programs, and prints what `verify` says of those that matter.
+    /// Plants each bug in real programs, and counts those that matter and `verify` misses.
     MissedBugs(missed_bugs::MissedBugs),
     /// Changes waits of final programs, and prints which changes the hazard checker and the machine refute.
     HazardMutants(hazard_mutants::HazardMutants),
-    /// Breaks real logs (cut, noisy, mixed), and prints what `mesa` says of them.
+    /// Breaks real logs (cut, noisy, mixed), and checks how `mesa` handles them.
     BrokenLogs(broken_logs::BrokenLogs),
     /// Changes one thing in one section of real logs, and prints which changes `mesa` refutes, and at which pass.
     LogMutants(log_mutants::LogMutants),
-    /// Check the passes of vec4 on generated vec4 programs
+    /// Check the passes of vec4 on generated vec4 programs.
     Vec4(vec4::Vec4),
     /// Runs the final programs of Mesa's logs on the machine, from their words, and compares them with their nir.
     Machine(machine::MachineTest),
@@ -373,7 +373,7 @@ impl Cli {
         }
     }
 
-    /// The limits of the compiler, where it is guarded.
+    /// The limits of the compiler, if it is guarded.
     fn limits(&self) -> Option<Limits> {
         match &self.command {
             Command::Fuzz(command) => Some(command.guarding.limits()),
@@ -437,7 +437,7 @@ impl Cli {
     }
 }
 
-/// The command line as it was given, for the first object of JSON.
+/// The arguments of the command line, for the first object of JSON.
 fn given() -> Vec<String> {
     std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect()
 }
@@ -495,7 +495,7 @@ fn main() -> ExitCode {
         output::error(&*error);
         exit::of_failure(&*error)
     });
-    // What was not reached for a signal is no other kind of result.
+    // A signal prevented the rest, so report the signal.
     let exit = if interrupt::is_set() { exit.max(Exit::Interrupted) } else { exit };
     output::end(exit);
     exit.into()

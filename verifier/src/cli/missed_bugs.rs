@@ -1,4 +1,4 @@
-//! `missed-bugs`: plants each bug in real programs, and counts what `verify` says of those that matter.
+//! `missed-bugs`: plants each bug in real programs, and counts those that matter and `verify` misses.
 
 use crate::engines::EngineArgs;
 use crate::verify::PROOF_TIME;
@@ -72,7 +72,7 @@ impl BugCounts {
     }
 }
 
-/// What a thread adds to.
+/// Counters of a thread.
 #[derive(Default)]
 struct Counts {
     bugs: Vec<BugCounts>,

@@ -91,7 +91,7 @@ pub fn line(line: &str) {
     text(&format!("{line}\n"));
 }
 
-/// Prints text for people, as it is.
+/// Prints text for people, unchanged.
 pub fn text(text: &str) {
     if format() == Format::Human {
         print(text.as_bytes());
@@ -216,7 +216,7 @@ pub fn guessed_gpus(guessed: &BTreeMap<&'static str, u64>) {
     }
 }
 
-/// Prints a document as it is: as text, or as one object with the kind of the text.
+/// Prints a document unchanged: as text, or as one object with the kind of the text.
 pub fn document(name: &str, kind: impl std::fmt::Display, document: &str) {
     json("text", &serde_json::json!({ "name": name, "kind": kind.to_string(), "text": document }));
     text(document);

@@ -105,7 +105,7 @@ pub struct Report {
     pub output: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plant: Option<&'static str>,
-    /// The command that shows it again, and, if it is not minimal, the one that goes on.
+    /// The command that reproduces it, and, if it is not minimal, the one that continues the reduction.
     #[serde(skip)]
     pub see: String,
     #[serde(skip)]

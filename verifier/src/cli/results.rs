@@ -1,4 +1,4 @@
-//! The results of a part of a campaign, in a file beside its bundles: `merge` adds them up.
+//! The results of a part of a campaign, in a file in the folder of its bundles: `merge` adds them up.
 
 use crate::exit::{self, Failure, Unwritten};
 use crate::unknown_programs::SavedReason;

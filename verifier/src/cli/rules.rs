@@ -29,7 +29,7 @@ pub struct Rules {
     /// Leave out the lemmas: that of division enumerates 2^32 divisors.
     #[arg(long)]
     no_lemmas: bool,
-    /// What is proved: the tables of the backend, the properties that nir declares of its operations, or a proposal.
+    /// The set of claims: the tables of the backend, the properties that nir declares of its operations, or a proposal.
     #[arg(long, value_enum, default_value_t = RuleSet::Backend)]
     set: RuleSet,
     /// Write each query into a folder, as SMT-LIB 2 text.
@@ -50,7 +50,7 @@ enum RuleSet {
     Backend,
     /// That nir's operations commute and associate, as nir's table says.
     Properties,
-    /// The rules and properties of `iadd64_split` as they were proposed; some are wrong.
+    /// The original proposal of the rules and properties of `iadd64_split`; some are wrong.
     Iadd64Split,
 }
 
@@ -101,7 +101,7 @@ struct RuleCounts {
     proved: usize,
     refuted: usize,
     unknown: usize,
-    /// Properties of floats that hold but for rounding, and are not asked about.
+    /// Properties of floats that hold up to rounding, and are not checked.
     inexact: usize,
 }
 

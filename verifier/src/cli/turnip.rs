@@ -259,7 +259,7 @@ impl Turnip {
                     continue;
                 }
             };
-            // The log of a fault may show where it is.
+            // The log of a fault may show its place.
             output::document(&path.display().to_string(), "log", &log);
             if kind != Kind::Compiled {
                 let error = InputError::NotCompiled { path: path.clone(), kind, detail };

@@ -49,10 +49,12 @@ pub struct Verify {
     gpu: Gpu,
     #[command(flatten)]
     compiler: Compiler,
-    /// Check only one of N equal parts of the programs, the Ith. The results are written beside the bundles, for `merge`.
+    /// Check only one of N equal parts of the programs, the Ith. The results are written to the folder of the bundles,
+    /// for `merge`.
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
-    /// Environments that each program is run on, 64 lanes each. More are added, up to 16, while something is not proved and the runs come to
+    /// Environments that each program is run on, 64 lanes each. More are added, up to 16, while something is not proved
+    /// and the runs
     /// depend on more of the program.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
     runs: u32,
@@ -192,7 +194,7 @@ impl Verify {
         Ok(Job { name, shader: *shader, vec4, target, options, plant, envs, recorded: None })
     }
 
-    /// The programs of a file, as they are read.
+    /// The programs of a file, while it is read.
     fn inputs(&self, path: &Path, shaders: &Shaders<'_>) -> Box<dyn Iterator<Item = Input> + Send> {
         if bundle::is_bundle(path) {
             return Box::new(std::iter::once(Input::Bundle(path.to_owned())));
@@ -221,7 +223,7 @@ impl Verify {
             }
             match paths::with_shaders(std::slice::from_ref(path)) {
                 Ok((found, of_folder)) => {
-                    // Of a bundle in the folder its program was found.
+                    // The folder in which the program of a bundle was found.
                     let whole = |file: PathBuf| match file.parent() {
                         Some(folder) if folder.parent() == Some(path) && bundle::is_bundle(folder) => folder.to_owned(),
                         _ => file,

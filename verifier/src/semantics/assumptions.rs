@@ -45,7 +45,8 @@ pub const WORKGROUP_SIZE: &str = "header:workgroup-size";
 /// Attributes that Mesa's text does not print are the same in both programs at the same instruction.
 pub const UNPRINTED: &str = "unprinted-attributes";
 
-/// Before a6xx: the byte offset beside the address of an access is that of the same place, where a text does not print the words of the
+/// Before a6xx: the byte offset of an access is that of the same place as its address, if a text does not print the
+/// words of the
 /// constant file that describe the buffer or image.
 pub const BYTE_OFFSET: &str = "byte-offset-undescribed";
 

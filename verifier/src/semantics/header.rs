@@ -109,7 +109,7 @@ pub struct Header {
     registers: BTreeMap<String, (PhysReg, bool)>,
     /// The declarations that only nir has, by the names in its text.
     of_nir: Option<BTreeMap<String, String>>,
-    /// What nir says of its inputs and outputs.
+    /// The interface of a program in nir: its inputs and outputs.
     interface: Interface,
     /// The accesses of nir beyond its declarations.
     undeclared: Undeclared,
@@ -158,7 +158,7 @@ impl Outputs {
         names.join(", ")
     }
 
-    /// The texts of two lists, as far as they are comparable.
+    /// The texts of two lists, if they are comparable.
     fn texts(before: Option<&Self>, after: Option<&Self>) -> [Option<String>; 2] {
         let sides = [before, after];
         let without_components = sides.into_iter().flatten().any(|outputs| outputs.has_aliases);

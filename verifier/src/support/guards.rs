@@ -3,7 +3,7 @@
 //! A proof is only as good as the side conditions of its rules. `ir3-equiv self-test prover-mutants` tests that the campaigns would notice
 //! a missing condition: it leaves out one *guard* at a time and searches for a wrong proof
 //! ([`campaigns::prover_mutants`](crate::harness::campaigns::prover_mutants)). Every condition of the table below therefore has a hook
-//! where it is checked:
+//! at its check:
 //!
 //! ```text
 //! if !paths_are_equal && !left_out(Guard::EventPath) { … no proof … }

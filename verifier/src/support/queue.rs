@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long a thread waits before it looks at the flag that stops it.
+/// The time for which a thread waits before it checks the flag that stops it.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The queue.
@@ -38,10 +38,10 @@ impl<T> Queue<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an item if there is room.
+    /// Adds an item if the queue is not full.
     ///
     /// # Errors
-    /// The item, if there is none.
+    /// The item, if the queue is full.
     pub fn try_push(&self, item: T, weight: usize) -> Result<(), T> {
         let mut state = self.state();
         let is_full = state.items.len() >= self.most || state.weight + weight > self.most_weight;
@@ -54,7 +54,7 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// Adds an item when there is room.
+    /// Adds an item, and waits while the queue is full.
     ///
     /// # Errors
     /// The item, if `stop` is set before.

@@ -1,4 +1,4 @@
-//! How much campaigns in tests do: a sample in `.ci/run`, all of it in `ci/nightly`.
+//! The amount of work of campaigns in tests: a sample in `.ci/run`, all of it in `ci/nightly`.
 
 /// Times the number of cases of a sample: what `IR3_EFFORT` says, or 1.
 ///

@@ -8,7 +8,7 @@
 //! The next line is a comment that describes the case. After the input comes one of
 //!
 //! - `// expect`, and the output;
-//! - `// expect unchanged`: the pass leaves the program as it is;
+//! - `// expect unchanged`: the pass does not change the program;
 //! - `// expect refused: TEXT`: the pass refuses the program, by an error that contains the text.
 
 use ir3_compiler::pipeline::{Feature, Options, Stage};

@@ -105,7 +105,7 @@ fn limit(resource: libc::__rlimit_resource_t, value: u64) {
     unsafe { libc::setrlimit(resource, &raw const limit) };
 }
 
-/// Runs a compilation in a child of this process, which has the driver and its device as they are.
+/// Runs a compilation in a forked child of this process, which inherits the driver and its device.
 ///
 /// # Errors
 /// If the system makes no process.

@@ -124,7 +124,7 @@ impl Driver {
     /// Loads a driver, and makes its device. Robust accesses (those outside of a buffer) are a feature that changes the code, so they are optional.
     ///
     /// # Errors
-    /// Says what the driver did not do.
+    /// Names the step at which the driver failed.
     pub fn open(path: &Path, is_robust: bool) -> Result<Self, String> {
         // SAFETY: loading a library runs its initialisation; this one is the compiler under test, and this process exists to run it.
         let library = unsafe { Library::new(path) }.map_err(|error| format!("{}: {error}", path.display()))?;

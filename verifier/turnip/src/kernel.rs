@@ -19,7 +19,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 const NODE: &CStr = c"/dev/dri/renderD128";
 /// Bytes of the memory of all buffer objects.
 const SPACE: u64 = 1 << 40;
-/// A smaller limit on the size of files leaves no room for a device.
+/// A smaller limit on the size of files is too small for a device.
 const LEAST_SPACE: u64 = 256 << 20;
 /// The alignment of buffer objects.
 const PAGE: u64 = 1 << 16;
@@ -145,7 +145,7 @@ extern "C" fn drmGetDevices2(_flags: u32, devices: *mut *mut DrmDevice, most: c_
     1
 }
 
-/// libdrm's list of devices, as it was called first.
+/// libdrm's list of devices, by its old function name.
 #[unsafe(no_mangle)]
 extern "C" fn drmGetDevices(devices: *mut *mut DrmDevice, most: c_int) -> c_int {
     drmGetDevices2(0, devices, most)
@@ -371,7 +371,7 @@ fn version(version: &mut Version) -> Result<(), c_int> {
     Ok(())
 }
 
-/// The flags of a submission and of a VM_BIND that ask for a fence as a file, which the caller closes.
+/// The flags of a submission and of a VM_BIND that request a fence as a file, which the caller closes.
 const SUBMISSION_FENCE: u32 = 0x4000_0000;
 const BINDING_FENCE: u32 = 2;
 

@@ -1,4 +1,5 @@
-//! Tessellation and geometry shaders with the stock driver, where it is: alone, and with the stages of their module.
+//! Tessellation and geometry shaders with the stock driver, if it is installed: alone, and with the stages of their
+//! module.
 
 #![cfg(target_os = "linux")]
 

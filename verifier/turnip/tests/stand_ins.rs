@@ -1,4 +1,4 @@
-//! Drivers that crash, hang, print too much, and so on: each is an answer with its name, and the worker goes on.
+//! Drivers that crash, hang, print too much, and so on: each is an answer with its name, and the worker continues.
 
 #![cfg(target_os = "linux")]
 

@@ -1,6 +1,7 @@
 //! `mesa`: checks the passes of the real compiler by the log that it prints.
 //!
-//! Threads take shaders as they are read; the main table is printed in the order of the logs. With `--compile` the nir of each shader goes
+//! Threads take shaders while the log is read; the main table is printed in the order of the logs. With `--compile` the
+//! nir of each shader goes
 //! through our own backend, too (`own.rs`); with `--watch` the log is a live stream (`watch.rs`), whose verdicts may be kept (`kept.rs`).
 
 mod kept;
@@ -30,7 +31,8 @@ pub struct Mesa {
     paths: Vec<PathBuf>,
     #[command(flatten)]
     gpu: Gpu,
-    /// Environments that a boundary is run on that is not proved, 64 lanes each; up to eight times as many while the runs come to depend on
+    /// Environments for runs of a boundary that is not proved, 64 lanes each; up to eight times as many while the runs
+    /// depend on
     /// more of the program.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
     runs: u32,
@@ -51,7 +53,8 @@ pub struct Mesa {
     /// Folder for what is written of a refutation.
     #[arg(long, value_name = "DIR", default_value = "ir3-equiv-failures")]
     failures: PathBuf,
-    /// Compile the nir of each shader with our own backend, too: verify it as `verify` does, and put its figures beside those that Mesa
+    /// Compile the nir of each shader with our own backend, too: verify it like `verify`, and compare its metrics with
+    /// those that Mesa
     /// printed. A shader that Mesa spilled though most registers are free (`spillall`) has `--max-registers min` unless it is given.
     #[arg(long)]
     compile: bool,
@@ -61,8 +64,9 @@ pub struct Mesa {
     planted: Planted,
     #[command(flatten)]
     driver: DriverArgs,
-    /// The one log is a live stream (`-`): shaders are checked as they are printed, each of them once, and what is no pass is printed as it
-    /// is found. With `--cache`, shaders that a run before has checked are not checked again.
+    /// The one log is a live stream (`-`): shaders are checked while they are printed, each of them once, and failures
+    /// are printed at
+    /// once. With `--cache`, shaders that an earlier run has checked are not checked again.
     #[arg(long, help_heading = "Live streams")]
     watch: bool,
     /// Shaders that may wait for a thread (and 64 MiB of text). If there are more, the stream is not read on, which blocks the application when
@@ -105,7 +109,7 @@ impl Mesa {
                 printer.result(result);
             }
         });
-        // What was checked when a signal came.
+        // The shaders that were checked before a signal.
         let (_, waiting) = state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         waiting.into_values().for_each(|result| printer.result(result));
         shaders.print_counts();

@@ -1,4 +1,5 @@
-//! `mesa --compile`: the nir of a log through our own backend, verified, and its figures beside those that Mesa printed.
+//! `mesa --compile`: compiles the nir of a log with our own backend, verifies it, and compares its metrics with those
+//! that Mesa printed.
 
 use super::Mesa;
 use super::report::{Row, name_of};
@@ -29,7 +30,7 @@ pub struct Own {
     pub counts: Summary,
     /// The stage that refuses the program and its reason, or why there is no program.
     pub refused: Option<String>,
-    /// The figures beside Mesa's, or why there are none to compare.
+    /// The metrics in comparison with Mesa's, or the reason why there are none to compare.
     pub costs: Result<ShaderCosts, String>,
 }
 
@@ -65,7 +66,7 @@ impl Mesa {
         own
     }
 
-    /// The figures of our own program, beside Mesa's; the program and its options, if there is one.
+    /// The metrics of our own program and Mesa's; the program and its options, if there is one.
     pub fn own_costs(&self, path: &Path, shader: &LogShader, target: &Target) -> (Own, Option<(Shader, Options)>) {
         let mut own = Own {
             name: format!("{} (our backend)", name_of(path, shader)),

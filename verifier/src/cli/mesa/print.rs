@@ -40,7 +40,7 @@ impl Counts {
     }
 }
 
-/// What happened to the shaders of a stream that were not checked.
+/// Counts of the shaders of a stream that were not checked.
 #[derive(Clone, Default, Serialize)]
 pub struct Stream {
     /// Shaders that the stream had.
@@ -63,7 +63,7 @@ pub struct Stream {
     pub corrupt: u64,
 }
 
-/// What was counted.
+/// The totals over all logs.
 #[derive(Default)]
 pub struct Whole {
     mesa: Counts,
@@ -231,7 +231,7 @@ impl<'a> Printer<'a> {
         self.whole.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Prints the report of a shader, or why there is none.
+    /// Prints the report of a shader, or the reason why there is none.
     pub fn result(&self, result: Result<Report, InputError>) {
         let mut whole = self.whole();
         match result {

@@ -178,7 +178,7 @@ fn narrow_directed(f: Format, rounding: Rounding, x: f64) -> u64 {
     }
     let magnitude = near & !f.sign();
     let too_large = back.abs() > x.abs();
-    // Zero stands for anything smaller than all numbers, infinity for anything larger: neither has a sign of its own here.
+    // Zero represents anything smaller than all numbers, infinity anything larger: neither has a sign of its own here.
     let sign = if x.is_sign_negative() { f.sign() } else { 0 };
     let (below, above) = if too_large { (magnitude - 1, magnitude) } else { (magnitude, magnitude + 1) };
     let outwards = match rounding {

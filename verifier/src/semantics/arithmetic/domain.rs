@@ -120,7 +120,8 @@ pub enum Function {
 
 /// The primitive operations.
 ///
-/// `w` is the width of the operands and, unless the name says otherwise, of the result. Shift counts are less than `w`.
+/// `w` is the width of the operands and, unless the name indicates otherwise, of the result. Shift counts are less than
+/// `w`.
 pub trait Domain {
     /// A value.
     type V: Clone;

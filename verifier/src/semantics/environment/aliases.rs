@@ -107,7 +107,7 @@ impl MemoryName {
 }
 
 impl fmt::Display for MemoryName {
-    /// As the keys of [`Env::memory`]: `ssbo 0`, `image set 1 index 5`, `ssbo class 2`; a kind alone is all of it.
+    /// Prints a key of [`Env::memory`]: `ssbo 0`, `image set 1 index 5`, `ssbo class 2`; a kind alone is all of it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.space.name())?;
         match self.binding {

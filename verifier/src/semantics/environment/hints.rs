@@ -1,7 +1,8 @@
-//! Hints: what a program tells about its inputs, so that runs depend on more of it.
+//! Hints about the inputs of a program, so that runs depend on more of it.
 //!
 //! Random words hide most of a program: small integers are denormal floats, a sum loses its smaller operand, clamps
-//! saturate, comparisons never hold. A program tells which of its inputs it uses as floats, and its own constants are
+//! saturate, comparisons never hold. A program's text shows which of its inputs it uses as floats, and its own
+//! constants are
 //! the values that it compares with. With [`Hints`], an environment draws floats of moderate size where floats are
 //! used; now and then a constant of the program or a neighbour of one, or a value that other inputs have, too; and its
 //! textures are smooth.
@@ -60,7 +61,7 @@ enum Magnitude {
     Units,
 }
 
-/// What a program tells about its inputs.
+/// The hints about the inputs of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hints {
@@ -86,7 +87,7 @@ pub struct Hints {
     /// True if pointers are loaded from memory.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     loads_addresses: bool,
-    /// What most loads from memory are read as.
+    /// The type with which most loads from memory are read.
     memory: Usage,
     /// The size of the values.
     #[serde(default, skip_serializing_if = "Magnitude::is_moderate")]
@@ -151,7 +152,7 @@ impl Hints {
         Reader::new(&shader.entry).boolean_words()
     }
 
-    /// What a word of the constant file is read as.
+    /// The type with which a word of the constant file is read.
     pub fn const_usage(&self, word: u32) -> Usage {
         if let Some(&half) = self.addresses[0].get(&word) {
             return Usage::Address(half);
@@ -159,13 +160,13 @@ impl Hints {
         self.halves[0].get(&word).map_or_else(|| usage_in(&self.consts, word), |&floats| Usage::Halves(floats))
     }
 
-    /// What an input is read as, by `4 * base + component`.
+    /// The type with which an input is read, by `4 * base + component`.
     pub fn input_usage(&self, location: u32) -> Usage {
         let address = self.addresses[1].get(&location);
         address.map_or_else(|| usage_in(&self.inputs, location), |&half| Usage::Address(half))
     }
 
-    /// What a word of a uniform buffer is read as.
+    /// The type with which a word of a uniform buffer is read.
     pub fn ubo_usage(&self, word: u32) -> Usage {
         if let Some(&half) = self.addresses[2].get(&word) {
             return Usage::Address(half);
@@ -177,7 +178,7 @@ impl Hints {
         }
     }
 
-    /// What words of memory are read as.
+    /// The type with which words of memory are read.
     pub fn memory_usage(&self) -> Usage {
         self.memory
     }
@@ -227,7 +228,8 @@ impl Hints {
         }
     }
 
-    /// A word of the magnitude, by a choice below 256; `None` if that is moderate, and where a value is as other environments have it.
+    /// A word of the magnitude, by a choice below 256; `None` if the magnitude is moderate, and if the value is drawn
+    /// as in other environments.
     #[inline]
     fn small_word(&self, seed: u64, drawn: u64, is_float: bool, choice: u64, constant: Option<u32>) -> Option<u32> {
         let value = match self.magnitude {
@@ -235,7 +237,7 @@ impl Hints {
             Magnitude::Small => calm,
             Magnitude::Units => unit,
         };
-        // Of a sum of many words one large value, or one that is no number, is all that is left: half of these environments have none.
+        // One large value or NaN dominates the sum of many words: half of these environments have none.
         if choice < 16 && mix(seed, 0x7461_6d65) & 1 != 0 {
             return None;
         }

@@ -84,7 +84,7 @@ pub struct Scratch {
     pub memory: Memory,
     /// The constant file.
     pub consts: ConstFile,
-    /// What undefined bits are in the next run, if they have values.
+    /// The values of undefined bits in the next run, if they are filled.
     pub(crate) filling: Option<filling::Filling>,
     /// The words of the constant file that the wave finds, if it does not run the preamble.
     pub(crate) preamble_words: Option<Vec<(u32, u32, bool)>>,
@@ -148,8 +148,9 @@ impl Scratch {
         outcome
     }
 
-    /// Resets the memory and the constant file for a new run, and makes room for at least `rows` rows, whose contents are unspecified.
-    /// Lanes have `own_bytes` of scratch memory; 0 where the program does not declare it.
+    /// Resets the memory and the constant file for a new run, and allocates at least `rows` rows, whose contents are
+    /// unspecified.
+    /// Lanes have `own_bytes` of scratch memory; 0 if the program does not declare it.
     pub fn prepare(&mut self, env: &Env, rows: usize, own_bytes: u32) {
         self.memory.reset();
         self.memory.set_aliases(AliasClasses::of(env));

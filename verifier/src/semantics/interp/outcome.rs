@@ -30,7 +30,7 @@ pub struct OperationSite {
     pub operation: &'static str,
     /// The number of the instruction in the program's table of instructions.
     pub instr: u32,
-    /// The line that it was read from; 0 if there is none.
+    /// The line that it was read from; 0 if it was not read from a text.
     pub line: u32,
 }
 
@@ -460,7 +460,7 @@ impl Outcome {
             .then_some("that a sum does not overflow, or that an address is aligned")
     }
 
-    /// Returns the first difference; `None` if there is none, or a run has no result.
+    /// Returns the first difference; `None` if the runs agree, or a run has no result.
     pub fn first_difference(&self, target: &Outcome) -> Option<Difference> {
         self.compare(target).err()
     }
@@ -468,14 +468,15 @@ impl Outcome {
     /// Compares the stores before the source becomes undefined: the target must have stored the same at some time; its later stores are
     /// unconstrained.
     ///
-    /// If the target becomes undefined too, it may do so in other lanes and before the stores of the remaining lanes. In lanes in which
+    /// If the target becomes undefined too, it may do so in other lanes and before the stores of the remaining lanes.
+    /// In lanes in which
     /// both become undefined by a branch or a kill, which no store moves across, all earlier stores are done.
     fn compare_stored(&self, target: &Outcome, reason: UndefinedReason, lanes: u64) -> Result<(), Difference> {
         use UndefinedReason::{Alias, Branch, Kill, LaneNumber};
         let counted = match &target.end {
             _ if reason == Alias => 0,
             End::Finished => u64::MAX,
-            // The outcome does not say which of two waves it was.
+            // The outcome does not distinguish the two waves.
             // A store may have been moved across a vote, whose condition became a branch later.
             End::Undefined { .. } if reason == LaneNumber => 0,
             End::Undefined { reason: Branch | Kill, lanes: others, .. }

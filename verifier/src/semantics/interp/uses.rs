@@ -48,7 +48,8 @@ pub(crate) struct ValueUses {
 }
 
 impl ValueUses {
-    /// Returns true if the undefined bits of a location may be anything where it is read, whatever else is observed.
+    /// Returns true if the undefined bits of a location may have any value at its use, independent of other
+    /// observations.
     pub fn is_independent(&self, at: u32) -> bool {
         self.independent.contains(at as usize)
     }
@@ -73,7 +74,7 @@ impl UseTable {
         self.definitions[at as usize].push(definition);
     }
 
-    /// Adds a use. `repeated`: it sees one value several times, as it is in a loop and the definition is not.
+    /// Adds a use. `repeated`: it sees one value several times, because it is in a loop and the definition is not.
     pub fn read(&mut self, at: u32, repeated: bool) {
         if self.read.put(at as usize) || repeated {
             self.several.insert(at as usize);

@@ -1,6 +1,7 @@
 //! The words of the constant file that a program writes: its preamble, for the program after it.
 //!
-//! A write counts for what may be executed after it: what stands behind it, and what a branch back leads to. One at an address in
+//! A write counts for all code that may be executed after it: the code after it, and the targets of branches back. One
+//! at an address in
 //! `a1.x` is known where a constant is moved there before it, on the only path: no instruction in between is a target of a
 //! branch, or may branch. Any other write at an address writes all words.
 
@@ -33,7 +34,7 @@ impl ConstWrites {
     }
 }
 
-/// What a program writes.
+/// The words that a program writes.
 #[derive(Clone, Debug)]
 pub struct ConstWords {
     /// The writes, in order: where, and which words, if that is known.
@@ -115,7 +116,7 @@ fn written(data: &InstrData, a1: Option<u16>) -> Option<Range<u32>> {
     Some(first..first.checked_add(count)?)
 }
 
-/// What is known of `a1.x` after an instruction.
+/// The known content of `a1.x` after an instruction.
 fn a1_after(data: &InstrData, before: Option<u16>) -> Option<u16> {
     if data.opcode.category() == Category::Flow && data.opcode != Opcode::Nop {
         return None;

@@ -1,4 +1,4 @@
-//! What the checker takes as true of the machine: the units that execute instructions, the time until a result may be
+//! The checker's model of the machine: the units that execute instructions, the time until a result may be
 //! read, and the flag with which a reader waits for it.
 //!
 //! These are the checker's own rules, each with its source: Mesa 25.0-devel (7d41cfa1a97), `src/freedreno/ir3`. No
@@ -39,7 +39,7 @@ pub const AFTER_SECOND_PREDICATION: u32 = 5;
 pub enum Unit {
     /// The ALU, of fixed latency.
     Alu,
-    /// The scalar ALU: in order, beside the vector ALU (`is_scalar_alu`, ir3.c).
+    /// The scalar ALU: in order, in parallel with the vector ALU (`is_scalar_alu`, ir3.c).
     ScalarAlu,
     /// Special functions (`is_sfu`, ir3.h).
     Special,
@@ -77,7 +77,7 @@ impl Unit {
 }
 
 /// Returns true if the scalar ALU executes an instruction: its result is shared, and it is no move from a register of
-/// lanes, which takes the way that there was before the scalar ALU (`is_scalar_alu`).
+/// lanes, which uses the path that existed before the scalar ALU (`is_scalar_alu`).
 fn is_scalar(data: &InstrData, target: &Target) -> bool {
     let uniform = |src: &Src| match src.operand {
         SrcOperand::Place(_) => src.class.file == RegFile::Shared,
@@ -100,7 +100,7 @@ fn writes_shared(data: &InstrData) -> bool {
 }
 
 /// The issue slots of an instruction: before the next one can be issued, this much time has passed for sure. The other
-/// units and the scalar ALU take instructions beside the ALU, and jumps are issued on the way (`count_instruction`).
+/// units and the scalar ALU execute in parallel with the ALU, and jumps take no issue slot (`count_instruction`).
 pub fn issue_slots(data: &InstrData, unit: Unit) -> u32 {
     let counts = match unit {
         Unit::Alu => true,
@@ -110,7 +110,8 @@ pub fn issue_slots(data: &InstrData, unit: Unit) -> u32 {
     if counts { 1 + u32::from(data.repeat) } else { 0 }
 }
 
-/// The slots that pass behind an instruction by its `(nopN)`. Not all GPUs before a5xx heed it, and none of a3xx does.
+/// The slots that pass after an instruction by its `(nopN)`. Not all GPUs before a5xx implement it, and none of a3xx
+/// does.
 pub fn nops_behind(data: &InstrData, target: &Target) -> u32 {
     if target.generation >= Generation::A5xx { data.nop.into() } else { 0 }
 }
@@ -154,10 +155,11 @@ pub fn result_replaces_third(opcode: Opcode) -> bool {
     opcode.name().starts_with("atomic.b.")
 }
 
-/// When the sources of an instruction have been read, if that is not when it is issued (`is_war_hazard_producer`).
+/// The event after which the sources of an instruction have been read, if that is later than its issue
+/// (`is_war_hazard_producer`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceWait {
-    /// When it is issued.
+    /// Its issue.
     None,
     /// A later `(ss)`.
     Ss,
@@ -167,7 +169,7 @@ pub enum SourceWait {
     Scalar,
 }
 
-/// When the sources of an instruction have been read.
+/// The event after which the sources of an instruction have been read.
 pub fn source_wait(data: &InstrData, unit: Unit) -> SourceWait {
     match unit {
         Unit::ScalarAlu => SourceWait::Scalar,
@@ -185,7 +187,7 @@ pub fn source_wait(data: &InstrData, unit: Unit) -> SourceWait {
 }
 
 /// Returns true if `(ss)` of an instruction is encoded: texture and memory instructions have no such bit, and need a nop before them that has
-/// it. Barriers have it (ir3-cat7.xml); Mesa puts it on them since 25.1, and made a nop before.
+/// it. Barriers have it (ir3-cat7.xml); Mesa sets it on them since 25.1, and emitted a nop before.
 pub fn can_wait_ss(opcode: Opcode) -> bool {
     !matches!(opcode.category(), Category::Texture | Category::Memory) || opcode == Opcode::Alias
 }
@@ -217,7 +219,8 @@ pub const fn reads_third_late(opcode: Opcode) -> bool {
 pub enum ConstWrite {
     /// None.
     None,
-    /// Of a preamble, visible after the flag, or else after the end of the preamble, `(sy)(ss)shpe` (`needs_ss_for_const` and
+    /// Of a preamble, visible after the flag, or else after the end of the preamble, `(sy)(ss)shpe`
+    /// (`needs_ss_for_const` and
     /// `needs_sy_for_const`; before 25.1 nothing in a preamble reads what it writes).
     Preamble(Wait),
 }

@@ -63,9 +63,9 @@ pub struct Step {
     pub slots: u32,
     /// Slots that pass after it: `(nopN)`.
     pub nop: u32,
-    /// The flag with which readers of its results wait, beside slots.
+    /// The flag with which readers of its results wait, in addition to slots.
     pub result: Wait,
-    /// When its sources have been read.
+    /// The event after which its sources have been read.
     pub source: SourceWait,
     /// The one lane of each quad that it reads and writes.
     pub quad_lane: Option<u8>,
@@ -85,7 +85,8 @@ pub struct Step {
     pub accesses: bool,
     /// It is the second of a pair that is one operation: it waits for nothing.
     pub paired: bool,
-    /// What a repetition reads before the result of an earlier one is there, with the slots that are missing.
+    /// The operand that a repetition reads before the result of an earlier one is available, with the slots that are
+    /// missing.
     pub own_read: Option<(Operand, u32)>,
     /// The reading of `a1.x` waits with `(ss)`.
     pub early_a1: bool,
@@ -115,7 +116,7 @@ pub struct StepError {
 /// All instructions.
 #[derive(Clone, Debug)]
 pub struct Steps {
-    /// By position.
+    /// The steps by position.
     pub steps: Vec<Step>,
     operands: Vec<Operand>,
     bits: Vec<Bits>,

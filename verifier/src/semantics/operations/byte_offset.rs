@@ -1,6 +1,7 @@
-//! The byte offset that an access to a storage buffer or an image names beside its element or texel, before a6xx.
+//! The byte offset of an access to a storage buffer or an image, in addition to its element or texel, before a6xx.
 //!
-//! Which of the two the machine goes by is not known, so an access has a meaning only where both name the same place. The byte offset is
+//! It is undocumented which of the two the machine uses, so an access has a meaning only if both name the same place.
+//! The byte offset is
 //! that of Mesa's `ir3_a4xx.c`: a5xx has 64 bits of it, from where the buffer or image starts; a4xx has 32, from the start of memory.
 //! Atomics on images of a5xx count words.
 
@@ -8,7 +9,7 @@ use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::arithmetic::integer::{mad_low, mul_low};
 use ir3_compiler::target::{Generation, Target};
 
-/// Returns true if the GPU reads a byte offset beside elements and texels.
+/// Returns true if the GPU reads a byte offset in addition to elements and texels.
 pub fn is_read(target: &Target) -> bool {
     matches!(target.generation, Generation::A4xx | Generation::A5xx)
 }

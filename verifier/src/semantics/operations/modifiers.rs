@@ -1,6 +1,6 @@
 //! Modifiers of single operands and results: signs, complements, the clamp of a saturating float operation.
 //!
-//! Of 16 bits (`half`) or 32.
+//! Operands have 16 bits (`half`) or 32.
 
 use crate::semantics::arithmetic::concrete::Concrete;
 use crate::semantics::arithmetic::domain::{Domain, Format};

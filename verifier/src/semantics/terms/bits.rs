@@ -4,7 +4,8 @@
 //! disjunction in it (a complement of an `And`) that the other terms decide are dropped. An `Xor` likewise; complements are moved from its
 //! terms into its constant, or around it.
 //!
-//! If an argument is a concatenation, or a mask cuts a vector, the operation is done piece by piece: a mask of adjacent bits is a slice
+//! If an argument is a concatenation, or a mask selects part of a vector, the operation is done piece by piece: a mask
+//! of adjacent bits is a slice
 //! with zeros around.
 
 use super::{Args, MANY, Op, Term, Terms};

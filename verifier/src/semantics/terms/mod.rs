@@ -97,7 +97,8 @@ impl VariableKind {
     }
 }
 
-/// The prefix of the names of variables that are the same in all lanes. No rule depends on it: it keeps their names apart from those of
+/// The prefix of the names of variables that are the same in all lanes. No rule depends on it: it distinguishes their
+/// names from those of
 /// variables of other kinds, for readers too.
 const WAVE_PREFIX: &str = "uniform ";
 
@@ -360,7 +361,7 @@ impl Terms {
         self.intern(Op::Apply(function), width, args)
     }
 
-    /// Checks that a name is used as it was first. If one name denoted two values, a prover would prove them equal.
+    /// Checks that a name is used with its first role. If one name denoted two values, a prover would prove them equal.
     fn declare(&mut self, name: Name, role: Role) {
         let NameData { text, role: known } = &mut self.names[name];
         match known {
@@ -374,7 +375,8 @@ impl Terms {
         self.parts.get(&whole).map_or(&[], |list| list)
     }
 
-    /// A term of at most this depth: where it is deeper, its subterms are made [opaque](Op::Opaque). Slices of it, and sums with it, are
+    /// A term of at most this depth: below it, subterms are made [opaque](Op::Opaque). Slices of it, and sums with it,
+    /// are
     /// then small, however long the computation was.
     pub fn shallow(&mut self, term: Term, limit: u8) -> Term {
         if self.depths[term] <= limit || self.width(term) == 1 {

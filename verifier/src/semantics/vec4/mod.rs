@@ -1,4 +1,4 @@
-//! What vec4 and scalar programs mean: the nir programs that they are.
+//! The meaning of vec4 and scalar programs, as nir programs.
 //!
 //! [`lift`] translates a program to nir in SSA form, which all engines execute; there is no second definition of any operation. An
 //! invocation of the nir program is one vertex. Each channel of a register, of an output and of the flag is a variable; writemasks, swizzles and
@@ -13,7 +13,7 @@
 //! - With four channels instead of eight, an instruction runs in one of the two vertices of a thread: those with an even number (`group0`) or an odd
 //!   one (`group4`).
 //!
-//! Of scalar programs:
+//! Scalar programs:
 //!
 //! - An invocation of the nir program is an invocation. With 8 channels of 16, an instruction runs in the first 8 invocations of a thread (`group0`) or
 //!   in the others (`group8`).

@@ -1,4 +1,4 @@
-//! How a program uses its inputs and constants.
+//! Analysis of how a program uses its inputs and constants.
 //!
 //! Each operation reads a value as a float or as an integer. A copy passes the uses of its result on to what it copies: moves, vectors, phis,
 //! halves of words, and words of the constant file that the preamble stores. That is repeated until nothing changes; uses are only added.
@@ -112,7 +112,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader that knows no use.
+    /// A reader without any use.
     pub fn without_uses(function: &'a Function) -> Self {
         Self { function, uses: FxHashMap::default(), changed: false }
     }

@@ -52,7 +52,7 @@ pub(crate) enum DecodedOp {
         /// The result.
         dst: Write,
     },
-    /// A modifier that is applied to the source as it is moved.
+    /// A modifier that is applied to the source of a move.
     Apply {
         /// The modifier.
         apply: &'static Modify,
@@ -77,7 +77,7 @@ pub(crate) enum DecodedOp {
         offset: i32,
         /// The index.
         index: Read,
-        /// The slot that receives the element; poison where there is none.
+        /// The slot that receives the element; poison if there is none.
         to: u32,
     },
     /// Writes an element by the lane's index.
@@ -163,7 +163,7 @@ pub(crate) enum DecodedOp {
         bit: u8,
         /// Per row or column, instead of one for the quad.
         fine: bool,
-        /// Of floats of 16 bits.
+        /// The operands are floats of 16 bits.
         half: bool,
         /// The value.
         src: Read,
@@ -415,14 +415,14 @@ pub(crate) enum AccessAddress {
     Texel(Vec<Read>),
 }
 
-/// What an access before a6xx names beside its address: see [`byte_offset`](crate::semantics::operations::byte_offset).
+/// The second address of an access before a6xx: see [`byte_offset`](crate::semantics::operations::byte_offset).
 #[derive(Clone, Debug)]
 pub(crate) struct ByteOffset {
     /// The low word of the byte offset.
     pub low: Read,
     /// The high word, which has to be 0.
     pub high: Option<Read>,
-    /// Where the buffer or image starts, where the byte offset begins at the start of memory.
+    /// The start of the buffer or image, if the byte offset is relative to the start of memory.
     pub start: Option<Read>,
     /// The bytes of a texel, of a row and of a slice.
     pub strides: SmallVec<[Read; 3]>,
@@ -450,7 +450,7 @@ pub(crate) struct Memory {
     pub resource: Option<ResourceOperand>,
     /// The address.
     pub place: AccessAddress,
-    /// The byte offset beside the address.
+    /// The byte offset of the access, in addition to its address.
     pub bytes: Option<Box<ByteOffset>>,
     /// A coordinate that has to be 0.
     pub padding: Option<Read>,
@@ -503,7 +503,7 @@ pub(crate) struct Texture {
     pub shape: PrintedShape,
     /// The type of the result.
     pub ty: Type,
-    /// The only lane of each quad that asks, and is written.
+    /// The only lane of each quad that issues the request, and is written.
     pub quad_lane: Option<u8>,
     /// Numbers of levels are one less here.
     pub levels_add_one: bool,

@@ -6,7 +6,7 @@ use crate::support::random::Random;
 use ir3_compiler::ir3::{Attrs, Condition, Opcode};
 use ir3_compiler::nir::{BaseType, Op};
 
-/// Numbers on which operations are told apart: corners of integers and of floats, and any.
+/// Numbers that distinguish operations: corner cases of integers and of floats, and random ones.
 fn number(random: &mut Random, bits: u8) -> u64 {
     const CORNERS: [u64; 12] =
         [0, 1, 2, 0x7f, 0x8000, 0x7c00, 0x7e01, 0xfe00, 0x8000_0000, 0x7fc0_0001, 0xff80_0000, u64::MAX];
@@ -70,7 +70,7 @@ fn commutative_opcodes_commute() {
     let commute_too = Opcode::ALL.iter().filter(|&&it| others(it) && !wrong.contains(&it) && it.info().dsts == 1);
     let commute_too: Vec<_> = commute_too.copied().collect();
     assert!(evaluated >= 15, "{evaluated}");
-    // Of these passes exchange nothing: see `Traits::COMMUTES`.
+    // No pass exchanges operands of these: see `Traits::COMMUTES`.
     assert_eq!(commute_too, [Opcode::MadshU16, Opcode::SadS16, Opcode::SadS32, Opcode::Andg]);
 }
 

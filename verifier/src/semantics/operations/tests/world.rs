@@ -130,7 +130,7 @@ fn memory_has_parts_of_words_and_remembers() {
         assert_eq!(words.len(), 64 * 63);
         assert!(words.iter().all(|&word| word < 4096));
     }
-    // Those before its beginning are apart from those after it.
+    // Words before its beginning are disjoint from those after it.
     let words: BTreeSet<u32> =
         (0_u32..64 * 63).map(|word| word_of(u64::from(word.wrapping_sub(1000)) * 4, 1024)).collect();
     assert_eq!(words.len(), 64 * 63);
@@ -260,7 +260,8 @@ fn textures_that_fit_a_program_are_smooth() {
     assert!(texels.iter().filter(|texel| (0.0..=1.0).contains(*texel)).count() > 48, "{texels:?}");
 }
 
-/// Coarse textures have as many colors as cells; a component of a texture with corner cases is one, or as it is.
+/// Coarse textures have as many colors as cells; a component of a texture with corner cases is a corner case or
+/// unchanged.
 #[test]
 fn textures_are_coarse_or_have_corner_cases() {
     let smooth = Env { hints: Some(Box::default()), ..Env::from_seed(3) };

@@ -48,10 +48,10 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use time::Clock;
 
-/// When results of other units than the ALU are there.
+/// The time at which results of other units than the ALU are available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {
-    /// As late as possible: when they are waited for.
+    /// As late as possible: when a reader waits for them.
     Latest,
     /// At once.
     Earliest,
@@ -59,7 +59,8 @@ pub enum Completion {
     Random(u64),
 }
 
-/// What a hazard does: a result that is read or overwritten before it is there, a source that is overwritten before it has
+/// The effect of a hazard: a result that is read or overwritten before it is available, a source that is overwritten
+/// before it has
 /// been read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hazards {
@@ -69,7 +70,7 @@ pub enum Hazards {
     Poison,
 }
 
-/// What registers hold at the start.
+/// The contents of registers at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// The inputs of the interface; the others are poison.
@@ -115,7 +116,7 @@ impl Machine {
     /// Decodes final code.
     ///
     /// # Errors
-    /// If an instruction is not supported, or the text does not say what it does.
+    /// If an instruction is not supported, or the text does not determine its meaning.
     pub fn new(code: &Code, target: &Target, start: Start) -> Result<Self, Unsupported> {
         let steps = Steps::new(code, &ArrayBases::default(), target).map_err(|error| Unsupported {
             what: format!("`{}`: no register {}", error.opcode, error.number),
@@ -201,7 +202,7 @@ struct MachineWave<'a> {
     predicated: Option<u64>,
     /// The inputs have been written.
     begun: bool,
-    /// How often each branch has been executed, if these are chosen.
+    /// The number of executions of each branch, if these are chosen.
     executions: Vec<u64>,
 }
 
@@ -253,7 +254,7 @@ impl<'a> MachineWave<'a> {
             self.clock.prefetched(&self.machine.prefetched, self.wave.alive);
         }
         loop {
-            // Where predication leaves no lane active, the wave still goes on to its end.
+            // If predication leaves no lane active, the wave still continues to its end.
             if self.wave.active.mask == 0 && self.predicated.is_none() && !self.turn()? {
                 return Ok(Stop::Done);
             }
@@ -292,12 +293,13 @@ impl<'a> MachineWave<'a> {
         self.activate(lanes);
     }
 
-    /// The wave goes on with the first lanes that wait, at this position or after it; returns false if none wait. (Lanes that were killed
+    /// The wave continues with the first lanes that wait, at this position or after it; returns false if none wait.
+    /// (Lanes that were killed
     /// right before a position where others wait leave the wave at it.)
     fn turn(&mut self) -> Result<bool, End> {
         let next = self.waiting.iter().map(|&(at, _)| at).filter(|&at| at >= self.at).min();
         let Some(next) = next else {
-            // Lanes that the wave has passed are lost.
+            // Lanes that wait at an earlier position never run again.
             return if self.waiting.is_empty() {
                 Ok(false)
             } else {
@@ -419,7 +421,7 @@ impl<'a> MachineWave<'a> {
             let (value, poisoned) = self.wave.storage.lane(Loc::whole(slot), lane);
             let address = value as i16;
             match groups.iter_mut().find(|(known, _)| *known == address) {
-                // What an undefined address reaches is undefined.
+                // An access at an undefined address has an undefined result.
                 _ if poisoned => {}
                 Some((_, lanes)) => *lanes |= 1 << lane,
                 None => groups.push((address, 1 << lane)),
@@ -428,7 +430,7 @@ impl<'a> MachineWave<'a> {
         Some(groups)
     }
 
-    /// The operations of an instruction, and where the wave goes on.
+    /// Executes the operations of an instruction; returns where the wave continues.
     fn execute(&mut self, at: usize) -> Result<Next, End> {
         let machine = self.machine;
         let block = &machine.decoded.blocks[block_of(at)];
@@ -539,7 +541,7 @@ struct Saved {
     partial: u64,
 }
 
-/// Where the wave goes on.
+/// The continuation of the wave.
 enum Next {
     /// It waits for other waves.
     Barrier,

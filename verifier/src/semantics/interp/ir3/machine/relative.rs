@@ -17,7 +17,7 @@ pub struct Elements {
     known: FxHashMap<(usize, i16), Option<Steps>>,
 }
 
-/// Returns true if elements of an instruction are told apart. Repeated ones are taken as a whole.
+/// Returns true if elements of an instruction are distinguished. Repeated ones are taken as a whole.
 pub fn is_relative(data: &InstrData) -> bool {
     let is_relative = |place: &Place| matches!(place, Place::Relative { .. });
     let srcs = data.srcs.iter().filter_map(ir3_compiler::ir3::Src::place);

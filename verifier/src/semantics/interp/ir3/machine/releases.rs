@@ -1,6 +1,8 @@
-//! What the wave releases, and what it may not use after that: varyings after `(ei)`, helper lanes after `(eq)`, `a0.x` after `(ul)`.
+//! Resources that the wave releases, and must not use afterwards: varyings after `(ei)`, helper lanes after `(eq)`,
+//! `a0.x` after `(ul)`.
 //!
-//! These are the rules of `prove::hazards` on the path of one run. Runs leave out what only is held longer than it has to be where
+//! These are the rules of `prove::hazards` on the path of one run. Runs do not report resources that are merely held
+//! too long if
 //! nothing of the program releases it: texts of Mesa's passes have no releases.
 //!
 //! From a6xx on a lane that `kill` ends may go on as a helper lane (docs/semantics.md). So in a loop a branch has to take it out of there:
@@ -16,7 +18,7 @@ use ir3_compiler::machine::{Code, Ip};
 use ir3_compiler::target::{Generation, Target};
 
 bitflags::bitflags! {
-    /// What an instruction has to do with releases.
+    /// The uses and releases of resources by an instruction.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     struct Marks: u16 {
         const READS_VARYING = 1;
@@ -114,13 +116,13 @@ fn stays(code: &Code, kill: Ip) -> bool {
         })
 }
 
-/// What a wave has released.
+/// The resources that a wave has released.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Released {
     varyings: bool,
     helpers: bool,
     address: bool,
-    /// A read of a varying goes on.
+    /// A read of a varying is in progress.
     reading: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What is outstanding while the machine runs, lane by lane.
+//! Outstanding operations while the machine runs, lane by lane.
 
 use super::Completion;
 use crate::semantics::interp::UndefinedReason;
@@ -83,11 +83,12 @@ pub struct Clock {
     hazard: Option<(UndefinedReason, u64)>,
 }
 
-/// A pending write of some lanes. Each group of lanes has its own: a later write by some of them says nothing of the others.
+/// A pending write of some lanes. Each group of lanes has its own: a later write by some of them does not affect the
+/// others.
 struct OlderWrite {
     entry: usize,
     lanes: u64,
-    /// When it can be read as a half, as a full register, and by other units: the last of these.
+    /// The last times at which it can be read as a half register, as a full register, and by other units.
     times: [u32; 3],
 }
 
@@ -233,7 +234,7 @@ impl Clock {
         late.fold(lanes, |lanes, older| lanes | older.lanes)
     }
 
-    /// A write where another unit may not have read: its results are lost.
+    /// A write to a register that another unit may not have read yet: the results of that unit become poison.
     fn overwrite(&mut self, step: &Step, steps: &Steps, bit: u16, writes: u64) {
         for set in [SOURCE_SS, SOURCE_SS_OR_SY, SCALAR_SOURCE] {
             let lanes = self.sets[set].lanes[usize::from(bit)] & writes;

@@ -426,7 +426,7 @@ impl RunningWave<'_> {
             quads = Some(wave_quads);
         }
         let mut answers = [[0; LANES]; 4];
-        // Lanes that do not ask keep what they have.
+        // Lanes without a request keep their register.
         let mut asking = Active::none();
         let active = match access.quad_lane {
             Some(_) => {

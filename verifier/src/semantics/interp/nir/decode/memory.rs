@@ -46,7 +46,7 @@ fn view(intrinsic: &Intrinsic) -> TexelView {
     TexelView::of_nir(type_of_texel(intrinsic), indices)
 }
 
-/// The type of the data of an access to an image, if it says it.
+/// The type of the data of an access to an image, if it is declared.
 fn type_of_texel(intrinsic: &Intrinsic) -> Option<BaseType> {
     let indices = &intrinsic.indices;
     match (indices.get(IndexKind::DestType), indices.get(IndexKind::SrcType)) {
@@ -174,7 +174,8 @@ impl Decoder<'_> {
         self.push(DecodedOp::Access(self.code.accesses.len() as u32 - 1));
     }
 
-    /// Says what the flags of accesses promise about buffers and images: by their numbers, or, where these are computed, about all accesses with
+    /// Collects the promises of access flags about buffers and images: by their numbers, or, if these are computed,
+    /// about all accesses with
     /// computed numbers in their order, so that no promise moves to another one.
     pub(super) fn say_promises(&mut self) {
         // Neither may be added nor dropped: a result in a helper lane is an operand of derivatives.

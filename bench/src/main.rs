@@ -2,12 +2,12 @@
 //!
 //!     cargo run --release --manifest-path bench/Cargo.toml [PROGRAMS [SEED]]
 //!
-//! regalloc2's fuzzing module generates a function, allocates registers, and checks the result with its own checker. Our loop generates a nir
-//! program, compiles it with every stage, and compares: `fuzz` with its defaults (end to end, every boundary of one program in sixteen) and
-//! `fuzz --every-boundary`. Rounds of both alternate, so a machine that becomes slower does so for both. All results
-//! are thousands of
-//! instructions a second of CPU time: of regalloc2's functions there, of nir here. They are no comparison of quality: one instruction of
-//! regalloc2 has up to ten operands and no meaning, one of nir becomes some two of ir3, which are run by 64 lanes.
+//! regalloc2's fuzzing module generates a function, allocates registers, and checks the result with its own checker.
+//! Our loop generates a nir program, compiles it with every stage, and compares: `fuzz` with its defaults (end to end,
+//! every boundary of one program in sixteen) and `fuzz --every-boundary`. Rounds of both alternate, so a machine that
+//! becomes slower does so for both. All results are thousands of instructions a second of CPU time: of regalloc2's
+//! functions there, of nir here. They are no comparison of quality: one instruction of regalloc2 has up to ten operands
+//! and no meaning, one of nir becomes some two of ir3, which are run by 64 lanes.
 //!
 //! The parts of our loop, separately, each over the same programs: the cost of one full step, even if the loop does not
 //! take it for each program.

@@ -1,7 +1,6 @@
 //! Prints the results of the compiler on the programs of a campaign, one line each: the hash of the last program, and
-//! its cost. `ci/mutants` compares
-//! the lines of a mutant with those of the original compiler. An example of the copied verifier, not a part of the
-//! package `mutate`.
+//! its cost. `ci/mutants` compares the lines of a mutant with those of the original compiler. An example of the copied
+//! verifier, not a part of the package `mutate`.
 //!
 //! `outputs GPU SEED PROGRAMS`
 

@@ -1,8 +1,8 @@
 //! The last stage: a final program becomes words, and is read back from them.
 //!
-//! The words are what the hardware gets. So the program after this stage is the one that they say, in blocks again, with what the
-//! driver knows beside them ([`Interface`](crate::machine::Interface)). What an encoding loses or changes is a difference between
-//! the two programs.
+//! The words are what the hardware gets. So the program after this stage is decoded from them, in blocks again, with
+//! the facts of the driver's [`Interface`](crate::machine::Interface). Fields that an encoding drops or changes are a
+//! difference between the two programs.
 //!
 //! Some of what a program says is in no word, and is that of the instruction that was encoded:
 //!

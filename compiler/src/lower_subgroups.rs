@@ -1,8 +1,9 @@
 //! Subgroup macros become control flow.
 //!
-//! Up to here a ballot, a vote or a reduction is one instruction, so that schedulers and the allocator can place it as any
-//! other. The machine has branches that choose lanes instead: `getone` and `getlast` send one active lane another way,
-//! `bany` and `ball` ask all of them. A macro splits its block; most become an if:
+//! Up to here a ballot, a vote or a reduction is one instruction, so that schedulers and the allocator can place it as
+//! any other. The machine has branches that choose lanes instead: `getone` and `getlast` send one active lane to
+//! another successor, `bany` and `ball` branch on the predicates of all of them. A macro splits its block; most become
+//! an if:
 //!
 //! ```text
 //!     block:  …                        block:  …
@@ -214,7 +215,7 @@ impl Regions<'_> {
         self.jump(then, after);
     }
 
-    /// Starts with the first value of a reduction: Mesa's scans have it in the register of the result already.
+    /// Starts with the first value of a reduction: in Mesa's scans it is in the register of the result already.
     fn start(&mut self, reduce: Dst, initial: Src) {
         if let SrcOperand::Immediate(number) = initial.operand {
             self.push(self.before, set(reduce, number));

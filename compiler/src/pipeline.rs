@@ -30,7 +30,7 @@ pub use run::{Change, run_nir_stage, run_stage, run_vec4_stage, select, select_v
 use std::borrow::Cow;
 use std::fmt;
 
-/// The inputs of a stage beside the program.
+/// The inputs of a stage in addition to the program.
 struct Context<'a> {
     target: &'a Target,
     options: &'a Options,
@@ -96,7 +96,7 @@ struct StageRow {
     functions: Functions,
 }
 
-/// A feature as the table has it.
+/// A row of the table of features.
 struct FeatureRow {
     name: &'static str,
     stage: Stage,
@@ -218,7 +218,7 @@ stages! {
         };
     }
     vec4 {
-        /// nir to vec4, for the targets that have it.
+        /// nir to vec4, for the targets with that backend.
         Vec4Select = "vec4-select", Always, [
             /// A selection of one channel has a replicated predicate.
             ReplicateSel = "replicate-sel",
@@ -268,7 +268,7 @@ stages! {
             is_needed: |features| features.contains(Feature::Vec4DeadCode),
             run: |program, features| dead_code::run(program, dead_code_rules(features)),
         };
-        /// nir to a scalar program, for the targets that have it.
+        /// nir to a scalar program, for the targets with that backend.
         ScalarSelect = "scalar-select", Always, [
             /// A thread of a scalar program has 16 invocations, not 8.
             Simd16 = "simd16",
@@ -509,7 +509,7 @@ stages! {
             MergeSets = "merge-sets",
             /// Vectors are merged with their parts, too.
             VectorCoalescing = "vector-coalescing",
-            /// Values are moved to make room for others.
+            /// Values are moved to free registers for others.
             LiveRangeSplitting = "live-range-splitting",
             /// More registers than needed are taken where that costs no waves.
             Occupancy = "occupancy",
@@ -577,7 +577,7 @@ stages! {
                 Ok(())
             },
         };
-        /// Words, and the program as they say it.
+        /// Encodes the program; the result is the decoded encoding.
         Encode = "encode", Always, Computes, [], Functions::Ir3 {
             is_needed: |_, _| Ok(true),
             run: |program, context| {

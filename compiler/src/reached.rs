@@ -1,8 +1,8 @@
-//! Which arms of the passes a compilation reaches, counted where somebody asks for it.
+//! Coverage of the passes: counts of the cases ("arms") that a compilation reaches, if counting is enabled.
 //!
-//! An arm is a case of a pass: a rule that it applies, or a reason for which it leaves something as it is. [`Arm`] lists them, and the code of
-//! the pass marks each with one call of `reached`. While [`count`] is off, which is so unless a campaign counts, a mark tests one flag of
-//! the thread and does nothing else.
+//! An arm is a case of a pass: a rule that it applies, or a reason for which it does not transform the code. [`Arm`]
+//! lists them, and the code of the pass marks each with one call of `reached`. While [`count`] is off, which is so
+//! unless a campaign counts, a mark tests one flag of the thread and does nothing else.
 
 use std::cell::Cell;
 
@@ -17,12 +17,12 @@ macro_rules! arms {
     };
 }
 
-/// What a pass does in an arm.
+/// The effect of a pass in an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArmKind {
     /// It changes the program.
     Changes,
-    /// It leaves something as it is.
+    /// It does not transform the code.
     Declines,
 }
 
@@ -33,7 +33,7 @@ pub struct ArmInfo {
     pub arm: Arm,
     /// The pass, by the name of its stage.
     pub pass: &'static str,
-    /// What it does.
+    /// Its effect.
     pub kind: ArmKind,
     /// The case, in words.
     pub text: &'static str,

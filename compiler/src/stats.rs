@@ -1,7 +1,7 @@
 //! The cost of a program, counted as Mesa counts it.
 //!
-//! The figures are those of the lines that freedreno prints after a shader (`; FRAG prog 1/1: 5 instr, …`), so that the
-//! two compilers can be compared. Mesa's counts, as its logs show:
+//! The statistics are those of the lines that freedreno prints after a shader (`; FRAG prog 1/1: 5 instr, …`), so that
+//! the two compilers can be compared. Mesa's counts, as its logs show:
 //! - an instruction with `(rptN)` is N + 1 instructions, `(nopN)` is N nops; a meta instruction (`_meta:…`) is none,
 //!   but its registers count;
 //! - the preamble, from `shps` to `shpe`, is counted separately, though its registers count too;
@@ -34,7 +34,7 @@ use crate::ir3::{
 };
 use crate::target::{Generation, Target};
 
-/// The figures; see the module's documentation.
+/// The statistics; see the module's documentation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Instructions, including nops, without the preamble.
@@ -84,13 +84,13 @@ impl Stats {
         self.instructions - self.nops
     }
 
-    /// The figures of a program, in SSA form (then without registers) or with registers.
+    /// The statistics of a program, in SSA form (then without registers) or with registers.
     #[must_use]
     pub fn of(program: &Program, target: &Target) -> Self {
         Self::counted(program, target, is_legalized(program))
     }
 
-    /// The figures of a final program: what is there, and nothing is estimated.
+    /// The statistics of a final program, without estimates.
     #[must_use]
     pub fn of_final(program: &Program, target: &Target) -> Self {
         Self::counted(program, target, true)
@@ -239,7 +239,7 @@ pub fn const_vectors(program: &Program, target: &Target) -> u32 {
     consts.vectors()
 }
 
-/// Where helper lanes end.
+/// The end of helper lanes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Helpers {
     /// The last mark.

@@ -1,6 +1,5 @@
 //! A compiler that does not terminate, or takes all memory: found, named, reduced and reproduced. And related
-//! functions: the processes
-//! of a campaign, its comparisons end to end, and its parts on several machines.
+//! functions: the processes of a campaign, its comparisons end to end, and its parts on several machines.
 
 use crate::common::folder::Folder;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,5 @@
 //! `kill -9` at a random moment of a campaign and of a reduction: no failure that was found is missing afterwards, and
-//! nothing half-written is mistaken
-//! for a bundle.
+//! nothing half-written is mistaken for a bundle.
 //!
 //! `IR3_KILLS` is the number of kills of each; `ci/kill` does 50 and prints the counts.
 

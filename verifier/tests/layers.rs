@@ -231,8 +231,8 @@ const ENGINE_CALLS: [&str; 9] = [
     "simulation::prove(",
 ];
 
-/// Files that may have them: the judge, the engines, and the campaigns that test the engines one by one. (A page shows the message of the
-/// register checker next to a failure that was judged.)
+/// Files that may have them: the judge, the engines, and the campaigns that test the engines one by one. (A page shows
+/// the message of the register checker next to a failure that was judged.)
 const CALLERS: [&str; 12] = [
     "harness/check/judge.rs",
     "harness/check/memory_order/mod.rs",

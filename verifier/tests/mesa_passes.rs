@@ -169,9 +169,8 @@ fn a_driver_that_is_told_of_other_inputs_is_no_pass() {
 }
 
 /// Conventions between Mesa's driver and the machine, written by hand after Mesa's sources: the side that a fragment
-/// shows, the second color of a blend,
-/// a layer and the size of an array of one dimension, a parameter of fragments, an input of a kernel, an output of each view, the size of a
-/// buffer, the layer of a fetch from another level.
+/// shows, the second color of a blend, a layer and the size of an array of one dimension, a parameter of fragments, an
+/// input of a kernel, an output of each view, the size of a buffer, the layer of a fetch from another level.
 #[test]
 fn conventions_of_the_driver_are_those_of_mesa() {
     for (gpu, log, from, to) in [

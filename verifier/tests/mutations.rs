@@ -1,9 +1,8 @@
 //! The share of random changes to programs that the checker refutes: single mutations after each stage, by kind.
 //!
 //! A mutant is compared with the program that it was made from, as the checker does at a boundary. Some of the valid
-//! mutants go through the
-//! whole checker as well, which must refute their stage and no other. Not all mutants can be refuted (a change may not affect the behaviour
-//! of the program), so each kind has a least share.
+//! mutants go through the whole checker as well, which must refute their stage and no other. Not all mutants can be
+//! refuted (a change may not affect the behaviour of the program), so each kind has a least share.
 //!
 //! After the stages of moves, spilling and register assignment, the register checker proves no mutant that is refuted.
 //!

@@ -150,8 +150,7 @@ fn the_source_of_a_clone_has_lost_its_register() {
 }
 
 /// A value that is computed before the branch of a block, for the blocks after it, is written to the register that the
-/// branch
-/// reads.
+/// branch reads.
 #[test]
 fn what_is_computed_early_takes_the_register_of_the_branch() {
     planted(Stage::Predicates, 240, |program, n| {

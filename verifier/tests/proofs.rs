@@ -58,8 +58,7 @@ fn no_planted_miscompilation_is_proved() {
 }
 
 /// A parallel copy without one of its destinations leaves a value that names its definition, and is undefined: it may
-/// be anything, not only the
-/// value that the source has there. Both programs had such a copy whose value is 0.
+/// be anything, not only the value that the source has there. Both programs had such a copy whose value is 0.
 #[test]
 fn a_value_that_nothing_writes_is_undefined() {
     let machine = gpu();

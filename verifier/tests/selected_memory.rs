@@ -152,8 +152,7 @@ fn a_changed_copy_is_refuted() {
 }
 
 /// If an access is not marked as having different descriptors in its lanes, all lanes get one. So the mark must not be
-/// dropped, and a program
-/// that never had it relies on facts that its author knows.
+/// dropped, and a program that never had it relies on facts that its author knows.
 #[test]
 fn an_access_that_loses_its_nonuniform_is_not_the_same() {
     let target = Target::by_name("a660").unwrap();

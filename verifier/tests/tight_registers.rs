@@ -1,6 +1,5 @@
 //! Random programs in register files that are just large enough, so that values have to be moved to free registers,
-//! with
-//! lanes that diverge and reconverge. (In files of the machine's size that rarely happens.)
+//! with lanes that diverge and reconverge. (In files of the machine's size that rarely happens.)
 
 use ir3_compiler::pipeline::{Options, Stage, run_stage, select};
 use ir3_compiler::regalloc::{self, Error};

@@ -1,10 +1,8 @@
 //! The patches of corpus/bugs, all in one tree.
 //!
 //! A patch may change bodies of functions and nothing else. Each body that it changes is kept, and the patched one is
-//! inserted at its beginning,
-//! guarded by the switch: `fn f(…) { if crate::mutant(3) { return { patched }; } original }`. The numbers are those of
-//! the patches in the
-//! order of their names, from 1.
+//! inserted at its beginning, guarded by the switch: `fn f(…) { if crate::mutant(3) { return { patched }; } original
+//! }`. The numbers are those of the patches in the order of their names, from 1.
 
 use crate::check;
 use crate::splice::{self, Splice};

@@ -1,9 +1,9 @@
 //! Writes many changes of the compiler into one copy of its sources, each with a number that switches it on when the program runs.
 //!
-//! Two kinds: mutants (small changes at places that are looked for, [`mutants`]) and bugs (the patches of corpus/bugs, [`bugs`]). Either way,
-//! a change is a piece of text around a part of the original, `if crate::mutant(7) { changed } else { original }`, so that everything
-//! else stays unchanged, line by line. Mutants that do not compile are left out: the messages of rustc name them
-//! ([`check`]).
+//! Two kinds: mutants (small changes at places that are looked for, [`mutants`]) and bugs (the patches of corpus/bugs,
+//! [`bugs`]). Either way, a change is a piece of text around a part of the original, `if crate::mutant(7) { changed }
+//! else { original }`, so that everything else stays unchanged, line by line. Mutants that do not compile are left out:
+//! the messages of rustc name them ([`check`]).
 //!
 //! `IR3_MUTANT=7` switches number 7 on. `IR3_MUTANT=reached` switches none on, and appends the numbers whose places are reached to the
 //! file `IR3_MUTANT_REACHED`.

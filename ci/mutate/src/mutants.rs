@@ -45,8 +45,8 @@ struct Mutant {
 }
 
 /// Writes the mutants that compile into the tree, and the list of them: number, place, function, kind, and change,
-/// separated by tabs. At most so
-/// many, chosen by a hash of their numbers. The bugs are in the tree as well, with later numbers and a list of their own (`LIST.bugs`).
+/// separated by tabs. At most so many, chosen by a hash of their numbers. The bugs are in the tree as well, with later
+/// numbers and a list of their own (`LIST.bugs`).
 pub fn run(tree: &Path, list: &Path, most: Option<usize>) -> Result<(), Box<dyn Error>> {
     let sources = Path::new(crate::SOURCES);
     let mut mutants = Vec::new();

@@ -231,7 +231,7 @@ const ADDRESSES: Range<u16> = PREDICATES.end..PREDICATES.end + 2;
 pub struct Scoreboard<'a> {
     program: &'a Program,
     target: &'a Target,
-    /// By register. Times that are not greater than `cycle` are equivalent to 0.
+    /// The times by register. Times that are not greater than `cycle` are equivalent to 0.
     ready: Vec<Ready>,
     /// Registers that were written in this block, with duplicates.
     touched: Vec<u16>,
@@ -385,8 +385,9 @@ impl<'a> Scoreboard<'a> {
         let aliases = aliases(slot);
         if !data.opcode.is_alu() {
             self.ready[usize::from(slot)] = Ready::default();
-            // The other half of a register that is written in part may still be on its way. Where the files are split, halves are
-            // other registers, whose times are kept apart from this only when they are waited for.
+            // The other half of a register that is written in part may still be on its way. Where the files are split,
+            // halves are other registers, whose times are tracked separately from this only when an instruction waits
+            // for them.
             if self.target.merged_regs && FULL.contains(&slot) {
                 aliases.for_each(|alias| self.ready[usize::from(alias)] = Ready::default());
             }

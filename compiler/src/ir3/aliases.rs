@@ -123,7 +123,7 @@ pub enum Aliased {
     NotStored,
 }
 
-/// An alias that means nothing where it stands.
+/// An alias without a meaning at its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AliasError {
     /// Another number of aliases than the first one says.
@@ -169,7 +169,7 @@ struct Table {
 }
 
 impl Table {
-    /// The source that stands for a register.
+    /// The source that replaces a register.
     fn get(&self, reg: u16, half: bool) -> Option<Src> {
         self.entries.iter().find(|(own, src)| own.0 == reg && src.class.half == half).map(|&(_, src)| src)
     }
@@ -215,7 +215,7 @@ impl Table {
 /// instructions stay, without a meaning: those of outputs still read the constant file. `output` finds an output by its render target and component.
 ///
 /// # Errors
-/// If an alias means nothing where it stands.
+/// If an alias has no meaning at its position.
 pub fn fold(
     program: &mut Program,
     stored: Stored,

@@ -47,7 +47,7 @@ impl NumberAllocator {
     }
 }
 
-/// The wanted number; 0 means that there is none.
+/// The explicit number; `None` for 0.
 fn explicit(number: u32) -> Option<u32> {
     (number != 0).then_some(number)
 }

@@ -15,9 +15,9 @@
 use crate::graph::Graph;
 use cranelift_entity::{EntityRef, SecondaryMap};
 
-/// The positions of an order that have to be visited, in rounds.
+/// The positions of an order that have to be visited, in passes over the order.
 ///
-/// A round visits them in order; a position added after the current one belongs to the same round.
+/// A pass visits them in order; a position added after the current one belongs to the same pass.
 pub struct Worklist {
     waiting: Vec<bool>,
     at: usize,
@@ -36,13 +36,13 @@ impl Worklist {
         Self { waiting: vec![true; count], at: 0, again: false }
     }
 
-    /// Adds a position: it is visited in this round if it comes later, else in another one.
+    /// Adds a position: it is visited in this pass if it comes later, else in the next one.
     pub fn add(&mut self, position: usize) {
         self.waiting[position] = true;
         self.again |= position < self.at;
     }
 
-    /// Adds a position without requesting a round for it.
+    /// Adds a position without requesting a further pass for it.
     fn add_without_round(&mut self, position: usize) {
         self.waiting[position] = true;
     }
@@ -246,7 +246,7 @@ mod tests {
         let (start, end, visits) = sets::<false>(&LOOP, &[0, 4, 1, 2, 0], &[1, 2, 0, 0, 0]);
         assert_eq!(start, [4, 1 | 4, 1 | 4, 2, 2]);
         assert_eq!(end, [1 | 4, 1 | 2 | 4, 1 | 4, 0, 2]);
-        // What is live around the loop comes by 1, which is visited after 2.
+        // A value that is live around the loop enters by 1, which is visited after 2.
         assert_eq!(visits, [4, 3, 2, 1, 0, 4, 2, 1]);
     }
 
@@ -309,8 +309,8 @@ mod tests {
         // The round after the first is made for facts; 2 and 0 are visited in it for the estimate.
         assert_eq!(distance.0, [4, 6, 5, 3, 2, 0, 1, 2, 0]);
         assert_eq!(solution.start[Node::new(0)], Some(3));
-        // That 7 leads to the end is found in the second round. In the third, which is made for that, the way by 7 is found to
-        // be shorter for 2. Block 9 comes before 2 in each round: its estimate stays the longer way.
+        // The second pass finds that 7 leads to the end. The third, requested for that, finds that the path by 7 is
+        // shorter for 2. Block 9 comes before 2 in each pass: its estimate stays the longer path.
         let graph = Edges(vec![(0, 1), (1, 2), (2, 3), (3, 5), (5, 6), (6, 4), (2, 7), (7, 8), (8, 4), (9, 2)]);
         let order: Vec<Node> = [8, 7, 0, 1, 2, 9, 3, 5, 6, 4].map(Node::new).to_vec();
         let mut distance = Distance(Vec::new());

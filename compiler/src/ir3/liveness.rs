@@ -57,7 +57,7 @@ pub struct Use<E> {
 
 /// Entities that are live at the starts and the ends of blocks.
 pub struct LiveSets<E> {
-    /// By entity.
+    /// The entities with the blocks that they are live into.
     starts: Vec<(E, Block)>,
     live_in: BlockLists<E>,
     live_out: BlockLists<E>,

@@ -141,7 +141,7 @@ impl ResourceWords {
 pub struct ConstLayout {
     /// System values.
     pub driver_params: Vec<DriverParam>,
-    /// Where storage buffers and images are described, if the program reads that.
+    /// The words that describe storage buffers and images, if the program reads them.
     pub resources: Option<ResourceWords>,
     /// Immediates that instructions cannot encode: scalar index, bits.
     pub immediates: Vec<(u16, u32)>,
@@ -164,8 +164,8 @@ pub struct Program {
     pub workgroup_size: Option<[u16; 3]>,
     /// Shared memory of a workgroup, in bytes.
     pub shared_size: u32,
-    /// Scratch memory per lane in bytes: that of the shader, followed by the spill slots. 0 if there is none, or if it
-    /// is unknown.
+    /// Scratch memory per lane in bytes: that of the shader, followed by the spill slots. 0 if the program has none, or
+    /// if it is unknown.
     pub scratch_size: u32,
     /// All blocks.
     pub blocks: PrimaryMap<Block, BlockData>,
@@ -186,7 +186,7 @@ pub struct Program {
     /// The number printed for each instruction (`0012:`, and `ssa_12` for the values it defines); 0 if the writer
     /// chooses one.
     pub serials: SecondaryMap<Instr, u32>,
-    /// The number printed after a value's serial (`ssa_12:34`); 0 if there is none.
+    /// The number printed after a value's serial (`ssa_12:34`); 0 if none is printed.
     pub value_names: SecondaryMap<Value, u32>,
 }
 

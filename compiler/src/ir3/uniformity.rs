@@ -1,7 +1,8 @@
-//! Which values are the same in all lanes that run together, and at which branches lanes may part.
+//! Uniformity analysis: the values that are the same in all lanes that run together, and the branches at which lanes
+//! may diverge.
 //!
 //! A value is *uniform* if, whenever its definition runs, all lanes that run it get the same bits. That is so for an
-//! operation that computes each lane for itself from sources that are uniform there. Two things make a difference
+//! operation that computes each lane separately from sources that are uniform there. Two cases make a difference
 //! without any operation:
 //!
 //! - a phi in a block where lanes come together that took different edges: any reconvergence point

@@ -6,7 +6,7 @@
 use crate::ir3::{Block, InstrData, OperandFlags, PhysReg, Place, Program, RegClass, RegFile, SrcOperand};
 use crate::target::{Generation, Target};
 
-/// Where the preamble is.
+/// The blocks and positions of the preamble.
 pub struct Preamble {
     /// Its blocks, in order.
     blocks: Vec<Block>,

@@ -91,7 +91,7 @@ fn blocks_come_back() {
     assert_eq!(Code::from_program(&program).unwrap(), code);
 }
 
-/// Each changes one thing of the program above, and names what is said then.
+/// Each row changes the program above in one place, and has a part of the error.
 #[test]
 fn contradictions_are_errors() {
     for (from, to, said) in [

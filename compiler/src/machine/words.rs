@@ -18,7 +18,7 @@ impl Code {
         self.instrs.iter().map(word).collect()
     }
 
-    /// Reads words back; what the driver knows beside them is the interface.
+    /// Decodes words; the interface has the facts that are not encoded.
     ///
     /// # Errors
     /// At the first word that is no instruction of the generation, or that ir3 cannot say, and where a branch leaves the

@@ -22,7 +22,7 @@ pub struct OpInfo {
     pub output: Operand,
     /// The operands, in order.
     pub inputs: &'static [Operand],
-    /// What nir's own table declares of it.
+    /// The properties that nir's own table declares.
     pub properties: &'static [Property],
 }
 

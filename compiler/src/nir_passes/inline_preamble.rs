@@ -49,10 +49,10 @@ pub fn run(function: &mut Function) {
     forward(function);
 }
 
-/// What a word of the constant file holds.
+/// The content of a word of the constant file.
 #[derive(Clone, Copy)]
 enum Word {
-    /// What was there before.
+    /// The word that the driver has filled.
     Driver,
     /// A component of a value.
     Value(Def, u8),

@@ -65,8 +65,8 @@ fn reads_relative(program: &Program) -> bool {
     program.iter_instrs().any(|(_, instr)| program.instrs[instr].srcs.iter().any(is_relative))
 }
 
-/// Declares the immediates of a program that reads words relative to an address, as far as there is room. `arrays` is the number of
-/// words that the arrays of the shader may have, after the words that are named.
+/// Declares the immediates of a program that reads words relative to an address, up to the end of the file. `arrays` is
+/// the number of words that the arrays of the shader may have, after the words that are named.
 pub(crate) fn declare(program: &mut Program, target: &Target, arrays: u32) {
     if !reads_relative(program) {
         return;
@@ -130,7 +130,7 @@ fn float_of_half(bits: u32) -> Option<u32> {
 /// Words of the constant file after all that the program names, but for the vec4s of the driver parameters.
 fn free_words(program: &Program, target: &Target) -> impl DoubleEndedIterator<Item = u16> + use<> {
     let params: FxHashSet<u16> = program.consts.driver_params.iter().map(|param| param.word / 4).collect();
-    // What the driver fills may come after words that are free.
+    // Words that the driver fills may come after words that are free.
     let named = NamedConstWords::of(program, target, |word| params.contains(&(word / 4)));
     let declared = program.consts.immediates.iter().map(|&(word, _)| u32::from(word) + 1).max().unwrap_or(0);
     let start = named.end.max(declared).next_multiple_of(4);

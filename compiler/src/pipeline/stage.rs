@@ -1,4 +1,4 @@
-//! What stages and features are called, and where they belong.
+//! Names and properties of stages and features.
 
 use super::*;
 

@@ -256,7 +256,7 @@ impl ArrayRanges {
             }
             if let Some((at, accesses)) = list.get(k) {
                 accesses.iter().for_each(|access| self.add_segment(access.array, 2 * at, 2 * at + 2));
-                // What is live on either side is live at the access.
+                // An array that is live on either side is live at the access.
                 elements.forwards(program, accesses, &mut written);
                 let mut after = live[list.len() - k - 1].clone();
                 after.intersect_with(&written);
@@ -387,9 +387,9 @@ fn overlap(a: &[Segment], b: &[Segment]) -> bool {
 /// The index of each instruction, as [`liveness`](super::liveness) numbers them, and of the start of each block.
 #[derive(Clone, Debug, Default)]
 pub struct Indices {
-    /// By instruction; 0 for phis and inputs.
+    /// The index by instruction; 0 for phis and inputs.
     pub instr: SecondaryMap<Instr, u32>,
-    /// By block.
+    /// The index by block.
     pub start: SecondaryMap<Block, u32>,
 }
 

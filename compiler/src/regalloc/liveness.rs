@@ -113,7 +113,8 @@ impl Liveness {
     /// destinations.
     ///
     /// # Errors
-    /// If a value is defined twice, is read where it is not defined, or is read in another class than its own.
+    /// If a value is defined twice, is read at a point where it is not defined, or is read in another class than its
+    /// own.
     pub fn new(program: &mut Program, order: Vec<Block>) -> Result<Self, Error> {
         let mut this = Self {
             ranges: map_of(program.blocks.len()),
@@ -316,7 +317,7 @@ impl UseTraversal {
 
     fn run(&self, program: &Program, live: &mut Liveness) -> Result<(), Error> {
         let edges = Edges::new(program, live, &self.position);
-        // By the order of blocks.
+        // Indexed by the order of blocks.
         let mut seen = vec![Seen::default(); live.order.len()];
         let mut list: Vec<u32> = Vec::new();
         let mut stack: Vec<u32> = Vec::new();

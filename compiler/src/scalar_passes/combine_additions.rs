@@ -7,7 +7,7 @@
 use super::lower_additions::adds_same;
 use crate::vec4::{Blocks, Cmod, DstFile, Instr, Opcode, Program, SrcFile};
 
-/// Where an instruction leaves the carry.
+/// The resource in which an instruction leaves the carry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Resource {
     Accumulator,

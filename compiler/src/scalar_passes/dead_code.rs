@@ -1,12 +1,12 @@
-//! Dead code in scalar programs: instructions whose results are not read are removed, and what is not read of a result.
+//! Dead code in scalar programs: removes instructions whose results are not read, and unread parts of results.
 //!
-//! A sum whose carry nobody reads is a plain one, and two halves of 16 invocations that do the same are one instruction. Messages stay, whatever their
-//! result is worth: they may have an effect.
+//! A sum whose carry has no use is a plain one, and two halves of 16 invocations that do the same are one instruction.
+//! Messages stay, even if their result is unused: they may have an effect.
 
 use crate::vec4::{Blocks, DstFile, Instr, Opcode, OpcodeKind, Program, SrcFile};
 use fixedbitset::FixedBitSet;
 
-/// What is live: the registers, and in the last bit the flag.
+/// The live registers, and in the last bit the flag.
 struct Live {
     bits: FixedBitSet,
     flag: usize,

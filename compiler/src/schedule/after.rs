@@ -1,15 +1,16 @@
 //! List scheduling after register allocation, block by block.
 //!
-//! Before allocation, the scheduler does not know where moves, spills and reloads will be, nor which registers are reused. Here
-//! registers are known, and so is each delay: the [`Scoreboard`] that counts nops says how many the next instruction
-//! would need. An instruction stays after those that write what it reads or writes, and after those that read what
-//! it writes; memory and lanes order the others as before allocation ([`Effects`](super::dependencies::Effects)). That is enough for the three `xor.b` of a swap, too:
-//! what reads or writes one of the two registers is ordered with each of them, so only others can come between.
+//! Before allocation, the scheduler cannot predict moves, spills and reloads, nor which registers are reused. Here
+//! registers are known, and so is each delay: the [`Scoreboard`] that counts nops computes how many the next
+//! instruction would need. An instruction stays after those that write what it reads or writes, and after those that
+//! read what it writes; memory and lanes order the others as before allocation
+//! ([`Effects`](super::dependencies::Effects)). That is enough for the three `xor.b` of a swap, too: what reads or
+//! writes one of the two registers is ordered with each of them, so only others can come between.
 //!
-//! Of the instructions that are ready, the next one is: a varying, since the last one releases memory; a `kill` that need not
-//! wait; a special function, texture or load that need not wait; then the one that waits the least, up to three slots; else the
-//! one with the longest latency after it. Waits are nops, and the expected time until `(ss)` or `(sy)` ends. To overwrite an operand takes an `(ss)`, which
-//! ends when the operand has been read, long before a result comes.
+//! The next one of the ready instructions is: a varying, since the last one releases memory; a `kill` that need not
+//! wait; a special function, texture or load that need not wait; then the one that waits the least, up to three slots;
+//! else the one with the longest latency after it. Waits are nops, and the expected time until `(ss)` or `(sy)` ends.
+//! To overwrite an operand takes an `(ss)`, which ends when the operand has been read, long before a result comes.
 //!
 //! A block whose original order waits no longer than the new one is not changed, unless it reads its last varying later. Only the
 //! first 48 ready instructions in code order are compared.
@@ -77,14 +78,14 @@ struct Node {
     latency: u32,
 }
 
-/// What is expected to be waited for while instructions are issued.
+/// The expected waits while instructions are issued.
 #[derive(Clone, Copy, Default)]
 struct Expected {
     /// Results that are waited for with `(ss)`, and with `(sy)`.
     results: [RegisterSet; 2],
-    /// What may still be read. That is waited for with `(ss)`, whatever the result is waited for with.
+    /// Registers that may still be read. `(ss)` waits for that, independent of the flag of the result.
     reads: RegisterSet,
-    /// When these waits end.
+    /// The expected ends of these waits.
     ends: [u32; 2],
     /// The current time: issued slots and waits.
     time: u32,
@@ -282,7 +283,7 @@ fn is_fixed(program: &Program, instr: Instr) -> bool {
     opcode.is_scheduling_fence() || opcode.is_prefetched()
 }
 
-/// Builds the graph of a region, which the instructions `behind` follow.
+/// Builds the graph of a region, which the instructions `following` follow.
 fn build(program: &Program, target: &Target, nodes: &mut [Node], behind: &[Node], graph: &mut Conflicts) {
     graph.begin();
     for node in &*nodes {

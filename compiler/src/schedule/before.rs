@@ -9,15 +9,15 @@
 //!
 //! A block whose original order takes no more time, nops and expected waits together, is not changed, unless it reads its last varying later.
 //!
-//! The limit is the number of registers with which the program has the same waves as with the need of its original order,
-//! both measured alike (`registers`). Instructions that would exceed six sevenths of it are delayed while
-//! any other is left: this leaves the allocator room to build vectors without moves. A block that exceeds it nevertheless
-//! is not changed. A program of few waves is first scheduled for a limit that gives it more: there, of the instructions
-//! that exceed the six sevenths, the one whose result is used first is next. That order is taken if its
-//! nops are worth the waves. A program of more waves that waits for textures, memory and special functions at least half of
-//! the time is scheduled once more, for the registers that leave half of the waves. That order is taken if the waves are not
-//! worth the time that it saves. Without [occupancy](ScheduleRules::occupancy) the limit is the need of the original order, in
-//! whole vec4, and no other one is tried.
+//! The limit is the number of registers with which the program has the same waves as with the need of its original
+//! order, both measured alike (`registers`). Instructions that would exceed six sevenths of it are delayed while any
+//! other is left: this leaves the allocator free registers to build vectors without moves. A block that exceeds it
+//! nevertheless is not changed. A program of few waves is first scheduled for a limit that gives it more: there, of the
+//! instructions that exceed the six sevenths, the one whose result is used first is next. That order is taken if its
+//! nops are worth the waves. A program of more waves that waits for textures, memory and special functions at least
+//! half of the time is scheduled once more, for the registers that leave half of the waves. That order is taken if the
+//! waves are not worth the time that it saves. Without [occupancy](ScheduleRules::occupancy) the limit is the need of
+//! the original order, in whole vec4, and no other one is tried.
 //!
 //! Only the first 48 ready instructions in code order are compared, so the cost per instruction is independent of the
 //! block's length, and distant instructions stay distant.
@@ -127,7 +127,7 @@ struct Schedule {
     orders: Vec<(Block, Vec<Instr>)>,
     /// The slots and nops of the program.
     slots: u32,
-    /// These and other waits, as far as they are expected.
+    /// These, and the expected other waits.
     time: u32,
     waves: u32,
 }
@@ -229,7 +229,7 @@ struct Node {
 /// The properties of an instruction that do not depend on the order.
 #[derive(Clone, Copy, Debug)]
 struct Facts {
-    /// How users wait for its result.
+    /// The flag with which users wait for its result.
     sync: Sync,
     /// The issue slots.
     slots: u32,
@@ -301,7 +301,7 @@ struct Scheduler<'a> {
     time: u32,
     /// Nops of the block in its new order, and in its original order.
     nops: [u32; 2],
-    /// The time of the block, likewise.
+    /// Estimated cycles of the block: new order, original order.
     times: [u32; 2],
     /// The position of the first instruction that uses the result of each; pieces of vectors count as the vector.
     first_use: Vec<u32>,

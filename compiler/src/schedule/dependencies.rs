@@ -1,7 +1,7 @@
 //! Dependencies between the instructions of a block.
 //!
-//! An instruction stays after those whose values it reads. Beside values there are *resources*: what is written stays in
-//! order with what is read and written before and after, what is only read does not. The resources are
+//! An instruction stays after those whose values it reads. In addition to values there are *resources*: a write stays
+//! in order with the reads and writes before and after, reads do not. The resources are
 //! - the memories: buffers (at whatever address), images, shared memory, scratch, and the constant file with all operands
 //!   that are words of it;
 //! - each array of registers, which is not in SSA form;
@@ -9,7 +9,7 @@
 //!   beyond its own lane reads them, as does what needs helper lanes, and what writes a register relative to an address: that of a lane
 //!   which should have ended may be that of any register;
 //! - each address register, so that one value at a time is alive, if that was so before;
-//! - the predicates, if they are to wait for each other ([`ScheduleRules`]), or one of them cannot be computed again.
+//! - the predicates, if they are to wait for each other ([`ScheduleRules`]), or one of them cannot be rematerialised.
 //!
 //! Barriers write all memories. What is none of that, as the end of a preamble or a change of the rounding mode, is a
 //! [fence](Opcode::is_scheduling_fence): nothing moves over it.
@@ -94,8 +94,8 @@ impl Effects {
     #[must_use]
     pub fn of(data: &InstrData, target: &Target, rules: ScheduleRules) -> Self {
         let (mut reads, mut writes) = (Resources::empty(), Resources::empty());
-        // What changes the set of active lanes changes varyings and derivatives, too: the end of lanes gives back the
-        // storage of varyings, and derivatives are taken over quads, in which helper lanes count.
+        // An instruction that changes the set of active lanes changes varyings and derivatives, too: the end of lanes
+        // gives back the storage of varyings, and derivatives are taken over quads, in which helper lanes count.
         reads.set(Resources::LANES, data.opcode.depends_on_active_lanes());
         let space = || memory(data.memory().and_then(|memory| memory.space));
         match data.opcode.info().effect {

@@ -118,7 +118,7 @@ impl<'a> Context<'a> {
     /// Returns the finished program, with the inputs first.
     ///
     /// # Errors
-    /// If the constant file has no room for what the driver passes in it.
+    /// If the words that the driver fills do not fit in the constant file.
     pub fn finish(mut self) -> Result<Program, SelectError> {
         if !self.driver_params.place(&mut self.program, self.target, &self.shader.info) {
             self.instr = None;

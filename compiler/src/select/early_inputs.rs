@@ -1,11 +1,12 @@
 //! Varyings are read before lanes end.
 //!
-//! The last read of a varying releases the memory of all (`(ei)`), and the hardware does not bear that the lanes of a wave end
-//! before (`ir3_sched.c`). So in the first block what reads a varying comes before the first `kill`. a3xx and a4xx do not release
-//! the memory at the end of a program, so there all reads come to the first block, which all lanes execute. (Mesa's nir has them
-//! there, `ir3_nir_move_varying_inputs`; nir from elsewhere may not.)
+//! The last read of a varying releases the memory of all (`(ei)`), and the hardware does not bear that the lanes of a
+//! wave end before (`ir3_sched.c`). So in the first block what reads a varying comes before the first `kill`. a3xx and
+//! a4xx do not release the memory at the end of a program, so there all reads are moved to the first block, which all
+//! lanes execute. (Mesa's nir has them there, `ir3_nir_move_varying_inputs`; nir from elsewhere may not.)
 //!
-//! What a read needs moves with it, if it is computed from inputs, immediates and constants by operations without effects.
+//! The operands of a read move with it, if they are computed from inputs, immediates and constants by operations
+//! without effects.
 
 use super::SelectError;
 use crate::ir3::{Block, Category, Instr, InstrData, Opcode, Place, Program, RegFile, ShaderStage, SrcOperand};
@@ -65,7 +66,7 @@ fn first_block(program: &Program) -> Block {
 /// Collects what moves, in an order in which it can be computed.
 #[derive(Default)]
 struct Mover {
-    /// What is there already.
+    /// Existing inputs, by number.
     here: EntitySet<Instr>,
     moved: Vec<Instr>,
 }

@@ -370,7 +370,7 @@ fn push(
     Ok(memory::parts(ctx, value, mask))
 }
 
-/// Sizes of a level, in x, y, z. (nir does not say whether the last one is a number of layers, which would be in w.)
+/// Sizes of a level, in x, y, z. (nir does not distinguish a number of layers, which would be in w.)
 fn size(ctx: &mut Context<'_>, tex: &Tex) -> Result<(), SelectError> {
     let ty = result_type(ctx, tex)?;
     let level = tex.src(TexSrcKind::Lod).map(|level| ctx.scalar(level, 0));

@@ -1,8 +1,8 @@
 //! The GPU generations and their parameters.
 //!
-//! A [`Target`] is a plain value that says everything the backend needs to know of a GPU: how large its register file is,
-//! which instructions it has, which quirks it needs. Passes ask for a parameter by its name (`target.merged_regs`),
-//! never for a GPU, so that a new GPU is one more row of the table below.
+//! A [`Target`] is a plain value with all parameters of a GPU that the backend depends on: the size of its register
+//! file, its instructions, its quirks. Passes use a parameter by its name (`target.merged_regs`), never for a GPU, so
+//! that a new GPU is one more row of the table below.
 //!
 //! GPUs of one sub-generation share a template; a row of [`ALL`] names the GPU and its template.
 
@@ -215,7 +215,7 @@ pub struct RegisterFiles {
     pub full: u32,
     /// The reach of half registers, hr0.x to hr47.w: a file of their own, or the start of the full one (`merged_regs`).
     pub half: u32,
-    /// The shared file, r48.x to r55.w; 0 if there is none.
+    /// The shared file, r48.x to r55.w; 0 for a GPU without it.
     pub shared: u32,
     /// The reach of shared half registers.
     pub shared_half: u32,
@@ -229,7 +229,7 @@ impl Target {
         RegisterFiles { full: 384, half: 192, shared, shared_half }
     }
 
-    /// The 32-bit words of memory that so many instructions take. Nops follow them: what is next in memory is not to be
+    /// The 32-bit words of memory of `instructions` instructions. Nops follow them: the next data in memory must not be
     /// fetched as instructions.
     #[must_use]
     pub fn dwords(&self, instructions: u32) -> u32 {
@@ -244,7 +244,7 @@ impl Target {
         self.bool_bits == 16
     }
 
-    /// The GPU that stands for a generation where none is named: a320, a420, a540, a660, a750, a830.
+    /// The default GPU of a generation: a320, a420, a540, a660, a750, a830.
     #[must_use]
     pub const fn of_generation(generation: Generation) -> Self {
         match generation {

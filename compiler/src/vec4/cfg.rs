@@ -120,7 +120,8 @@ impl Blocks {
                 Some((at, instr)) if instr.opcode == Opcode::Else => next.push(block_of[partner(at)]),
                 Some((at, instr)) if instr.opcode == Opcode::While => {
                     next.push(block_of[partner(at)]);
-                    // Without a predicate only a `break` leaves the loop. The edge to what follows is there all the same, as Mesa has it.
+                    // Without a predicate only a `break` leaves the loop. The edge to the code after it exists
+                    // nevertheless, as in Mesa.
                     next.push(after(at));
                 }
                 Some((at, instr)) if matches!(instr.opcode, Opcode::Break | Opcode::Continue) => {

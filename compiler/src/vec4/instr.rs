@@ -28,9 +28,9 @@ words! {
         Add = "add",
         /// Sum; its carry goes to the accumulator.
         Addc = "addc",
-        /// The low word of a 64-bit sum: of two low words. Hardware does not have it.
+        /// The low word of a 64-bit sum: of two low words. Not an instruction of the hardware.
         Add64Lo = "add64lo",
-        /// The high word of a 64-bit sum: of two low words and two high words. Hardware does not have it.
+        /// The high word of a 64-bit sum: of two low words and two high words. Not an instruction of the hardware.
         Add64Hi = "add64hi",
         /// A message to another unit: memory, the thread's payload.
         Send = "send",
@@ -78,7 +78,7 @@ words! {
         Endif = "endif",
         /// Begins a loop.
         Do = "do",
-        /// Ends a loop: goes on if there is no predicate, or it holds.
+        /// Ends a loop: iterates again without a predicate, or if it holds.
         While = "while",
         /// Leaves the loop.
         Break = "break",
@@ -87,7 +87,7 @@ words! {
     }
 }
 
-/// How an operation reads and writes its operands.
+/// The form of an operation's operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpcodeKind {
     /// Each channel of the result from the same channel of the sources (after swizzles).
@@ -101,7 +101,7 @@ pub enum OpcodeKind {
 }
 
 impl Opcode {
-    /// How it reads and writes its operands.
+    /// The form of its operands.
     pub fn kind(self) -> OpcodeKind {
         match self {
             Self::Dp2 => OpcodeKind::Dot(2),
@@ -345,7 +345,7 @@ impl fmt::Display for Swizzle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Immediate(pub u32);
 
-/// Where a result goes.
+/// The register file of a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DstFile {
     /// Nowhere: only the flag is written.
@@ -359,7 +359,7 @@ pub enum DstFile {
 /// A destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Dst {
-    /// Where it goes.
+    /// The register file.
     pub file: DstFile,
     /// The channels that are written. For [`DstFile::Null`], those of the flag.
     pub mask: Mask,
@@ -375,7 +375,7 @@ impl Dst {
     }
 }
 
-/// Where a source comes from.
+/// The register file of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SrcFile {
     /// A virtual register.
@@ -393,7 +393,7 @@ pub enum SrcFile {
 /// A source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Src {
-    /// Where it comes from.
+    /// The register file.
     pub file: SrcFile,
     /// The channels that are read.
     pub swizzle: Swizzle,

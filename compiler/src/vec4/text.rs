@@ -1,8 +1,9 @@
 //! Programs as text, in the syntax of Mesa's `dump_instructions` for vec4.
 //!
-//! The header is that of nir; the instructions stand between `vec4 {` (or `simd8 {`, `simd16 {`) and `}`, one a line, with or without their
-//! numbers. Operands of scalar programs have no writemask and no swizzle. As older dumps have it, the offset `.0` of a register and the number of channels may be there or not. `//` begins a comment. Reading a written text gives an equal
-//! [`Program`].
+//! The header is that of nir; the instructions are between `vec4 {` (or `simd8 {`, `simd16 {`) and `}`, one a line,
+//! with or without their numbers. Operands of scalar programs have no writemask and no swizzle. As in older dumps, the
+//! offset `.0` of a register and the number of channels are optional. `//` begins a comment. Reading a written text
+//! gives an equal [`Program`].
 
 use super::instr::CHANNELS;
 use super::{
@@ -442,7 +443,7 @@ vec4 {
     fn a_text_is_what_is_written() {
         let program = read(TEXT).expect("a program");
         assert_eq!(write(&program), TEXT);
-        // As the document prints it: with offsets, without numbers of channels.
+        // The form of the document: with offsets, without numbers of channels.
         let old = TEXT.replace("vgrf40.x:F", "vgrf40.0.x:F").replace("(8)", "");
         assert_eq!(read(&old).as_ref(), Ok(&program));
     }

@@ -6,12 +6,12 @@
 use crate::vec4::{Blocks, Dst, DstFile, Instr, Mask, Program, SrcFile};
 use fixedbitset::FixedBitSet;
 
-/// How the flag is tracked.
+/// The model of the flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlagRules {
     /// Each channel of the flag by itself, not all as one bit.
     pub channels: bool,
-    /// A predicated instruction leaves the flag of other vertices and channels as it was.
+    /// A predicated instruction does not change the flag of other vertices and channels.
     pub predicated: bool,
     /// So does an instruction on one of the two vertices.
     pub exec_size: bool,
@@ -99,7 +99,7 @@ impl Live {
 pub struct LiveVariables {
     /// The blocks.
     pub blocks: Blocks,
-    /// What is live at the end of each block.
+    /// The live variables at the end of each block.
     pub out: Vec<Live>,
 }
 

@@ -23,8 +23,7 @@ pub struct Compile {
     #[arg(long, conflicts_with = "emit")]
     as_mesa_log: bool,
     /// PATH is a SPIR-V module, `FILE.spv`, and the program is that of `FILE.nir` in the same folder: as a compiler
-    /// under test for
-    /// `fuzz --compiler`.
+    /// under test for `fuzz --compiler`.
     #[arg(long, requires = "as_mesa_log")]
     beside: bool,
     /// The stage whose result is printed: `nir` (what was read) or one of the compiler's.

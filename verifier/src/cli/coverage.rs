@@ -13,8 +13,7 @@ use std::sync::Arc;
 #[derive(Args)]
 pub struct CoverageArgs {
     /// File for the coverage counts, as JSON; counts of an existing file are added. The table as text is written to the
-    /// same name
-    /// with `.txt` appended.
+    /// same name with `.txt` appended.
     #[arg(long, value_name = "FILE")]
     coverage: Option<PathBuf>,
     /// Choose programs with what is rare among those before: of several candidates for each number, the one with the rarest operations. So

@@ -40,8 +40,7 @@ pub struct Fuzz {
     #[arg(long, value_name = "N", value_parser = values::count::<u64>())]
     programs: Option<u64>,
     /// Check only one of N equal parts of the programs, the Ith, of the campaign of `--seed`. The results are written
-    /// to the folder of the bundles,
-    /// for `merge`.
+    /// to the folder of the bundles, for `merge`.
     #[arg(long, value_name = "I/N", requires = "seed")]
     shard: Option<Shard>,
     /// The number of the first program, to continue where another run with the same seed has ended.
@@ -122,8 +121,8 @@ fn random_seed() -> u64 {
 }
 
 /// The exit of a campaign without a failure. Programs that do not fit in the registers are counted and reported. They
-/// are no failure
-/// unless no other program remains, or every value of a program could be spilled: the limits are tight by design.
+/// are no failure unless no other program remains, or every value of a program could be spilled: the limits are tight
+/// by design.
 pub fn exit_of(counts: &Counts) -> Exit {
     let summary = &counts.summary;
     if summary.proved + summary.tested + summary.refuted == 0 || counts.rejected >= summary.programs {

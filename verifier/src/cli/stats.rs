@@ -36,8 +36,7 @@ pub struct StatsCommand {
     #[arg(long, value_name = "FILE", requires = "beside_mesa")]
     note: Option<PathBuf>,
     /// For two files, the measurements to report, instead of those of instructions, cycles, loops, spills and fills
-    /// that all
-    /// programs have.
+    /// that all programs have.
     #[arg(short, long, value_name = "NAMES", value_delimiter = ',')]
     measurements: Vec<String>,
     /// For two files, the format of the report: shader-db's report.py (helped and hurt programs, with medians and

@@ -54,8 +54,7 @@ pub struct Verify {
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
     /// Environments that each program is run on, 64 lanes each. More are added, up to 16, while something is not proved
-    /// and the runs
-    /// depend on more of the program.
+    /// and the runs depend on more of the program.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
     runs: u32,
     #[command(flatten)]

@@ -162,8 +162,8 @@ impl ProgramEnvs {
     }
 
     /// The environment with another word in the constant file, so that a comparison has the other result: the word was
-    /// one of its operands,
-    /// which `compared` has, and becomes the other one or its neighbour. `None` if no word is an operand.
+    /// one of its operands, which `compared` has, and becomes the other one or its neighbour. `None` if no word is an
+    /// operand.
     pub fn towards(&self, env: &Env, compared: &[[u32; 2]], number: usize) -> Option<Env> {
         let mut random = Random::new(env_seed(self.seed, number as u64));
         let words = self.hints.const_words();

@@ -1,5 +1,6 @@
-//! Generated vec4 programs: what selection never emits, and passes have to keep all the same. Writemasks of all kinds, comparisons that write a part
-//! of the flag, predicated comparisons, instructions on one vertex, results that are written together with the flag.
+//! Generated vec4 programs: what selection never emits, and passes have to keep all the same. Writemasks of all kinds,
+//! comparisons that write a part of the flag, predicated comparisons, instructions on one vertex, results that are
+//! written together with the flag.
 
 use crate::programs::generator::{Choices, Seeded};
 use ir3_compiler::nir::{Info, Stage};

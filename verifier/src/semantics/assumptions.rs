@@ -46,8 +46,7 @@ pub const WORKGROUP_SIZE: &str = "header:workgroup-size";
 pub const UNPRINTED: &str = "unprinted-attributes";
 
 /// Before a6xx: the byte offset of an access is that of the same place as its address, if a text does not print the
-/// words of the
-/// constant file that describe the buffer or image.
+/// words of the constant file that describe the buffer or image.
 pub const BYTE_OFFSET: &str = "byte-offset-undescribed";
 
 /// Before a6xx: an image that is loaded through the texture unit is shown by the texture of its number.

@@ -1,9 +1,9 @@
 //! The side conditions of the provers, by name, and provers that leave one of them out.
 //!
-//! A proof is only as good as the side conditions of its rules. `ir3-equiv self-test prover-mutants` tests that the campaigns would notice
-//! a missing condition: it leaves out one *guard* at a time and searches for a wrong proof
-//! ([`campaigns::prover_mutants`](crate::harness::campaigns::prover_mutants)). Every condition of the table below therefore has a hook
-//! at its check:
+//! A proof is only as good as the side conditions of its rules. `ir3-equiv self-test prover-mutants` tests that the
+//! campaigns would notice a missing condition: it leaves out one *guard* at a time and searches for a wrong proof
+//! ([`campaigns::prover_mutants`](crate::harness::campaigns::prover_mutants)). Every condition of the table below
+//! therefore has a hook at its check:
 //!
 //! ```text
 //! if !paths_are_equal && !left_out(Guard::EventPath) { … no proof … }

@@ -27,7 +27,7 @@ pub struct ErrorLocation {
     pub instr: Option<(Instr, &'static str)>,
     /// The index of the value that it defines.
     pub value: Option<u32>,
-    /// The line in the text that it was read from; 0 if there is none.
+    /// The line in the text that it was read from; 0 if it was not read from a text.
     pub line: u32,
 }
 

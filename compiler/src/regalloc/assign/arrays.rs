@@ -1,8 +1,8 @@
 //! The registers of arrays, which come and go with their live ranges.
 //!
-//! The place of an array is known before the pass (`array_ranges`). Where an array becomes live, the values in its registers are moved
-//! out of the way, by the parallel copy before the access, or, at the start of a block, on the edges. A value that lives while an array
-//! is live is kept off its registers in the first place, if there is another gap.
+//! The place of an array is known before the pass (`array_ranges`). Where an array becomes live, the values in its
+//! registers are moved away, by the parallel copy before the access, or, at the start of a block, on the edges. A value
+//! that is live while an array is live is kept off its registers in the first place, if there is another gap.
 
 use super::{Array, ArrayAccess, Assigner, Instr, NOWHERE, PhysReg, Place};
 use crate::ir3::Value;
@@ -79,7 +79,7 @@ impl Assigner<'_> {
                 match self.place_beside_arrays(root, file).filter(|_| self.splitting) {
                     Some(at) => {
                         self.vacate(root);
-                        // What it leaves belongs to an array.
+                        // The registers that it frees belong to an array.
                         self.taken[file] = self.taken[file].with(&reserved[file]);
                         self.relocate(root, at, step.is_new(root));
                         self.occupy(root);

@@ -52,7 +52,7 @@ impl<'a> Assigner<'a> {
         for file in (0..3).filter(|&file| failed[file]) {
             self.compact(file, step)?;
         }
-        // Of several copies of one value in one place, one is enough.
+        // One of several copies of a value in one place is enough.
         for result in &step.results {
             if result.manner == Manner::Late && !self.forest.is_root(result.value) {
                 self.place_piece(result.value);

@@ -6,8 +6,9 @@
 //! copy of the phi sources exists, its destinations are changed. A block that is visited before its successor records
 //! the places at its end until then.
 //!
-//! After the preamble, that predecessor is the block to which waves go that do not run it. They come to the place behind `shpe`, where no
-//! move of theirs can be: a phi takes the registers of its source there even if others would be better.
+//! After the preamble, the predecessor is the block taken by waves that skip the preamble. They arrive at the place
+//! after `shpe`, where no move for them can be inserted: a phi takes the registers of its source there even if others
+//! would be better.
 
 use super::{Assigner, EntryValue, ExitValue, NOWHERE, PendingMove};
 use crate::ir3::{Block, Instr, Opcode, PhysReg, Place, SrcOperand, Value};

@@ -1,4 +1,4 @@
-//! Makes room for a result by moving few values.
+//! Frees registers for a result by moving few values.
 //!
 //! Each possible place of a result costs the moves of the values in it, and the time until they have come. The cheapest place is taken for which each of
 //! these values finds a gap elsewhere, or can swap places with a source that dies at the instruction: the source is
@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 type EvictionPlan = SmallVec<[(Value, u16); 8]>;
 
 impl Assigner<'_> {
-    /// Moves values out of the way of a result; returns its place.
+    /// Moves values out of the registers of a result; returns its place.
     pub(super) fn evict(&mut self, value: Value, early: bool, step: &Step) -> Option<u16> {
         let class = self.class(value);
         if !self.splitting {

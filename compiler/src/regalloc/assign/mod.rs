@@ -3,7 +3,7 @@
 //! Blocks are visited so that each one comes after its dominator and after one of its predecessors; it starts with the
 //! registers at the end of that predecessor. Each live root has a range of units, which contains its pieces. A result
 //! takes, in this order (`choose`): its place in its merge set; a gap for the whole set; the place of a source that
-//! dies; a gap. If there is none, a few live values are moved (`evict`), or all are put in order (`compact`), by a
+//! dies; a gap. If none of these exists, a few live values are moved (`evict`), or all are compacted (`compact`), by a
 //! parallel copy before the instruction. Copies are parallel copies themselves and include such moves (`copies`). If a
 //! value has different places at the ends of an edge, it is moved at the end of the predecessor (`edges`).
 //!
@@ -97,7 +97,7 @@ pub struct Assigner<'a> {
     /// The target size in units, by file: whole vec4. A place above it, up to the reach, saves a move but costs a
     /// register.
     enough: [u16; 3],
-    /// Full registers start here as long as there is room: the units below are for halves.
+    /// Full registers start here while enough are free: the units below are for halves.
     floor: u16,
     array_base: SecondaryMap<Array, u16>,
     /// Units of the arrays that are live here.
@@ -136,9 +136,9 @@ pub struct Assigner<'a> {
     index: SecondaryMap<Value, (u32, u32)>,
     indexed: Option<Block>,
     out: Vec<Instr>,
-    /// Live values may be moved to make room.
+    /// Live values may be moved to free registers.
     splitting: bool,
-    /// The places of all values, if they are chosen before the pass. Then nothing is ever moved to make room.
+    /// The places of all values, if they are chosen before the pass. Then no value is ever moved.
     fixed: Option<&'a SecondaryMap<Value, u16>>,
 }
 
@@ -149,7 +149,7 @@ pub struct Settings {
     pub files: RegisterFiles,
     /// The units of the full file that are taken before registers are reused; a few more than the program needs unless given.
     pub preferred: Option<u32>,
-    /// Live values may be moved to make room.
+    /// Live values may be moved to free registers.
     pub splitting: bool,
 }
 
@@ -459,7 +459,7 @@ impl<'a> Assigner<'a> {
         Ok(())
     }
 
-    /// Emits the moves that make room for an instruction, and the copies of overwritten sources.
+    /// Emits the moves that free registers for an instruction, and the copies of overwritten sources.
     fn emit_moves(&mut self, step: &Step) {
         let mut moves = std::mem::take(&mut self.moves);
         moves.clear();

@@ -1,8 +1,9 @@
 //! Registers with results that have not come.
 //!
-//! Textures and memory write their results late. What reads or writes such a register before waits for all of these results, with `(sy)`, and so does
-//! a result that takes the register of another one that nobody reads. So, where there is a choice, a result takes none of these registers, and a value
-//! that has not come is not moved. Time is counted from the start of the block, as the schedulers expect it, in slots.
+//! Textures and memory write their results late. What reads or writes such a register before waits for all of these
+//! results, with `(sy)`, and so does a result that takes the register of another one without a use. So, if there is a
+//! choice, a result takes none of these registers, and a value that has not come is not moved. Time is counted from the
+//! start of the block, as the schedulers expect it, in slots.
 
 use super::Assigner;
 use crate::delays::latency::{Latency, Sync, issue_slots, sync};
@@ -119,7 +120,7 @@ impl Assigner<'_> {
     }
 }
 
-/// The units of full registers that the results take that are late and that nobody reads, in the block with most of them.
+/// The units of full registers of results that are late and without a use, in the block with most of them.
 pub(super) fn unread_results(program: &Program, analysis: &Analysis, target: &Target) -> u32 {
     let of_block = |block| {
         let instrs = program.blocks[block].instrs.iter().map(|&instr| &program.instrs[instr]);

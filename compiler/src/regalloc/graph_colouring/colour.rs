@@ -15,7 +15,7 @@ use crate::regalloc::{Error, RegisterLimit, target_size};
 use crate::target::{RegisterFiles, Target};
 use rustc_hash::FxHashSet;
 
-/// The number of times that merge sets are taken apart before a program is refused.
+/// The number of times that merge sets are split before a program is refused.
 const SEPARATIONS: u32 = 64;
 
 /// A graph that was not coloured.
@@ -64,7 +64,7 @@ fn separate(program: &Program, analysis: &mut Analysis, apart: &FxHashSet<Value>
 /// Colours a program with files of this size. `cost` is the cost of spilling a value.
 ///
 /// # Errors
-/// If the allocator breaks one of its invariants, or there is no room for the arrays.
+/// If the allocator breaks one of its invariants, or the arrays do not fit.
 pub fn attempt(
     program: &Program,
     analysis: &Analysis,
@@ -100,7 +100,7 @@ pub fn attempt(
     }
 }
 
-/// Like [`attempt`], but takes merge sets apart where a node finds no register: what was one value is copied.
+/// Like [`attempt`], but splits merge sets for which a node finds no register: their values are copied.
 ///
 /// # Errors
 /// Those of [`attempt`], and if the program cannot be coloured.
@@ -182,7 +182,7 @@ pub fn with_few_registers(
         prepare(program, analysis, files);
         match attempt(program, analysis, *files, target.merged_regs, &|_| 0.0, settings) {
             Ok(Ok(fixed)) => return Ok(fixed),
-            // No room for the arrays: there may be in a larger file.
+            // The arrays do not fit: they may in a larger file.
             Ok(Err(_)) | Err(Error::NeedsSpilling { .. }) => {}
             Err(error) => return Err(error),
         }

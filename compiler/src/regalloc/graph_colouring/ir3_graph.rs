@@ -79,7 +79,7 @@ impl Problem {
     /// Makes the graph for register files of this size.
     ///
     /// # Errors
-    /// If there is no room for the arrays.
+    /// If the arrays do not fit.
     pub fn new(
         program: &Program,
         analysis: &Analysis,
@@ -129,7 +129,7 @@ impl Problem {
             graph.lose_edges(|a, b| (a.as_u32() + b.as_u32()).is_multiple_of(3));
         }
         this.graph = graph.finish();
-        // Arrays stand at the end of the file, given values may stand anywhere; a larger file takes the arrays elsewhere.
+        // Arrays are at the end of the file, given values may be anywhere; a larger file moves the arrays.
         for (array, node) in arrays {
             if has_given_conflict(&this.graph, &this.classes, node) {
                 let class = program.arrays[array].class;

@@ -52,7 +52,7 @@ pub struct Uncoloured {
     pub coloured: Vec<Node>,
 }
 
-/// How selection searches; the planted bugs of it are fields.
+/// The settings of selection; its planted bugs are fields.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Search {
     /// The nodes that rotate.

@@ -1,7 +1,8 @@
 //! Spilling for the colouring allocator: nodes are spilled, the best by benefit and cost first, until the rest can be coloured.
 //!
-//! A node is a merge set of the scalarised program, and all scalars in it are spilled together (`spill::everywhere`). If nothing that is left can be spilled, merge sets are
-//! taken apart; if that does not help either, every value is spilled as the SSA allocator does it for the least limit.
+//! A node is a merge set of the scalarised program, and all scalars in it are spilled together (`spill::everywhere`).
+//! If no candidate remains, merge sets are split; if that does not help either, every value is spilled as in the SSA
+//! allocator for the least limit.
 
 use super::Settings;
 use super::colour::{attempt, attempt_apart, prepare};

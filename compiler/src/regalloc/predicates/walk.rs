@@ -53,7 +53,7 @@ struct PredicateAssigner<'a> {
     loops: Loops,
     /// The header of each loop.
     headers: Vec<Option<Block>>,
-    /// The distances of next uses as they were before the pass.
+    /// The distances of next uses before the pass.
     next_use: NextUse,
     all: SlotMask,
     visited: SecondaryMap<Block, bool>,

@@ -2,7 +2,7 @@
 //!
 //! Each value is assumed to be live from the first point of the code where it may be defined to the last one where it
 //! may be used, without gaps: a value that a loop reads and does not define is live to the loop's end; a phi is live
-//! from the ends of its block's predecessors on; parts of a vector are live as long as it is, counted separately. The
+//! from the ends of its block's predecessors on; parts of a vector are live while it is, counted separately. The
 //! [pressure](super::super::pressure), which accounts for gaps and pieces, is less or equal at each point.
 
 use super::room::{Room, Units};

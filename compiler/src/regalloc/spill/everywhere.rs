@@ -1,4 +1,5 @@
-//! Spilling of chosen values, as a colouring allocator does it: such a value is stored where it is defined and reloaded before each instruction that reads it.
+//! Spilling of chosen values, as in a colouring allocator: such a value is stored after its definition and reloaded
+//! before each instruction that reads it.
 //!
 //! The program is scalarised first (`scalars`), so that what is chosen is a scalar, and `rewrite` applies the plan. The values of the scalarised program keep
 //! their numbers in the result, so more of them can be chosen when that does not fit either.
@@ -17,7 +18,7 @@ use cranelift_entity::{EntityRef, SecondaryMap};
 /// The estimated number of iterations of a loop.
 const ITERATIONS: f32 = 10.0;
 
-/// The cost of computing a constant again, if a load costs 1.
+/// The cost of rematerialising a constant, if a load costs 1.
 const REMATERIALISED: f32 = 0.5;
 
 /// The length of a live range, in points, that spilling would not make shorter.
@@ -95,7 +96,7 @@ impl Spiller {
                 [only] => only.end - only.start <= SHORT,
                 _ => false,
             };
-            // What only phis read is a copy for them.
+            // A value that only phis read is a copy for them.
             if is_short || !is_read[value] || program.values[value].components != 1 {
                 cost[value] = 0.0;
             }

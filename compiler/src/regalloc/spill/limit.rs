@@ -9,9 +9,9 @@
 //! At the start of a block, `W` is
 //! - after one predecessor: the set at its end;
 //! - at a join: the values that all predecessors have, then those that some have, nearest uses first, while there is
-//!   room;
+//!   registers are free;
 //! - at a loop header: the values that the loop uses, nearest first; then those that are live through it, if all
-//!   predecessors have them and the loop leaves room.
+//!   predecessors have them and the loop leaves registers.
 //!
 //! Values that are missing at the end of a predecessor are reloaded there. A phi that is not in `W` is a memory phi: it
 //! shares its slot with its sources, each of which is stored there.
@@ -111,7 +111,7 @@ pub fn run(program: &Program, order: &[Block], loops: &Loops, next: &NextUse, ro
 }
 
 struct PressureLimiter<'a> {
-    /// What is not available for values.
+    /// The units that are not available for values.
     fixed: &'a Fixed,
     /// The same here.
     fixed_here: Units,
@@ -126,7 +126,7 @@ struct PressureLimiter<'a> {
     is_inside: SecondaryMap<Value, bool>,
     /// Positions of the remaining uses of each value in this block, the next one last.
     uses: SecondaryMap<Value, SmallVec<[u32; 2]>>,
-    /// Distance of the next use after the block, counted from its start; 0 if there is none.
+    /// Distance of the next use after the block, counted from its start; 0 if there is no use.
     beyond: SecondaryMap<Value, u32>,
     position: u32,
     visited: SecondaryMap<Block, bool>,

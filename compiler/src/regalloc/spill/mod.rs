@@ -2,7 +2,7 @@
 //!
 //! 1. `scalars`: vectors are split at their definitions and collected at their uses;
 //! 2. `next_use`: the distance of the next use of each value;
-//! 3. `limit`: which values are in registers at each point (`room`: how they are counted);
+//! 3. `limit`: the values in registers at each point (`pressure_units`: their count);
 //! 4. `rewrite` with `slots`: stores, reloads, and phis where several names of one value join; `unused` removes dead
 //!    code, and `together` merges reloads.
 //!
@@ -10,10 +10,10 @@
 //! by a base register, which holds 0, and an offset of any size.
 //!
 //! The result fits: the [pressure](super::pressure), which register assignment relies on, is checked in the end. If
-//! counting scalars apart from vectors was too optimistic, the plan is computed again for less room, and in the end for
-//! none: then every value is in memory except where an instruction reads or writes it. The need of the result is then
-//! the *minimum* for the program; if that does not fit, it is refused, with the instruction that needs most. For a
-//! program that is far from the limit, `bound` decides this quickly.
+//! counting scalars separately from vectors was too optimistic, the plan is recomputed for fewer registers, and in the
+//! end for none: then every value is in memory except where an instruction reads or writes it. The need of the result
+//! is then the *minimum* for the program; if that does not fit, it is refused, with the instruction that needs most.
+//! For a program that is far from the limit, `bound` decides this quickly.
 
 mod bound;
 pub mod everywhere;
@@ -37,7 +37,7 @@ use crate::target::{RegisterFiles, Target};
 use room::{Fixed, Room};
 pub(super) use slots::own_scratch_bytes;
 
-/// The number of plans, each for less room, before all values are spilled.
+/// The number of plans, each for fewer registers, before all values are spilled.
 const ATTEMPTS: u32 = 4;
 
 /// The same where live ranges are not split: the whole file, a vec4 at a time.

@@ -1,6 +1,6 @@
 //! Units of registers as the spiller counts them.
 //!
-//! Each scalar that is live in a register counts separately, and so does each vector for as long as it is live. The
+//! Each scalar that is live in a register counts separately, and so does each vector while it is live. The
 //! [pressure](super::super::pressure) that the assigner relies on is less or equal: there, a piece of another value is
 //! not counted again. There is one exception: if a vector is read for the last time while one of its parts stays live,
 //! that part may keep the vector's registers; this is counted here too (see `Walk::ghosts`).

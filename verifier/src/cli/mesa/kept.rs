@@ -1,9 +1,8 @@
 //! Verdicts on shaders that are kept from run to run, in the folder of `--cache`.
 //!
-//! The key of a shader is a hash of the text of its sections, of the sources of this program, and of all options that a verdict depends on.
-//! An entry has the original verdicts; one that was no pass is none when it is read. An entry that is incomplete, or
-//! has another
-//! key, is ignored, and the shader is checked again.
+//! The key of a shader is a hash of the text of its sections, of the sources of this program, and of all options that a
+//! verdict depends on. An entry has the original verdicts; one that was no pass is none when it is read. An entry that
+//! is incomplete, or has another key, is ignored, and the shader is checked again.
 
 use super::Mesa;
 use super::own::Own;

@@ -1,8 +1,8 @@
 //! `mesa`: checks the passes of the real compiler by the log that it prints.
 //!
 //! Threads take shaders while the log is read; the main table is printed in the order of the logs. With `--compile` the
-//! nir of each shader goes
-//! through our own backend, too (`own.rs`); with `--watch` the log is a live stream (`watch.rs`), whose verdicts may be kept (`kept.rs`).
+//! nir of each shader goes through our own backend, too (`own.rs`); with `--watch` the log is a live stream
+//! (`watch.rs`), whose verdicts may be kept (`kept.rs`).
 
 mod kept;
 mod own;
@@ -32,8 +32,7 @@ pub struct Mesa {
     #[command(flatten)]
     gpu: Gpu,
     /// Environments for runs of a boundary that is not proved, 64 lanes each; up to eight times as many while the runs
-    /// depend on
-    /// more of the program.
+    /// depend on more of the program.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
     runs: u32,
     /// Seed of the environments.
@@ -54,8 +53,8 @@ pub struct Mesa {
     #[arg(long, value_name = "DIR", default_value = "ir3-equiv-failures")]
     failures: PathBuf,
     /// Compile the nir of each shader with our own backend, too: verify it like `verify`, and compare its metrics with
-    /// those that Mesa
-    /// printed. A shader that Mesa spilled though most registers are free (`spillall`) has `--max-registers min` unless it is given.
+    /// those that Mesa printed. A shader that Mesa spilled though most registers are free (`spillall`) has
+    /// `--max-registers min` unless it is given.
     #[arg(long)]
     compile: bool,
     #[command(flatten)]
@@ -65,8 +64,7 @@ pub struct Mesa {
     #[command(flatten)]
     driver: DriverArgs,
     /// The one log is a live stream (`-`): shaders are checked while they are printed, each of them once, and failures
-    /// are printed at
-    /// once. With `--cache`, shaders that an earlier run has checked are not checked again.
+    /// are printed at once. With `--cache`, shaders that an earlier run has checked are not checked again.
     #[arg(long, help_heading = "Live streams")]
     watch: bool,
     /// Shaders that may wait for a thread (and 64 MiB of text). If there are more, the stream is not read on, which blocks the application when

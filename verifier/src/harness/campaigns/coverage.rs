@@ -110,9 +110,9 @@ const EVERY_PROGRAM: u64 = 200;
 /// A cell that was seen in so many programs is not rare.
 const ENOUGH: u64 = 8;
 
-/// Chooses the programs of a campaign. Which one a number gets depends on the seed of the campaign and on the numbers before its batch, and
-/// on nothing that threads or machines do: every process that requests a number chooses the programs of all batches
-/// before.
+/// Chooses the programs of a campaign. Which one a number gets depends on the seed of the campaign and on the numbers
+/// before its batch, and on nothing that threads or machines do: every process that requests a number chooses the
+/// programs of all batches before.
 #[derive(Debug)]
 pub struct Director {
     seed: u64,

@@ -242,8 +242,7 @@ pub(super) fn unknown_boundaries(verification: &Verification) -> Vec<(Stage, Unk
 }
 
 /// The GPU and the profile of a program by its number. Profiles are taken in turn, and so are GPUs; those are shifted
-/// by one after each pass
-/// over the profiles, so that each profile is combined with each GPU.
+/// by one after each pass over the profiles, so that each profile is combined with each GPU.
 pub(super) fn in_turn(targets: &[Target], profiles: &[Profile], number: u64) -> (Target, Profile) {
     let (count, gpus) = (profiles.len() as u64, targets.len() as u64);
     let (round, place) = (number / count, number % count);

@@ -17,8 +17,7 @@ pub enum Execution {
     /// Results are there at once: any form of a program.
     Untimed,
     /// The timing model of the hardware, with an order in which results arrive; a hazard ends the run as undefined.
-    /// Final programs
-    /// only.
+    /// Final programs only.
     Machine(Completion),
 }
 

@@ -301,8 +301,7 @@ impl<'a> Judge<'a> {
             }
         }
         // Where values are computed in other ways, the register checker may prove the boundary; a failure of it shows
-        // nothing there. Nor does
-        // an operand that it cannot represent.
+        // nothing there. Nor does an operand that it cannot represent.
         answers.retain(|answer| match &answer.verdict {
             Verdict::Unknown(Unknown::NotShown(NotShown::Registers(failure))) => {
                 boundary.kind == BoundaryKind::Moves && !matches!(failure, RegisterFailure::Place { .. })

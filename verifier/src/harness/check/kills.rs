@@ -5,8 +5,7 @@
 //! A boundary that is refuted with the stricter meaning is checked once more with that of the hardware.
 //!
 //! It is undocumented whether killed lanes take part in votes and in reads of other lanes. A program that has any of
-//! them, in the same order
-//! with its kills on both sides, is *unknown* then.
+//! them, in the same order with its kills on both sides, is *unknown* then.
 
 use super::boundary::ir3_of;
 use crate::semantics::Snapshot;
@@ -23,8 +22,8 @@ pub(super) struct AsHelpers {
 }
 
 /// The two programs with each `kill` as a `demote`. `None` if there is none in the program after, before a6xx, where it
-/// is undocumented that
-/// killed lanes are helper lanes, and where a pass has moved votes over kills, or reads of other lanes.
+/// is undocumented that killed lanes are helper lanes, and where a pass has moved votes over kills, or reads of other
+/// lanes.
 pub(super) fn as_helpers(before: ProgramRef<'_>, after: ProgramRef<'_>, target: &Target) -> Option<AsHelpers> {
     if target.generation < Generation::A6xx || !ir3_of(after).is_some_and(kills) {
         return None;

@@ -1,10 +1,10 @@
 //! Legality of operands, independent of the table of the passes.
 //!
-//! Passes query [`ir3::legality`](ir3_compiler::ir3::legality) before they put an operand into an instruction, and so does the validator of
-//! ir3: a mistake in it would be seen by neither. Here nothing of it is used. What has no encoding is what the encoder's field tables refuse: each
-//! instruction is encoded, and read back from its word as the same instruction. In SSA form its values get registers of their files for that.
-//! Forms that can be encoded but that the hardware does not execute (two constants in one instruction, operands of a
-//! scalar operation) are a table of this
+//! Passes query [`ir3::legality`](ir3_compiler::ir3::legality) before they put an operand into an instruction, and so
+//! does the validator of ir3: a mistake in it would be seen by neither. Here nothing of it is used. What has no
+//! encoding is what the encoder's field tables refuse: each instruction is encoded, and read back from its word as the
+//! same instruction. In SSA form its values get registers of their files for that. Forms that can be encoded but that
+//! the hardware does not execute (two constants in one instruction, operands of a scalar operation) are a table of this
 //! module, by category. Meta instructions and macros, which have no word, have rules of their own.
 
 use cranelift_entity::SecondaryMap;
@@ -86,8 +86,7 @@ pub fn broken_rule(program: &Program, target: &Target) -> Option<String> {
 /// The first instruction of which no word of the generation has the opcode, or all of the flags, whatever its operands become.
 pub(super) fn unknown_flags(program: &Program, target: &Target) -> Option<String> {
     // Marks of the compiler and of texts only: before a6xx no word encodes whether a descriptor is the same in all
-    // lanes, and later only where it is
-    // computed.
+    // lanes, and later only where it is computed.
     let unsaid = InstrFlags::UNUSED | InstrFlags::NONUNIFORM;
     program.iter_instrs().find_map(|(_, instr)| {
         let data = &program.instrs[instr];
@@ -671,8 +670,8 @@ mod tests {
         }
     }
 
-    /// A move that claims two results, coordinates that no flag counts, a word without a mark or with another texture: runs and proofs take the
-    /// instruction at face value, and the hardware executes another.
+    /// A move that claims two results, coordinates that no flag counts, a word without a mark or with another texture:
+    /// runs and proofs take the instruction at face value, and the hardware executes another.
     #[test]
     fn what_no_word_says_is_found() {
         let target = Target::by_name("a660").unwrap();

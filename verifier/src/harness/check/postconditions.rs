@@ -3,8 +3,9 @@
 //!
 //! In the interpreter a register that cannot be encoded, or is beyond the limit, holds its value like any other, and so
 //! does an input or output in another register than the given one: runs do not show these mistakes. A program that
-//! breaks a rule counts as refused by an internal error of the compiler, and is found, reduced and kept as such. Of a final program the
-//! [hazard checker](crate::prove::hazards) runs too: runs take one path, and do not cover all rules of the hardware.
+//! breaks a rule counts as refused by an internal error of the compiler, and is found, reduced and kept as such. Of a
+//! final program the [hazard checker](crate::prove::hazards) runs too: runs take one path, and do not cover all rules
+//! of the hardware.
 
 use super::legal::{Extent, Judged, illegal};
 use super::unseen;
@@ -83,8 +84,7 @@ pub fn broken(
 }
 
 /// The rules of vec4 code, and that no instruction remains that the hardware does not have. Runs and proofs accept such
-/// instructions, and find
-/// nothing wrong.
+/// instructions, and find nothing wrong.
 pub(super) fn broken_vec4(stage: Stage, program: &vec4::Program) -> Option<String> {
     let is_half = |instr: &&vec4::Instr| matches!(instr.opcode, vec4::Opcode::Add64Lo | vec4::Opcode::Add64Hi);
     let left = || program.instrs.iter().find(is_half).filter(|_| stage >= Stage::LowerAdditions);
@@ -129,9 +129,8 @@ fn early_repetition(program: &Program, target: &Target) -> Option<String> {
 }
 
 /// Returns the first hazard of a final program, or violation of the machine's other rules about the order of
-/// instructions. Hazards that are
-/// merely not excluded do not count: runs check that branches marked uniform are uniform, and the extent of a relative
-/// access to constants reaches.
+/// instructions. Hazards that are merely not excluded do not count: runs check that branches marked uniform are
+/// uniform, and the extent of a relative access to constants reaches.
 fn hazard(stage: Stage, program: &Program, target: &Target) -> Option<String> {
     if stage < Stage::Legalize {
         return early_repetition(program, target);

@@ -67,8 +67,7 @@ pub const LEAST_SENSITIVITY: f64 = 0.7;
 /// The sites of a program, and how many of them its runs depend on.
 ///
 /// Branches and accesses to memory are few in comparison with arithmetic, and bugs of passes in them are of another
-/// kind: each
-/// of these two classes counts on its own, too.
+/// kind: each of these two classes counts on its own, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sensitivity {
     /// Components of results.

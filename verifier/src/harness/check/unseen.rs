@@ -23,8 +23,9 @@ pub(super) fn broken(stage: Stage, program: &Program, target: &Target) -> Option
         .or_else(wrong)
 }
 
-/// Finds a branch to a block that is not among the successors of its own, where proofs would not follow it. (The validator does not demand
-/// this: Mesa's legalization retargets branches, and does not update the lists of successors.)
+/// Finds a branch to a block that is not among the successors of its own, where proofs would not follow it. (The
+/// validator does not demand this: Mesa's legalization retargets branches, and does not update the lists of
+/// successors.)
 fn lost_edge(program: &Program) -> Option<String> {
     program.layout.iter().find_map(|&block| {
         let data = &program.blocks[block];

@@ -1,9 +1,10 @@
 //! Guard against compilations that do not terminate, or exhaust memory.
 //!
-//! A thread in an endless loop cannot be ended, and a failed allocation ends the process. So a program that may do either is compiled in
-//! a process of its own, the *worker*: this program again, with the hidden subcommand `worker` ([`worker`] is its side). It has a limit on
-//! its address space, and a watchdog on the CPU time of each stage (`support::watch`). [`probe`] sends it one program;
-//! the process is kept for the next one, unless it was ended by this one.
+//! A thread in an endless loop cannot be ended, and a failed allocation ends the process. So a program that may do
+//! either is compiled in a process of its own, the *worker*: this program again, with the hidden subcommand `worker`
+//! ([`worker`] is its side). It has a limit on its address space, and a watchdog on the CPU time of each stage
+//! (`support::watch`). [`probe`] sends it one program; the process is kept for the next one, unless it was ended by
+//! this one.
 //!
 //! Only the program that has [set up](configure) the guard has workers. A library user has none: then [`probe`] returns
 //! `None`.

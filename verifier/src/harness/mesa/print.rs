@@ -4,10 +4,9 @@
 //! stages. The text is Mesa's: what it leaves out (types of spilled values, inputs, outputs, memories) is left out here, too, and
 //! has to be recovered from the lists after the code and from the words. An instruction has one serial number in all sections.
 //!
-//! Mesa's lists have one register for all components of an input or an output; where ours are in registers that do not follow each other,
-//! the location has the component after it (`FRAG_RESULT_DATA0.y`). A program whose inputs or driver parameters Mesa's
-//! lists cannot express
-//! is refused ([`PrintError`]).
+//! Mesa's lists have one register for all components of an input or an output; where ours are in registers that do not
+//! follow each other, the location has the component after it (`FRAG_RESULT_DATA0.y`). A program whose inputs or driver
+//! parameters Mesa's lists cannot express is refused ([`PrintError`]).
 
 use crate::harness::report::natives;
 use crate::programs::mesa::native::NativePrefetch;

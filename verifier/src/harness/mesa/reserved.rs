@@ -1,9 +1,8 @@
 //! Checks of the resources that a driver reserves for a program against its code.
 //!
 //! Mesa prints what it reports to the driver: registers, the part of the constant file that is loaded, scratch and
-//! shared memory, the branch stack
-//! (checked with the hazards), the width of waves. Too much costs speed. With too little, the registers or the memory of another wave are
-//! written, and no run or proof of the program alone shows it.
+//! shared memory, the branch stack (checked with the hazards), the width of waves. Too much costs speed. With too
+//! little, the registers or the memory of another wave are written, and no run or proof of the program alone shows it.
 
 use super::recover::scratch;
 use crate::harness::check::final_code;
@@ -13,8 +12,8 @@ use ir3_compiler::stats::const_vectors;
 use ir3_compiler::target::occupancy::{WaveWidth, WorkKind, Workload};
 use ir3_compiler::target::{ALL, Target};
 
-/// The first thing of which a final program uses more than Mesa says in its statistics (`full registers: 14 used, 12 reserved`), or that
-/// the first statistic that contradicts the code.
+/// The first thing of which a final program uses more than Mesa says in its statistics (`full registers: 14 used, 12
+/// reserved`), or that the first statistic that contradicts the code.
 pub(super) fn exceeded(program: &Program, said: &Statistics, target: &Target) -> Option<String> {
     let (plain, ..) = final_code(program).ok()?;
     let counted = mesa_counts(&with_starts(program, plain.clone()), target);

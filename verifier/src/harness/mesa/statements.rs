@@ -1,10 +1,9 @@
 //! Checks of the lists that Mesa prints after the code: duplicate statements of one fact must agree; the others are not
 //! compared.
 //!
-//! The assembly of a log is followed by lists (`; VERT: outputs: r0.x (VARYING_SLOT_POS)`) and by lines for some of their entries (`; pos:
-//! r0.x`). Numbers for the driver are before the code, in the statistics, and in the line about waves. `reserved`
-//! compares some of these
-//! with the code.
+//! The assembly of a log is followed by lists (`; VERT: outputs: r0.x (VARYING_SLOT_POS)`) and by lines for some of
+//! their entries (`; pos: r0.x`). Numbers for the driver are before the code, in the statistics, and in the line about
+//! waves. `reserved` compares some of these with the code.
 
 use crate::programs::mesa::Section;
 use crate::programs::mesa::native::Native;

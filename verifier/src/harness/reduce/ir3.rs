@@ -1,8 +1,8 @@
 //! ir3 programs under reduction, in SSA form or with registers.
 //!
-//! Steps change the program as if only its text counted: an instruction is dropped and its uses read 0, a branch becomes a jump, an operand an
-//! immediate. The validator of ir3 refuses programs that no compiler writes, so a step may ignore the form of the
-//! program.
+//! Steps change the program as if only its text counted: an instruction is dropped and its uses read 0, a branch
+//! becomes a jump, an operand an immediate. The validator of ir3 refuses programs that no compiler writes, so a step
+//! may ignore the form of the program.
 
 use super::size::{Size, complexity};
 use super::subject::{Kind, Subject};

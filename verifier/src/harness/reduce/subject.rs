@@ -1,8 +1,8 @@
 //! The objects of the search: a program, or several that are reduced together.
 //!
 //! A [`Subject`] lists steps, applies them, and computes validity and size of the result; the search (`engine`) is
-//! independent of the language.
-//! nir is implemented here, ir3 in [`ir3`](super::ir3), vec4 in [`vec4`](super::vec4), a program of any of them in [`Side`], two programs in [`pair`](super::pair).
+//! independent of the language. nir is implemented here, ir3 in [`ir3`](super::ir3), vec4 in [`vec4`](super::vec4), a
+//! program of any of them in [`Side`], two programs in [`pair`](super::pair).
 
 use super::clean::{compact, remove_dead_code};
 use super::edit::{Edit, ProgramView};

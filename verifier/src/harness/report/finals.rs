@@ -1,10 +1,8 @@
 //! Final programs from files: an ir3 text after legalization, machine code, or the sections `AFTER: ir3_legalize` of a log.
 //!
 //! A log has more than one text of a final program. The pass prints the state of the compiler, but neither the types of
-//! memory
-//! accesses nor `(ei)` and `(eq)`, which are in the assembly after it; nor the starts of arrays, which the allocator
-//! has added to the offsets
-//! that the text before it has.
+//! memory accesses nor `(ei)` and `(eq)`, which are in the assembly after it; nor the starts of arrays, which the
+//! allocator has added to the offsets that the text before it has.
 
 use super::machine_code::{CompletedCode, MachineCode, machine_code};
 use super::programs::{read_ir3, target_of};

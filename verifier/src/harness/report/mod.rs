@@ -1,7 +1,6 @@
 //! Reports: a failure as a [`bundle`] that can be read, run again, reduced, and attached to a bug report, with the
 //! first [`difference`] of its two sides, and as one [`page`]; metrics in comparison with Mesa's, and of two runs of
-//! shader-db; and programs as
-//! files and as text.
+//! shader-db; and programs as files and as text.
 
 pub mod beside_mesa;
 pub mod bundle;

@@ -599,10 +599,9 @@ pub(crate) fn loaded(shader: &Shader, location: &str) -> Option<u16> {
     at_location(shader, location, is_load).next().map(|(base, _)| base)
 }
 
-/// The outputs of the list after the code that nir stores, with their components that are stored. A location may have the first of these
-/// components after it, as `FRAG_RESULT_DATA0.y`: our own programs have the components of an output in registers that
-/// do not follow each
-/// other. An output of each view is listed once a view, in their order.
+/// The outputs of the list after the code that nir stores, with their components that are stored. A location may have
+/// the first of these components after it, as `FRAG_RESULT_DATA0.y`: our own programs have the components of an output
+/// in registers that do not follow each other. An output of each view is listed once a view, in their order.
 pub(crate) fn outputs(native: &Native, shader: &Shader) -> Vec<Option<(Output, WriteMask)>> {
     let locations = native.outputs.iter().map(|output| &output.location);
     locations

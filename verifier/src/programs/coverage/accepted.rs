@@ -1,7 +1,8 @@
 //! The cells that a program can have, by selecting a program of one operation for each.
 //!
-//! The programs are those of [`generator::accepted`](crate::programs::generator::accepted), each changed in the one property of the cell.
-//! Cells of compiled programs and of passes cannot be tried one by one: rules list those that are [`impossible`].
+//! The programs are those of [`generator::accepted`](crate::programs::generator::accepted), each changed in the one
+//! property of the cell. Cells of compiled programs and of passes cannot be tried one by one: rules list those that are
+//! [`impossible`].
 
 use ir3_compiler::nir::{
     AluSrc, AluType, Builder, Def, Index, InstrData, Intrinsic, IntrinsicOp, Op, Shader, Stage, TexOp, TexSrcKind,

@@ -6,9 +6,8 @@
 //! addition; its name is made when a table is printed.
 //!
 //! `alu`, `intrinsics`, `textures` and `control` are cells of a shader, `machine` those of a compiled program.
-//! [`accepted`] runs
-//! selection which of them a program can have, and [`impossible`] has rules for those of compiled programs; [`table`] is what is printed and
-//! kept in a file.
+//! [`accepted`] runs selection which of them a program can have, and [`impossible`] has rules for those of compiled
+//! programs; [`table`] is what is printed and kept in a file.
 
 pub mod accepted;
 mod alu;

@@ -143,8 +143,8 @@ pub fn refusal(shader: &Shader, target: &Target) -> Option<String> {
     }
 }
 
-/// A program of one operation whose unsized operands have `bits`; none if that is no width of its operands, or if none is unsized
-/// and the width is not 32, which is used for it.
+/// A program of one operation whose unsized operands have `bits`; none if that is no width of its operands, or if none
+/// is unsized and the width is not 32, which is used for it.
 pub fn operation(op: Op, bits: u8) -> Option<Shader> {
     let info = op.info();
     let unsized_operands = || info.inputs.iter().filter(|input| input.ty.size == 0);

@@ -1,8 +1,7 @@
 //! Programs that a driver of Vulkan gets: of what SPIR-V and the device have.
 //!
 //! The generator draws most operations from those with a form in SPIR-V. The others are replaced when the program is
-//! complete: the result of an
-//! instruction without a form becomes one of its operands, converted to its width.
+//! complete: the result of an instruction without a form becomes one of its operands, converted to its width.
 
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::nir::{

@@ -297,8 +297,7 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     /// Branches in branches that only store: no value leaves an arm, so the blocks where they end are empty. Conditions
-    /// are the
-    /// same in all lanes on some levels, and not on others, so lanes wait at some of these blocks only.
+    /// are the same in all lanes on some levels, and not on others, so lanes wait at some of these blocks only.
     fn quiet_nest(&mut self, depth: usize) {
         if depth == 0 || self.b.depth() + 1 >= MAX_DEPTH || self.pool.only_uniform {
             let value = self.value(32);

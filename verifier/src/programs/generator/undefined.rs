@@ -1,12 +1,12 @@
 //! Undefined values that may be read where only defined ones have a meaning.
 //!
-//! A branch on an undefined condition and an access at an undefined address are undefined behaviour: no run after them is
-//! compared. An undefined value stays undefined in every environment, so a program that always reaches such a branch
-//! has
-//! no environment in which it can be tested. So undefined values are kept where they reach outputs only, through
-//! arithmetic, phis and memory without loads; the others become 0. A texture takes its level from differences
-//! between the lanes of a quad, which are undefined where one of them is inactive: there it gets a level as an operand.
-//! A shuffle reads another lane, which the last wave of a workgroup may not have: there it reads its own, at the distance 0.
+//! A branch on an undefined condition and an access at an undefined address are undefined behaviour: no run after them
+//! is compared. An undefined value stays undefined in every environment, so a program that always reaches such a branch
+//! has no environment in which it can be tested. So undefined values are kept where they reach outputs only, through
+//! arithmetic, phis and memory without loads; the others become 0. A texture takes its level from differences between
+//! the lanes of a quad, which are undefined where one of them is inactive: there it gets a level as an operand. A
+//! shuffle reads another lane, which the last wave of a workgroup may not have: there it reads its own, at the distance
+//! 0.
 //!
 //! The result of an atomic is undefined in helper lanes, and `demote_if` makes helpers that go on. Where such a result has to be defined
 //! after it, the lanes end instead.

@@ -1,6 +1,5 @@
 //! Recognition of pasted pieces of programs: nir without its header, and the notation of ir3 with `...` for missing
-//! parts; and texts of versions of
-//! Mesa that are not read.
+//! parts; and texts of versions of Mesa that are not read.
 
 use ir3_compiler::log_line::LogLine;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,8 +1,7 @@
 //! The last program of a log: its words, and the registers that the lines around them list.
 //!
 //! The words are preceded by the values that the driver puts into the constant file (`@const(c8.x)`, and under
-//! `offsets:` the start of
-//! groups of words), and followed by the registers of inputs and outputs by their locations.
+//! `offsets:` the start of groups of words), and followed by the registers of inputs and outputs by their locations.
 
 use super::{Log, Section, SectionKind};
 use ir3_compiler::ir3::{PhysReg, RegClass};

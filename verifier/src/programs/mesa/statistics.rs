@@ -107,8 +107,7 @@ impl Statistics {
 }
 
 /// The statistics that Mesa prints for its final program, by our count. After its last section, Mesa puts `lock`, which
-/// waits,
-/// and `unlock` before the `end` of compute shaders for a7xx.
+/// waits, and `unlock` before the `end` of compute shaders for a7xx.
 #[must_use]
 pub fn mesa_counts(program: &Program, target: &Target) -> Stats {
     let mut stats = Stats::of_final(program, target);

@@ -1,5 +1,5 @@
-//! Generated programs as SPIR-V: each is translated or refused by name; what is translated can be read back, and `spirv-val` accepts it
-//! if it is installed.
+//! Generated programs as SPIR-V: each is translated or refused by name; what is translated can be read back, and
+//! `spirv-val` accepts it if it is installed.
 
 use super::{Module, NoForm};
 use crate::programs::generator::{self, Features, Profile};

@@ -78,8 +78,7 @@ impl Driver {
     }
 
     /// The beginning of the command line that starts a worker: with the dynamic linker in the driver's folder, if it
-    /// has one, as the
-    /// driver may need a C library that is newer than the system's.
+    /// has one, as the driver may need a C library that is newer than the system's.
     pub(super) fn command(&self, worker: &Path) -> Vec<OsString> {
         let folder = self.folder();
         let loader = LOADERS.map(|name| folder.join(name)).into_iter().find(|path| path.is_file());

@@ -1,7 +1,7 @@
 //! A process that compiles modules with the driver, from outside.
 //!
-//! The protocol is that of verifier/turnip/src/main.rs. The worker bounds what the driver does to it; here is bounded what a worker does that
-//! breaks the protocol: it is killed, and the error names the missing part.
+//! The protocol is that of verifier/turnip/src/main.rs. The worker bounds what the driver does to it; here is bounded
+//! what a worker does that breaks the protocol: it is killed, and the error names the missing part.
 
 use super::words::{self, Found};
 use super::{Driver, Kind, NoDriver, driver};

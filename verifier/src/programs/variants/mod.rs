@@ -1,12 +1,11 @@
 //! Variants of programs: pieces of other programs in them, code guarded by conditions, small changes.
 //!
-//! Real programs have shapes that no generator has thought of. A variant keeps most of one and changes little: each of a few steps grafts a
-//! piece of arithmetic of a donor (`piece`, `graft`), appends the code of another program (`append`), or makes one of
-//! the
-//! [small changes](crate::programs::mutations::nir). Some steps preserve the meaning of the program, such as code
-//! guarded by an opaque condition
-//! (one whose value the compiler cannot determine), and others do not: the comparison is between the variant before and
-//! after each stage, never the variant with the program that it was made of.
+//! Real programs have shapes that no generator has thought of. A variant keeps most of one and changes little: each of
+//! a few steps grafts a piece of arithmetic of a donor (`piece`, `graft`), appends the code of another program
+//! (`append`), or makes one of the [small changes](crate::programs::mutations::nir). Some steps preserve the meaning of
+//! the program, such as code guarded by an opaque condition (one whose value the compiler cannot determine), and others
+//! do not: the comparison is between the variant before and after each stage, never the variant with the program that
+//! it was made of.
 //!
 //! After Donaldson et al., *Test-case reduction and deduplication almost for free with transformation-based compiler testing* (spirv-fuzz).
 

@@ -1,10 +1,9 @@
 //! Slots of scratch memory that hold the same as a register, in every lane that reaches a point.
 //!
-//! Two groups of lanes that spill one value each on their own paths store one after the other: while the second stores, the
-//! first has continued, and its slot has the value that its register had before. That the two slots hold the same
-//! afterwards follows
-//! if the register of the first still has it, or another one that was loaded from the slot, and if the two groups do not differ there
-//! (`uniform`).
+//! Two groups of lanes that spill one value each on their own paths store one after the other: while the second stores,
+//! the first has continued, and its slot has the value that its register had before. That the two slots hold the same
+//! afterwards follows if the register of the first still has it, or another one that was loaded from the slot, and if
+//! the two groups do not differ there (`uniform`).
 //!
 //! *The lattice.* A set of copies: of slot and register, one element each. The join is the intersection, over the edges of
 //! lanes, as each is a fact about one lane. *The transfer functions.* A write of a register or a store ends the copies that

@@ -67,8 +67,7 @@ pub struct Facts {
     pub early_preamble: Option<bool>,
     /// The starts of arrays in registers.
     pub arrays: ArrayBases,
-    /// The code has no `(ei)` and `(eq)`, as in Mesa's text. Missing releases are not
-    /// reported then.
+    /// The code has no `(ei)` and `(eq)`, as in Mesa's text. Missing releases are not reported then.
     pub releases_unknown: bool,
     /// Addresses of scratch accesses whose instructions do not say them.
     pub scratch: ScratchAccesses,

@@ -1,6 +1,5 @@
 //! Uniform branches: all lanes that run one together take the same edge. Likewise moves to shared registers whose value
-//! is the same
-//! in all lanes, so that any lane's value may be taken.
+//! is the same in all lanes, so that any lane's value may be taken.
 //!
 //! *The lattice.* At a point, the lanes of the wave are those that run, and those that wait at each of the positions
 //! where lanes may wait ([`Flow::waiting`]). For each pair of these groups, and for each group with itself, there is the
@@ -22,10 +21,8 @@
 //!
 //! *Soundness.* All branches are uniform at first, and each that is found to read a register in which its lanes may
 //! differ is divergent in the next iteration, until no more are found. If there were a run in which lanes diverge at
-//! another
-//! branch, then all branches before the first such one behaved as assumed, and the states of the last iteration contain
-//! it:
-//! lanes differ in what the branch reads, and it would have been found.
+//! another branch, then all branches before the first such one behaved as assumed, and the states of the last iteration
+//! contain it: lanes differ in what the branch reads, and it would have been found.
 
 use super::copies::{Copies, ScratchCopy};
 use super::flow::{BlockIndex, Flow};

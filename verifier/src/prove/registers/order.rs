@@ -2,11 +2,10 @@
 //! nothing.
 //!
 //! In addition to the places that instructions name, they read and write *resources*: the memories, the constant file,
-//! the set
-//! of active lanes. Two orders are equivalent if each instruction finds every resource after the same writes. It is
-//! enough that each read comes after as many writes of its resource in both orders, and each write too: then the writes
-//! of a resource are in one order, and every read is between the same two. So it suffices to count; pairs need not be
-//! compared.
+//! the set of active lanes. Two orders are equivalent if each instruction finds every resource after the same writes.
+//! It is enough that each read comes after as many writes of its resource in both orders, and each write too: then the
+//! writes of a resource are in one order, and every read is between the same two. So it suffices to count; pairs need
+//! not be compared.
 //!
 //! A register is a resource by itself, in halves. An access relative to an address register is one to all registers where its array may
 //! be ([array-bounds](crate::semantics::assumptions::ARRAY_BOUNDS)). A move from a register to itself may be missing in the target.

@@ -19,8 +19,7 @@ pub struct Survey {
     /// True if the shader itself may access scratch memory.
     pub any_scratch: bool,
     /// Bytes of scratch memory that belong to the shader. Without known slots: all, or 4 KiB if their number is not
-    /// declared.
-    /// With slots: the bytes before the first.
+    /// declared. With slots: the bytes before the first.
     pub own_scratch: u32,
 }
 

@@ -1,7 +1,7 @@
 //! The properties that nir declares of its operations, as claims.
 //!
-//! An operation that commutes has the same result when its first two operands are exchanged; one that associates when the first or the last
-//! two of three operands are combined first. A third operand of the operation keeps its position:
+//! An operation that commutes has the same result when its first two operands are exchanged; one that associates when
+//! the first or the last two of three operands are combined first. A third operand of the operation keeps its position:
 //! `op(op(a, b, k), c, k') = op(a, op(b, c, k'), k)`.
 
 use super::{Claim, ClaimVerdict, Expression, Statement};

@@ -8,11 +8,11 @@
 //! same loops, and in the order of the blocks. Events that make a version of a memory are all paired, in the source's
 //! order.
 //!
-//! A ballot, a vote, or a read from one of the lanes with a condition ([`Event::selects`]) depends only on the lanes that it
-//! selects. For these it is enough that each lane is selected by both or by none: lanes that take part and are not
-//! selected might as well be elsewhere. Blocks run in order, so lanes that reach a block in one iteration of its loops
-//! are there together: those that the source selects in one event, the target selects in one. So a ballot of a condition
-//! is the mask of the lanes in the branch that this condition takes, and empty where no lane takes it.
+//! A ballot, a vote, or a read from one of the lanes with a condition ([`Event::selects`]) depends only on the lanes
+//! that it selects. For these it is enough that each lane is selected by both or by none: lanes that take part and are
+//! not selected might as well be elsewhere. Blocks run in order, so lanes that reach a block in one iteration of its
+//! loops are there together: those that the source selects in one event, the target selects in one. So a ballot of a
+//! condition is the mask of the lanes in the branch that this condition takes, and empty where no lane takes it.
 //!
 //! Stores to different words of the constant file commute, and Mesa's schedulers exchange them. So a store may be paired with a later one of
 //! the source while the target has not had those before it: a [`Gap`]. All of them are stores to one word each, at a known place, and no

@@ -153,8 +153,7 @@ impl Promises {
     }
 
     /// Records the result of a float operation. Returns false if the program after computes it by an operation that
-    /// need not be exact, and the
-    /// program before by one that must be.
+    /// need not be exact, and the program before by one that must be.
     pub(super) fn result(&mut self, terms: &Terms, side: Side, result: Term, exact: bool) -> bool {
         if matches!(terms.node(result).op, Op::Constant(_) | Op::Variable(_)) {
             return true;

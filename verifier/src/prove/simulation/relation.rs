@@ -6,18 +6,16 @@
 //! have on every path to the header, and splits each class by them. So classes only get smaller, and a partition that
 //! no iteration splits is preserved by every segment, whatever it started from: the iterations before it only guess.
 //!
-//! A class may hold 16 bits of which an atom is the extension ([`AtomForm`]): one program may keep a half register over the
-//! loop, and the other its conversion to a word. An atom has the first form that its terms on all paths have, and never
-//! goes back to an earlier one. Between two programs of nir, a class may hold one bit: a bool of one program, and in the
-//! other (a lifted vec4 program) the word that is all ones where the bool is true. If an attempt enables it, a class
-//! may hold the 16 or 31
-//! low bits of a word whose other bits are proved to be 0 on each path: a counter that is never negative, by the condition of its loop, is
-//! the same compared with and without a sign.
+//! A class may hold 16 bits of which an atom is the extension ([`AtomForm`]): one program may keep a half register over
+//! the loop, and the other its conversion to a word. An atom has the first form that its terms on all paths have, and
+//! never goes back to an earlier one. Between two programs of nir, a class may hold one bit: a bool of one program, and
+//! in the other (a lifted vec4 program) the word that is all ones where the bool is true. If an attempt enables it, a
+//! class may hold the 16 or 31 low bits of a word whose other bits are proved to be 0 on each path: a counter that is
+//! never negative, by the condition of its loop, is the same compared with and without a sign.
 //!
 //! If an attempt has invariants, the value of an atom may be a linear function of another one: a sum that grows by 12
-//! where a counter
-//! grows by 1 is 12 times that counter, plus a constant ([`HeaderRelation::propose`]). Such an atom is in no class. Two terms of a path are
-//! then also taken for one if they are proved to be equal on it.
+//! where a counter grows by 1 is 12 times that counter, plus a constant ([`HeaderRelation::propose`]). Such an atom is
+//! in no class. Two terms of a path are then also taken for one if they are proved to be equal on it.
 //!
 //! Atoms are found as segments query locations: a location that is never read is in no class.
 

@@ -12,22 +12,21 @@
 //! ```
 //!
 //! In each iteration the first of the remaining lanes takes `exit`. By induction over the lanes, `s` has the initial
-//! value
-//! combined with the values of all lanes before it, in order. So `e` gets the exclusive and `i` the inclusive scan in each lane,
-//! and at the end `s` has that of the last lane, as the macro defines. `v` may not change before a lane reads it:
-//! neither `e` nor
-//! `s` is part of it.
+//! value combined with the values of all lanes before it, in order. So `e` gets the exclusive and `i` the inclusive
+//! scan in each lane, and at the end `s` has that of the last lane, as the macro defines. `v` may not change before a
+//! lane reads it: neither `e` nor `s` is part of it.
 //!
 //! ```text
 //!     body:   t = s; i = v OP t; x = w OP t; getlast store, after
 //!     store:  s = i; getone after, body
 //! ```
 //!
-//! All remaining lanes compute, then the first cluster of 8 lanes leaves: all but its last lane by `getlast`, the last one by
-//! `getone`, after its `i` has become `s` (it is the first active lane, of which a shared register gets the value). Lanes of
-//! other clusters compute again, so `v` and `w` may not change: no register of the loop is part of them. Registers of the
-//! program that the macro has not, `t`, are undefined after it, so that nothing follows from their value. That holds for a target;
-//! in a source, an undefined register would allow the target anything, so a loop with one is not replaced there.
+//! All remaining lanes compute, then the first cluster of 8 lanes leaves: all but its last lane by `getlast`, the last
+//! one by `getone`, after its `i` has become `s` (it is the first active lane, of which a shared register gets the
+//! value). Lanes of other clusters compute again, so `v` and `w` may not change: no register of the loop is part of
+//! them. Registers of the program that the macro has not, `t`, are undefined after it, so that nothing follows from
+//! their value. That holds for a target; in a source, an undefined register would allow the target anything, so a loop
+//! with one is not replaced there.
 
 use crate::semantics::operations::{Kernel, ir3_alu};
 use crate::support::guards::{Guard, left_out};
@@ -289,8 +288,7 @@ impl<'a> Registers<'a> {
     }
 
     /// The successors of the lane or lanes that the branch at the end of a block selects, and of the others: a branch
-    /// that names a block has the
-    /// others jump there.
+    /// that names a block has the others jump there.
     fn one_and_others(self, block: Block, branch: &InstrData, opcode: Opcode) -> Option<[Block; 2]> {
         let [Some(first), Some(second)] = self.program.blocks[block].successors else { return None };
         let others = match branch.attrs {

@@ -5,8 +5,7 @@
 //! may have been wrong, is not found.
 //!
 //! A file is written under a temporary name and renamed, so readers see all of it or nothing, even if other processes
-//! write
-//! or crash. A file that does not parse, or has another key, is ignored.
+//! write or crash. A file that does not parse, or has another key, is ignored.
 
 use crate::support::guards::any_left_out;
 use serde::de::DeserializeOwned;

@@ -266,8 +266,8 @@ impl Graph {
     }
 
     /// Returns the graph with a loop replaced by `times` copies of its blocks. The last copy exits to a position
-    /// [beyond](Self::beyond)
-    /// them, at the end, where nothing is executed: the caller has to show that no lane reaches it.
+    /// [beyond](Self::beyond) them, at the end, where nothing is executed: the caller has to show that no lane reaches
+    /// it.
     ///
     /// Then the wave runs the same blocks in the same order, with the same lanes. In the loop all lanes are in one iteration, and the code
     /// after it is run when all of them have left it, as the copies are before it in the layout.

@@ -191,9 +191,8 @@ pub fn of_lane<O: Oracle>(
 }
 
 /// Executes a shuffle. `uniform`: its index has to be the same in all lanes, otherwise the result is unknown.
-/// Uniformity is a fact of the
-/// wave, which one lane cannot determine: it is a function of the index, so the side after may rely on it where the
-/// side before does.
+/// Uniformity is a fact of the wave, which one lane cannot determine: it is a function of the index, so the side after
+/// may rely on it where the side before does.
 pub fn shuffled<O: Oracle>(
     machine: &mut SymbolicMachine<'_, O>,
     site: EventSite,

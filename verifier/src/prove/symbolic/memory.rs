@@ -79,8 +79,7 @@ pub fn resource(terms: &mut Terms, set: Option<Term>, index: Term) -> Term {
 }
 
 /// Requires that the active lanes name the same descriptor. Uniformity is a fact of the wave, which one lane cannot
-/// determine: the
-/// side after may rely on it where the side before does, of the same descriptor.
+/// determine: the side after may rely on it where the side before does, of the same descriptor.
 pub fn one_descriptor<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, resource: Term) {
     if machine.terms.as_constant(resource).is_none() {
         let same = apply(machine.terms, 1, "the same descriptor in all lanes", &[resource]);
@@ -143,8 +142,8 @@ pub fn texel<O: Oracle>(
 }
 
 impl AccessTarget {
-    /// An access to a place; `free` is one bit: 1 if a bit of an operand that selects it is free. `is_same` is one bit, where a byte offset
-    /// is read separately from the place: 1 if it is that of the place.
+    /// An access to a place; `free` is one bit: 1 if a bit of an operand that selects it is free. `is_same` is one bit,
+    /// where a byte offset is read separately from the place: 1 if it is that of the place.
     pub fn new(
         terms: &mut Terms,
         (space, binding): (AddressSpace, Term),

@@ -16,8 +16,7 @@
 //! Undefined values (see `semantics::undefined`): in the program after a pass, an undefined value is a fresh variable,
 //! so what is shown holds for every value it may have. In the program before the pass the proof may choose the value
 //! ([`Oracle::unknown`]); and each value has, in addition to its bits, a mask of the bits that may be anything,
-//! independently
-//! at each use.
+//! independently at each use.
 
 mod environment;
 mod forwarding;

@@ -2,10 +2,9 @@
 //!
 //! Random words hide most of a program: small integers are denormal floats, a sum loses its smaller operand, clamps
 //! saturate, comparisons never hold. A program's text shows which of its inputs it uses as floats, and its own
-//! constants are
-//! the values that it compares with. With [`Hints`], an environment draws floats of moderate size where floats are
-//! used; now and then a constant of the program or a neighbour of one, or a value that other inputs have, too; and its
-//! textures are smooth.
+//! constants are the values that it compares with. With [`Hints`], an environment draws floats of moderate size where
+//! floats are used; now and then a constant of the program or a neighbour of one, or a value that other inputs have,
+//! too; and its textures are smooth.
 //!
 //! The values are still a function of the seed: two programs in one environment read the same inputs.
 

@@ -1,11 +1,11 @@
 //! Barriers between the waves of a workgroup, and the accesses that fences order.
 //!
-//! nir's `barrier` is up to two operations: a fence, if its semantics acquire or release some memory, and then a control barrier, if its
-//! execution scope is the workgroup. ir3 has an instruction for each. The text of `fence` does not name kinds of memory: `.g` is all that
-//! the device sees (SSBOs, images, global memory); shared memory is ordered by every fence from a6xx on, before that by `.l`. A target may
-//! have more or stronger fences than its source, never fewer or weaker ones (of a smaller scope, or of one direction only), and exactly its source's
-//! control barriers. nir's
-//! fences name buffers and images separately, and an access to the one may move over a fence of the other.
+//! nir's `barrier` is up to two operations: a fence, if its semantics acquire or release some memory, and then a
+//! control barrier, if its execution scope is the workgroup. ir3 has an instruction for each. The text of `fence` does
+//! not name kinds of memory: `.g` is all that the device sees (SSBOs, images, global memory); shared memory is ordered
+//! by every fence from a6xx on, before that by `.l`. A target may have more or stronger fences than its source, never
+//! fewer or weaker ones (of a smaller scope, or of one direction only), and exactly its source's control barriers.
+//! nir's fences name buffers and images separately, and an access to the one may move over a fence of the other.
 //!
 //! From a7xx on reads see what other workgroups have written after `ccinv` only (`emit_intrinsic_barrier`), so `fence.w` and the `ccinv`
 //! after it are one fence of reads and writes; `ccinv` is a fence of reads. Other maintenance of caches (`dccln`, …) has no meaning here, and is
@@ -241,10 +241,11 @@ impl Synchronized {
 
     /// The number of the operation of the target for each one of the source.
     ///
-    /// Operations are in order if they order accesses to a common memory, and each is in order with all control barriers. Fences of
-    /// different memories have no order: neither orders an access of one kind with one of the other, so all that another
-    /// wave can observe of them is their position among the accesses to their own memory, which `stored` compares. For
-    /// this reason one fence of both memories may replace both; two fences of one memory stay two.
+    /// Operations are in order if they order accesses to a common memory, and each is in order with all control
+    /// barriers. Fences of different memories have no order: neither orders an access of one kind with one of the
+    /// other, so all that another wave can observe of them is their position among the accesses to their own memory,
+    /// which `stored` compares. For this reason one fence of both memories may replace both; two fences of one memory
+    /// stay two.
     ///
     /// # Errors
     /// The [first difference](Self::first_difference).

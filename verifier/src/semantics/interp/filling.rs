@@ -9,10 +9,9 @@
 //! run is one of those that the target may have, so a refutation is never wrong; and if no filling shows a difference,
 //! the verdict is that of a run: tested.
 //!
-//! nir's operations and accesses promise something: that a sum does not overflow, that an address is aligned. A source that breaks a promise of
-//! its own has no meaning there, so a difference is not an error. A target that does where its source does not runs
-//! again, and the result that breaks the
-//! promise is undefined ([`Scratch::strict`]).
+//! nir's operations and accesses promise something: that a sum does not overflow, that an address is aligned. A source
+//! that breaks a promise of its own has no meaning there, so a difference is not an error. A target that does where its
+//! source does not runs again, and the result that breaks the promise is undefined ([`Scratch::strict`]).
 
 use super::{Compared, Difference, End, OperationSite, Outcome, Scratch, UndefinedReason};
 use crate::semantics::environment::env::{lanes, nice};

@@ -149,8 +149,7 @@ impl Scratch {
     }
 
     /// Resets the memory and the constant file for a new run, and allocates at least `rows` rows, whose contents are
-    /// unspecified.
-    /// Lanes have `own_bytes` of scratch memory; 0 if the program does not declare it.
+    /// unspecified. Lanes have `own_bytes` of scratch memory; 0 if the program does not declare it.
     pub fn prepare(&mut self, env: &Env, rows: usize, own_bytes: u32) {
         self.memory.reset();
         self.memory.set_aliases(AliasClasses::of(env));

@@ -469,15 +469,15 @@ impl Outcome {
     /// unconstrained.
     ///
     /// If the target becomes undefined too, it may do so in other lanes and before the stores of the remaining lanes.
-    /// In lanes in which
-    /// both become undefined by a branch or a kill, which no store moves across, all earlier stores are done.
+    /// In lanes in which both become undefined by a branch or a kill, which no store moves across, all earlier stores
+    /// are done.
     fn compare_stored(&self, target: &Outcome, reason: UndefinedReason, lanes: u64) -> Result<(), Difference> {
         use UndefinedReason::{Alias, Branch, Kill, LaneNumber};
         let counted = match &target.end {
             _ if reason == Alias => 0,
             End::Finished => u64::MAX,
-            // The outcome does not distinguish the two waves.
-            // A store may have been moved across a vote, whose condition became a branch later.
+            // The outcome does not distinguish the two waves. A store may have been moved across a vote, whose
+            // condition became a branch later.
             End::Undefined { .. } if reason == LaneNumber => 0,
             End::Undefined { reason: Branch | Kill, lanes: others, .. }
                 if self.synchronized.is_empty() && target.synchronized.is_empty() =>

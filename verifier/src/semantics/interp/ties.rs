@@ -1,10 +1,9 @@
 //! Undefined values that several places have in common.
 //!
 //! The result of an operation on an undefined value is *one* value, though it may be anything: an output and a word of
-//! memory that both have it
-//! are equal ([`ValueUses`](super::uses::ValueUses)). So a run of nir gives each such value a number of its own, which takes the place of its
-//! bits: copies of the value have the number too, results of operations on it have not. At the end, the places with one number must be equal
-//! in the target.
+//! memory that both have it are equal ([`ValueUses`](super::uses::ValueUses)). So a run of nir gives each such value a
+//! number of its own, which takes the place of its bits: copies of the value have the number too, results of operations
+//! on it have not. At the end, the places with one number must be equal in the target.
 
 use super::{Difference, Outcome};
 use crate::semantics::environment::Binding;

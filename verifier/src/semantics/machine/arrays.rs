@@ -66,9 +66,9 @@ impl ArrayBases {
     }
 }
 
-/// The first register that a relative access of a program may reach, and the number of registers. If the program states the registers of all
-/// arrays of the size that the access names, the result is the array that contains the named register, or all these
-/// arrays if none does.
+/// The first register that a relative access of a program may reach, and the number of registers. If the program states
+/// the registers of all arrays of the size that the access names, the result is the array that contains the named
+/// register, or all these arrays if none does.
 pub fn reach(program: &Program, offset: i16, size: u16, class: RegClass, merged: bool) -> (u16, u16) {
     let arrays = || program.arrays.values().filter(|array| array.class == class && array.length == size);
     let bases: Option<SmallVec<[u16; 4]>> = arrays().map(|array| array.base.map(|base| base.0)).collect();

@@ -1,9 +1,8 @@
 //! The words of the constant file that a program writes: its preamble, for the program after it.
 //!
 //! A write counts for all code that may be executed after it: the code after it, and the targets of branches back. One
-//! at an address in
-//! `a1.x` is known where a constant is moved there before it, on the only path: no instruction in between is a target of a
-//! branch, or may branch. Any other write at an address writes all words.
+//! at an address in `a1.x` is known where a constant is moved there before it, on the only path: no instruction in
+//! between is a target of a branch, or may branch. Any other write at an address writes all words.
 
 use super::rules::{ConstWrite, const_write};
 use ir3_compiler::ir3::{Category, Dst, InstrData, InstrFlags, Opcode, PhysReg, RegFile, Src, SrcOperand};

@@ -186,8 +186,9 @@ pub fn source_wait(data: &InstrData, unit: Unit) -> SourceWait {
     }
 }
 
-/// Returns true if `(ss)` of an instruction is encoded: texture and memory instructions have no such bit, and need a nop before them that has
-/// it. Barriers have it (ir3-cat7.xml); Mesa sets it on them since 25.1, and emitted a nop before.
+/// Returns true if `(ss)` of an instruction is encoded: texture and memory instructions have no such bit, and need a
+/// nop before them that has it. Barriers have it (ir3-cat7.xml); Mesa sets it on them since 25.1, and emitted a nop
+/// before.
 pub fn can_wait_ss(opcode: Opcode) -> bool {
     !matches!(opcode.category(), Category::Texture | Category::Memory) || opcode == Opcode::Alias
 }
@@ -220,8 +221,7 @@ pub enum ConstWrite {
     /// None.
     None,
     /// Of a preamble, visible after the flag, or else after the end of the preamble, `(sy)(ss)shpe`
-    /// (`needs_ss_for_const` and
-    /// `needs_sy_for_const`; before 25.1 nothing in a preamble reads what it writes).
+    /// (`needs_ss_for_const` and `needs_sy_for_const`; before 25.1 nothing in a preamble reads what it writes).
     Preamble(Wait),
 }
 

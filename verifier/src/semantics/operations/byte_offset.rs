@@ -1,9 +1,8 @@
 //! The byte offset of an access to a storage buffer or an image, in addition to its element or texel, before a6xx.
 //!
 //! It is undocumented which of the two the machine uses, so an access has a meaning only if both name the same place.
-//! The byte offset is
-//! that of Mesa's `ir3_a4xx.c`: a5xx has 64 bits of it, from where the buffer or image starts; a4xx has 32, from the start of memory.
-//! Atomics on images of a5xx count words.
+//! The byte offset is that of Mesa's `ir3_a4xx.c`: a5xx has 64 bits of it, from where the buffer or image starts; a4xx
+//! has 32, from the start of memory. Atomics on images of a5xx count words.
 
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::arithmetic::integer::{mad_low, mul_low};

@@ -411,9 +411,9 @@ macro_rules! conversion {
     };
 }
 
-/// A conversion of a float to an integer of 8 bits: the low bits of that to 16 bits. In the range of 8 bits that is the integer; outside of
-/// it neither SPIR-V nor C defines the result, and this is what ir3 computes, which converts floats to 16 bits at
-/// least.
+/// A conversion of a float to an integer of 8 bits: the low bits of that to 16 bits. In the range of 8 bits that is the
+/// integer; outside of it neither SPIR-V nor C defines the result, and this is what ir3 computes, which converts floats
+/// to 16 bits at least.
 macro_rules! float_to_byte {
     ($width:expr, $kind:expr) => {
         match $width {

@@ -1,8 +1,7 @@
 //! The results of operations on operands with undefined bits.
 //!
 //! An undefined value is *some* value, and every use of it may see another one (docs/semantics.md). So a value has, in
-//! addition to its bits, two
-//! masks:
+//! addition to its bits, two masks:
 //! - `free`: bits that may be anything, each alone and all together, whatever the other bits are and whatever else is observed. It is an
 //!   under-approximation, for the side before a pass: the target may have any value in these bits, and in no others.
 //! - `tainted`: bits that may depend on an undefined value. It is an over-approximation, for the side after a pass.

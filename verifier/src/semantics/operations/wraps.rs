@@ -23,8 +23,7 @@ impl NoWrap {
     }
 
     /// One bit: 1 if the operation breaks its promise on these operands, of `bits` bits. A unary operation passes its
-    /// operand twice. `None`
-    /// where that is not known of the operation.
+    /// operand twice. `None` where that is not known of the operation.
     pub fn is_broken<D: Domain>(self, d: &mut D, a: D::V, b: D::V) -> Option<D::V> {
         let Self { op, bits: w, signed, unsigned } = self;
         let zero = d.constant(w, 0);

@@ -5,8 +5,7 @@
 //! terms into its constant, or around it.
 //!
 //! If an argument is a concatenation, or a mask selects part of a vector, the operation is done piece by piece: a mask
-//! of adjacent bits is a slice
-//! with zeros around.
+//! of adjacent bits is a slice with zeros around.
 
 use super::{Args, MANY, Op, Term, Terms};
 use crate::semantics::arithmetic::concrete::mask;

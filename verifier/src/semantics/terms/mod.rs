@@ -98,8 +98,7 @@ impl VariableKind {
 }
 
 /// The prefix of the names of variables that are the same in all lanes. No rule depends on it: it distinguishes their
-/// names from those of
-/// variables of other kinds, for readers too.
+/// names from those of variables of other kinds, for readers too.
 const WAVE_PREFIX: &str = "uniform ";
 
 /// A text, and its role at the first use.
@@ -376,8 +375,7 @@ impl Terms {
     }
 
     /// A term of at most this depth: below it, subterms are made [opaque](Op::Opaque). Slices of it, and sums with it,
-    /// are
-    /// then small, however long the computation was.
+    /// are then small, however long the computation was.
     pub fn shallow(&mut self, term: Term, limit: u8) -> Term {
         if self.depths[term] <= limit || self.width(term) == 1 {
             return term;

@@ -4,8 +4,8 @@
 //! high zeros are a `Zext`, low zeros a multiplication by a power of two (so that shifts are coefficients of sums), and the rest is a chain
 //! of `Concat`, the highest piece outermost. [`Terms::pieces`] is the inverse.
 //!
-//! A slice is moved into every operation whose result bits depend on the same bits of its arguments only (and, for low slices, into sums
-//! and products), so an `Extract` is of a term that cannot be split.
+//! A slice is moved into every operation whose result bits depend on the same bits of its arguments only (and, for low
+//! slices, into sums and products), so an `Extract` is of a term that cannot be split.
 
 use super::{Args, DEEP, Op, Term, Terms};
 use crate::semantics::arithmetic::concrete::{mask, signed};

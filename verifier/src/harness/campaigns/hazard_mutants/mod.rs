@@ -1,9 +1,9 @@
 //! Sharpness of the hazard checker and of the machine: in final programs one nop is removed, one wait shortened or
 //! dropped, one `(jp)` dropped, or one branch target shifted, and each change that matters has to be refuted.
 //!
-//! An independent oracle decides if a change matters: along the paths of the program for slots and flags
-//! ([`needed`]), by the compiler's reconvergence points for `(jp)`, and by what later instructions depend on for a shifted
-//! branch and a dropped repetition (`meaning`).
+//! An independent oracle decides if a change matters: along the paths of the program for slots and flags ([`needed`]),
+//! by the compiler's reconvergence points for `(jp)`, and by what later instructions depend on for a shifted branch and
+//! a dropped repetition (`meaning`).
 //!
 //! Changes of (ei), (eq) and (ul), which release something, are decided along the paths as well (`releases`).
 
@@ -278,8 +278,7 @@ const MORE_TIMES: u64 = 16;
 const MORE_INSTRUCTIONS: u64 = 2_000;
 
 /// Applies a random change to a program and checks it with both engines; `None` if the program has no place for the
-/// class that
-/// the seed chooses, or is refuted without a change.
+/// class that the seed chooses, or is refuted without a change.
 #[must_use]
 pub fn trial(program: &FinalProgram, seed: u64) -> Option<Trial> {
     let FinalProgram { code, facts, target, .. } = program;

@@ -1,8 +1,7 @@
 //! One change of one instruction in the text of a section, by kind.
 //!
 //! Each resembles the effect of a bug in a pass: another register, a missing copy, a wrong offset. A change need not
-//! change the meaning:
-//! that is for the provers to find.
+//! change the meaning: that is for the provers to find.
 
 use super::line::{Line, Operand};
 use crate::support::random::Random;

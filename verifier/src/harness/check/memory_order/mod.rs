@@ -17,8 +17,7 @@
 //! with the accesses that it orders.
 //!
 //! For operations that no run executes, the order in both texts is compared: stores, atomics, barriers and fences of
-//! one memory, with the loads
-//! between them.
+//! one memory, with the loads between them.
 //!
 //! A difference of two accesses is *covered* if some run shows that it makes no difference: both touch a common word, the one that writes
 //! changes it, and if the other one loads what it loads in the other order, something observable changes. Then the program after, which agrees

@@ -2,13 +2,13 @@
 //! evaluation before geometry.
 //!
 //! Such a stage ends with `chmask`, which has the sources of an `end`, and `chsh`, which starts the next stage. The
-//! values that it passes in
-//! registers are system values, which nir does not list: here nir stores them to outputs at its end. `chsh` occurs only
-//! after `chmask`,
-//! and has no operands: it is removed from all programs, so that `chmask` is their end.
+//! values that it passes in registers are system values, which nir does not list: here nir stores them to outputs at
+//! its end. `chsh` occurs only after `chmask`, and has no operands: it is removed from all programs, so that `chmask`
+//! is their end.
 //!
-//! The waves of a tessellation control shader hold whole patches, so its barriers synchronize nothing, and have no instruction. It begins
-//! with a `bar` of its own if the previous stage stores to shared memory: all programs have it, or none.
+//! The waves of a tessellation control shader hold whole patches, so its barriers synchronize nothing, and have no
+//! instruction. It begins with a `bar` of its own if the previous stage stores to shared memory: all programs have it,
+//! or none.
 
 use crate::harness::report::natives;
 use crate::programs::mesa::native::Native;

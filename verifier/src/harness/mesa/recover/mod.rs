@@ -1,7 +1,7 @@
 //! Recovers what Mesa's text leaves out, from the other sections of the same shader.
 //!
-//! Everything that is recovered is a property of an instruction by its serial number, or of the whole shader. It is the same
-//! for all sections, so both sides of a boundary have it.
+//! Everything that is recovered is a property of an instruction by its serial number, or of the whole shader. It is the
+//! same for all sections, so both sides of a boundary have it.
 
 mod accesses;
 mod array_names;
@@ -365,8 +365,8 @@ fn go_by_flags(program: &mut Program) {
     }
 }
 
-/// The program with a block after each branch, if legalization has put a branch into the middle or at the end of one that leads to
-/// none of its successors (after `kill`, to the end). `None` if it has not, or the program is not final.
+/// The program with a block after each branch, if legalization has put a branch into the middle or at the end of one
+/// that leads to none of its successors (after `kill`, to the end). `None` if it has not, or the program is not final.
 fn split_blocks(program: &Program) -> Option<Program> {
     let has_middle = program.layout.iter().any(|&block| {
         let list = &program.blocks[block].instrs;

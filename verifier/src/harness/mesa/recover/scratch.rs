@@ -1,7 +1,6 @@
-//! The size of scratch memory: that of nir until something is spilled, then up to the end of the last slot that any section
-//! accesses, or the size on the line about waves (`pvtmem_size`), if that is more: arrays in scratch memory are
-//! accessed at addresses that are
-//! computed. Without that line the size of all arrays of nir is assumed.
+//! The size of scratch memory: that of nir until something is spilled, then up to the end of the last slot that any
+//! section accesses, or the size on the line about waves (`pvtmem_size`), if that is more: arrays in scratch memory are
+//! accessed at addresses that are computed. Without that line the size of all arrays of nir is assumed.
 
 use crate::programs::mesa::shader::LogShader;
 use ir3_compiler::ir3::access::{Address, MemoryAccess};

@@ -1,10 +1,10 @@
 //! Serial numbers of instructions, for texts of release builds, which print none.
 //!
-//! Before allocation a result prints the serial number of its instruction (`ssa_12`), so only instructions without results have none. After
-//! it no instruction has one. Each section is aligned with the one before it, block by block: by the printed positions where no pass
-//! between them counts anew, otherwise by opcode and operands, in order, unless a scheduler ran. Two instructions are paired if each longest
-//! common subsequence pairs them. An instruction that is paired with no other gets a number of its own: facts of other
-//! sections do not apply to it.
+//! Before allocation a result prints the serial number of its instruction (`ssa_12`), so only instructions without
+//! results have none. After it no instruction has one. Each section is aligned with the one before it, block by block:
+//! by the printed positions where no pass between them counts anew, otherwise by opcode and operands, in order, unless
+//! a scheduler ran. Two instructions are paired if each longest common subsequence pairs them. An instruction that is
+//! paired with no other gets a number of its own: facts of other sections do not apply to it.
 
 use super::phases::Phase;
 use crate::programs::mesa::{Section, SectionKind};

@@ -5,10 +5,9 @@ use ir3_compiler::machine::Code;
 use ir3_compiler::nir::{InstrData, IntrinsicOp, Shader};
 
 /// Adds register facts that are not encoded: the sizes of arrays that are accessed relative to `a0.x`, and the number
-/// of registers that
-/// the accesses to resources before a6xx use (`ldgb`, `stgb`, `ldib`, `stib`, `atomic.s`). Their words encode the
-/// number of
-/// dimensions and of components that are loaded, and 4 dimensions for every buffer (`ir3_a4xx.c`).
+/// of registers that the accesses to resources before a6xx use (`ldgb`, `stgb`, `ldib`, `stib`, `atomic.s`). Their
+/// words encode the number of dimensions and of components that are loaded, and 4 dimensions for every buffer
+/// (`ir3_a4xx.c`).
 pub(super) fn complete(code: &mut Code, text: &Code) {
     for (ip, instr) in &mut code.instrs {
         let said = text.instrs.get(ip);

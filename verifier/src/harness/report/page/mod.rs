@@ -1,10 +1,10 @@
 //! One page to look at: a failure as a self-contained HTML file.
 //!
-//! The first screen shows the failure, its stage, GPU and input, and the first observable that
-//! differs. Below are both programs side by side (`sides`), the control-flow graph (`cfg`), the run of the lane with the
-//! difference, and live ranges in registers (`ranges`, `chart`). A refuted rewrite rule has a page too (`rule`). The
-//! page needs no other file and no script: its one script scrolls graphs to the block that differs. All text is escaped by
-//! the templates ([`maud`]).
+//! The first screen shows the failure, its stage, GPU and input, and the first observable that differs. Below are both
+//! programs side by side (`sides`), the control-flow graph (`cfg`), the run of the lane with the difference, and live
+//! ranges in registers (`ranges`, `chart`). A refuted rewrite rule has a page too (`rule`). The page needs no other
+//! file and no script: its one script scrolls graphs to the block that differs. All text is escaped by the templates
+//! ([`maud`]).
 
 mod cfg;
 mod chart;

@@ -1,8 +1,9 @@
 //! Live ranges of values in registers.
 //!
-//! A register is live where its value may still be read. Its content has a name: the SSA value that the instruction defines
-//! in the program before allocation, carried along by copies. Where names from several predecessors meet, a phi of the SSA
-//! program gives the name. Both are computed here from the program alone; nothing is taken from the allocator.
+//! A register is live where its value may still be read. Its content has a name: the SSA value that the instruction
+//! defines in the program before allocation, carried along by copies. Where names from several predecessors meet, a phi
+//! of the SSA program gives the name. Both are computed here from the program alone; nothing is taken from the
+//! allocator.
 
 use crate::harness::report::difference::printed;
 use crate::semantics::Snapshot;

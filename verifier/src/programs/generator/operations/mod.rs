@@ -374,8 +374,7 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     /// A number to add to the constant index of a descriptor: sometimes so large that a field of 4, 6 or 8 bits does
-    /// not hold the sum.
-    /// The indices of written and of read-only descriptors remain disjoint.
+    /// not hold the sum. The indices of written and of read-only descriptors remain disjoint.
     fn far_descriptor(&mut self) -> u64 {
         if self.target.generation >= Generation::A6xx && self.c.chance(40) {
             self.c.pick(&[12, 62, 256, 1022])

@@ -20,8 +20,7 @@ const ZERO: Term = Term::Constant(0);
 const ONE: Term = Term::Constant(1);
 
 /// Patterns that passes without rules match, with the width of their operands: numbers that are 0 or 1, products and
-/// shifts in sums, parts of
-/// words, clamps, modifiers.
+/// shifts in sums, parts of words, clamps, modifiers.
 const LOOKED_FOR: &[(u8, Term)] = &[
     (32, Term::Op(Op::Ine, &[Term::Op(Op::Ixor, &[A, ONE]), ZERO])),
     (32, Term::Op(Op::Ieq, &[Term::Op(Op::Iand, &[A, ONE]), ZERO])),

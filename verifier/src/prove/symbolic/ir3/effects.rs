@@ -1,6 +1,5 @@
 //! The syntactic effects of a decoded program, before any execution: shared registers that it writes, events that
-//! change
-//! versions, subgroup votes, and the words of the constant file that it stores.
+//! change versions, subgroup votes, and the words of the constant file that it stores.
 
 use crate::prove::symbolic::EventKind;
 use crate::prove::symbolic::environment::StoredConstants;

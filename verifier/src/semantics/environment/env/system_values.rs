@@ -11,8 +11,7 @@ impl Env {
     /// Reads a component of a system value.
     ///
     /// Booleans are 0 or 1. `FragCoord` has the hardware's form: x and y in sixteenths of a pixel, as integers. Values
-    /// that are given are
-    /// truncated to [`system_value_bits`].
+    /// that are given are truncated to [`system_value_bits`].
     pub fn system_value(&self, launch: Launch, value: SystemValue, component: u32, dst: &mut Row) {
         if let Some(values) = self.named(&self.system, || format!("{value:?}.{component}")) {
             fill(dst, values);

@@ -1,8 +1,8 @@
 //! The operands of comparisons, in the order in which a run executes them.
 //!
-//! Two programs that differ in one comparison (`lt` for `le`, another constant) differ on the inputs for which its operands are equal, or
-//! next to each other. Random inputs hardly ever are. A search for inputs uses the distance of the operands from each
-//! other.
+//! Two programs that differ in one comparison (`lt` for `le`, another constant) differ on the inputs for which its
+//! operands are equal, or next to each other. Random inputs hardly ever are. A search for inputs uses the distance of
+//! the operands from each other.
 
 use super::storage::{Read, Storage};
 use super::watch::Watch;

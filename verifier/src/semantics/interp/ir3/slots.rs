@@ -348,8 +348,8 @@ impl<'a> SlotAllocator<'a> {
     }
 
     /// The elements that `r<a0.x + n>` may reach, and the number of the first register: those of the array, if it is
-    /// known
-    /// ([`reach`]). What is beyond them is undefined, whichever register it is: the register checker assumes that no access leaves its array.
+    /// known ([`reach`]). What is beyond them is undefined, whichever register it is: the register checker assumes that
+    /// no access leaves its array.
     ///
     /// # Errors
     /// If there is no file of this class.
@@ -398,8 +398,8 @@ impl<'a> SlotAllocator<'a> {
 
     /// Component `component` of a direct destination.
     ///
-    /// A predicate is a full register. A write with the flag of half registers goes to another register, which the model does not have.
-    /// A write to r63.x is discarded.
+    /// A predicate is a full register. A write with the flag of half registers goes to another register, which the
+    /// model does not have. A write to r63.x is discarded.
     ///
     /// # Errors
     /// As [`place`](Self::place).

@@ -6,9 +6,8 @@
 //! everywhere else a 16-bit value has a slot of its own and is kept zero-extended.
 //!
 //! Each slot has two poison masks, for its low and its high 16 bits; a lane of a full value is poison if either mask
-//! has it. A separate row
-//! has the bits that are poison, for lanes that are marked as partly poison; the others are poison as a whole. Shared registers hold one
-//! value for the wave: all lanes of their slots are kept equal.
+//! has it. A separate row has the bits that are poison, for lanes that are marked as partly poison; the others are
+//! poison as a whole. Shared registers hold one value for the wave: all lanes of their slots are kept equal.
 
 use crate::semantics::arithmetic::rows::{LANES, Row};
 use crate::semantics::environment::env::lanes;

@@ -76,9 +76,8 @@ pub(super) struct Rules {
     /// It reads the byte offsets of storage buffers.
     reads_bytes: bool,
     /// It has no instruction for varyings that are not interpolated: `bary.f` returns them unchanged if the driver has
-    /// set them to be
-    /// flat, which it does for those that nir reads without coordinates. So their value is that of `bary.f` at the
-    /// coordinates of the pixel.
+    /// set them to be flat, which it does for those that nir reads without coordinates. So their value is that of
+    /// `bary.f` at the coordinates of the pixel.
     interpolates_flat: bool,
     /// A fetch takes the coordinates of level 0, which are those of its level shifted left.
     fetches_level_0: bool,

@@ -246,8 +246,7 @@ impl Decoder<'_> {
     }
 
     /// The byte offset of an access, in addition to its address. It is not described if the text does not print the
-    /// words of the constant file for the buffer or
-    /// image, as Mesa's do not.
+    /// words of the constant file for the buffer or image, as Mesa's do not.
     fn byte_offset(&mut self, data: &InstrData, access: &MemoryAccess) -> Result<Option<op::ByteOffset>> {
         let Some(slice) = access.bytes.filter(|_| byte_offset::is_read(self.target)) else { return Ok(None) };
         let is_image = access.space == AddressSpace::Image;

@@ -1,6 +1,5 @@
 //! The preamble: from `shps` to `shpe`, code that the driver runs in one wave of a draw. The other waves continue after
-//! it as soon as it has reached
-//! `shpe`, and read the words of the constant file that it has stored.
+//! it as soon as it has reached `shpe`, and read the words of the constant file that it has stored.
 
 use super::flow::sides;
 use super::{Decoder, Result};
@@ -11,10 +10,9 @@ impl Decoder<'_> {
     /// Enters the preamble, which begins with `first`; `others` is where waves go on that do not run it.
     ///
     /// # Errors
-    /// If the preamble stores words of the constant file after its end, or if the waves that do not run it continue elsewhere than after its
-    /// end: runs and proofs of the wave that runs it do not show what the others skip. A preamble that may not
-    /// terminate has no meaning, as
-    /// the other waves wait for ever.
+    /// If the preamble stores words of the constant file after its end, or if the waves that do not run it continue
+    /// elsewhere than after its end: runs and proofs of the wave that runs it do not show what the others skip. A
+    /// preamble that may not terminate has no meaning, as the other waves wait for ever.
     pub(super) fn enter_preamble(&mut self, first: Block, others: Block) -> Result {
         let program = self.program;
         self.has_preamble = true;

@@ -104,8 +104,7 @@ fn one_block_each(code: &Code, steps: &Steps) -> Program {
 const NEAR: usize = 16;
 
 /// The exchanges of two registers by three `xor.b`, not necessarily adjacent: each is executed as one operation, at its
-/// last
-/// step, so that undefined bits are exchanged too. Nothing between the steps uses the registers.
+/// last step, so that undefined bits are exchanged too. Nothing between the steps uses the registers.
 fn exchanges(code: &Code, steps: &Steps) -> Vec<[Ip; 3]> {
     let mut all: Vec<[Ip; 3]> = Vec::new();
     let is_step = |ip: Ip| code.instrs[ip].data.opcode == Opcode::XorB;

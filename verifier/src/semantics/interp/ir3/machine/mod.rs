@@ -60,8 +60,7 @@ pub enum Completion {
 }
 
 /// The effect of a hazard: a result that is read or overwritten before it is available, a source that is overwritten
-/// before it has
-/// been read.
+/// before it has been read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hazards {
     /// It ends the run as undefined, at the instruction.
@@ -294,8 +293,7 @@ impl<'a> MachineWave<'a> {
     }
 
     /// The wave continues with the first lanes that wait, at this position or after it; returns false if none wait.
-    /// (Lanes that were killed
-    /// right before a position where others wait leave the wave at it.)
+    /// (Lanes that were killed right before a position where others wait leave the wave at it.)
     fn turn(&mut self) -> Result<bool, End> {
         let next = self.waiting.iter().map(|&(at, _)| at).filter(|&at| at >= self.at).min();
         let Some(next) = next else {

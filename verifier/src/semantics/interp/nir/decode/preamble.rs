@@ -1,6 +1,5 @@
 //! The preamble: code that the driver runs in one wave of a draw. The other waves continue after it as soon as it has
-//! reached
-//! `preamble_end_ir3`, and read the words of the constant file that it has stored.
+//! reached `preamble_end_ir3`, and read the words of the constant file that it has stored.
 
 use super::{DecodeResult, Decoder};
 use ir3_compiler::nir::{CfNode, Def, If, InstrData, IntrinsicOp};

@@ -135,7 +135,7 @@ impl Stats {
                     let count = if opcode == Opcode::Swz { 2 } else { 1 + u32::from(data.repeat) };
                     stats.count(data, opcode, count, in_preamble);
                 }
-                let needed = delays.as_ref().map_or(0, |delays| delays.before(instr) + delays.behind(instr));
+                let needed = delays.as_ref().map_or(0, |delays| delays.before(instr) + delays.after(instr));
                 stats.count_nops(u32::from(data.nop) + needed, in_preamble);
                 in_preamble &= opcode != Opcode::Shpe;
             }

@@ -220,9 +220,9 @@ fn an_arrow_that_points_up_is_found() {
 
 /// Calls that compare two programs by one engine.
 const ENGINE_CALLS: [&str; 9] = [
-    ".ask(&",
+    ".answers(&",
     ".answer(",
-    "ask_until_known(",
+    "answers_until_decided(",
     "compare_snapshots(",
     "compare_on_machine(",
     "compare_within(",

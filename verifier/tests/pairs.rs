@@ -128,7 +128,7 @@ impl PairFile {
         let query = Budget { rlimit: 2_000_000, time: Duration::from_millis(800) };
         let limits = Limits { query, time: Duration::from_millis(2500), inputs: true };
         let panel = Engines::all(Smt { limits, ..Smt::default() });
-        let answers = panel.ask(&question);
+        let answers = panel.answers(&question);
         let words = answers.iter().map(|Answer { engine, verdict, .. }| {
             let reason = verdict.reason().map_or(String::new(), |reason| format!(" ({reason})"));
             format!("{} {}{reason}", engine.name(), verdict.name())

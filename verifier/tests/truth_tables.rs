@@ -222,7 +222,7 @@ fn without_folding() -> Options {
 fn check(target: &Target, trees: &[Tree], scratch: &mut Scratch, wrong: &mut dyn FnMut(String)) -> Counters {
     let shader = shader(trees);
     let env = assignments();
-    let mut figures = Counters { trees: trees.len() as u64, ..Counters::default() };
+    let mut counters = Counters { trees: trees.len() as u64, ..Counters::default() };
     let mut compiled = Vec::new();
     for options in [with_folding(), without_folding()] {
         let program = compilation::compile(&shader, target, &options, &mut |_, _| {}).expect("it fits");
@@ -237,7 +237,7 @@ fn check(target: &Target, trees: &[Tree], scratch: &mut Scratch, wrong: &mut dyn
             if row.poison >> assignment & 1 != 0 || found != expected {
                 let which =
                     (0..).zip(trees).find(|(k, _)| (found ^ expected) >> k & 1 != 0).map(|(_, tree)| tree.text());
-                figures.wrong += 1;
+                counters.wrong += 1;
                 wrong(format!("{}: {which:?} in assignment {assignment}", target.name));
             }
         }
@@ -245,11 +245,11 @@ fn check(target: &Target, trees: &[Tree], scratch: &mut Scratch, wrong: &mut dyn
     }
     let [folded, unfolded] = [0, 1].map(|i| lengths(&compiled[i], trees.len()));
     for ((tree, &folded), &unfolded) in trees.iter().zip(&folded).zip(&unfolded) {
-        figures.folded += u64::from(folded);
-        figures.unfolded += u64::from(unfolded);
-        figures.shorter += u64::from(folded < unfolded);
+        counters.folded += u64::from(folded);
+        counters.unfolded += u64::from(unfolded);
+        counters.shorter += u64::from(folded < unfolded);
         if folded > unfolded {
-            figures.wrong += 1;
+            counters.wrong += 1;
             wrong(format!(
                 "{}: {} takes {folded} instructions, and {unfolded} without folding",
                 target.name,
@@ -259,12 +259,12 @@ fn check(target: &Target, trees: &[Tree], scratch: &mut Scratch, wrong: &mut dyn
     }
     let [total, without] = [0, 1].map(|i| Stats::of(&compiled[i], target).non_nops());
     if total > without {
-        figures.wrong += 1;
+        counters.wrong += 1;
         wrong(format!("{}: {total} instructions, and {without} without folding", target.name));
     }
     let two = |instr| matches!(compiled[0].instrs[instr].opcode, Opcode::Braa | Opcode::Brao);
-    figures.two += compiled[0].iter_instrs().filter(|&(_, instr)| two(instr)).count() as u64;
-    figures
+    counters.two += compiled[0].iter_instrs().filter(|&(_, instr)| two(instr)).count() as u64;
+    counters
 }
 
 /// Runs trees `number(0)` to `number(count - 1)` of a depth for all GPUs, on all cores.
@@ -285,32 +285,32 @@ fn run(gpus: &[&str], depth: u32, count: u64, number: impl Fn(u64) -> u64 + Sync
                 }
                 let numbers = program * PER_PROGRAM..count.min((program + 1) * PER_PROGRAM);
                 let trees: Vec<Tree> = numbers.map(|n| Tree { depth, number: number(n) }).collect();
-                let figures = check(&target, &trees, &mut scratch, &mut |message| {
+                let counters = check(&target, &trees, &mut scratch, &mut |message| {
                     if local.1.len() < 20 {
                         local.1.push(message);
                     }
                 });
-                local.0.add(&figures);
+                local.0.add(&counters);
             }
             let mut shared = shared.lock().expect("nobody panicked");
             shared.0.add(&local.0);
             shared.1.append(&mut local.1);
         });
-        let (figures, mut wrong) = shared.into_inner().expect("nobody panicked");
+        let (counters, mut wrong) = shared.into_inner().expect("nobody panicked");
         wrong.sort();
         println!(
             "{gpu}, depth {depth}: {} trees, {} compilations, {} wrong; {} instructions, {} without folding; {} trees \
              shorter, {} branches on two predicates; {:.1} s of CPU time so far",
-            figures.trees,
-            2 * figures.trees.div_ceil(PER_PROGRAM),
-            figures.wrong,
-            figures.folded,
-            figures.unfolded,
-            figures.shorter,
-            figures.two,
+            counters.trees,
+            2 * counters.trees.div_ceil(PER_PROGRAM),
+            counters.wrong,
+            counters.folded,
+            counters.unfolded,
+            counters.shorter,
+            counters.two,
             start.elapsed().as_secs_f64(),
         );
-        assert_eq!(figures.trees, count);
+        assert_eq!(counters.trees, count);
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 }

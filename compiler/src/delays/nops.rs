@@ -34,18 +34,18 @@ use std::ops::Range;
 #[derive(Clone, Debug)]
 pub struct Delays {
     before: SecondaryMap<Instr, u8>,
-    behind: SecondaryMap<Instr, u8>,
+    after: SecondaryMap<Instr, u8>,
 }
 
 impl Delays {
     /// Computes the nops of a program with registers. Existing nops count for the time they take.
     #[must_use]
     pub fn of(program: &Program, target: &Target) -> Self {
-        let behind = behind(program, target);
+        let after = after(program, target);
         let before = map_of(program.instrs.len());
         let mut times = Times {
             program,
-            delays: Self { before, behind },
+            delays: Self { before, after },
             board: Scoreboard::new(program, target),
             merged: Vec::new(),
         };
@@ -61,8 +61,8 @@ impl Delays {
 
     /// The number of nops after it, as a separate instruction: some GPUs need them where lanes are reactivated.
     #[must_use]
-    pub fn behind(&self, instr: Instr) -> u32 {
-        u32::from(self.behind[instr])
+    pub fn after(&self, instr: Instr) -> u32 {
+        u32::from(self.after[instr])
     }
 }
 
@@ -100,37 +100,37 @@ impl Analysis<Block> for Times<'_> {
         self.board.begin(entry);
         for &instr in &self.program.blocks[block].instrs {
             self.delays.before[instr] = self.board.issue(&self.program.instrs[instr]) as u8;
-            self.board.cycle += u32::from(self.delays.behind[instr]);
+            self.board.cycle += u32::from(self.delays.after[instr]);
         }
         self.board.pending()
     }
 }
 
 /// After the second of a pair of `predt` and `predf`.
-const BEHIND_PREDTF: u8 = 5;
-const BEHIND_PREDE: u8 = 7;
+const AFTER_PREDTF: u8 = 5;
+const AFTER_PREDE: u8 = 7;
 
-fn behind(program: &Program, target: &Target) -> SecondaryMap<Instr, u8> {
-    let mut behind = SecondaryMap::new();
+fn after(program: &Program, target: &Target) -> SecondaryMap<Instr, u8> {
+    let mut after = SecondaryMap::new();
     let mut open = false;
     for (_, instr) in program.iter_instrs() {
         match program.instrs[instr].opcode {
             Opcode::Predt | Opcode::Predf => {
                 if open && target.quirks.predtf_nop {
-                    behind[instr] = BEHIND_PREDTF;
+                    after[instr] = AFTER_PREDTF;
                 }
                 open = true;
             }
             Opcode::Prede => {
                 if target.quirks.prede_nop {
-                    behind[instr] = BEHIND_PREDE;
+                    after[instr] = AFTER_PREDE;
                 }
                 open = false;
             }
             _ => {}
         }
     }
-    behind
+    after
 }
 
 /// The maximum number of nops in `(nopN)`.
@@ -173,8 +173,8 @@ pub fn insert(program: &mut Program, target: &Target) {
                 out.push(nop(delay));
             }
             out.push(instr);
-            if delays.behind(instr) > 0 {
-                out.push(nop(delays.behind(instr)));
+            if delays.after(instr) > 0 {
+                out.push(nop(delays.after(instr)));
             }
         }
         program.blocks[block].instrs.clone_from(&out);

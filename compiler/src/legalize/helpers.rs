@@ -50,7 +50,7 @@ fn end_helpers(program: &mut Program, block: Block) {
     let list = &program.blocks[block].instrs;
     let is_user = |&instr: &Instr| uses_helpers(&program.instrs[instr]);
     let first = list.iter().rposition(is_user).map_or(0, |last| last + 1);
-    let mut is_worth_it = false;
+    let mut is_useful = false;
     for &instr in &list[first..] {
         let data = &mut program.instrs[instr];
         match data.opcode.category() {
@@ -62,13 +62,13 @@ fn end_helpers(program: &mut Program, block: Block) {
             Category::Move | Category::Alu2 | Category::Alu3 | Category::Sfu | Category::Meta => {}
             _ if matches!(data.opcode, Opcode::Prede | Opcode::Getfiberid) => {}
             _ => {
-                is_worth_it = true;
+                is_useful = true;
                 break;
             }
         }
     }
     let last = program.layout.last().copied();
-    if is_worth_it || program.blocks[block].successors[0] != last {
+    if is_useful || program.blocks[block].successors[0] != last {
         let body = program.body_len(list);
         let is_start = |&&instr: &&Instr| program.instrs[instr].opcode.is_meta();
         let first = if first == 0 { list.iter().take_while(is_start).count() } else { first };

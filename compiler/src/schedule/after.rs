@@ -215,8 +215,8 @@ impl Scheduler<'_> {
     fn region(&mut self, region: Range<usize>, out: &mut Vec<usize>) {
         let Self { program, target, board, nodes, graph, ready, window } = self;
         let fixed = nodes[region.end..].iter().take_while(|node| is_fixed(program, node.instr)).count();
-        let (nodes, behind) = nodes[region.start..region.end + fixed].split_at_mut(region.len());
-        build(program, target, nodes, behind, graph);
+        let (nodes, following) = nodes[region.start..region.end + fixed].split_at_mut(region.len());
+        build(program, target, nodes, following, graph);
         board.restart();
         let mut expected = Expected::default();
         ready.extend((0..).zip(&*nodes).filter(|(_, node)| node.waits_for == 0).map(|(at, _)| Reverse(at)));
@@ -284,7 +284,7 @@ fn is_fixed(program: &Program, instr: Instr) -> bool {
 }
 
 /// Builds the graph of a region, which the instructions `following` follow.
-fn build(program: &Program, target: &Target, nodes: &mut [Node], behind: &[Node], graph: &mut Conflicts) {
+fn build(program: &Program, target: &Target, nodes: &mut [Node], following: &[Node], graph: &mut Conflicts) {
     graph.begin();
     for node in &*nodes {
         graph.add(node.instr, &program.instrs[node.instr], &node.reads, &node.writes, target);
@@ -299,7 +299,7 @@ fn build(program: &Program, target: &Target, nodes: &mut [Node], behind: &[Node]
             let is_result = node.writes.meets(&later.reads);
             later.height + if is_result { latency(program, target, node, later) } else { 0 }
         });
-        let readers = behind.iter().filter(|later| node.writes.meets(&later.reads));
+        let readers = following.iter().filter(|later| node.writes.meets(&later.reads));
         let at_end = readers.map(|later| latency(program, target, node, later)).max().unwrap_or(0);
         // A predicate is often read first in the next block.
         let dsts = &program.instrs[node.instr].dsts;

@@ -188,7 +188,7 @@ pub struct DependencyGraph {
     /// The minimum time from each node to the end of the block.
     pub height: Vec<u32>,
     /// Nodes that are read after the region, and the slots required in between.
-    pub read_behind: Vec<(u32, u32)>,
+    pub read_after: Vec<(u32, u32)>,
 }
 
 impl DependencyGraph {
@@ -343,7 +343,7 @@ impl<'a> DependencyBuilder<'a> {
             graph.edges[*at as usize] = edge;
             *at += 1;
         }
-        graph.read_behind.clear();
+        graph.read_after.clear();
         // Reads at the end of the block.
         for &instr in rest {
             let data = &program.instrs[instr];
@@ -352,7 +352,7 @@ impl<'a> DependencyBuilder<'a> {
                 let producer = &program.instrs[stretch[node as usize]];
                 let Latency { slots, soft } = latency(producer, data, index, self.target);
                 graph.height[node as usize] = graph.height[node as usize].max(soft);
-                graph.read_behind.push((node, slots));
+                graph.read_after.push((node, slots));
             }
         }
         for node in (0..n).rev() {

@@ -1,7 +1,6 @@
 //! `ir3-equiv`: the command line, one file for each subcommand.
 
 mod agreement;
-mod asking;
 mod assemble;
 mod broken_logs;
 mod check;
@@ -10,6 +9,7 @@ mod contents;
 mod corpus;
 mod coverage;
 mod disassemble;
+mod engine_run;
 mod engines;
 mod exit;
 mod fuzz;

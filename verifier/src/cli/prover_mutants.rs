@@ -77,8 +77,8 @@ struct MutantRow<'a> {
 impl ProverMutants {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
-        let asked = |guard: &Guard| self.condition.is_empty() || self.condition.contains(guard);
-        let guards: Vec<Guard> = Guard::ALL.into_iter().filter(asked).collect();
+        let is_selected = |guard: &Guard| self.condition.is_empty() || self.condition.contains(guard);
+        let guards: Vec<Guard> = Guard::ALL.into_iter().filter(is_selected).collect();
         if self.list {
             for guard in guards {
                 output::line(&format!("{:<26} {:<12} {}", guard.name(), guard.part().name(), guard.holds()));
@@ -147,7 +147,7 @@ impl ProverMutants {
 
     fn print(&self, trials: &Trials, format: Format) {
         if format == Format::Json {
-            for (guard, Trial { noticed, asked, time, .. }) in &trials.of {
+            for (guard, Trial { noticed, attempts, time, .. }) in &trials.of {
                 output::json(
                     "condition",
                     &MutantRow {
@@ -157,7 +157,7 @@ impl ProverMutants {
                         program: noticed.as_ref().map(|it| it.number),
                         change: noticed.as_ref().map(|it| it.change.as_str()),
                         engine: noticed.as_ref().map(|it| it.by.name()),
-                        asked: *asked,
+                        asked: *attempts,
                         seconds: time.as_secs_f64(),
                     },
                 );
@@ -170,12 +170,12 @@ impl ProverMutants {
         output::line(
             "| -------------------------- | ----------- | --------------------------------------------------- | ----------: | ----: |",
         );
-        for (guard, Trial { noticed, asked, time, why }) in &trials.of {
+        for (guard, Trial { noticed, attempts, time, why }) in &trials.of {
             let by = noticed
                 .as_ref()
                 .map_or_else(|| "not noticed".to_owned(), |it| format!("{} {}: {}", it.campaign, it.number, it.change));
             output::line(&format!(
-                "| {:<26} | {:<11} | {by:<51} | {asked:>11} | {:>5.1} |",
+                "| {:<26} | {:<11} | {by:<51} | {attempts:>11} | {:>5.1} |",
                 guard.name(),
                 guard.part().name(),
                 time.as_secs_f64()

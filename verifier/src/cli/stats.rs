@@ -10,8 +10,8 @@ use ir3_compiler::stats::Stats;
 use ir3_compiler::target::{Backend, Target};
 use ir3_verifier::harness::report;
 use ir3_verifier::harness::report::Named;
-use ir3_verifier::harness::report::beside_mesa::note::NoteCheck;
-use ir3_verifier::harness::report::beside_mesa::{CostTable, Figures, final_program};
+use ir3_verifier::harness::report::mesa_comparison::note::NoteCheck;
+use ir3_verifier::harness::report::mesa_comparison::{CostTable, Metrics, final_program};
 use ir3_verifier::harness::report::shader_db;
 use ir3_verifier::harness::report::shader_db::Results;
 use ir3_verifier::semantics::Snapshot;
@@ -69,7 +69,7 @@ enum ReportStyle {
 struct Line<'a> {
     program: &'a str,
     #[serde(flatten)]
-    figures: Figures,
+    metrics: Metrics,
 }
 
 #[derive(Serialize)]
@@ -184,8 +184,8 @@ impl StatsCommand {
                         output::line(&line(&named.name, &program, &stats(&program, target), target))
                     }
                     (Ok(program), _) => {
-                        let figures = Figures::of(&program, &stats(&program, target), target);
-                        output::json("cost", &Line { program: &named.name, figures });
+                        let metrics = Metrics::of(&program, &stats(&program, target), target);
+                        output::json("cost", &Line { program: &named.name, metrics });
                     }
                     (Err(error), Format::Human) => output::line(&format!("{}: refused: {error}", named.name)),
                     (Err(error), _) => {

@@ -60,8 +60,8 @@ impl Reducing {
 }
 
 /// The number of threads: the given one, or one for each processor.
-pub fn jobs(asked: Option<usize>) -> usize {
-    asked.unwrap_or_else(threads::default_jobs).max(1)
+pub fn jobs(given: Option<usize>) -> usize {
+    given.unwrap_or_else(threads::default_jobs).max(1)
 }
 
 impl Triage {

@@ -637,7 +637,7 @@ mod tests {
             machine: &Target::default(),
             envs: &[],
         };
-        let answers = Engines::all(Smt::default()).ask(&question);
+        let answers = Engines::all(Smt::default()).answers(&question);
         assert_eq!(answers.len(), 3);
         for answer in answers {
             assert!(!matches!(answer.verdict, Verdict::Proved { .. }), "{answer:?}");

@@ -29,10 +29,10 @@ impl Assigner<'_> {
         }
         let file = self.file(class);
         let len = self.units(value);
-        let (align, reach) = self.align_and_reach(value);
+        let (align, class_limit) = self.align_and_limit(value);
         let mut best: Option<(u32, u16, EvictionPlan)> = None;
         let mut at = 0;
-        while at + len <= reach {
+        while at + len <= class_limit {
             let limit = best.as_ref().map_or(u32::MAX, |&(cost, ..)| cost);
             if let Some((cost, plan)) = self.plan(file, at, len, early, step, limit) {
                 best = Some((cost, at, plan));
@@ -104,8 +104,8 @@ impl Assigner<'_> {
         let mut swapped = ValueList::new();
         for &root in &in_the_way {
             let units = self.units(root);
-            let (align, reach) = self.align_and_reach(root);
-            let to = match blocked.find_gap(units, align, 0, reach) {
+            let (align, class_limit) = self.align_and_limit(root);
+            let to = match blocked.find_gap(units, align, 0, class_limit) {
                 Some(to) => to,
                 None if early => return None,
                 None => {
@@ -142,18 +142,18 @@ impl Assigner<'_> {
         step: &Step,
     ) -> Option<Value> {
         let len = self.units(root);
-        let (align, reach) = self.align_and_reach(root);
+        let (align, class_limit) = self.align_and_limit(root);
         let is_fit = |&dying: &Value| {
             let at = self.place[dying];
-            let (dying_align, dying_reach) = self.align_and_reach(dying);
+            let (dying_align, dying_limit) = self.align_and_limit(dying);
             self.file(self.class(dying)) == file
                 && self.units(dying) == len
                 && !swapped.contains(&dying)
                 && at.is_multiple_of(align)
-                && at + len <= reach
+                && at + len <= class_limit
                 && (at + len <= region.start || region.end <= at)
                 && self.place[root].is_multiple_of(dying_align)
-                && self.place[root] + len <= dying_reach
+                && self.place[root] + len <= dying_limit
                 && self.results[file].is_free(at, len)
         };
         step.dying.iter().copied().find(is_fit)

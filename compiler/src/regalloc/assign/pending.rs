@@ -100,7 +100,7 @@ impl Assigner<'_> {
     /// Returns true if some of a value with a place has not come.
     pub(super) fn has_not_come(&self, value: Value) -> bool {
         let (at, len) = (self.place[value], self.units(value));
-        len > 0 && at != super::NOWHERE && self.pending.has(self.file(self.class(value)), at, len)
+        len > 0 && at != super::UNASSIGNED && self.pending.has(self.file(self.class(value)), at, len)
     }
 
     /// Free units of a file for whose results a new one would wait, and all units beyond those that are enough; `None` without such results.
@@ -113,9 +113,9 @@ impl Assigner<'_> {
         if units == UnitSet::default() {
             return None;
         }
-        let (_, reach) = self.align_and_reach(value);
-        let enough = self.enough[file].min(reach);
-        units.insert(enough, reach - enough);
+        let (_, class_limit) = self.align_and_limit(value);
+        let preferred_limit = self.preferred_limit[file].min(class_limit);
+        units.insert(preferred_limit, class_limit - preferred_limit);
         Some(units)
     }
 }

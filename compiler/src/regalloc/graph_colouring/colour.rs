@@ -3,7 +3,7 @@
 //! Round robin would spread the values over the whole file, and each register that a program names may cost waves. So the file is first as large as the SSA allocator's,
 //! then as large as costs no waves, then as the limit allows.
 
-use super::ir3_graph::{Problem, values_apart};
+use super::ir3_graph::{Problem, unmergeable_values};
 use super::select::{Search, Uncoloured, select, wrong_node};
 use super::simplify::simplify;
 use super::{Fault, Settings};
@@ -47,7 +47,7 @@ pub fn prepare(program: &Program, analysis: &mut Analysis, files: &RegisterFiles
     analysis.separate(program, &[], widest);
     loop {
         let count = apart.len();
-        apart.extend(values_apart(program, analysis));
+        apart.extend(unmergeable_values(program, analysis));
         if apart.len() == count {
             return apart;
         }
@@ -104,7 +104,7 @@ pub fn attempt(
 ///
 /// # Errors
 /// Those of [`attempt`], and if the program cannot be coloured.
-pub fn attempt_apart(
+pub fn attempt_with_splits(
     program: &Program,
     analysis: &mut Analysis,
     files: RegisterFiles,
@@ -135,7 +135,7 @@ pub fn attempt_apart(
         loop {
             separate(program, analysis, &apart, widest);
             let count = apart.len();
-            apart.extend(values_apart(program, analysis));
+            apart.extend(unmergeable_values(program, analysis));
             if apart.len() == count {
                 break;
             }
@@ -187,5 +187,5 @@ pub fn with_few_registers(
             Err(error) => return Err(error),
         }
     }
-    attempt_apart(program, analysis, limit.files(target), target.merged_regs, settings)
+    attempt_with_splits(program, analysis, limit.files(target), target.merged_regs, settings)
 }

@@ -70,7 +70,7 @@ fn copied_results(program: &Program, analysis: &Analysis) -> FxHashSet<Value> {
 
 /// Values that must not be merged with others: tied results that are not in the register of their source. They are written before the instruction, by a copy, and
 /// another value of their set may still be read by it. Inputs with given registers, too.
-pub fn values_apart(program: &Program, analysis: &Analysis) -> Vec<Value> {
+pub fn unmergeable_values(program: &Program, analysis: &Analysis) -> Vec<Value> {
     let inputs = analysis.inputs.iter().flat_map(|inputs| &inputs.places).map(|&(value, _)| value);
     inputs.chain(copied_results(program, analysis)).collect()
 }

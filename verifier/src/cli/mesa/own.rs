@@ -11,8 +11,8 @@ use ir3_verifier::harness::check::{
     plant_of,
 };
 use ir3_verifier::harness::mesa::Settings;
-use ir3_verifier::harness::report::beside_mesa::ShaderCosts;
 use ir3_verifier::harness::report::bundle::{self, Case, ProgramOrigin};
+use ir3_verifier::harness::report::mesa_comparison::ShaderCosts;
 use ir3_verifier::harness::report::read_log_nir;
 use ir3_verifier::programs::mesa::shader::LogShader;
 use ir3_verifier::programs::planted_bugs::PlantedBug;
@@ -91,17 +91,17 @@ impl Mesa {
             Ok(nir) => nir,
             Err(error) => return refuse(own, error.to_string()),
         };
-        let figures = shader.figures();
+        let statistics = shader.printed_statistics();
         let given = self.compiler.options();
-        let mesa_full = figures.as_ref().and_then(|figures| figures.get("full"));
+        let mesa_full = statistics.as_ref().and_then(|statistics| statistics.get("full"));
         let registers = match given.registers {
             RegisterLimit::Target if is_spillall(shader, mesa_full, target) => RegisterLimit::Minimum(0),
             given => given,
         };
         own.limit = (registers != RegisterLimit::Target).then(|| registers.to_string());
         let options = Options { registers, ..given };
-        if let (Some(figures), Some(last)) = (&figures, shader.after("ir3_legalize")) {
-            own.costs = ShaderCosts::of(own.name.clone(), path, &nir, last, figures, target, &options)
+        if let (Some(statistics), Some(last)) = (&statistics, shader.after("ir3_legalize")) {
+            own.costs = ShaderCosts::of(own.name.clone(), path, &nir, last, statistics, target, &options)
                 .map_err(|error| error.to_string());
         }
         (own, Some((nir, options)))

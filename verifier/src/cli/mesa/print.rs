@@ -6,7 +6,7 @@ use super::report::{Missing, Report, Row};
 use crate::{Exit, Failure, Format, interrupt, output, turnip, verify};
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_verifier::harness::check::{Check, Summary};
-use ir3_verifier::harness::report::beside_mesa::Totals;
+use ir3_verifier::harness::report::mesa_comparison::Totals;
 use ir3_verifier::programs::mesa::input::InputError;
 use ir3_verifier::programs::mesa::origin::Versions;
 use serde::Serialize;

@@ -205,7 +205,7 @@ impl Iterator for Mutants {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::campaigns::cases::ask_all;
+    use crate::harness::campaigns::cases::compare_all;
     use crate::harness::check::{Answer, EngineKind, Engines};
     use std::sync::atomic::AtomicBool;
 
@@ -229,7 +229,7 @@ mod tests {
         let mutants = Mutants::new(1, 40, &machine).take(120);
         // The fast engines; `tests/proofs` has the other one.
         let panel = Engines { kinds: vec![EngineKind::Interpreter, EngineKind::Registers], ..Engines::default() };
-        ask_all(mutants, &machine, &panel, 2, None, &AtomicBool::new(false), &mut each);
+        compare_all(mutants, &machine, &panel, 2, None, &AtomicBool::new(false), &mut each);
         kinds.sort_unstable();
         let again: Vec<_> = (0..)
             .zip(Mutants::new(1, 40, &machine).take(120))

@@ -188,7 +188,7 @@ impl Engines {
     }
 
     /// Returns the answers of all engines that apply to a question, in their order.
-    pub fn ask(&self, question: &Question<'_>) -> Vec<Answer> {
+    pub fn answers(&self, question: &Question<'_>) -> Vec<Answer> {
         self.kinds.iter().filter_map(|&kind| self.answer_of(kind, question)).collect()
     }
 
@@ -206,7 +206,7 @@ impl Engines {
     }
 
     /// Returns the answers of the provers, the cheaper first, up to the first that is not *unknown*.
-    pub(super) fn ask_until_known(&self, question: &Question<'_>) -> Vec<Answer> {
+    pub(super) fn answers_until_decided(&self, question: &Question<'_>) -> Vec<Answer> {
         let mut answers = Vec::new();
         for kind in EngineKind::ALL.into_iter().filter(|kind| kind.proves() && self.has(*kind)) {
             let Some(answer) = self.answer_of(kind, question) else { continue };

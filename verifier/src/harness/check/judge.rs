@@ -21,7 +21,9 @@
 use super::boundary::{Boundary, BoundaryKind, Origin, ir3_of};
 use super::engine::crash;
 use super::final_code::{final_code, hazard};
-use super::interpreter::{Comparison, Refutation, SourceRuns, beside_driver, compare_runs, source_run, source_runs};
+use super::interpreter::{
+    Comparison, Refutation, SourceRuns, compare_runs, decode_with_driver_words, source_run, source_runs,
+};
 use super::legal::broken_rule;
 use super::policy::Policy;
 use super::search::InputSearch;
@@ -102,7 +104,7 @@ struct Trail {
     vacuous: String,
     runs: SourceRuns,
     /// True if boundaries were proved since: the outcomes are those of an earlier program.
-    is_behind: bool,
+    has_skipped_runs: bool,
 }
 
 /// Compares programs.
@@ -134,7 +136,7 @@ impl<'a> Judge<'a> {
     /// Takes the outcomes of the first program of boundaries that follow each other.
     pub fn begin_with(&mut self, outcomes: Vec<Outcome>) {
         let (runs, vacuous) = source_runs(&outcomes);
-        self.trail = Trail { envs: self.envs.to_vec(), outcomes, vacuous, runs, is_behind: false };
+        self.trail = Trail { envs: self.envs.to_vec(), outcomes, vacuous, runs, has_skipped_runs: false };
     }
 
     /// The runs of the first program.
@@ -143,8 +145,8 @@ impl<'a> Judge<'a> {
     }
 
     /// True if the last boundaries were proved, and their programs not run.
-    pub fn is_behind(&self) -> bool {
-        self.trail.is_behind
+    pub fn has_skipped_runs(&self) -> bool {
+        self.trail.has_skipped_runs
     }
 
     /// Decides if the program after a boundary refines the program before it.
@@ -225,7 +227,7 @@ impl<'a> Judge<'a> {
             is_earlier = run.is_earlier;
             answers.push(Answer { engine: EngineKind::Interpreter, verdict: run.verdict, time: start.elapsed() });
         } else if boundary.follows {
-            self.trail.is_behind = true;
+            self.trail.has_skipped_runs = true;
         }
         // In a compilation, runs are on the machine, and the postconditions of the stage report the hazards.
         let leaves_time_out = |answer: &Answer| match boundary.origin {
@@ -283,7 +285,8 @@ impl<'a> Judge<'a> {
         }
         let engines = with_time(&self.policy, boundary);
         let &Boundary { stage, before, after, .. } = boundary;
-        let mut answers = engines.ask_until_known(&Question { stage, before, after, machine: &self.target, envs: &[] });
+        let mut answers =
+            engines.answers_until_decided(&Question { stage, before, after, machine: &self.target, envs: &[] });
         for answer in &mut answers {
             if let Verdict::Refuted(refutation) = &mut answer.verdict {
                 refutation.stage = boundary.stage_name();
@@ -364,8 +367,8 @@ impl<'a> Judge<'a> {
     /// # Errors
     /// The difference between the outcomes of an earlier program and those of the program before, if boundaries between them were proved.
     fn follow(&mut self, boundary: &Boundary<'_>) -> Result<Verdict, Verdict> {
-        if self.trail.is_behind {
-            self.trail.is_behind = false;
+        if self.trail.has_skipped_runs {
+            self.trail.has_skipped_runs = false;
             if let refuted @ Verdict::Refuted(_) = self.step(boundary, boundary.before, boundary.runs_before) {
                 return Err(refuted);
             }
@@ -391,7 +394,7 @@ impl<'a> Judge<'a> {
         if !self.policy.runs() {
             return;
         }
-        let Some(decoded) = beside_driver(shader, program) else { return };
+        let Some(decoded) = decode_with_driver_words(shader, program) else { return };
         let Trail { envs, outcomes, .. } = &mut self.trail;
         envs.iter_mut().for_each(|env| *env = env.with_driver_words(decoded.launch(), &program.consts));
         let fuel = self.policy.fuel;
@@ -402,7 +405,7 @@ impl<'a> Judge<'a> {
 
     /// Compares a final program with the first one, if boundaries were proved since the last run: the proofs are tested together.
     pub fn finish(&mut self, last: &Boundary<'_>) -> Option<Judgment> {
-        if !std::mem::take(&mut self.trail.is_behind) || !self.policy.runs() {
+        if !std::mem::take(&mut self.trail.has_skipped_runs) || !self.policy.runs() {
             return None;
         }
         let start = ThreadTime::now();

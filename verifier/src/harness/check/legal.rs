@@ -87,7 +87,7 @@ pub fn broken_rule(program: &Program, target: &Target) -> Option<String> {
 pub(super) fn unknown_flags(program: &Program, target: &Target) -> Option<String> {
     // Marks of the compiler and of texts only: before a6xx no word encodes whether a descriptor is the same in all
     // lanes, and later only where it is computed.
-    let unsaid = InstrFlags::UNUSED | InstrFlags::NONUNIFORM;
+    let unencoded = InstrFlags::UNUSED | InstrFlags::NONUNIFORM;
     program.iter_instrs().find_map(|(_, instr)| {
         let data = &program.instrs[instr];
         if has_no_word(data) {
@@ -97,7 +97,7 @@ pub(super) fn unknown_flags(program: &Program, target: &Target) -> Option<String
         let why = match word_flags(target.generation, data.opcode) {
             None => format!("an {} has no such instruction", target.generation),
             Some(flags) => {
-                let other = data.flags - flags - if of_descriptor { unsaid } else { InstrFlags::UNUSED };
+                let other = data.flags - flags - if of_descriptor { unencoded } else { InstrFlags::UNUSED };
                 let (name, _) = other.iter_names().next()?;
                 format!("no word of it has the flag {}", name.to_lowercase())
             }
@@ -125,7 +125,7 @@ fn reason(program: &Program, data: &InstrData, target: &Target, extent: Extent) 
         return Some(why.to_owned());
     }
     let data = &*data.with_vectors();
-    if let Some(why) = beside(data, target) {
+    if let Some(why) = illegal_combination(data, target) {
         return Some(why.to_owned());
     }
     if extent == Extent::Decoded {
@@ -201,7 +201,7 @@ fn is_shared(dst: Option<&Dst>) -> bool {
 }
 
 /// Combinations of operands that are encodable but illegal, or illegal in this kind of instruction.
-fn beside(data: &InstrData, target: &Target) -> Option<&'static str> {
+fn illegal_combination(data: &InstrData, target: &Target) -> Option<&'static str> {
     let dst = data.dsts.first();
     let scalar = is_shared(dst);
     // The previous value of an array element is no operand of the machine.
@@ -364,8 +364,8 @@ fn without_word(program: &Program, data: &InstrData, target: &Target, extent: Ex
         Err(error) if extent == Extent::Printed && error.is_of_unknown() => return None,
         Err(error) => return Some(error.to_string()),
     };
-    let is_another = |(said, dst): (&Dst, &Dst)| match (said.place.reg(), dst.place.reg()) {
-        (Some(said), Some(reg)) => said != reg,
+    let is_another = |(decoded, dst): (&Dst, &Dst)| match (decoded.place.reg(), dst.place.reg()) {
+        (Some(decoded), Some(reg)) => decoded != reg,
         _ => false,
     };
     let decoded = match decode(target.generation, word) {
@@ -378,61 +378,61 @@ fn without_word(program: &Program, data: &InstrData, target: &Target, extent: Ex
     if decoded.dsts.iter().zip(&data.dsts).any(is_another) {
         return Some("its word has another register of the result".to_owned());
     }
-    lost(&decoded, &placed).map(|what| format!("its word has other {what}"))
+    first_mismatch(&decoded, &placed).map(|what| format!("its word has other {what}"))
 }
 
 /// The first field that the decoded word does not reproduce; fields without an encoding are ignored.
-fn lost(said: &InstrData, placed: &InstrData) -> Option<&'static str> {
+fn first_mismatch(decoded: &InstrData, placed: &InstrData) -> Option<&'static str> {
     let is_plain = matches!(placed.opcode.category(), Category::Alu2 | Category::Alu3 | Category::Sfu)
         || placed.opcode == Opcode::Mov;
-    let says_same = |said: &Src, src: &Src| {
-        let places = match (said.place(), src.place()) {
-            (Some(Place::Relative { offset: said, .. }), Some(Place::Relative { offset, .. })) => said == offset,
-            _ => said.operand == src.operand,
+    let same_source = |decoded: &Src, src: &Src| {
+        let places = match (decoded.place(), src.place()) {
+            (Some(Place::Relative { offset: decoded, .. }), Some(Place::Relative { offset, .. })) => decoded == offset,
+            _ => decoded.operand == src.operand,
         };
-        places && said.mods == src.mods && said.class == src.class
+        places && decoded.mods == src.mods && decoded.class == src.class
     };
     // The registers that an access before a6xx reads depend on the descriptor.
     let is_old = matches!(&placed.attrs, Attrs::Memory(memory) if memory.old_layout);
-    let says_mask = |said: &Src, src: &Src| is_old || said.class == src.class && said.mask == src.mask;
-    let pairs = || said.srcs.iter().zip(&placed.srcs);
-    if said.srcs.len() != placed.srcs.len() && is_plain
-        || !pairs().all(|(said, src)| says_mask(said, src) && (!is_plain || says_same(said, src)))
+    let same_mask = |decoded: &Src, src: &Src| is_old || decoded.class == src.class && decoded.mask == src.mask;
+    let pairs = || decoded.srcs.iter().zip(&placed.srcs);
+    if decoded.srcs.len() != placed.srcs.len() && is_plain
+        || !pairs().all(|(decoded, src)| same_mask(decoded, src) && (!is_plain || same_source(decoded, src)))
     {
         return Some("sources");
     }
-    if !said.dsts.iter().map(|dst| (dst.class, dst.mask)).eq(placed.dsts.iter().map(|dst| (dst.class, dst.mask))) {
+    if !decoded.dsts.iter().map(|dst| (dst.class, dst.mask)).eq(placed.dsts.iter().map(|dst| (dst.class, dst.mask))) {
         return Some("results");
     }
-    if said.attrs != placed.attrs && said_attrs(&said.attrs, &placed.attrs) != placed.attrs {
+    if decoded.attrs != placed.attrs && said_attrs(&decoded.attrs, &placed.attrs) != placed.attrs {
         return Some("attributes");
     }
     // A descriptor that no lane computes is the same in all.
     let is_computed = placed.flags.contains(InstrFlags::S2EN);
-    let unsaid = if is_computed { InstrFlags::empty() } else { InstrFlags::NONUNIFORM };
-    (said.flags | unsaid != placed.flags | unsaid).then_some("flags")
+    let unencoded = if is_computed { InstrFlags::empty() } else { InstrFlags::NONUNIFORM };
+    (decoded.flags | unencoded != placed.flags | unencoded).then_some("flags")
 }
 
 /// The attributes that a word says, with those of the instruction that was encoded where no word has them: what kind of memory a descriptor
 /// is of, and texture and sampler of an operation without them.
-fn said_attrs(said: &Attrs, placed: &Attrs) -> Attrs {
-    let mut said = said.clone();
-    match (&mut said, placed) {
-        (Attrs::Texture(said), Attrs::Texture(placed)) => {
-            said.space = said.space.or(placed.space);
-            said.texture = said.texture.or(placed.texture);
-            said.sampler = said.sampler.or(placed.sampler);
-            (said.is_1d, said.is_cube, said.is_fetch) = (placed.is_1d, placed.is_cube, placed.is_fetch);
+fn said_attrs(decoded: &Attrs, placed: &Attrs) -> Attrs {
+    let mut decoded = decoded.clone();
+    match (&mut decoded, placed) {
+        (Attrs::Texture(decoded), Attrs::Texture(placed)) => {
+            decoded.space = decoded.space.or(placed.space);
+            decoded.texture = decoded.texture.or(placed.texture);
+            decoded.sampler = decoded.sampler.or(placed.sampler);
+            (decoded.is_1d, decoded.is_cube, decoded.is_fetch) = (placed.is_1d, placed.is_cube, placed.is_fetch);
         }
-        (Attrs::Memory(said), Attrs::Memory(placed)) => {
-            said.components = said.components.or(placed.components);
-            said.coords = said.coords.or(placed.coords);
-            said.space = said.space.or(placed.space);
-            said.volatile = placed.volatile;
+        (Attrs::Memory(decoded), Attrs::Memory(placed)) => {
+            decoded.components = decoded.components.or(placed.components);
+            decoded.coords = decoded.coords.or(placed.coords);
+            decoded.space = decoded.space.or(placed.space);
+            decoded.volatile = placed.volatile;
         }
         _ => {}
     }
-    said
+    decoded
 }
 
 /// Registers for the values of one instruction.
@@ -666,7 +666,7 @@ mod tests {
             });
             data.srcs[slot] = Src::constant(word, false);
             assert_eq!(valid_source(target, &data, slot, &data.srcs[slot]), is_legal, "{gpu} {data:?}");
-            assert_eq!(beside(&data, target).is_none(), is_legal, "{gpu} {data:?}");
+            assert_eq!(illegal_combination(&data, target).is_none(), is_legal, "{gpu} {data:?}");
         }
     }
 
@@ -704,11 +704,11 @@ mod tests {
         assert_eq!(change(|sam| sam.flags |= InstrFlags::ARRAY).as_deref(), Some("its word has other sources"));
         // The descriptors are no register, so they cannot differ between lanes.
         assert_eq!(change(|sam| sam.flags |= InstrFlags::NONUNIFORM), None);
-        let said = InstrData { flags: InstrFlags::S2EN, ..sam.clone() };
+        let decoded = InstrData { flags: InstrFlags::S2EN, ..sam.clone() };
         let placed = InstrData { flags: InstrFlags::S2EN | InstrFlags::NONUNIFORM, ..sam.clone() };
-        assert_eq!(lost(&said, &said), None);
-        assert_eq!(lost(&said, &placed), Some("flags"));
+        assert_eq!(first_mismatch(&decoded, &decoded), None);
+        assert_eq!(first_mismatch(&decoded, &placed), Some("flags"));
         let placed = InstrData { attrs: Attrs::Texture(TextureAttrs { texture: Some(3), ..texture }), ..sam.clone() };
-        assert_eq!(lost(&sam, &placed), Some("attributes"));
+        assert_eq!(first_mismatch(&sam, &placed), Some("attributes"));
     }
 }

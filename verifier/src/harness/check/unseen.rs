@@ -15,7 +15,7 @@ pub(super) fn broken(stage: Stage, program: &Program, target: &Target) -> Option
         return None;
     }
     let wrong = || (stage >= Stage::LowerSamgq).then(|| wrong_samgq(program, target))?;
-    lost_edge(program)
+    missing_edge(program)
         .or_else(|| lone_derivative(program))
         .or_else(|| early_result(program, target))
         .or_else(|| other_coordinates(program))
@@ -26,7 +26,7 @@ pub(super) fn broken(stage: Stage, program: &Program, target: &Target) -> Option
 /// Finds a branch to a block that is not among the successors of its own, where proofs would not follow it. (The
 /// validator does not demand this: Mesa's legalization retargets branches, and does not update the lists of
 /// successors.)
-fn lost_edge(program: &Program) -> Option<String> {
+fn missing_edge(program: &Program) -> Option<String> {
     program.layout.iter().find_map(|&block| {
         let data = &program.blocks[block];
         let targets = data.instrs.iter().filter_map(|&instr| match program.instrs[instr].attrs {
@@ -129,7 +129,7 @@ mod tests {
             let shader = generator::from_seed(seed, Profile::Branchy, Features::of(&target)).shader;
             let options = Options::default();
             let last = Compilation::new(&shader, &target, &options).finish().unwrap().unwrap();
-            assert_eq!(lost_edge(&last), None);
+            assert_eq!(missing_edge(&last), None);
             for &block in &last.layout {
                 for slot in 0..2 {
                     let mut changed = last.clone();
@@ -137,7 +137,7 @@ mod tests {
                     let names = |&instr: &Instr| matches!(last.instrs[instr].attrs, Attrs::Branch { target: Some(to) } if to == target);
                     let is_named = last.blocks[block].instrs.iter().any(names);
                     let is_lost = is_named && !changed.blocks[block].successors().any(|next| next == target);
-                    assert_eq!(lost_edge(&changed).is_some(), is_lost, "seed {seed}, {block}, {target}");
+                    assert_eq!(missing_edge(&changed).is_some(), is_lost, "seed {seed}, {block}, {target}");
                     found += u32::from(is_lost);
                 }
             }

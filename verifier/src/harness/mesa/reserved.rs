@@ -17,7 +17,7 @@ use ir3_compiler::target::{ALL, Target};
 pub(super) fn exceeded(program: &Program, said: &Statistics, target: &Target) -> Option<String> {
     let (plain, ..) = final_code(program).ok()?;
     let counted = mesa_counts(&with_starts(program, plain.clone()), target);
-    let figures = [
+    let limits = [
         ("full registers", u64::from(counted.full), said.get("full")),
         ("half registers", u64::from(counted.half), said.get("half")),
         ("vectors of constants", u64::from(const_vectors(&plain, target)), said.get("constlen")),
@@ -33,7 +33,7 @@ pub(super) fn exceeded(program: &Program, said: &Statistics, target: &Target) ->
         let said = said.filter(|&said| used > said)?;
         Some(format!("{what}: {used} used, {said} reserved"))
     };
-    let used = figures.into_iter().chain(of_waves.into_iter().flatten()).find_map(beyond);
+    let used = limits.into_iter().chain(of_waves.into_iter().flatten()).find_map(beyond);
     used.or_else(|| differs(program, said, target))
 }
 

@@ -171,7 +171,7 @@ impl<'a> Sides<'a> {
         let of_passes = recovered.passes.iter().zip(&recovered.phases);
         let passes = shader.passes.iter().zip(of_passes).map(|(section, (program, &phase))| {
             let name = section.title().trim_start_matches("AFTER: ").to_owned();
-            let statistics = (phase == Phase::Final).then(|| shader.figures()).flatten();
+            let statistics = (phase == Phase::Final).then(|| shader.printed_statistics()).flatten();
             let program = program.clone().map(|program| Snapshot::Ir3(Box::new(program)));
             Side { name, section: Some(section), phase, program, statistics }
         });
@@ -180,7 +180,7 @@ impl<'a> Sides<'a> {
             section: Some(section),
             phase: Phase::Final,
             program: recovered.code.clone().map(|program| Snapshot::Ir3(Box::new(program))),
-            statistics: shader.figures(),
+            statistics: shader.printed_statistics(),
         });
         let all = nir.into_iter().chain(passes).chain(code).collect();
         (Self { all, inputs, target: *target, lacks_constants: recovered.lacks_constants }, recovered)

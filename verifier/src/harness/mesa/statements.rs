@@ -31,7 +31,7 @@ pub(super) fn contradictions(shader: &LogShader, native: &Native, nir: &Shader) 
         found.extend(section.text.lines().filter_map(|line| named_twice(line, native)));
     }
     found.dedup();
-    let Some(waves) = shader.figures().and_then(|said| said.waves) else { return found };
+    let Some(waves) = shader.printed_statistics().and_then(|said| said.waves) else { return found };
     if let Some(size) = waves.pvtmem_size.filter(|&size| size < nir.info.scratch_size) {
         let declared = nir.info.scratch_size;
         found.push(format!("nir declares {declared} bytes of scratch memory, `pvtmem_size` is {size}"));

@@ -2,11 +2,11 @@
 //! first [`difference`] of its two sides, and as one [`page`]; metrics in comparison with Mesa's, and of two runs of
 //! shader-db; and programs as files and as text.
 
-pub mod beside_mesa;
 pub mod bundle;
 pub mod difference;
 mod finals;
 pub mod machine_code;
+pub mod mesa_comparison;
 pub(crate) mod natives;
 pub mod page;
 pub mod pair;

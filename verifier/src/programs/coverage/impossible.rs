@@ -27,8 +27,8 @@ impl Instruction<'_> {
     }
 
     /// Returns true if programs of one operation tell all about the opcode.
-    fn is_told(&self) -> bool {
-        made::is_told(self.opcode)
+    fn is_covered(&self) -> bool {
+        made::is_covered(self.opcode)
     }
 
     /// Returns true if it is a product of which an address is made.
@@ -141,29 +141,29 @@ const RULES: &[Rule] = &[
     },
     Rule {
         reason: "select: no operation that it accepts becomes this opcode, and no pass makes it",
-        covers: |it| it.is_told() && !it.made.has_opcode(it.family, it.opcode),
+        covers: |it| it.is_covered() && !it.made.has_opcode(it.family, it.opcode),
     },
     Rule {
         reason: "select: no operation that it accepts becomes an instruction of this width",
-        covers: |it| it.is_told() && !it.has_width(),
+        covers: |it| it.is_covered() && !it.has_width(),
     },
     Rule {
         reason: "select: no operation that it accepts becomes an instruction of this type or condition",
         covers: |it| {
-            it.is_told()
+            it.is_covered()
                 && matches!(it.property, Property::Type(_) | Property::Condition(_))
                 && !it.is_made(it.property)
         },
     },
     Rule {
         reason: "select: no operation that it accepts has a vector as the result of this opcode",
-        covers: |it| it.is_told() && it.property == Property::Result(ResultForm::Vector) && !it.is_made(it.property),
+        covers: |it| it.is_covered() && it.property == Property::Result(ResultForm::Vector) && !it.is_made(it.property),
     },
     Rule {
         reason: "select: the operand is an immediate, and no pass makes a register of it",
         covers: |it| match it.property {
             Property::Source(_, SourceForm::Full | SourceForm::Half) => {
-                it.is_told() && it.opcode.category() == Category::Memory && !it.is_made(it.property)
+                it.is_covered() && it.opcode.category() == Category::Memory && !it.is_made(it.property)
             }
             _ => false,
         },

@@ -1,7 +1,7 @@
 //! The instructions that selection emits, in programs of one operation that it accepts.
 //!
 //! A pass replaces operands and joins instructions, and makes hardly an opcode of its own. So what no program of one operation has, after
-//! selection or in the final program, no program has, but for branches and what passes make of several instructions ([`is_told`]).
+//! selection or in the final program, no program has, but for branches and what passes make of several instructions ([`is_covered`]).
 
 use ir3_compiler::compilation::{Compilation, ProgramRef};
 use ir3_compiler::ir3::{Opcode, Program, SrcOperand, WriteMask};
@@ -32,7 +32,7 @@ const JOINED: &[Opcode] = &[
 ];
 
 /// Returns true if programs of one operation tell all about an opcode.
-pub(super) fn is_told(opcode: Opcode) -> bool {
+pub(super) fn is_covered(opcode: Opcode) -> bool {
     !JOINED.contains(&opcode) && !BRANCHES.contains(&opcode)
 }
 

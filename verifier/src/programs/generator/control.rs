@@ -301,7 +301,7 @@ impl<C: Choices> Generator<'_, C> {
 
     /// Conditions on uniform values, computed in each iteration and used by branches after the loop: lanes that have
     /// left it keep the condition of their last iteration, while others continue.
-    fn asked_in_loop(&mut self) -> Vec<Def> {
+    fn loop_carried_queries(&mut self) -> Vec<Def> {
         if self.weights.operation == 0 || self.pool.only_uniform || !self.c.chance(40) {
             return Vec::new();
         }
@@ -464,7 +464,7 @@ impl<C: Choices> Generator<'_, C> {
         }
         let next = self.b.alu(Op::Iadd, &[counter, one]);
         self.define(next);
-        let asked = self.asked_in_loop();
+        let queries = self.loop_carried_queries();
         let done = self.b.alu(Op::Uge, &[counter, limit]);
         let depth = self.b.depth();
         let has_construct = self.weights.operation != 0 && self.c.chance(40);
@@ -537,6 +537,6 @@ impl<C: Choices> Generator<'_, C> {
         if self.weights.operation != 0 && self.c.chance(60) {
             self.after_loop(&header);
         }
-        asked.iter().for_each(|&asked| self.branch_on(asked, 10));
+        queries.iter().for_each(|&query| self.branch_on(query, 10));
     }
 }

@@ -264,7 +264,7 @@ impl<C: Choices> Generator<'_, C> {
         if self.b.depth() == 0
             && let Some(words) = self.unstored.take()
         {
-            return self.store_apart(def, words);
+            return self.store_to_own_place(def, words);
         }
         if self.c.chance(of_256) {
             let data = &self.b.function().defs[def];

@@ -49,7 +49,7 @@ pub struct LogShader {
 impl LogShader {
     /// The statistics that Mesa printed, if any.
     #[must_use]
-    pub fn figures(&self) -> Option<Statistics> {
+    pub fn printed_statistics(&self) -> Option<Statistics> {
         statistics(self.statistics.iter().chain(&self.repeated)).into_iter().next()
     }
 

@@ -14,7 +14,7 @@ use ir3_compiler::target::{Generation, Target};
 pub struct Statistics {
     /// The stage in the line: `VERT`, `BVERT`, `FRAG`, `CL` …
     pub stage: String,
-    figures: Vec<(String, u64)>,
+    numbers: Vec<(String, u64)>,
     /// The line about waves, if this variant has one.
     pub waves: Option<Waves>,
 }
@@ -43,7 +43,7 @@ impl Statistics {
     /// instr`.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<u64> {
-        self.figures.iter().find(|(its, _)| its == name).map(|&(_, value)| value)
+        self.numbers.iter().find(|(its, _)| its == name).map(|&(_, value)| value)
     }
 
     /// True if the driver runs the preamble before the wave has registers.
@@ -100,7 +100,7 @@ impl Statistics {
             let mut words = item.split_whitespace();
             let (Some(value), Some(name)) = (words.next(), words.next()) else { continue };
             if let (Ok(value), None) = (value.parse(), self.get(name)) {
-                self.figures.push((name.to_owned(), value));
+                self.numbers.push((name.to_owned(), value));
             }
         }
     }

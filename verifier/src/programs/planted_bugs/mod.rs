@@ -211,7 +211,7 @@ pub static ALL: [PlantedBug; 13] = [
         name: "lost-store",
         stage: Stage::DeadCode,
         description: "of the stores of one kind in a block only the last is left, as if they all had one address",
-        change: BugChange::Ir3(ssa::lost_store),
+        change: BugChange::Ir3(ssa::dropped_store),
     },
     PlantedBug {
         name: "store-over-load",

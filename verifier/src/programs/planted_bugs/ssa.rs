@@ -81,7 +81,7 @@ const STORES: [(Opcode, Opcode); 5] = [
 ];
 
 /// Removes all stores of one kind in a block but the last.
-pub(super) fn lost_store(program: &mut Program) {
+pub(super) fn dropped_store(program: &mut Program) {
     for block in program.layout.clone() {
         for (store, _) in STORES {
             let instrs = &program.blocks[block].instrs;

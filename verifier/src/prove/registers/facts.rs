@@ -278,7 +278,7 @@ struct Moved {
 }
 
 /// The number of no piece.
-const NOWHERE: Piece = Piece::MAX;
+const NO_PIECE: Piece = Piece::MAX;
 
 impl CurrentFacts {
     /// An empty set for programs with so many pieces; the first `fixed` of the source begin undefined.
@@ -301,7 +301,7 @@ impl CurrentFacts {
     /// Moves to a point with these facts.
     pub fn load(&mut self, facts: &FactSet) {
         let [targets, sources] = &mut self.first;
-        for FactNode { pieces: [l, x], .. } in self.facts.values().filter(|node| node.pieces[0] != NOWHERE) {
+        for FactNode { pieces: [l, x], .. } in self.facts.values().filter(|node| node.pieces[0] != NO_PIECE) {
             targets[*l as usize] = None.into();
             sources[*x as usize] = None.into();
         }
@@ -323,7 +323,7 @@ impl CurrentFacts {
     }
 
     fn iter(&self) -> impl Iterator<Item = (Piece, Piece)> + '_ {
-        self.facts.values().map(|node| (node.pieces[0], node.pieces[1])).filter(|&(l, _)| l != NOWHERE)
+        self.facts.values().map(|node| (node.pieces[0], node.pieces[1])).filter(|&(l, _)| l != NO_PIECE)
     }
 
     /// The piece of a literal in the source.
@@ -494,7 +494,7 @@ impl CurrentFacts {
     fn release(&mut self, fact: Fact) {
         let [l, x] = self.facts[fact].pieces;
         self.open.remove((l, x));
-        self.facts[fact].pieces = [NOWHERE; 2];
+        self.facts[fact].pieces = [NO_PIECE; 2];
         self.free.push(fact);
     }
 
@@ -616,7 +616,7 @@ impl CurrentFacts {
     fn forget(&mut self, which: impl Fn(Literal) -> bool) {
         for fact in self.facts.keys() {
             let [l, x] = self.facts[fact].pieces;
-            if l != NOWHERE && (self.literal_of(x).is_some_and(&which) || self.target_literal(l).is_some_and(&which)) {
+            if l != NO_PIECE && (self.literal_of(x).is_some_and(&which) || self.target_literal(l).is_some_and(&which)) {
                 self.unlink(fact, FactSide::Target);
                 self.unlink(fact, FactSide::Source);
                 self.release(fact);

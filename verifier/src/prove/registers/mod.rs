@@ -63,10 +63,10 @@ pub struct Proof {
 pub fn prove(source: &Program, target: &Program, machine: &Target) -> Result<Proof, RegisterFailure> {
     let aligned = numbers::aligned(source, target);
     let target = aligned.as_ref().unwrap_or(target);
-    let order::Restored { program, differs, images_apart } = order::restored(source, target, machine.merged_regs);
+    let order::Restored { program, differs, disjoint_images } = order::restored(source, target, machine.merged_regs);
     let mut proof = walk::LockstepWalk::new(source, program.as_ref().unwrap_or(target), machine)
         .run()
         .map_err(|failure| differs.unwrap_or(failure))?;
-    proof.assumptions.extend(images_apart.then_some(NO_ALIAS));
+    proof.assumptions.extend(disjoint_images.then_some(NO_ALIAS));
     Ok(proof)
 }

@@ -72,7 +72,7 @@ pub struct Restored {
     /// The access that differs in the target's order, because of which a block was not changed.
     pub differs: Option<RegisterFailure>,
     /// True if accesses to images and to buffers were reordered.
-    pub images_apart: bool,
+    pub disjoint_images: bool,
 }
 
 /// Puts those blocks of the target that have the source's instructions, and no others, into the source's order, if it
@@ -102,15 +102,15 @@ pub fn restored(source: &Program, target: &Program, merged: bool) -> Restored {
         if list.len() != wanted_order.len() || places.contains(&None) {
             continue;
         }
-        let moved = |images_apart: bool| {
-            let found = counts(target, list, images_apart, merged);
-            let wanted = counts(target, &wanted_order, images_apart, merged);
+        let moved = |disjoint_images: bool| {
+            let found = counts(target, list, disjoint_images, merged);
+            let wanted = counts(target, &wanted_order, disjoint_images, merged);
             list.iter().position(|instr| found.get(instr) != wanted.get(instr))
         };
         let mut changed = moved(false);
         if changed.is_some() {
             changed = moved(true);
-            restored.images_apart |= changed.is_none();
+            restored.disjoint_images |= changed.is_none();
         }
         if let Some(at) = changed
             && !left_out(Guard::OrderCounts)
@@ -144,14 +144,14 @@ fn is_self_move(data: &InstrData) -> bool {
 fn counts(
     program: &Program,
     list: &[Instr],
-    images_apart: bool,
+    disjoint_images: bool,
     merged: bool,
 ) -> FxHashMap<Instr, SmallVec<[u32; 12]>> {
     let mut writes = FxHashMap::<OrderedResource, u32>::default();
     let mut all = FxHashMap::default();
     for &instr in list {
         let mut accesses = accesses(program, &program.instrs[instr], merged);
-        if !images_apart {
+        if !disjoint_images {
             accesses
                 .iter_mut()
                 .filter(|access| access.0 == OrderedResource::Image)

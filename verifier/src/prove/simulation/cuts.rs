@@ -70,7 +70,7 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
         // Ranges of what loops compute take queries of their own.
         let ranges: &[bool] = if graphs.0.loops.is_empty() { &[false] } else { &[false, true] };
         let choices = choices.flat_map(|choice| ranges.iter().map(move |&narrow| (choice, narrow)));
-        for ((((scratch_slots_from, images_apart), undefined), narrow), partners) in
+        for ((((scratch_slots_from, disjoint_images), undefined), narrow), partners) in
             choices.flat_map(|choice| partners.iter().map(move |&partners| (choice, partners)))
         {
             // Nothing is undefined, so there is nothing to choose.
@@ -79,7 +79,7 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
             }
             let rules = Rules::default();
             let choice =
-                Choice { scratch_slots_from, products, deep, images_apart, undefined, narrow, partners, rules };
+                Choice { scratch_slots_from, products, deep, disjoint_images, undefined, narrow, partners, rules };
             match attempts.prove(graphs, choice, &mut found, solver) {
                 Attempt::Done(result) => return result,
                 Attempt::Failed => {}
@@ -101,13 +101,15 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
         if is_known && rules == Rules::default() {
             continue;
         }
-        for (&images_apart, &undefined) in images.iter().flat_map(|apart| undefined.iter().map(move |it| (apart, it))) {
+        for (&disjoint_images, &undefined) in
+            images.iter().flat_map(|apart| undefined.iter().map(move |it| (apart, it)))
+        {
             if undefined != of_undefined(products)[0] && !found.has_undefined {
                 continue;
             }
             let (deep, scratch_slots_from, narrow, partners) = (DEPTHS[0], memories[0], false, false);
             let choice =
-                Choice { scratch_slots_from, products, deep, images_apart, undefined, narrow, partners, rules };
+                Choice { scratch_slots_from, products, deep, disjoint_images, undefined, narrow, partners, rules };
             match attempts.prove(graphs, choice, &mut found, solver) {
                 Attempt::Done(result) => return result,
                 Attempt::Failed => {}

@@ -325,8 +325,9 @@ impl EventPairs {
     }
 
     /// Returns a pair of events, by their sites, in which different lanes take part.
-    pub fn apart(&self) -> Option<(EventSite, EventSite)> {
-        let apart = self.of.iter().filter(|(target, source)| self.in_target.get(target) != self.in_source.get(source));
-        apart.map(|(&target, &source)| (target, source)).min()
+    pub fn with_different_lanes(&self) -> Option<(EventSite, EventSite)> {
+        let different =
+            self.of.iter().filter(|(target, source)| self.in_target.get(target) != self.in_source.get(source));
+        different.map(|(&target, &source)| (target, source)).min()
     }
 }

@@ -16,7 +16,7 @@ use smallvec::smallvec;
 #[derive(Clone, Debug)]
 pub(super) struct Memories {
     /// True if no image aliases a buffer.
-    images_apart: bool,
+    disjoint_images: bool,
     /// The memories that the programs access.
     accessed: Vec<Space>,
     /// The memories from which the source has volatile loads.
@@ -24,16 +24,16 @@ pub(super) struct Memories {
 }
 
 impl Memories {
-    /// The memories of two programs. `images_apart`: no image aliases a buffer.
-    pub(super) fn new<S: SymbolicProgram, T: SymbolicProgram>(source: &S, target: &T, images_apart: bool) -> Self {
+    /// The memories of two programs. `disjoint_images`: no image aliases a buffer.
+    pub(super) fn new<S: SymbolicProgram, T: SymbolicProgram>(source: &S, target: &T, disjoint_images: bool) -> Self {
         let mut accessed = source.memories();
         accessed.extend(target.memories());
         accessed.sort_unstable();
         accessed.dedup();
-        Self { images_apart, accessed, volatile: source.volatile() }
+        Self { disjoint_images, accessed, volatile: source.volatile() }
     }
 
-    /// Returns true if `images_apart` makes a difference.
+    /// Returns true if `disjoint_images` makes a difference.
     pub(super) fn has_images_and_buffers(&self) -> bool {
         let has = |space| self.accessed.contains(&space);
         has(Space::Image) && (has(Space::Ssbo) || has(Space::Global))
@@ -43,7 +43,7 @@ impl Memories {
     pub(super) fn version_of(&self, space: Space) -> Slot {
         match space {
             Space::Global if !left_out(Guard::MemoryAlias) => slot::memory(Space::Ssbo),
-            Space::Image if !self.images_apart && !left_out(Guard::MemoryAlias) => slot::memory(Space::Ssbo),
+            Space::Image if !self.disjoint_images && !left_out(Guard::MemoryAlias) => slot::memory(Space::Ssbo),
             space => slot::memory(space),
         }
     }

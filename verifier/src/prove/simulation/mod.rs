@@ -201,9 +201,13 @@ fn prove_code(
         (DecodedProgram::Nir(source), DecodedProgram::Nir(target)) => {
             cuts::prove(&Nir::new(source)?, &Nir::new(target)?, false, limits, solver)
         }
-        (DecodedProgram::Nir(source), DecodedProgram::Ir3(target, places)) => {
-            cuts::prove(&Nir::new(source)?.beside(target), &Ir3::new(target, places)?, true, limits, solver)
-        }
+        (DecodedProgram::Nir(source), DecodedProgram::Ir3(target, places)) => cuts::prove(
+            &Nir::new(source)?.with_driver_words_of(target),
+            &Ir3::new(target, places)?,
+            true,
+            limits,
+            solver,
+        ),
         (DecodedProgram::Ir3(source, before), DecodedProgram::Ir3(target, after)) => {
             cuts::prove(&Ir3::new(source, before)?, &Ir3::new(target, after)?, false, limits, solver)
         }

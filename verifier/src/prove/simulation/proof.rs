@@ -63,7 +63,7 @@ pub(super) struct Choice {
     /// See [`Sweeper::deep`].
     pub deep: u8,
     /// No image aliases a buffer: see [`Memories`].
-    pub images_apart: bool,
+    pub disjoint_images: bool,
     /// The choice for undefined words of the source.
     pub undefined: UndefinedChoice,
     /// Words that are shown to be narrow on all paths to a header are so in the loop: see [`HeaderRelation`].
@@ -98,7 +98,7 @@ pub(super) struct Rules {
 pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
     source: &S,
     target: &T,
-    Choice { scratch_slots_from, products, deep, images_apart, undefined, narrow, partners, rules }: Choice,
+    Choice { scratch_slots_from, products, deep, disjoint_images, undefined, narrow, partners, rules }: Choice,
     Found { has_undefined, partners: found }: &mut Found,
     limits: &Limits,
     solver: &mut dyn Solver,
@@ -132,7 +132,7 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
         return Err(SimulationFailure::not_shown(Obstacle::Liberty(what)));
     }
     let mut terms = Terms::new();
-    let memories = Memories::new(source, target, images_apart);
+    let memories = Memories::new(source, target, disjoint_images);
     let places = [source.places(), target.places()];
     let both_loops = [&source.graph().loops[..], &target.graph().loops];
     let mut state = SimulationState::new(solver, limits, both_loops, places, scratch_slots_from, memories, undefined);
@@ -193,7 +193,7 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
             last = true;
             continue;
         }
-        if let Some((target, source)) = state.partners.apart()
+        if let Some((target, source)) = state.partners.with_different_lanes()
             && !left_out(Guard::EventSegments)
         {
             state.fail(|| Obstacle::Lanes { source, target });
@@ -224,7 +224,7 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
                 Err(SimulationFailure::NotShown { obstacle: Box::new(obstacle), inputs })
             }
             None => Ok(Proof {
-                assumptions: assumptions(uses(source, target), &terms, &state, images_apart),
+                assumptions: assumptions(uses(source, target), &terms, &state, disjoint_images),
                 cuts,
                 iterations: iteration,
                 queries: state.sweeper.queries,
@@ -241,7 +241,7 @@ fn uses(source: &impl SymbolicProgram, target: &impl SymbolicProgram) -> Uses {
 }
 
 /// The assumptions of a proof.
-fn assumptions(uses: Uses, terms: &Terms, state: &SimulationState<'_>, images_apart: bool) -> Vec<&'static str> {
+fn assumptions(uses: Uses, terms: &Terms, state: &SimulationState<'_>, disjoint_images: bool) -> Vec<&'static str> {
     let mut list: Vec<&'static str> = uses.assumptions().collect();
     list.extend(&state.assumed);
     if terms.has_float_arithmetic() {
@@ -253,7 +253,7 @@ fn assumptions(uses: Uses, terms: &Terms, state: &SimulationState<'_>, images_ap
     if state.meaning_unknown {
         list.push(assumptions::SOURCE_DEFINED);
     }
-    if images_apart && state.memories.has_images_and_buffers() {
+    if disjoint_images && state.memories.has_images_and_buffers() {
         list.push(assumptions::NO_ALIAS);
     }
     list.extend(&state.sweeper.lemmas);

@@ -112,7 +112,7 @@ pub fn issue_slots(data: &InstrData, unit: Unit) -> u32 {
 
 /// The slots that pass after an instruction by its `(nopN)`. Not all GPUs before a5xx implement it, and none of a3xx
 /// does.
-pub fn nops_behind(data: &InstrData, target: &Target) -> u32 {
+pub fn nops_after(data: &InstrData, target: &Target) -> u32 {
     if target.generation >= Generation::A5xx { data.nop.into() } else { 0 }
 }
 

@@ -264,7 +264,7 @@ impl Steps {
             ss: data.flags.contains(InstrFlags::SS) && rules::can_wait_ss(data.opcode),
             sy: data.flags.contains(InstrFlags::SY),
             slots: rules::issue_slots(data, unit),
-            nop: rules::nops_behind(data, target),
+            nop: rules::nops_after(data, target),
             result: rules::result_wait(data, unit),
             source: rules::source_wait(data, unit),
             quad_lane: rules::quad_lane(data.opcode),

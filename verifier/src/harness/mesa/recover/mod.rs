@@ -218,7 +218,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
                 }
                 None => {}
             }
-            go_by_flags(program);
+            clear_unencoded_jp(program);
         }
         match (&facts, &native) {
             (Some((_, interface)), _) => {
@@ -234,7 +234,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
         if let Some(split) = split_blocks(program) {
             *program = split;
         }
-        without_choice(program);
+        fold_single_target_branches(program);
         array_versions::remove(program);
         starts.section(section, phase, program);
     }
@@ -245,7 +245,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
         code = Err(error.to_string());
     }
     if let (Ok(code), Ok(nir)) = (&mut code, &nir) {
-        without_choice(code);
+        fold_single_target_branches(code);
         if let (Some(Ok(last)), Some(Phase::Final)) = (passes.last(), phases.last()) {
             array_starts::Starts::code(last, code);
         } else {
@@ -333,7 +333,7 @@ fn native(shader: &LogShader, listing: Option<&Section>, target: &Target) -> Res
 
 /// Makes jumps of conditional branches to the only successor of their block: legalization puts one after a `kill` with which the block
 /// before the end ends.
-fn without_choice(program: &mut Program) {
+fn fold_single_target_branches(program: &mut Program) {
     use Opcode::{Ball, Bany, Br, Braa, Brao};
     for block in program.layout.clone() {
         let successors: Vec<Block> = program.blocks[block].successors().collect();
@@ -351,7 +351,7 @@ fn without_choice(program: &mut Program) {
 
 /// Clears the reconvergence mark of blocks whose first instruction has no `(jp)` flag: the mark before a block is the
 /// compiler's, the hardware gets only the flag.
-fn go_by_flags(program: &mut Program) {
+fn clear_unencoded_jp(program: &mut Program) {
     for position in 0..program.layout.len() {
         let block = program.layout[position];
         let mut code = program.blocks[block]

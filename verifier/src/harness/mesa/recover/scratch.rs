@@ -13,7 +13,7 @@ pub(super) fn complete<'p>(shader: &LogShader, nir: Option<&Shader>, programs: i
     let programs: Vec<&mut Program> = programs.collect();
     let slots = programs.iter().map(|program| accessed(program)).max().unwrap_or(0);
     let declares = nir.is_some_and(|nir| nir.info.scratch_size != 0);
-    let printed = shader.figures().and_then(|figures| figures.waves?.pvtmem_size);
+    let printed = shader.printed_statistics().and_then(|statistics| statistics.waves?.pvtmem_size);
     let said = if declares { 0 } else { printed.unwrap_or_else(|| nir.map_or(0, |nir| slots + array_bytes(nir))) };
     let all = slots.max(said);
     let mut spills = false;

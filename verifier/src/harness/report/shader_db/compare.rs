@@ -14,7 +14,7 @@ pub(super) fn more_is_better(name: &str) -> bool {
 
 /// A changed metric of a program.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct FigureChange {
+pub struct MetricChange {
     /// Name and stage.
     pub program: String,
     /// The metric before.
@@ -23,7 +23,7 @@ pub struct FigureChange {
     pub after: f64,
 }
 
-impl FigureChange {
+impl MetricChange {
     /// The relative change; 0 if the metric was 0 before.
     #[must_use]
     pub fn relative(&self) -> f64 {
@@ -140,12 +140,12 @@ pub struct Measured {
     /// The sums over the programs of both sides.
     pub total: (f64, f64),
     /// The programs that got better, the smallest change first.
-    pub helped: Vec<FigureChange>,
+    pub helped: Vec<MetricChange>,
     /// The programs that got worse, the smallest change first.
-    pub hurt: Vec<FigureChange>,
+    pub hurt: Vec<MetricChange>,
     /// Both metrics of each program, in the order of the comparison's programs; `None` of one that is skipped.
     #[serde(skip)]
-    pub(super) figures: Vec<Option<(f64, f64)>>,
+    pub(super) metrics: Vec<Option<(f64, f64)>>,
 }
 
 impl Measured {
@@ -157,11 +157,11 @@ impl Measured {
 
     /// The sums over some programs.
     pub(super) fn sums_of(&self, programs: impl Iterator<Item = usize>) -> (f64, f64) {
-        let figures = programs.filter_map(|program| self.figures[program]);
-        figures.fold((0.0, 0.0), |sum, (before, after)| (sum.0 + before, sum.1 + after))
+        let metrics = programs.filter_map(|program| self.metrics[program]);
+        metrics.fold((0.0, 0.0), |sum, (before, after)| (sum.0 + before, sum.1 + after))
     }
 
-    pub(super) fn changes(&self) -> impl Iterator<Item = &FigureChange> {
+    pub(super) fn changes(&self) -> impl Iterator<Item = &MetricChange> {
         self.helped.iter().chain(&self.hurt)
     }
 
@@ -169,7 +169,7 @@ impl Measured {
     #[must_use]
     pub fn confidence(&self) -> Option<Confidence> {
         let values: Vec<f64> = self.changes().map(|change| change.after - change.before).collect();
-        let percents: Vec<f64> = self.changes().map(FigureChange::relative).collect();
+        let percents: Vec<f64> = self.changes().map(MetricChange::relative).collect();
         (values.len() > 3).then(|| Confidence { value: Interval::of(&values), percent: Interval::of(&percents) })
     }
 }
@@ -202,22 +202,22 @@ pub fn compare(before: &Results, after: &Results, measurements: &[&str]) -> Resu
             total: (0.0, 0.0),
             helped: Vec::new(),
             hurt: Vec::new(),
-            figures: vec![None; shared.len()],
+            metrics: vec![None; shared.len()],
         };
         for (at, &(program, old, new)) in shared.iter().enumerate() {
             if old.get("loops") != new.get("loops") && name != "loops" {
                 continue;
             }
-            let figure = |figures: &super::read::Figures, side: &str| {
-                figures.get(name).copied().ok_or_else(|| format!("{program}: no measurement `{name}` {side}"))
+            let metric = |metrics: &super::read::Metrics, side: &str| {
+                metrics.get(name).copied().ok_or_else(|| format!("{program}: no measurement `{name}` {side}"))
             };
-            let (b, a) = (figure(old, "before")?, figure(new, "after")?);
+            let (b, a) = (metric(old, "before")?, metric(new, "after")?);
             one.total.0 += b;
             one.total.1 += a;
-            one.figures[at] = Some((b, a));
+            one.metrics[at] = Some((b, a));
             if b != a {
                 let list = if (a > b) == more_is_better(name) { &mut one.helped } else { &mut one.hurt };
-                list.push(FigureChange { program: program.clone(), before: b, after: a });
+                list.push(MetricChange { program: program.clone(), before: b, after: a });
             }
         }
         for list in [&mut one.helped, &mut one.hurt] {

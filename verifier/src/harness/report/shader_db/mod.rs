@@ -16,7 +16,7 @@ mod read;
 mod tests;
 mod totals;
 
-pub use compare::{Comparison, Confidence, FigureChange, Interval, Measured, Significance, Spread, compare};
+pub use compare::{Comparison, Confidence, Interval, Measured, MetricChange, Significance, Spread, compare};
 pub use read::{Results, read};
 
 /// The measurements that `report.py` reports by default.

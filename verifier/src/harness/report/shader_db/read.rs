@@ -3,13 +3,13 @@
 use rustc_hash::FxHashMap;
 
 /// The metrics of one program, by their names.
-pub(super) type Figures = FxHashMap<String, f64>;
+pub(super) type Metrics = FxHashMap<String, f64>;
 
 /// The programs of one text, with their metrics.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
     /// Name, stage, and metrics, in the order of the first occurrence.
-    pub(super) programs: Vec<(String, Figures)>,
+    pub(super) programs: Vec<(String, Metrics)>,
     index: FxHashMap<String, usize>,
     /// The time of the threads of the run, in seconds.
     pub(super) cpu_seconds: f64,
@@ -25,11 +25,11 @@ impl Results {
     /// Returns true if every program has a metric of this name.
     #[must_use]
     pub fn have(&self, measurement: &str) -> bool {
-        self.programs.iter().all(|(_, figures)| figures.contains_key(measurement))
+        self.programs.iter().all(|(_, metrics)| metrics.contains_key(measurement))
     }
 
     /// Returns the metrics of a program, by its name `app stage`.
-    pub(super) fn get(&self, program: &str) -> Option<&Figures> {
+    pub(super) fn get(&self, program: &str) -> Option<&Metrics> {
         self.index.get(program).map(|&at| &self.programs[at].1)
     }
 }
@@ -42,12 +42,12 @@ pub fn read(text: &str) -> Results {
         results.cpu_seconds += seconds(line).unwrap_or(0.0);
         let Some((app, stage, list)) = program(line) else { continue };
         let name = format!("{app} {stage}");
-        let figures = figures(list);
+        let metrics = metrics(list);
         match results.index.get(&name) {
-            Some(&at) => results.programs[at].1 = figures,
+            Some(&at) => results.programs[at].1 = metrics,
             None => {
                 results.index.insert(name.clone(), results.programs.len());
-                results.programs.push((name, figures));
+                results.programs.push((name, metrics));
             }
         }
     }
@@ -65,8 +65,8 @@ fn program(line: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// `12 inst, 0:3 spills:fills, …`: items of two words; others are ignored.
-fn figures(list: &str) -> Figures {
-    let mut figures = Figures::default();
+fn metrics(list: &str) -> Metrics {
+    let mut metrics = Metrics::default();
     for item in list.split(", ") {
         let mut words = item.split_whitespace();
         let (Some(value), Some(name), None) = (words.next(), words.next(), words.next()) else { continue };
@@ -74,7 +74,7 @@ fn figures(list: &str) -> Figures {
             if value.bytes().all(|byte| byte.is_ascii_digit())
                 && let Ok(value) = value.parse()
             {
-                figures.insert(name.into(), value);
+                metrics.insert(name.into(), value);
             }
         };
         match (name, value.split_once(':')) {
@@ -86,7 +86,7 @@ fn figures(list: &str) -> Figures {
             _ => add(name, value),
         }
     }
-    figures
+    metrics
 }
 
 /// `Thread 3 took 1.25 seconds`, anywhere in a line.

@@ -28,9 +28,9 @@ impl Comparison {
         for measured in &self.measured {
             measured.line(&mut text, measured.total);
         }
-        let all = self.measured.first().map_or(0, |measured| measured.figures.len());
+        let all = self.measured.first().map_or(0, |measured| measured.metrics.len());
         let is_affected = |program: &usize| {
-            self.measured.iter().any(|one| one.figures[*program].is_some_and(|(before, after)| before != after))
+            self.measured.iter().any(|one| one.metrics[*program].is_some_and(|(before, after)| before != after))
         };
         let affected: Vec<usize> = (0..all).filter(is_affected).collect();
         let share = 100.0 * affected.len() as f64 / all.max(1) as f64;

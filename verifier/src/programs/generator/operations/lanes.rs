@@ -25,7 +25,7 @@ const DERIVATIVES: &[IntrinsicOp] = &[
 impl<C: Choices> Generator<'_, C> {
     pub(super) fn any_lanes(&mut self) {
         if self.b.depth() + 1 < MAX_DEPTH && self.c.chance(30) {
-            return self.asked_before();
+            return self.queries_before_branch();
         }
         if self.b.depth() < MAX_DEPTH && self.features.lanes && self.c.chance(20) {
             return self.scanned_in_arm();
@@ -107,7 +107,7 @@ impl<C: Choices> Generator<'_, C> {
 
     /// Branches on a query made before the enclosing divergent branch: in either arm. There may be
     /// more query results than predicates.
-    fn asked_before(&mut self) {
+    fn queries_before_branch(&mut self) {
         let count = self.c.pick(&[1, 1, 1, 2, 5, 7]);
         let asked: Vec<Def> = (0..count).filter_map(|_| self.question().0).collect();
         let condition = self.condition();

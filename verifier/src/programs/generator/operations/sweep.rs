@@ -50,7 +50,7 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     /// In a sweep: stores a value, its words with those that were not stored yet.
-    pub(in crate::programs::generator) fn store_apart(&mut self, def: Def, mut words: Vec<Def>) {
+    pub(in crate::programs::generator) fn store_to_own_place(&mut self, def: Def, mut words: Vec<Def>) {
         self.pool.mark_used(def);
         self.add_words(def, &mut words);
         let whole = words.len() / 4 * 4;

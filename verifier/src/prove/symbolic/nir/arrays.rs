@@ -89,7 +89,7 @@ impl Nir<'_> {
     /// as nir does.
     fn registers<O: Oracle>(&self, access: &ArrayAccess, machine: &mut SymbolicMachine<'_, O>) -> Option<(Term, i64)> {
         let fits = access.length * access.stride <= 1 << 16;
-        if !self.beside_machine || access.stride.is_power_of_two() || !fits {
+        if !self.compared_to_machine || access.stride.is_power_of_two() || !fits {
             return None;
         }
         let number = self.number_of_registers(access, machine)?;
@@ -127,7 +127,7 @@ impl Nir<'_> {
             let stored = machine.read(row);
             value = machine.choose(here, stored, value);
         }
-        if self.beside_machine { value } else { machine.choose(elements.inside, value, undefined) }
+        if self.compared_to_machine { value } else { machine.choose(elements.inside, value, undefined) }
     }
 
     /// Stores to an element.

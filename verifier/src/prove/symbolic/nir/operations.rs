@@ -305,7 +305,7 @@ impl Nir<'_> {
     }
 
     fn across<O: Oracle>(&self, site: EventSite, op: &Lanes, machine: &mut SymbolicMachine<'_, O>) {
-        for row in op.asked() {
+        for row in op.condition_rows() {
             let value = machine.read(row);
             let undefined = value.any_free(machine.terms);
             let defined = machine.terms.not(1, undefined);

@@ -296,7 +296,7 @@ impl Decoder<'_> {
         self.list(&function.body, Enclosing { loop_slots: None })?;
         self.land_empties();
         self.push(DecodedOp::End);
-        self.say_promises();
+        self.collect_promises();
         Ok(())
     }
 

@@ -246,7 +246,7 @@ impl Lanes {
     /// The rows of conditions and indices of cross-lane operations. They must be defined in the active lanes, as the
     /// condition of a branch: the machine branches on them (except `getlast`, `bany` and `ball`; a ballot is an `if`
     /// around `movmsk`).
-    pub fn asked(&self) -> impl Iterator<Item = R> + '_ {
+    pub fn condition_rows(&self) -> impl Iterator<Item = R> + '_ {
         let (rows, other) = match self.kind {
             LaneKind::VoteAny | LaneKind::VoteAll | LaneKind::VoteEqual { .. } | LaneKind::Ballot { .. } => {
                 (&self.rows[..], None)

@@ -385,7 +385,7 @@ impl<'a> MachineWave<'a> {
             }
         }
         self.clock.pass(step);
-        let lost = self.clock.take_lost();
+        let lost = self.clock.take_poisoned();
         for &(bit, lanes) in &lost {
             machine.bases.poison(&mut self.wave.storage, bit, lanes);
         }

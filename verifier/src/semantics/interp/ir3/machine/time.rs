@@ -76,7 +76,7 @@ pub struct Clock {
     /// The sets that are not empty, as bits: mostly none is.
     filled: u8,
     /// Registers that are poison for good.
-    lost: SmallVec<[(u16, u64); 4]>,
+    poisoned: SmallVec<[(u16, u64); 4]>,
     /// The lanes in which the source of an instruction without results was overwritten.
     overwritten: u64,
     /// The hazard of the current instruction.
@@ -125,7 +125,7 @@ impl Clock {
             older: SmallVec::new(),
             sets: std::array::from_fn(|_| Outstanding::new()),
             filled: 0,
-            lost: SmallVec::new(),
+            poisoned: SmallVec::new(),
             overwritten: 0,
             hazard: None,
         }
@@ -193,7 +193,7 @@ impl Clock {
             for bit in bits(operand) {
                 let bad = self.outstanding(step, operand, bit) & writes;
                 if bad != 0 {
-                    self.lost.push((bit, bad));
+                    self.poisoned.push((bit, bad));
                     self.hazard.get_or_insert((UndefinedReason::WriteBeforeResult, bad));
                 }
                 self.overwrite(step, code, bit, writes);
@@ -246,7 +246,7 @@ impl Clock {
             self.hazard.get_or_insert((UndefinedReason::Overwritten, lanes));
             self.overwritten |= if results.is_empty() { lanes } else { 0 };
             for result in results {
-                self.lost.extend(bits(result).map(|bit| (bit, lanes_of(result, lanes))));
+                self.poisoned.extend(bits(result).map(|bit| (bit, lanes_of(result, lanes))));
             }
         }
     }
@@ -352,8 +352,8 @@ impl Clock {
     }
 
     /// Registers that are poison for good since the last call.
-    pub fn take_lost(&mut self) -> SmallVec<[(u16, u64); 4]> {
-        std::mem::take(&mut self.lost)
+    pub fn take_poisoned(&mut self) -> SmallVec<[(u16, u64); 4]> {
+        std::mem::take(&mut self.poisoned)
     }
 
     /// The lanes in which a source of an instruction without results has been overwritten since the last call.

@@ -176,7 +176,7 @@ impl Decoder<'_> {
 
     /// Collects the promises of access flags about buffers and images: by their numbers, or, if these are computed,
     /// about all accesses with computed numbers in their order, so that no promise moves to another one.
-    pub(super) fn say_promises(&mut self) {
+    pub(super) fn collect_promises(&mut self) {
         // Neither may be added nor dropped: a result in a helper lane is an operand of derivatives.
         let helpers = self.promised.values().filter(|promised| promised.contains(Flags::INCLUDE_HELPERS)).count();
         self.code.promised.push(format!("helper lanes execute {helpers} accesses"));

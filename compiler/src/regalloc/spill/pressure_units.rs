@@ -103,7 +103,7 @@ impl std::ops::SubAssign for Units {
 
 /// The units that are available for values, and their division into files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct Capacity {
     /// Units of the full file.
     pub full: u32,
     /// Units that half registers reach.
@@ -112,7 +112,7 @@ pub struct Room {
     pub merged: bool,
 }
 
-impl Room {
+impl Capacity {
     /// The units of the files that values with these units need: full, half.
     pub fn demand(units: Units, merged: bool) -> (u32, u32) {
         let halves = if merged { units.half.next_multiple_of(2) } else { 0 };

@@ -22,7 +22,7 @@ use std::path::Path;
 
 /// The metrics that are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Figures {
+pub struct Metrics {
     /// Instructions, with the nops.
     pub instructions: u32,
     /// Instructions other than nops.
@@ -79,10 +79,10 @@ fn by_name<S: Serializer>(branches: &Branches, serializer: S) -> Result<S::Ok, S
 }
 
 /// A metric with its name.
-pub type Figure = (&'static str, fn(&Figures) -> u32);
+pub type Metric = (&'static str, fn(&Metrics) -> u32);
 
 /// The metrics that are summed, in the order of the table.
-pub const FIGURES: [Figure; 32] = [
+pub const METRICS: [Metric; 32] = [
     ("non-nops", |f| f.non_nops),
     ("waits", |f| f.nops + f.sstall + f.systall),
     ("dwords", |f| f.dwords),
@@ -120,7 +120,7 @@ pub const FIGURES: [Figure; 32] = [
 /// The metrics for which the worst shaders are listed.
 const WORST: [&str; 4] = ["mov", "full", "non-nops", "waits"];
 
-impl Figures {
+impl Metrics {
     /// The metrics of one of our programs, with its statistics.
     #[must_use]
     pub fn of(program: &ir3::Program, stats: &Stats, target: &Target) -> Self {
@@ -195,9 +195,9 @@ pub struct ShaderCosts {
     /// The log's name, and the variant's stage.
     pub shader: String,
     /// Our metrics, or the reason for a refusal.
-    pub ours: Result<Figures, String>,
+    pub ours: Result<Metrics, String>,
     /// Mesa's metrics.
-    pub mesa: Figures,
+    pub mesa: Metrics,
     /// True if Mesa printed the metrics that we count in its program.
     pub is_exact: bool,
 }
@@ -226,14 +226,14 @@ impl ShaderCosts {
         let counted = Stats::of_final(&program, target);
         // The text of the section has neither `(ei)` nor `(eq)`, and the length of what the driver writes is in the header.
         let printed = |name: &str| statistics.get(name).unwrap_or(0) as u32;
-        let mesa = Figures {
+        let mesa = Metrics {
             last_baryf: printed("last-baryf"),
             last_helper: printed("last-helper"),
             constlen: printed("constlen"),
-            ..Figures::new(&counted, statistics.waves.map(|waves| waves.max_waves))
+            ..Metrics::new(&counted, statistics.waves.map(|waves| waves.max_waves))
         };
         let mut ours = final_program(shader, target, options)
-            .map(|program| Figures::of(&program, &Stats::of_final(&program, target), target))
+            .map(|program| Metrics::of(&program, &Stats::of_final(&program, target), target))
             .map_err(|error| error.to_string());
         // Only compare the metric if Mesa prints it.
         if let (Ok(ours), None) = (&mut ours, mesa.max_waves) {
@@ -248,8 +248,8 @@ impl ShaderCosts {
     pub fn line(&self) -> String {
         match &self.ours {
             Ok(ours) => {
-                let pair = |(name, figure): &Figure| format!("{name} {}/{}", figure(ours), figure(&self.mesa));
-                FIGURES[..COLUMNS].iter().map(pair).collect::<Vec<_>>().join(", ")
+                let pair = |(name, metric): &Metric| format!("{name} {}/{}", metric(ours), metric(&self.mesa));
+                METRICS[..COLUMNS].iter().map(pair).collect::<Vec<_>>().join(", ")
             }
             Err(error) => format!("refused: {error}"),
         }
@@ -280,9 +280,9 @@ pub struct Totals {
     /// The number of Mesa's programs, of all of these, that are counted as Mesa counts them.
     pub exact: usize,
     /// Our sums.
-    pub ours: Figures,
+    pub ours: Metrics,
     /// Mesa's sums.
-    pub mesa: Figures,
+    pub mesa: Metrics,
 }
 
 impl Totals {
@@ -305,8 +305,8 @@ impl fmt::Display for Totals {
         let Self { shaders, refused, exact, ours, mesa } = self;
         writeln!(f, "{exact} of Mesa's {} programs counted as Mesa counts them", shaders + refused)?;
         writeln!(f, "{shaders} programs, {refused} refused\n{:13}  {:>9}  {:>9}  ratio", "total", "ours", "Mesa's")?;
-        for (name, figure) in FIGURES {
-            let (ours, mesa) = (figure(ours), figure(mesa));
+        for (name, metric) in METRICS {
+            let (ours, mesa) = (metric(ours), metric(mesa));
             writeln!(f, "{name:13}  {ours:>9}  {mesa:>9}  {:5.3}", ratio(ours, mesa))?;
         }
         for ((opcode, ours), (_, mesa)) in ours.branches.iter().zip(mesa.branches.iter()) {
@@ -365,11 +365,11 @@ impl CostTable {
     /// The rows in which a metric of ours is highest in relation to Mesa's: the row, ours, Mesa's. Only those in which
     /// it is higher.
     #[must_use]
-    fn worst(&self, figure: fn(&Figures) -> u32, count: usize) -> Vec<(&ShaderCosts, u32, u32)> {
+    fn worst(&self, metric: fn(&Metrics) -> u32, count: usize) -> Vec<(&ShaderCosts, u32, u32)> {
         let mut rows: Vec<_> = self
             .rows
             .iter()
-            .filter_map(|row| Some((row, figure(row.ours.as_ref().ok()?), figure(&row.mesa))))
+            .filter_map(|row| Some((row, metric(row.ours.as_ref().ok()?), metric(&row.mesa))))
             .filter(|&(_, ours, mesa)| ours > mesa)
             .collect();
         rows.sort_by(|a, b| ratio(b.1, b.2).total_cmp(&ratio(a.1, a.2)).then(b.1.cmp(&a.1)));
@@ -396,7 +396,7 @@ fn ratio(ours: u32, mesa: u32) -> f64 {
 impl fmt::Display for CostTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.rows.iter().map(|row| row.shader.chars().count()).max().unwrap_or(0);
-        let columns = &FIGURES[..COLUMNS];
+        let columns = &METRICS[..COLUMNS];
         write!(f, "{:width$}", "ours/Mesa's")?;
         for (name, _) in columns {
             write!(f, "  {name:>12}")?;
@@ -406,8 +406,8 @@ impl fmt::Display for CostTable {
             write!(f, "{:width$}", row.shader)?;
             match &row.ours {
                 Ok(ours) => {
-                    for (_, figure) in columns {
-                        let pair = format!("{}/{}", figure(ours), figure(&row.mesa));
+                    for (_, metric) in columns {
+                        let pair = format!("{}/{}", metric(ours), metric(&row.mesa));
                         write!(f, "  {pair:>12}")?;
                     }
                     writeln!(f)?;
@@ -416,9 +416,9 @@ impl fmt::Display for CostTable {
             }
         }
         for name in WORST {
-            let Some(&(_, figure)) = FIGURES.iter().find(|(its, _)| *its == name) else { continue };
+            let Some(&(_, metric)) = METRICS.iter().find(|(its, _)| *its == name) else { continue };
             writeln!(f, "\nworst in {name}:")?;
-            for (row, ours, mesa) in self.worst(figure, 10) {
+            for (row, ours, mesa) in self.worst(metric, 10) {
                 writeln!(f, "  {:6.2}  {ours:>6} for {mesa:<6}  {}", ratio(ours, mesa), row.shader)?;
             }
         }
@@ -432,8 +432,8 @@ impl fmt::Display for CostTable {
         if let Some(count) = self.largest {
             let Totals { shaders, ours, mesa, .. } = self.totals_of_largest(count);
             writeln!(f, "\nthe {shaders} largest:")?;
-            for (name, figure) in FIGURES {
-                let (ours, mesa) = (figure(&ours), figure(&mesa));
+            for (name, metric) in METRICS {
+                let (ours, mesa) = (metric(&ours), metric(&mesa));
                 writeln!(f, "{name:13}  {ours:>9}  {mesa:>9}  {:5.3}", ratio(ours, mesa))?;
             }
         }
@@ -446,8 +446,8 @@ mod tests {
     use super::*;
 
     fn row(shader: &str, ours: u32, mesa: u32) -> ShaderCosts {
-        let figures = |mov| Figures { mov, non_nops: 10, ..Figures::default() };
-        ShaderCosts { shader: shader.into(), ours: Ok(figures(ours)), mesa: figures(mesa), is_exact: true }
+        let metrics = |mov| Metrics { mov, non_nops: 10, ..Metrics::default() };
+        ShaderCosts { shader: shader.into(), ours: Ok(metrics(ours)), mesa: metrics(mesa), is_exact: true }
     }
 
     #[test]

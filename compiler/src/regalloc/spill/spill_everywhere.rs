@@ -4,10 +4,10 @@
 //! The program is scalarised first (`scalars`), so that what is chosen is a scalar, and `rewrite` applies the plan. The values of the scalarised program keep
 //! their numbers in the result, so more of them can be chosen when that does not fit either.
 
-use super::limit::{self, Plan};
-use super::room::{Fixed, Room};
+use super::belady::{self, Plan};
+use super::pressure_units::{Capacity, Fixed};
 use super::scalars::{self, general_result, general_value};
-use super::{rewrite, together, unused};
+use super::{combine_reloads, rewrite, unused};
 use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::loops::Loops;
 use crate::ir3::{Block, Opcode, Program, Value};
@@ -47,7 +47,7 @@ impl Spiller {
         let order = order(&scalars);
         let liveness = Liveness::new(&mut scalars.clone(), order.clone())?;
         let loops = Loops::new(&scalars, &Dominators::new(&scalars, EdgeKind::Logical));
-        let rematerializable = limit::rematerializable(&scalars);
+        let rematerializable = belady::rematerializable(&scalars);
         let fixed = Fixed::new(&scalars, &order)?;
         let mut this = Self { scalars, order, liveness, loops, fixed, rematerializable, cost: SecondaryMap::new() };
         this.cost = this.costs();
@@ -112,15 +112,15 @@ impl Spiller {
     /// The program with every value spilled where no instruction reads or writes it.
     pub fn all_spilled(&self, merged: bool) -> Program {
         let next = next_use::run(&self.scalars, &self.order, &self.loops, scalars::GENERAL);
-        let none = Room { full: 0, half: 0, merged };
-        self.rewritten(&limit::run(&self.scalars, &self.order, &self.loops, &next, none, &self.fixed))
+        let none = Capacity { full: 0, half: 0, merged };
+        self.rewritten(&belady::run(&self.scalars, &self.order, &self.loops, &next, none, &self.fixed))
     }
 
     fn rewritten(&self, plan: &Plan) -> Program {
         let mut program = self.scalars.clone();
         rewrite::run(&mut program, &self.order, plan, &self.liveness);
         unused::run(&mut program);
-        together::run(&mut program);
+        combine_reloads::run(&mut program);
         program
     }
 

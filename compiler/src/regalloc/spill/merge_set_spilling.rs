@@ -6,9 +6,9 @@
 //! candidate remains and the program does not fit, every value is in memory except where an instruction reads or writes
 //! it.
 //!
-//! [everywhere]: super::everywhere
+//! [everywhere]: super::spill_everywhere
 
-use super::everywhere::Spiller;
+use super::spill_everywhere::Spiller;
 use super::{fits, neediest};
 use crate::ir3::{Program, Value};
 use crate::regalloc::pressure::Analysis;

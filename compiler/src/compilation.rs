@@ -251,7 +251,8 @@ pub fn compile_vec4_with(
     }
 }
 
-/// Compiles a shader, and shows each stage's ir3 program to `sink`. All stages on nir run, and selection, whatever the last stage is.
+/// Compiles a shader, and shows each stage's ir3 program to `sink`. All stages on nir run, and selection, independent
+/// of the last stage.
 ///
 /// # Errors
 /// If a stage refuses the program.

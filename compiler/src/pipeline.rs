@@ -102,8 +102,8 @@ struct FeatureRow {
     stage: Stage,
 }
 
-/// Declares the stages and their features. A row is: documentation, variant, name, [`Need`], [`StageKind`] (of a stage on ir3), features,
-/// [`Functions`]. The rows under `tests` are there in unit tests only.
+/// Declares the stages and their features. A row is: documentation, variant, name, [`Need`], [`StageKind`] (of a stage
+/// on ir3), features, [`Functions`]. The rows under `tests` exist in unit tests only.
 macro_rules! stages {
     (
         nir { $(
@@ -148,8 +148,8 @@ macro_rules! stages {
                 [$(Self::$stage,)* $(#[cfg(test)] Self::$test,)*];
         }
 
-        /// Something that the backend can do without: an optional stage, or a part of a stage that is worth something by itself. Each
-        /// can be left out alone, to see what it is worth, or whether it is the one that goes wrong.
+        /// An optional stage, or an optional part of one that is useful by itself. Each can be left out alone, to
+        /// measure its effect, or to test if it is the faulty one.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Feature {
             $($($(#[$nir_part_doc])* $nir_part,)*)*
@@ -243,7 +243,7 @@ stages! {
             is_needed: |features| features.contains(Feature::Vec4DeadCode),
             run: |program, features| dead_code::run(program, dead_code_rules(features)),
         };
-        /// Comparisons with zero become conditional modifiers of what they compare.
+        /// Comparisons with zero become conditional modifiers of the instructions that compute their operands.
         CmodPropagation = "cmod-propagation", Always, [
             /// Conditional modifiers are propagated.
             CmodPropagation = "cmod-propagation",
@@ -366,9 +366,9 @@ stages! {
                 Ok(())
             },
         };
-        /// Clamps are folded into the operations that compute what is clamped.
+        /// Clamps are folded into the operations that compute their operands.
         Saturation = "saturation", Optional, Computes, [
-            /// Clamps are folded into what they clamp.
+            /// Clamps are folded into the operations that compute their operands.
             Saturation = "saturation",
         ], Functions::Ir3 {
             is_needed: |program, _| Ok(opt::saturation::is_needed(program)),
@@ -437,7 +437,7 @@ stages! {
                 None => Ok(()),
             },
         };
-        /// The instructions of each block are ordered so that results are there when they are read.
+        /// The instructions of each block are ordered so that results are available when they are read.
         Schedule = "schedule", Always, Moves, [
             /// Instructions are put in order.
             Schedule = "schedule",
@@ -586,7 +586,7 @@ stages! {
         };
     }
     tests {
-        /// Shows what a stage takes: this row and its file.
+        /// An example of a stage: this row and its file.
         Probe = "probe", Optional, Computes, [
             /// Programs of 61 lanes end with a nop.
             Probe = "probe",

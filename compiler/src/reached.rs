@@ -207,7 +207,7 @@ pub fn count(on: bool) {
     COUNTING.set(on);
 }
 
-/// Calls a function with each arm that this thread has reached since the last call, and how often.
+/// Calls a function with each arm that this thread has reached since the last call, and its count.
 pub fn take(mut visit: impl FnMut(Arm, u32)) {
     COUNTS.with(|counts| {
         for (info, count) in TABLE.iter().zip(counts) {

@@ -228,7 +228,8 @@ impl Stats {
     }
 }
 
-/// The vectors of the constant file up to the last word that a program reads or stores: what has to be loaded, of which `constlen` may be more.
+/// The vectors of the constant file up to the last word that a program reads or stores: the part that has to be loaded;
+/// `constlen` may be more.
 #[must_use]
 pub fn const_vectors(program: &Program, target: &Target) -> u32 {
     let mut consts = consts::ConstWords::of(program, target);
@@ -246,7 +247,7 @@ struct Helpers {
     mark: Option<u32>,
     /// The end of the program.
     end: u32,
-    /// A quad is read, if only by what is fetched before the start.
+    /// A quad is read, possibly only by a prefetch before the start.
     quads: bool,
     /// Helper lanes are used by the code.
     used: bool,
@@ -264,7 +265,7 @@ impl Helpers {
         }
     }
 
-    /// The instructions before. From a6xx on, what is fetched before the start needs no helper lanes in the code.
+    /// The instructions before. From a6xx on, a prefetch before the start needs no helper lanes in the code.
     fn last(&self, stage: Option<ShaderStage>, target: &Target) -> u32 {
         let needed = self.quads && (self.used || target.generation < Generation::A6xx);
         let is_fragment = stage == Some(ShaderStage::Fragment);

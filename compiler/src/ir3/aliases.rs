@@ -1,11 +1,13 @@
 //! Aliases (a7xx): operands of texture instructions, and outputs, that need no registers.
 //!
-//! A vector operand of a texture instruction may be a *group*: its components are sources of their own, in any register, in the constant file, or
-//! immediates. Each component has [`OperandFlags::ALIAS`], the first one also [`OperandFlags::FIRST_ALIAS`]; the text is `@{r1.x, c2.y, r4.w}`.
-//! Final code has `alias.tex` before the instruction for each component whose register is not the next one: while the instruction reads its
-//! operands, the alias's register is what the alias names. `alias.rt` makes a component of a color output a constant or an immediate.
+//! A vector operand of a texture instruction may be a *group*: its components are sources of their own, in any
+//! register, in the constant file, or immediates. Each component has [`OperandFlags::ALIAS`], the first one also
+//! [`OperandFlags::FIRST_ALIAS`]; the text is `@{r1.x, c2.y, r4.w}`. Final code has `alias.tex` before the instruction
+//! for each component whose register is not the next one: while the instruction reads its operands, the alias's
+//! register has the value that the alias names. `alias.rt` makes a component of a color output a constant or an
+//! immediate.
 //!
-//! [`fold`] turns both into what all passes and engines read: groups, and sources of `end`.
+//! [`fold`] turns both into the forms that all passes and engines read: groups, and sources of `end`.
 
 use super::{
     Attrs, Category, InstrData, Opcode, OperandFlags, Output, PhysReg, Place, Program, RegClass, RegFile, Src,
@@ -211,8 +213,9 @@ impl Table {
     }
 }
 
-/// Puts what `alias.tex` names into the operands of the texture instructions after them, and what `alias.rt` names into the sources of `end`. The
-/// instructions stay, without a meaning: those of outputs still read the constant file. `output` finds an output by its render target and component.
+/// Puts the operands of `alias.tex` into the texture instructions after them, and those of `alias.rt` into the sources
+/// of `end`. The instructions stay, without a meaning: those of outputs still read the constant file. `output` finds an
+/// output by its render target and component.
 ///
 /// # Errors
 /// If an alias has no meaning at its position.
@@ -304,7 +307,7 @@ mod tests {
 
     const ONE: &str = "imm[1.000000,1065353216,0x3f800000]";
 
-    /// A program of one block, after its aliases are parts of what they are for. It has one output, of which `end` has three components.
+    /// A program of one block, with its aliases folded. It has one output, of which `end` has three components.
     fn folded(lines: &[&str]) -> Result<Program, AliasError> {
         let list = lines.iter().chain(&["end r0.x (wrmask=0x7) (0)"]).zip(1..);
         let lines: String = list.map(|(line, serial)| format!("\t{serial:04}:0000:000: \t{line}\n")).collect();

@@ -370,7 +370,7 @@ impl<'a> Renumbering<'a> {
     }
 }
 
-/// `r61` is the address register, whatever its class.
+/// `r61` is the address register in any class.
 fn settled_class(class: RegClass, place: &Place) -> RegClass {
     let address = match place {
         Place::Reg(reg) | Place::Assigned(_, reg) => reg.register() == PhysReg::A0_X.register(),

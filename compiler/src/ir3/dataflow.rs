@@ -82,7 +82,7 @@ pub enum Direction {
     Backward,
 }
 
-/// An edge of the graph, in its own direction whatever that of the analysis is.
+/// An edge of the graph, in its own direction even for a backward analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge<N> {
     /// The predecessor.
@@ -236,7 +236,7 @@ mod tests {
         let (start, end, visits) = sets::<true>(&LOOP, &[1, 2, 4, 8, 16], &[4, 0, 1, 0, 0]);
         assert_eq!(start, [0, 1 | 2 | 4, 1 | 2 | 4, 1 | 2 | 4 | 16, 0]);
         assert_eq!(end, [1, 1 | 2 | 4, 2 | 4, 1 | 2 | 4 | 8 | 16, 16]);
-        // The loop once more, and what is after it, but nothing that did not change; 3 waits for the change of 4 too.
+        // The loop once more, and the blocks after it, but no block without a change; 3 waits for the change of 4 too.
         assert_eq!(visits, [0, 1, 2, 3, 4, 1, 2, 3]);
     }
 
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(visits, [4, 3, 2, 1, 0, 4, 2, 1]);
     }
 
-    /// Two loops, one in the other; what the inner one generates comes around both.
+    /// Two nested loops; facts that the inner one generates flow around both.
     #[test]
     fn facts_come_around_nested_loops() {
         let edges = [(0, 1), (1, 2), (2, 3), (3, 2), (3, 4), (4, 1), (4, 5)];

@@ -209,13 +209,14 @@ impl Program {
         list.iter().take_while(|&&instr| self.instrs[instr].opcode.is_block_start()).count()
     }
 
-    /// The number of instructions that a list starts with whose results are there before the others are issued: phis, inputs and prefetches.
+    /// The number of instructions at the start of a list whose results are available before the others are issued:
+    /// phis, inputs and prefetches.
     pub fn ready_len(&self, list: &[Instr]) -> usize {
         list.iter().take_while(|&&instr| self.instrs[instr].opcode.is_ready_at_start()).count()
     }
 
-    /// The number of instructions of a list before the terminators at its end, and before `shpe`: waves that do not run the preamble go
-    /// on after it, so what is done at its end for the program that follows belongs to the preamble.
+    /// The number of instructions of a list before the terminators at its end, and before `shpe`: waves that do not run
+    /// the preamble go on after it, so operations at its end for the program that follows belong to the preamble.
     pub fn body_len(&self, list: &[Instr]) -> usize {
         let is_body = |&instr: &Instr| {
             let opcode = self.instrs[instr].opcode;
@@ -264,7 +265,7 @@ impl Program {
         blocks
     }
 
-    /// The instructions `roots`, those that define what they read, those that define what these read, and so on.
+    /// The instructions `roots`, the definitions of their operands, those of the operands of these, and so on.
     pub fn with_definitions(&self, roots: impl IntoIterator<Item = Instr>) -> EntitySet<Instr> {
         graph::reachable(roots, |instr, search| {
             let read = self.instrs[instr].srcs.iter().filter_map(|src| src.value());

@@ -1,8 +1,9 @@
-//! `(eq)`: where helper lanes end, on a6xx and later.
+//! `(eq)`: the end of helper lanes, on a6xx and later.
 //!
-//! Helper lanes of a quad exist for derivatives, and for what else reads the values of other lanes. They end as soon as no path
-//! leads to such an instruction any more, if something follows that would cost them time. The mark is that of a nop. Branches
-//! that read all lanes count as the end of their block: the mark has to come after them, in the successors.
+//! Helper lanes of a quad exist for derivatives, and for other instructions that read values of other lanes. They end
+//! as soon as no path leads to such an instruction any more, if something follows that would cost them time. The mark
+//! is that of a nop. Branches that read all lanes count as the end of their block: the mark has to come after them, in
+//! the successors.
 
 use super::preamble::Preamble;
 use crate::ir3::dataflow::{Analysis, Direction, Edge, solve};

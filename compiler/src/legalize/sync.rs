@@ -2,9 +2,9 @@
 //!
 //! Special functions, memory and textures finish at any time, and so does the scalar ALU for readers outside of it. An
 //! instruction waits with `(ss)` for special functions, local memory and shared registers, with `(sy)` for textures and
-//! other memory. It waits for results that it reads or overwrites, and for units that may not have read yet what it
-//! overwrites. A dataflow analysis over all paths has, at each point, the pending registers, by what ends the wait
-//! ([`Pending`]).
+//! other memory. It waits for results that it reads or overwrites, and for units that may not have read yet the
+//! registers that it overwrites. A dataflow analysis over all paths has, at each point, the pending registers, by what
+//! ends the wait ([`Pending`]).
 //!
 //! The rules:
 //! - `(ss)` ends all waits but those for `(sy)` results; `(sy)` ends those for its results, and for the reads of the
@@ -15,7 +15,7 @@
 //! - Instructions from cat5 on cannot carry `(ss)`; a nop before them does.
 //! - In an early preamble `a1.x` is written as a shared register is.
 //!
-//! Shared registers are pending along physical edges too: the wave takes them whatever its lanes do. Where a `kill`
+//! Shared registers are pending along physical edges too: the wave takes them independent of its lanes. If a `kill`
 //! ends the last active lane in the middle of a block, the wave continues at once with lanes that wait, past the waits
 //! of the rest of the block. So registers that are pending at a `kill` are pending in the blocks where lanes may wait.
 
@@ -266,14 +266,14 @@ impl<'a> Operands<'a> {
             || data.srcs.iter().any(|src| other_width(src.class.half).meets(&RegisterSet::of_src(program, target, src)))
     }
 
-    /// Returns true if it overwrites what may not have been read yet.
+    /// Returns true if it overwrites registers that may not have been read yet.
     fn overwrites(&self, pending: &Pending) -> bool {
         self.writes.meets(&pending.read_ss)
             || self.writes.meets(&pending.read_any)
             || !self.is_scalar && self.writes.meets(&pending.read_scalar)
     }
 
-    /// Adds what others have to wait for after it.
+    /// Adds the registers that others have to wait for after it.
     fn issue(&self, pending: &mut Pending) {
         let Self { data, target, .. } = *self;
         let is_flow = data.opcode.category() == Category::Flow;

@@ -7,7 +7,7 @@
 //! Its places are physical registers, or relative to `a0.x`; then `a0.x` is its last source, as in
 //! [`ir3`](crate::ir3). Branch targets are in [`CodeInstr::target`], not in its attributes. It has no marks of the
 //! compiler's analyses: `(kill)`, `(unused)`, `(tied)`, `(early_clobber)`, false dependencies, repeat groups.
-//! `end` and `chmask` have no sources: what they hand over is in [`Interface::outputs`].
+//! `end` and `chmask` have no sources: the registers that they pass are in [`Interface::outputs`].
 
 use crate::ir3::{
     Attrs, Block, ConstLayout, Dst, InputKind, Instr, InstrData, InstrFlags, Opcode, OperandFlags, Output, Place,
@@ -251,7 +251,7 @@ impl<'a> Flatten<'a> {
             let Some(next) = next else { return Err(CodeError::new(block, "the code ends, and it goes on")) };
             reached.push(self.starts[next]);
         }
-        // Predication jumps nowhere: its successors are the arms, and what follows them.
+        // Predication jumps nowhere: its successors are the arms, and the block after them.
         let predicated = last.is_some_and(Opcode::is_predication);
         for to in &successors {
             if !predicated && !reached.contains(&self.starts[*to]) {
@@ -268,7 +268,7 @@ pub(super) const fn needs_target(opcode: Opcode) -> bool {
     matches!(opcode, Br | Braa | Brao | Brac | Brax | Bany | Ball | Getone | Getlast | Shps | Jump | Call)
 }
 
-/// The instruction without what only the compiler uses, with physical registers only.
+/// The instruction without the attributes that only the compiler uses, with physical registers only.
 fn bare(data: &InstrData) -> std::result::Result<InstrData, String> {
     let mut data = data.clone();
     data.false_deps.clear();

@@ -130,7 +130,7 @@ fn contradictions_are_errors() {
     }
 }
 
-/// The final programs of Mesa's logs, where they are there.
+/// The final programs of Mesa's logs, if the logs are installed.
 #[test]
 fn final_programs_of_mesa() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/mesa/train/a660");

@@ -324,8 +324,8 @@ impl IntrinsicOp {
         }
     }
 
-    /// Returns true if a text may leave an index of this kind out: it has no effect on the meaning of the program, or its default is what
-    /// the versions of Mesa mean that do not print it.
+    /// Returns true if a text may leave an index of this kind out: it has no effect on the meaning of the program, or
+    /// its default is the value that is implied by the versions of Mesa that do not print it.
     pub fn may_leave_out(self, kind: IndexKind) -> bool {
         use IndexKind::*;
         use IntrinsicOp as I;

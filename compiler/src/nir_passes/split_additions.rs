@@ -1,7 +1,7 @@
 //! 64-bit sums in halves: `iadd64_split[234]_(lo|hi)`.
 //!
-//! Hardware of 32 bits adds two 64-bit numbers in two steps, and the second one needs the carry of the first. What is
-//! best for the carry depends on the machine: a comparison, an accumulator, a flag. So nir leaves the carry to
+//! Hardware of 32 bits adds two 64-bit numbers in two steps, and the second one needs the carry of the first. The
+//! best form of the carry depends on the machine: a comparison, an accumulator, a flag. So nir leaves the carry to
 //! selection: each half of a sum is one operation on the low words of both addends and on those of their high words
 //! that are not 0.
 //!

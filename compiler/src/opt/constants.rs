@@ -5,9 +5,10 @@
 //! has left in a register becomes a word after the last one that the program uses, and the program records the value
 //! that the driver must put there ([`ConstLayout`](crate::ir3::ConstLayout)). Equal immediates share a word.
 //!
-//! A program that reads words relative to an address may read any word, so its immediates are words that the driver fills, as its
-//! system values are: selection declares them (`declare`) at the end of the file, below the system values, and a load of nir's
-//! that gets there reads what the driver has put there. This pass then uses these words, and no others.
+//! A program that reads words relative to an address may read any word, so its immediates are words that the driver
+//! fills, as its system values are: selection declares them (`declare`) at the end of the file, below the system
+//! values, and a load of nir's that reaches these words reads the driver's values. This pass then uses these words, and
+//! no others.
 //!
 //! The pass does nothing if the program writes to the constant file at unknown addresses. A half operand converts the word that it
 //! reads, by the type of its reader: a float operation reads the float of 32 bits with the same value.

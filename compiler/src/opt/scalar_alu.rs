@@ -1,8 +1,8 @@
 //! Scalarisation: moves uniform values to shared registers, and their computation to the scalar ALU.
 //!
-//! A shared register holds one value for the whole wave, and the scalar ALU computes one, whatever lanes are active. So
-//! an operation can move there if its sources are uniform for all lanes that run it, and the result may be read only
-//! where the last execution of its definition is the one that all readers mean ([`Uniformity`] decides both).
+//! A shared register holds one value for the whole wave, and the scalar ALU computes one, independent of the active
+//! lanes. So an operation can move there if its sources are uniform for all lanes that run it, and the result may be
+//! read only where the last execution of its definition is the one that all readers mean ([`Uniformity`] decides both).
 //!
 //! Results of operations whose sources are all uniform become shared, and so do phis of such values at blocks where no
 //! lanes reconverge that took different edges. On every GPU with shared registers the workgroup's index does. Lane masks and values

@@ -1,15 +1,16 @@
 //! The live ranges of arrays, and the units that each array has while it is live.
 //!
-//! An array is not in SSA form. It holds registers at each point that a path from a write reaches and from which a path leads to a
-//! read, element by element: a direct write ends what its element held before, a relative one ends nothing. Where only elements that
-//! nothing has written are live, reads are undefined and need no registers; so a program starts without arrays. An access is part of
-//! the live range, even if nothing reads what it writes: the machine writes the register anyway.
+//! An array is not in SSA form. It holds registers at each point that a path from a write reaches and from which a path
+//! leads to a read, element by element: a direct write ends the live range of the element's previous value, a relative
+//! one ends nothing. Where only elements that nothing has written are live, reads are undefined and need no registers;
+//! so a program starts without arrays. An access is part of the live range, even if its result is not read: the machine
+//! writes the register anyway.
 //!
-//! Points are those of [`liveness`](super::liveness). An array keeps its place for the whole program, so that an access needs no more
-//! than a base, but arrays that are never live at once share registers, and scalars use the registers of arrays that are not live.
-//! Full arrays are stacked from the end of their file downwards, halves from the bottom upwards. At each point the *extent* of a stack
-//! is the end of the last live array in it: scalars fit into what the extents leave, without gaps, so the pressure stays a number that
-//! is known before registers are assigned.
+//! Points are those of [`liveness`](super::liveness). An array keeps its place for the whole program, so that an access
+//! needs no more than a base, but arrays that are never live at once share registers, and scalars use the registers of
+//! arrays that are not live. Full arrays are stacked from the end of their file downwards, halves from the bottom
+//! upwards. At each point the *extent* of a stack is the end of the last live array in it: scalars use the registers
+//! between the extents, without gaps, so the pressure stays a number that is known before registers are assigned.
 
 use super::Error;
 use super::forest::{self, Sums};

@@ -1,10 +1,11 @@
 //! The live range of each value, in one numbering of the whole program.
 //!
 //! Blocks are taken in the order in which the allocator visits them. Each block takes one index for its start (phis,
-//! inputs and results of prefetches are written there), one for each other instruction, and one for its end (phis of the successor are read there).
-//! An instruction of index `i` reads at point `2 i` and writes at point `2 i + 1`; what it writes early it writes at
-//! `2 i`. A value is live in a few *segments* of points, half open: `[2 i + 1, 2 j + 1)` is written at `i`, and read at `j`
-//! for the last time. Two values can have one register if their segments do not overlap.
+//! inputs and results of prefetches are written there), one for each other instruction, and one for its end (phis of
+//! the successor are read there). An instruction of index `i` reads at point `2 i` and writes at point `2 i + 1`; early
+//! results are written at `2 i`. A value is live in a few *segments* of points, half open: `[2 i + 1, 2 j + 1)` is
+//! written at `i`, and read at `j` for the last time. Two values can have one register if their segments do not
+//! overlap.
 //!
 //! The blocks at whose starts a value is live are those of the [sparse analysis](crate::ir3::liveness); this one adds the
 //! points in the blocks, and skips the walk for the many values that are read only in the block that defines them.

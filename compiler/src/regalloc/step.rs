@@ -95,7 +95,7 @@ impl Step {
         }
     }
 
-    /// Reads an instruction that is neither phi nor input. The results of a prefetch are there already.
+    /// Reads an instruction that is neither phi nor input. The results of a prefetch are available already.
     pub fn read(&mut self, program: &Program, liveness: &Liveness, sets: &MergeSets, forest: &Forest, instr: Instr) {
         self.start();
         let data = &program.instrs[instr];

@@ -39,7 +39,7 @@ impl Live {
         }
     }
 
-    /// Takes from an instruction what is not live. Returns false if nothing of it is.
+    /// Removes the dead results of an instruction. Returns false if none is live.
     fn narrow(&self, instr: &mut Instr) -> bool {
         if matches!(instr.opcode.kind(), OpcodeKind::Control | OpcodeKind::Message) {
             return true;

@@ -1,7 +1,7 @@
 //! The halves of 64-bit sums as instructions of the hardware.
 //!
-//! The high word needs the carry of the low words. Ian Romanick's proposal (seed 004) sketches two ways. With the accumulator, which has 8 channels, so
-//! that the last two instructions are there for each half of 16 invocations:
+//! The high word needs the carry of the low words. Ian Romanick's proposal (seed 004) sketches two ways. With the
+//! accumulator, which has 8 channels, so that the last two instructions are emitted for each half of 16 invocations:
 //!
 //! ```text
 //! add(16)  high, a.y, b.y

@@ -2,10 +2,10 @@
 //!
 //! Before allocation, the scheduler cannot predict moves, spills and reloads, nor which registers are reused. Here
 //! registers are known, and so is each delay: the [`Scoreboard`] that counts nops computes how many the next
-//! instruction would need. An instruction stays after those that write what it reads or writes, and after those that
-//! read what it writes; memory and lanes order the others as before allocation
-//! ([`Effects`](super::dependencies::Effects)). That is enough for the three `xor.b` of a swap, too: what reads or
-//! writes one of the two registers is ordered with each of them, so only others can come between.
+//! instruction would need. An instruction stays after those that write its operands or results, and after those that
+//! read its results; memory and lanes order the others as before allocation
+//! ([`Effects`](super::dependencies::Effects)). That is enough for the three `xor.b` of a swap, too: an instruction
+//! that reads or writes one of the two registers is ordered with each of them, so only others can come between.
 //!
 //! The next one of the ready instructions is: a varying, since the last one releases memory; a `kill` that need not
 //! wait; a special function, texture or load that need not wait; then the one that waits the least, up to three slots;
@@ -29,13 +29,13 @@ use std::ops::Range;
 /// The maximum number of ready instructions that are compared.
 const WINDOW: usize = 48;
 
-/// A wait of so many slots is accepted now rather than later.
+/// A wait of up to this many slots is accepted now rather than later.
 const SHORT: u32 = 3;
 
 /// The slots after which a texture, load or special function has usually read its operands.
 const READ: u32 = 2;
 
-/// The index of what is waited for with `(ss)`. That of `(sy)` is 1.
+/// The index of waits with `(ss)`. That of `(sy)` is 1.
 const SS: usize = 0;
 
 /// Schedules each block of a program with registers.

@@ -470,7 +470,8 @@ impl Scheduler<'_> {
         waits.map(|ready| ready.saturating_sub(self.slot)).max().unwrap_or(0)
     }
 
-    /// The priority, with so many registers left and so many outstanding results; the least is next, of equal ones the first in the code.
+    /// The priority, with these numbers of free registers and of outstanding results; the least is next, of equal ones
+    /// the first in the code.
     fn key(&self, candidate: &Candidate, room: [i32; 3], waited: [usize; 2]) -> Key {
         let &Candidate { node, facts, slot, time, height, effect: Effect { change, most } } = candidate;
         if facts.is_first {

@@ -2,17 +2,17 @@
 //!
 //! An instruction stays after those whose values it reads. In addition to values there are *resources*: a write stays
 //! in order with the reads and writes before and after, reads do not. The resources are
-//! - the memories: buffers (at whatever address), images, shared memory, scratch, and the constant file with all operands
+//! - the memories: buffers (at any address), images, shared memory, scratch, and the constant file with all operands
 //!   that are words of it;
 //! - each array of registers, which is not in SSA form;
 //! - the lanes that run: `kill` and `demote` change them, and everything that looks at other lanes or has an effect
-//!   beyond its own lane reads them, as does what needs helper lanes, and what writes a register relative to an address: that of a lane
-//!   which should have ended may be that of any register;
+//!   beyond its own lane reads them, as do instructions that need helper lanes, and writes of a register relative to an
+//!   address: that of a lane which should have ended may be that of any register;
 //! - each address register, so that one value at a time is alive, if that was so before;
 //! - the predicates, if they are to wait for each other ([`ScheduleRules`]), or one of them cannot be rematerialised.
 //!
-//! Barriers write all memories. What is none of that, as the end of a preamble or a change of the rounding mode, is a
-//! [fence](Opcode::is_scheduling_fence): nothing moves over it.
+//! Barriers write all memories. Other instructions, such as the end of a preamble or a change of the rounding mode, are
+//! [fences](Opcode::is_scheduling_fence): nothing moves over them.
 
 use crate::delays::latency::{Latency, is_scalar_alu};
 use crate::ir3::opcode::Effect;
@@ -212,7 +212,7 @@ pub struct DependencyBuilder<'a> {
     rules: ScheduleRules,
     /// The node of the region that defines a value, plus one; 0 is none.
     definition: SecondaryMap<Value, u32>,
-    /// The node of an instruction that others name, likewise.
+    /// The node of an instruction that others name; valid as above.
     node: SecondaryMap<Instr, u32>,
     resources: Vec<Resource>,
     touched: Vec<usize>,

@@ -384,8 +384,8 @@ impl<'a> Context<'a> {
         self.src(value)
     }
 
-    /// A word that may be undefined (what a lane that is not there has, what an array's element was not set to), for a value of this width:
-    /// the register has any bits then, but those beyond the value are 0.
+    /// A word that may be undefined (the value of a lane that does not exist, or of an array element that was not set),
+    /// for a value of this width: the register has any bits then, but those beyond the value are 0.
     pub fn in_width(&mut self, def: nir::Def, word: Value) -> Value {
         let bits = self.bits(def);
         if bits >= 16 {

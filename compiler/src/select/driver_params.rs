@@ -5,8 +5,8 @@
 //! loads all of it, up to the last word. Mesa's conditions hold: words that an indirect dispatch or draw fills begins
 //! at a multiple of the unit in which a command uploads constants, and is not at the start of the file in a vertex
 //! shader of a6xx and later. A shader that reads words relative to an address may have arrays whose length nothing
-//! says, so there these words are before them or at the end of the file: a load of nir's that gets there reads what the
-//! driver has put there.
+//! declares, so there these words are before them or at the end of the file: a load of nir's that reaches them reads
+//! the driver's values.
 
 use super::context::Context;
 use crate::ir3::const_words::{NamedConstWords, const_limit, shared_consts};
@@ -128,8 +128,8 @@ fn base(program: &Program, target: &Target, length: u16, uniforms: u32) -> Optio
     let is_vertex = program.stage == Some(ShaderStage::Vertex) && target.generation >= Generation::A6xx;
     let start = named.end.max(u32::from(is_vertex)).next_multiple_of(4 * vec4);
     let end = const_limit(program, target).checked_sub(length.into()).filter(|&end| start <= end)?;
-    // Uniforms, or push constants, begin the file whether they are read or not, unless they are those that all stages share. Without them, what is
-    // before the first word that is named is read by nothing: an index is not negative.
+    // Uniforms, or push constants, begin the file even if they are not read, unless they are those that all stages
+    // share. Without them, no instruction reads a word before the first word that is named: an index is not negative.
     let has_uniforms = uniforms > 0 && shared_consts(program, target).is_empty();
     let has_room = !has_uniforms && !is_vertex && !named.has_unknown_stores;
     let fits_before = has_room && u32::from(length) <= named.start;

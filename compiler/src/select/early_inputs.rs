@@ -1,7 +1,7 @@
 //! Varyings are read before lanes end.
 //!
 //! The last read of a varying releases the memory of all (`(ei)`), and the hardware does not bear that the lanes of a
-//! wave end before (`ir3_sched.c`). So in the first block what reads a varying comes before the first `kill`. a3xx and
+//! wave end before (`ir3_sched.c`). So in the first block reads of varyings come before the first `kill`. a3xx and
 //! a4xx do not release the memory at the end of a program, so there all reads are moved to the first block, which all
 //! lanes execute. (Mesa's nir has them there, `ir3_nir_move_varying_inputs`; nir from elsewhere may not.)
 //!
@@ -63,7 +63,7 @@ fn first_block(program: &Program) -> Block {
     program.layout.get(program.preamble_len()).copied().unwrap_or_else(|| program.entry())
 }
 
-/// Collects what moves, in an order in which it can be computed.
+/// Collects the instructions that move, in an order in which they can be computed.
 #[derive(Default)]
 struct Mover {
     /// Existing inputs, by number.
@@ -72,7 +72,7 @@ struct Mover {
 }
 
 impl Mover {
-    /// Adds an instruction after what it reads; returns false if it cannot move.
+    /// Adds an instruction after its operands; returns false if it cannot move.
     fn add(&mut self, program: &Program, instr: Instr) -> bool {
         if self.here.contains(instr) {
             return true;

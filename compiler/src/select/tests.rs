@@ -1,5 +1,5 @@
-//! Errors of selection. What programs look like after it is in the file tests, `corpus/file/select`; what they compute is tested where the
-//! interpreters are.
+//! Errors of selection. The selected programs are tested by the file tests, `corpus/file/select`, and their results
+//! with the interpreters.
 
 use super::{SelectError, run};
 use crate::nir::{AluType, Builder, Index, IntrinsicOp, JumpKind, Op, Shader, Stage, TexOp, TexSrcKind};

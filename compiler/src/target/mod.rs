@@ -434,8 +434,8 @@ const A7XX_GEN2: Target = Target { quirks: Quirks { stsc_duplication: true, ..A7
 /// A compute shader has half of the constant file.
 const X1_85: Target = Target { const_limits: ConstLimits { compute: 256, ..A7XX.const_limits }, ..A7XX_GEN2 };
 
-/// The first sub-generation of a8xx, as Mesa 26 describes it: an a750 without `dp2acc` and without waves of double width. What else differs is not
-/// known here.
+/// The first sub-generation of a8xx, as Mesa 26 describes it: an a750 without `dp2acc` and without waves of double
+/// width. Other differences are not known here.
 const A8XX: Target = Target {
     generation: Generation::A8xx,
     double_threadsize: false,

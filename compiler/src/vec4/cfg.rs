@@ -89,7 +89,7 @@ impl Blocks {
         let mut start = 0;
         let mut block_of = vec![0; program.instrs.len() + 1];
         for (at, instr) in program.instrs.iter().enumerate() {
-            // A loop begins a block, and so does what branches go to; control flow ends one.
+            // A loop begins a block, and so do targets of branches; control flow ends one.
             if matches!(instr.opcode, Opcode::Do | Opcode::Endif) && start < at {
                 ranges.push(start..at);
                 start = at;

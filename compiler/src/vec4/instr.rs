@@ -205,7 +205,8 @@ impl Cmod {
 }
 
 words! {
-    /// A predicate, by the bits of the flag that each channel reads. The name is what is printed after `f0.0`.
+    /// A predicate, by the bits of the flag that each channel reads. The name is the suffix that is printed after
+    /// `f0.0`.
     pub enum Predicate {
         /// Each channel its own bit.
         Normal = "",
@@ -231,7 +232,7 @@ impl Predicate {
         [Self::ReplicateX, Self::ReplicateY, Self::ReplicateZ, Self::ReplicateW][channel]
     }
 
-    /// The channels of the flag that it reads, whatever channels are written.
+    /// The channels of the flag that it reads, for any written channels.
     pub fn channels(self) -> Mask {
         match self {
             Self::ReplicateX => Mask(1),

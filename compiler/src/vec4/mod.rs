@@ -11,7 +11,8 @@
 //! their only channel. There are 64-bit sums in halves, and the accumulator that `addc` writes its carry to. A message of a scalar program has a source for
 //! each word, and its result is in consecutive registers; one of a vec4 program has a source for each operand, and its result in one register.
 //!
-//! [`text`] reads and writes programs as Mesa's `dump_instructions` prints them; [`validate`] checks what the hardware and the passes rely on.
+//! [`text`] reads and writes programs as Mesa's `dump_instructions` prints them; [`validate`] checks the requirements
+//! of the hardware and the passes.
 
 mod cfg;
 mod instr;
@@ -28,7 +29,7 @@ pub use message::{Message, MessageError, WordType};
 pub use validate::{Invalid, validate};
 
 words! {
-    /// The two modes of access to registers. The name is what is printed before the instructions.
+    /// The two modes of access to registers. The name is printed before the instructions.
     pub enum Mode {
         /// Four channels of two vertices, with writemasks and swizzles (align16).
         Vec4 = "vec4",

@@ -23,7 +23,7 @@ pub fn begins(line: &str) -> Option<Mode> {
 /// Reads a program.
 ///
 /// # Errors
-/// If the text is no program, or one that is not valid: the place, what is there, and what is expected.
+/// If the text is no program, or one that is not valid: the place, the found and the expected text.
 pub fn read(text: &str) -> Result<Program, ParseError> {
     let line_error = |line: usize, found: &str, expected: &str| ParseError {
         line: line as u32 + 1,
@@ -172,7 +172,7 @@ impl LineReader<'_> {
         }
     }
 
-    /// The number of the flag register after its `f`: only f0.0 is there.
+    /// The number of the flag register after its `f`: only f0.0 exists.
     fn flag(&mut self) -> Result<(), ParseError> {
         if self.cursor.eat("0.0") { Ok(()) } else { self.error("`0.0`, the only flag register that is supported") }
     }

@@ -1,4 +1,4 @@
-//! The rules of the language: what the hardware, the readers and the passes rely on.
+//! The rules of the language: the requirements of the hardware, the readers and the passes.
 
 use super::{
     Cmod, DstFile, Instr, Mask, Message, Mode, Opcode, OpcodeKind, Predicate, Program, RegType, SrcFile, Structure,

@@ -73,7 +73,8 @@ impl Live {
         }
     }
 
-    /// The registers before an instruction, from those after it: what it writes in all vertices is dead, what it reads is live.
+    /// The registers before an instruction, from those after it: registers that it writes in all vertices are dead,
+    /// registers that it reads are live.
     pub fn registers_before(&mut self, instr: &Instr) {
         if let DstFile::Vgrf(number) = instr.dst.file
             && !instr.is_partial()

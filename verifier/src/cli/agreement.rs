@@ -1,4 +1,4 @@
-//! `agreement`: lets the interpreter attack what the provers proved.
+//! `agreement`: searches for runs that contradict proofs.
 
 use crate::engine_run::{self, EngineRun, Table};
 use crate::values;
@@ -45,7 +45,7 @@ pub struct Agreement {
     /// Print the first pair of these, and the answers about it.
     #[arg(long)]
     show: bool,
-    /// Print what is not proved.
+    /// Print the pairs that are not proved.
     #[arg(long)]
     list: bool,
     #[command(flatten)]

@@ -21,7 +21,7 @@ pub struct Assemble {
     output: Option<PathBuf>,
 }
 
-/// The error with what was found.
+/// The error, with the found text.
 fn error_of(path: &Path, text: &str, error: ListingError) -> InputError {
     let ListingError { line, column, expected } = error;
     let rest = text.lines().nth(line - 1).and_then(|line| line.get(column - 1..)).unwrap_or_default().trim();

@@ -80,7 +80,7 @@ struct Table {
     messages: BTreeMap<String, u64>,
 }
 
-/// The message without what differs from place to place: numbers, and names in quotes.
+/// The message without the parts that differ from place to place: numbers, and names in quotes.
 fn kind(message: &str) -> String {
     let start = message.find(':').map_or(message, |at| &message[at..]);
     let start = start.trim_start_matches(|c: char| matches!(c, ':' | ' ') || c.is_ascii_digit());

@@ -26,7 +26,7 @@ pub struct Compile {
     /// under test for `fuzz --compiler`.
     #[arg(long, requires = "as_mesa_log")]
     beside: bool,
-    /// The stage whose result is printed: `nir` (what was read) or one of the compiler's.
+    /// The stage whose result is printed: `nir` (the input) or one of the compiler's.
     #[arg(long, value_name = "STAGE", default_value = Stage::LAST.name(), value_parser = emit())]
     emit: Emit,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `fuzz --corpus`: programs that a campaign starts from, and the folder in which it keeps those that have what none of these has.
+//! `fuzz --corpus`: programs that a campaign starts from, and the folder in which it keeps programs with new cells.
 
 use crate::exit::{self, Failure, Unwritten};
 use crate::{Format, output, paths};
@@ -17,8 +17,9 @@ use std::sync::atomic::AtomicBool;
 /// The option of `fuzz` about programs to start from.
 #[derive(Args)]
 pub struct CorpusArgs {
-    /// Folder of nir programs to start from: half of the programs are variants of one of them with pieces of others. At the end, programs
-    /// with what none of them has are reduced and kept there. May be repeated; further folders, and files, are only read, and may hold Mesa's logs.
+    /// Folder of nir programs to start from: half of the programs are variants of one of them with pieces of others. At
+    /// the end, programs with new cells are reduced and kept there. May be repeated; further folders, and files, are
+    /// only read, and may hold Mesa's logs.
     #[arg(long, value_name = "DIR")]
     corpus: Vec<PathBuf>,
 }

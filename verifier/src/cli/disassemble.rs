@@ -20,7 +20,7 @@ pub struct Disassemble {
     file: PathBuf,
     #[command(flatten)]
     gpu: Gpu,
-    /// The file is binary, whatever it looks like: words of 64 bits, the least significant byte first.
+    /// Read the file as binary: words of 64 bits, the least significant byte first.
     #[arg(long)]
     binary: bool,
     /// The form of the lines.

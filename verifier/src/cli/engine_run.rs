@@ -210,7 +210,7 @@ pub fn show(heading: &str, question: &Question<'_>, engines: &Engines) {
     }
 }
 
-/// Prints what is not proved, one line each.
+/// Prints the cases that are not proved, one line each.
 pub fn print_open(open: &mut [(u64, String)]) {
     open.sort_unstable();
     for (number, line) in open {

@@ -67,7 +67,7 @@ impl EngineArgs {
         Ok(Engines { kinds, smt })
     }
 
-    /// The folder for what is kept from run to run, if it is given.
+    /// The folder for results that are kept from run to run, if it is given.
     pub fn cache_folder(&self) -> Option<&Path> {
         self.cache.as_deref()
     }

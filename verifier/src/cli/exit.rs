@@ -92,7 +92,7 @@ impl Unwritten {
     }
 }
 
-/// Creates a folder and a file in it, and removes the file and what was created of the folder: a run of hours must not end with what
+/// Creates a folder and a file in it, and removes both again: a run of hours must not end with files that
 /// it cannot write.
 ///
 /// # Errors

@@ -76,11 +76,11 @@ pub struct Fuzz {
     fuel: Fuel,
     #[command(flatten)]
     engines: EngineArgs,
-    /// Compare every boundary of every program. Unless given, and unless a prover is among the engines: of one program in sixteen, and of each
-    /// whose last program does not do what its source does.
+    /// Compare every boundary of every program. Unless given, and unless a prover is among the engines: of one program
+    /// in sixteen, and of each whose last program differs from its source.
     #[arg(long)]
     every_boundary: bool,
-    /// Go on after a failure, to the end; what is found is reduced then.
+    /// Continue after a failure, to the end; failures are reduced then.
     #[arg(long)]
     keep_going: bool,
     /// Programs that the compiler refuses are failures, too.
@@ -88,7 +88,7 @@ pub struct Fuzz {
     refusals: bool,
     #[command(flatten)]
     reducing: Reducing,
-    /// Folder for the bundles of what is found.
+    /// Folder for the bundles of failures.
     #[arg(long, value_name = "DIR", default_value = "ir3-equiv-failures")]
     failures: PathBuf,
     #[command(flatten)]
@@ -205,7 +205,7 @@ struct Findings {
     unknown: UnknownPrograms,
     /// The coverage of the programs, if it is counted.
     coverage: Table,
-    /// The exits of failures without a bundle, and of what workers could not write.
+    /// The exits of failures without a bundle, and of files that workers could not write.
     exits: Vec<Exit>,
     /// The numbers of programs for the corpus.
     new: Vec<u64>,

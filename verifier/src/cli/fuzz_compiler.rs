@@ -188,7 +188,7 @@ fn validator() -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join("spirv-val")).find(|file| file.is_file())
 }
 
-/// Runs the campaign, reduces what it finds, and prints all of it.
+/// Runs the campaign, reduces its findings, and prints the results.
 ///
 /// # Errors
 /// If the compiler cannot be started, or something cannot be written.
@@ -350,8 +350,8 @@ fn variants(
     }
 }
 
-/// Runs the campaign: the counts, what was found, and what could not be written. A finding is printed only after its folder has been
-/// written.
+/// Runs the campaign: the counts, the findings, and the files that could not be written. A finding is printed only
+/// after its folder has been written.
 fn campaign_of(
     request: &Request<'_>,
     campaign: &Campaign<'_>,

@@ -59,7 +59,7 @@ use ir3_verifier::semantics::environment::env::Env;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Checks that a shader compiler's passes keep what a program means.
+/// Checks that a shader compiler's passes preserve the meaning of programs.
 #[derive(Parser)]
 #[command(name = "ir3-equiv", version = ir3_verifier::support::version::LINE, about)]
 struct Cli {
@@ -92,13 +92,13 @@ enum Command {
     Turnip(turnip::Turnip),
     /// Prints a program after a stage.
     Compile(compile::Compile),
-    /// Runs a program and prints what can be observed.
+    /// Runs a program and prints its observable results.
     Run(run::Run),
     /// Prints a random program.
     Generate(generate::Generate),
     /// Makes a program that fails smaller, while it fails in the same way.
     Reduce(reduce::Reduce),
-    /// Puts failures together that are one bug, and reduces what has not been.
+    /// Groups failures by cause, and reduces those that are not yet reduced.
     Triage(triage::Triage),
     /// Adds up the parts of a campaign on several machines.
     Merge(merge::Merge),
@@ -106,7 +106,7 @@ enum Command {
     Show(show::Show),
     /// Proves every rewrite rule of the compiler, for all operands.
     Rules(rules::Rules),
-    /// Proves that final programs wait for their results, on every path and whatever the order of completion.
+    /// Proves that final programs wait for their results, on every path and for any order of completion.
     Hazards(hazards::Hazards),
     /// Prints the costs of programs, alone or in comparison with Mesa's.
     Stats(stats::StatsCommand),
@@ -156,9 +156,9 @@ enum SelfTest {
     Vec4(vec4::Vec4),
     /// Runs the final programs of Mesa's logs on the machine, from their words, and compares them with their nir.
     Machine(machine::MachineTest),
-    /// Prints how many equivalent programs, made by sound rewrites, the engines prove.
+    /// Counts the equivalent programs, made by sound rewrites, that the engines prove.
     Pairs(pairs::Pairs),
-    /// Has the interpreter attack what was proved, over random programs.
+    /// Searches for runs that contradict proofs, over random programs.
     Agreement(agreement::Agreement),
     /// Leaves out side conditions of the provers, one at a time, and prints which campaign notices (with `--features prover-mutants`).
     ProverMutants(prover_mutants::ProverMutants),
@@ -210,8 +210,8 @@ impl Gpu {
 /// The fuel of runs, for every subcommand that runs programs.
 #[derive(Args, Clone)]
 struct Fuel {
-    /// Instructions of the wave after which a run of the program before is aborted; 200000, or what the environment says, unless given. The
-    /// program after may take a multiple of what the program before has taken.
+    /// Instructions of the wave after which a run of the program before is aborted; 200000, or the fuel of the
+    /// environment, unless given. The program after may take a multiple of those that the program before has taken.
     #[arg(long, value_name = "N", value_parser = values::count::<u64>())]
     fuel: Option<u64>,
 }
@@ -315,7 +315,7 @@ impl Compiler {
 /// A planted bug, for every subcommand that compiles.
 #[derive(Args, Clone)]
 struct Planted {
-    /// Plants a bug after a stage of the backend, to see whether and how it is found.
+    /// Plants a bug after a stage of the backend, to test if it is found.
     #[arg(long, value_name = "BUG", value_parser = values::plants(), help_heading = "Testing ir3-equiv itself")]
     plant: Option<&'static PlantedBug>,
 }
@@ -442,7 +442,7 @@ fn given() -> Vec<String> {
     std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect()
 }
 
-/// Prints the help, or what is wrong with the command line.
+/// Prints the help, or the error of the command line.
 fn usage(error: &clap::Error) -> Exit {
     let arguments = given();
     let json =

@@ -20,7 +20,7 @@ pub struct Pairs {
     /// Only these kinds. May be repeated.
     #[arg(long, value_name = "KIND", value_parser = equivalent_pairs::kinds())]
     kind: Vec<String>,
-    /// Instead, a pair of about so many instructions, half of which are rewritten. Several, with commas.
+    /// Instead, a pair of about this many instructions, half of which are rewritten. Several, with commas.
     #[arg(long, value_name = "N", value_delimiter = ',')]
     scaled: Vec<usize>,
     /// The control flow of such pairs.
@@ -32,7 +32,7 @@ pub struct Pairs {
     /// Print one of the pairs, by its number, and the answers about it.
     #[arg(long, value_name = "N")]
     show: Option<usize>,
-    /// Print what is not proved.
+    /// Print the pairs that are not proved.
     #[arg(long)]
     list: bool,
     /// Fail (exit code 3) unless each prover has proved at least this many of a hundred.

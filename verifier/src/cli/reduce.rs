@@ -120,7 +120,7 @@ pub fn bar() -> Result<ProgressBar, Failure> {
     Ok(bar)
 }
 
-/// Shows how far a reduction is.
+/// Shows the progress of a reduction.
 pub fn show(bar: &ProgressBar, Progress { size, candidates, kind, .. }: &Progress) {
     bar.set_message(format!("{} instructions, {candidates} candidates, {kind}", size.instructions));
 }

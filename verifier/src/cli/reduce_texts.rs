@@ -314,7 +314,7 @@ struct Output<'a> {
 }
 
 impl Output<'_> {
-    /// Runs a reduction, and writes what it reaches: at its end, or when the program is ended from outside.
+    /// Runs a reduction, and writes its result: at its end, or when the program is ended from outside.
     fn reduce<S: Subject>(
         mut self,
         run: impl FnOnce(&mut Watch<'_, S>) -> Result<Reduced<S>, reduce::CheckpointError>,

@@ -22,7 +22,7 @@ pub struct Results {
     format: u32,
     version: String,
     commit: Option<String>,
-    /// The command line without what differs between the parts.
+    /// The command line without the parts that differ between shards.
     pub campaign: String,
     /// The part, as `I/N`.
     pub shard: String,

@@ -38,7 +38,7 @@ pub struct Rules {
     /// Write a page for each refuted rule into a folder, and an index.
     #[arg(long, value_name = "DIR")]
     html: Option<PathBuf>,
-    /// Adds a wrong rule, to see how it is refuted.
+    /// Adds a wrong rule, to see its refutation.
     #[arg(long, value_name = "RULE", value_parser = planted_rules(), help_heading = "Testing ir3-equiv itself")]
     plant: Option<&'static Rule>,
 }

@@ -24,7 +24,7 @@ pub struct Vec4 {
     /// About the most instructions of a program.
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = values::count::<u32>())]
     size: u32,
-    /// Stop after so many refutations, each of which is made smaller.
+    /// Stop after this many refutations, each of which is reduced.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = values::count::<usize>())]
     findings: usize,
     /// A bug that is planted.

@@ -82,7 +82,7 @@ pub struct Verify {
     /// Print only the verdicts of the whole.
     #[arg(long, short)]
     quiet: bool,
-    /// Folder for what is written of a refutation.
+    /// Folder for the files of a refutation.
     #[arg(long, value_name = "DIR", default_value = "ir3-equiv-failures")]
     failures: PathBuf,
     /// Write a page for each failure into a folder, and an index.

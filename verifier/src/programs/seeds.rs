@@ -104,7 +104,7 @@ impl ProgramEnvs {
         }
     }
 
-    /// The environment of a seed, in which what the program promises holds.
+    /// The environment of a seed, in which the promises of the program hold.
     fn seeded(&self, seed: u64) -> Env {
         Env { alone: self.alone.clone(), ..Env::from_seed(seed) }
     }
@@ -329,7 +329,7 @@ impl main {
         assert_eq!(Env::from_json(&all[16].to_json()).expect("JSON"), all[16]);
     }
 
-    /// Reports and tests name seeds: these are what they have always been.
+    /// Reports and tests name seeds: their values must never change.
     #[test]
     fn seeds_stay_what_they_are() {
         let seeds = [(1, 0), (1, 1), (0xb06, 59), (u64::MAX, u64::MAX)]

@@ -1,6 +1,6 @@
-//! Generated vec4 programs: what selection never emits, and passes have to keep all the same. Writemasks of all kinds,
-//! comparisons that write a part of the flag, predicated comparisons, instructions on one vertex, results that are
-//! written together with the flag.
+//! Generated vec4 programs: forms that selection never emits, and that passes have to preserve nevertheless. Writemasks
+//! of all kinds, comparisons that write a part of the flag, predicated comparisons, instructions on one vertex, results
+//! that are written together with the flag.
 
 use crate::programs::generator::{Choices, Seeded};
 use ir3_compiler::nir::{Info, Stage};
@@ -201,8 +201,8 @@ impl<C: Choices> Generator<'_, C> {
         self.push(instr);
     }
 
-    /// A result that is tested for zero in the same channels, by any condition, and a reader of the flag: what becomes a conditional
-    /// modifier of the instruction that computes the result, or must not.
+    /// A result that is tested for zero in the same channels, by any condition, and a reader of the flag: a candidate
+    /// for a conditional modifier of the instruction that computes the result, or a near miss.
     fn tested(&mut self) {
         let before = self.instrs.len();
         if self.c.chance(70) {

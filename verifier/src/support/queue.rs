@@ -28,7 +28,7 @@ struct State<T> {
 }
 
 impl<T> Queue<T> {
-    /// An empty queue of at most so many items, of at most so much weight together.
+    /// An empty queue with a limit on the number of items, and on their total weight.
     pub fn new(most: usize, most_weight: usize) -> Self {
         let state = Mutex::new(State { items: VecDeque::new(), weight: 0, closed: false });
         Self { state, changed: Condvar::new(), most: most.max(1), most_weight }

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 /// A bool that a branch is to test.
 struct Operand {
-    /// The bool, or what it negates.
+    /// The bool, or the operand of its negation.
     bool: Src,
     /// True if it is tested for 0.
     is_inverted: bool,

@@ -1,9 +1,9 @@
 //! Registers with results that have not come.
 //!
-//! Textures and memory write their results late. What reads or writes such a register before waits for all of these
-//! results, with `(sy)`, and so does a result that takes the register of another one without a use. So, if there is a
-//! choice, a result takes none of these registers, and a value that has not come is not moved. Time is counted from the
-//! start of the block, as the schedulers expect it, in slots.
+//! Textures and memory write their results late. An instruction that reads or writes such a register before waits for
+//! all of these results, with `(sy)`, and so does a result that takes the register of another one without a use. So, if
+//! there is a choice, a result takes none of these registers, and a value that has not come is not moved. Time is
+//! counted from the start of the block, as the schedulers expect it, in slots.
 
 use super::Assigner;
 use crate::delays::latency::{Latency, Sync, issue_slots, sync};
@@ -68,7 +68,7 @@ impl Assigner<'_> {
             }
         }
         let data = &self.program.instrs[instr];
-        // A parallel copy is so many moves.
+        // A parallel copy is one move for each result.
         let moves = if data.opcode.is_copy() { data.dsts.len() as u32 } else { 0 };
         self.pending.now += issue_slots(data, self.target) + moves;
         if is_late {
@@ -86,7 +86,7 @@ impl Assigner<'_> {
         (usize::from(at + len) <= super::UNITS).then(|| (self.file(class), at, len))
     }
 
-    /// Waits if an instruction reads values that have not come: what is chosen for it then need not wait once more.
+    /// Waits if an instruction reads values that have not come: later choices for it need not wait once more.
     pub(super) fn wait_for_sources(&mut self, instr: Instr) {
         if self.pending.left() == 0 {
             return;

@@ -39,7 +39,7 @@ impl Failure {
     }
 }
 
-/// Separates what must not be merged, for a file of this size.
+/// Separates values that must not be merged, for a file of this size.
 pub fn prepare(program: &Program, analysis: &mut Analysis, files: &RegisterFiles) -> FxHashSet<Value> {
     // A set that is a large part of the file can hardly be placed.
     let widest = (files.full / 3).clamp(8, u32::from(WIDEST)) as u16;

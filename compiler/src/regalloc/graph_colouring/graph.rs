@@ -9,7 +9,7 @@
 use super::classes::{Class, Classes, Part, Register};
 use cranelift_entity::{EntityRef, PrimaryMap, entity_impl};
 
-/// A node: what gets one register.
+/// A node: the unit of colouring, which gets one register.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node(u32);
 entity_impl!(Node, "node");
@@ -83,7 +83,7 @@ impl GraphBuilder {
         self.nodes[node].given = Some(register);
     }
 
-    /// Sets what it costs to spill a node; 0 if that is impossible.
+    /// Sets the cost of spilling a node; 0 if that is impossible.
     pub fn set_cost(&mut self, node: Node, cost: f32) {
         self.nodes[node].cost = cost;
     }
@@ -131,7 +131,7 @@ impl GraphBuilder {
         });
     }
 
-    /// Removes every edge for which `is_lost` returns true, for tests of what depends on them.
+    /// Removes every edge for which `is_lost` returns true, for tests of code that depends on them.
     pub(super) fn lose_edges(&mut self, mut is_lost: impl FnMut(Node, Node) -> bool) {
         self.merge_edges();
         self.edges.retain(|edge| !is_lost(edge.nodes.0, edge.nodes.1));

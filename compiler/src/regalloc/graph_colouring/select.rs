@@ -57,7 +57,7 @@ pub struct Uncoloured {
 pub struct Search {
     /// The nodes that rotate.
     pub rotation: Rotation,
-    /// A planted bug: the register at the starting point is taken if it is free, of whatever class it is.
+    /// A planted bug: the register at the starting point is taken if it is free, even if it is of another class.
     pub leaves_class: bool,
     /// A planted bug: only the first unit of a neighbour's register conflicts.
     pub ignores_sub_registers: bool,

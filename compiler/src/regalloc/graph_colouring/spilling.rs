@@ -88,8 +88,8 @@ pub fn spill(program: &mut Program, target: &Target, limit: RegisterLimit, setti
     Ok(())
 }
 
-/// Spills until the program can be coloured with as many registers as must be live at one point, or a few more: what fits there need not have a colour, since a value
-/// never moves.
+/// Spills until the program can be coloured with as many registers as must be live at one point, or a few more: values
+/// that fit there need not have a colour, since a value never moves.
 fn spill_to_least(
     program: &mut Program,
     spiller: &Spiller,

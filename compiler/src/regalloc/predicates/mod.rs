@@ -4,7 +4,7 @@
 //! is dropped and rematerialised, from general registers, before its next use. That is decided in one pass over the
 //! blocks, before general registers are assigned.
 //!
-//! # What is known at each point
+//! # Facts at each point
 //!
 //! The fact is *which value each register holds*: for each register a value of the program in SSA form, or none
 //! ([`State`]). States are ordered by how much they determine, and the common part of two of them is their *meet*: a
@@ -46,10 +46,10 @@
 //!
 //! # Points of rematerialisation
 //!
-//! Before the reader; but a reader would wait six slots for that. So at the end of a block, registers that are free there, or
-//! whose values would be evicted by the read anyway, get values that are read soon after it, and before a loop those that are
-//! read in it (`walk/early.rs`). General registers are not assigned yet, and what is computed from lives until the read in both
-//! cases.
+//! Before the reader; but a reader would wait six slots for that. So at the end of a block, registers that are free
+//! there, or whose values would be evicted by the read anyway, get values that are read soon after it, and before a
+//! loop those that are read in it (`walk/early.rs`). General registers are not assigned yet, and the operands of the
+//! computation are live until the read in both cases.
 //!
 //! The operands of `predt` and `predf` are in `p0.x`. In the end, definitions whose register is not read before it is
 //! written again are removed, including promises without a use.

@@ -390,7 +390,7 @@ impl PredicateAssigner<'_> {
         Ok(())
     }
 
-    /// Likewise, for a value that can be rematerialised, at an index of the list.
+    /// The same for a value that can be rematerialised, at an index of the list.
     fn compute_at(&mut self, value: Value, at: u32, slot: usize, index: usize) {
         let mut instr = self.program.values[value].instr;
         if self.is_placed[value] {

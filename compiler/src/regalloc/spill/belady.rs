@@ -314,7 +314,7 @@ impl PressureLimiter<'_> {
         let is_open = visited.len() < predecessors.len();
         let mut through = Units::default();
         if is_open {
-            // Values that the loop uses come first, wherever they are available.
+            // Values that the loop uses come first, even if they are not available in all predecessors.
             candidates
                 .sort_unstable_by_key(|&(missing, distance, value)| (distance >= LOOP_EXIT, distance, missing, value));
             if let Some(number) = self.loops.headed_by(block) {

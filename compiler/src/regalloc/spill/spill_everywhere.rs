@@ -1,8 +1,9 @@
 //! Spilling of chosen values, as in a colouring allocator: such a value is stored after its definition and reloaded
 //! before each instruction that reads it.
 //!
-//! The program is scalarised first (`scalars`), so that what is chosen is a scalar, and `rewrite` applies the plan. The values of the scalarised program keep
-//! their numbers in the result, so more of them can be chosen when that does not fit either.
+//! The program is scalarised first (`scalars`), so that chosen values are scalars, and `rewrite` applies the plan. The
+//! values of the scalarised program keep their numbers in the result, so more of them can be chosen when that does not
+//! fit either.
 
 use super::belady::{self, Plan};
 use super::pressure_units::{Capacity, Fixed};
@@ -54,7 +55,8 @@ impl Spiller {
         Ok(this)
     }
 
-    /// The cost of spilling a value: its stores and loads, with 10 iterations for each loop around them. 0 if it cannot be spilled, or if that is useless.
+    /// The cost of spilling a value: its stores and loads, with 10 iterations for each loop around them. 0 if it cannot
+    /// be spilled, or if that is useless.
     pub fn cost(&self, value: Value) -> f32 {
         self.cost[value]
     }
@@ -147,7 +149,8 @@ impl Spiller {
             for (position, &instr) in list.iter().enumerate() {
                 let data = &program.instrs[instr];
                 if data.opcode == Opcode::Phi {
-                    // A value that is not spilled has one name everywhere. Only the phis of a block must be said to be in registers.
+                    // A value that is not spilled has one name everywhere. Only the phis of a block must be said to be
+                    // in registers.
                     of_block.entry.extend(data.dsts.iter().filter_map(general_result).filter(|&phi| !chosen[phi]));
                     continue;
                 }

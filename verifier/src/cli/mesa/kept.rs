@@ -66,7 +66,8 @@ struct KeptRow {
 }
 
 impl KeptRow {
-    /// `None` for what is not kept: what an engine or the compiler broke at, and what could not be written.
+    /// `None` for results that are not kept: a crash of an engine or of the compiler, and a file that could not be
+    /// written.
     fn of(row: &Row) -> Option<Self> {
         let Row { check, counts, kind, wrong_proof, bundle } = row;
         let bundle = bundle.as_ref().map(|written| written.clone().ok());

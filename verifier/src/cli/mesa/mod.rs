@@ -43,13 +43,13 @@ pub struct Mesa {
     /// Threads; one for each processor unless given. The result does not depend on it.
     #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
     jobs: Option<usize>,
-    /// Print what was inferred of each shader.
+    /// Print the facts that were inferred for each shader.
     #[arg(long)]
     explain: bool,
-    /// Print only what is no pass, and the verdicts of the whole.
+    /// Print only failures, and the summary.
     #[arg(long, short)]
     quiet: bool,
-    /// Folder for what is written of a refutation.
+    /// Folder for the files of a refutation.
     #[arg(long, value_name = "DIR", default_value = "ir3-equiv-failures")]
     failures: PathBuf,
     /// Compile the nir of each shader with our own backend, too: verify it like `verify`, and compare its metrics with

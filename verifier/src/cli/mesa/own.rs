@@ -26,7 +26,7 @@ pub struct Own {
     /// The limit of registers, if it is not all of the target's.
     pub limit: Option<String>,
     pub rows: Vec<Row>,
-    /// The counts of what has no row: programs, refused ones, stages that changed nothing.
+    /// The counts without rows: programs, refused ones, stages that changed nothing.
     pub counts: Summary,
     /// The stage that refuses the program and its reason, or why there is no program.
     pub refused: Option<String>,

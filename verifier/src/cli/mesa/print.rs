@@ -143,7 +143,7 @@ impl Whole {
         (!versions.is_empty()).then(|| format!("Mesa, as far as its nir shows: {}", versions.join(", ")))
     }
 
-    /// The parts that release builds do not print, and what that costs.
+    /// The sections that release builds do not print, and the consequences.
     fn lacking(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let [serials, words] = self.lacking;
@@ -300,7 +300,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Prints a table, and what is to be known of its rows.
+    /// Prints a table, and notes on its rows.
     fn table(&self, title: &str, report: &Report, rows: &[Row], explained: &[String], whole: &mut Whole) {
         // A report has all cases.
         let all = !self.only_failures || self.format == Format::Junit;

@@ -107,7 +107,7 @@ pub fn title_of(path: &Path, shader: &LogShader, target: &Target) -> String {
     format!("{}: {stage} (line {}), {}", name_of(path, shader), shader.line, target.name)
 }
 
-/// Adds to the reason of a refutation that the GPU was guessed: another GPU may do what is refuted.
+/// Adds to the reason of a refutation that the GPU was guessed: the refuted behaviour may be right on another GPU.
 fn say_guess(check: &mut Check, target: &Target) {
     if let (Some(reason), "refuted") = (&mut check.reason, check.verdict) {
         let gpu = target.name;

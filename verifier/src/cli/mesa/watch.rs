@@ -1,8 +1,8 @@
 //! `mesa --watch`: the log is a live stream.
 //!
-//! One thread reads the stream, one puts shaders together, and several check them. What waits between them is bounded: if the checkers are
-//! slower, the stream is not read on, and the application is blocked when its pipe is full; or, with `--drop`, shaders are left out, and
-//! counted. A stream that stops for a moment after a shader does not hold it back.
+//! One thread reads the stream, one assembles shaders, and several check them. The queues between them are bounded: if
+//! the checkers are slower, the stream is not read on, and the application is blocked when its pipe is full; or, with
+//! `--drop`, shaders are left out, and counted. A stream that stops for a moment after a shader does not hold it back.
 
 use super::Mesa;
 use super::kept::KeptShaders;

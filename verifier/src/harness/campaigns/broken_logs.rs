@@ -1,6 +1,7 @@
 //! Broken logs of the real compiler: cut, noisy, and of two shaders that were printed at the same time.
 //!
-//! Reading one has to end with a message that names the line, never with a panic, and what is whole has to be checked all the same.
+//! Reading one must end with a message that names the line, never with a panic, and its complete parts must be checked
+//! nevertheless.
 
 use crate::harness::check::Verdict;
 use crate::harness::mesa::{Settings, check_shader};

@@ -30,7 +30,7 @@ const CODE_SIZE: u32 = 60;
 /// The environments of a program.
 const CODE_ENVS: u32 = 2;
 
-/// One program for ir3 of so many is one of parallel copies.
+/// One program for ir3 of this many is one of parallel copies.
 const COPIES: u64 = 32;
 
 /// A program that was not made from nir.
@@ -106,7 +106,7 @@ fn failure(verification: &Verification) -> Option<(Stage, bool, String)> {
     })
 }
 
-/// The program after its copies are lowered, or what is wrong with that.
+/// The program after its copies are lowered, or the error of lowering.
 fn lowered(campaign: &Campaign, program: &ir3::Program, target: &Target) -> Result<ir3::Program, String> {
     let mut after = program.clone();
     let run = || watched(|| pipeline::run_stage(Stage::LowerCopies, &mut after, target, &campaign.options));
@@ -224,7 +224,7 @@ fn minimal_copies(program: Box<ir3::Program>, fails: &dyn Fn(Box<ir3::Program>) 
     let start = Instant::now();
     let mut best = program;
     let block = best.entry();
-    // From the end on: what comes later reads what came before.
+    // From the end on: later instructions read earlier results.
     for at in (0..best.blocks[block].instrs.len()).rev() {
         if start.elapsed() > REDUCTION {
             break;

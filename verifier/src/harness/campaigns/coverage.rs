@@ -26,7 +26,7 @@ thread_local! {
 pub struct Known(Seen);
 
 impl Known {
-    /// Begins with what a corpus has.
+    /// Begins with the cells of a corpus.
     pub fn new(seen: Seen) -> Self {
         Self(seen)
     }
@@ -68,7 +68,7 @@ pub struct Coverage(Mutex<(Seen, u64)>);
 pub struct Counting<'a>(&'a Coverage);
 
 impl Coverage {
-    /// Counts what this thread compiles until the result is dropped.
+    /// Counts the programs that this thread compiles until the result is dropped.
     pub fn count(&self) -> Counting<'_> {
         COUNTS.set(Some((Box::default(), 0)));
         compilation::observe(Some(observe));
@@ -107,7 +107,7 @@ const BATCH: u64 = 64;
 const CANDIDATES: u64 = 8;
 /// The cost of a program apart from its size, in instructions.
 const EVERY_PROGRAM: u64 = 200;
-/// A cell that was seen in so many programs is not rare.
+/// A cell that was seen in this many programs is not rare.
 const ENOUGH: u64 = 8;
 
 /// Chooses the programs of a campaign. Which one a number gets depends on the seed of the campaign and on the numbers
@@ -123,7 +123,7 @@ pub struct Director {
 
 #[derive(Debug, Default)]
 struct State {
-    /// In how many of the chosen programs each cell is.
+    /// The number of chosen programs with each cell.
     programs: Seen,
     /// The seeds of the chosen programs, from the first number of the campaign's stream on.
     chosen: Vec<u64>,
@@ -185,7 +185,7 @@ impl Director {
     }
 }
 
-/// The weight of a cell that is in so many programs.
+/// The weight of a cell that is in `programs` programs.
 fn weight(programs: u64) -> u64 {
     if programs >= ENOUGH { 0 } else { 1 << (2 * (ENOUGH - programs)) }
 }

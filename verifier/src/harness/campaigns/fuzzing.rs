@@ -1,6 +1,6 @@
 //! The fuzzing campaign: checks many generated programs in parallel.
 //!
-//! Program `i` of a campaign is a function of the campaign's seed and `i` alone, whatever the number of threads, so
+//! Program `i` of a campaign is a function of the campaign's seed and `i` alone, for any number of threads, so
 //! each of them can be generated again. Threads take the next number from a counter; results are only summed, so the
 //! counts of a campaign do not depend on the distribution of the work. A failure is reported as soon as it is found.
 
@@ -66,9 +66,9 @@ pub struct Campaign {
     pub boundaries: Boundaries,
     /// A bug that is planted into the backend.
     pub plant: Option<&'static PlantedBug>,
-    /// The counts of what the programs have, if they are wanted.
+    /// The coverage counts, if they are wanted.
     pub coverage: Option<Arc<Coverage>>,
-    /// Chooses programs for what is rare among those before, if they are not just taken in turn.
+    /// Chooses programs with rare cells, if they are not just taken in turn.
     pub director: Option<Arc<Director>>,
     /// Some programs are in the language of the backend ([`Drawn::code`]).
     pub has_code: bool,
@@ -118,7 +118,7 @@ pub enum Boundaries {
     Sampled,
 }
 
-/// One program of so many is sampled.
+/// One program of this many is sampled.
 const SAMPLE: u64 = 16;
 
 /// One GPU of each generation that the ir3 backend has, and of those with differences that passes look at.
@@ -146,7 +146,8 @@ pub struct Drawn {
     pub is_variant: bool,
 }
 
-/// More registers than any program needs beyond the fewest: a limit of this is what the program needs without spilling.
+/// More registers than any program needs beyond the fewest: a limit of this is the need of the program without
+/// spilling.
 const ALL_REGISTERS: u16 = 192;
 
 /// The register limits of the programs of a campaign.

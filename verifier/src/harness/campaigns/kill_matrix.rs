@@ -117,7 +117,7 @@ impl Mutants {
     }
 
     /// Returns `count` kinds from `first` on, in ascending order of the mutants they have, so that rare kinds are used
-    /// wherever they apply.
+    /// for all programs that they apply to.
     fn rarest(&self, first: usize, count: usize, random: u64) -> Vec<usize> {
         let mut kinds: Vec<usize> = (first..first + count).filter(|&kind| self.kept[kind] < self.most).collect();
         kinds.sort_by_key(|&kind| (self.kept[kind], program_seed(random, kind as u64)));

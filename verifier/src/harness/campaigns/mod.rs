@@ -1,7 +1,7 @@
 //! Campaigns over many programs: the compiler on generated programs, and the engines on pairs whose verdict is known.
 //!
-//! [`coverage`] counts what the programs of a campaign have, and chooses programs with what is rare; [`corpus`] are programs that it starts
-//! from, and keeps.
+//! [`coverage`] counts the cells of a campaign's programs, and chooses programs with rare ones; [`corpus`] are programs
+//! that it starts from, and keeps.
 //!
 //! [`fuzzing`] compiles generated programs and checks them, [`workers`] does so in processes that can be stopped,
 //! [`shard`] is a part of a campaign for one of several machines. [`boundaries`] generates the boundaries of

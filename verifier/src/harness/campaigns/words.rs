@@ -1,8 +1,8 @@
-//! Machine code: words, their texts, and what ir3 has of them.
+//! Machine code: words, their texts, and their instructions in ir3.
 //!
 //! A word is an instruction or is refused. If it is one, its text assembles to the same word; if ir3 has the
-//! instruction, then encoding it is refused, or decoding the result gives the same instruction. What a compiler has
-//! emitted is not refused.
+//! instruction, then encoding it is refused, or decoding the result gives the same instruction. Words that a compiler
+//! has emitted are not refused.
 
 use crate::support::random::hash;
 use ir3_compiler::ir3::InstrData;

@@ -1,9 +1,10 @@
 //! The fuzzing campaign in processes of its own, which can be stopped.
 //!
-//! Each thread of [`run`] has a worker: this program again, with the same arguments and one more. It gives the worker a range of numbers and
-//! adds up its counts; a range is so long that it takes a tenth of a second, so the pipes cost nothing. A worker whose compiler does not come
-//! to an end, or takes too much memory, ends. The last line of its log has the number of the program: that is a finding, and what the
-//! worker did not report is done again by a new one.
+//! Each thread of [`run`] has a worker: this program again, with the same arguments and one more. It gives the worker a
+//! range of numbers and adds up its counts; a range is so long that it takes a tenth of a second, so the pipes cost
+//! nothing. A worker whose compiler does not come terminate, or takes too much memory, ends. The last line of its log
+//! has the number of the program: that is a finding, and the programs that the worker did not report is done again by a
+//! new one.
 
 use super::counts::Counts;
 use super::coverage::{Coverage, Known};
@@ -84,7 +85,7 @@ enum Event {
     /// The counts of the programs since the last ones, up to a number that is not among them; true if the range ends with them; and true if
     /// the campaign does.
     Counted { end: u64, counts: Box<Counts>, is_last: bool, stops: bool },
-    /// The program of a number has what no program of the corpus has, nor one before it.
+    /// The program of a number has a cell that no program of the corpus has, nor one before it.
     New(u64),
     /// The coverage of all its programs, if it is counted: its last line.
     Covered(Box<Table>),
@@ -174,7 +175,7 @@ pub struct WorkerCommand<'a> {
 enum RangeEnd {
     /// It has done all, or a failure has stopped it.
     Done,
-    /// It has ended at a program. What it had reported ends at `reported`.
+    /// It has ended at a program. Its reported results end at `reported`.
     Died { reported: u64, number: u64, why: String },
     /// It has ended outside of any program.
     Lost(String),
@@ -240,7 +241,7 @@ pub fn run(
                     }
                 }
             }
-            // So many as take the time of a range.
+            // The number of programs for the time of a range.
             length = match begin.elapsed() {
                 long if long > RANGE * 2 => (length / 2).max(1),
                 short if short < RANGE / 2 => (length * 2).min(LONGEST.saturating_mul(campaign.shard.count())),
@@ -287,7 +288,7 @@ pub struct Ended {
     pub failures: Vec<String>,
     /// The coverage of its programs, if it is counted; without those of workers that were ended.
     pub coverage: Table,
-    /// The numbers of programs that have what those of the corpus lack, in order.
+    /// The numbers of programs with cells that those of the corpus lack, in order.
     pub new: Vec<u64>,
 }
 

@@ -14,7 +14,7 @@ use ir3_compiler::target::Target;
 /// The model by which ir3 programs are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Execution {
-    /// Results are there at once: any form of a program.
+    /// Results are available at once: any form of a program.
     Untimed,
     /// The timing model of the hardware, with an order in which results arrive; a hazard ends the run as undefined.
     /// Final programs only.

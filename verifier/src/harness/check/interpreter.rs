@@ -108,7 +108,7 @@ pub(super) fn compare_runs(
     })
 }
 
-/// The verdict on runs that agree, of programs that differ in what no run shows.
+/// The verdict on runs that agree, of programs that differ in a property that no run shows.
 fn not_shown(obstacle: Obstacle) -> Verdict {
     Verdict::Unknown(Unknown::NotShown(NotShown::Simulation { obstacle: Box::new(obstacle), left_out: None }))
 }

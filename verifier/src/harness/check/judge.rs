@@ -5,15 +5,14 @@
 //!
 //! 1. Declarations that differ refute the boundary, and two equal programs are proved.
 //! 2. The provers run, the cheaper first. A proof holds only if the program after keeps the rules of ir3, and final
-//! code only if it has no
-//!    hazard: proofs are about programs whose results are available at once.
-//! 3. What no prover settles is run. With a [`Search`](super::Search) further inputs are tried (`search`), and the runs are measured: a boundary is *tested*
-//!    only if they depend on enough of the program ([`Sensitivity`]), and if accesses to memory have the same order or runs show that it makes no
-//!    difference ([`memory_order`]).
+//!    code only if it has no hazard: proofs are about programs whose results are available at once.
+//! 3. A boundary that no prover settles is run. With a [`Search`](super::Search) further inputs are tried (`search`),
+//!    and the runs are measured: a boundary is *tested* only if they depend on enough of the program ([`Sensitivity`]),
+//!    and if accesses to memory have the same order or runs show that it makes no difference ([`memory_order`]).
 //! 4. Of all answers the one with the highest [rank](rank) is the verdict: a refutation comes first, because a run shows it; then a crash; then a
 //!    proof. A failed proof of the register checker that it followed to the end comes before runs: the checker is complete for most moves,
 //!    so a failure is more likely a bug that no input reached than a weak proof.
-//! 5. A pass has to meet the other conditions of the boundary (hazards, rules, what the driver reserves).
+//! 5. A pass has to meet the other conditions of the boundary (hazards, rules, the driver's reservations).
 //!
 //! Boundaries of one compilation follow each other: the outcomes of the program after are those of the program before of the next boundary, so
 //! each program is run once. A proved boundary is not run; the next one that is runs its own program before.
@@ -74,7 +73,7 @@ pub struct Judgment {
     pub time: Duration,
     /// CPU time of the provers.
     pub proving: Duration,
-    /// The provers that proved what a run refutes, and the reason of the refutation.
+    /// The provers that proved a boundary that a run refutes, and the reason of the refutation.
     pub wrong_proofs: Vec<(EngineKind, String)>,
     /// True if the refutation is of an earlier boundary, which was proved and not run: of the source and the program before.
     pub is_earlier: bool,
@@ -352,7 +351,7 @@ impl<'a> Judge<'a> {
         Comparison::new(boundary.before, boundary.after, &self.target, executions, self.policy.fuel)
     }
 
-    /// Runs both programs in some environments, whatever was run before.
+    /// Runs both programs in some environments, independent of earlier runs.
     fn compared_in(&self, boundary: &Boundary<'_>, envs: &[Env], scratch: &mut Scratch) -> Verdict {
         match self.comparison(boundary) {
             Ok(comparison) => {

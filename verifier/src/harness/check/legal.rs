@@ -1,11 +1,11 @@
 //! Legality of operands, independent of the table of the passes.
 //!
 //! Passes query [`ir3::legality`](ir3_compiler::ir3::legality) before they put an operand into an instruction, and so
-//! does the validator of ir3: a mistake in it would be seen by neither. Here nothing of it is used. What has no
-//! encoding is what the encoder's field tables refuse: each instruction is encoded, and read back from its word as the
-//! same instruction. In SSA form its values get registers of their files for that. Forms that can be encoded but that
-//! the hardware does not execute (two constants in one instruction, operands of a scalar operation) are a table of this
-//! module, by category. Meta instructions and macros, which have no word, have rules of their own.
+//! does the validator of ir3: a mistake in it would be seen by neither. This module does not use it. Forms without an
+//! encoding are those that the encoder's field tables refuse: each instruction is encoded, and read back from its word
+//! as the same instruction. In SSA form its values get registers of their files for that. Forms that can be encoded but
+//! that the hardware does not execute (two constants in one instruction, operands of a scalar operation) are a table of
+//! this module, by category. Meta instructions and macros, which have no word, have rules of their own.
 
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::validate::{Form, Rule, validate};
@@ -23,7 +23,7 @@ use smallvec::SmallVec;
 pub enum Extent {
     /// All rules.
     All,
-    /// Those about what its text says: attributes that Mesa does not print are no mistake.
+    /// Rules about the text of an instruction: attributes that Mesa does not print are no mistake.
     Printed,
     /// Those that a word does not show: the program was read back from its words.
     Decoded,
@@ -40,7 +40,7 @@ impl Judged {
         self.0[instr].as_ref() == Some(data)
     }
 
-    /// Notes an instruction that keeps all rules. What accesses an array is judged by the array, too, and not noted.
+    /// Records an instruction that keeps all rules. Accesses of arrays depend on the array, too, and are not recorded.
     fn add(&mut self, instr: Instr, data: &InstrData) {
         let mut places = data.dsts.iter().map(|dst| &dst.place).chain(data.srcs.iter().filter_map(Src::place));
         if !places.any(|place| matches!(place, Place::Array(_))) {
@@ -67,9 +67,9 @@ pub fn illegal(program: &Program, target: &Target, extent: Extent, mut judged: O
     })
 }
 
-/// The first rule of ir3 that a program breaks: what its text says is then not what the hardware does, so no proof about the text holds. That of
-/// `(jp)` is none of Mesa's validator, records of values are not of the text, and in SSA form operands may still become others: immediates that do
-/// not fit are moved later, and an allocator may have begun.
+/// The first rule of ir3 that a program breaks: the hardware then executes something else than the text, so no proof
+/// about the text holds. That of `(jp)` is none of Mesa's validator, records of values are not of the text, and in SSA
+/// form operands may still become others: immediates that do not fit are moved later, and an allocator may have begun.
 pub fn broken_rule(program: &Program, target: &Target) -> Option<String> {
     let form = Form::of(program);
     let violations = validate(program, target, form).err().unwrap_or_default();
@@ -83,7 +83,7 @@ pub fn broken_rule(program: &Program, target: &Target) -> Option<String> {
     violation.map(|violation| violation.to_string()).or_else(|| unknown_flags(program, target)).or_else(illegal)
 }
 
-/// The first instruction of which no word of the generation has the opcode, or all of the flags, whatever its operands become.
+/// The first instruction of which no word of the generation has the opcode, or all of the flags, for any operands.
 pub(super) fn unknown_flags(program: &Program, target: &Target) -> Option<String> {
     // Marks of the compiler and of texts only: before a6xx no word encodes whether a descriptor is the same in all
     // lanes, and later only where it is computed.
@@ -321,9 +321,9 @@ fn three(data: &InstrData, kinds: [Kind; 3], scalar: bool) -> Option<&'static st
     None
 }
 
-/// Meta instructions: what becomes a copy has both sides in one file, or a constant or an immediate as its source.
+/// Meta instructions: one that becomes a copy has both sides in one file, or a constant or an immediate as its source.
 fn meta(data: &InstrData) -> Option<&'static str> {
-    // Copies between registers become moves, whatever their files are.
+    // Copies between registers become moves, for any files.
     let in_registers = |place: Option<&Place>| matches!(place, Some(Place::Reg(_)));
     let pairs = data.opcode == Opcode::ParallelCopy;
     if !pairs && !matches!(data.opcode, Opcode::Phi | Opcode::Collect | Opcode::Split) {
@@ -413,8 +413,8 @@ fn first_mismatch(decoded: &InstrData, placed: &InstrData) -> Option<&'static st
     (decoded.flags | unencoded != placed.flags | unencoded).then_some("flags")
 }
 
-/// The attributes that a word says, with those of the instruction that was encoded where no word has them: what kind of memory a descriptor
-/// is of, and texture and sampler of an operation without them.
+/// The attributes of a word, with those of the encoded instruction where no word has them: the kind of memory of a
+/// descriptor, and texture and sampler of an operation without them.
 fn said_attrs(decoded: &Attrs, placed: &Attrs) -> Attrs {
     let mut decoded = decoded.clone();
     match (&mut decoded, placed) {
@@ -599,8 +599,8 @@ mod tests {
         assert!(judge(1).is_some() && judge(2).is_some());
     }
 
-    /// The table of the passes allows nothing that this module refuses, for all pairs of kinds in the operations of two sources: where it did,
-    /// a pass would make what no validator of its own refuses.
+    /// The table of the passes allows nothing that this module refuses, for all pairs of kinds in the operations of two
+    /// sources: where it did, a pass would make an instruction that no validator of its own refuses.
     #[test]
     fn the_table_of_the_passes_is_no_wider() {
         let target = Target::default();

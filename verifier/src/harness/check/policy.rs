@@ -56,7 +56,7 @@ pub struct Policy<'a> {
     pub runs_proved: bool,
     /// The fuel of source runs in environments that have none of their own.
     pub fuel: u64,
-    /// The most CPU time of a proof, whatever the engines have.
+    /// The limit on the CPU time of a proof, independent of the engines' own.
     pub most_proof_time: Duration,
 }
 

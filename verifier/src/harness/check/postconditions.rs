@@ -67,7 +67,7 @@ fn form_after(stage: Stage) -> Form {
     }
 }
 
-/// Checks the postconditions of a stage, with what is known of the stages before it.
+/// Checks the postconditions of a stage, with facts about the stages before it.
 pub fn broken(
     stage: Stage,
     program: ProgramRef<'_>,
@@ -117,7 +117,8 @@ fn broken_ir3(
     }
 }
 
-/// Finds a repetition that reads what an earlier one of the same instruction writes: nothing that comes later can wait between them.
+/// Finds a repetition that reads the result of an earlier one of the same instruction: nothing that comes later can
+/// wait between them.
 fn early_repetition(program: &Program, target: &Target) -> Option<String> {
     let is_early = |instr: &Instr| {
         let data = &program.instrs[*instr];
@@ -492,7 +493,7 @@ mod tests {
                 if data.repeat == 0 || !data.opcode.is_alu() || !is_general || src.value().is_some() {
                     continue;
                 }
-                // All repetitions read what the first one writes.
+                // All repetitions read the result of the first one.
                 let mut changed = program.clone();
                 let operand = SrcOperand::Place(Place::Reg(first));
                 let flags = src.flags - OperandFlags::R;

@@ -1,10 +1,10 @@
 //! Sensitivity: the share of a program's values on which its runs depend.
 //!
-//! Two programs that agree on some inputs agree on what these inputs reach. If a run does not execute an instruction,
-//! or nothing observable depends on its result, a wrong result goes unnoticed. So each component of a result, each
-//! operand and each branch condition is changed, in a few of the lanes that reach it, in a run of its own lane
-//! ([`Flippable`]), and counts as *seen* if an output, a store or the set of killed lanes changes. The share of seen
-//! sites bounds what *tested* is worth.
+//! Two programs that agree on some inputs agree on the code that these inputs reach. If a run does not execute an
+//! instruction, or nothing observable depends on its result, a wrong result goes unnoticed. So each component of a
+//! result, each operand and each branch condition is changed, in a few of the lanes that reach it, in a run of its own
+//! lane ([`Flippable`]), and counts as *seen* if an output, a store or the set of killed lanes changes. The share of
+//! seen sites bounds the value of *tested*.
 //!
 //! It is a lower bound: effects on other lanes are not attributed, only the first execution of a site is changed, and
 //! the work for a program is limited.
@@ -64,7 +64,7 @@ impl SiteCount {
 /// The least sensitivity at which a boundary that was only run is a pass: of all sites, and of each class that few sites of others would hide.
 pub const LEAST_SENSITIVITY: f64 = 0.7;
 
-/// The sites of a program, and how many of them its runs depend on.
+/// The sites of a program, and the number of those that its runs depend on.
 ///
 /// Branches and accesses to memory are few in comparison with arithmetic, and bugs of passes in them are of another
 /// kind: each of these two classes counts on its own, too.
@@ -163,7 +163,8 @@ impl SensitivityProbe {
     pub fn of(program: ProgramRef<'_>, target: &Target) -> Option<Self> {
         let selected = |shader: &Shader, target: &Target| {
             let mut selected = select(shader, target).ok()?;
-            // Lifting computes each channel, also where the next instruction overwrites it. What no output depends on has no wrong value.
+            // Lifting computes each channel, also where the next instruction overwrites it. A value that no output
+            // depends on cannot be wrong.
             dead_code::run(&mut selected);
             Self::new(&selected, target).ok()
         };

@@ -1,5 +1,5 @@
-//! Rules of the hardware about whole programs that runs and proofs do not see, once registers are assigned: both give a meaning to what
-//! breaks them.
+//! Rules of the hardware about whole programs that runs and proofs do not check, once registers are assigned: both give
+//! a meaning to programs that break them.
 
 use crate::semantics::interp::ir3::lone_half;
 use ir3_compiler::ir3::register_set::RegisterSet;

@@ -20,7 +20,7 @@ pub enum Unknown {
     Unsupported(Unsupported),
     /// A proof failed, and no input is known on which the sides differ.
     NotShown(NotShown),
-    /// The time limit of a proof was reached; what could not be proved until then.
+    /// The time limit of a proof was reached; the first fact that was not proved until then.
     OutOfTime(Option<Box<Obstacle>>),
     /// The sides agreed on all runs, which depend on too little of the program to be a pass.
     Insensitive(Sensitivity),
@@ -63,7 +63,7 @@ impl fmt::Display for Crash {
 /// A feature that an engine or the compiler does not support.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported {
-    /// The operation, and what of it is not supported, without its location.
+    /// The unsupported operation or part of one, without its location.
     pub what: String,
     /// The complete message, with the location.
     pub message: String,
@@ -105,7 +105,7 @@ pub enum NotShown {
     /// that the hazard checker does not support.
     #[error("a hazard: {0}")]
     Hazard(String),
-    /// A rule of ir3 that the program after breaks, so that no word does what its text says.
+    /// A rule of ir3 that the program after breaks, so that the hardware does not execute its text.
     #[error("the program after breaks a rule: {0}")]
     Rule(String),
     /// Of a final program: the compiler reports to the driver fewer resources than its code uses.

@@ -1,6 +1,6 @@
 //! Fuzz target that compares all engines on one program.
 //!
-//! Each engine computes the behaviour of the program in one environment. Wherever two of them are comparable, they must
+//! Each engine computes the behaviour of the program in one environment. If two of them are comparable, they must
 //! agree; otherwise one of them has a bug. There are five:
 //!
 //! - the interpreter of nir, the reference;
@@ -262,7 +262,8 @@ fn same_lane(engine: &str, among: &Outcome, alone: &Outcome, lane: usize) -> Res
     Ok(())
 }
 
-/// Returns true if lanes are independent: no lane reads what another writes, and there are no operations across lanes.
+/// Returns true if lanes are independent: no lane reads a word that another writes, and there are no operations across
+/// lanes.
 fn lanes_are_alone(shader: &Shader) -> bool {
     use IntrinsicOp::*;
     shader.entry.instrs_in_order().all(|(_, instr)| match &shader.entry.instrs[instr] {

@@ -105,7 +105,7 @@ impl Process {
     pub fn end(&mut self) -> (Stop, String) {
         self.close();
         let status = self.child.wait();
-        // With `RUST_BACKTRACE`, a list of all calls follows the message, and pushes out of the end what comes before it.
+        // With `RUST_BACKTRACE`, a list of all calls follows the message, and pushes earlier lines out of the end.
         let reason = self.end_of_log(1 << 16);
         let stop = match status {
             Ok(status) if status.code() == Some(OUT_OF_TIME) => Stop::Time,
@@ -134,12 +134,12 @@ impl Process {
         (code, words.collect::<Vec<_>>().join("\n"))
     }
 
-    /// The end of what it wrote to its standard error.
+    /// The end of its standard error.
     pub fn log(&self) -> String {
         self.end_of_log(LOG as u64)
     }
 
-    /// The end of its log, of at most so many bytes.
+    /// The end of its log, of at most this many bytes.
     fn end_of_log(&self, most: u64) -> String {
         let read = || -> io::Result<Vec<u8>> {
             let mut log = &self.log;

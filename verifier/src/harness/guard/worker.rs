@@ -55,7 +55,7 @@ impl Arguments {
     }
 }
 
-/// Limits the address space of this process, to what its own limit allows, and starts its watchdog.
+/// Limits the address space of this process, within its current limit, and starts its watchdog.
 ///
 /// # Errors
 /// If the system refuses.

@@ -1,8 +1,9 @@
-//! Our own backend's programs as a log of Mesa's compiler: what `mesa` reads is printed for a compilation of ours.
+//! Our own backend's programs as a log of Mesa's compiler, in the format that `mesa` reads.
 //!
-//! The sections have the names of Mesa's passes where a stage of ours does what that pass does ([`pass`]), else those of our
-//! stages. The text is Mesa's: what it leaves out (types of spilled values, inputs, outputs, memories) is left out here, too, and
-//! has to be recovered from the lists after the code and from the words. An instruction has one serial number in all sections.
+//! The sections have the names of Mesa's passes where a stage of ours corresponds to that pass ([`pass`]), else those
+//! of our stages. The text is Mesa's: the attributes that it leaves out (types of spilled values, inputs, outputs,
+//! memories) are left out here, too, and have to be recovered from the lists after the code and from the words. An
+//! instruction has one serial number in all sections.
 //!
 //! Mesa's lists have one register for all components of an input or an output; where ours are in registers that do not
 //! follow each other, the location has the component after it (`FRAG_RESULT_DATA0.y`). A program whose inputs or driver
@@ -166,7 +167,7 @@ fn section(program: &Program) -> String {
     out
 }
 
-/// The final program and what the lists around it are made of.
+/// The final program and the data of the lists around it.
 struct Final<'a> {
     source: &'a Shader,
     program: &'a Program,

@@ -1,8 +1,9 @@
 //! Checks of the resources that a driver reserves for a program against its code.
 //!
-//! Mesa prints what it reports to the driver: registers, the part of the constant file that is loaded, scratch and
-//! shared memory, the branch stack (checked with the hazards), the width of waves. Too much costs speed. With too
-//! little, the registers or the memory of another wave are written, and no run or proof of the program alone shows it.
+//! Mesa prints the resources that it reports to the driver: registers, the part of the constant file that is loaded,
+//! scratch and shared memory, the branch stack (checked with the hazards), the width of waves. Too much costs speed.
+//! With too little, the registers or the memory of another wave are written, and no run or proof of the program alone
+//! shows it.
 
 use super::recover::scratch;
 use crate::harness::check::final_code;
@@ -72,7 +73,8 @@ fn differs(program: &Program, said: &Statistics, target: &Target) -> Option<Stri
     }
 }
 
-/// The waves of the printed width that fit into a GPU with what is reserved; `None` if waves of this width do not exist there.
+/// The waves of the printed width that fit into a GPU with the reserved resources; `None` if waves of this width do not
+/// exist there.
 fn fitting_waves(program: &Program, full: u32, waves: &Waves, gpu: &Target) -> Option<u32> {
     let kind = match workload(program).kind {
         WorkKind::Compute { threads, barrier, .. } => {

@@ -82,7 +82,7 @@ pub struct Checked<'a> {
     pub sensitivity: Option<Sensitivity>,
     /// CPU time of all engines.
     pub time: Duration,
-    /// The reason of a refutation of what an engine proved.
+    /// The reason of a refutation of a boundary that an engine proved.
     pub wrong_proof: Option<String>,
 }
 
@@ -105,7 +105,8 @@ pub struct Side<'a> {
     statistics: Option<Statistics>,
 }
 
-/// The work between two sides. Final code is final whatever it is compared with. A log may lack the passes before one that moves values.
+/// The work between two sides. Final code compared with anything is `Final`. A log may lack the passes before one that
+/// moves values.
 fn kind_of(before: &Side<'_>, after: &Side<'_>) -> BoundaryKind {
     match &*after.name {
         LEGALIZE | CODE => BoundaryKind::Final,

@@ -89,8 +89,8 @@ const NOT_COMPARED: [&str; 9] = [
     "loops",
 ];
 
-/// The numbers of a shader that are compared with nothing. With `c<a0.x + n>` the length of the constant file is among them: how far such a read
-/// reaches is not printed.
+/// The numbers of a shader that are not compared. With `c<a0.x + n>` the length of the constant file is among them: the
+/// extent of such a read is not printed.
 #[must_use]
 pub fn not_compared(shader: &LogShader) -> Vec<&'static str> {
     let lines = |section: &Option<Section>| -> Vec<String> {

@@ -365,7 +365,7 @@ impl<S: Subject> ProgramSearch<'_, S> {
     }
 
     /// Tests the candidates that `make` returns for the numbers below `count`, in order, until one fails. Returns its
-    /// number and what was made. Neither the result nor the number of candidates depends on the number of threads.
+    /// number and the candidate. Neither the result nor the number of candidates depends on the number of threads.
     fn first_of<T: Send>(
         &mut self,
         count: usize,

@@ -42,11 +42,11 @@ pub enum Ir3Step {
     Flags(Instr),
     /// Clears the modifiers and flags of a source.
     Modifiers(Instr, usize),
-    /// Drops a part of what the program declares.
+    /// Drops a part of the program's declarations.
     Header(Declared),
 }
 
-/// A part of what a program declares.
+/// A part of the declarations of a program.
 #[derive(Clone, Copy, Debug)]
 pub enum Declared {
     /// The size of the workgroup.
@@ -157,7 +157,7 @@ fn size(program: &Program) -> Size {
     size
 }
 
-/// The instructions, the last one first: what reads a value is dropped before it.
+/// The instructions, the last one first: readers of a value are dropped before it.
 fn last_first(program: &Program) -> Vec<Instr> {
     let mut instrs: Vec<Instr> = program.iter_instrs().map(|(_, instr)| instr).collect();
     instrs.reverse();

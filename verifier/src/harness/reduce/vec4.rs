@@ -29,7 +29,7 @@ pub fn minimal_vec4(program: &Program, fails: &dyn Fn(&Program) -> bool) -> Prog
 /// A vec4 program. Instructions that were removed keep their place until it is finished.
 #[derive(Clone, PartialEq)]
 pub struct Vec4Subject {
-    /// The program, with what was removed.
+    /// The program, including removed instructions.
     program: Program,
     removed: Vec<bool>,
 }
@@ -50,7 +50,7 @@ impl Vec4Subject {
         Self { removed: vec![false; program.instrs.len()], program }
     }
 
-    /// The program without what was removed.
+    /// The program without the removed instructions.
     pub fn program(&self) -> Program {
         let mut program = self.program.clone();
         program.remove(&self.removed);

@@ -43,8 +43,8 @@ pub struct FinalProgram {
     pub facts: Facts,
     /// The GPU.
     pub target: Target,
-    /// The first rule of ir3 that a text breaks: then no word does what it says. Sections of logs leave out what rules need; their waits are
-    /// compared with the assembly.
+    /// The first rule of ir3 that a text breaks: then the hardware does not execute the text. Sections of logs leave
+    /// out attributes that rules need; their waits are compared with the assembly.
     pub broken_rule: Option<String>,
     /// True if the log does not name its GPU, and it is one of the generation.
     pub is_target_guessed: bool,
@@ -91,7 +91,8 @@ impl FinalProgram {
     /// Checks that the program waits for its results.
     ///
     /// # Errors
-    /// If its code is not known, or has an instruction that the checker does not understand, or hazards that depend on what its words leave open.
+    /// If its code is not known, or has an instruction that the checker does not support, or hazards that depend on
+    /// facts that its words leave open.
     pub fn hazards(&self) -> Result<HazardReport, String> {
         if let Some(reason) = &self.unread {
             return Err(reason.clone());
@@ -128,7 +129,7 @@ impl FinalProgram {
         self.lines.get(ip.index()).copied()
     }
 
-    /// The code that says most of what its instructions do.
+    /// The code with the most attributes of its instructions.
     #[must_use]
     pub fn runnable(&self) -> &Code {
         self.typed.as_ref().unwrap_or(&self.code)
@@ -423,14 +424,14 @@ fn decoded(code: &Code, words: &[u64], target: &Target) -> Option<(Vec<Decoded>,
     Some((decoded, positions))
 }
 
-/// The code with what the instructions at these positions say; `None` if they are others.
+/// The code with the attributes of the instructions at these positions; `None` if they are others.
 fn completed(code: &Code, decoded: &[Decoded], positions: &[usize]) -> Option<Code> {
     let mut typed = code.clone();
     typed.interface.prefetches.clear();
     for ((_, instr), &at) in typed.instrs.iter_mut().zip(positions) {
         let Decoded { data, distance } = &decoded[at];
         let target = match *distance {
-            // A branch to what the text does not have leads to the next instruction that it has.
+            // A branch to an instruction that the text does not have leads to the next one that it has.
             Some(distance) => {
                 let to = usize::try_from(at as i64 + i64::from(distance)).ok()?;
                 Some(Ip::new(positions.partition_point(|&at| at < to)))

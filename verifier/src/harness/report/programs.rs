@@ -87,8 +87,9 @@ impl Unread {
 /// The texts of a file, as they come: one of a `.nir` or `.ir3` text, one for each final-form nir of a log. The GPU is the given one; otherwise
 /// the default one of the generation that a log names, or of all.
 ///
-/// A log is read only as far as the next program needs: up to the line after it that names the generation. So what a pipe has brought is there at
-/// once. An error is the last item: the file cannot be read, or is of another kind, or is the log of another generation than that of the GPU.
+/// A log is read only as far as the next program needs: up to the line after it that names the generation. So programs
+/// from a pipe are available at once. An error is the last item: the file cannot be read, or is of another kind, or is
+/// the log of another generation than that of the GPU.
 pub fn unread(path: &Path, gpu: Option<Target>) -> impl Iterator<Item = Result<Unread, InputError>> + Send + use<> {
     unread_of(Lines::open(path), gpu)
 }
@@ -394,7 +395,7 @@ fn shifted(mut error: InputError, added: u32) -> InputError {
     error
 }
 
-/// Parses and validates ir3, which may be a piece of a program. Returns what was added to that.
+/// Parses and validates ir3, which may be a piece of a program. Returns the items that were added to it.
 pub(super) fn read_ir3(path: &Path, text: &str, target: &Target) -> Result<(ir3::Program, Vec<String>), InputError> {
     let of_syntax = |error: ir3::text::ParseError| {
         if let Some(OldText { line, column, sign, version }) = fragment::old_ir3(text) {

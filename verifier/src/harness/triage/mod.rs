@@ -7,7 +7,7 @@
 //! Only some of many similar bundles are reduced: they are clustered by their failure and by the changes between the
 //! two sides of the stage in the unreduced program, and the smallest of each cluster are reduced. The others are
 //! counted as unreduced members of the group whose shape they have; those without such a shape are a group of their
-//! own. The result is a function of the bundles, whatever the number of threads.
+//! own. The result is a function of the bundles, for any number of threads.
 
 mod change;
 mod group;

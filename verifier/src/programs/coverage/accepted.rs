@@ -132,7 +132,7 @@ impl Accepted {
                 }
                 shader
             })),
-            // Selection reads components one at a time, wherever they come from.
+            // Selection reads components one at a time, from any source.
             alu::Property::Form { .. } | alu::Property::Width(_) => Box::new(programs),
         }
     }

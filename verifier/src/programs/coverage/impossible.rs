@@ -12,7 +12,7 @@ use super::Family;
 use super::machine::{Mark, Property, ResultForm, SourceForm};
 use super::made::{self, Made};
 
-/// A cell of an instruction, and what is known of the GPU.
+/// A cell of an instruction, and facts about the GPU.
 struct Instruction<'a> {
     family: Family,
     opcode: Opcode,

@@ -17,7 +17,7 @@ const FORMS: [&str; 3] = ["constant", "computed", "bindless"];
 
 const FIRST_FORM: u32 = WIDTHS.len() as u32 * COMPONENTS;
 const FIRST_VALUE: u32 = FIRST_FORM + SOURCES * FORMS.len() as u32;
-/// At most so many values of indices.
+/// The most values of indices.
 const VALUES: u32 = 160;
 const STRIDE: u32 = FIRST_VALUE + VALUES;
 

@@ -1,7 +1,8 @@
 //! The instructions that selection emits, in programs of one operation that it accepts.
 //!
-//! A pass replaces operands and joins instructions, and makes hardly an opcode of its own. So what no program of one operation has, after
-//! selection or in the final program, no program has, but for branches and what passes make of several instructions ([`is_covered`]).
+//! A pass replaces operands and joins instructions, and rarely introduces an opcode of its own. So a cell that no
+//! program of one operation has, after selection or in the final program, no program has, except for branches and the
+//! opcodes into which passes join several instructions ([`is_covered`]).
 
 use ir3_compiler::compilation::{Compilation, ProgramRef};
 use ir3_compiler::ir3::{Opcode, Program, SrcOperand, WriteMask};
@@ -62,7 +63,7 @@ const PROGRAMS: usize = 20;
 /// The cells of the programs of one operation.
 pub(super) struct Made {
     cells: FxHashSet<Cell>,
-    /// The sources that are vectors wherever they are registers, by opcode.
+    /// The sources that are vectors if they are registers, by opcode.
     vectors: FxHashMap<(Opcode, usize), bool>,
 }
 
@@ -120,8 +121,8 @@ impl Made {
         self.cells.len() > before
     }
 
-    /// Returns true if a program of one operation has a property, of the opcode or of one that is alike. What is selected may be in a final
-    /// program as well.
+    /// Returns true if a program of one operation has a property, of the opcode or of one that is alike. Selected
+    /// opcodes may be in a final program as well.
     pub fn has(&self, family: Family, opcode: Opcode, property: Property) -> bool {
         alike(family, opcode, property).any(|opcode| self.has_cell(family, opcode, property))
     }
@@ -137,7 +138,7 @@ impl Made {
         self.cells.contains(&family.cell(number)) || self.cells.contains(&Family::Ssa.cell(number))
     }
 
-    /// Returns true if a source of an opcode is a vector wherever it is a register.
+    /// Returns true if a source of an opcode is a vector when it is a register.
     pub fn is_vector(&self, opcode: Opcode, slot: usize) -> bool {
         self.vectors.get(&(opcode, slot)).is_some_and(|&is_vector| is_vector)
     }

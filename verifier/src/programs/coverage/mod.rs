@@ -6,8 +6,8 @@
 //! addition; its name is made when a table is printed.
 //!
 //! `alu`, `intrinsics`, `textures` and `control` are cells of a shader, `machine` those of a compiled program.
-//! [`accepted`] runs selection which of them a program can have, and [`impossible`] has rules for those of compiled
-//! programs; [`table`] is what is printed and kept in a file.
+//! [`accepted`] finds the cells that a program can have by selection, and [`impossible`] has rules for those of
+//! compiled programs; [`table`] is printed and kept in a file.
 
 pub mod accepted;
 mod alu;

@@ -1,4 +1,4 @@
-//! The table of cells: what is kept in a file, merged over runs, and printed.
+//! The table of cells: kept in a file, merged over runs, and printed.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,7 +36,8 @@ pub struct FamilyRow {
     pub missing: Vec<String>,
     /// Those that nothing rules out, and no program has.
     pub open: Vec<String>,
-    /// Those that a rule calls impossible, and that were seen: the rule is wrong. What selection refuses no program has.
+    /// Those that a rule calls impossible, and that were seen: the rule is wrong. Cells that selection refuses are in
+    /// no program.
     pub wrong: Vec<String>,
 }
 
@@ -48,7 +49,7 @@ impl FamilyRow {
 }
 
 impl Table {
-    /// The table of a run of so many programs.
+    /// The table of a run of `programs` programs.
     pub fn of(targets: &[Target], programs: u64, seen: &Seen) -> Self {
         let named = Family::ALL.into_iter().flat_map(Family::cells);
         let counted = named.map(|(cell, name)| (name, seen.of(cell))).filter(|(_, count)| *count > 0);

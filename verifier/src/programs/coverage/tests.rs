@@ -1,4 +1,4 @@
-//! Names of cells, what selection accepts, and what generated programs have.
+//! Names of cells, operations that selection accepts, and cells of generated programs.
 
 use super::accepted::{Accepted, Status};
 use super::*;

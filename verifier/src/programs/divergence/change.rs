@@ -1,4 +1,4 @@
-//! Changes to a sketch that preserve what a single lane does by itself, or nearly so.
+//! Changes to a sketch that preserve the behaviour of a single lane, or nearly so.
 
 use super::sketch::{Reg, Sketch, SketchOp, SketchOperand, Terminator, Vote};
 use crate::support::random::Random;

@@ -1,7 +1,7 @@
 //! Control flow: ifs with phis, and loops that terminate.
 //!
 //! Every loop counts its iterations: its header has a phi that is incremented on each back edge, and the loop is left
-//! when the counter reaches its limit, whatever other exits there are. Limits shrink with nesting, so the number of
+//! when the counter reaches its limit, with any other exits. Limits shrink with nesting, so the number of
 //! iterations of a whole program is bounded by construction.
 
 use ir3_compiler::nir::{Block, Def, IntrinsicOp, JumpKind, Op, Stage};
@@ -117,7 +117,8 @@ impl<C: Choices> Generator<'_, C> {
         self.joined(32, ends)
     }
 
-    /// A branch that may separate lanes: what each arm returns, with the block at its end. Values of an arm are not read after it.
+    /// A branch that may separate lanes: the results of both arms, with the blocks at their ends. Values of an arm are
+    /// not read after it.
     pub(super) fn arms<T>(
         &mut self,
         condition: Def,
@@ -263,7 +264,8 @@ impl<C: Choices> Generator<'_, C> {
         self.b.jump(JumpKind::Break);
     }
 
-    /// Adds the sources of the header's phis for a back edge from here, or what reaches the continue construct.
+    /// Adds the sources of the header's phis for a back edge from here, or the values that reach the continue
+    /// construct.
     fn close_iteration(&mut self) {
         let block = self.b.current_block();
         let Some(frame) = self.loops.last() else { return };
@@ -376,8 +378,8 @@ impl<C: Choices> Generator<'_, C> {
         self.leave_loop(folded);
     }
 
-    /// Operations on values of a loop's header after the loop: what is the same in all lanes there differs here, where lanes left in different
-    /// iterations.
+    /// Operations on values of a loop's header after the loop: a value that is uniform in the loop differs here between
+    /// lanes that left in different iterations.
     fn after_loop(&mut self, header: &[Def]) {
         for &def in header {
             let other = self.pool.uniform(self.c).filter(|_| self.c.chance(128));

@@ -1,4 +1,4 @@
-//! Programs that a driver of Vulkan gets: of what SPIR-V and the device have.
+//! Programs for a driver of Vulkan: only constructs that SPIR-V and the device have.
 //!
 //! The generator draws most operations from those with a form in SPIR-V. The others are replaced when the program is
 //! complete: the result of an instruction without a form becomes one of its operands, converted to its width.

@@ -225,8 +225,8 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// A local array: stores and loads, some of them indirect. Half of the time it is one that is there already, so that arrays are live
-    /// over branches and loops, and several of them at once; some of these are written anew.
+    /// A local array: stores and loads, some of them indirect. Half of the time it is an existing one, so that arrays
+    /// are live over branches and loops, and several of them at once; some of these are written anew.
     pub(super) fn array(&mut self) {
         let count = self.pool.arrays().len();
         let known = if !self.pool.only_uniform && count != 0 && self.c.chance(128) {

@@ -71,7 +71,7 @@ struct Generator<'a, C> {
     quads: usize,
     /// The program has a preamble.
     has_preamble: bool,
-    /// In the preamble: the first words of what it has stored in the constant file.
+    /// In the preamble: the first words of its stores to the constant file.
     stored_words: Vec<i32>,
     /// The features of a program of the profile `operations`.
     swarm: Swarm,
@@ -87,7 +87,7 @@ struct Generator<'a, C> {
     /// A varying is read at a computed place: before a5xx, no lane may end then.
     computed_varyings: bool,
     lane: Option<Def>,
-    /// Values that the outputs read, whatever other readers they have.
+    /// Values that the outputs read, in addition to other readers.
     long_lived: Vec<Def>,
     /// Words of the environment that differ between lanes, unmodified.
     raw: Vec<Def>,
@@ -103,7 +103,7 @@ struct Generator<'a, C> {
     images: Vec<operations::Image>,
 }
 
-/// The greatest number of instructions of a program, whatever size its source of decisions returns.
+/// The greatest number of instructions of a program, for any size that its source of decisions returns.
 const MAX_INSTRUCTIONS: u32 = 2000;
 
 /// The number of values, of 256, that are added to the witness.
@@ -170,7 +170,8 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
         style.chains = c.pick(&[12, 40, 60]);
     }
     if profile == Profile::Operations && weights.long_lived > 0 {
-        // Cycles of halves where the file is full, and crowds, for which some of them are moved beyond what half operands name.
+        // Cycles of halves where the file is full, and crowds, for which some of them are moved beyond the reach of
+        // half operands.
         (style.permutations, style.half_phis, style.shapes) = (160, 110, 40);
     }
     let mut g = Generator {

@@ -6,7 +6,7 @@
 //!   with stores only.
 //! - *Narrow chains*: sums of 8 and 16 bits, whose only reader converts them; narrow values that are undefined in some lanes.
 //! - Operations across lanes in a row, the last of which depends on the active lanes; votes at the end of a program,
-//! after the last sample.
+//!   after the last sample.
 //! - Branches that leave quads whole, so that samples and derivatives have a meaning in one arm.
 
 use ir3_compiler::nir::{AluType, AtomicOp, Def, Index, IntrinsicOp, Op, Stage, TexOp, TexSrcKind};
@@ -84,7 +84,7 @@ impl<C: Choices> Generator<'_, C> {
         if self.weights.operation != 0 && self.c.chance(80) {
             self.texel_in_crowd(&mut singles, &mut vectors);
         }
-        // Stores stay in order: what is stored before and after is live in between.
+        // Stores stay in order: values that are stored before and after are live in between.
         for bits in [16, 32] {
             let known: Vec<Def> = singles.iter().filter(|single| single.1 == bits).map(|single| single.0).collect();
             for parts in known.chunks(4) {
@@ -477,7 +477,7 @@ impl<C: Choices> Generator<'_, C> {
         self.define_seen(phi, 256);
     }
 
-    /// A condition that is the same in all lanes of a quad, where all of them are there.
+    /// A condition that is the same in all lanes of a quad, if all of them are active.
     pub(super) fn quad_condition(&mut self) -> Option<Def> {
         let is_whole = self.b.shader().stage == Stage::Fragment && self.quads == 0 && !self.killed;
         if self.weights.operation == 0 || self.target.generation < Generation::A6xx || !is_whole {

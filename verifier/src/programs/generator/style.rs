@@ -1,8 +1,8 @@
-//! The style of a program: how many copies its phis make, how its loops end, which lanes end early.
+//! The style of a program: the number of copies of its phis, the exits of its loops, the lanes that end early.
 //!
 //! Weights determine the frequency of operations; passes after selection depend more on the shape of a program. Each
-//! program has a style of its own, drawn once, so that what is rare in one program is frequent in another: many exits
-//! *and* many phis *and* lanes that end.
+//! program has a style of its own, drawn once, so that shapes that are rare in one program are frequent in another:
+//! many exits *and* many phis *and* lanes that end.
 
 use super::choices::Choices;
 

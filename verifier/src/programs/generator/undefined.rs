@@ -119,8 +119,9 @@ fn all_lanes(function: &Function, demotes: bool, nodes: &[CfNode], instrs: &mut 
     ControlFlow::Continue(())
 }
 
-/// Returns true if a value is the same in all lanes of a quad as its definition shows, looking so many operations back: arithmetic on constants,
-/// on words of the constant file, and on what one lane of the quad hands to the others.
+/// Returns true if a value is the same in all lanes of a quad by its definition, up to a depth of operations:
+/// arithmetic on constants, on words of the constant file, and on values that one lane of the quad passes to the
+/// others.
 fn is_uniform(function: &Function, def: Def, depth: u32) -> bool {
     match &function.instrs[function.defs[def].instr] {
         InstrData::Const { .. } => true,
@@ -188,7 +189,7 @@ struct Defined<'a> {
     function: &'a Function,
     values: Vec<bool>,
     worklist: Vec<Def>,
-    /// True if some loaded value has to be defined, and so has what is stored.
+    /// True if some loaded value has to be defined, and so have stored values.
     memory: bool,
 }
 
@@ -233,7 +234,7 @@ impl<'a> Defined<'a> {
         }
     }
 
-    /// Adds the operands of what has to be defined.
+    /// Adds the operands of values that have to be defined.
     fn close(&mut self) {
         let function = self.function;
         while let Some(def) = self.worklist.pop() {

@@ -30,7 +30,7 @@ impl fmt::Display for FilePosition {
     }
 }
 
-/// An error in an input. Each message says where, what was found, and what was expected.
+/// An error in an input. Each message has the place, the found and the expected text.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     /// There is no such path.
@@ -161,7 +161,7 @@ pub enum InputError {
     Invalid {
         /// The position of the program.
         place: FilePosition,
-        /// The rule, with what was found and what was expected.
+        /// The rule, with the found and the expected text.
         problem: String,
     },
     /// A shader that the driver does not compile.
@@ -204,7 +204,8 @@ pub enum InputError {
     },
 }
 
-/// The message of a shader that is not compiled. What a translator refuses has its place in the text, where the translator has one.
+/// The message for a shader that is not compiled. An error of a translator has its place in the text, if the translator
+/// reports one.
 fn not_compiled(path: &Path, kind: Kind, detail: &str) -> String {
     match kind {
         Kind::Untranslated if detail.starts_with(|c: char| c.is_ascii_digit()) => {
@@ -389,7 +390,7 @@ impl Source {
     }
 }
 
-/// The text of a file, whatever its kind, without what was put around it.
+/// The text of a file of any kind, without additions around it.
 ///
 /// # Errors
 /// If the file is compressed, is not text, or is empty.
@@ -398,7 +399,7 @@ pub fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String, InputError> {
     drop_byte_order_mark(&mut bytes);
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
-        // An application may print anything between the lines of a log; what does not begin with text is none.
+        // An application may print anything between the lines of a log; a file that does not begin with text is no log.
         Err(error) if is_log(path) && error.as_bytes()[..error.utf8_error().valid_up_to()].contains(&b'\n') => {
             String::from_utf8_lossy(error.as_bytes()).into_owned()
         }
@@ -522,7 +523,7 @@ pub fn collect_paths(paths: &[PathBuf]) -> Result<Vec<PathBuf>, InputError> {
     problems.into_iter().next().map_or(Ok(files), Err)
 }
 
-/// The input files of paths, and what is wrong with the others.
+/// The input files of paths, and the errors of the others.
 #[derive(Debug, Default)]
 pub struct Found {
     /// The files.

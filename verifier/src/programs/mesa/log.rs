@@ -108,8 +108,8 @@ impl Section {
         }
     }
 
-    /// Finds the place where the text is cut off, or has an unmatched brace: its line and column in the text, what was
-    /// found there, and what was expected.
+    /// Finds the place where the text is cut off, or has an unmatched brace: its line and column in the text, the found
+    /// and the expected text.
     fn flaw(&self) -> Option<(u32, u32, String, String)> {
         if !matches!(self.kind, SectionKind::NirFinal { .. } | SectionKind::Ir3After { .. }) {
             return None;

@@ -76,7 +76,7 @@ fn ir3_block(line: &str) -> Option<u32> {
     line.strip_prefix("block").filter(|_| line.ends_with('{')).and_then(leading_number)
 }
 
-/// `0014:0001:000: …`, with one tab before it at most; the lines of what is kept have two.
+/// `0014:0001:000: …`, with one tab before it at most; the lines of kept instructions have two.
 fn ir3_instr(line: &str) -> Option<u32> {
     let line = line.strip_prefix('\t').unwrap_or(line);
     let mut parts = line.splitn(4, ':');

@@ -5,7 +5,7 @@
 //! readers of nir and ir3 accept unchanged: log prefixes and colours are removed, and no line is dropped or added, so
 //! that a position in the text maps back to one in the file ([`Section::place`]).
 //!
-//! [`input`] turns paths from the command line into texts with a kind, and describes what is wrong with the others.
+//! [`input`] turns paths from the command line into texts with a kind, and describes the errors of the others.
 
 pub mod fragment;
 pub mod input;

@@ -43,7 +43,7 @@ pub struct NativePrefetch {
 }
 
 impl NativePrefetch {
-    /// Reads what follows `@tex(`; `None` if it has another form.
+    /// Reads the text after `@tex(`; `None` if it has another form.
     fn read(text: &str) -> Option<Self> {
         let (name, fields) = text.split_once(')')?;
         let class = RegClass::general(name.starts_with('h'));

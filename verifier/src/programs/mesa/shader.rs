@@ -5,8 +5,8 @@
 //! variants: its headline repeats the hash of the code that it belongs to. So a shader is complete when the next one
 //! begins that is not its binning variant; no more than these two are kept.
 //!
-//! Mesa's text names the generation of the GPU only. Its name is in what drivers and applications print between shaders, if anywhere
-//! (`GL_RENDERER: FD618`, `Turnip Adreno (TM) 618`); otherwise it is guessed.
+//! Mesa's text names the generation of the GPU only. Its name may be in the output of drivers and applications between
+//! shaders (`GL_RENDERER: FD618`, `Turnip Adreno (TM) 618`); otherwise it is guessed.
 
 use super::input::{InputError, Lines};
 use super::log::{LogReader, generation};
@@ -261,7 +261,7 @@ impl ShaderReader {
             }
             _ => (1, ""),
         };
-        // Cut-off nir begins a shader, too: what follows is not that of the one before.
+        // Cut-off nir begins a shader, too: the next sections are not those of the one before.
         if let Some(rest) = section.strip_prefix("NIR (final form) for ") {
             let stage = rest.split(' ').next().unwrap_or_default().to_owned();
             self.begin(&stage, line);
@@ -279,7 +279,7 @@ impl ShaderReader {
 
     fn section(&mut self, section: Section) {
         let line = section.first_line.saturating_sub(1);
-        // Passes without an end: no compiler prints so many.
+        // Passes without an end: no compiler prints this many.
         if self.pending.iter().map(LogShader::size).sum::<usize>() > MOST_SHADER {
             self.flush();
         }

@@ -86,7 +86,7 @@ pub struct PlantedBug {
     pub name: &'static str,
     /// The stage whose result it changes.
     pub stage: Stage,
-    /// The rule: what it changes in which programs.
+    /// The rule: the change, and the programs that it applies to.
     pub description: &'static str,
     /// Changes a program as the stage returned it.
     change: BugChange,

@@ -1,4 +1,5 @@
-//! Arithmetic: an operation of SPIR-V where one does the same for all operands, else what the operation means, written out (`meaning`).
+//! Arithmetic: an operation of SPIR-V if one is equal for all operands, else the expansion of the operation's meaning
+//! (`meaning`).
 
 use ir3_compiler::nir::{Alu, Op};
 use rspirv::dr::Operand;

@@ -215,7 +215,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The phis of a block with what they read of blocks that are reached.
+    /// The phis of a block with their sources from reachable blocks.
     fn phis_of(&self, block: Block) -> Vec<(Def, Vec<(Block, Def)>)> {
         let function = self.function;
         let phi = |&instr: &Instr| match &function.instrs[instr] {

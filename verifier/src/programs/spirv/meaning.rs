@@ -36,7 +36,7 @@ fn words(terms: &mut Terms, value: Term, bits: u8, list: &mut SmallVec<[Term; 8]
 }
 
 impl Emitter<'_> {
-    /// Emits what an operation means.
+    /// Emits the meaning of an operation.
     pub fn meaning(&mut self, alu: &Alu) -> Result<(), NoForm> {
         let function = self.function;
         let info = alu.op.info();
@@ -115,7 +115,7 @@ impl Emitter<'_> {
 
     /// Emits a term, and before it all that it is made of; `values` has the variables.
     fn term(&mut self, terms: &Terms, root: Term, values: &mut FxHashMap<Term, Word>) -> Result<Word, NoForm> {
-        // An argument has a lower number than what uses it.
+        // An argument has a lower number than its users.
         let mut needed = BTreeSet::from([root]);
         let mut stack = vec![root];
         while let Some(term) = stack.pop() {

@@ -21,7 +21,7 @@ pub(super) enum Layout {
     Pushed,
     /// Any number of elements of this kind and of this many bits.
     Storage(Kind, u8),
-    /// Shared memory: so many bytes, as elements of this many bits.
+    /// Shared memory: a number of bytes, as elements of this many bits.
     Shared(u8, u32),
 }
 

@@ -1,4 +1,4 @@
-//! Generated programs as SPIR-V: each is translated or refused by name; what is translated can be read back, and
+//! Generated programs as SPIR-V: each is translated or refused by name; a translation can be read back, and
 //! `spirv-val` accepts it if it is installed.
 
 use super::{Module, NoForm};

@@ -55,8 +55,8 @@ pub enum NoDriver {
 }
 
 impl Driver {
-    /// The driver of a path, or the first one of the usual places: what `ci/stock-mesa` has unpacked, the system's libraries, and the files
-    /// in which drivers are registered with Vulkan.
+    /// The driver of a path, or the first one of the usual places: the packages that `ci/stock-mesa` has unpacked, the
+    /// system's libraries, and the files in which drivers are registered with Vulkan.
     ///
     /// # Errors
     /// If none is found.

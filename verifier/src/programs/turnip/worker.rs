@@ -1,7 +1,7 @@
 //! A process that compiles modules with the driver, from outside.
 //!
-//! The protocol is that of verifier/turnip/src/main.rs. The worker bounds what the driver does to it; here is bounded
-//! what a worker does that breaks the protocol: it is killed, and the error names the missing part.
+//! The protocol is that of verifier/turnip/src/main.rs. The worker bounds the effects of the driver on it; this module
+//! bounds the effects of a worker that breaks the protocol: it is killed, and the error names the missing part.
 
 use super::words::{self, Found};
 use super::{Driver, Kind, NoDriver, driver};
@@ -142,11 +142,11 @@ pub struct Compilation {
     pub detail: String,
     /// The text that the driver printed, with the words of the programs. The first line names the device.
     pub log: String,
-    /// The programs, by what was found of their words.
+    /// The programs, by the result of checking their words.
     pub words: Found,
 }
 
-/// A part of what a worker writes.
+/// A part of a worker's output.
 enum Message {
     /// The first line.
     First(String),

@@ -15,7 +15,7 @@ const LENGTH: usize = 16;
 pub(super) struct Piece<'a> {
     /// The function.
     pub donor: &'a Function,
-    /// Its instructions, sources before what reads them.
+    /// Its instructions, sources before their readers.
     pub instrs: Vec<Instr>,
     /// The values that it reads and does not compute, each once.
     pub inputs: Vec<Def>,

@@ -1,10 +1,10 @@
-//! The folder of a failure of the compiler: what a bug report needs.
+//! The folder of a failure of the compiler: the files for a bug report.
 //!
 //! - `README.md`: the failure, and the commands that show it again;
 //! - `program.spv`, `program.nir`: the program, reduced if possible; `original.nir`: the generated program;
-//! - `program.log`: what the compiler printed;
-//! - of a refuted pass: both sections (`before.txt`, `after.txt`), the same programs with what was recovered, the input (`env.json`), and the
-//!   runs up to the first difference (`difference.txt`);
+//! - `program.log`: the output of the compiler;
+//! - of a refuted pass: both sections (`before.txt`, `after.txt`), the same programs with the recovered attributes, the
+//!   input (`env.json`), and the runs up to the first difference (`difference.txt`);
 //! - `failure.json`: the failure, the seed and the command, for programs.
 
 use super::command::{LOG, MODULE, SOURCE};

@@ -45,7 +45,7 @@ pub struct Counts {
     pub compiled: u64,
     /// Instructions of nir of all programs.
     pub instructions: u64,
-    /// Programs that SPIR-V cannot express, by what it cannot.
+    /// Programs that SPIR-V cannot express, by the construct that it lacks.
     pub no_form: BTreeMap<String, u64>,
     /// Programs that the compiler refuses, by reason.
     pub refused: BTreeMap<String, u64>,

@@ -96,7 +96,7 @@ impl Drivers {
     fn start(&self, sections: Sections) -> Result<Worker, WorkerError> {
         let mut setup = self.setup.clone();
         if sections == Sections::Ends {
-            // Before what was given, which counts then.
+            // Before the given ones, which override it.
             setup.variables.insert(0, NO_PASSES.to_owned());
         }
         Worker::start(&setup)

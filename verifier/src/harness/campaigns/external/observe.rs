@@ -39,7 +39,7 @@ pub struct LogRules<'a> {
     pub validator: Option<&'a Path>,
 }
 
-/// A failure, and what a report needs.
+/// A failure, with the facts for a report.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The failure.
@@ -236,7 +236,8 @@ fn outcome(ran: Ran, folder: &Path) -> Outcome {
     }
 }
 
-/// The assertion that failed, as the C library prints it, what Mesa's validator of ir3 found, or the place of a panic.
+/// The assertion that failed, as the C library prints it, the error of Mesa's validator of ir3, or the place of a
+/// panic.
 fn assertion(log: &str) -> Option<String> {
     log.lines().rev().find_map(|line| {
         if let Some(at) = line.find("validation fail at ") {
@@ -272,7 +273,8 @@ fn target(rules: &LogRules<'_>, shader: &LogShader) -> Target {
     }
 }
 
-/// The first part of a shader that cannot be read, without the path of the log: one that is cut off is not there for what follows.
+/// The first part of a shader that cannot be read, without the path of the log: an incomplete part is missing for later
+/// stages.
 fn unread(shader: &LogShader, recovered: &mesa::recover::Recovered, path: &Path) -> Option<String> {
     let parts = recovered.passes.iter().map(|program| program.as_ref().err()).chain([recovered.code.as_ref().err()]);
     let first = recovered.nir.as_ref().err().into_iter().chain(parts.flatten()).next();

@@ -1,9 +1,10 @@
 //! Reduces a program while the compiler fails on it in the same way.
 //!
-//! The reducer works on nir; each candidate is translated to SPIR-V and compiled again. One that SPIR-V cannot express is not taken.
-//! When no step makes the nir smaller, instructions of SPIR-V count, too: the same nir can need more or fewer of them.
-//! Each candidate costs a run of the compiler, so the random walk of the search ends as soon as both are easy to read. nir's values have no
-//! type; those of SPIR-V are floats or integers, with a cast between them: so additions and the like become those of the other kind, too.
+//! The reducer works on nir; each candidate is translated to SPIR-V and compiled again. One that SPIR-V cannot express
+//! is not taken. If no step makes the nir smaller, instructions of SPIR-V count, too: the same nir can need more or
+//! fewer of them. Each candidate costs a run of the compiler, so the random walk of the search ends as soon as both are
+//! easy to read. nir's values have no type; those of SPIR-V are floats or integers, with a cast between them: so
+//! additions and the like become those of the other kind, too.
 
 use super::command::RunError;
 use super::compiler::Compiler;

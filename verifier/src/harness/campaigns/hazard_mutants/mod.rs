@@ -2,8 +2,8 @@
 //! dropped, one `(jp)` dropped, or one branch target shifted, and each change that matters has to be refuted.
 //!
 //! An independent oracle decides if a change matters: along the paths of the program for slots and flags ([`needed`]),
-//! by the compiler's reconvergence points for `(jp)`, and by what later instructions depend on for a shifted branch and
-//! a dropped repetition (`meaning`).
+//! by the compiler's reconvergence points for `(jp)`, and by the dependences of later instructions for a shifted branch
+//! and a dropped repetition (`meaning`).
 //!
 //! Changes of (ei), (eq) and (ul), which release something, are decided along the paths as well (`releases`).
 
@@ -202,7 +202,7 @@ fn shorten(data: &mut InstrData) {
     masks.filter(|mask| **mask == before).for_each(|mask| *mask = after);
 }
 
-/// The code without one instruction; what led to it leads to the next.
+/// The code without one instruction; branches to it lead to the next.
 fn removed(code: &Code, at: Ip) -> Code {
     let mut instrs = PrimaryMap::with_capacity(code.instrs.len());
     for (ip, instr) in &code.instrs {
@@ -238,7 +238,7 @@ pub enum Runs {
     /// They differ after inverting some comparisons, or replacing immediates and operations, in both: no input reaches
     /// the changed path otherwise, or the program masks the difference.
     DifferInverted,
-    /// They differ if the branches of both go as a seed says: likewise.
+    /// They differ after choosing the branches of both by a seed: the same applies.
     DifferChosen,
 }
 
@@ -273,7 +273,7 @@ const CHOICES: u64 = 96;
 const FUEL: u64 = 60_000;
 /// Instructions of all runs of the program without a change.
 const ALL_FUEL: u64 = 200_000;
-/// A changed program does not end if it executes so many times the instructions, and [`MORE_INSTRUCTIONS`].
+/// A changed program counts as endless if it executes this many times the instructions, and [`MORE_INSTRUCTIONS`].
 const MORE_TIMES: u64 = 16;
 const MORE_INSTRUCTIONS: u64 = 2_000;
 
@@ -439,8 +439,8 @@ fn with_inverted(code: &Code, variant: u64) -> Code {
     code
 }
 
-/// The code with other immediates in half of the operations that compute: what is 0 or the greatest number there absorbs what a change
-/// does to another operand. Addresses, numbers of varyings and operands of other units stay.
+/// The code with other immediates in half of the operations that compute: a 0 or the greatest number absorbs the effect
+/// of a change on another operand. Addresses, numbers of varyings and operands of other units stay.
 fn with_other_numbers(mut code: Code, variant: u64) -> Code {
     for (ip, instr) in &mut code.instrs {
         let data = &mut instr.data;
@@ -466,8 +466,9 @@ fn with_other_numbers(mut code: Code, variant: u64) -> Code {
     code
 }
 
-/// The code with sums and exclusive ors in the place of half of the operations that absorb an operand: what is greater than a minimum, shifted out,
-/// masked or multiplied by 0 does not show. The others are of the same unit and take the same time.
+/// The code with sums and exclusive ors in the place of half of the operations that absorb an operand: a value above a
+/// minimum, shifted out, masked or multiplied by 0 does not show. The others are of the same unit and take the same
+/// time.
 fn with_other_operations(mut code: Code, variant: u64) -> Code {
     use Opcode::{
         AddF, AddS, AddU, AndB, AshrB, MaxF, MaxS, MaxU, MinF, MinS, MinU, MulF, MulS24, MulU24, MullU, OrB, ShlB,

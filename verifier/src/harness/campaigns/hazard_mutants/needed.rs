@@ -228,7 +228,7 @@ impl<'a> Paths<'a> {
             .collect()
     }
 
-    /// The registers that an instruction writes, likewise.
+    /// The registers that an instruction writes, in the same form.
     pub fn writes(&self, at: usize) -> Vec<(usize, RegClass, Vec<Span>, bool)> {
         let dsts = self.data(at).dsts.iter().enumerate();
         dsts.map(|(n, dst): (usize, &Dst)| {
@@ -387,7 +387,7 @@ impl<'a> Paths<'a> {
             }
             if Self::sy(user) {
                 by_sy = false;
-                // The results are there, so the sources have been read.
+                // The results are available, so the sources have been read.
                 read &= !sy || store || ss;
             }
             if !(by_ss || by_sy || read) || !seen.insert((to, by_ss, by_sy, read)) {

@@ -107,7 +107,8 @@ impl Paths<'_> {
         })
     }
 
-    /// An instruction that uses helper lanes on a path from their end: for a sample, one that reads what was written after it.
+    /// An instruction that uses helper lanes on a path from their end: for a sample, one that reads a register written
+    /// after it.
     fn helpers_are_missed(&self, end: usize) -> bool {
         let reads_registers = |at: usize| matches!(self.data(at).opcode, Opcode::Sam | Opcode::Samb);
         let found = |condition: bool| if condition { Next::Found } else { Next::On };

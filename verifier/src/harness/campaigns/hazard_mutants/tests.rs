@@ -51,7 +51,7 @@ fn the_machine_refutes_them_too() {
     }
 }
 
-/// A loop of four rounds over what is written before it, and an instruction that nothing reads.
+/// A loop of four iterations over values that are written before it, and an instruction without a reader.
 const LOOP: [(&[&str], &str); 3] = [
     (&["mov.u32u32 r1.x, c1.x", "mov.u32u32 r2.x, c1.y", "mov.u32u32 r4.x, c2.x", "mov.u32u32 r5.x, c2.x"], "block1"),
     (
@@ -165,7 +165,7 @@ fn other_operations_show_what_one_absorbs() {
         compare_runs(&code, &mutation.apply(&code).unwrap(), target, 0..RUNS, None) == Ok(true)
     };
     assert!((0..VARIANTS).any(shows));
-    // The same code is the same, whatever its operations are.
+    // The same code is the same, for any operations.
     for variant in 0..VARIANTS {
         let code = transparent(code, variant);
         assert_eq!(compare_runs(&code, &code, target, 0..4, None), Ok(false));
@@ -174,7 +174,7 @@ fn other_operations_show_what_one_absorbs() {
 
 #[test]
 fn chosen_branches_lead_around_a_loop_twice() {
-    // No lane enters the loop again, whatever the inputs are: only a choice does.
+    // No lane enters the loop again, for any inputs: only a choice does.
     let lines: [(&[&str], &str); 3] = [
         (&["mov.u32u32 r1.x, c1.x", "mov.u32u32 r2.x, c1.y", "(rpt2)nop"], "block1"),
         (

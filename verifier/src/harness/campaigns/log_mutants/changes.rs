@@ -7,7 +7,7 @@ use super::line::{Line, Operand};
 use crate::support::random::Random;
 use std::collections::BTreeMap;
 
-/// A section's lines, and what a change needs of all of them.
+/// A section's lines, with the facts about all of them that changes need.
 pub struct Text<'a> {
     lines: Vec<&'a str>,
     read: Vec<Option<Line>>,

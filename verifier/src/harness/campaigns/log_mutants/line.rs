@@ -29,7 +29,7 @@ pub struct Line {
     pub texture: String,
     /// The operands, destinations first.
     pub operands: Vec<Operand>,
-    /// Keywords after the operands, with what separates them: `, false-deps:…`, ` target=block7`.
+    /// Keywords after the operands, with their separators: `, false-deps:…`, ` target=block7`.
     tail: String,
 }
 

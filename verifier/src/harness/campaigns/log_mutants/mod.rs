@@ -1,9 +1,9 @@
 //! Changed logs of the real compiler: does `mesa` refute the pass whose section was changed?
 //!
-//! One thing in the text of one section is changed, after a pass or in the words of the final code (`changes`). The whole log is
-//! recovered again from the changed text, so that what the change does to the recovery is a part of the trial. A change of which
-//! the provers show that the section means what it meant is *equivalent*; the others have to be refuted, at the boundary before the
-//! section.
+//! One thing in the text of one section is changed, after a pass or in the words of the final code (`changes`). The
+//! whole log is recovered again from the changed text, so that the effect of the change on the recovery is a part of
+//! the trial. A change for which the provers show that the section has the same meaning is *equivalent*; the others
+//! have to be refuted, at the boundary before the section.
 
 mod changes;
 mod line;
@@ -27,7 +27,7 @@ use std::time::Duration;
 
 /// Changes that are tried at a section until one can be read.
 const TRIES: u32 = 12;
-/// Environments in which what is proved equivalent is run.
+/// Environments in which a proved equivalence is run.
 const ATTACKS: usize = 8;
 
 /// The programs of a log, original or changed.
@@ -101,7 +101,7 @@ pub enum Outcome {
     },
     /// No boundary is refuted, and `mesa` ends with an error: the section and another one contradict each other.
     Contradicted,
-    /// The provers show that the section means what it meant.
+    /// The provers show that the section has the same meaning.
     Equivalent,
     /// No boundary is refuted, and that before the section is no pass.
     Unknown {

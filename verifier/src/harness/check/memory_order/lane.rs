@@ -347,7 +347,8 @@ impl<'a> LaneComparison<'a> {
         range.filter(|before| (from + 1..to).contains(before)).collect()
     }
 
-    /// Finds what keeps a store from being left out: an operation between it and another access of the lane to the word.
+    /// Finds the reason why a store must not be left out: an operation between it and another access of the lane to the
+    /// word.
     fn find_reason_of_removed(&self, at: usize, number: usize, findings: &mut Findings) {
         let Some(store) = self.before[at].access() else { return };
         if store.volatile || store.kind == AccessKind::Atomic {
@@ -358,7 +359,7 @@ impl<'a> LaneComparison<'a> {
         let later = accesses(&self.before).find(|(other, access)| {
             *other > at && access.writes() && is_same(&(*other, access)) && self.is_anchor(*other)
         });
-        // Overwritten before another one reads it, or what the word holds anyway.
+        // Overwritten before another one reads it, or equal to the content of the word.
         let (range, only_writes) = match (later, accesses(&self.before[..at]).rev().find(is_same)) {
             (Some((later, _)), _) => (at + 1..later, false),
             (None, Some((earlier, _))) => (earlier + 1..at, true),

@@ -1,8 +1,8 @@
 //! Attributes of memory and texture accesses.
 //!
-//! The words of the final code have all of them, and the text after the last pass has the serial number of each word. Where the words are not
-//! those of the text, an access has what all other words of its opcode say, if they say the same. An access that is in no word has what its
-//! operands say, or what all words of its opcode say.
+//! The words of the final code have all of them, and the text after the last pass has the serial number of each word.
+//! Where the words are not those of the text, an access has the attributes of all other words of its opcode, if they
+//! agree. An access that is in no word has the attributes of its operands, or of all words of its opcode.
 
 use super::phases::Phase;
 use crate::harness::report::natives;
@@ -89,7 +89,7 @@ impl Accesses {
         }
     }
 
-    /// Returns a line about each access of which the words have what the text leaves out.
+    /// Returns a line about each access that was completed from the words.
     pub fn inferred(&self) -> Vec<String> {
         let mut all: Vec<(u32, String)> =
             self.by_serial.iter().filter_map(|(&serial, data)| Some((serial, said(data)?))).collect();
@@ -107,7 +107,7 @@ impl Accesses {
             let serial = program.serials[instr];
             complete_move(data);
             complete_store(data);
-            // A pass that makes another operation of an atomic does not change what it accesses.
+            // A pass that changes the operation of an atomic does not change its address.
             if let Some(said) = self.by_serial.get(&serial).filter(|said| said.opcode.form() == data.opcode.form()) {
                 complete(data, said);
             } else if matches!(data.opcode, Opcode::Stp | Opcode::Stl | Opcode::Stlw) {
@@ -183,7 +183,7 @@ fn complete_move(data: &mut InstrData) {
     }
 }
 
-/// Removes the type of a texture instruction: what it does is not known then.
+/// Removes the type of a texture instruction: its meaning is unknown then.
 fn without_type(data: &mut InstrData) {
     if let Attrs::Texture(texture) = &mut data.attrs {
         texture.ty = None;

@@ -28,7 +28,7 @@ pub(super) fn complete(program: &mut Program) {
         }
         links.extend(same_array(data));
     }
-    // A named version is of its array, whatever is copied to it.
+    // A named version belongs to its array, for any copied values.
     let named: BTreeSet<Value> = candidates.iter().filter(|(_, arrays)| !arrays.is_empty()).map(|(it, _)| it).collect();
     loop {
         let mut changed = false;

@@ -139,7 +139,7 @@ impl Starts {
         for (of_text, instr) in real(last).into_iter().zip(real(code)) {
             let (said, data) = (&last.instrs[of_text], &code.instrs[instr]);
             if said.opcode != data.opcode {
-                // The code is not that of the text; what follows would be paired wrongly.
+                // The code is not that of the text; the rest would be paired wrongly.
                 return;
             }
             for side in SIDES {

@@ -25,7 +25,8 @@ const FIRST_BASE: i32 = 0x7000;
 /// The location of the flags of a geometry shader's vertices in the list after the code; nir's text has no name of it.
 const VERTEX_FLAGS: &str = "GS_VERTEX_FLAGS";
 
-/// Adds the outputs that nir leaves out, and the names of those that its text does not have. Returns what was inferred.
+/// Adds the outputs that nir leaves out, and the names of those that its text does not have. Returns the inferred
+/// facts.
 ///
 /// # Errors
 /// An output of the list that no stage hands over.

@@ -1,4 +1,4 @@
-//! Recovers what Mesa's text leaves out, from the other sections of the same shader.
+//! Recovery of attributes that Mesa's text leaves out, from the other sections of the same shader.
 //!
 //! Everything that is recovered is a property of an instruction by its serial number, or of the whole shader. It is the
 //! same for all sections, so both sides of a boundary have it.
@@ -36,7 +36,7 @@ use ir3_compiler::target::{Generation, Target};
 pub use phases::Phase;
 use std::path::Path;
 
-/// A shader with what was recovered.
+/// A shader with the recovered attributes.
 #[derive(Clone, Debug)]
 pub struct Recovered {
     /// The nir, or why it cannot be read.
@@ -59,7 +59,7 @@ pub struct Recovered {
     pub unread: usize,
 }
 
-/// Reads the sections of a shader, and fills in what they leave out.
+/// Reads the sections of a shader, and recovers attributes that they leave out.
 pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
     let (mut inferred, mut contradictions) = (Vec::new(), Vec::new());
     let mut problems: Vec<String> = shader.broken.iter().map(|(_, error)| error.to_string()).collect();
@@ -84,7 +84,8 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
     for (read, &phase) in reads.iter_mut().zip(&phases) {
         if let (Ok(read), true) = (read, phase < Phase::Final) {
             serials::jump_after_preamble(&mut read.program);
-            // The second scheduler marks what will have to wait; legalization removes its marks before it sets its own.
+            // The second scheduler marks instructions that will have to wait; legalization removes its marks before it
+            // sets its own.
             let waits = InstrFlags::SS | InstrFlags::SY;
             read.program.instrs.values_mut().for_each(|data| data.flags -= waits);
         }

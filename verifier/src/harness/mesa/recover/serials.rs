@@ -473,7 +473,8 @@ mod tests {
             || places.any(|place| place.is_relative() || matches!(place, Place::Array(_)))
     }
 
-    /// Logs of debug builds, where they are there: the numbers that are found without those that the text has name the same instructions.
+    /// Logs of debug builds, if they are installed: the numbers that are found without those that the text has name the
+    /// same instructions.
     #[test]
     fn instructions_of_debug_logs_are_not_taken_for_others() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/mesa/train");

@@ -19,7 +19,8 @@ pub(super) struct Texts<'p> {
     pub words: Vec<&'p ir3::InstrData>,
 }
 
-/// Marks the operations of nir on arrays, where that changes what they mean, and those for the size of a buffer. Returns lines about them.
+/// Marks the operations of nir on arrays, if that changes their meaning, and those for the size of a buffer. Returns
+/// lines about them.
 ///
 /// # Errors
 /// An operation on a texture that is an array for one instruction, and none for another one.

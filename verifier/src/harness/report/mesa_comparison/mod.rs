@@ -1,8 +1,8 @@
 //! Comparison of the costs of our programs with Mesa's, from the same nir.
 //!
 //! A log of Mesa's compiler has the nir that ir3 received and, for each variant of the shader, Mesa's final program and
-//! its own statistics. The nir is compiled to a final program by our backend, and both final programs are counted in the
-//! same way ([`Stats`]). That the counters are right is checked by Mesa's statistics of its own program
+//! its own statistics. The nir is compiled to a final program by our backend, and both final programs are counted in
+//! the same way ([`Stats`]). That the counters are right is checked by Mesa's statistics of its own program
 //! ([`ShaderCosts::is_exact`]).
 
 pub mod note;
@@ -69,7 +69,7 @@ pub struct Metrics {
     pub categories: [u32; 8],
     /// Instructions that write a predicate. Mesa's are counted from its final program, if the log has it.
     pub predicates: u32,
-    /// Branches by opcode, counted likewise.
+    /// Branches by opcode, counted in the same way.
     #[serde(serialize_with = "by_name")]
     pub branches: Branches,
 }
@@ -224,7 +224,7 @@ impl ShaderCosts {
         })?;
         program.stage = statistics.shader_stage();
         let counted = Stats::of_final(&program, target);
-        // The text of the section has neither `(ei)` nor `(eq)`, and the length of what the driver writes is in the header.
+        // The text of the section has neither `(ei)` nor `(eq)`, and the length of the driver's words is in the header.
         let printed = |name: &str| statistics.get(name).unwrap_or(0) as u32;
         let mesa = Metrics {
             last_baryf: printed("last-baryf"),
@@ -264,7 +264,7 @@ const COLUMNS: usize = 13;
 pub struct CostTable {
     /// In the order of the logs.
     pub rows: Vec<ShaderCosts>,
-    /// The files that are no complete logs, and what is wrong with each.
+    /// The files that are no complete logs, and the error of each.
     pub unreadable: Vec<String>,
     /// The sums of so many programs, those of which Mesa's have the most instructions, are printed, too.
     pub largest: Option<usize>,
@@ -348,7 +348,8 @@ impl CostTable {
         Self::sums(self.rows.iter())
     }
 
-    /// Computes the sums of those `count` rows of which Mesa's programs have the most instructions. Of equal ones the first count.
+    /// Computes the sums of those `count` rows of which Mesa's programs have the most instructions. Of equal ones the
+    /// first count.
     #[must_use]
     pub fn totals_of_largest(&self, count: usize) -> Totals {
         let mut rows: Vec<&ShaderCosts> = self.rows.iter().collect();

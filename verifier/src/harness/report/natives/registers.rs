@@ -37,8 +37,9 @@ fn complete_register(place: &mut Place, mask: &mut WriteMask, said: (&Place, Wri
     }
 }
 
-/// Adds what nir implies of this, for a log without the text. A word that kills lanes is a `demote` if nir only demotes. An image before
-/// a6xx is loaded to as many registers as nir's value has components; its word counts those of the format.
+/// Adds the facts that nir implies, for a log without the text. A word that kills lanes is a `demote` if nir only
+/// demotes. An image before a6xx is loaded to as many registers as nir's value has components; its word counts those of
+/// the format.
 pub(super) fn complete_by_nir(code: &mut Code, shader: &Shader) {
     use IntrinsicOp::{Demote, DemoteIf, ImageLoad, Terminate, TerminateIf};
     let mut demotes = false;

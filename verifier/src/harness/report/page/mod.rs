@@ -40,7 +40,7 @@ use ranges::{Bar, SsaNames};
 use run::LaneRun;
 use sides::RowChange;
 
-/// Returns the page of a failure: runs the case once more, and shows what happens. `source` is the path of its bundle.
+/// Returns the page of a failure: runs the case once more, and shows the run. `source` is the path of its bundle.
 pub fn of_case(case: &Case, source: &str) -> String {
     FailurePage::new(case).render(source).into_string()
 }

@@ -130,7 +130,7 @@ fn in_order(pairs: FxHashMap<(usize, usize), u32>, count: usize) -> Vec<(usize, 
     list
 }
 
-/// The words of an instruction, with what separates them.
+/// The words of an instruction, with their separators.
 fn tokens(text: &str) -> Vec<&str> {
     text.split_inclusive([' ', ',', '(', ')']).collect()
 }

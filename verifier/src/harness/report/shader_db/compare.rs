@@ -80,7 +80,7 @@ impl Interval {
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         let error = (squares / (n - 1.0)).sqrt() / n.sqrt();
         let t = StudentsT::new(0.0, 1.0, n - 1.0).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975));
-        // Without any spread the interval is a point, whatever the size of the sample.
+        // Without any spread the interval is a point, for any size of the sample.
         let half = if error == 0.0 { 0.0 } else { error * t };
         Self { low: mean - half, high: mean + half }
     }

@@ -51,7 +51,7 @@ pub(super) fn integer_rules() -> Vec<RewriteRule> {
     FAMILIES.iter().filter(|family| !others.contains(&family.name)).flat_map(|family| family.rules).copied().collect()
 }
 
-/// Rewrites `percent` of a hundred instructions, each by one of `rules`; returns how many were rewritten.
+/// Rewrites `percent` of a hundred instructions, each by one of `rules`; returns the number of rewritten ones.
 pub(super) fn rewrite(
     program: &mut Program,
     target: &Target,

@@ -7,7 +7,7 @@ use super::super::choices::Choices;
 use super::memory::mask;
 
 impl<C: Choices> Generator<'_, C> {
-    /// Declares a local array of so many elements; of none, one value.
+    /// Declares a local array of `length` elements; with 0, a single value.
     pub(in crate::programs::generator) fn declare_array(
         &mut self,
         components: u8,

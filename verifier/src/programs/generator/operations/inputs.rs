@@ -208,7 +208,7 @@ impl<C: Choices> Generator<'_, C> {
                 Index::IoSemantics(Some(semantics(&format!("VARYING_SLOT_VAR{base}")))),
             ];
             let op = LoadInterpolatedInput;
-            // Prefetches take the place of the pixel. What has another one looks like theirs, and comes as early.
+            // Prefetches use the place of the pixel. A sample at another place resembles theirs, and is as early.
             let at = match self.c.below(8) {
                 0 => self.barycentric(),
                 1 => {

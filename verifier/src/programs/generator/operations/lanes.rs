@@ -31,7 +31,7 @@ impl<C: Choices> Generator<'_, C> {
             return self.scanned_in_arm();
         }
         let fragment = self.b.shader().stage == Stage::Fragment;
-        // Places where all lanes of a quad are there are rare.
+        // Places where all lanes of a quad are active are rare.
         let is_whole = self.quads == 0 && !self.killed;
         let kind = if is_whole && self.c.chance(100) { self.c.pick(&[2, 4, 5]) } else { self.c.below(16) };
         let def = match kind {
@@ -89,7 +89,7 @@ impl<C: Choices> Generator<'_, C> {
     /// A query of the active lanes, and the condition on which its result depends, if it has one.
     pub(super) fn question(&mut self) -> (Option<Def>, Option<Def>) {
         if self.c.chance(80) {
-            // A comparison of what all lanes share.
+            // A comparison of a uniform value.
             let shared = self.fresh_uniform();
             let other = self.any_scalar(32);
             let op = self.c.pick(&[Op::Ilt, Op::Ult, Op::Ine]);

@@ -81,7 +81,7 @@ impl<C: Choices> Generator<'_, C> {
         self.count(count)
     }
 
-    /// A number around the end of what a field holds: components after the first may be beyond it.
+    /// A number around the end of a field's range: components after the first may be beyond it.
     fn around(&mut self, end: u64) -> u64 {
         end + 1 - self.c.below(6) as u64
     }
@@ -307,7 +307,8 @@ impl<C: Choices> Generator<'_, C> {
         if self.weights.operation == 0 || !self.target.pvtmem || !self.c.chance(128) {
             return;
         }
-        // Offsets of instructions reach 4096 bytes. What is spilled comes after this memory: it may lie on both sides of that.
+        // Offsets of instructions reach 4096 bytes. Spill slots come after this memory: it may be on both sides of
+        // that.
         const REACH: u32 = 4096 - 4 * SCRATCH_WORDS;
         let start = self.c.pick(&[0, 0, 64, REACH - 16, REACH - 48, REACH - 128, REACH, 8192]);
         for first in (0..SCRATCH_WORDS).step_by(4) {
@@ -364,7 +365,7 @@ impl<C: Choices> Generator<'_, C> {
         self.result(def);
     }
 
-    /// The constant file: words beyond what operands reach relative to an address, halves, two words at once.
+    /// The constant file: words beyond the reach of operands relative to an address, halves, two words at once.
     pub(super) fn any_constant(&mut self) {
         let mut bits = self.c.pick(&[32, 32, 16, 64]);
         let n = 1 + self.c.below(4) as u8;
@@ -377,7 +378,8 @@ impl<C: Choices> Generator<'_, C> {
         self.result(def);
     }
 
-    /// Reads the last words of the constant file, so that no word is free for immediates. What the driver fills would need free words, too.
+    /// Reads the last words of the constant file, so that no word is free for immediates. The driver's words would need
+    /// free words, too.
     pub(in crate::programs::generator) fn last_constants(&mut self) {
         let is_filled = |data: &InstrData| matches!(data, InstrData::Intrinsic(it) if FILLED.contains(&it.op));
         let needs_words = self.target.generation < Generation::A6xx || self.b.function().instrs.values().any(is_filled);

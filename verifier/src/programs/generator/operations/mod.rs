@@ -1,9 +1,10 @@
 //! Every operation that selection accepts, at every width, with random indices.
 //!
-//! The other profiles have lists of what shaders use most. This one draws from the tables: arithmetic from nir's table of
-//! operations, as far as selection accepts them ([`accepted`](super::accepted)), and each family of intrinsics with all its indices (base,
-//! component, mask, access, descriptor set), offsets that are constant or computed, and all widths. A mistake of a pass that only
-//! a rare form shows is found by the program that has this form.
+//! The other profiles have lists of the operations that shaders use most. This one draws from the tables: arithmetic
+//! from nir's table of operations, as far as selection accepts them ([`accepted`](super::accepted)), and each family of
+//! intrinsics with all its indices (base, component, mask, access, descriptor set), offsets that are constant or
+//! computed, and all widths. A mistake of a pass that only a rare form shows is found by the program that has this
+//! form.
 //!
 //! Programs stay such that runs of them have a meaning: memory that starts undefined is written first, values of other lanes are
 //! read where all lanes are active, and a buffer that an access calls reorderable is never written.
@@ -117,7 +118,7 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// A condition that is known some time after what it is computed of.
+    /// A condition that is known some time after its operands.
     fn late_condition(&mut self) -> Def {
         let (x, y) = (self.varying_number(), self.any_scalar(32));
         let op = self.c.pick(&[Op::Frcp, Op::Fexp2, Op::Fsqrt, Op::Fsin]);
@@ -203,8 +204,9 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// An operation on the components of a vector in their order, with scalars as other operands, whose result is read as a whole: what
-    /// one instruction can repeat. None if there is no such vector, or nothing that reads the result.
+    /// An operation on the components of a vector in their order, with scalars as other operands, whose result is read
+    /// as a whole: a candidate for one repeated instruction. None if there is no such vector, or no reader of the
+    /// result.
     fn in_order(&mut self, op: Op, bits: u8) -> Option<()> {
         let info = op.info();
         let width = |input: &Operand| input.ty.width_or(bits);
@@ -224,8 +226,8 @@ impl<C: Choices> Generator<'_, C> {
         matches!(bits, 16 | 32).then(|| self.read_vector((def, bits, count)))
     }
 
-    /// A vector each component of which is an operation on the one before it, and so nearly what one instruction can repeat. None if the
-    /// operation has not two operands and a result of one width.
+    /// A vector each component of which is an operation on the one before it: nearly a candidate for one repeated
+    /// instruction. None if the operation has not two operands and a result of one width.
     fn in_a_row(&mut self, op: Op, bits: u8) -> Option<()> {
         let info = op.info();
         let is_plain = |ty: AluType| ty.size == 0 || ty.size == bits;
@@ -333,7 +335,8 @@ impl<C: Choices> Generator<'_, C> {
         self.b.alu(Op::Iand, &[word.unwrap_or(zero), mask])
     }
 
-    /// The first of up to four words of the constant file. What a preamble stores is there after its end: in it, other words are read.
+    /// The first of up to four words of the constant file. Stores of a preamble are available after its end: in it,
+    /// other words are read.
     fn any_constant_base(&mut self) -> Index {
         const NEVER_STORED: i32 = 40;
         let mut base = 4 * self.c.below(32) as i32;

@@ -38,7 +38,7 @@ const FLOATS: &[f32] = &[
     4294967296.0,
 ];
 
-/// Integers at the edges of what immediates hold.
+/// Integers at the edges of the ranges of immediates.
 const EDGES: &[i64] = &[
     -1,
     -2,

@@ -125,7 +125,7 @@ impl<C: Choices> Generator<'_, C> {
         let output = op.info().output.ty;
         let result = output.width_or(bits);
         let components = if self.c.chance(220) { 1 } else { 2 + self.c.below(3) as u8 };
-        // That a variable occurs again is what is overlooked most easily.
+        // Repeated variables are overlooked most easily.
         let (changes, others) = self.c.pick(&[(0, 0), (0, 0), (20, 20), (60, 60), (0, 200)]);
         let mut instance = Instance { bits, components, variables: Default::default(), changes, others };
         let Some(src) = self.written_out(&mut instance, &term, output.base, result) else { return };

@@ -1,8 +1,8 @@
 //! Programs that are a row of operations, with each result in memory.
 //!
-//! In other programs most results are read by other operations, and the sum of what is observed is a good part of the
-//! program. Where each lane stores its results at addresses of its own, an operation costs little more than itself, and
-//! no difference is masked. So these programs have several times as many operations that are rare.
+//! In other programs most results are read by other operations, and the sum of the observed values is a good part of
+//! the program. Where each lane stores its results at addresses of its own, an operation costs little more than itself,
+//! and no difference is masked. So these programs have several times as many operations that are rare.
 
 use ir3_compiler::nir::{Def, Index, IntrinsicOp, Op, Stage};
 

@@ -98,7 +98,7 @@ impl<C: Choices> Generator<'_, C> {
                     sampler.sampler_varies = self.may_vary(number);
                 }
             }
-            // Beyond what an instruction holds.
+            // Beyond the range of an instruction's field.
             1 => {
                 let beyond = self.c.pick(&[(16, 0), (0, 16), (16, 16)]);
                 sampler.texture += beyond.0;

@@ -67,7 +67,8 @@ pub const CACHED: &str = "texture-cache-coherent";
 /// A load through a descriptor at a computed number does not fault, also where the program checks the number first.
 pub const DESCRIPTORS: &str = "descriptors-do-not-fault";
 
-/// A 16-bit attribute, or a 16-bit input that is not interpolated, is the low half of the word of 32 bits, whatever its type.
+/// A 16-bit attribute, or a 16-bit input that is not interpolated, is the low half of the word of 32 bits, for any
+/// type.
 pub const NARROW: &str = "narrow-inputs";
 
 /// No access to a buffer is beyond its end, so different addresses in a buffer are different words.

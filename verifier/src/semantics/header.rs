@@ -1,9 +1,10 @@
 //! The declarations of two programs: stage, workgroup size, memory, buffers, inputs and outputs.
 //!
-//! The driver launches a shader as its header declares, so a difference there is a difference between the programs, whatever the code does:
-//! every engine checks [`difference`] first, and none proves a pair that has one. A declaration that a text omits is not compared. A text
-//! of Mesa's ir3 omits all declarations of the program; one of ours begins with the stage, and then a size that it omits is 0. nir declares
-//! more than ir3 (numbers of buffers and textures), and that is compared between two programs in nir.
+//! The driver launches a shader as its header declares, so a difference there is a difference between the programs,
+//! even if the code is equal: every engine checks [`difference`] first, and none proves a pair that has one. A
+//! declaration that a text omits is not compared. A text of Mesa's ir3 omits all declarations of the program; one of
+//! ours begins with the stage, and then a size that it omits is 0. nir declares more than ir3 (numbers of buffers and
+//! textures), and that is compared between two programs in nir.
 //!
 //! An input or an output whose register is given (`ssa_1(r0.x)`) has that register in every later form.
 //!

@@ -2,9 +2,9 @@
 //! captures of transform feedback.
 //!
 //! An access names an input or output by number, which is all that runs and proofs use. The driver and the other stages
-//! go by its slot: a number with another slot is another output, whatever is stored there. ir3 has only the numbers, so
-//! this is compared between two programs in nir. A component that both programs access has to have the same facts; one
-//! that a pass no longer accesses is not compared.
+//! go by its slot: a number with another slot is another output, even if the stored value is the same. ir3 has only the
+//! numbers, so this is compared between two programs in nir. A component that both programs access has to have the same
+//! facts; one that a pass no longer accesses is not compared.
 //!
 //! The interpolation mode of a color is such a fact: a color without a mode is flat or smooth by `glShadeModel`, a
 //! state of the driver.

@@ -212,7 +212,7 @@ pub fn run(
     };
     threads::run(campaign.jobs, || {
         let mut process: Option<Process> = None;
-        // Of one shard, only some of the numbers are programs.
+        // In one shard, only some of the numbers are programs.
         let mut length = campaign.shard.count();
         while !is_over() {
             let from = next.fetch_add(length, Ordering::Relaxed);

@@ -397,7 +397,7 @@ pub(super) fn terms_of(
     }
 }
 
-/// Calls what a [`Checker`] calls of the compiler, under watch. `begins` gets each stage before it runs.
+/// Calls the same compiler functions as a [`Checker`], under watch. `begins` gets each stage before it runs.
 pub(crate) fn compile_stages(
     shader: &nir::Shader,
     target: &Target,

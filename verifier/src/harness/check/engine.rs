@@ -220,7 +220,8 @@ impl Engines {
     }
 }
 
-/// Returns the engines that proved what another one refuted, and the reason of the refutation: one of them is wrong.
+/// Returns the engines that proved a boundary that another one refuted, and the reason of the refutation: one of them
+/// is wrong.
 pub fn contradiction(answers: &[Answer]) -> Option<(Vec<EngineKind>, String)> {
     let refuted = answers.iter().find(|answer| matches!(answer.verdict, Verdict::Refuted(_)))?;
     let proved: Vec<EngineKind> = proofs(answers).map(|answer| answer.engine).collect();

@@ -1,9 +1,9 @@
 //! Mesa's last programs: the words in a log, with the interface that the lines around them give, and the final-form nir
 //! that they were compiled from.
 //!
-//! Inputs and outputs have the numbers of the nir: both name their locations. What no word has is taken from the section
-//! `AFTER: ir3_legalize`; in a log without it, samples that are issued before the program starts are those of the commands
-//! (`@tex`), and kills and the components of images those of nir.
+//! Inputs and outputs have the numbers of the nir: both name their locations. Attributes that no word encodes are taken
+//! from the section `AFTER: ir3_legalize`; in a log without it, samples that are issued before the program starts are
+//! those of the commands (`@tex`), and kills and the components of images those of nir.
 
 mod prefetches;
 mod registers;

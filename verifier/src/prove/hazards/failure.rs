@@ -31,7 +31,8 @@ impl fmt::Display for Flag {
 /// The source of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Basis {
-    /// The machine: a source states what it does otherwise. A program that keeps these rules is free of hazards.
+    /// The machine: a source documents that the hardware requires it. A program that keeps these rules is free of
+    /// hazards.
     Machine,
     /// Mesa's own practice: no source states that the machine needs it. A program that breaks only such a rule is proved,
     /// and has a finding.

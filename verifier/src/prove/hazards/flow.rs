@@ -8,8 +8,8 @@
 //! that jump wait too, at the target, and the wave continues with those that it would have passed; so it does if its
 //! lanes end. The lanes that wait at a position join those that arrive there if its instruction has `(jp)`. These are
 //! the *wave edges*: the branches of lanes that run, and the turns to positions where others wait. (ir3_reconvergence.c
-//! describes both.) The sets of positions where lanes may wait while a block runs are the least ones that contain what
-//! follows from these rules.
+//! describes both.) The sets of positions where lanes may wait while a block runs are the least sets that satisfy
+//! these rules.
 //!
 //! Lanes do not diverge at votes, at `shps`, nor where the caller says that all lanes have the same predicate.
 
@@ -36,7 +36,7 @@ pub struct CodeBlock {
     steps: SmallVec<[BlockIndex; 2]>,
     /// Lanes may diverge at its end.
     diverges: bool,
-    /// The last active lane may end at its end, whatever its edges are.
+    /// The last active lane may end at its end, in addition to its edges.
     may_end: bool,
     /// Its last instruction leads out of the code.
     leaves_code: bool,

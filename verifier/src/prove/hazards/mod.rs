@@ -1,22 +1,23 @@
-//! The hazard checker: a dataflow proof that a final program reads no result before it is there, and overwrites nothing
-//! before it has been read, on every path and whatever the order of completion.
+//! The hazard checker: a dataflow proof that a final program reads no result before it is available, and overwrites no
+//! register before it has been read, on every path and for any order of completion.
 //!
 //! *Why it is needed.* The machine does not wait. The ALU writes its results a fixed number of issue slots later, and
-//! other units when they are done; a reader waits with slots, `(ss)` or `(sy)`, or it reads what was there before. Runs
+//! other units when they are done; a reader waits with slots, `(ss)` or `(sy)`, or it reads the previous content. Runs
 //! try some inputs and orders of completion; this covers all.
 //!
-//! *The lattice* (`state`). A state is what may be outstanding at a point: for each register (`semantics::machine::units`) the slots until
-//! the ALU and other units may read it, and the sets of registers whose results, or whose reads, are waited for with a
-//! flag; some facts about the wave. The join is the union of the sets and the later of the times.
+//! *The lattice* (`state`). A state has the outstanding operations at a point: for each register
+//! (`semantics::machine::units`) the slots until the ALU and other units may read it, and the sets of registers whose
+//! results, or whose reads, are waited for with a flag; some facts about the wave. The join is the union of the sets
+//! and the later of the times.
 //!
 //! *The transfer functions* (`walk`). An instruction first waits for its flags, which empties sets. Then each register
 //! that it reads or writes must be in none of the sets that it has to wait for, and each read must come late enough.
 //! Then its own results and sources are added, as the rules of its unit say (`semantics::machine::rules`), and its issue slots pass.
 //!
 //! *Paths* (`flow`). Registers of lanes follow the branches that lanes take: instructions that other lanes execute in
-//! between only add time and waits. What all lanes share (shared registers, `a1.x`, constants) also follows the turns
-//! of the wave between lanes that diverged. That lanes reconverge is checked with the same sets: each position where
-//! lanes may wait has `(jp)`, and there are never more of them than the branch stack holds.
+//! between only add time and waits. Registers that all lanes share (shared registers, `a1.x`, constants) also follow
+//! the turns of the wave between lanes that diverged. That lanes reconverge is checked with the same sets: each
+//! position where lanes may wait has `(jp)`, and there are never more of them than the branch stack holds.
 //!
 //! *Soundness.* The states are a fixed point from nothing outstanding at the start of the program (but texture
 //! samples that the driver prefetches), so each contains all that is outstanding on any path. A program without a
@@ -24,10 +25,10 @@
 //! accesses stay in their arrays, if the sizes of these are known (`semantics::machine::arrays`). The order of the
 //! wave's blocks is the one that Mesa assumes. The uniform branches are derived (`uniform`).
 //!
-//! Nothing is taken from the compiler's own analyses, which the checker is there to check.
+//! The checker uses none of the compiler's own analyses, which it has to check.
 //!
-//! *What a proof covers.* Rules of the machine, [`Basis::Machine`]: a program is proved if it keeps all of them. What it
-//! breaks of the rules that are only Mesa's practice ([`Basis::Practice`]) is reported too, as findings.
+//! *What a proof covers.* Rules of the machine, [`Basis::Machine`]: a program is proved if it keeps all of them.
+//! Violations of rules that are only Mesa's practice ([`Basis::Practice`]) are reported too, as findings.
 
 mod copies;
 mod failure;
@@ -59,7 +60,7 @@ pub struct Facts {
     /// The branches that the text marks uniform (`(con)`), by position. They are compared with those that the checker
     /// finds, and not used, unless they are trusted.
     pub marked_uniform: Vec<bool>,
-    /// The marks are right: what is found depends on them, so no hazard is no proof.
+    /// The marks are right: the result depends on them, so a result without hazards is no proof.
     pub trusts_marks: bool,
     /// The depth of the branch stack that the driver configures; otherwise the one that the GPU has counts.
     pub branch_stack: Option<u32>,

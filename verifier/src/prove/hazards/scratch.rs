@@ -4,9 +4,9 @@
 //! of the base is the move of one immediate. (Allocation puts it at the start of a program that spills.) A store whose address is not known
 //! may change all of a lane's memory, a load from there may have any of it.
 //!
-//! *What this takes as true.* `p[…]` is each lane's own memory, and only `stp` writes it: no other opcode has that
-//! space, and its addresses are not those of any buffer. Loads and stores of one lane take effect in the order of the code; Mesa has no
-//! flag between a spill and its reload, either. Inactive lanes do not store.
+//! *Assumptions.* `p[…]` is each lane's own memory, and only `stp` writes it: no other opcode has that space, and its
+//! addresses are not those of any buffer. Loads and stores of one lane take effect in the order of the code; Mesa has
+//! no flag between a spill and its reload, either. Inactive lanes do not store.
 
 use super::flow::Flow;
 use crate::semantics::machine::steps::{Bits, Steps};

@@ -65,7 +65,7 @@ fn a_store_over_a_part_or_to_an_unknown_address_counts() {
     assert!(!after(&[BASE, same, STORE, half], &[4, 6]));
     assert!(!after(&[BASE, same, STORE, "stp r5.x, r6.x, imm[0.000000,1,0x1]"], &[4, 64]));
     assert!(after(&[BASE, same, STORE, "stp r0.z, r6.x, imm[0.000000,1,0x1]"], &[4, 64]));
-    // An address that is not known but the same for all, and what is stored too: all have the same there afterwards.
+    // An address that is unknown but the same for all, and so is the stored value: all have the same there afterwards.
     let address = "add.s r5.x, c2.x, c2.y";
     assert!(after(&[BASE, same, STORE, address, "stp r5.x, r1.x, imm[0.000000,1,0x1]"], &[4, 64]));
     assert!(!after(&[BASE, same, STORE, address, "stp r5.x, r6.x, imm[0.000000,1,0x1]"], &[4, 64]));

@@ -1,4 +1,4 @@
-//! The lattice: what is outstanding at a point of the program, on any path to it.
+//! The lattice: the outstanding operations at a point of the program, on any path to it.
 //!
 //! Greater is worse: a set of registers that more results are outstanding for, a later time. The join of two paths is
 //! the union of the sets and the later of the times. There are finitely many states (times are relative to the point, and at most a
@@ -147,7 +147,7 @@ impl State {
     }
 
     /// Joins the state at the end of a predecessor; returns true if this one changed. Over an edge of the wave that its
-    /// lanes do not take, only what all lanes share is joined.
+    /// lanes do not take, only facts that all lanes share are joined.
     pub fn join(&mut self, other: &Self, lanes: bool) -> bool {
         let mut changed = false;
         let mut unite = |word: &mut u64, bits: u64| {

@@ -369,7 +369,7 @@ impl Walk<'_> {
             state.wave.remove(WaveFacts::INPUTS_HELD);
         }
         if state.wave.has(WaveFacts::INPUTS_HELD) {
-            // `demote` is a name for `kill` with what it means to other lanes: the word is the same.
+            // `demote` is a name for `kill` with its effect on other lanes: the word is the same.
             if self.release.before_kill && matches!(step.opcode, Opcode::Kill | Opcode::Demote) {
                 self.report(Hazard::new(at, HazardKind::KillBeforeRelease));
             }
@@ -527,8 +527,8 @@ fn runs_early(code: &Code, end: Option<usize>) -> bool {
     rules::can_run_early(&preamble)
 }
 
-/// Checks what must directly follow an instruction in the code: nops after predication on some GPUs, an `(ss)` after
-/// `resinfo`; the marks of a preamble; and where waves go on that do not run the preamble.
+/// Checks the instructions that must directly follow another one: nops after predication on some GPUs, an `(ss)` after
+/// `resinfo`; the marks of a preamble; and the target of waves that skip the preamble.
 pub fn positional(code: &Code, steps: &Steps, facts: &Facts, target: &Target, hazards: &mut Vec<Hazard>) {
     let mut open = false;
     let end = steps.steps.iter().position(|step| step.opcode == Opcode::Shpe);

@@ -86,7 +86,7 @@ fn what_does_not_hold_is_not_proved() {
     assert!(!sum.value.plus(-1, &a.value.plus(1, &b.value)).vanishes(33));
 }
 
-/// Both sides on constants, so that a statement is about what its proof is about.
+/// Both sides on constants, so that a statement and its proof are about the same.
 #[test]
 fn sides_agree_on_numbers() {
     for lemma in &ALL {

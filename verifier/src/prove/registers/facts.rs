@@ -5,8 +5,8 @@
 //! two paths is the intersection, except that a path on which `x` is undefined has every fact about `x`. Literals are
 //! pieces of both programs, too: immediates and words of the constant file.
 //!
-//! A fact that holds on one of the paths because `x` is undefined there is *open* ([`OpenFacts`]): `x` may be what one piece of
-//! the target has, not what two different ones have.
+//! A fact that holds on one of the paths because `x` is undefined there is *open* ([`OpenFacts`]): `x` may be the
+//! content of one piece of the target, not of two different ones.
 //!
 //! Most pieces are in no fact at a point, and those that are in one are seldom in a second. So facts are stored in one
 //! short array, each of them in two lists: that of its target piece and that of its source piece.
@@ -23,7 +23,7 @@ use smallvec::SmallVec;
 use std::fmt;
 use std::rc::Rc;
 
-/// Sixteen bits that are the same wherever they are read, and are not a piece of a register.
+/// Sixteen bits that are the same at every read, and are not a piece of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Literal {
     /// An immediate.
@@ -155,10 +155,10 @@ impl FactSet {
         self.undefined.intersect(&here.undefined) || fewer || opened
     }
 
-    /// Meets the facts about what the wave has once with those at the `ends` of blocks from which the wave may come while other
-    /// lanes wait here. Pieces that are undefined for the lanes that wait, and not at one of these ends, are written by other
-    /// lanes: the facts about them are those of all ends. Both closures select what the wave has once: pieces of the source, and
-    /// facts. Returns true if the set has become smaller, or facts assume more.
+    /// Meets the facts about registers of the wave with those at the `ends` of blocks from which the wave may come
+    /// while other lanes wait here. Pieces that are undefined for the lanes that wait, and not at one of these ends,
+    /// are written by other lanes: the facts about them are those of all ends. Both closures select registers of the
+    /// wave: pieces of the source, and facts. Returns true if the set has become smaller, or facts assume more.
     pub fn meet_wave(
         &mut self,
         ends: &[&Self],
@@ -281,7 +281,7 @@ struct Moved {
 const NO_PIECE: Piece = Piece::MAX;
 
 impl CurrentFacts {
-    /// An empty set for programs with so many pieces; the first `fixed` of the source begin undefined.
+    /// An empty set for programs with these numbers of pieces; the first `fixed` of the source begin undefined.
     pub fn new(sources: u32, targets: u32, fixed: u32) -> Self {
         Self {
             facts: PrimaryMap::new(),
@@ -375,12 +375,13 @@ impl CurrentFacts {
         self.values_of(l).any(|held| held == x)
     }
 
-    /// Returns true if a piece of the target is known to have the value of a source piece, whatever an undefined value is.
+    /// Returns true if a piece of the target is known to have the value of a source piece, for any undefined values.
     pub fn surely_has(&self, l: Piece, x: Piece) -> bool {
         self.has(l, x) && self.open.get((l, x)).is_none()
     }
 
-    /// Records that the value of a source piece is read from a piece of the target: an undefined value is what that has.
+    /// Records that the value of a source piece is read from a piece of the target: an undefined value is now the
+    /// content of that.
     pub fn settle(&mut self, l: Piece, x: Piece) {
         for fact in self.open.settle((l, x)) {
             self.remove(fact);

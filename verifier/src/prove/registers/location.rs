@@ -43,7 +43,7 @@ pub struct Locations<'a> {
     pub fixed: u32,
     values: SecondaryMap<Value, u32>,
     arrays: SecondaryMap<Array, u32>,
-    /// The values that have a definition without a register: those are in no register, whatever a use says.
+    /// The values that have a definition without a register: those are in no register, even if a use names one.
     unassigned: EntitySet<Value>,
     /// Number of pieces.
     pub count: u32,

@@ -354,7 +354,8 @@ impl LockstepWalk<'_> {
         Ok(())
     }
 
-    /// Checks that the registers of the results hold, in the target, what they hold in the source: other lanes keep it.
+    /// Checks that the registers of the results have the same contents in the target as in the source: other lanes keep
+    /// them.
     fn keeps_other_lanes(&self, s: &InstrData, t: &InstrData) -> Result<(), RegisterFailure> {
         for (a, b) in s.dsts.iter().zip(&t.dsts) {
             for k in a.mask.components() {
@@ -382,7 +383,7 @@ impl LockstepWalk<'_> {
 
     /// Steps over an instruction of the target only, which rematerialises: its result holds every value of the source
     /// that is computed in the same way from the values that the operands hold. In SSA form, a value whose definition
-    /// dominates a point equals there what its definition computes from the operands' values at that point. Otherwise
+    /// dominates a point equals there the result of its definition on the operands' values at that point. Otherwise
     /// there would be a path to the point on which an operand was redefined and the value was not; with a path to that
     /// operand it would bypass the definition.
     pub(super) fn rematerialised(&mut self, instr: Instr) -> Result<(), RegisterFailure> {

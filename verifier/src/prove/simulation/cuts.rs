@@ -1,9 +1,10 @@
 //! The choice of cut points: loop headers or, if no proof is found that way, the block after the test at the start of
 //! the loop.
 //!
-//! A `while` loop and the same loop as `if` and `do while` agree at no header: what one does at the beginning of an
-//! iteration the other does at the end of the previous one. [`Graph::rotated`] returns an equivalent program whose
-//! iterations begin elsewhere, and says why it is equivalent. So a proof about that graph is a proof about the program.
+//! A `while` loop and the same loop as `if` and `do while` agree at no header: the one tests at the beginning of an
+//! iteration, the other at the end of the previous one. [`Graph::rotated`] returns an equivalent program whose
+//! iterations begin elsewhere, with the reason for the equivalence. So a proof about that graph is a proof about the
+//! program.
 //!
 //! A loop that all lanes leave after a known number of iterations is no loop in [`Graph::unrolled`]: where there is no proof with it, it is
 //! replaced by copies of its blocks in both programs, as the other one may have unrolled it, or computed its result.
@@ -67,7 +68,7 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
         }
         let choices = memories.iter().flat_map(|&own| images.iter().map(move |&apart| (own, apart)));
         let choices = choices.flat_map(|choice| undefined.iter().map(move |&undefined| (choice, undefined)));
-        // Ranges of what loops compute take queries of their own.
+        // Ranges of values in loops take queries of their own.
         let ranges: &[bool] = if graphs.0.loops.is_empty() { &[false] } else { &[false, true] };
         let choices = choices.flat_map(|choice| ranges.iter().map(move |&narrow| (choice, narrow)));
         for ((((scratch_slots_from, disjoint_images), undefined), narrow), partners) in
@@ -242,7 +243,7 @@ fn unrolled<C: SymbolicProgram>(code: &C, side: Side, limits: &Limits, solver: &
     changed.then_some(graph)
 }
 
-/// The number of iterations of a loop after which all lanes have left it, whatever the inputs are, if that is known.
+/// The number of iterations of a loop after which all lanes have left it, for any inputs, if that is known.
 fn iterations<C: SymbolicProgram>(
     code: &C,
     side: Side,

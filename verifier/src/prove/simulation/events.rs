@@ -11,14 +11,15 @@
 //! A ballot, a vote, or a read from one of the lanes with a condition ([`Event::selects`]) depends only on the lanes
 //! that it selects. For these it is enough that each lane is selected by both or by none: lanes that take part and are
 //! not selected might as well be elsewhere. Blocks run in order, so lanes that reach a block in one iteration of its
-//! loops are there together: those that the source selects in one event, the target selects in one. So a ballot of a
+//! loops arrive together: those that the source selects in one event, the target selects in one. So a ballot of a
 //! condition is the mask of the lanes in the branch that this condition takes, and empty where no lane takes it.
 //!
-//! Stores to different words of the constant file commute, and Mesa's schedulers exchange them. So a store may be paired with a later one of
-//! the source while the target has not had those before it: a [`Gap`]. All of them are stores to one word each, at a known place, and no
-//! store has the place of one that it overtakes. In a gap the file is in a state that the source never has, and its version is unknown. It
-//! begins and ends in one block of each program: at the ends of blocks, where other lanes may run and count what has happened, both
-//! programs have had the same stores. A store to a word that neither program reads is no event at all.
+//! Stores to different words of the constant file commute, and Mesa's schedulers exchange them. So a store may be
+//! paired with a later one of the source while the target has not had those before it: a [`Gap`]. All of them are
+//! stores to one word each, at a known place, and no store has the place of one that it overtakes. In a gap the file is
+//! in a state that the source never has, and its version is unknown. It begins and ends in one block of each program:
+//! at the ends of blocks, where other lanes may run and count events, both programs have had the same stores. A store
+//! to a word that neither program reads is no event at all.
 //!
 //! If an attempt has the rule, several stores to memory may be paired with several others ([`stores`](super::stores)).
 
@@ -318,7 +319,7 @@ impl EventPairs {
     }
 
     /// Returns an event of the target that has a partner in some segments and none in others. Lanes of both kinds of
-    /// segments take part in it, so what was shown of its results for the first does not hold: the others take part
+    /// segments take part in it, so facts about its results for the first do not hold: the others take part
     /// with operands that the source's event does not have.
     pub fn torn(&self) -> Option<EventSite> {
         self.missed.iter().copied().filter(|site| self.of.contains_key(site)).min()

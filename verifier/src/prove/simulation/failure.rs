@@ -23,7 +23,7 @@ pub enum SimulationFailure {
     /// The source is undefined on every input, so there is nothing to prove.
     #[error("the source has no meaning on any input")]
     Vacuous,
-    /// The time limit was reached; what could not be proved until then.
+    /// The time limit was reached; the first fact that was not proved until then.
     #[error("the time limit was reached{}", .0.as_ref().map(|obstacle| format!("; {obstacle}")).unwrap_or_default())]
     OutOfTime(Option<Box<Obstacle>>),
 }
@@ -122,7 +122,7 @@ pub enum Obstacle {
     },
     /// An operation that can be executed, but about which nothing can be proved.
     Opaque(&'static str),
-    /// The relation still changed after so many iterations.
+    /// The relation still changed after this many iterations.
     Unstable {
         /// Number of iterations.
         iterations: usize,
@@ -130,7 +130,7 @@ pub enum Obstacle {
 }
 
 impl Obstacle {
-    /// The kind, for tables: obstacles of one kind have one name, wherever they are.
+    /// The kind, for tables: obstacles of one kind have one name, independent of their place.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Header(_) => "declarations",

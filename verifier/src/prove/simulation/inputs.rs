@@ -220,7 +220,7 @@ fn environment(
                 new.consts.entry(*index as u32 % CONST_WORDS).or_insert(word);
             }
         } else if matches!(text, "flat varying" | "varying") {
-            // The same whatever the coordinates are.
+            // The same for any coordinates.
             new.varyings.entry(args[0] as u32).or_insert([word, 0, 0]);
         } else if let Some(bits) = text.strip_prefix("uniform buffer Ubo ") {
             let (binding, address) = (Binding::from_bits(args[0]), args[1]);

@@ -1,7 +1,7 @@
-//! Memories that may alias: what is written to one may be read from the other.
+//! Memories that may alias: a value that is written to one may be read from the other.
 //!
 //! The state of a memory is a *version* (see [`symbolic`](crate::prove::symbolic)). Two accesses to memories with one
-//! version may be reordered only if both are reads. SSBOs (all of them, whatever their bindings) and global memory have
+//! version may be reordered only if both are reads. SSBOs (all of them, with any bindings) and global memory have
 //! one version. Images are views of the same memory, so they have that version too. But Mesa's ir3 treats image
 //! accesses and buffer accesses as two classes (`IR3_BARRIER_IMAGE_*` and `IR3_BARRIER_BUFFER_*`) that it reorders. So
 //! if no proof is found otherwise and the programs access both, images get a version of their own, and the proof names

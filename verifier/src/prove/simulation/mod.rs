@@ -8,13 +8,13 @@
 //! (`prove/symbolic/graph.rs`), it holds for cross-lane operations and for memory.
 //!
 //! - The relation at a header is a partition of the locations of both programs into classes of equal value. It starts
-//!   with what is equal on the first path to the header. A class is split where a segment makes its members differ,
-//!   until nothing splits: the result is the largest relation that the segments preserve (`relation`).
+//!   with the values that are equal on the first path to the header. A class is split where a segment makes its members
+//!   differ, until nothing splits: the result is the largest relation that the segments preserve (`relation`).
 //! - The target's values are *swept* when they are computed: a term that the source does not have is compared, on
 //!   samples, with the source's terms; where the solver proves them equal, the source's term takes its place (`sweep`).
 //!   So a query covers the difference of a single instruction.
 //! - If a loop tests first in one program and last in the other, the first is cut after its test instead (`cuts`).
-//! - The rest, at the end, are obligations: path conditions and outputs that must be equal wherever the source is
+//! - The rest, at the end, are obligations: path conditions and outputs that must be equal if the source is
 //!   defined (`proof`).
 //!
 //! If no proof is found, nothing follows: the relation may have been too weak. The solver's model of a failed
@@ -61,7 +61,7 @@ use std::time::Duration;
 pub struct Limits {
     /// Limit of one query.
     pub query: Budget,
-    /// CPU time of a whole proof. The proof gives up shortly before, so that what it has begun ends in time.
+    /// CPU time of a whole proof. The proof gives up shortly before, so that its last query ends in time.
     pub time: Duration,
     /// True if a failed proof searches for inputs.
     pub inputs: bool,
@@ -75,7 +75,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The same limits with at most so much CPU time.
+    /// The same limits with at most this much CPU time.
     #[must_use]
     pub fn within(time: Duration) -> Self {
         let Self { query, inputs, .. } = Self::default();

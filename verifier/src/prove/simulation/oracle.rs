@@ -80,7 +80,7 @@ impl Oracle for SimulationState<'_> {
             (Side::Source, UndefinedChoice::Zero) => terms.constant(32, 0),
             (Side::Source, UndefinedChoice::Ones) => terms.constant(32, u32::MAX.into()),
             (Side::Target, _) if left_out(Guard::UndefinedTarget) => terms.constant(32, 0),
-            // Each undefined word of the target is a fresh variable, so what is proved holds for every value it may
+            // Each undefined word of the target is a fresh variable, so the proof holds for every value it may
             // have. The source may choose: here, the target's word in the same place.
             (Side::Source, UndefinedChoice::Same | UndefinedChoice::Other) | (Side::Target, _) => {
                 self.undefined_word(terms, name)
@@ -350,7 +350,7 @@ impl Oracle for SimulationState<'_> {
     fn event(&mut self, terms: &mut Terms, mut event: Event) -> SmallVec<[Term; 4]> {
         // No lane is ever here.
         let never = terms.as_constant(event.path) == Some(0);
-        // Nothing observes a word of the constant file that no instruction reads: the version stays what it was.
+        // Nothing observes a word of the constant file that no instruction reads: the version does not change.
         let is_read = |word: u32| self.read_constants.as_ref().is_none_or(|read| read.contains(&word));
         if stored_word(terms, &event).is_some_and(|word| !is_read(word) || left_out(Guard::StoredRead)) {
             return event.context.before.iter().copied().collect();

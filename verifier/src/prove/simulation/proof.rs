@@ -86,11 +86,12 @@ pub(super) struct Found {
 /// Rules that cost time and seldom apply: they are tried where there is no proof without them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rules {
-    /// Linear functions and bounds of what loops compute: see [`HeaderRelation`] and [`HeaderFacts`](super::header_facts::HeaderFacts).
+    /// Linear functions and bounds of values in loops: see [`HeaderRelation`] and
+    /// [`HeaderFacts`](super::header_facts::HeaderFacts).
     pub invariants: bool,
     /// The values that other lanes compute, as functions of their inputs.
     pub lanes: bool,
-    /// Loads of what the same lane has stored, and stores in another order.
+    /// Loads of values that the same lane has stored, and stores in another order.
     pub stores: bool,
 }
 
@@ -155,7 +156,7 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
     if state.both_nir {
         state.headers.iter_mut().for_each(HeaderRelation::with_bools);
     }
-    // Nothing reads what the source stores in the constant file but the source.
+    // Only the source reads its stores to the constant file.
     state.kept = (source.stores_constants() && !target.stores_constants()).then(FxHashMap::default);
     state.read_constants =
         source.read_constants().zip(target.read_constants()).map(|(one, other)| one.union(&other).copied().collect());
@@ -235,7 +236,8 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
     Err(SimulationFailure::not_shown(Obstacle::Unstable { iterations: MAX_ITERATIONS }))
 }
 
-/// The features of two programs. What the target reads beyond an array may be anything; only the source is assumed to stay in its arrays.
+/// The features of two programs. Reads of the target beyond an array may return anything; only the source is assumed to
+/// stay in its arrays.
 fn uses(source: &impl SymbolicProgram, target: &impl SymbolicProgram) -> Uses {
     source.uses().or(Uses { arrays: false, ..target.uses() })
 }

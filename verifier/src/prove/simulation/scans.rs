@@ -278,7 +278,7 @@ impl<'a> Registers<'a> {
         Some(Scan { before, blocks, after, instr, scratch, is_product: inclusive.is_product })
     }
 
-    /// The instructions of a block but jumps and `nop`; `None` if one of them has a flag that says more than what it waits for.
+    /// The instructions of a block except jumps and `nop`; `None` if one of them has another flag than those for waits.
     fn code(self, block: Block) -> Option<SmallVec<[&'a InstrData; 8]>> {
         let instrs = self.program.blocks[block].instrs.iter().map(|&instr| &self.program.instrs[instr]);
         let code: SmallVec<[&'a InstrData; 8]> =
@@ -395,7 +395,7 @@ fn register(place: &Place) -> Option<PhysReg> {
     }
 }
 
-/// Returns true if a source reads what a destination holds.
+/// Returns true if a source reads the content of a destination.
 fn same(dst: &Dst, src: &Src) -> Option<bool> {
     let src = operand(src)?;
     Some(src.class == dst.class && src.place().and_then(register) == register(&dst.place))

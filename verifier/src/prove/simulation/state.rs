@@ -27,7 +27,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
-/// A condition that must hold wherever the source is defined.
+/// A condition that must hold if the source is defined.
 pub(super) struct Obligation {
     /// The observable that is equal if it holds.
     pub(super) observable: Observable,
@@ -118,7 +118,7 @@ pub(super) struct SimulationState<'a> {
     pub(super) both_nir: bool,
     /// True if both programs mark the accesses that are volatile.
     pub(super) names_volatile: bool,
-    /// The resources from which the source loads what may go through the cache of textures.
+    /// The resources from which the source has loads that may go through the cache of textures.
     pub(super) cacheable: FxHashSet<Term>,
     /// The assumptions that were used, except lemmas, by short names.
     pub(super) assumed: BTreeSet<&'static str>,
@@ -150,7 +150,7 @@ pub(super) struct SimulationState<'a> {
 }
 
 impl<'a> SimulationState<'a> {
-    /// The state before the first iteration, for programs with so many loops.
+    /// The state before the first iteration, for programs with this number of loops.
     pub(super) fn new(
         solver: &'a mut dyn Solver,
         limits: &Limits,
@@ -260,7 +260,7 @@ impl<'a> SimulationState<'a> {
         }
     }
 
-    /// Forgets what was assumed of cut points: with more locations there may be a larger relation.
+    /// Forgets the assumptions about cut points: with more locations there may be a larger relation.
     pub(super) fn forget(&mut self) {
         self.headers.iter_mut().for_each(HeaderRelation::forget);
         self.loop_exits.iter_mut().for_each(|relation| *relation = LoopExitRelation::default());

@@ -1,10 +1,11 @@
 //! Stores that the target has in another order, in other blocks, or not at all.
 //!
-//! A store of the target that is not the next one of the source begins a *group*: the stores of the target from there on, until they do the
-//! same to memory as the next stores of the source, taken together. Then the version of the memory is that of the source again. In between it
-//! is unknown, so what is loaded there has to be looked up in versions before the group, or in its stores (`symbolic::forwarding`). A
-//! group ends in the segment in which it begins, before anything else makes a version: an atomic, a barrier, a fence. It is one of stores in
-//! which only lanes of the segment take part.
+//! A store of the target that is not the next one of the source begins a *group*: the stores of the target from there
+//! on, until they do the same to memory as the next stores of the source, taken together. Then the version of the
+//! memory is that of the source again. In between it is unknown, so loads there have to be looked up in versions before
+//! the group, or in its stores (`symbolic::forwarding`). A group ends in the segment in which it begins, before
+//! anything else makes a version: an atomic, a barrier, a fence. It is one of stores in which only lanes of the segment
+//! take part.
 //!
 //! Stores of several lanes to one word have an order here: that of the stores, then that of the lanes. There are two ways to show that groups
 //! have the same effect.

@@ -245,7 +245,7 @@ impl<'a> Sweeper<'a> {
         if let Some(&found) = self.swept.get(&term) {
             return found;
         }
-        // A condition that the source has is kept, in whatever form: the source did not replace it either.
+        // A condition that the source has is kept, in any form: the source did not replace it either.
         let inner = innermost(terms, term);
         let is_condition = terms.width(inner) == 1 && self.known.contains(&inner);
         let found = if is_condition { term } else { self.look_for(terms, term) };
@@ -268,7 +268,7 @@ impl<'a> Sweeper<'a> {
             list.sort_by_key(|&other| std::cmp::Reverse(likeness(terms, term, other)));
             list.truncate(CANDIDATES);
         }
-        // Lemmas first: what they cover times out in every solver.
+        // Lemmas first: queries that they cover time out in every solver.
         for other in candidates.iter().copied().map(Some).chain([None]) {
             if let Some((product, lemma)) = self.product(terms, term, other)
                 && (self.products || self.known.contains(&product) || other == Some(product))
@@ -520,7 +520,7 @@ impl<'a> Sweeper<'a> {
 
     /// Returns true if the time limit has been reached.
     pub fn is_late(&mut self) -> bool {
-        // The last query and what follows it take time, too.
+        // The last query and the work after it take time, too.
         self.late |= self.start.elapsed() > self.limits.time.mul_f32(0.98);
         self.late
     }

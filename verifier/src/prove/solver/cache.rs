@@ -1,6 +1,6 @@
 //! A cache of verdicts that persists between runs, in a folder.
 //!
-//! A verdict's key is the hash of what it depends on: the texts of the two programs, normalised by the caller, and all
+//! A verdict's key is the hash of its inputs: the texts of the two programs, normalised by the caller, and all
 //! other inputs of the verdict. The hash also covers `SOURCES`, so a verdict of another version of the prover, which
 //! may have been wrong, is not found.
 //!
@@ -81,7 +81,7 @@ impl Cache {
     /// Reads a verdict. `None` if there is no file of the key.
     ///
     /// # Errors
-    /// If there is one that is no entry of the key: the file, and what is wrong with it.
+    /// If there is one that is no entry of the key: the file, and its error.
     pub fn read<V: DeserializeOwned>(&self, key: VerdictKey) -> Result<Option<V>, String> {
         if any_left_out() {
             return Ok(None);

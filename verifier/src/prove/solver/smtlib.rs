@@ -360,7 +360,7 @@ impl QueryFolder {
         Ok(Self { path: path.to_owned(), failure: Arc::default() })
     }
 
-    /// The first error of a write, in this folder or a clone of it. What is proved does not depend on it.
+    /// The first error of a write, in this folder or a clone of it. Proofs do not depend on it.
     pub fn failure(&self) -> Option<&str> {
         self.failure.get().map(String::as_str)
     }

@@ -1,4 +1,4 @@
-//! Values of other lanes as terms over what these lanes have: `read_first(f(x))` is `f(read_first(x))`.
+//! Values of other lanes as terms over the variables of these lanes: `read_first(f(x))` is `f(read_first(x))`.
 //!
 //! All lanes at a point of a segment that come from its cut point run the same code, so the value of another lane is
 //! the same term, of the variables of that lane. A variable `x` of one lane becomes the variable "`x` of that lane";
@@ -6,9 +6,9 @@
 //! normalises like any other. Moves by a function of the lane's number ([`LaneMap`]) compose, and a subgroup vote is a
 //! disjunction over the lanes, which distributes over disjunctions.
 //!
-//! This needs that no lane of another segment is there, and that no lane has left a loop in another iteration: such lanes have other terms.
-//! The lanes that take part are then those of the group at the cut point for which the path condition holds, in both programs: they are known
-//! by the cut point and the condition.
+//! This requires that no lane of another segment is active, and that no lane has left a loop in another iteration: such
+//! lanes have other terms. The lanes that take part are then those of the group at the cut point for which the path
+//! condition holds, in both programs: they are known by the cut point and the condition.
 //!
 //! The value of an inactive lane is arbitrary. A bit of its own is set if the lane that is read is inactive, and a
 //! variable of its own is the value that is read then.

@@ -29,7 +29,7 @@ pub enum LaneResult {
     There,
     /// The same for all lanes; undefined if no lane is selected.
     Missing,
-    /// The same for all lanes; of a lane that is there, as each lane is selected.
+    /// The same for all lanes; of an active lane, as each lane is selected.
     Selected,
 }
 

@@ -307,7 +307,7 @@ fn loaded(terms: &mut Terms, space: Space, width: u32, version: Term, operands: 
     apply(terms, 32, &name, &args)
 }
 
-/// Returns true if a store changes nothing: the value is what is there already, whichever lanes store there.
+/// Returns true if a store changes nothing: the value equals the content, for any lanes that store there.
 fn is_there_already<O: Oracle>(
     machine: &mut SymbolicMachine<'_, O>,
     access: &ElementAccess,

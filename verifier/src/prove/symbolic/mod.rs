@@ -1,6 +1,6 @@
 //! Symbolic execution: programs run on terms instead of constants.
 //!
-//! The input is what the interpreter runs: a decoded program ([`interp::nir`](crate::semantics::interp::nir),
+//! The input is the interpreter's: a decoded program ([`interp::nir`](crate::semantics::interp::nir),
 //! [`interp::ir3`](crate::semantics::interp::ir3)). Its operations have the same definitions, in the domain of
 //! [terms](crate::semantics::terms). Execution follows *one* arbitrary lane from one *cut point* (the entry, or a loop
 //! header) to the next ones. Between cut points the program is acyclic. So each block is executed once, under its path
@@ -8,13 +8,13 @@
 //!
 //! One lane depends on the others in three ways. All of them are *events* that an [`Oracle`] answers:
 //! - Cross-lane operations: the result depends on the operands of all active lanes.
-//! - Memory: other lanes see what is stored. The state of a memory is a *version*, which belongs to the wave. Versions
+//! - Memory: other lanes see stores. The state of a memory is a *version*, which belongs to the wave. Versions
 //!   follow each other in the order of the blocks in the layout, which is the order in which the wave runs them
 //!   ([`run`]). At barriers and fences other waves may write, so each is followed by a new version.
-//! - Shared registers, which hold what any lane wrote.
+//! - Shared registers, which hold values that any lane wrote.
 //!
 //! Undefined values (see `semantics::undefined`): in the program after a pass, an undefined value is a fresh variable,
-//! so what is shown holds for every value it may have. In the program before the pass the proof may choose the value
+//! so a proof holds for every value it may have. In the program before the pass the proof may choose the value
 //! ([`Oracle::unknown`]); and each value has, in addition to its bits, a mask of the bits that may be anything,
 //! independently at each use.
 
@@ -119,7 +119,7 @@ pub struct SymbolicValue {
     /// The bits: 32 of them in storage, any number elsewhere. Where a bit is free, this is the value that was chosen
     /// for it.
     pub bits: Term,
-    /// A mask of the same width: the bits that are undefined and may be anything, whatever the other bits are. See
+    /// A mask of the same width: the bits that are undefined and may be anything, independent of the other bits. See
     /// [`semantics::undefined`](crate::semantics::operations::undefined).
     pub free: Term,
 }

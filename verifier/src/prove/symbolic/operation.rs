@@ -23,7 +23,7 @@ pub enum EventOperation {
     },
     /// A store of one word of the constant file, its first operand.
     StoreWord,
-    /// A copy of so many words of a uniform buffer to the constant file.
+    /// A copy of this many words of a uniform buffer to the constant file.
     CopyWords(u32),
     /// A barrier.
     Barrier,
@@ -130,11 +130,11 @@ pub enum ShuffleOperation {
     Index,
     /// The one whose number differs in these bits.
     Xor,
-    /// The one so many before.
+    /// The lane at this distance before.
     Up,
-    /// The one so many after.
+    /// The lane at this distance after.
     Down,
-    /// The one so many after, in clusters of this size.
+    /// The lane at this distance after, in clusters of this size.
     Rotate(u8),
 }
 

@@ -6,7 +6,7 @@
 //! reads it, and an SSA value, which one block writes that dominates its readers, is found at once.
 //!
 //! The state of the wave follows the order of the blocks instead. Versions of memory simply follow each other. A shared
-//! register holds what was written last, by whatever lanes: a reader on the path of the last writer has its value;
+//! register holds the last value written by any lanes: a reader on the path of the last writer has its value;
 //! another reader has it if a lane was on that path, which is an event, unless all lanes take the same path there
 //! (`wave`).
 
@@ -309,8 +309,8 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
         self.oracle.unwritten(self.terms, &name)
     }
 
-    /// Returns an undefined word in the place of one that may have been loaded. It is named after that, so both programs have the same one
-    /// where they load the same, in whatever block.
+    /// Returns an undefined word in the place of one that may have been loaded. It is named after that, so both
+    /// programs have the same one if they load the same, in any block.
     pub fn unknown_for(&mut self, loaded: Term) -> SymbolicValue {
         let loaded = self.swept(loaded);
         let name = format!("in the place of {loaded:?}");

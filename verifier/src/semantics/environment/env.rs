@@ -1,9 +1,9 @@
 //! The environment of a run: every value that a program reads and does not compute.
 //!
-//! Each value is a pure function of one seed, [`hash`]ed with the name of the value, so both sides of a comparison see the same environment
-//! whatever they read and in whatever order. Values are [`nice`]: programs mostly compute something sensible from them. With [`Hints`] they
-//! fit a program better. Any value can be
-//! overridden by name; an environment with its overrides can be written as JSON and read back.
+//! Each value is a pure function of one seed, [`hash`]ed with the name of the value, so both sides of a comparison see
+//! the same environment in any order of reads. Values are [`nice`]: programs mostly compute something sensible from
+//! them. With [`Hints`] they fit a program better. Any value can be overridden by name; an environment with its
+//! overrides can be written as JSON and read back.
 
 mod system_values;
 
@@ -385,7 +385,7 @@ impl Env {
         })
     }
 
-    /// The same environment in which these memories alias no other one: what a program promises.
+    /// The same environment in which these memories alias no other one, as a program promises.
     #[must_use]
     pub fn keeping(&self, promised: &BTreeSet<MemoryName>) -> Self {
         let mut env = self.clone();

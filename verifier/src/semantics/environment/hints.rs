@@ -56,7 +56,7 @@ enum Magnitude {
     Moderate,
     /// Small: loops end soon, and powers do not overflow.
     Small,
-    /// Mostly 0, 1 and -1: what is computed often from itself neither grows nor vanishes, and sums of products are exact.
+    /// Mostly 0, 1 and -1: repeated products neither grow nor vanish, and sums of products are exact.
     Units,
 }
 
@@ -72,8 +72,8 @@ pub struct Hints {
     consts: [BTreeSet<u32>; 2],
     /// The same for inputs, by `4 * base + component`.
     inputs: [BTreeSet<u32>; 2],
-    /// The same for the words of uniform buffers, whatever the buffer is: those that are loaded at a known place, by an instruction or
-    /// into the constant file.
+    /// The same for the words of uniform buffers, of any buffer: those that are loaded at a known place, by an
+    /// instruction or into the constant file.
     #[serde(default, skip_serializing_if = "are_empty")]
     ubos: [BTreeSet<u32>; 2],
     /// The words of the constant file of which a half is read as a number of 16 bits, and those of uniform buffers; each with the halves
@@ -240,7 +240,7 @@ impl Hints {
         if choice < 16 && mix(seed, 0x7461_6d65) & 1 != 0 {
             return None;
         }
-        // Programs count to what they count by; in some environments most numbers are such.
+        // Programs count by their own constants; in some environments most numbers are such.
         let share = if mix(seed, 0x636f_756e) & 3 == 0 { 192 } else { 48 };
         let counted = constant.filter(|&number| !is_float && number <= MOST_COUNTED && choice < share);
         Some(counted.unwrap_or_else(|| value(drawn, is_float)))
@@ -276,8 +276,8 @@ fn usage_in([floats, ints]: &[BTreeSet<u32>; 2], key: u32) -> Usage {
     }
 }
 
-/// A word of a pointer, which meets buffers and other pointers where the environment lets them alias: it points into one of a few
-/// [regions](super::aliases::REGION_BYTES), mostly to their first bytes.
+/// A word of a pointer, which aliases buffers and other pointers if the environment permits: it points into one of a
+/// few [regions](super::aliases::REGION_BYTES), mostly to their first bytes.
 fn address(drawn: u64, word: AddressWord) -> u32 {
     let low = drawn as u32;
     match (word, drawn >> 61) {

@@ -133,7 +133,7 @@ pub struct WrittenWord {
     pub binding: Binding,
     /// The index of the word.
     pub word: u32,
-    /// The contents; poisoned bits are 0, whatever was written there.
+    /// The contents; poisoned bits are 0, for any stored value.
     pub value: u32,
     /// The mask of poisoned bits.
     pub poison: u32,

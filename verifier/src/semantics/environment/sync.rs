@@ -7,9 +7,9 @@
 //! fewer or weaker ones (of a smaller scope, or of one direction only), and exactly its source's control barriers.
 //! nir's fences name buffers and images separately, and an access to the one may move over a fence of the other.
 //!
-//! From a7xx on reads see what other workgroups have written after `ccinv` only (`emit_intrinsic_barrier`), so `fence.w` and the `ccinv`
-//! after it are one fence of reads and writes; `ccinv` is a fence of reads. Other maintenance of caches (`dccln`, …) has no meaning here, and is
-//! refused: memory is coherent.
+//! From a7xx on reads see writes of other workgroups after `ccinv` only (`emit_intrinsic_barrier`), so `fence.w` and
+//! the `ccinv` after it are one fence of reads and writes; `ccinv` is a fence of reads. Other maintenance of caches
+//! (`dccln`, …) has no meaning here, and is refused: memory is coherent.
 
 use crate::semantics::environment::memory::{SEEN, Space};
 use ir3_compiler::ir3::{Attrs, InstrData, Opcode};
@@ -45,7 +45,7 @@ pub struct Fence {
     pub visible: bool,
 }
 
-/// A fence of ir3 that orders nothing yet but what all of them do: the whole device sees it, in both directions.
+/// A fence of ir3 without memories, with the properties of all of them: the whole device sees it, in both directions.
 const OF_DEVICE: Fence = Fence {
     buffers: true,
     global: true,

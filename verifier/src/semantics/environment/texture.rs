@@ -62,9 +62,10 @@ impl TextureAnswer {
         TextureAnswer { kind: request.kind, state, smooth, black, corners: env.corner_texels }
     }
 
-    /// Component `component` of the result, in a destination of this type: floats in [`Type::F32`] and [`Type::F16`], if the result of the
-    /// operation is floats; else integers of the type's width and signedness. Sizes, numbers of levels and samples, and the queried level
-    /// of detail (in 256ths; negative where the texture is magnified) are small integers whatever the type.
+    /// Component `component` of the result, in a destination of this type: floats in [`Type::F32`] and [`Type::F16`],
+    /// if the result of the operation is floats; else integers of the type's width and signedness. Sizes, numbers of
+    /// levels and samples, and the queried level of detail (in 256ths; negative where the texture is magnified) are
+    /// small integers for any type.
     #[inline]
     pub fn component(&self, component: u32, ty: Type) -> u32 {
         let word = |component: u32| mix(self.state, component.into());

@@ -1,4 +1,4 @@
-//! Values for what is undefined, to decide whether a target differs.
+//! Values for undefined bits, to decide if a target differs.
 //!
 //! A run marks each bit that *may* depend on an undefined value (`operations::undefined`), which are more bits than do:
 //! the analysis is per operation, so it does not see that `x ^ x` is 0. For a source that errs on the safe side. A mark
@@ -69,7 +69,7 @@ pub(crate) struct Filled {
 }
 
 impl Filled {
-    /// Creates the filling of a program with so many places.
+    /// Creates the filling of a program with `places` places.
     pub fn new(filling: Filling, places: u32, narrow: &Narrow) -> Self {
         let mut masks = vec![u32::MAX; places as usize];
         for &(first, count, mask) in narrow {
@@ -120,7 +120,8 @@ impl Difference {
 pub enum Agreement {
     /// The comparison without filling undefined values.
     Plain(Compared),
-    /// The target is undefined somewhere, by its marks, where the source is not; whatever was tried for its undefined bits, it does the same.
+    /// The target is undefined somewhere, by its marks, where the source is not; with all tried values of its undefined
+    /// bits, it agrees.
     Filled,
 }
 

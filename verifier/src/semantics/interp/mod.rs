@@ -1,8 +1,8 @@
 //! Interpreters: they run a program once, on 64 lanes at a time, in one environment.
 //!
-//! A program is decoded once, into flat arrays with every kernel looked up; a run then allocates nothing but its [`Outcome`]. The outcome
-//! has everything observable of a run, and [`Outcome::first_difference`] is the one place where two runs are compared: wherever the
-//! source's result is defined, the target's must be defined and equal.
+//! A program is decoded once, into flat arrays with every kernel looked up; a run then allocates nothing but its
+//! [`Outcome`]. The outcome has everything observable of a run, and [`Outcome::first_difference`] is the one place
+//! where two runs are compared: if the source's result is defined, the target's must be defined and equal.
 
 pub mod filling;
 pub mod ir3;
@@ -140,7 +140,7 @@ impl Scratch {
         outcome
     }
 
-    /// Runs a program with these buffers; what breaks a promise is undefined in it.
+    /// Runs a program with these buffers; a result that breaks a promise is undefined in it.
     pub fn strict(&mut self, run: impl FnOnce(&mut Scratch) -> Outcome) -> Outcome {
         self.keeps_promises = true;
         let outcome = run(self);

@@ -60,7 +60,7 @@ pub enum UndefinedReason {
     Reconvergence,
     /// A register is overwritten before an instruction of another unit has read it.
     Overwritten,
-    /// A result is read before it is there.
+    /// A result is read before it is available.
     ReadBeforeResult,
     /// A register is written that another unit still writes.
     WriteBeforeResult,
@@ -161,8 +161,8 @@ pub struct OutputRow {
     pub component: u8,
     /// True if it has 16 bits.
     pub half: bool,
-    /// The bits; those of 16-bit outputs are zero-extended. 0 where they are poison, whatever the registers held: an earlier run may have
-    /// left a value there.
+    /// The bits; those of 16-bit outputs are zero-extended. 0 where they are poison, for any contents of the registers:
+    /// an earlier run may have left a value there.
     pub values: Row,
     /// The lanes whose value is poison, or was never written.
     pub poison: u64,
@@ -239,14 +239,15 @@ pub struct Outcome {
     pub floats: [FxHashSet<u64>; 2],
     /// The outcome of a wave that does not run the preamble, if it is another one.
     pub other_waves: Option<Box<Outcome>>,
-    /// The operations and accesses of nir that did not do what they promise (`nuw`, `nsw`, `align_mul`), with their operands, as hashes: not
-    /// compared.
+    /// The operations and accesses of nir that broke their promises (`nuw`, `nsw`, `align_mul`), with their operands,
+    /// as hashes: not compared.
     pub broken: FxHashSet<u64>,
     /// Barriers and fences that the wave executed, and then those of the second wave if there is one.
     pub synchronized: Vec<Synchronized>,
     /// The number of instructions that all waves executed.
     pub executed: u64,
-    /// A hash of what branches, ends of lanes and writes went by, if undefined bits have values in the run: not compared.
+    /// A hash of the values that branches, ends of lanes and writes depended on, if undefined bits have values in the
+    /// run: not compared.
     pub decisions: u64,
 }
 
@@ -264,7 +265,7 @@ pub enum Compared {
 /// The first difference between the behaviour of a target and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// An output of the target that the source does not have, whatever its value, or that has another width in the source.
+    /// An output of the target that the source does not have, with any value, or that has another width in the source.
     OtherOutput(OutputSlot),
     /// An output.
     Output {

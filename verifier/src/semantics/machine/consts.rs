@@ -43,7 +43,8 @@ pub struct ConstWords {
 }
 
 impl ConstWords {
-    /// Finds the words that a program writes and that are there at the end of the preamble; none if nothing is written.
+    /// Finds the words that a program writes and that are available at the end of the preamble; none if nothing is
+    /// written.
     pub fn of(code: &Code) -> Option<Self> {
         let writes = |data: &InstrData| const_write(data.opcode) != ConstWrite::None;
         if !code.instrs.values().any(|instr| writes(&instr.data)) {
@@ -97,7 +98,7 @@ impl ConstWords {
     }
 }
 
-/// The words that an instruction writes, if they are known, `a1.x` being what is given.
+/// The words that an instruction writes, if they are known, for a given value of `a1.x`.
 fn written(data: &InstrData, a1: Option<u16>) -> Option<Range<u32>> {
     let (first, count) = match (data.opcode, &data.srcs[..]) {
         (Opcode::Stc, [Src { operand: SrcOperand::Immediate(first), .. }, stored, addresses @ ..]) => {

@@ -14,7 +14,7 @@ pub struct Slots {
     pub near: u32,
     /// Before any other read: by another unit, in the other width, of a predicate or of an address (`delay_update`).
     pub far: u32,
-    /// A multiply-add reads its third source so many slots after it is issued (`delay_calc`).
+    /// A multiply-add reads its third source this many slots after it is issued (`delay_calc`).
     pub third_late: u32,
 }
 
@@ -196,9 +196,9 @@ pub fn can_wait_ss(opcode: Opcode) -> bool {
 /// Lane 0 of each quad of a wave.
 pub const FIRST_OF_QUADS: u64 = 0x1111_1111_1111_1111;
 
-/// The lane of each quad that an instruction reads and writes, if it is one only: the other lanes keep what they have, so results of
-/// other lanes may be outstanding in the same register. Mesa puts `samgp0` to `samgp3` with one destination in place of a `samgq`, and
-/// has only the last two wait (`legalize_block`).
+/// The lane of each quad that an instruction reads and writes, if it is one only: the other lanes keep their registers,
+/// so results of other lanes may be outstanding in the same register. Mesa puts `samgp0` to `samgp3` with one
+/// destination in place of a `samgq`, and has only the last two wait (`legalize_block`).
 pub const fn quad_lane(opcode: Opcode) -> Option<u8> {
     match opcode {
         Opcode::Samgp0 => Some(0),
@@ -221,7 +221,7 @@ pub enum ConstWrite {
     /// None.
     None,
     /// Of a preamble, visible after the flag, or else after the end of the preamble, `(sy)(ss)shpe`
-    /// (`needs_ss_for_const` and `needs_sy_for_const`; before 25.1 nothing in a preamble reads what it writes).
+    /// (`needs_ss_for_const` and `needs_sy_for_const`; before 25.1 nothing in a preamble reads its stores).
     Preamble(Wait),
 }
 
@@ -275,8 +275,9 @@ pub fn uses_helpers(data: &InstrData) -> bool {
     }
 }
 
-/// Returns true if an instruction that uses helper lanes reads only what they had in their registers when they ended. Mesa 26 ends them as
-/// soon as the coordinates of the last sample are computed; it marks what computes them with `(needs_helpers)`.
+/// Returns true if an instruction that uses helper lanes reads only their registers at their end. Mesa 26 ends them as
+/// soon as the coordinates of the last sample are computed; it marks the instructions that compute them with
+/// `(needs_helpers)`.
 pub const fn reads_ended_helpers(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::Sam | Opcode::Samb)
 }

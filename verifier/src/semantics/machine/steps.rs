@@ -81,7 +81,7 @@ pub struct Step {
     pub const_reads: Range<u32>,
     /// The words of the constant file that it writes, if they are known; none otherwise.
     pub const_words: Range<u32>,
-    /// It reads memory, textures or barriers: what a barrier before it orders.
+    /// It reads memory, textures or barriers: an access that a barrier before it orders.
     pub accesses: bool,
     /// It is the second of a pair that is one operation: it waits for nothing.
     pub paired: bool,
@@ -349,7 +349,7 @@ fn block_starts(code: &Code) -> Vec<bool> {
     starts
 }
 
-/// Returns true if a repetition of an instruction reads what an earlier one writes, before it is there.
+/// Returns true if a repetition of an instruction reads the result of an earlier one before it is available.
 pub fn reads_own_result(data: &InstrData, target: &Target) -> bool {
     let mut steps = Steps {
         steps: Vec::new(),
@@ -362,11 +362,11 @@ pub fn reads_own_result(data: &InstrData, target: &Target) -> bool {
     step.is_ok_and(|step| step.own_read.is_some())
 }
 
-/// Slots until results of the SFU are there at the earliest; more than there are repetitions.
+/// The fewest slots until results of the SFU are available; more than the number of repetitions.
 const SFU_LATENCY: u32 = 10;
 
-/// The operand of a repeated instruction that a repetition reads before the result of an earlier one is there, and the slots that
-/// are missing: nothing waits between repetitions, which follow each other in consecutive slots.
+/// The operand of a repeated instruction that a repetition reads before the result of an earlier one is available, and
+/// the slots that are missing: nothing waits between repetitions, which follow each other in consecutive slots.
 fn own_read(repeat: u16, [near, far]: [u32; 2], reads: &[Operand], writes: &[Operand]) -> Option<(Operand, u32)> {
     let missing = |read: &Operand, write: &Operand| {
         let meets = read.bits().word == write.bits().word && read.bits().bits & write.bits().bits != 0;

@@ -20,8 +20,8 @@ pub fn is_of_element<D: Domain>(d: &mut D, bytes: D::V, index: D::V, scale: u8) 
     d.eq(32, bytes, place)
 }
 
-/// The byte offset of a texel from its image's start. `strides` are the bytes of a texel, of a row and of a slice; what has no stride
-/// does not count. `in_words` is true where words are counted.
+/// The byte offset of a texel from its image's start. `strides` are the bytes of a texel, of a row and of a slice; a
+/// coordinate without a stride does not count. `in_words` is true where words are counted.
 pub fn of_texel<D: Domain>(d: &mut D, coordinates: &[D::V], strides: &[D::V], in_words: bool) -> D::V {
     let mut sum = None;
     for (coordinate, stride) in coordinates.iter().cloned().zip(strides.iter().cloned()) {

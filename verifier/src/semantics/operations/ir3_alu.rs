@@ -86,7 +86,7 @@ macro_rules! products {
     };
 }
 
-/// A comparison: 0 or 1, whatever the destination's width.
+/// A comparison: 0 or 1, for any width of the destination.
 macro_rules! compare {
     ($half:expr, $condition:expr, $w:ident, |$d:ident, $a:ident, $b:ident| $less:expr, $not_greater:expr, $equal:expr) => {
         match $condition {
@@ -458,10 +458,11 @@ macro_rules! conversions {
 
 /// A move or conversion.
 ///
-/// Between equal types it moves all bits. An 8-bit source is its lowest 8 bits as a signed number whatever the
+/// Between equal types it moves all bits. An 8-bit source is its lowest 8 bits as a signed number for any
 /// destination: the hardware does not zero-extend bytes, so compilers mask them instead. An 8-bit result is
 /// zero-extended in its register. Without a rounding mode all conversions round toward zero. Conversions between floats
-/// and bytes are missing: Mesa converts in two steps, by 16 bits, as that `cov` does not compute what its types say.
+/// and bytes are missing: Mesa converts in two steps, by 16 bits, as that `cov` does not compute the conversion of its
+/// types.
 fn conversion(src: Type, dst: Type, round: Round) -> Option<Kernel> {
     if src == dst {
         return Some(unary!(32 32 |d, a| d.zext(32, 32, a)));

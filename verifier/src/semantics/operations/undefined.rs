@@ -2,8 +2,9 @@
 //!
 //! An undefined value is *some* value, and every use of it may see another one (docs/semantics.md). So a value has, in
 //! addition to its bits, two masks:
-//! - `free`: bits that may be anything, each alone and all together, whatever the other bits are and whatever else is observed. It is an
-//!   under-approximation, for the side before a pass: the target may have any value in these bits, and in no others.
+//! - `free`: bits that may be anything, each alone and all together, independent of the other bits and of other
+//!   observations. It is an under-approximation, for the side before a pass: the target may have any value in these
+//!   bits, and in no others.
 //! - `tainted`: bits that may depend on an undefined value. It is an over-approximation, for the side after a pass.
 //!
 //! A bit that is tainted and not free is a function of the values chosen for the undefined operands; its value is that for one choice.

@@ -111,7 +111,7 @@ impl Terms {
         }
     }
 
-    /// Returns true if a float is an integer or infinite, whatever its sign bit.
+    /// Returns true if a float is an integer or infinite, with any sign bit.
     fn is_integer_and_number(&mut self, f: Format, t: Term) -> bool {
         let is_converted =
             |terms: &Self, t: Term| matches!(terms.op(t), Op::Float(FloatOp::FromInt { to, .. }) if to == f);

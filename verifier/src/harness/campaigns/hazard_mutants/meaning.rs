@@ -170,8 +170,8 @@ impl<'a> Meaning<'a> {
         !data.flags.contains(InstrFlags::SAT) && chosen.iter().all(|&n| data.srcs.get(n).is_some_and(is_own))
     }
 
-    /// Returns true if an instruction recomputes after a branch what it, or an equal one, always has computed before
-    /// it: nothing in between writes its registers.
+    /// Returns true if an instruction recomputes after a branch a value that it, or an equal one, always has computed
+    /// before it: nothing in between writes its registers.
     fn computes_again(&self, branch: usize, at: usize) -> bool {
         let data = self.paths.data(at);
         let computes =

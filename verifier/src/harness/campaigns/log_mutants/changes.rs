@@ -314,7 +314,7 @@ fn dropped_flag(_: &Text<'_>, at: usize, line: &Line, random: &mut Random) -> Op
 }
 
 fn immediate(_: &Text<'_>, at: usize, line: &Line, random: &mut Random) -> Option<Replaced> {
-    // The number of components of an access is said twice; `stp` and `ldp` have their own kind.
+    // The number of components of an access is printed twice; `stp` and `ldp` have their own kind.
     if matches!(line.name(), "stp" | "ldp" | "spill" | "reload") {
         return None;
     }

@@ -266,7 +266,7 @@ pub struct CostTable {
     pub rows: Vec<ShaderCosts>,
     /// The files that are no complete logs, and the error of each.
     pub unreadable: Vec<String>,
-    /// The sums of so many programs, those of which Mesa's have the most instructions, are printed, too.
+    /// The sums of this many programs, those of which Mesa's have the most instructions, are printed, too.
     pub largest: Option<usize>,
 }
 

@@ -239,7 +239,7 @@ impl Watch for Flips {
                 break;
             }
             let loc = flip.site.loc;
-            // A poisoned value stays poison, whatever its bits are.
+            // A poisoned value stays poison, for any bits.
             if flip.state != FlipState::Waiting || mask >> flip.lane & 1 == 0 || storage.lane(loc, flip.lane).1 {
                 continue;
             }

@@ -514,8 +514,8 @@ pub(crate) struct Texture {
 }
 
 impl Texture {
-    /// The component of the response that a component of the result is, and true if the machine has one less. The machine has the number of
-    /// layers in component 3, nir in component 2; what the machine has in the other of the two is nothing that nir has.
+    /// The component of the response that a component of the result is, and true if the machine has one less. The
+    /// machine has the number of layers in component 3, nir in component 2; the other of the two has no meaning in nir.
     pub const fn answered(&self, component: u32) -> (u32, bool) {
         const NO_LAYERS: u32 = 4;
         const MINIFIED_LAYERS: u32 = 5;

@@ -348,7 +348,7 @@ impl<'a> SlotAllocator<'a> {
     }
 
     /// The elements that `r<a0.x + n>` may reach, and the number of the first register: those of the array, if it is
-    /// known ([`reach`]). What is beyond them is undefined, whichever register it is: the register checker assumes that
+    /// known ([`reach`]). Elements beyond them are undefined, in any register: the register checker assumes that
     /// no access leaves its array.
     ///
     /// # Errors

@@ -1,9 +1,10 @@
 //! The storage of a running wave.
 //!
-//! One *slot* holds one 32-bit value in each of the 64 lanes. Whatever an operand can name has slots: each component of an SSA value, each
-//! register, each element of an array, and also each immediate and each word of the constant file that the program mentions, so that
-//! reading an operand is indexing. A half register of a merged register file is one half of a full register's slot ([`SlotPart`]);
-//! everywhere else a 16-bit value has a slot of its own and is kept zero-extended.
+//! One *slot* holds one 32-bit value in each of the 64 lanes. Every possible operand has slots: each component of an
+//! SSA value, each register, each element of an array, and also each immediate and each word of the constant file that
+//! the program mentions, so that reading an operand is indexing. A half register of a merged register file is one half
+//! of a full register's slot ([`SlotPart`]); everywhere else a 16-bit value has a slot of its own and is kept
+//! zero-extended.
 //!
 //! Each slot has two poison masks, for its low and its high 16 bits; a lane of a full value is poison if either mask
 //! has it. A separate row has the bits that are poison, for lanes that are marked as partly poison; the others are

@@ -64,7 +64,7 @@ fn commutative_opcodes_commute() {
     let (evaluated, wrong) = ir3_exceptions(Opcode::commutes);
     assert!(wrong.is_empty(), "{wrong:?}");
     assert!(evaluated >= 25, "{evaluated}");
-    // The test can fail: what does not commute by the table does not.
+    // The test can fail: operations that do not commute by the table do not.
     let others = |opcode: Opcode| opcode.info().min_srcs >= 2 && opcode.is_pure() && !opcode.commutes();
     let (evaluated, wrong) = ir3_exceptions(|opcode| opcode.info().dsts == 1 && others(opcode));
     let commute_too = Opcode::ALL.iter().filter(|&&it| others(it) && !wrong.contains(&it) && it.info().dsts == 1);

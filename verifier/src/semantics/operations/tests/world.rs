@@ -118,12 +118,13 @@ fn memory_has_parts_of_words_and_remembers() {
     let written = memory.written();
     assert_eq!(written.len(), 1);
     assert_eq!((written[0].word, written[0].poison), (2, 0xffff_0000));
-    // Poisoned bits are 0, whatever was stored.
+    // Poisoned bits are 0, for any stored value.
     assert_eq!(written[0].value, 0xcd00 | initial & 0xff);
     // A word out of range is mapped to one inside, and high bits count.
     assert_eq!(word_of(65536 * 4, 4096), word_of(65536 * 4 + 3, 4096));
     assert_ne!(word_of(1 << 40, 16384), word_of(1 << 41, 16384));
-    // A buffer grows: words that a shader addresses by the numbers of its invocations are all different, wherever they begin.
+    // A buffer grows: words that a shader addresses by the numbers of its invocations are all different, from any
+    // start.
     assert_eq!([5000, 65535].map(|word| word_of(word * 4, 1024)), [5000, 65535]);
     for base in [65536, 0x1234_5678, 0xffff_0000] {
         let words: BTreeSet<u32> = (0..64 * 63).map(|word| word_of((base + word) * 4, 1024)).collect();

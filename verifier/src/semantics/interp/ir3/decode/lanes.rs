@@ -204,8 +204,8 @@ pub(crate) fn lone_half<'a>(instrs: impl Iterator<Item = &'a InstrData>) -> Opti
     first.map(|(alone, _)| alone)
 }
 
-/// Returns true for the second of a pair whose result is on top of its source: the first one has computed it, and the second one reads what
-/// the first one has read, not its result (`apply_fine_deriv_macro`).
+/// Returns true for the second of a pair whose result is on top of its source: the first one has computed it, and the
+/// second one reads the operand of the first one, not its result (`apply_fine_deriv_macro`).
 fn finishes_in_place(data: &InstrData) -> bool {
     let [dst] = &data.dsts[..] else { return false };
     data.flags.contains(InstrFlags::PAIR)

@@ -28,7 +28,7 @@ impl Decoder<'_> {
 
     /// An instruction of category 5.
     pub(super) fn texture(&mut self, data: &InstrData) -> Result {
-        // Without a result it prefetches descriptors, whatever its coordinates are. Final code has `r63.x` there.
+        // Without a result it prefetches descriptors, for any coordinates. Final code has `r63.x` there.
         if only_prefetches(data) {
             return Ok(());
         }
@@ -110,7 +110,7 @@ impl Decoder<'_> {
         })
     }
 
-    /// The resource of an access; unless it may be shared, lanes may name different ones whatever the flags say.
+    /// The resource of an access; unless it may be shared, lanes may name different ones, independent of the flags.
     fn resource(&mut self, data: &InstrData, binding: Binding, may_be_shared: bool) -> Result<op::ResourceOperand> {
         let set = match binding.set {
             Some(set) => Some(self.number(data, set)?),

@@ -11,8 +11,8 @@ impl Decoder<'_> {
     ///
     /// # Errors
     /// If the preamble stores words of the constant file after its end, or if the waves that do not run it continue
-    /// elsewhere than after its end: runs and proofs of the wave that runs it do not show what the others skip. A
-    /// preamble that may not terminate has no meaning, as the other waves wait for ever.
+    /// elsewhere than after its end: runs and proofs of the wave that runs it do not show the code that the others
+    /// skip. A preamble that may not terminate has no meaning, as the other waves wait for ever.
     pub(super) fn enter_preamble(&mut self, first: Block, others: Block) -> Result {
         let program = self.program;
         self.has_preamble = true;

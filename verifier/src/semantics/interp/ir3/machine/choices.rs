@@ -1,7 +1,7 @@
-//! Runs whose branches go as a seed says, to reach paths that no input takes.
+//! Runs whose branches are chosen by a seed, to reach paths that no input takes.
 //!
-//! The choices are the same in code with other waits: they depend on the number of the branch in the code, and on how often it has
-//! been executed. Predicates are read as always, so a predicate that comes too late is still found.
+//! The choices are the same in code with other waits: they depend on the number of the branch in the code, and on the
+//! number of its executions. Predicates are read as always, so a predicate that comes too late is still found.
 
 use crate::support::random::hash;
 use cranelift_entity::EntityRef;

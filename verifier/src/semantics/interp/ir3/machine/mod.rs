@@ -1,16 +1,17 @@
 //! The machine: runs final code as unforgivingly as the hardware does.
 //!
-//! *Control flow.* The wave has one position, and executes what is there, branch offsets and layout included. Lanes
-//! that diverge wait on a branch stack, and join at `(jp)`, as `prove::hazards::flow` describes; `predt` and `predf` make
-//! lanes inactive until `prede`. Lanes that wait where nothing has them join end the run as undefined.
+//! *Control flow.* The wave has one position, and executes the instruction there, branch offsets and layout included.
+//! Lanes that diverge wait on a branch stack, and join at `(jp)`, as `prove::hazards::flow` describes; `predt` and
+//! `predf` make lanes inactive until `prede`. Lanes that wait where nothing has them join end the run as undefined.
 //!
 //! *Time.* Each issue slot is counted. A result that is read before its slots have passed is poison for that read. A
 //! result of another unit is poison until the `(ss)` or `(sy)` that covers it, and poison for good if it is overwritten
 //! before that; a source that is overwritten while it may not have been read makes the results of its reader poison.
 //! That is the worst order of completion; others are tried too ([`Completion`]). The rules of time are those of
-//! `semantics::machine`, what instructions compute is in their decoded operations.
+//! `semantics::machine`, the results of instructions are defined by their decoded operations.
 //!
-//! *Releases.* What uses varyings, helper lanes or an address after their release ends the run as undefined, where hazards do ([`Hazards`]).
+//! *Releases.* A use of varyings, helper lanes or an address after their release ends the run as undefined, if hazards
+//! do ([`Hazards`]).
 
 mod choices;
 mod constants;
@@ -144,7 +145,7 @@ impl Machine {
         })
     }
 
-    /// The same code, with branches that go as a seed says, whatever their predicates are: each path that the code has is
+    /// The same code, with branches chosen by a seed, independent of their predicates: each path of the code is
     /// that of some seed.
     #[must_use]
     pub fn with_choices(self, code: &Code, seed: u64) -> Self {
@@ -485,7 +486,7 @@ impl<'a> MachineWave<'a> {
         }
     }
 
-    /// Makes registers poison for one instruction; returns what they were.
+    /// Makes registers poison for one instruction; returns their contents.
     fn poison_reads(&mut self, early: &[(u16, u64)]) -> SmallVec<[Saved; 4]> {
         let storage = &mut self.wave.storage;
         let mut saved = SmallVec::new();
@@ -499,7 +500,7 @@ impl<'a> MachineWave<'a> {
         saved
     }
 
-    /// Registers that an instruction does not write are again what they were.
+    /// Restores the registers that an instruction does not write.
     fn restore(&mut self, saved: &[Saved], at: usize) {
         let steps = &self.machine.steps;
         let written = |bit: u16| {

@@ -11,7 +11,7 @@ use ir3_compiler::machine::{Code, CodeInstr, Interface};
 use ir3_compiler::target::Target;
 use rustc_hash::FxHashMap;
 
-/// The instructions with relative accesses, and what they are for each value of `a0.x` that has been met.
+/// The instructions with relative accesses, resolved for each value of `a0.x` in the run.
 #[derive(Debug, Default)]
 pub struct Elements {
     known: FxHashMap<(usize, i16), Option<Steps>>,

@@ -56,7 +56,7 @@ impl Releases {
         let after_preamble = code.instrs.values().position(|instr| instr.data.opcode == Opcode::Shpe);
         let releases = |flags: InstrFlags, opcode| flags.contains(InstrFlags::EI) && rules::reads_varying(opcode);
         let has_release = code.instrs.values().any(|instr| releases(instr.data.flags, instr.data.opcode));
-        // From a5xx on the end of the program releases what is read by instructions.
+        // From a5xx on the end of the program releases varyings that instructions read.
         let holds = has_release && (!any(&rules::reads_varying) || target.generation < Generation::A5xx);
         let marks = code.instrs.iter().map(|(ip, instr)| {
             let (data, step) = (&instr.data, &steps.steps[ip.index()]);
@@ -67,8 +67,8 @@ impl Releases {
             marks.set(Marks::READS_VARYING, rules::reads_varying(data.opcode));
             marks.set(Marks::RELEASES_VARYINGS, releases(data.flags, data.opcode));
             marks.set(Marks::GOES_ON, data.opcode == Opcode::Ldlv);
-            // Samples and derivatives read what helper lanes had in their registers when they ended. The hazard checker decides if that is
-            // written later, or does not pass them.
+            // Samples and derivatives read the registers of helper lanes at their end. The hazard checker decides if
+            // those are written later, or does not pass them.
             let reads_registers = matches!(
                 data.opcode,
                 Opcode::Sam

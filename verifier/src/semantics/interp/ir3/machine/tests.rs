@@ -54,14 +54,14 @@ fn results_of_other_units_wait_for_flags() {
     let (root, user) = ("sqrt r1.x, r0.x", "mov.u32u32 r4.x, r1.x");
     differs(&[root, "(ss)mov.u32u32 r4.x, r1.x"], &[root, user]);
     differs(&[root, "(ss)mov.u32u32 r4.x, r1.x"], &[root, "(sy)mov.u32u32 r4.x, r1.x"]);
-    // In the best order the result is there at once.
+    // In the best order the result is available at once.
     let early = straight(&[root, user]);
     run(&straight(&[root, "(ss)mov.u32u32 r4.x, r1.x"])).compare(&run_with(&early, Completion::Earliest)).unwrap();
 }
 
 #[test]
 fn late_results_and_late_reads_destroy() {
-    // The result comes after what is written in the meantime.
+    // The result is written after the writes in the meantime.
     differs(&["sqrt r4.x, r0.x", "(ss)mov.u32u32 r4.x, r0.y"], &["sqrt r4.x, r0.x", "mov.u32u32 r4.x, r0.y"]);
     // The source is read after it has been overwritten.
     differs(&["sqrt r4.x, r0.x", "(ss)mov.u32u32 r0.x, r0.y"], &["sqrt r4.x, r0.x", "mov.u32u32 r0.x, r0.y"]);

@@ -58,7 +58,7 @@ const SCALAR_HALF: usize = 4;
 const SCALAR_FULL: usize = 5;
 const SCALAR_SOURCE: usize = 6;
 
-/// Time and what is outstanding.
+/// Time and outstanding operations.
 pub struct Clock {
     slots: Slots,
     completion: Completion,
@@ -131,7 +131,7 @@ impl Clock {
         }
     }
 
-    /// Registers that are written before the program starts, and are there after `(sy)`.
+    /// Registers that are written before the program starts, and are available after `(sy)`.
     pub fn prefetched(&mut self, pieces: &[Piece], lanes: u64) {
         if !self.is_late() {
             return;
@@ -160,8 +160,8 @@ impl Clock {
         self.filled &= !cleared;
     }
 
-    /// The registers that an instruction reads too early, with the lanes; notes what its writes destroy. `steps` has its
-    /// operands, `code` all instructions.
+    /// The registers that an instruction reads too early, with the lanes; records results that its writes destroy.
+    /// `steps` has its operands, `code` all instructions.
     pub fn begin(&mut self, step: &Step, steps: &Steps, code: &Steps, lanes: u64) -> SmallVec<[(u16, u64); 4]> {
         let mut early = SmallVec::new();
         if step.paired {

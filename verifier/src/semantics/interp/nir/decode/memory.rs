@@ -22,7 +22,8 @@ pub(crate) fn promises(intrinsic: &Intrinsic) -> bool {
     promised(intrinsic).intersects(NO_ALIAS)
 }
 
-/// The promises of an access: that no alias writes its buffer, or that its address is valid wherever it is executed, also in helper lanes.
+/// The promises of an access: that no alias writes its buffer, or that its address is valid at every execution, also in
+/// helper lanes.
 fn promised(intrinsic: &Intrinsic) -> Flags {
     let flags = intrinsic.indices.get(IndexKind::Access).map_or(Flags::empty(), |_| intrinsic.indices.access());
     flags & (Flags::RESTRICT | Flags::REORDERABLE | Flags::SPECULATABLE | Flags::INCLUDE_HELPERS)

@@ -183,7 +183,7 @@ fn main() {
         let (mut done, mut number) = (0, round << 32);
         while done < each {
             number += 1;
-            // As long as the inputs of a fuzzer that has run for a while.
+            // The typical length of inputs after a fuzzer has run for a while.
             let bytes: Vec<u8> = (0..2048).flat_map(|word| program_seed(seed ^ number, word).to_le_bytes()).collect();
             done += u64::from(theirs.one(&bytes).is_ok());
         }

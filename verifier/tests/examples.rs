@@ -1,4 +1,4 @@
-//! The examples do what they say.
+//! The examples behave as documented.
 
 use crate::common::folder::Folder;
 use ir3_compiler::nir;
@@ -84,7 +84,7 @@ fn engines_find_the_bug_of_the_foreign_allocator() {
     }
 }
 
-/// The prover fails on the bug itself, not only the runs that attack what it could not prove.
+/// The prover fails on the bug itself, not only the runs for unproved boundaries.
 #[test]
 fn the_bug_of_the_foreign_allocator_is_not_proved() {
     let machine = Target::default();

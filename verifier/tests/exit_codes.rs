@@ -1,4 +1,4 @@
-//! The table of exit codes in README, row by row; what cannot be written; and signals.
+//! The table of exit codes in README, row by row; files that cannot be written; and signals.
 
 use crate::common::folder::Folder;
 use ir3_compiler::target::Target;
@@ -100,7 +100,7 @@ fn the_generation_of_a_log_counts() {
     assert_eq!(output.status.code(), Some(0));
 }
 
-/// A limit on the size of files (512 or 1,024 bytes, by shell) is a folder that cannot be written: what was found is printed.
+/// A limit on the size of files (512 or 1,024 bytes, by shell) is a folder that cannot be written: results are printed.
 #[test]
 fn a_limit_on_files_loses_no_failure() {
     let folder = folder("file-limit");
@@ -365,7 +365,7 @@ fn fuel_is_given_wherever_programs_run() {
     expect(&folder, "run good.nir --fuel 0", 2);
 }
 
-/// The rows of a log that comes slowly are there before its end.
+/// The rows of a slow log are printed before its end.
 #[test]
 fn a_log_is_read_as_it_comes() {
     let folder = folder("slow");
@@ -417,7 +417,7 @@ fn interrupted(
         .stderr(Stdio::piped())
         .spawn()
         .expect("our own program");
-    // `wait` would close it, and what reads it would end by itself.
+    // `wait` would close it, and its reader would end by itself.
     let _input = child.stdin.take();
     // Until it handles signals: this line is printed after that.
     let mut out = child.stdout.take().expect("a pipe");

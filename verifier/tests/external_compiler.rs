@@ -64,8 +64,8 @@ fn check_log(log: &str, target: &Target, settings: &Settings<'_>, each: &mut dyn
     check_shader(Path::new("x.log"), &all[0], target, settings, each)
 }
 
-/// No boundary of a log of ours is refuted where programs have every operation and intrinsic: what the text and the
-/// lists leave out is recovered exactly, or boundaries that depend on it are not compared.
+/// No boundary of a log of ours is refuted for programs with every operation and intrinsic: attributes that the text
+/// and the lists leave out is recovered exactly, or boundaries that depend on it are not compared.
 #[test]
 fn no_log_of_an_operation_is_refuted() {
     let engines = Engines { kinds: vec![EngineKind::Interpreter], ..Engines::default() };

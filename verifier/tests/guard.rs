@@ -113,7 +113,7 @@ fn what_programs_are_checked_with_is_counted() {
     assert!(number(&text, " boundaries: ") > 3 * all, "{text}");
 }
 
-/// The parts of a campaign are the campaign, whatever their number is.
+/// The parts of a campaign are the campaign, for any number of parts.
 #[test]
 fn parts_of_a_campaign_are_merged() {
     let folder = Folder::new("guard-shards");

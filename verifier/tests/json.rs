@@ -1,4 +1,4 @@
-//! The output of `--format json` is what docs/json.schema.json says, and `--format junit` is XML.
+//! The output of `--format json` conforms to docs/json.schema.json, and `--format junit` is XML.
 
 use crate::common::folder::Folder;
 use serde_json::Value;

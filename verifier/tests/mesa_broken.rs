@@ -1,4 +1,4 @@
-//! Broken and changed logs of the real compiler: what is cut or mixed is named, and what is changed is refuted at its pass.
+//! Broken and changed logs of the real compiler: cut or mixed parts are named, and changes are refuted at their pass.
 
 use super::common;
 use crate::common::folder::{Folder, run};
@@ -92,7 +92,7 @@ fn nir_that_is_cut_is_named() {
     assert!(outcome.messages.iter().any(|message| message.starts_with("x.log:")), "{:?}", outcome.messages);
 }
 
-/// The campaign sees what is wrong.
+/// The campaign reports faults.
 #[test]
 fn faults_are_seen() {
     let engines = registers();

@@ -249,7 +249,7 @@ fn arrays_are_followed_through_allocation() {
     }
 }
 
-/// An index may be past the end of its array: what another register holds then has no meaning, whichever it is.
+/// An index may be past the end of its array: the content of another register then has no meaning, for any register.
 #[test]
 fn an_access_outside_of_its_array_may_read_anything() {
     let unmasked = ARRAY.replace("imm[0.000000,3,0x3]", "imm[0.000000,7,0x7]");
@@ -410,8 +410,9 @@ fn other_text_between_sections_does_not_matter() {
     assert!(rows.iter().all(|(_, verdict)| is_pass(verdict)), "{rows:?}");
 }
 
-/// Lines of two shaders that were printed by two threads: a message with the line, and what is whole is checked.
-/// A log that breaks off in the middle of a line, and another one: a section is cut off, and the second shader is not compared with the first.
+/// Lines of two shaders that were printed by two threads: a message with the line, and complete sections are checked. A
+/// log that breaks off in the middle of a line, and another one: a section is cut off, and the second shader is not
+/// compared with the first.
 #[test]
 fn a_log_after_a_broken_line_is_another_shader() {
     let at = LOG.find("AFTER: ir3_cp:").expect("a section") + 60;
@@ -442,7 +443,7 @@ fn mixed_lines_are_named() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A log that ends anywhere: no panic, no refutation, and what is whole passes.
+    /// A log that ends anywhere: no panic, no refutation, and complete sections pass.
     #[test]
     fn a_cut_log_is_checked_as_far_as_it_is_whole(at in 0..LOG.len()) {
         let cut = &LOG[..at];

@@ -1,4 +1,5 @@
-//! `mesa --watch`: a stream is checked as it comes, in bounded queues, and what was checked is not checked again. `mesa --compile`.
+//! `mesa --watch`: a stream is checked while it runs, in bounded queues, and checked shaders are not checked again.
+//! `mesa --compile`.
 
 use crate::common::folder::Folder;
 use serde_json::Value;

@@ -262,8 +262,9 @@ fn mutations_are_seen() {
                     );
                     for BoundaryVerdict { stage: at, verdict, .. } in &report.boundaries {
                         let found = matches!(verdict, Verdict::Refuted(_));
-                        // The checker has inputs that fit the program, and compares interfaces: it may find more at this stage. What it does not
-                        // notice there may not survive on the machine, where final programs run, or in words.
+                        // The checker has inputs that fit the program, and compares interfaces: it may find more at
+                        // this stage. A mutant that it misses there may not survive on the machine, where final
+                        // programs run, or in words.
                         let is_late = *at >= Stage::Repeat && *at > stage;
                         let is_other = *at == stage && stage.is_final();
                         assert!(

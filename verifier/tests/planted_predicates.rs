@@ -99,7 +99,7 @@ fn a_back_edge_does_not_restore() {
     });
 }
 
-/// A read reads the register, though another value is there, or predecessors do not agree.
+/// A read uses the register, though it holds another value, or predecessors do not agree.
 #[test]
 fn a_clone_is_not_made() {
     planted(Stage::Predicates, 240, |program, n| {

@@ -30,7 +30,7 @@ fn programs_survive_small_register_files() {
         if expected.end != End::Finished {
             continue;
         }
-        // Starts with almost no registers, and grows the files by what the error says is missing.
+        // Starts with almost no registers, and grows the files by the number that the error reports missing.
         let mut limits = RegisterFiles { full: 4, half: 2, ..target.register_files() };
         let mut allocated = loop {
             let mut attempt = program.clone();

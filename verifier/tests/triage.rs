@@ -173,7 +173,7 @@ fn what_is_no_bundle_is_named() {
     assert!(err.contains(&bad.display().to_string()) && err.contains("copy-prop"), "{err}");
     assert!(err.contains(&format!("{}: found no bundle.json", stranger.display())), "{err}");
     assert!(!partial.exists() && !err.contains(".partial") && !out.contains(".partial"), "{out}{err}");
-    // The others are there all the same.
+    // The others are still listed.
     assert!(out.contains("copy-propagation"), "{out}");
 }
 

@@ -24,7 +24,7 @@ fn arguments(folder: &Path, command: &str) -> Vec<String> {
     command.split_whitespace().map(expand).collect()
 }
 
-/// Runs a command, and returns what it prints.
+/// Runs a command, and returns its output.
 fn run(folder: &Path, command: &str) -> String {
     let words = arguments(folder, command);
     match words[0].as_str() {

@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 /// The folder with the sources that are changed, in a tree.
 const SOURCES: &str = "compiler/src";
-/// The example that prints what the compiler makes of programs, in a tree.
+/// The example that prints the compiler's results for programs, in a tree.
 const OUTPUTS: &str = "verifier/examples/mutant_outputs.rs";
 
 fn main() -> ExitCode {
@@ -69,7 +69,7 @@ fn rust_files(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     Ok(files)
 }
 
-/// Writes a file if its text is another one: what stays the same is not built again.
+/// Writes a file if its text differs: unchanged files are not built again.
 fn write(path: &Path, text: &str) -> Result<(), Box<dyn Error>> {
     if fs::read_to_string(path).is_ok_and(|old| old == text) {
         return Ok(());

@@ -71,7 +71,7 @@ pub struct FileCase {
     pub options: Options,
     /// False if the first line has `prove=unknown`.
     pub is_proved: bool,
-    /// The text up to the line `// expect`: what the readers read, with the numbers of the file's lines.
+    /// The text up to the line `// expect`: the input of the readers, with the numbers of the file's lines.
     pub input: String,
     /// The number of the line `// expect`, from 1.
     pub expect_line: usize,

@@ -175,7 +175,7 @@ fn need(capability: Capability, features: &Features) -> Need {
 }
 
 impl Driver {
-    /// Returns true if the device has what a capability needs.
+    /// Returns true if the device supports the requirements of a capability.
     pub fn has(&self, capability: Capability) -> bool {
         match need(capability, &self.features) {
             Need::Always => true,

@@ -144,7 +144,7 @@ impl Driver {
             check("vk_icdNegotiateLoaderICDInterfaceVersion", unsafe { negotiate(&raw mut version) }.result())?;
         }
         let functions = ash::StaticFn { get_instance_proc_addr: *get };
-        // SAFETY: the driver's function does what vkGetInstanceProcAddr does, and stays loaded.
+        // SAFETY: the driver's function is a vkGetInstanceProcAddr, and stays loaded.
         let entry = unsafe { ash::Entry::from_static_fn(functions) };
         let application =
             vk::ApplicationInfo::default().application_name(c"ir3-equiv").api_version(vk::API_VERSION_1_3);

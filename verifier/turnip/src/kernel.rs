@@ -4,8 +4,8 @@
 //! program exports them (`build.rs`), and the dynamic linker looks symbols up in the program first, so the driver calls these. Submissions and
 //! waits succeed.
 //!
-//! The descriptor of the device is that of a memory file without contents, and a buffer object is a range of it: `mmap` of the C library does
-//! what that of the device would do. `RLIMIT_FSIZE` bounds the file.
+//! The descriptor of the device is that of a memory file without contents, and a buffer object is a range of it: `mmap`
+//! of the C library does the same as that of the device would. `RLIMIT_FSIZE` bounds the file.
 
 #![allow(unsafe_code)]
 
@@ -109,7 +109,7 @@ struct DrmDevice {
     device_info: *const PlatformInfo,
 }
 
-/// The kind of node that is there: one for rendering. (0 is the primary node, 1 that of control.)
+/// The kind of the existing node: one for rendering. (0 is the primary node, 1 that of control.)
 const RENDER_NODE: usize = 2;
 const PLATFORM_BUS: c_int = 2;
 
@@ -354,7 +354,7 @@ fn answer(number: u8, mut argument: Argument) -> Result<(), c_int> {
 }
 
 fn version(version: &mut Version) -> Result<(), c_int> {
-    // VM_BIND is there from 1.12 on.
+    // VM_BIND exists from 1.12 on.
     (version.major, version.minor, version.patch) = (1, 12, 0);
     let texts: [(&mut usize, *mut u8, &[u8]); 3] = [
         (&mut version.name_length, version.name, b"msm"),

@@ -154,7 +154,7 @@ fn what_is_no_shader_is_refused_before_the_driver_sees_it() {
         folder.join("absent.spv"),
         shader("fill.wgsl"),
     ];
-    // A driver that crashes at whatever it sees.
+    // A driver that crashes on every input.
     let (_, answers) = compile(command("abort"), &paths);
     let kinds: Vec<&str> = answers.iter().map(|answer| &*answer.kind).collect();
     let expected =

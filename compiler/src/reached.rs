@@ -73,7 +73,7 @@ arms! {
         CopyConverted Changes "a half source reads a word that was converted",
         CopyFloatMods Changes "modifiers of a float move to the reader",
         CopyIntMods Changes "modifiers of an integer move to the reader",
-        CopyOutput Changes "an output reads what was copied",
+        CopyOutput Changes "an output reads the source of a copy",
         CopySplit Changes "a split of a collect becomes a move",
         CopyVector Changes "a collect of all splits of a vector is that vector",
     }
@@ -91,7 +91,7 @@ arms! {
         ConstantDeclared Changes "words are declared before relative reads",
     }
     "saturation" {
-        SaturationOther Declines "a clamp of what has other readers, or no clamp of its own",
+        SaturationOther Declines "a clamp of a value that has other readers, or no clamp of its own",
         SaturationFolded Changes "the operation clamps its result itself",
     }
     "fold" {
@@ -125,13 +125,13 @@ arms! {
         PredicationUniform Declines "an if on which lanes do not diverge",
         PredicationSwapped Changes "the arms are swapped, as the first one is empty",
         Predicated Changes "an if is predicated",
-        PredicationArm Declines "an arm with what cannot be predicated",
+        PredicationArm Declines "an arm with an instruction that cannot be predicated",
     }
     "register-allocation" {
-        AssignEvict Changes "live values are moved to make room",
+        AssignEvict Changes "live values are moved to free registers",
         AssignEvictShared Declines "shared values are not moved",
         AssignSwap Changes "a live value swaps places with a dying source",
-        AssignPreferred Changes "a result is placed beside what it is merged with",
+        AssignPreferred Changes "a result is placed next to the values that it is merged with",
         AssignSet Changes "a gap for a whole merge set",
         AssignDying Changes "a result takes the place of a dying source",
         AssignGap Changes "any gap",
@@ -154,7 +154,7 @@ arms! {
     }
     "repeat" {
         Repeated Changes "an instruction joins a group",
-        RepeatReads Declines "an instruction that reads what its group writes",
+        RepeatReads Declines "an instruction that reads a result of its group",
         RepeatSource Declines "sources that neither stay nor count up",
     }
     "lower-subgroups" {

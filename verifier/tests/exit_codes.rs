@@ -217,7 +217,7 @@ fn what_is_not_reached_is_3_and_nothing_checked_4() {
     // The register checker does not apply to selection, for one.
     let text = expect(&folder, "verify good.nir --engine registers --plant inverted-branch --require proved", 3);
     assert!(
-        text.contains("select                unknown") && text.contains("no engine that was asked compares them"),
+        text.contains("select                unknown") && text.contains("no selected engine compares them"),
         "{text}"
     );
     // Nothing fits into one register.
@@ -257,7 +257,7 @@ fn an_unsound_prover_is_5() {
     let key = VerdictKey::of(&[target.name, "Uninterpreted", &load(&before), &load(&after)]);
     cache.put(key, &Vec::<String>::new());
     let text = expect(&folder, &format!("check {before} {after} --engine interpreter,smt --cache cache"), 5);
-    assert!(text.contains("proved what a run refutes"), "{text}");
+    assert!(text.contains("proved a boundary that a run refutes"), "{text}");
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn is_found(plant: &str, stage: &str, kind: &str, limits: &str, most: u64) {
         let saved = std::fs::read_to_string(bundle.join("bundle.json")).expect("a bundle");
         assert!(saved.contains("\"minimal\": true") && saved.contains(&format!("\"why\": \"{kind}\"")), "{saved}");
         let (code, text) = run(folder.path(), &format!("verify {} {limits}", bundle.display()));
-        assert!(code == Some(1) && text.contains("it fails as its bundle says"), "{code:?} {text}");
+        assert!(code == Some(1) && text.contains("it fails as recorded in its bundle"), "{code:?} {text}");
         let again = format!("verify {}/program.nir --plant {plant} {limits} --failures again", bundle.display());
         let (code, text) = run(folder.path(), &again);
         assert!(code == Some(1) && text.contains(kind) && text.contains("written to again/"), "{code:?} {text}");

@@ -80,7 +80,7 @@ impl Package {
                 let at = format!("{}: uses {}", file.display(), target.join("::"));
                 match self.module_of(&target) {
                     Some(used) if used <= own => {}
-                    Some(_) => faults.push(format!("{at}, which stands below {}", self.modules[own].join("/"))),
+                    Some(_) => faults.push(format!("{at}, which is below {}", self.modules[own].join("/"))),
                     None => faults.push(format!("{at}, which is in no module of the map")),
                 }
             }
@@ -214,7 +214,7 @@ fn an_arrow_that_points_up_is_found() {
     let faults = Package { sources: sources.clone(), modules }.faults();
     fs::remove_dir_all(&sources).expect("removed");
     assert!(faults.len() == 2, "{faults:?}");
-    assert!(faults[0].contains("low.rs: uses high::X, which stands below low"), "{faults:?}");
+    assert!(faults[0].contains("low.rs: uses high::X, which is below low"), "{faults:?}");
     assert!(faults[1].contains("other.rs: in no module"), "{faults:?}");
 }
 

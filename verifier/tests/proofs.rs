@@ -52,7 +52,7 @@ fn no_planted_miscompilation_is_proved() {
         let (before, after) = ((&mutant.before).into(), (&mutant.after).into());
         let proof = simulation::prove(before, after, &machine, &limits, &mut Z3::default());
         let from =
-            format!("{} behind {} in {:#x} ({:?})", mutant.kind, mutant.stage.name(), mutant.seed, mutant.profile);
+            format!("{} after {} in {:#x} ({:?})", mutant.kind, mutant.stage.name(), mutant.seed, mutant.profile);
         assert!(proof.is_err(), "a miscompilation is proved: {from}: {proof:?}");
     }
 }

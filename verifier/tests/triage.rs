@@ -86,7 +86,7 @@ fn the_first_failure_ends_a_campaign_and_is_reduced() {
     let (verify, folder) = again.split_once(' ').expect("a path");
     let (code, out, err) = run(verify, folder);
     assert_eq!(code, Some(1), "{out}{err}");
-    assert!(out.contains("it fails as its bundle says"), "{out}");
+    assert!(out.contains("it fails as recorded in its bundle"), "{out}");
 
     // The same without a reduction: `triage` reduces.
     let found = root.path("unreduced");

@@ -129,7 +129,7 @@ pub enum Aliased {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AliasError {
     /// Another number of aliases than the first one says.
-    #[error("{found} aliases before `{opcode}`, where the first one says {expected}")]
+    #[error("{found} aliases before `{opcode}`, where the first one requires {expected}")]
     Count {
         /// The instruction after them.
         opcode: Opcode,
@@ -342,7 +342,7 @@ mod tests {
         let program = folded(&["alias.tex.b16.0 @hr40.x, hr1.x", sam]).expect("an alias that is not read");
         assert_eq!(line(&program, 1), sam);
         for (lines, error) in [
-            (vec![&first[..], sam], "1 aliases before `sam`, where the first one says 2"),
+            (vec![&first[..], sam], "1 aliases before `sam`, where the first one requires 2"),
             (vec!["alias.tex.b32.0 @r0.x, r1.x", "nop", sam], "an alias for a texture instruction before `nop`"),
             (vec!["alias.mem.b32.0 @r0.x, r1.x"], "`alias.mem`"),
         ] {

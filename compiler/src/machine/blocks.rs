@@ -263,7 +263,7 @@ impl Builder {
         };
         for (slot, ip) in successors.into_iter().enumerate() {
             let Some(to) = self.block_at[ip].expand().filter(|_| ip.index() < self.len) else {
-                return Err(CodeError::new(last, "the code ends behind it, and it goes on"));
+                return Err(CodeError::new(last, "it falls through the end of the code"));
             };
             self.program.add_edge(block, slot, to);
         }

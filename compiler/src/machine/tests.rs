@@ -117,7 +117,7 @@ fn contradictions_are_errors() {
     for (change, said) in [
         (
             (|code: &mut Code| code.instrs[Ip::new(11)].data = code.instrs[Ip::new(1)].data.clone()) as fn(&mut Code),
-            "goes on",
+            "falls through",
         ),
         (|code| code.instrs[Ip::new(5)].target = Some(Ip::new(8)), "under predication"),
         (|code| code.instrs[Ip::new(5)].target = Some(Ip::new(12)), "ends before it"),

@@ -122,7 +122,7 @@ impl<'a> Context<'a> {
     pub fn finish(mut self) -> Result<Program, SelectError> {
         if !self.driver_params.place(&mut self.program, self.target, &self.shader.info) {
             self.instr = None;
-            return Err(self.unsupported("the words that it names leave no room for those that the driver fills"));
+            return Err(self.unsupported("the words that it names leave no space for those that the driver fills"));
         }
         let entry = self.program.entry();
         // A prefetch has written its registers when the first instruction is issued: no copy, which a split may become, precedes it.

@@ -54,7 +54,7 @@ pub fn run(program: &mut Program, target: &Target) -> Result<(), SelectError> {
         return Ok(());
     }
     let operation = program.instrs[late[0].1].opcode.name().to_owned();
-    let reason = format!("{} reads it before lanes end, and what it is read with is not known there", target.name);
+    let reason = format!("{} reads it before lanes end, and its operands are not available there", target.name);
     Err(SelectError { operation, reason, line: None, instr: None })
 }
 

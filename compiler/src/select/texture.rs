@@ -290,7 +290,7 @@ fn operands(ctx: &mut Context<'_>, tex: &Tex, opcode: Opcode) -> Result<TextureO
 /// Refuses operations that need the driver on this GPU.
 fn check_fetch(ctx: &Context<'_>, opcode: Opcode) -> Result<(), SelectError> {
     if opcode == Opcode::Isamm && ctx.target.txf_ms_with_isaml {
-        return Err(ctx.unsupported(format!("{} needs to know the number of samples", ctx.target)));
+        return Err(ctx.unsupported(format!("{} requires a known number of samples", ctx.target)));
     }
     Ok(())
 }

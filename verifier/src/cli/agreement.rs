@@ -239,7 +239,7 @@ impl Agreement {
             output::line(&format!("{row}: {count} wrong proofs"));
         }
         if next < self.last() {
-            output::note(&format!("interrupted; `--from {next}` goes on"));
+            output::note(&format!("interrupted; `--from {next}` continues"));
         }
         engine_run::print_wrong(&mut disagreements);
         Ok(engine_run::exit(Exit::Unsound, &disagreements, table.cases(), &engines))

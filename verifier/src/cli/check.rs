@@ -148,7 +148,7 @@ impl Rows<'_> {
         };
         output::check(WIDTH, &row);
         for (prover, why) in wrong_proofs {
-            output::problem(&format!("{} proved what a run refutes: {why}", prover.name()));
+            output::problem(&format!("{} proved a boundary that a run refutes: {why}", prover.name()));
             self.exit = Exit::Unsound;
         }
         match &verdict {

@@ -149,7 +149,7 @@ impl Table {
             let total = self.total(engine);
             let ms = |percent| total.percentile(percent).as_secs_f64() * 1e3;
             output::line(&format!(
-                "{}: {} asked; CPU time {:.2} ms in the median, {:.1} ms in 99 of 100, {:.1} ms at most",
+                "{}: {} cases; CPU time {:.2} ms in the median, {:.1} ms in 99 of 100, {:.1} ms at most",
                 engine.name(),
                 total.total(),
                 ms(50),

@@ -37,7 +37,7 @@ impl KillMatrix {
         let mut mutants = Mutants::new(self.run.seed, self.most, &machine);
         let heading = |number: u64, mutant: &Mutant| {
             let Mutant { kind, stage, profile, seed, .. } = mutant;
-            format!("mutant {number}: {kind} behind {stage}, {profile}, seed {seed}")
+            format!("mutant {number}: {kind} after {stage}, {profile}, seed {seed}")
         };
         if let Some(number) = self.show {
             let mutant = mutants.nth(number).ok_or("found fewer mutants")?;

@@ -61,7 +61,7 @@ impl From<Flow> for ControlFlowShape {
 
 fn heading(pair: &EquivalentPair) -> String {
     let EquivalentPair { kind, number, profile, seed, stage, .. } = pair;
-    format!("pair {number}: {kind}, {profile} behind {stage}, seed {seed}")
+    format!("pair {number}: {kind}, {profile} after {stage}, seed {seed}")
 }
 
 impl Pairs {

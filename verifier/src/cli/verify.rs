@@ -462,9 +462,9 @@ impl<'a> Printer<'a> {
         if let Some(recorded) = &job.recorded {
             self.exit = self.exit.max(Exit::Refuted.when(found.is_some()));
             let text = match &found {
-                Some(found) if found == recorded => "it fails as its bundle says".to_owned(),
-                Some(found) => format!("it fails, but its bundle says: {recorded}; found: {found}"),
-                None => format!("it does not fail any more; its bundle says: {recorded}"),
+                Some(found) if found == recorded => "it fails as recorded in its bundle".to_owned(),
+                Some(found) => format!("it fails, but its bundle records: {recorded}; found: {found}"),
+                None => format!("it does not fail any more; its bundle records: {recorded}"),
             };
             let same = found.as_ref() == Some(recorded);
             let (recorded, found) = (recorded.to_string(), found.map(|found| found.to_string()));

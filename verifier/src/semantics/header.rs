@@ -37,7 +37,7 @@ pub struct HeaderDifference {
 
 impl fmt::Display for HeaderDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the header says another {}: expected {}, got {}", self.what, self.expected, self.actual)
+        write!(f, "the header has another {}: expected {}, got {}", self.what, self.expected, self.actual)
     }
 }
 

@@ -96,7 +96,7 @@ impl FileCase {
         };
         let is_about = |line: &&str| line.strip_prefix("// ").is_some_and(|about| !about.starts_with(['{', ' ']));
         if lines.get(1).filter(|line| is_about(line)).is_none() {
-            return fail(2, "found no comment, expected what the case is about".to_owned());
+            return fail(2, "found no comment, expected a description of the case".to_owned());
         }
         let is_expect = |line: &str| line.starts_with(EXPECT);
         let Some(at) = lines.iter().position(|line| is_expect(line)) else {

@@ -194,7 +194,7 @@ fn answer(driver: &Driver, options: &Options, line: &OsStr) -> io::Result<Ended>
         }
     })?;
     if ended.outcome.kind == Kind::Compiled && !has_shader(&ended.log) {
-        ended.outcome = Outcome::new(Kind::Silent, "no shader in what it printed");
+        ended.outcome = Outcome::new(Kind::Silent, "no shader in its output");
     }
     Ok(ended)
 }

@@ -154,7 +154,7 @@ fn header(lines: &mut Lines<'_>) -> Result<Shader, ParseError> {
             };
             if keys.iter().any(|other| **other == *key) {
                 return Err(ParseError {
-                    message: "each line of the header stands once".into(),
+                    message: "each line of the header occurs once".into(),
                     ..cursor.error("a line that was not there yet")
                 });
             }

@@ -149,7 +149,7 @@ impl Whole {
         let [serials, words] = self.lacking;
         if serials > 0 {
             lines.push(format!(
-                "no serial numbers in the log of {} (a release build of Mesa): instructions of two passes are paired by what they do, and what has two pairings is unknown; `-Dbuildtype=debug` prints them",
+                "no serial numbers in the log of {} (a release build of Mesa): instructions of two passes are paired by opcode and operands, and ambiguous pairs are unknown; `-Dbuildtype=debug` prints them",
                 programs(serials)
             ));
         }
@@ -172,7 +172,7 @@ impl Missing {
             Self::Nir => {
                 ("no nir in final form", "passes are compared without their inputs, nir and final code are not")
             }
-            Self::Assembly => ("no final assembly", "passes are compared without what their text leaves out"),
+            Self::Assembly => ("no final assembly", "passes are compared without the attributes that their text leaves out"),
         };
         format!(
             "{lacks} in the log of {count} program{plural}: {so}; `IR3_SHADER_DEBUG={DEBUG_VARIABLE}` prints all sections"
@@ -316,7 +316,7 @@ impl<'a> Printer<'a> {
         for row in rows {
             if let Some(why) = &row.wrong_proof {
                 let Row { check, .. } = row;
-                output::problem(&format!("{}: {}: proved what a run refutes: {why}", check.program, check.stage));
+                output::problem(&format!("{}: {}: proved a boundary that a run refutes: {why}", check.program, check.stage));
                 whole.fail(Exit::Unsound);
             }
         }

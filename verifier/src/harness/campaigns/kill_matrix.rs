@@ -218,7 +218,7 @@ mod tests {
             for Answer { engine, verdict, .. } in answers {
                 assert!(
                     !matches!(verdict, Verdict::Proved { .. }),
-                    "{}: {} behind {}, seed {}",
+                    "{}: {} after {}, seed {}",
                     engine.name(),
                     mutant.kind,
                     mutant.stage,

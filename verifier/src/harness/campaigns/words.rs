@@ -53,7 +53,7 @@ impl Counts {
         let mut text = String::new();
         if encoding::disassemble(generation, word, None, &mut text).is_err() {
             return match encoding::decode(generation, word) {
-                Ok(_) => Err("ir3 has an instruction for what is none".into()),
+                Ok(_) => Err("ir3 has an instruction for a word that is none".into()),
                 Err(_) => Ok(None),
             };
         }

@@ -582,7 +582,7 @@ mod tests {
         let registers = verify(&[EngineKind::Registers]);
         assert_eq!(registers.boundaries.len(), proved.boundaries.len());
         let select = &registers.boundaries[0];
-        assert_eq!(select.verdict.reason().as_deref(), Some("unsupported: no engine that was asked compares them"));
+        assert_eq!(select.verdict.reason().as_deref(), Some("unsupported: no selected engine compares them"));
         assert!(registers.boundaries.iter().any(|row| matches!(row.verdict, Verdict::Proved { .. })));
         let run = verify(&[EngineKind::Interpreter]);
         for row in &run.boundaries {

@@ -126,7 +126,7 @@ fn early_repetition(program: &Program, target: &Target) -> Option<String> {
     };
     let instr = program.iter_instrs().map(|(_, instr)| instr).find(is_early)?;
     let opcode = program.instrs[instr].opcode;
-    Some(format!("{instr} (`{opcode}`): a repetition reads what an earlier one writes, before it is there"))
+    Some(format!("{instr} (`{opcode}`): a repetition reads a result of an earlier one before it is available"))
 }
 
 /// Returns the first hazard of a final program, or violation of the machine's other rules about the order of
@@ -189,7 +189,7 @@ fn moved(before: &[Given], after: &[Given]) -> Option<String> {
         before.iter().zip(after).find(|(before, after)| before.reg.is_some() && before != after)?;
     let name = |reg: Option<PhysReg>| reg.map_or("no register".to_owned(), |reg| reg.to_string());
     let what = if *is_output { "output" } else { "input" };
-    Some(format!("an {what} is in {}, and was given {}", name(now.reg), name(*reg)))
+    Some(format!("an {what} is in {}, expected the given {}", name(now.reg), name(*reg)))
 }
 
 /// Finds a general register beyond the limit.
@@ -499,7 +499,7 @@ mod tests {
                 let flags = src.flags - OperandFlags::R;
                 changed.instrs[instr].srcs[0] = Src { operand, flags, mask: WriteMask::SCALAR, ..*src };
                 let message = hazard(Stage::Repeat, &changed, &target).expect("a read that is too early");
-                assert!(message.contains("a repetition reads what an earlier one writes"), "{message}");
+                assert!(message.contains("a repetition reads a result of an earlier one"), "{message}");
                 found += 1;
             }
         }

@@ -83,7 +83,7 @@ impl TextPair {
 
     /// The reason why a pass shows nothing: a value that nothing writes may be any.
     pub fn open_value(&self) -> Option<NotShown> {
-        self.unwritten.map(|what| NotShown::Rule(format!("it reads {what} that nothing writes")))
+        self.unwritten.map(|what| NotShown::Rule(format!("it reads {what} that no instruction writes")))
     }
 }
 

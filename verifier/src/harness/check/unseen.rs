@@ -60,7 +60,7 @@ fn late_prefetch(program: &Program) -> Option<String> {
         let list = &program.blocks[block].instrs;
         let late =
             (0..list.len()).find(|&at| program.instrs[list[at]].opcode == Opcode::TexPrefetch && is_late(block, at))?;
-        Some(format!("{} prefetches a texture behind the start of the program", list[late]))
+        Some(format!("{} prefetches a texture after the start of the program", list[late]))
     })
 }
 
@@ -224,7 +224,7 @@ mod tests {
         let entry = last.entry();
         let start = last.ready_len(&last.blocks[entry].instrs);
         last.blocks[entry].instrs.swap(start - 1, start);
-        assert!(late_prefetch(&last).is_some_and(|found| found.contains("behind the start of the program")));
+        assert!(late_prefetch(&last).is_some_and(|found| found.contains("after the start of the program")));
     }
 
     /// A vertex shader whose `samgq` stays, in any block.

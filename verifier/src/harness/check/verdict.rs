@@ -109,7 +109,7 @@ pub enum NotShown {
     #[error("the program after breaks a rule: {0}")]
     Rule(String),
     /// Of a final program: the compiler reports to the driver fewer resources than its code uses.
-    #[error("the driver is told too little: {0}")]
+    #[error("the driver reserves too little: {0}")]
     Reserved(String),
 }
 
@@ -208,7 +208,7 @@ impl Verdict {
 
     /// The verdict on a boundary to which no selected engine applies.
     pub(crate) fn not_compared() -> Self {
-        Self::Unknown(Unknown::Unsupported("no engine that was asked compares them".to_owned().into()))
+        Self::Unknown(Unknown::Unsupported("no selected engine compares them".to_owned().into()))
     }
 
     /// Adds the verdict of the interpreter on the same boundary in other environments.

@@ -144,7 +144,7 @@ fn nir_text(input: &ProgramInput, source: &Outcome, env: &Env, plant: TextPlant<
     let again = nir::text::read(&text).map_err(|error| TargetFailure::new(engine, error))?;
     match run_nir(input, &again, env) {
         Some(outcome) => same_run(engine, source, &outcome),
-        None => Err(TargetFailure::new(engine, "refused what it runs without the text")),
+        None => Err(TargetFailure::new(engine, "refused a program that it runs without the text")),
     }
 }
 

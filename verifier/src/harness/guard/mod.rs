@@ -45,7 +45,7 @@ impl Stop {
     /// The reason in words.
     pub const fn description(self) -> &'static str {
         match self {
-            Self::Time => "it does not come to an end within the limit of CPU time",
+            Self::Time => "it does not terminate within the limit of CPU time",
             Self::Memory => "it needs more memory than the limit",
             Self::Stack => "its stack overflows",
             Self::Died => "its process dies",

@@ -42,7 +42,7 @@ pub enum PrintError {
     #[error("{0}: Mesa's logs have programs of ir3 only")]
     NoIr3(&'static str),
     /// The lists after the code cannot say where something is.
-    #[error("Mesa's lists cannot say {0}")]
+    #[error("Mesa's lists cannot express {0}")]
     NotSaid(String),
 }
 

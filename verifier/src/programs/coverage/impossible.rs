@@ -169,7 +169,7 @@ const RULES: &[Rule] = &[
         },
     },
     Rule {
-        reason: "copy-propagation: what is read at an address stays a move",
+        reason: "copy-propagation: a read at an address stays a move",
         covers: |it| match it.property {
             Property::Source(_, SourceForm::RelativeConstant | SourceForm::Relative) => it.opcode != Opcode::Mov,
             _ => false,
@@ -187,7 +187,7 @@ const RULES: &[Rule] = &[
         },
     },
     Rule {
-        reason: "copy-propagation: a macro, and an instruction that only moves, reads registers and what selection gave it",
+        reason: "copy-propagation: a macro, and an instruction that only moves, reads registers and the operands from selection",
         covers: |it| match it.property {
             Property::Source(_, SourceForm::HalfConstant) if it.opcode.is_meta() || it.opcode == Opcode::Mov => true,
             Property::Source(_, form) => {
@@ -214,7 +214,7 @@ const RULES: &[Rule] = &[
         },
     },
     Rule {
-        reason: "fold: of what reads predicates, only branches are inverted",
+        reason: "fold: of the readers of predicates, only branches are inverted",
         covers: |it| {
             it.property == Property::Mark(Mark::Not)
                 && it.opcode.reads_predicates()
@@ -252,7 +252,7 @@ pub(super) fn instruction(
 /// Arms that no generated program reaches. File tests of the passes reach them.
 const ARMS: &[(Arm, &str)] = &[
     (Arm::CopyOutput, "select: an output has no register of its own; only texts give it one"),
-    (Arm::CopySplit, "select: what is split is the result of one instruction, never a collect"),
+    (Arm::CopySplit, "select: the source of a split is the result of one instruction, never a collect"),
     (Arm::FoldTwoNegations, "fold: one operand of a conjunction becomes `(not)`, none of a disjunction"),
     (Arm::PredicationUniform, "scalar-alu: branches on which lanes do not diverge are marked before"),
     (Arm::AssignEvictShared, "shared-registers: shared values have their registers before"),

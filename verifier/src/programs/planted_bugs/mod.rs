@@ -154,7 +154,7 @@ pub static ALL: [PlantedBug; 13] = [
     PlantedBug {
         name: "dropped-copy",
         stage: Stage::LowerCopies,
-        description: "the last copy from register to register in each block is lost",
+        description: "the last copy from register to register in each block is dropped",
         change: BugChange::Ir3(registers::dropped_copy),
     },
     PlantedBug {
@@ -167,7 +167,7 @@ pub static ALL: [PlantedBug; 13] = [
     PlantedBug {
         name: "wrong-component",
         stage: Stage::Select,
-        description: "what takes a component out of a vector takes the one before it",
+        description: "an instruction that extracts a component of a vector extracts the one before it",
         change: BugChange::Ir3(ssa::wrong_component),
     },
     PlantedBug {
@@ -222,7 +222,7 @@ pub static ALL: [PlantedBug; 13] = [
     PlantedBug {
         name: "crash",
         stage: Stage::CopyPropagation,
-        description: "a vector of four components panics: there is room for three",
+        description: "a vector of four components panics: the table has three entries",
         change: BugChange::Ir3(ssa::crash),
     },
 ];

@@ -48,7 +48,7 @@ pub enum NoDriver {
     NotThere(PathBuf),
     /// The worker is not there.
     #[error(
-        "found no {WORKER}, which loads the driver, beside {program}: `cargo build --release` builds both, `cargo install --locked --path verifier/turnip` installs it",
+        "found no {WORKER}, which loads the driver, in the folder of {program}: `cargo build --release` builds both, `cargo install --locked --path verifier/turnip` installs it",
         program = .0.display()
     )]
     NoWorker(PathBuf),

@@ -344,7 +344,7 @@ fn answer(line: &str, reader: &mut impl Read) -> Message {
     };
     match (bytes(log), bytes(data)) {
         (Some(log), Some(data)) => Message::Answer(Answer { kind, detail, log, data }),
-        _ => broken("as many bytes as it says"),
+        _ => broken("as many bytes as it announces"),
     }
 }
 

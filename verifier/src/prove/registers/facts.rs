@@ -43,7 +43,7 @@ impl fmt::Display for Literal {
                 let part = if *high { "high" } else { "low" };
                 write!(f, "c{}.{} ({part})", word / 4, ['x', 'y', 'z', 'w'][usize::from(word % 4)])
             }
-            Self::OneLane(_) => f.write_str("what one lane has"),
+            Self::OneLane(_) => f.write_str("the value of one lane"),
         }
     }
 }

@@ -60,13 +60,13 @@ impl LockstepWalk<'_> {
             return Err(self.unsupported(&format!("registers of `{}` that its operands do not name", s.opcode.name())));
         }
         if let Attrs::Alias { .. } = s.attrs {
-            return Err(self.unsupported("an alias that is not part of what it is for"));
+            return Err(self.unsupported("an alias that is not folded into its user"));
         }
         // An operand that a text does not print is unknown, and the same only in the same instruction.
         let [from, to] = [self.source.program.serials[source], self.target.program.serials[target]];
         if from != to && (is_unprinted(s) || is_unprinted(t)) && !left_out(Guard::RegistersAttributes) {
             let name = s.opcode.name();
-            let what = format!("`{name}` {to:04} stands for {from:04}, and the texts do not print its attributes");
+            let what = format!("`{name}` {to:04} corresponds to {from:04}, and the texts do not print its attributes");
             return Err(RegisterFailure::Changed { site: self.site(), what });
         }
         self.here.forget_lane();

@@ -212,7 +212,7 @@ pub enum EventDifference {
 impl fmt::Display for EventDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Memory => f.write_str("what is in memory before"),
+            Self::Memory => f.write_str("the previous content of memory"),
             Self::Path { source, target } => write!(f, "its path {target} for {source}"),
             Self::Operand { index, source, target } => write!(f, "operand {index}, {target} for {source},"),
         }

@@ -200,7 +200,7 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
             state.fail(|| Obstacle::Lanes { source, target });
         }
         if state.grouped && state.partners.has_counted() && !left_out(Guard::StoreCounted) {
-            state.fail(|| Obstacle::Opaque("stores in another order beside those of other lanes"));
+            state.fail(|| Obstacle::Opaque("stores in another order, interleaved with those of other lanes"));
         }
         if state.failure.is_none() {
             let possible = state.paths.condition(&mut terms);

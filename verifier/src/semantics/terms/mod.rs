@@ -364,7 +364,7 @@ impl Terms {
     fn declare(&mut self, name: Name, role: Role) {
         let NameData { text, role: known } = &mut self.names[name];
         match known {
-            Some(known) => assert_eq!(*known, role, "the name `{text}` stands for two things"),
+            Some(known) => assert_eq!(*known, role, "the name `{text}` denotes two terms"),
             None => *known = Some(role),
         }
     }

@@ -116,7 +116,7 @@ impl Report<'_> {
              {check}\
              `{LOG}` is what the compiler printed. The program comes from the generator: profile {profile}, seed {seed}{reduced}.\n",
             gpu = self.gpu,
-            reduced = if self.original.is_some() { "; `original.nir` is as it was generated" } else { "" },
+            reduced = if self.original.is_some() { "; `original.nir` is the generated program" } else { "" },
         )
     }
 }

@@ -78,7 +78,7 @@ pub enum RunError {
     },
     /// A shell says that it cannot start it.
     #[error(
-        "{command}: the command of --compiler ended with exit code {code}, which says that a command cannot be started: {last}"
+        "{command}: the command of --compiler ended with exit code {code}, with which shells report that a command cannot be started: {last}"
     )]
     NotStarted {
         /// Its path.

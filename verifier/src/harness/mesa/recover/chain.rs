@@ -46,7 +46,7 @@ pub(super) fn complete(nir: &mut Shader, native: &Native) -> Result<Vec<String>,
             "VARYING_SLOT_PRIMITIVE_ID" => IntrinsicOp::LoadPrimitiveId,
             // The only one without a name.
             "UNKNOWN" => IntrinsicOp::LoadRelPatchIdIr3,
-            other => return Err(format!("the output {other} of a stage that goes on with the next one")),
+            other => return Err(format!("the output {other} of a stage that is followed by another one")),
         };
         store(nir, op, FIRST_BASE + number, &output.location)?;
         inferred.push(format!("the next stage gets {} in a register", op.name()));

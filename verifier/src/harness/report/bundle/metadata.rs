@@ -210,7 +210,7 @@ pub fn read(path: &Path) -> Result<Case, ReadError> {
         return Err(ReadError::Missing { path: path.to_owned() });
     }
     let file = path.join("bundle.json");
-    let text = content(&file, "what a bundle is about")?;
+    let text = content(&file, "the metadata of a bundle")?;
     let CaseFacts { target, options, found_with, plant, symptom, origin, minimal } =
         facts(&file, parse(&file, &text)?)?;
     let program = program(&path.join("program.nir"), "the program")?;

@@ -98,12 +98,12 @@ pub(super) fn of_command(command: &NativePrefetch) -> ir3::InstrData {
 pub(super) fn check(of_text: &[ir3::InstrData], commands: &[NativePrefetch]) -> Result<(), String> {
     let (text, told) = (of_text.len(), commands.len());
     if text != told {
-        return Err(format!("{text} textures are sampled before the program starts, and the driver is told of {told}"));
+        return Err(format!("{text} textures are sampled before the program starts, and the driver's list has {told}"));
     }
     for (number, (data, told)) in of_text.iter().zip(commands).enumerate() {
         if command(data).as_ref() != Some(told) {
             return Err(format!(
-                "the sample {number} before the program starts is not the one that the driver is told of"
+                "the sample {number} before the program starts is not the one in the driver's list"
             ));
         }
     }

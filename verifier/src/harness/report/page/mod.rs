@@ -166,11 +166,11 @@ impl<'a> FailurePage<'a> {
         let word = |name: &str| words.iter().find(|(other, _)| *other == name).map(|(_, value)| value.as_str());
         let instructions = self.evidence.first_difference.as_ref().and_then(|first| first.instructions());
         let kind = match case.symptom.failure {
-            Failure::Refuted { .. } => "refuted: the stage changes what the program means",
+            Failure::Refuted { .. } => "refuted: the stage changes the meaning of the program",
             Failure::Refused { .. } => "refused: the compiler rejects a valid program",
             Failure::Unsupported { .. } => "not checked: the interpreter cannot run the program",
             Failure::Panic { .. } => "crash: the compiler panics",
-            Failure::Stopped(_) => "stopped: the compiler does not come to an end, or runs out of memory",
+            Failure::Stopped(_) => "stopped: the compiler does not terminate, or runs out of memory",
         };
         html! {
             p.kind { "ir3-equiv " (env!("CARGO_PKG_VERSION")) " · " b { (kind) } }
@@ -180,10 +180,10 @@ impl<'a> FailurePage<'a> {
             }
             @match self.evidence.symptom.as_ref() {
                 None => {
-                    p.warning { "It did not fail when it was run again for this page. Its bundle says: " (case.symptom.failure) ": " (case.symptom.message) }
+                    p.warning { "It did not fail when it was run again for this page. Its bundle records: " (case.symptom.failure) ": " (case.symptom.message) }
                 }
                 Some(now) if now.failure != case.symptom.failure => {
-                    p.warning { "It failed in another way when it was run again for this page: " (now.failure) ". Its bundle says: " (case.symptom.failure) "." }
+                    p.warning { "It failed in another way when it was run again for this page: " (now.failure) ". Its bundle records: " (case.symptom.failure) "." }
                 }
                 Some(_) => {}
             }

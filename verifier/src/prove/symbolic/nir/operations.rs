@@ -507,7 +507,7 @@ impl Nir<'_> {
             let (address, path) = (machine.swept(address), machine.path());
             let address = (address, matches!(access.action, Action::Load));
             if let Some(holds) = machine.oracle.alignment(machine.terms, path, address, alignment) {
-                machine.demand(holds, "an address that is not aligned as the access says");
+                machine.demand(holds, "an address that does not have the alignment of the access");
             }
         }
         match access.action {

@@ -143,12 +143,7 @@ fn a_driver_that_is_told_of_other_inputs_is_no_pass() {
     let folder = Folder::new("told-of-others");
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
     for (file, said, other, reason) in [
-        (
-            "fragment/prefetch",
-            "samp=0, tex=0, wrmask",
-            "samp=1, tex=0, wrmask",
-            "not the one in the driver's list",
-        ),
+        ("fragment/prefetch", "samp=0, tex=0, wrmask", "samp=1, tex=0, wrmask", "not the one in the driver's list"),
         ("fragment/prefetch", "@tex(r0.z)", "@tex(r0.w)", "not the one in the driver's list"),
         ("fragment/flat-and-smooth", "VAR1 slot=0 cm=f", "VAR1 slot=0 cm=1", "which is not in the list of inputs"),
         ("fragment/flat-and-smooth", "il=8,b=1", "il=8,b=0", "which is not in the list of inputs"),

@@ -248,7 +248,9 @@ impl<'a> Flatten<'a> {
         });
         let mut reached: SmallVec<[PackedOption<Ip>; 2]> = targets.map(|block| self.starts[block]).collect();
         if falls_through {
-            let Some(next) = next else { return Err(CodeError::new(block, "the last block falls through the end of the code")) };
+            let Some(next) = next else {
+                return Err(CodeError::new(block, "the last block falls through the end of the code"));
+            };
             reached.push(self.starts[next]);
         }
         // Predication jumps nowhere: its successors are the arms, and the block after them.

@@ -148,7 +148,7 @@ impl AddressAllocator {
     ) -> Result<usize, Error> {
         let data = program.instrs[program.values[value].instr].clone();
         if !data.is_rematerializable() {
-            return Err(Error::unsupported(program, user, "an address that cannot be computed again"));
+            return Err(Error::unsupported(program, user, "an address that cannot be rematerialised"));
         }
         let clone = program.instrs.push(data);
         self.read(program, clone, locked)?;

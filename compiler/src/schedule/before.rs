@@ -398,7 +398,7 @@ impl Scheduler<'_> {
                 self.window.push(Candidate { node, facts, slot, time, height, effect });
             }
             let waited = [0, 1].map(|which| self.waited(which));
-            let room = std::array::from_fn(|i| at_ease(self.limit[i]) - self.registers.used[i] as i32);
+            let room = std::array::from_fn(|i| pressure_threshold(self.limit[i]) - self.registers.used[i] as i32);
             let keys = self.window.iter().enumerate().map(|(at, candidate)| {
                 let key = self.key(candidate, room, waited);
                 (key.packed(), candidate.node, at)
@@ -554,7 +554,7 @@ impl Scheduler<'_> {
 }
 
 /// The part of a limit that may be used without restriction.
-const fn at_ease(limit: u32) -> i32 {
+const fn pressure_threshold(limit: u32) -> i32 {
     (limit * PRESSURE_THRESHOLD.0 / PRESSURE_THRESHOLD.1) as i32
 }
 

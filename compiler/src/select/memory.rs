@@ -304,7 +304,8 @@ fn old_address(ctx: &mut Context<'_>, buffer: nir::Def, bytes: Src) -> Result<Sr
 /// The constant with the address of a buffer (word 0, a4xx) or an attribute of the image after `first` buffers.
 pub(super) fn old_constant(ctx: &mut Context<'_>, buffer: nir::Def, first: u32, word: u32) -> Result<Src, SelectError> {
     let index = ctx.constant(buffer, 0).map(|index| (index as u32).saturating_add(first)).filter(|&index| index < 64);
-    let index = index.ok_or_else(|| ctx.unsupported(format!("{} requires a constant number of the buffer", ctx.target)))?;
+    let index =
+        index.ok_or_else(|| ctx.unsupported(format!("{} requires a constant number of the buffer", ctx.target)))?;
     Ok(ctx.resource_param(index as u16, word as u16))
 }
 

@@ -81,7 +81,11 @@ impl Survey {
         }
         for dst in data.dsts.iter().filter(|dst| dst.class.file == RegFile::Predicate) {
             let Some(value) = dst.value() else {
-                return Err(Error::unsupported(program, instr, "a predicate register in a program with predicate values"));
+                return Err(Error::unsupported(
+                    program,
+                    instr,
+                    "a predicate register in a program with predicate values",
+                ));
             };
             self.def_block[value] = block.into();
             self.computes_from_more |= !is_rematerializable(data);
@@ -91,7 +95,11 @@ impl Survey {
         let mut count = 0;
         for src in data.srcs.iter().filter(|src| src.class.file == RegFile::Predicate) {
             let Some(value) = src.value() else {
-                return Err(Error::unsupported(program, instr, "a predicate register in a program with predicate values"));
+                return Err(Error::unsupported(
+                    program,
+                    instr,
+                    "a predicate register in a program with predicate values",
+                ));
             };
             if data.opcode.is_predication() {
                 self.wants_first[value] = true;

@@ -384,7 +384,7 @@ impl PredicateAssigner<'_> {
     fn compute(&mut self, value: Value, at: u32, slot: usize) -> Result<(), Error> {
         if !self.can_be_computed_again(value) {
             let instr = self.program.values[value].instr;
-            return Err(Error::unsupported(self.program, instr, "a predicate that cannot be computed again"));
+            return Err(Error::unsupported(self.program, instr, "a predicate that cannot be rematerialised"));
         }
         self.compute_at(value, at, slot, self.list.len());
         Ok(())

@@ -172,7 +172,9 @@ impl Missing {
             Self::Nir => {
                 ("no nir in final form", "passes are compared without their inputs, nir and final code are not")
             }
-            Self::Assembly => ("no final assembly", "passes are compared without the attributes that their text leaves out"),
+            Self::Assembly => {
+                ("no final assembly", "passes are compared without the attributes that their text leaves out")
+            }
         };
         format!(
             "{lacks} in the log of {count} program{plural}: {so}; `IR3_SHADER_DEBUG={DEBUG_VARIABLE}` prints all sections"
@@ -316,7 +318,10 @@ impl<'a> Printer<'a> {
         for row in rows {
             if let Some(why) = &row.wrong_proof {
                 let Row { check, .. } = row;
-                output::problem(&format!("{}: {}: proved a boundary that a run refutes: {why}", check.program, check.stage));
+                output::problem(&format!(
+                    "{}: {}: proved a boundary that a run refutes: {why}",
+                    check.program, check.stage
+                ));
                 whole.fail(Exit::Unsound);
             }
         }

@@ -302,7 +302,7 @@ impl<'a> Judge<'a> {
                 _ => drop(answers.pop()),
             }
         }
-        // Where values are computed in other ways, the register checker may prove the boundary; a failure of it shows
+        // If values are computed in other ways, the register checker may prove the boundary; a failure of it shows
         // nothing there. Nor does an operand that it cannot represent.
         answers.retain(|answer| match &answer.verdict {
             Verdict::Unknown(Unknown::NotShown(NotShown::Registers(failure))) => {

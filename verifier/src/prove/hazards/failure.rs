@@ -160,7 +160,9 @@ impl fmt::Display for HazardKind {
             Self::EarlyRead { missing } => write!(f, "reads a result {missing} slots too early"),
             Self::ReadBeforeResult(flag) => write!(f, "reads a result without {flag}"),
             Self::WriteBeforeResult(flag) => write!(f, "writes where a result is outstanding, without {flag}"),
-            Self::WriteBeforeRead(flag) => write!(f, "overwrites a register that may not have been read, without {flag}"),
+            Self::WriteBeforeRead(flag) => {
+                write!(f, "overwrites a register that may not have been read, without {flag}")
+            }
             Self::ConstBeforeWrite => f.write_str("reads constants that are being written"),
             Self::AccessAfterBarrier(flag) => write!(f, "accesses memory after a barrier, without {flag}"),
             Self::PreambleEnd(flag) => write!(f, "ends the preamble without {flag}"),

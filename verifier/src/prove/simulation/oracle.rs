@@ -125,7 +125,7 @@ impl Oracle for SimulationState<'_> {
         self.invalidated |= self.wants(goal, slot);
         let (side, cut) = (self.side, self.cut);
         let mut variable = |what: &str| {
-            let name = format!("{what} of {side:?} {slot} on the way from {cut:?} to {goal:?}");
+            let name = format!("{what} of {side:?} {slot} on the path from {cut:?} to {goal:?}");
             terms.variable_of(VariableKind::LANE.passing(), 32, &name)
         };
         SymbolicValue { bits: variable("bits"), free: variable("free bits") }

@@ -109,7 +109,7 @@ impl fmt::Display for UndefinedReason {
             UndefinedReason::LeavesCode => "control flow that leaves the code",
             UndefinedReason::Descriptor => "a descriptor that differs between lanes, where it has to be the same",
             UndefinedReason::Preamble => "a value that leaves the preamble, which other waves do not run",
-            UndefinedReason::PreambleEnd => "a way out of the preamble that does not end it",
+            UndefinedReason::PreambleEnd => "an exit of the preamble that does not end it",
             UndefinedReason::Alignment => "an address that does not have the alignment of the access",
             UndefinedReason::Alias => "a buffer that is declared `restrict` is another one too",
         })

@@ -1,7 +1,7 @@
 //! Attributes of memory and texture accesses.
 //!
 //! The words of the final code have all of them, and the text after the last pass has the serial number of each word.
-//! Where the words are not those of the text, an access has the attributes of all other words of its opcode, if they
+//! If the words are not those of the text, an access has the attributes of all other words of its opcode, if they
 //! agree. An access that is in no word has the attributes of its operands, or of all words of its opcode.
 
 use super::phases::Phase;

@@ -102,9 +102,7 @@ pub(super) fn check(of_text: &[ir3::InstrData], commands: &[NativePrefetch]) -> 
     }
     for (number, (data, told)) in of_text.iter().zip(commands).enumerate() {
         if command(data).as_ref() != Some(told) {
-            return Err(format!(
-                "the sample {number} before the program starts is not the one in the driver's list"
-            ));
+            return Err(format!("the sample {number} before the program starts is not the one in the driver's list"));
         }
     }
     Ok(())

@@ -40,14 +40,14 @@ pub(super) static FAMILIES: &[Family] = &[
     Family { name: "turned selects", rules: &[choose::turned, choose::of_a_copy] },
     Family { name: "minima as selects", rules: &[choose::smaller] },
     Family { name: "signs as bits", rules: &[logic::sign_bit] },
-    Family { name: "computed again", rules: &[rematerialise::computed] },
+    Family { name: "recomputed", rules: &[rematerialise::computed] },
     Family { name: "copied", rules: &[rematerialise::copied] },
     Family { name: "regrouped", rules: &[rematerialise::regrouped] },
 ];
 
 /// The rules that rewrite integer operations only, for [`scaled`](super::scaled).
 pub(super) fn integer_rules() -> Vec<RewriteRule> {
-    let others = ["commute floats", "copied", "regrouped", "computed again", "signs as bits"];
+    let others = ["commute floats", "copied", "regrouped", "recomputed", "signs as bits"];
     FAMILIES.iter().filter(|family| !others.contains(&family.name)).flat_map(|family| family.rules).copied().collect()
 }
 

@@ -65,7 +65,7 @@ impl<'a> Ir3<'a> {
     /// If a loop cannot be followed, or the preamble may not terminate.
     pub fn new(code: &'a Decoded, places: &'a Places) -> Result<Self, Unsupported> {
         if !code.ends_preamble {
-            return Err(Unsupported("a way out of the preamble that does not end it".to_owned()));
+            return Err(Unsupported("an exit of the preamble that does not end it".to_owned()));
         }
         let edges = |block: &op::DecodedBlock| -> SmallVec<[DecodedEdge; 2]> {
             match &block.terminator {

@@ -11,7 +11,7 @@
 use crate::ir3::{InstrData, Opcode, OperandFlags, Program, ShaderStage};
 use crate::target::Target;
 
-/// In the order of the lanes of a quad.
+/// The opcodes in the order of the lanes of a quad.
 const BY_LANE: [Opcode; 4] = [Opcode::Samgp0, Opcode::Samgp1, Opcode::Samgp2, Opcode::Samgp3];
 
 /// Returns true if the program has a `samgq` that would return wrong data.

@@ -383,7 +383,7 @@ stages! {
             Negations = "negations",
             /// Branches read two predicates.
             BranchAndOr = "branch-and-or",
-            /// Also where several branches read one condition, or branches of other blocks.
+            /// The fold also applies if several branches read one condition, or branches of other blocks.
             SeveralBranches = "several-branches",
             /// Subgroup votes become vote branches.
             VoteBranches = "vote-branches",
@@ -441,9 +441,10 @@ stages! {
         Schedule = "schedule", Always, Moves, [
             /// Instructions are put in order.
             Schedule = "schedule",
-            /// In that order, predicates do not wait for each other.
+            /// Predicates do not wait for each other in the schedule.
             PredicateScheduling = "predicate-scheduling",
-            /// That order may need as many registers as the waves allow, and has others where that is worth more.
+            /// The schedule may use as many registers as the waves allow, and other orders are tried if fewer registers
+            /// give more waves.
             ScheduleOccupancy = "schedule-occupancy",
         ], Functions::Ir3 {
             is_needed: |program, context| {

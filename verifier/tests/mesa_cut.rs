@@ -30,7 +30,7 @@ pub enum PieceKind {
     Pass(String),
     /// The final assembly and the lists after it.
     Code,
-    /// The same once more, with the words.
+    /// The pass once more, with the words.
     Again,
 }
 
@@ -74,13 +74,13 @@ enum Cut {
     CodeOnly,
     /// The passes only: the output of `IR3_SHADER_DEBUG=optmsgs`, and the driver's own shaders.
     PassesOnly,
-    /// Without nir.
+    /// The log without nir.
     NoNir,
-    /// With one pass only.
+    /// The log with one pass only.
     OnlyPass(String),
-    /// Without one pass.
+    /// The log without one pass.
     NoPass(String),
-    /// With the first passes only.
+    /// The log with the first passes only.
     FirstPasses(usize),
     /// The log ends after a number of pieces.
     Start(usize),

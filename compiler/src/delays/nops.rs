@@ -69,15 +69,15 @@ impl Delays {
 /// The pending times at the starts and ends of blocks, by register; the join takes the later time of each.
 struct Times<'a> {
     program: &'a Program,
-    /// Those of the last visit of each block.
+    /// The delays of the last visit of each block.
     delays: Delays,
     board: Scoreboard<'a>,
-    /// For joins.
+    /// Scratch list for joins.
     merged: Vec<Pending>,
 }
 
 impl Analysis<Block> for Times<'_> {
-    /// In the order of registers.
+    /// The times in the order of registers.
     type Fact = Vec<Pending>;
 
     const DIRECTION: Direction = Direction::Forward;
@@ -106,7 +106,7 @@ impl Analysis<Block> for Times<'_> {
     }
 }
 
-/// After the second of a pair of `predt` and `predf`.
+/// The nops after the second of a pair of `predt` and `predf`.
 const AFTER_PREDTF: u8 = 5;
 const AFTER_PREDE: u8 = 7;
 
@@ -222,7 +222,8 @@ struct Read {
 }
 
 const FULL: Range<u16> = 0..192;
-/// With a merged file there are twice as many as full ones, though no instruction reaches the second half.
+/// The half registers: with a merged file there are twice as many as full ones, though no instruction reaches the
+/// second half.
 const HALF: Range<u16> = FULL.end..FULL.end + 384;
 const PREDICATES: Range<u16> = HALF.end..HALF.end + 4;
 const ADDRESSES: Range<u16> = PREDICATES.end..PREDICATES.end + 2;

@@ -87,11 +87,11 @@ impl InstrData {
 /// The table that an alias is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AliasScope {
-    /// That of the next texture instruction.
+    /// An alias for the next texture instruction.
     Texture,
-    /// That of the color outputs.
+    /// An alias for the color outputs.
     RenderTarget,
-    /// That of memory; Mesa does not use it.
+    /// An alias for memory; Mesa does not use it.
     Memory,
 }
 
@@ -110,18 +110,18 @@ impl AliasScope {
 /// The components of outputs that the sources of `end` have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// Those of their masks.
+    /// The components of their masks.
     AsPrinted,
-    /// Those of their masks that no alias is for: the driver takes the others from there.
+    /// The components of their masks without an alias: the driver takes the others from the aliases.
     Rest,
 }
 
 /// The output that a component of a render target is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aliased {
-    /// This one, from its first component on.
+    /// The component is this output's, from its first component on.
     Output(Output),
-    /// None: the component is not stored.
+    /// The component is not stored.
     NotStored,
 }
 

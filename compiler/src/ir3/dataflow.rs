@@ -76,9 +76,9 @@ impl Iterator for Worklist {
 /// The direction in which facts flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From the starts of blocks to their ends, and on to the successors.
+    /// Facts flow from the starts of blocks to their ends, and on to the successors.
     Forward,
-    /// From the ends of blocks to their starts, and on to the predecessors.
+    /// Facts flow from the ends of blocks to their starts, and on to the predecessors.
     Backward,
 }
 
@@ -94,12 +94,12 @@ pub struct Edge<N> {
 /// The difference between the output of a block and that of its last visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Not at all.
+    /// The facts are equal.
     None,
-    /// In an estimate only, for which alone no further round is made: facts are exact when the solver stops, estimates may
-    /// not be.
+    /// Only an estimate changed, for which alone no further pass is made: facts are exact when the solver stops,
+    /// estimates may not be.
     Estimate,
-    /// In a fact.
+    /// A fact changed.
     Fact,
 }
 
@@ -125,9 +125,9 @@ pub trait Analysis<N> {
 
 /// Facts at both ends of all blocks.
 pub struct Solution<N: EntityRef, F: Clone> {
-    /// At the starts.
+    /// The facts at the starts.
     pub start: SecondaryMap<N, F>,
-    /// At the ends.
+    /// The facts at the ends.
     pub end: SecondaryMap<N, F>,
 }
 

@@ -225,7 +225,8 @@ pub enum SystemValue {
     BarycentricCenterRhw,
     /// The vertex, primitive and invocation of a lane, in bit fields, for shaders before and of tessellation control.
     TcsHeader,
-    /// The same for geometry shaders and those before them, with the thread of the primitive.
+    /// The vertex, primitive and invocation of a lane, for geometry shaders and those before them, with the thread of
+    /// the primitive.
     GsHeader,
     /// Number of the patch in its draw, relative to the first one in memory.
     RelPatchId,
@@ -362,7 +363,7 @@ words! {
 /// The attributes of an instruction that are not operands, by kind of opcode.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Attrs {
-    /// Nothing.
+    /// No attributes.
     #[default]
     None,
     /// cat1: types, and the rounding of the conversion between them.
@@ -390,7 +391,7 @@ pub enum Attrs {
     Outputs(SmallVec<[u16; 4]>),
     /// `_meta:in`; `None` if the text does not specify the input.
     Input(Option<InputKind>),
-    /// cat5.
+    /// The attributes of texture instructions (cat5).
     Texture(TextureAttrs),
     /// cat6 and spill macros.
     Memory(MemoryAttrs),
@@ -442,12 +443,12 @@ pub enum Attrs {
 /// Position in a group of identical instructions that may later become one with `(rpt<n>)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RepeatLink {
-    /// Not in a group.
+    /// The instruction is not in a group.
     #[default]
     None,
     /// First of its group.
     First,
-    /// After the given instruction.
+    /// The instruction follows the given one in its group.
     After(Instr),
 }
 

@@ -192,7 +192,7 @@ mod tests {
     use crate::ir3::dominance::{Cfg, Dominators, EdgeKind};
     use crate::ir3::{BlockData, Value};
 
-    /// The same by the general solver: sets of values as bits.
+    /// The liveness analysis by the general solver: sets of values as bits.
     struct Sets<'a> {
         uses: &'a [Use<Value>],
         defs: &'a [Block],

@@ -142,7 +142,7 @@ struct Waits<'a> {
     program: &'a Program,
     target: &'a Target,
     preamble: &'a Preamble,
-    /// Those of the last visit of each instruction.
+    /// The flags of the last visit of each instruction.
     flags: SecondaryMap<Instr, InstrFlags>,
     /// The blocks where lanes wait, if there is a `kill`.
     waiting: Option<Waiting>,
@@ -207,7 +207,7 @@ struct Operands<'a> {
     is_early: bool,
     writes: RegisterSet,
     reads: RegisterSet,
-    /// Those that it writes and those that it reads.
+    /// The registers that it writes and those that it reads.
     named: RegisterSet,
 }
 

@@ -65,7 +65,7 @@ fn array_words(info: &nir::Info) -> u32 {
 /// The change that a stage made to the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// None: it had only a shared reference to the program.
+    /// The stage had only a shared reference to the program.
     Nothing,
     /// Possibly some.
     Something,

@@ -6,8 +6,8 @@
 /// The values that are put into one [merge set](super::merge_sets).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Coalescing {
-    /// None: each value is alone. Copies remain, but the assigner still chooses the register of a source for a copy if that is free, and a tied result takes the
-    /// register of its operand.
+    /// No value is merged: each is alone. Copies remain, but the assigner still chooses the register of a source for a
+    /// copy if that is free, and a tied result takes the register of its operand.
     Nothing,
     /// Phis and their sources, copies, tied operands, and the operands of instructions that may be repeated: values of one size.
     Variables,

@@ -16,7 +16,7 @@ struct Live {
 }
 
 impl Live {
-    /// From after an instruction to before it.
+    /// Steps from the point after an instruction to the point before it.
     fn step(&mut self, instr: &Instr) {
         let is_whole = instr.exec_size == self.width && (instr.predicate.is_none() || instr.opcode == Opcode::Sel);
         if is_whole {

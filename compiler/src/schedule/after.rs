@@ -67,7 +67,7 @@ struct Node {
     opcode: Opcode,
     reads: RegisterSet,
     writes: RegisterSet,
-    /// The same reads on the scoreboard.
+    /// The reads in the form of the scoreboard.
     on_board: Reads,
     /// The number of edges to it from nodes that have not been issued.
     waits_for: u32,

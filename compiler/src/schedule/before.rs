@@ -127,7 +127,7 @@ struct Schedule {
     orders: Vec<(Block, Vec<Instr>)>,
     /// The slots and nops of the program.
     slots: u32,
-    /// These, and the expected other waits.
+    /// The slots, plus the expected other waits.
     time: u32,
     waves: u32,
 }
@@ -297,7 +297,7 @@ struct Scheduler<'a> {
     window: Vec<Candidate>,
     /// Issued slots, including nops.
     slot: u32,
-    /// The same plus other waiting times.
+    /// The slots, plus other waiting times.
     time: u32,
     /// Nops of the block in its new order, and in its original order.
     nops: [u32; 2],

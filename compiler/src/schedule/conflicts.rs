@@ -36,7 +36,7 @@ pub struct Conflicts {
     /// The node of an instruction, plus one; 0 for those of other regions.
     node_of: SecondaryMap<Instr, u32>,
     nodes: Vec<Instr>,
-    /// From, to; each once.
+    /// The edges (from, to), each once.
     edges: Vec<(u32, u32)>,
     /// For each node, the last one to which there is an edge from it, plus one.
     linked: Vec<u32>,

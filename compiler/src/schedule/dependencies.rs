@@ -216,7 +216,7 @@ pub struct DependencyBuilder<'a> {
     node: SecondaryMap<Instr, u32>,
     resources: Vec<Resource>,
     touched: Vec<usize>,
-    /// From, to, latency.
+    /// The edges (from, to and latency).
     edges: Vec<(u32, Edge)>,
 }
 

@@ -58,25 +58,25 @@ pub enum Backend {
     Ir3,
     /// [`vec4`](crate::vec4), for Intel's Gen7. The parameters of ir3 do not matter.
     Vec4,
-    /// The same language in its scalar mode, for Intel's Gen7. The parameters of ir3 do not matter.
+    /// The scalar mode of the vec4 language, for Intel's Gen7. The parameters of ir3 do not matter.
     Scalar,
 }
 
 /// The slots that a GPU needs between a result of the ALU and its readers (`delay_slots`, `ir3_compiler.c`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelaySlots {
-    /// From ALU to ALU.
+    /// The slots from ALU to ALU.
     pub near: u32,
-    /// Until an address register, a predicate, or any result may be read outside the ALU.
+    /// The slots until an address register, a predicate, or any result may be read outside the ALU.
     pub far: u32,
     /// The third source of a multiply-add is read this many slots later than the others.
     pub third_source: u32,
 }
 
 impl DelaySlots {
-    /// Those of all GPUs but a7xx, where Mesa before 25.1 used them, too.
+    /// The delays of all GPUs but a7xx, where Mesa before 25.1 used them, too.
     pub const LONG: Self = Self { near: 3, far: 6, third_source: 2 };
-    /// Those of a7xx.
+    /// The delays of a7xx.
     pub const SHORT: Self = Self { near: 2, far: 5, third_source: 1 };
 }
 
@@ -135,7 +135,7 @@ pub struct Target {
     pub num_predicates: u32,
     /// A bool in a general register has this many bits: 16 (a half register) or 32.
     pub bool_bits: u8,
-    /// There is a file of registers that all lanes of a wave share.
+    /// The GPU has a file of registers that all lanes of a wave share.
     pub has_shared_regfile: bool,
 
     /// The fibers of a wave with the single thread size.
@@ -150,7 +150,7 @@ pub struct Target {
     pub branchstack_size: u32,
     /// Shared memory of a compute shader, in bytes.
     pub local_mem_size: u32,
-    /// There is private memory, which spilling needs.
+    /// The GPU has private memory, which spilling needs.
     pub pvtmem: bool,
     /// Sizes of the constant file.
     pub const_limits: ConstLimits,

@@ -175,7 +175,7 @@ words! {
     pub enum Cmod {
         /// Zero, or equal.
         Z = "z",
-        /// Not zero, or not equal.
+        /// The result is not zero, or the sources are not equal.
         Nz = "nz",
         /// Greater.
         G = "g",

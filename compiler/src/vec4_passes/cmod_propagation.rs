@@ -67,7 +67,7 @@ enum Decision {
     Redundant,
     /// The producer gets this conditional modifier.
     Propagate(Cmod),
-    /// Nothing.
+    /// Keeps the comparison.
     Keep,
 }
 

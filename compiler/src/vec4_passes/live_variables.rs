@@ -43,7 +43,7 @@ impl FlagRules {
         }
     }
 
-    /// The same, in the analysis of blocks, which looked at the writemask from the start.
+    /// The definitions in the analysis of blocks, which considered the writemask from the start.
     fn defs(self, instr: &Instr) -> Mask {
         if self.channels { self.kills(instr) & instr.dst.mask } else { self.kills(instr) }
     }

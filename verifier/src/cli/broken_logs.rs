@@ -46,7 +46,7 @@ pub struct BrokenLogs {
 struct BrokenCounts {
     logs: u64,
     panics: u64,
-    /// With a section that could not be read.
+    /// Logs with a section that could not be read.
     unread: u64,
     /// Boundaries of which both sides could be read.
     checked: u64,

@@ -82,7 +82,7 @@ impl LogMutantCounts {
         self.mutants - self.equivalent
     }
 
-    /// Those that are found at their section.
+    /// The number of mutants that are refuted at their section.
     fn found(&self) -> u64 {
         self.refuted + self.contradicted
     }

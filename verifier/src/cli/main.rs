@@ -222,12 +222,12 @@ impl Fuel {
         self.fuel
     }
 
-    /// The same environment with this fuel, if it is given.
+    /// Returns the environment with this fuel, if it is given.
     fn of_one(&self, env: Env) -> Env {
         Env { fuel: self.fuel.or(env.fuel), ..env }
     }
 
-    /// The same environments with this fuel, if it is given.
+    /// Returns the environments with this fuel, if it is given.
     fn of(&self, envs: Vec<Env>) -> Vec<Env> {
         Env::with_fuel(envs, self.fuel)
     }

@@ -13,7 +13,7 @@ pub fn files(paths: &[PathBuf]) -> Result<(Vec<PathBuf>, Exit), Failure> {
     of(find_paths(paths))
 }
 
-/// The same with the shaders of folders, which a driver compiles.
+/// The input files of paths, with the shaders of folders, which a driver compiles.
 ///
 /// # Errors
 /// As of [`files`].

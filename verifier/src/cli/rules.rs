@@ -48,7 +48,7 @@ pub struct Rules {
 enum RuleSet {
     /// The rewrite rules of the backend, and the lemmas of the prover.
     Backend,
-    /// That nir's operations commute and associate, as nir's table says.
+    /// The claims that nir's operations commute and associate, as nir's table declares.
     Properties,
     /// The original proposal of the rules and properties of `iadd64_split`; some are wrong.
     Iadd64Split,

@@ -60,9 +60,9 @@ pub enum Operation {
 pub enum Exit {
     /// The end of the program.
     End,
-    /// To a block.
+    /// Jumps to a block.
     Jump(usize),
-    /// To the first block if the operand is not 0, else to the second.
+    /// Branches to the first block if the operand is not 0, else to the second.
     Branch(Operand, [usize; 2]),
 }
 

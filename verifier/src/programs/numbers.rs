@@ -38,7 +38,7 @@ pub struct InputNumbers {
 }
 
 impl InputNumbers {
-    /// Those of a program.
+    /// The inputs of a program.
     pub fn of(shader: &Shader) -> Self {
         let hints = Hints::of(shader);
         let ubos = Hints::ubo_places(shader).into_iter().take(MOST_UBO_WORDS);

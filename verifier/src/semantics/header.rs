@@ -170,10 +170,10 @@ impl Outputs {
 /// The reconvergence points in a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Reconvergence {
-    /// There are none, and lanes wait for others in no block.
+    /// The program has no reconvergence points, and lanes wait for others in no block.
     #[default]
     NotNeeded,
-    /// There are none, though lanes wait for others.
+    /// The program has no reconvergence points, though lanes wait for others.
     Unmarked,
     /// Some block is a reconvergence point.
     Marked,

@@ -8,7 +8,7 @@ use rspirv::spirv::Capability;
 
 /// The requirement of a capability.
 enum Need {
-    /// Nothing else.
+    /// The capability needs no feature.
     Always,
     /// Features: one of them.
     Features(Vec<Bool32>),

@@ -54,7 +54,7 @@ pub struct Types {
     pub module: dr::Module,
     values: HashMap<Word, usize>,
     decorations: HashMap<Word, Decorations>,
-    /// Those of the members of structures.
+    /// The decorations of the members of structures.
     members: HashMap<(Word, u32), Decorations>,
 }
 

@@ -385,7 +385,7 @@ impl Reader<'_> {
     }
 }
 
-/// The dimension of a texture, the last word about it: `2D`, `Cube`.
+/// The dimension of a texture, its last word: `2D`, `Cube`.
 fn dimension(cursor: &LineCursor<'_>) -> Option<ImageDim> {
     let text = cursor.peek_while(|c| c.is_ascii_alphanumeric() || c == '-');
     ImageDim::from_name(text)

@@ -49,7 +49,7 @@ pub struct FoldRules {
     pub negations: bool,
     /// Conjunctions and disjunctions, into branches if the target supports those.
     pub branch_and_or: bool,
-    /// The same if several branches read them, or branches of other blocks.
+    /// The votes are folded even if several branches read them, or branches of other blocks.
     pub several_branches: bool,
     /// Subgroup votes, into branches.
     pub votes: bool,
@@ -119,7 +119,7 @@ struct Pass<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Position {
     Before(Instr),
-    /// After an instruction, and after the phis and inputs that follow it.
+    /// The position after an instruction, and after the phis and inputs that follow it.
     After(Instr),
 }
 

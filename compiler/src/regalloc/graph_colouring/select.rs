@@ -14,14 +14,15 @@ crate::words! {
     /// The nodes after which the search starts at another register.
     #[derive(Default)]
     pub enum Rotation {
-        /// After those below the first optimistic node, and after that one: the change that the document proposes.
+        /// The nodes that rotate are those below the first optimistic node, and that one: the change that the document
+        /// proposes.
         #[default]
         Document = "document",
         /// One node earlier than that: as the change is in Mesa.
         Landed = "landed",
-        /// After each node: before the change.
+        /// All nodes rotate: before the change.
         Old = "old",
-        /// After none: each node takes the lowest free register.
+        /// No node rotates: each takes the lowest free register.
         FirstFit = "first-fit",
     }
 }

@@ -125,7 +125,7 @@ struct Simplifier<'a> {
     q_total: SecondaryMap<Node, u32>,
     /// Nodes that are not on the stack.
     left: Bits,
-    /// Those of them that get a register in any case.
+    /// The nodes among them that get a register in any case.
     ready: Bits,
     /// The nodes that are left, by `q_total`. Made when it is first needed.
     least: Option<ByTotal>,

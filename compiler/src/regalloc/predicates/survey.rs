@@ -29,7 +29,7 @@ pub struct Survey {
     pub position: SecondaryMap<Block, u32>,
     /// All operations on predicates, by block in this order.
     pub ops: Vec<PredicateOp>,
-    /// Those of each block.
+    /// The ranges of each block.
     ranges: SecondaryMap<Block, (u32, u32)>,
     pub def_block: SecondaryMap<Value, PackedOption<Block>>,
     /// The values that `predt` or `predf` reads, which should be in `p0.x`; and true if there are any.

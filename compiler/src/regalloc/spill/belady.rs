@@ -120,7 +120,7 @@ pub fn run(
 struct PressureLimiter<'a> {
     /// The units that are not available for values.
     fixed: &'a Fixed,
-    /// The same here.
+    /// The units that are not available for values at the current point.
     fixed_here: Units,
     program: &'a Program,
     next: &'a NextUse,

@@ -40,7 +40,7 @@ pub(super) use slots::own_scratch_bytes;
 /// The number of plans, each for fewer registers, before all values are spilled.
 const ATTEMPTS: u32 = 4;
 
-/// The same where live ranges are not split: the whole file, a vec4 at a time.
+/// The number of attempts if live ranges are not split: the whole file, a vec4 at a time.
 const UNSPLIT_ATTEMPTS: u32 = 48;
 
 /// Returns true if a program does not fit within the limit without spilling.

@@ -67,12 +67,12 @@ impl Fixed {
         if self.arrays.is_empty() { self.base } else { self.base + Units::of_extents(&self.arrays.at(point).extents) }
     }
 
-    /// Those at the start of a block.
+    /// The fixed units at the start of a block.
     pub fn at_start(&self, block: Block) -> Units {
         self.at(2 * self.indices.start[block])
     }
 
-    /// Those at an instruction, and after it.
+    /// The fixed units at an instruction, and after it.
     pub fn at_instr(&self, instr: Instr) -> Units {
         let index = self.indices.instr[instr];
         let (here, after) = (self.at(2 * index), self.at(2 * index + 2));

@@ -45,17 +45,17 @@ impl Counts {
 pub struct Stream {
     /// Shaders that the stream had.
     pub shaders: u64,
-    /// Those that were checked in this run.
+    /// The shaders that were checked in this run.
     pub checked: u64,
-    /// Those with the verdicts of a run before.
+    /// The shaders with the verdicts of an earlier run.
     pub kept: u64,
-    /// Those that the stream had before.
+    /// The shaders that occurred in the stream before.
     pub repeated: u64,
-    /// Those that were left out because too many waited.
+    /// The shaders that were left out because too many waited.
     pub dropped: u64,
-    /// Those of which sections are cut off.
+    /// The shaders with sections that are cut off.
     pub incomplete: u64,
-    /// Those that were not checked when a signal ended the run.
+    /// The shaders that were not checked when a signal ended the run.
     pub unchecked: u64,
     /// Lines of more than a MiB, which were cut.
     pub cut_lines: u64,
@@ -80,7 +80,7 @@ pub struct Whole {
     versions: BTreeMap<Versions, u64>,
     /// Shaders without serial numbers, and without words.
     lacking: [u64; 2],
-    /// Only of a live stream.
+    /// The counts of a live stream.
     pub stream: Option<Stream>,
 }
 

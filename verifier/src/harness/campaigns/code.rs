@@ -36,7 +36,7 @@ const COPIES: u64 = 32;
 /// A program that was not made from nir.
 #[derive(Clone)]
 pub enum Code {
-    /// In the language of the vec4 backend.
+    /// A program of the vec4 backend's language.
     Vec4(vec4::Program),
     /// Parallel copies between registers of a GPU.
     Copies(Box<ir3::Program>, Target),

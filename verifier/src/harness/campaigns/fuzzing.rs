@@ -153,7 +153,7 @@ const ALL_REGISTERS: u16 = 192;
 /// The register limits of the programs of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limits {
-    /// The same limit for all programs.
+    /// All programs have this limit.
     Fixed(RegisterLimit),
     /// A random limit for each program, from the fewest registers to all.
     Drawn,

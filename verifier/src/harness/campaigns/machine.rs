@@ -26,7 +26,7 @@ pub enum Finding {
         /// One lane runs.
         alone: bool,
     },
-    /// Nothing, as the nir, which has no effect in any run: it ends.
+    /// The program and the nir have no effect in any run: it ends.
     Empty,
     /// A run has a hazard.
     Hazard(String),

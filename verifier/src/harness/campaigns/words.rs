@@ -20,11 +20,11 @@ pub const CHUNK: u64 = 1_000_000;
 pub struct Counts {
     /// Words.
     pub words: u64,
-    /// Those that are instructions.
+    /// Words that are instructions.
     pub instructions: u64,
-    /// Those that ir3 has.
+    /// Words whose instruction ir3 has.
     pub decoded: u64,
-    /// Those whose instruction of ir3 was encoded again, and not refused.
+    /// Words whose instruction of ir3 was encoded again, and not refused.
     pub encoded: u64,
     /// Words that failed.
     pub wrong: u64,

@@ -32,9 +32,9 @@ impl Execution {
 /// A decoded program.
 #[derive(Debug)]
 pub enum Executable {
-    /// In nir.
+    /// A nir program.
     Nir(interp::nir::Decoded),
-    /// In ir3, without time.
+    /// An ir3 program, without time.
     Ir3(interp::ir3::Decoded),
     /// Final code.
     Machine(Box<Machine>, Completion),
@@ -64,7 +64,7 @@ impl Executable {
         after.promises().iter().find(|promise| !before.promises().contains(promise)).cloned()
     }
 
-    /// The same program as one of a pair.
+    /// Returns the program as one of a pair.
     #[must_use]
     pub fn in_pair(self, facts: PairFacts) -> Self {
         match self {

@@ -171,7 +171,7 @@ impl<'a> Comparison<'a> {
         Ok(Self { source, target, driver, promised, fuel })
     }
 
-    /// The same environments with the words that the driver fills, in which the promises of the program before hold.
+    /// Returns the environments with the words that the driver fills, in which the promises of the program before hold.
     pub fn envs(&self, envs: &[Env]) -> Vec<Env> {
         let env = |env: &Env| {
             let env = env.keeping(&self.promised);

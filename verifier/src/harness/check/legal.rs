@@ -25,7 +25,7 @@ pub enum Extent {
     All,
     /// Rules about the text of an instruction: attributes that Mesa does not print are no mistake.
     Printed,
-    /// Those that a word does not show: the program was read back from its words.
+    /// Rules that a word does not show: the program was read back from its words.
     Decoded,
 }
 

@@ -66,7 +66,7 @@ impl<'a> Policy<'a> {
         Self { engines, search: None, runs_proved: false, fuel: DEFAULT_FUEL, most_proof_time: Duration::MAX }
     }
 
-    /// The same with a search for further inputs.
+    /// Returns the policy with a search for further inputs.
     #[must_use]
     pub fn with_search(self, search: Search<'a>) -> Self {
         Self { search: Some(search), ..self }

@@ -25,7 +25,7 @@ const CANDIDATES: usize = 12;
 const COMPARED_FIRST: usize = 24;
 /// Environments in which the programs are compared only, with these.
 const COMPARED: usize = 96;
-/// The same where the register checker has found a difference.
+/// The number of compared environments if the register checker has found a difference.
 const COMPARED_DOUBTED: usize = 192;
 /// Candidates derived from earlier runs by flipping a comparison.
 const STEERED: usize = 6;

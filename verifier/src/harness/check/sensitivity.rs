@@ -81,7 +81,7 @@ pub struct Sensitivity {
 }
 
 impl Sensitivity {
-    /// That of a program whose runs show nothing.
+    /// The sensitivity of a program whose runs show nothing.
     pub(crate) const NONE: Self = {
         let none = SiteCount { seen: 0, all: 0 };
         Self { results: SiteCount { seen: 0, all: 1 }, operands: none, conditions: none, accesses: none }
@@ -145,13 +145,14 @@ impl SensitivityProbe {
         Ok(Self { program, seen, runs: 0, work: MOST_WORK, time: Duration::MAX, scratch: Scratch::default() })
     }
 
-    /// The same probe with another number of instructions that all runs with flips may execute, in multiples of the usual one.
+    /// Returns the probe with another number of instructions that all runs with flips may execute, in multiples of the
+    /// usual one.
     #[must_use]
     pub fn with_work(self, factor: u64) -> Self {
         Self { work: MOST_WORK * factor, ..self }
     }
 
-    /// The same probe with a limit to the CPU time of runs with flips.
+    /// Returns the probe with a limit to the CPU time of runs with flips.
     #[must_use]
     pub fn with_time(self, time: Duration) -> Self {
         Self { time, ..self }

@@ -101,14 +101,14 @@ pub enum NotShown {
         /// The reason why there was no solver, if there was none.
         left_out: Option<&'static str>,
     },
-    /// Of a final program that agrees if results are available at once: a result that may be late, or an instruction
-    /// that the hazard checker does not support.
+    /// A hazard of a final program that agrees if results are available at once: a result that may be late, or an
+    /// instruction that the hazard checker does not support.
     #[error("a hazard: {0}")]
     Hazard(String),
     /// A rule of ir3 that the program after breaks, so that the hardware does not execute its text.
     #[error("the program after breaks a rule: {0}")]
     Rule(String),
-    /// Of a final program: the compiler reports to the driver fewer resources than its code uses.
+    /// A final program whose compiler reports to the driver fewer resources than its code uses.
     #[error("the driver reserves too little: {0}")]
     Reserved(String),
 }
@@ -320,7 +320,7 @@ pub struct Summary {
     pub unchanged: u64,
     /// Sites of the programs whose sensitivity was measured.
     pub sites: u64,
-    /// Those whose change was observed by the runs.
+    /// The sites whose change was observed by the runs.
     pub seen_sites: u64,
     /// The number of lanes that agreed, over all checks.
     pub lanes: u64,

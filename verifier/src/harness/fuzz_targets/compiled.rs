@@ -87,7 +87,7 @@ enum Ends {
     Meaningless,
     /// The compiler refused the program.
     Refused,
-    /// They differ, or one of them cannot be run: compare each boundary.
+    /// The ends differ, or one of them cannot be run: compare each boundary.
     Differ,
 }
 

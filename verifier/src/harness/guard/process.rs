@@ -35,7 +35,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a program. A signal of the terminal is not for it: it ends with its standard input.
+    /// Starts a program. It ignores signals of the terminal, and exits when its standard input is closed.
     ///
     /// # Errors
     /// If the system refuses.

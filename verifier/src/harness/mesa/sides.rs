@@ -101,7 +101,7 @@ pub struct Side<'a> {
     phase: Phase,
     /// The program, or the reason why it cannot be read.
     pub program: Result<Snapshot, String>,
-    /// Of final programs: the statistics that Mesa prints for the code.
+    /// The statistics that Mesa prints for the code of a final program.
     statistics: Option<Statistics>,
 }
 
@@ -187,7 +187,7 @@ impl<'a> Sides<'a> {
         (Self { all, inputs, target: *target, lacks_constants: recovered.lacks_constants }, recovered)
     }
 
-    /// The same programs without their sections, for a caller that changes the shader.
+    /// Returns the programs without their sections, for a caller that changes the shader.
     pub fn into_programs(self) -> Sides<'static> {
         let all = self.all.into_iter().map(|side| Side {
             name: side.name,

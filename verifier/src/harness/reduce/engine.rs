@@ -211,7 +211,7 @@ struct ProgramSearch<'a, S> {
     sweep: bool,
     /// Accept only candidates with fewer instructions.
     coarse: bool,
-    /// On a walk, the number of instructions at its start.
+    /// The number of instructions at the start of a random walk.
     least: Option<u32>,
     /// The start of the last walk that found nothing.
     walked: Option<S>,

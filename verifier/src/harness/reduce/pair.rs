@@ -186,7 +186,7 @@ impl PartialEq for Pair {
 
 /// A change of two programs.
 pub enum PairStep {
-    /// The same change of both.
+    /// The same change of both programs.
     Both(SideStep, SideStep),
     /// A change of the program before.
     Before(SideStep),

@@ -42,10 +42,10 @@ pub trait Subject: Clone + PartialEq + Send + Sync {
     /// the result. `None` if nothing changes.
     fn edited(&self, steps: &[&Self::Step], sweep: bool) -> Option<Self>;
 
-    /// The same without dead code. Entities keep their numbers.
+    /// Returns the subject without dead code. Entities keep their numbers.
     fn swept(&self) -> Self;
 
-    /// The same with entities numbered as the reader of its text numbers them; `None` if it is not valid.
+    /// Returns the subject with entities numbered as the reader of its text numbers them; `None` if it is not valid.
     fn finished(&self) -> Option<Self>;
 
     /// Its size.
@@ -128,21 +128,21 @@ impl Subject for Shader {
 /// A program of one of the languages, for a GPU.
 #[derive(Clone, PartialEq)]
 pub enum Side {
-    /// In nir.
+    /// A nir program.
     Nir(Box<Shader>),
-    /// In vec4.
+    /// A vec4 program.
     Vec4(Box<Vec4Subject>),
-    /// In ir3.
+    /// An ir3 program.
     Ir3(Box<Ir3Subject>),
 }
 
 /// A change of a program of one of the languages.
 pub enum SideStep {
-    /// In nir.
+    /// A step on nir.
     Nir(NirStep),
-    /// In vec4.
+    /// A step on vec4.
     Vec4(Vec4Step),
-    /// In ir3.
+    /// A step on ir3.
     Ir3(Ir3Step),
 }
 

@@ -36,11 +36,11 @@ pub struct Vec4Subject {
 
 /// A change.
 pub enum Vec4Step {
-    /// These instructions are removed: one, the markers of a construct, or a construct as a whole.
+    /// Removes these instructions: one, the markers of a construct, or a construct as a whole.
     Remove(Vec<usize>),
-    /// An instruction loses its predicate, clamp, or limit to one vertex.
+    /// Removes the predicate, clamp, or limit to one vertex of an instruction.
     Plain(usize),
-    /// An instruction loses a channel of its writemask.
+    /// Removes a channel from the writemask of an instruction.
     Narrow(usize, usize),
 }
 

@@ -225,7 +225,7 @@ pub(crate) type Descriptor = (u32, u64);
 struct UsedMemory {
     /// The descriptors of images that are accessed by constants.
     image_at: Vec<Descriptor>,
-    /// The same of buffers.
+    /// The descriptors of buffers that are accessed by constants.
     buffer_at: Vec<Descriptor>,
     /// Buffers, and buffers by elements of 8 bits.
     buffers: bool,

@@ -23,7 +23,7 @@ pub enum Status {
     Accepted,
     /// No program has it, for this reason.
     Impossible(String),
-    /// Nothing rules it out.
+    /// No rule excludes it.
     Open,
 }
 
@@ -328,7 +328,7 @@ fn texture(op: TexOp, ty: AluType, coordinates: u8, kinds: &[TexSrcKind], flag: 
     texture_of(32, op, ty, coordinates, kinds, flag)
 }
 
-/// The same with sources of a width.
+/// A texture operation with sources of a width.
 fn texture_of(bits: u8, op: TexOp, ty: AluType, coordinates: u8, kinds: &[TexSrcKind], flag: usize) -> Shader {
     use TexSrcKind as S;
     let mut b = Builder::new(Stage::Fragment);

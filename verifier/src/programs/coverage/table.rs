@@ -26,18 +26,18 @@ pub struct FamilyRow {
     pub family: &'static str,
     /// All cells that the tables name.
     pub cells: usize,
-    /// Those that were seen.
+    /// The cells that were seen.
     pub seen: usize,
-    /// Those that no program can have.
+    /// The cells that no program can have.
     pub impossible: usize,
-    /// These, by the reason of the last GPU.
+    /// The impossible cells by the reason of the last GPU.
     pub reasons: BTreeMap<String, Vec<String>>,
-    /// Those that selection accepts, and no program has.
+    /// The cells that selection accepts, and no program has.
     pub missing: Vec<String>,
-    /// Those that nothing rules out, and no program has.
+    /// The cells that no rule excludes, and no program has.
     pub open: Vec<String>,
-    /// Those that a rule calls impossible, and that were seen: the rule is wrong. Cells that selection refuses are in
-    /// no program.
+    /// The cells that a rule calls impossible, and that were seen: the rule is wrong. Cells that selection refuses are
+    /// in no program.
     pub wrong: Vec<String>,
 }
 

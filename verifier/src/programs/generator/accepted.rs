@@ -81,7 +81,7 @@ pub fn operations(target: &Target) -> &'static [(Op, u8)] {
     })
 }
 
-/// Those that SPIR-V has a form for, on a device of a driver.
+/// The operations that SPIR-V has a form for, on a device of a driver.
 pub fn driver_operations(target: &Target) -> &'static [(Op, u8)] {
     static LISTS: Lists<(Op, u8)> = Lists::new();
     LISTS.of(target, |target| {

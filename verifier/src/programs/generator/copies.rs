@@ -17,9 +17,10 @@ const MAX_COPIES: usize = 60;
 /// The registers of a class that a program uses.
 struct RegisterWindow {
     class: RegClass,
-    /// In ascending order.
+    /// The registers in ascending order.
     list: Vec<u16>,
-    /// They may be sources of copies to each other. Without a scalar ALU two shared registers cannot be swapped.
+    /// True if they may be sources of copies to each other. Without a scalar ALU two shared registers cannot be
+    /// swapped.
     sources: bool,
 }
 

@@ -63,7 +63,7 @@ impl Features {
             lanes: target.has_shared_regfile,
         }
     }
-    /// The same for a driver, which gets programs as SPIR-V.
+    /// Returns the features for a driver, which gets programs as SPIR-V.
     #[must_use]
     pub const fn for_driver(self) -> Self {
         Self { driver: true, ..self }

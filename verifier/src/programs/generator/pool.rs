@@ -29,7 +29,7 @@ pub(super) struct LocalArray {
 pub(super) struct Pool {
     scalars: [Vec<Def>; 5],
     vectors: Vec<Vector>,
-    /// Those of the scalars that are meant to be uniform.
+    /// The scalars that are meant to be uniform.
     uniform: [Vec<Def>; 5],
     /// Only uniform values are read, and new values count as uniform.
     pub only_uniform: bool,

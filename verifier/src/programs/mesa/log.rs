@@ -207,9 +207,9 @@ impl Log {
 
 /// The start of the headline of nir.
 const NIR: &str = "NIR (final form) for ";
-/// That of the program after a pass.
+/// The headline of the program after a pass.
 const AFTER: &str = "AFTER: ";
-/// That of the final assembly.
+/// The headline of the final assembly.
 const NATIVE: &str = "Native code for ";
 
 /// The bytes after which no more lines of a section are kept: it is cut off there.

@@ -19,7 +19,7 @@ pub struct NativeInput {
     pub class: RegClass,
     /// One bit for each component that the program uses.
     pub components: u32,
-    /// For a varying: the number of its first component in `bary.f`.
+    /// The number of a varying's first component in `bary.f`.
     pub varying: Option<u32>,
 }
 

@@ -34,7 +34,7 @@ pub struct LogShader {
     pub assembly: Option<Section>,
     /// The statistics of the final program.
     pub statistics: Option<Section>,
-    /// The same once more, after the second print of the assembly: they have the line about waves.
+    /// The statistics after the second print of the assembly: they have the line about waves.
     pub repeated: Option<Section>,
     /// The words of the final program.
     pub listing: Option<Section>,
@@ -158,7 +158,7 @@ pub struct ShaderReader {
     reader: LogReader,
     /// The shaders that may get more sections.
     pending: Vec<LogShader>,
-    /// Those that are complete.
+    /// The shaders that are complete.
     complete: Vec<LogShader>,
     /// The number of shaders so far.
     count: u32,

@@ -118,7 +118,7 @@ impl PlantedBug {
         SharedPlantedBug::Named(self)
     }
 
-    /// The bug for several threads.
+    /// The bug in a form that several threads can share.
     pub fn shared(&'static self) -> SharedPlantedBug {
         SharedPlantedBug::Named(self)
     }
@@ -270,7 +270,7 @@ pub fn compile(
     Ok(program.unwrap_or_else(|| unreachable!("selection is among the stages")))
 }
 
-/// The same for Gen7.
+/// Compiles a shader for Gen7, with a planted bug.
 ///
 /// # Errors
 /// If the compiler refuses the program.

@@ -4,7 +4,7 @@ use super::{BugChange, PlantedBug};
 use ir3_compiler::pipeline::Stage;
 use ir3_compiler::vec4::{DstFile, Instr, Mask, Opcode, Predicate, Program};
 
-/// Those in the passes.
+/// The bugs in the passes.
 pub static ALL: [PlantedBug; 5] = [
     PlantedBug {
         name: "one-flag-bit",
@@ -38,7 +38,7 @@ pub static ALL: [PlantedBug; 5] = [
     },
 ];
 
-/// That in selection, which is compared with nir.
+/// The bug in selection, which is compared with nir.
 pub static SELECTION: [PlantedBug; 1] = [PlantedBug {
     name: "inverted-if",
     stage: Stage::Vec4Select,

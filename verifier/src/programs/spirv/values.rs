@@ -33,7 +33,7 @@ impl Ty {
         Self { kind: Kind::Uint, bits, components: 1 }
     }
 
-    /// The same with this many components.
+    /// Returns the type with this many components.
     pub const fn of(self, components: u8) -> Self {
         Self { components, ..self }
     }

@@ -63,7 +63,7 @@ impl ScratchAccesses {
         Self { known: known.collect() }
     }
 
-    /// Those of code without the instruction at a position.
+    /// The facts of code without the instruction at a position.
     #[must_use]
     pub fn without(&self, removed: Ip) -> Self {
         let moved = |at: Ip| if at > removed { Ip::from_u32(at.as_u32() - 1) } else { at };

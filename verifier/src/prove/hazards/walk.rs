@@ -19,11 +19,11 @@ use rustc_hash::FxHashSet;
 struct Clock {
     slots: Slots,
     now: u32,
-    /// From when the ALU may read a half register.
+    /// The time from which the ALU may read a half register.
     half: [u32; TIMES],
-    /// From when the ALU may read a full register.
+    /// The time from which the ALU may read a full register.
     full: [u32; TIMES],
-    /// From when others may.
+    /// The time from which other units may read it.
     others: [u32; TIMES],
     /// The entries that have a time in this block, in any order, some twice.
     touched: Vec<u16>,

@@ -155,7 +155,7 @@ fn split(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -> Re
 
 /// The effect of a move on the bits.
 enum MoveEffect {
-    /// None.
+    /// The move does not change the bits.
     Same,
     /// Takes the low half.
     Low,

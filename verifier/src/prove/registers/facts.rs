@@ -66,7 +66,7 @@ pub enum CopySource {
 struct UndefinedPieces {
     /// The number of those pieces.
     fixed: u32,
-    /// Those of them that may have been written: the same at most points.
+    /// The pieces among them that may have been written: the same at most points.
     written: Rc<FixedBitSet>,
     /// The other pieces that are undefined.
     others: Vec<Piece>,

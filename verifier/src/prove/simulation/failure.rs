@@ -193,18 +193,18 @@ pub enum EventDifference {
     Memory,
     /// The path condition; both are shortened terms.
     Path {
-        /// In the source.
+        /// The term in the source.
         source: String,
-        /// In the target.
+        /// The term in the target.
         target: String,
     },
     /// An operand; both are shortened terms.
     Operand {
         /// The index of the operand.
         index: usize,
-        /// In the source.
+        /// The term in the source.
         source: String,
-        /// In the target.
+        /// The term in the target.
         target: String,
     },
 }

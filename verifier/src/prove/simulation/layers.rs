@@ -23,7 +23,7 @@ pub struct Layers {
     seen: FxHashSet<Term>,
     /// The subterms that are abstracted at first.
     hidden: FxHashSet<Term>,
-    /// Those of them that have been expanded.
+    /// The terms among them that have been expanded.
     opened: FxHashSet<Term>,
     state: LayerState,
 }

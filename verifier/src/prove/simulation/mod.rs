@@ -75,7 +75,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The same limits with at most this much CPU time.
+    /// Returns the default limits with at most this much CPU time.
     #[must_use]
     pub fn within(time: Duration) -> Self {
         let Self { query, inputs, .. } = Self::default();

@@ -27,7 +27,7 @@ pub(super) enum Kept {
     /// All.
     #[default]
     All,
-    /// Those at these places.
+    /// The operations at these places.
     At(FxHashSet<u32>),
 }
 

@@ -35,7 +35,7 @@ use smallvec::SmallVec;
 /// The maximum number of stores of a program in a group.
 const STORES: usize = 64;
 
-/// An access, and the value that goes with it.
+/// An access, and the value that is stored or loaded.
 type AccessedValue<'a> = (&'a ElementAccess, Option<Term>);
 
 /// The maximum number of lanes of a wave.

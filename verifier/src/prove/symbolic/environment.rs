@@ -205,10 +205,10 @@ pub struct Constants {
 /// Words that a program stores in the constant file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub enum StoredConstants {
-    /// None.
+    /// No words.
     #[default]
     Nothing,
-    /// Some.
+    /// A set of words.
     Words(FxHashSet<u32>),
     /// Any.
     Anything,

@@ -19,7 +19,7 @@ pub const UNDECIDED: &str = "a cross-lane operation with an undefined lane or co
 /// The result of a cross-lane operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum LaneResult {
-    /// The same for all lanes.
+    /// The result is the same for all lanes.
     Uniform,
     /// Each lane has its own.
     Own,
@@ -27,9 +27,9 @@ pub enum LaneResult {
     Other,
     /// Each lane has its own, of an active lane; undefined if that lane's value is.
     There,
-    /// The same for all lanes; undefined if no lane is selected.
+    /// The result is the same for all lanes; undefined if no lane is selected.
     Missing,
-    /// The same for all lanes; of an active lane, as each lane is selected.
+    /// The result is the same for all lanes, and the value of an active lane, as each lane is selected.
     Selected,
 }
 

@@ -26,7 +26,7 @@ use crate::support::guards::{Guard, left_out};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-/// Those of the words that a program stores that it stores exactly once.
+/// The words that a program stores exactly once, of all that it stores.
 pub fn stored_once(words: impl Iterator<Item = u32>) -> FxHashSet<u32> {
     let mut counts: FxHashMap<u32, u32> = FxHashMap::default();
     words.for_each(|word| *counts.entry(word % CONST_WORDS).or_default() += 1);

@@ -20,7 +20,7 @@ use crate::support::guards::{Guard, left_out};
 pub enum ScratchAccess {
     /// Bits of a location: its number, and the lowest bit.
     Location(u32, u32),
-    /// None: the address is out of bounds.
+    /// The address is out of bounds.
     OutOfBounds,
     /// The memory with versions; a load is undefined where this bit is 1.
     Memory(Term),

@@ -213,7 +213,7 @@ impl Env {
         self.fuel.unwrap_or(DEFAULT_FUEL)
     }
 
-    /// The same environments with other fuel, if there is some.
+    /// Returns the environments with other fuel, if it is given.
     pub fn with_fuel(envs: Vec<Self>, fuel: Option<u64>) -> Vec<Self> {
         envs.into_iter().map(|env| Self { fuel: fuel.or(env.fuel), ..env }).collect()
     }
@@ -385,7 +385,7 @@ impl Env {
         })
     }
 
-    /// The same environment in which these memories alias no other one, as a program promises.
+    /// Returns the environment in which these memories alias no other one, as a program promises.
     #[must_use]
     pub fn keeping(&self, promised: &BTreeSet<MemoryName>) -> Self {
         let mut env = self.clone();

@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Usage {
-    /// None, or several.
+    /// No type, or several types.
     #[default]
     Any,
     /// A float of 32 bits.
@@ -70,9 +70,9 @@ pub struct Hints {
     ints: Vec<u32>,
     /// The words of the constant file that are read as floats, and those that are read as integers.
     consts: [BTreeSet<u32>; 2],
-    /// The same for inputs, by `4 * base + component`.
+    /// The uses of inputs, by `4 * base + component`.
     inputs: [BTreeSet<u32>; 2],
-    /// The same for the words of uniform buffers, of any buffer: those that are loaded at a known place, by an
+    /// The uses of words of uniform buffers, of any buffer: those that are loaded at a known place, by an
     /// instruction or into the constant file.
     #[serde(default, skip_serializing_if = "are_empty")]
     ubos: [BTreeSet<u32>; 2],
@@ -112,13 +112,13 @@ impl Hints {
         Reader::new(&shader.entry).hints()
     }
 
-    /// The same hints for small values: loops over them end soon, and their powers do not overflow.
+    /// Returns the hints with small values: loops over them end soon, and their powers do not overflow.
     #[must_use]
     pub fn calm(&self) -> Self {
         Self { magnitude: Magnitude::Small, ..self.clone() }
     }
 
-    /// The same hints for floats that are mostly 0, 1 and -1, and small integers.
+    /// Returns the hints with floats that are mostly 0, 1 and -1, and small integers.
     #[must_use]
     pub fn units(&self) -> Self {
         Self { magnitude: Magnitude::Units, ..self.clone() }

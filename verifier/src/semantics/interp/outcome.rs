@@ -299,9 +299,9 @@ pub enum Difference {
     },
     /// The lanes that were killed.
     Killed {
-        /// In the source.
+        /// The killed lanes in the source.
         expected: u64,
-        /// In the target.
+        /// The killed lanes in the target.
         actual: u64,
     },
     /// Fewer loads than the source has volatile loads.

@@ -54,7 +54,7 @@ impl ArrayBases {
         self.consts.iter().find(|words| words.contains(&named)).cloned()
     }
 
-    /// Those of code without the instruction at a position.
+    /// The bases of code without the instruction at a position.
     #[must_use]
     pub fn without(&self, removed: Ip) -> Self {
         let moved = |at: Ip| if at > removed { Ip::from_u32(at.as_u32() - 1) } else { at };

@@ -10,9 +10,10 @@ use ir3_compiler::target::{Generation, Target};
 /// The slots between a write of the ALU and its readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slots {
-    /// Before a read by the ALU in the same width (`delay_update`, ir3_legalize.c).
+    /// The slots before a read by the ALU in the same width (`delay_update`, ir3_legalize.c).
     pub near: u32,
-    /// Before any other read: by another unit, in the other width, of a predicate or of an address (`delay_update`).
+    /// The slots before any other read: by another unit, in the other width, of a predicate or of an address
+    /// (`delay_update`).
     pub far: u32,
     /// A multiply-add reads its third source this many slots after it is issued (`delay_calc`).
     pub third_late: u32,
@@ -119,7 +120,7 @@ pub fn nops_after(data: &InstrData, target: &Target) -> u32 {
 /// The flag with which users of a result wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// None: there is no result, or slots are enough.
+    /// Readers need no flag: there is no result, or slots are enough.
     None,
     /// `(ss)`.
     Ss,
@@ -218,9 +219,9 @@ pub const fn reads_third_late(opcode: Opcode) -> bool {
 /// Writes to the constant file, whose readers must wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConstWrite {
-    /// None.
+    /// The instruction does not write the constant file.
     None,
-    /// Of a preamble, visible after the flag, or else after the end of the preamble, `(sy)(ss)shpe`
+    /// A write of a preamble, visible after the flag, or else after the end of the preamble, `(sy)(ss)shpe`
     /// (`needs_ss_for_const` and `needs_sy_for_const`; before 25.1 nothing in a preamble reads its stores).
     Preamble(Wait),
 }

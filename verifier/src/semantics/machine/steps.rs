@@ -96,9 +96,9 @@ pub struct Step {
     pub reads: Range<u32>,
     /// Registers written, in order.
     pub writes: Range<u32>,
-    /// The same as bits.
+    /// The registers that it reads, as bits.
     pub read_bits: Range<u32>,
-    /// The same as bits.
+    /// The registers that it writes, as bits.
     pub write_bits: Range<u32>,
 }
 

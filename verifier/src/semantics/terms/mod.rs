@@ -90,7 +90,7 @@ impl VariableKind {
     /// An input that is the same in all waves.
     pub const DRAW: Self = Self { extent: Extent::Draw, lifetime: Lifetime::Run };
 
-    /// The same extent, but for one moment only.
+    /// Returns the kind with the same extent and the lifetime of one moment.
     #[must_use]
     pub const fn passing(self) -> Self {
         Self { lifetime: Lifetime::Moment, ..self }

@@ -32,7 +32,7 @@ const NO_PASSES: &str = "IR3_SHADER_DEBUG=vs,tcs,tes,gs,fs,cs";
 /// Workers with one driver: as many as there are threads that compile, for each kind of log.
 pub struct Drivers {
     setup: Setup,
-    /// Those that print all sections, and those that print no passes.
+    /// The idle workers that print all sections, and those that print no passes.
     idle: [Mutex<Vec<Worker>>; 2],
     device: String,
 }

@@ -134,7 +134,7 @@ pub fn spirv_size(shader: &Shader) -> usize {
 #[derive(Clone, Copy, PartialEq)]
 enum Counted {
     Nir,
-    /// Those of SPIR-V count as those of nir do.
+    /// Instructions of SPIR-V count as those of nir do.
     Both,
 }
 

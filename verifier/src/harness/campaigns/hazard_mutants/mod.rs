@@ -231,9 +231,9 @@ fn facts_of(facts: &Facts, mutation: &Mutation) -> Facts {
 /// The outcome of running a program with and without a change on the same inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runs {
-    /// They have the same results.
+    /// The runs have the same results.
     Same,
-    /// They differ.
+    /// The runs differ.
     Differ,
     /// They differ after inverting some comparisons, or replacing immediates and operations, in both: no input reaches
     /// the changed path otherwise, or the program masks the difference.

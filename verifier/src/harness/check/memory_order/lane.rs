@@ -46,10 +46,11 @@ impl Suspect {
 /// The differences of all lanes and runs.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// Those that matter, in the order in which they are found.
+    /// The differences that matter, in the order in which they are found.
     suspects: Vec<Suspect>,
     known: FxHashSet<Suspect>,
-    /// Those of accesses to one buffer at disjoint addresses: their distances, and the numbers of the environments.
+    /// The differences of accesses to one buffer at disjoint addresses: their distances, and the numbers of the
+    /// environments.
     distant: Vec<(Suspect, BTreeSet<u64>, BTreeSet<usize>)>,
     numbers: FxHashMap<Suspect, usize>,
 }
@@ -138,7 +139,7 @@ impl LaneEvent {
 enum Relation {
     /// Their order does not matter.
     Independent,
-    /// They access one buffer at disjoint addresses of this distance.
+    /// The accesses are to one buffer at disjoint addresses of this distance.
     Distant(u64),
     /// Their order may matter.
     Conflict,

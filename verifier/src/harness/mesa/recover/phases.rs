@@ -12,9 +12,9 @@ pub enum Phase {
     Optimized,
     /// Scheduled: the order of instructions is another one.
     Scheduled,
-    /// With registers.
+    /// The program has registers.
     Allocated,
-    /// With registers; a part of an offset relative to `a0.x` may be in the address.
+    /// The program has registers; a part of an offset relative to `a0.x` may be in the address.
     Lowered,
     /// After legalization: the instructions are those of the words, in their order.
     Final,

@@ -195,9 +195,9 @@ fn by_positions(before: &ReadProgram, after: &ReadProgram, changes_operands: boo
 enum Kept {
     /// Names of results, and operands that are registers.
     Names,
-    /// The same, and the order may be another one.
+    /// Names and operands; the order may differ.
     NamesWithOperands,
-    /// Names of results that are not shared.
+    /// Names of results in registers that are not shared.
     GeneralNames,
     /// Opcodes, constants, immediates and classes.
     Shapes,

@@ -13,9 +13,9 @@ use ir3_compiler::target::Target;
 
 /// The texture instructions of a shader.
 pub(super) struct Texts<'p> {
-    /// Those of a section before scheduling: in the order of nir, if none was removed.
+    /// The texture instructions of a section before scheduling: in the order of nir, if none was removed.
     pub first: Option<&'p Program>,
-    /// Those of the words.
+    /// The texture instructions of the words.
     pub words: Vec<&'p ir3::InstrData>,
 }
 

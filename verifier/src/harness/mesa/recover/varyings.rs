@@ -15,7 +15,7 @@ const PACKED_BEFORE: &str = "ir3_legalize";
 /// The numbers of varyings.
 #[derive(Default)]
 pub(super) struct Varyings {
-    /// Those of nir, by the final ones.
+    /// The numbers in nir, by the final ones.
     before_packing: FxHashMap<u32, u32>,
 }
 

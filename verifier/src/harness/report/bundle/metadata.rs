@@ -25,7 +25,7 @@ pub const FORMAT: u32 = 2;
 /// A folder that is not a bundle.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// There is no such folder.
+    /// The folder does not exist.
     #[error("{path}: found no such folder, expected a bundle", path = path.display())]
     Missing {
         /// The folder.

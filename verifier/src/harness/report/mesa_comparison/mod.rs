@@ -262,7 +262,7 @@ const COLUMNS: usize = 13;
 /// The comparison of all shaders.
 #[derive(Clone, Debug, Default)]
 pub struct CostTable {
-    /// In the order of the logs.
+    /// The rows in the order of the logs.
     pub rows: Vec<ShaderCosts>,
     /// The files that are no complete logs, and the error of each.
     pub unreadable: Vec<String>,

@@ -105,7 +105,7 @@ pub(super) fn reads(program: &Program, data: &InstrData, slot: usize, merged: bo
 pub(super) struct Bar {
     /// The units.
     pub units: std::ops::Range<usize>,
-    /// In halves of rows: odd numbers are within an instruction.
+    /// The range in halves of rows: odd numbers are within an instruction.
     pub rows: std::ops::Range<usize>,
     /// The name of the value, if it has one.
     pub name: Option<String>,

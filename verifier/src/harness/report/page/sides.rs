@@ -17,11 +17,11 @@ const COLLAPSED: usize = 6;
 /// The comparison of the two cells of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowChange {
-    /// The same text.
+    /// Both lines have the same text.
     Same,
-    /// The same instruction on other places: values in registers, or translated from nir.
+    /// Both lines are the same instruction on other places: values in registers, or translated from nir.
     Renamed,
-    /// The same instruction with other operands or another opcode.
+    /// Both lines are the same instruction with other operands or another opcode.
     Changed,
     /// Cells that do not belong together.
     Unpaired,
@@ -214,7 +214,7 @@ pub(super) fn render(before: &Listing, after: &Listing, run: &LaneRun, rows: &[S
 /// The reason why a row need not be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unremarkable {
-    /// Both sides say the same.
+    /// Both sides are equal.
     Equal,
     /// It has no partner, and the traced lane has no wrong value there.
     Alone,

@@ -103,9 +103,9 @@ pub enum Significance {
     PercentIncludesZero,
     /// The two intervals are on different sides of 0.
     Disagree,
-    /// Both are below 0, or above it where more is better.
+    /// Both intervals are below 0, or above it for measurements where more is better.
     Helped,
-    /// Both are on the other side of 0.
+    /// Both intervals are on the other side of 0.
     Hurt,
 }
 
@@ -177,7 +177,7 @@ impl Measured {
 /// The comparison of two results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// Each measurement.
+    /// The measurements.
     pub measured: Vec<Measured>,
     /// Programs that only the first result has, sorted.
     pub lost: Vec<String>,

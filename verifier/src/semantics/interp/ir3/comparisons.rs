@@ -27,7 +27,8 @@ enum Numbers {
 }
 
 impl Numbers {
-    /// Those of an opcode, if it compares its first two operands: a comparison, or a choice of the smaller or larger one.
+    /// The type of an opcode's operands, if it compares its first two: a comparison, or a choice of the smaller or
+    /// larger one.
     const fn of(opcode: Opcode, half: bool) -> Option<Self> {
         use Opcode::{CmpsF, CmpsS, CmpsU, CmpvF, CmpvS, CmpvU, MaxF, MaxS, MaxU, MinF, MinS, MinU};
         Some(match opcode {

@@ -206,7 +206,7 @@ struct Flip {
 
 /// The observer that flips values.
 struct Flips {
-    /// In the order of their points.
+    /// The flips in the order of their points.
     flips: Vec<Flip>,
     bits: FlipBits,
     /// The indices of those that are to be restored.

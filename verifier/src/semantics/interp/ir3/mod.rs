@@ -118,7 +118,7 @@ impl Decoded {
         decode::decode_with_places(program, target)
     }
 
-    /// The same program as one of a pair.
+    /// Returns the program as one of a pair.
     #[must_use]
     pub fn in_pair(self, facts: PairFacts) -> Self {
         Self { facts, ..self }

@@ -137,7 +137,7 @@ pub(crate) enum DecodedOp {
     },
     /// 1 if a predicate holds in any, or in all, active lanes: a subgroup vote.
     Vote {
-        /// In any lane.
+        /// True for a vote on any lane, false on all.
         any: bool,
         /// The predicate.
         predicate: Read,
@@ -266,12 +266,12 @@ impl SlotElements {
     }
 }
 
-/// Moves that happen at once: a range of [`Decoded`](super::Decoded)'s moves.
+/// A parallel move: a range of [`Decoded`](super::Decoded)'s moves.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Copies {
     /// The first.
     pub start: u32,
-    /// After the last.
+    /// The index after the last move.
     pub end: u32,
     /// A move writes a source of a later one: all sources are read first.
     pub staged: bool,
@@ -360,7 +360,7 @@ pub(crate) enum Terminator {
 pub(crate) struct DecodedBlock {
     /// Its first operation.
     pub start: u32,
-    /// After its last operation.
+    /// The index after its last operation.
     pub end: u32,
     /// The number of instructions in it, for fuel.
     pub instructions: u32,
@@ -398,9 +398,9 @@ pub(crate) struct ResourceOperand {
 /// The address of an access in its memory.
 #[derive(Clone, Debug)]
 pub(crate) enum AccessAddress {
-    /// None: the operation is a query of the size.
+    /// The operation is a query of the size, without an address.
     None,
-    /// At a byte address: see [`linear_address`](ir3_compiler::ir3::access::linear_address).
+    /// A byte address: see [`linear_address`](ir3_compiler::ir3::access::linear_address).
     Linear {
         /// Low and high words of a 64-bit address.
         base: Option<[Read; 2]>,
@@ -411,7 +411,7 @@ pub(crate) enum AccessAddress {
         /// Bytes that are added to the address.
         offset: i32,
     },
-    /// At a texel.
+    /// The coordinates of a texel.
     Texel(Vec<Read>),
 }
 

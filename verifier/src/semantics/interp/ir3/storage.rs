@@ -52,7 +52,7 @@ impl Loc {
 /// A modifier that is applied to an operand when it is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Modifier {
-    /// Nothing.
+    /// No modifier.
     None,
     /// Negates a truth value.
     Invert,

@@ -87,7 +87,7 @@ impl Decoded {
         self.code.inputs.iter().any(|input| matches!(input, op::EnvironmentInput::RunsPreamble))
     }
 
-    /// The same shader as one of a pair.
+    /// Returns the shader as one of a pair.
     #[must_use]
     pub fn in_pair(self, facts: PairFacts) -> Self {
         Self { facts, ..self }

@@ -178,9 +178,9 @@ pub(crate) enum EnvironmentInput {
 /// values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SecondName {
-    /// Not 0 in a draw without indices, as the base vertex is.
+    /// The first vertex: not 0 in a draw without indices, unlike the base vertex.
     FirstVertex,
-    /// Before the coordinates are scaled by the size of fragments.
+    /// The fragment coordinates before they are scaled by the size of fragments.
     FragCoordUnscaled,
     /// The sample is always 0 where the shader does not run once a sample.
     SampleIdNoPerSample,
@@ -203,7 +203,7 @@ impl SecondName {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Adapt {
-    /// None.
+    /// The value needs no conversion.
     No,
     /// Sixteenths, as integers, to floats.
     Sixteenths,

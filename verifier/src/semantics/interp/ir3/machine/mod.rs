@@ -52,11 +52,11 @@ use time::Clock;
 /// The time at which results of other units than the ALU are available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {
-    /// As late as possible: when a reader waits for them.
+    /// Results are available as late as possible: when a reader waits for them.
     Latest,
-    /// At once.
+    /// Results are available at once.
     Earliest,
-    /// Some at once, the others as late as possible.
+    /// Some results are available at once, the others as late as possible.
     Random(u64),
 }
 
@@ -145,20 +145,20 @@ impl Machine {
         })
     }
 
-    /// The same code, with branches chosen by a seed, independent of their predicates: each path of the code is
+    /// Returns the machine with branches chosen by a seed, independent of their predicates: each path of the code is
     /// that of some seed.
     #[must_use]
     pub fn with_choices(self, code: &Code, seed: u64) -> Self {
         Self { choices: Some(Choices::new(code, seed)), ..self }
     }
 
-    /// The same code as one program of a pair.
+    /// Returns the machine for the code as one program of a pair.
     #[must_use]
     pub fn in_pair(self, facts: PairFacts) -> Self {
         Self { decoded: self.decoded.in_pair(facts), ..self }
     }
 
-    /// The same code, with other consequences of hazards.
+    /// Returns the machine with other consequences of hazards.
     #[must_use]
     pub fn with_hazards(self, hazards: Hazards) -> Self {
         Self { hazards, ..self }
@@ -548,7 +548,7 @@ enum Next {
     Ended,
     /// All active lanes go there.
     To(usize),
-    /// Some go to the target, others to the other position.
+    /// Some lanes go to the target, others to the other position.
     Split { taken: u64, target: usize, other: usize },
 }
 

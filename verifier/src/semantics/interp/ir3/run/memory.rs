@@ -23,12 +23,12 @@ type Resources = [Binding; LANES];
 
 /// The address of an access in each lane.
 struct LaneAddresses {
-    /// In bytes: low and high words of the base address, index, and offset.
+    /// The address in bytes: low and high words of the base address, index, and offset.
     base: [Row; 2],
     index: Row,
     scale: u8,
     offset: i32,
-    /// For an image: the byte address of the texel's first word.
+    /// True for an image: the byte address of the texel's first word.
     texel: bool,
 }
 

@@ -23,13 +23,13 @@ const TIMEOUT: Duration = Duration::from_millis(300);
 /// Options of `agreement`.
 #[derive(Args)]
 pub struct Agreement {
-    /// Programs: those that `fuzz` generates from the same seed.
+    /// The number of programs: those that `fuzz` generates from the same seed.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = values::count::<u64>())]
     programs: u64,
     /// The number of the first program, to continue where another run with the same seed has ended.
     #[arg(long, value_name = "N", default_value_t = 0)]
     from: u64,
-    /// Environments in which the interpreter attacks each boundary, 64 lanes each.
+    /// The number of random environments in which each proved boundary is run, 64 lanes each.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = values::count::<u32>())]
     runs: u32,
     /// The approximate limit of instructions of a program before it is compiled.

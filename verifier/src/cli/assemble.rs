@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Options of `assemble`.
 #[derive(Args)]
 pub struct Assemble {
-    /// Assembly with labels, with the directives of computerator if there are any, or a listing, whose words are not looked at; `-` for standard
+    /// Assembly with labels, with directives of computerator, or a listing, whose words are ignored; `-` for standard
     /// input.
     #[arg(value_name = "FILE")]
     file: PathBuf,

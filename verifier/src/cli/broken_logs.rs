@@ -20,13 +20,13 @@ pub struct BrokenLogs {
     /// Logs that Mesa's ir3 printed, or folders of them.
     #[arg(required = true, value_name = "LOG")]
     paths: Vec<PathBuf>,
-    /// Logs that are broken, evenly spaced among those that are given; all unless given.
+    /// The number of logs to break, evenly spaced among the given ones; all unless given.
     #[arg(long, value_name = "N", value_parser = values::count::<usize>())]
     logs: Option<usize>,
-    /// Places at which each log is cut, evenly spaced.
+    /// The number of places at which each log is cut, evenly spaced.
     #[arg(long, value_name = "N", default_value_t = 200)]
     cuts: usize,
-    /// Headlines before which each log is cut.
+    /// The number of headlines before which each log is cut.
     #[arg(long, value_name = "N", default_value_t = 20)]
     sections: usize,
     /// Seed of the changes.

@@ -27,7 +27,7 @@ pub struct EngineArgs {
     /// `self-test agreement`.
     #[arg(long, value_name = "T", value_parser = values::time)]
     timeout: Option<Duration>,
-    /// Floats in proofs: functions of which nothing is known but that both sides have the same, or exact (slow).
+    /// Floats in proofs: uninterpreted functions, the same on both sides, or exact (slow).
     #[arg(long, value_enum, value_name = "HOW", default_value = "uninterpreted")]
     float: Float,
     /// Folder for the queries of proofs, each as SMT-LIB 2.

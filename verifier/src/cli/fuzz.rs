@@ -46,7 +46,7 @@ pub struct Fuzz {
     /// The number of the first program, to continue where another run with the same seed has ended.
     #[arg(long, value_name = "N", default_value_t = 0)]
     from: u64,
-    /// Stop after so long (`90s`, `10m`, `8h`).
+    /// Stop after this time (`90s`, `10m`, `8h`).
     #[arg(long, value_name = "T", value_parser = values::time)]
     time: Option<Duration>,
     /// Seed of the campaign; the same seed makes the same programs on every machine. A random one, which is printed, unless given.
@@ -59,7 +59,7 @@ pub struct Fuzz {
     /// `--compiler` a660.
     #[arg(long, value_name = "GPU", value_parser = values::gpu())]
     gpu: Option<Target>,
-    /// Registers that a program may take: full general registers, 4 to a vec4; `min`: as few as it can do with;
+    /// Registers that a program may take: full general registers, 4 to a vec4; `min`: the fewest that it compiles with;
     /// `min+N`: N more than that; `random`: drawn for each program, from the fewest to all. Unless given: all, and
     /// for most programs of the profile `pressure` and some of the others few enough to spill.
     #[arg(long, value_name = "LIMIT", value_parser = parse_registers)]
@@ -69,7 +69,7 @@ pub struct Fuzz {
     /// Threads; one for each processor unless given.
     #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
     jobs: Option<usize>,
-    /// Environments that each program is run on, 64 lanes each.
+    /// The number of random environments (inputs) that each program is run on, 64 lanes each.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = values::count::<u32>())]
     runs: u32,
     #[command(flatten)]

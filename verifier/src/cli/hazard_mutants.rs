@@ -23,13 +23,13 @@ pub struct HazardMutants {
     /// Check generated programs, too, compiled by the project's backend.
     #[arg(long, value_name = "N", value_parser = values::count::<u64>())]
     generated: Option<u64>,
-    /// Changed programs.
+    /// The number of changed programs.
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = values::count::<u64>())]
     mutants: u64,
     /// Seed of the changes.
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// Print each needed change that is not refuted, and each that is refuted though it is not needed.
+    /// Print each change that matters and is not refuted, and each that is refuted though it does not matter.
     #[arg(long)]
     list: bool,
     #[command(flatten)]

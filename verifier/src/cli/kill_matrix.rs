@@ -12,16 +12,16 @@ use ir3_verifier::programs::Case;
 /// Options of `kill-matrix`.
 #[derive(Args)]
 pub struct KillMatrix {
-    /// Miscompilations to plant.
+    /// The number of miscompilations to plant.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = values::count::<u64>())]
     mutants: u64,
     /// The greatest number of mutants of one kind.
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = values::count::<u64>())]
     most: u64,
-    /// Print one of them, by its number, and the answers about it.
+    /// Print one mutant, by its number, and the verdicts of the engines.
     #[arg(long, value_name = "N")]
     show: Option<usize>,
-    /// Print the numbers of those that a prover neither refutes nor proves.
+    /// Print the numbers of mutants that a prover neither refutes nor proves.
     #[arg(long)]
     list: bool,
     #[command(flatten)]

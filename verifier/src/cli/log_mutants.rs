@@ -24,16 +24,16 @@ pub struct LogMutants {
     /// Logs that Mesa's ir3 printed, or folders of them.
     #[arg(required = true, value_name = "LOG")]
     paths: Vec<PathBuf>,
-    /// Changed logs.
+    /// The number of changed logs.
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = values::count::<u64>())]
     mutants: u64,
     /// Seed of the changes.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
-    /// Only the change with this number.
+    /// Apply only the change with this number.
     #[arg(long, value_name = "N")]
     only: Option<u64>,
-    /// Environments, as in `mesa`.
+    /// The number of random environments, as in `mesa`.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
     runs: u32,
     /// Threads; one for each processor unless given. The result does not depend on it.

@@ -96,13 +96,13 @@ enum Command {
     Run(run::Run),
     /// Prints a random program.
     Generate(generate::Generate),
-    /// Makes a program that fails smaller, while it fails in the same way.
+    /// Reduces a failing program, preserving the class of the failure.
     Reduce(reduce::Reduce),
     /// Groups failures by cause, and reduces those that are not yet reduced.
     Triage(triage::Triage),
     /// Adds up the parts of a campaign on several machines.
     Merge(merge::Merge),
-    /// Writes a bundle as one HTML page: what fails, both programs, control flow, values and registers.
+    /// Writes a bundle as one HTML page: the failure, both programs, control flow, values and registers.
     Show(show::Show),
     /// Proves every rewrite rule of the compiler, for all operands.
     Rules(rules::Rules),
@@ -150,9 +150,9 @@ enum SelfTest {
     HazardMutants(hazard_mutants::HazardMutants),
     /// Breaks real logs (cut, noisy, mixed), and checks how `mesa` handles them.
     BrokenLogs(broken_logs::BrokenLogs),
-    /// Changes one thing in one section of real logs, and prints which changes `mesa` refutes, and at which pass.
+    /// Applies one mutation to one section of real logs, and prints the mutations that `mesa` refutes, and the passes.
     LogMutants(log_mutants::LogMutants),
-    /// Check the passes of vec4 on generated vec4 programs.
+    /// Checks the passes of vec4 on generated vec4 programs.
     Vec4(vec4::Vec4),
     /// Runs the final programs of Mesa's logs on the machine, from their words, and compares them with their nir.
     Machine(machine::MachineTest),
@@ -236,10 +236,10 @@ impl Fuel {
 /// The limits of the compiler, for subcommands that guard it.
 #[derive(Args, Clone)]
 struct Guarding {
-    /// CPU time of a stage of the compiler, after which it counts as endless: a failure.
+    /// Limit on the CPU time of a stage of the compiler; exceeding it is a failure.
     #[arg(long, value_name = "T", value_parser = values::time, default_value = "5s")]
     stage_time: Duration,
-    /// Memory of the process in which the compiler runs (`512M`, `2G`): a failure if that is not enough.
+    /// Memory limit of the process in which the compiler runs (`512M`, `2G`); exceeding it is a failure.
     #[arg(long, value_name = "SIZE", value_parser = values::memory, default_value = "2G")]
     memory: u64,
 }
@@ -253,7 +253,7 @@ impl Guarding {
 /// Compiler options, for every subcommand that compiles.
 #[derive(Args, Clone)]
 struct Compiler {
-    /// Registers that a program may take: full general registers, 4 to a vec4, or `min`: as few as it can do
+    /// Registers that a program may take: full general registers, 4 to a vec4, or `min`: the fewest that it compiles
     /// with, or `min+N`: N more than that.
     #[arg(long, value_name = "LIMIT", default_value = "target", hide_default_value = true)]
     max_registers: RegisterLimit,
@@ -270,7 +270,8 @@ struct Stages {
     /// The allocator of general registers: in SSA form, or by graph colouring.
     #[arg(long, value_name = "ALLOCATOR", default_value = "ssa", hide_default_value = true, value_parser = values::allocator())]
     allocator: AllocatorName,
-    /// With `--allocator graph-colouring`: after which nodes the search for a register starts at the next one (`first-fit`: after none). `document` unless given.
+    /// With `--allocator graph-colouring`: the nodes after which the search continues at the next register instead of
+    /// the first one (`first-fit`: none). `document` unless given.
     #[arg(long, value_name = "RULE", requires = "allocator", value_parser = values::rotation())]
     round_robin: Option<Rotation>,
 }

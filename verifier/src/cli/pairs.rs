@@ -14,10 +14,10 @@ use ir3_verifier::programs::equivalent_pairs::{ControlFlowShape, EquivalentPair,
 /// Options of `pairs`.
 #[derive(Args)]
 pub struct Pairs {
-    /// Pairs, all kinds in turn.
+    /// The number of pairs, of all kinds in turn.
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = values::count::<u64>())]
     count: u64,
-    /// Only these kinds. May be repeated.
+    /// Make pairs of this kind only. May be repeated.
     #[arg(long, value_name = "KIND", value_parser = equivalent_pairs::kinds())]
     kind: Vec<String>,
     /// Instead, a pair of about this many instructions, half of which are rewritten. Several, with commas.
@@ -26,16 +26,16 @@ pub struct Pairs {
     /// The control flow of such pairs.
     #[arg(long, value_enum, value_name = "SHAPE", default_value = "branches", requires = "scaled")]
     shape: Flow,
-    /// Rewritten instructions of such pairs, of a hundred.
+    /// The share of rewritten instructions of such pairs, in percent.
     #[arg(long, value_name = "PERCENT", default_value_t = 50, requires = "scaled")]
     percent: usize,
-    /// Print one of the pairs, by its number, and the answers about it.
+    /// Print one pair, by its number, and the verdicts of the engines.
     #[arg(long, value_name = "N")]
     show: Option<usize>,
     /// Print the pairs that are not proved.
     #[arg(long)]
     list: bool,
-    /// Fail (exit code 3) unless each prover has proved at least this many of a hundred.
+    /// Fail (exit code 3) unless each prover has proved at least this percentage.
     #[arg(long, value_name = "PERCENT", default_value_t = 0)]
     least: u64,
     #[command(flatten)]

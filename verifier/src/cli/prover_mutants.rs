@@ -25,7 +25,7 @@ pub struct ProverMutants {
     /// Leave out only these conditions. May be repeated.
     #[arg(long, value_name = "NAME", value_parser = guard_names(), hide_possible_values = true)]
     condition: Vec<Guard>,
-    /// Print why the last pair on which a condition was left out was not proved, of those that are not noticed.
+    /// For each condition that no campaign notices, print why the last pair was not proved without it.
     #[arg(long)]
     why: bool,
     /// Print the conditions, and run nothing.
@@ -34,7 +34,7 @@ pub struct ProverMutants {
     /// Run only these campaigns: the name of a family, `pairs`, `kill-matrix`. May be repeated.
     #[arg(long, value_name = "CAMPAIGN", value_parser = PossibleValuesParser::new(names()))]
     campaign: Vec<String>,
-    /// Pairs of each family and planted miscompilations, at most.
+    /// The most pairs of each family, and planted miscompilations.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = values::count::<u64>())]
     programs: u64,
     /// CPU time for one proof (`500ms`, `10s`).

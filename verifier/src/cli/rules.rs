@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 #[derive(Args)]
 pub struct Rules {
-    /// Time for each rule (`500ms`, `10s`, `2m`).
+    /// The time limit for each rule (`500ms`, `10s`, `2m`).
     #[arg(long, value_name = "T", value_parser = values::time, default_value = "60s")]
     timeout: Duration,
     /// Floats by the theory of floating point, instead of as uninterpreted functions.

@@ -53,8 +53,8 @@ pub struct Verify {
     /// for `merge`.
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
-    /// Environments that each program is run on, 64 lanes each. More are added, up to 16, while something is not proved
-    /// and the runs depend on more of the program.
+    /// The number of random environments (inputs) that each program is run on, 64 lanes each. More are added, up to 16,
+    /// while something is not proved and the runs depend on more of the program.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
     runs: u32,
     #[command(flatten)]
@@ -76,10 +76,10 @@ pub struct Verify {
     /// Fail (exit code 3) unless every boundary of every program reached this.
     #[arg(long, value_enum, value_name = "VERDICT")]
     require: Option<Required>,
-    /// Print a row for each boundary as soon as there is one, not only for those that are not fine, and the verdicts of the whole last.
+    /// Print a row for each boundary when it is decided, not only for failures, and the summary at the end.
     #[arg(long, short, conflicts_with = "quiet")]
     verbose: bool,
-    /// Print only the verdicts of the whole.
+    /// Print only the summary.
     #[arg(long, short)]
     quiet: bool,
     /// Folder for the files of a refutation.

@@ -67,8 +67,8 @@ pub struct Mesa {
     /// are printed at once. With `--cache`, shaders that an earlier run has checked are not checked again.
     #[arg(long, help_heading = "Live streams")]
     watch: bool,
-    /// Shaders that may wait for a thread (and 64 MiB of text). If there are more, the stream is not read on, which blocks the application when
-    /// its pipe is full.
+    /// Shaders that may wait for a thread (and 64 MiB of text). If there are more, reading stops, which blocks the
+    /// application when its pipe is full.
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = values::count::<u32>(), requires = "watch", help_heading = "Live streams")]
     queue: u32,
     /// Leave out a shader if too many wait, and count it, instead of blocking the application.

@@ -150,7 +150,7 @@ fn check_message(instr: &Instr, message: &Message, mode: Mode) -> Result<(), Str
     }
     let is_plain = |src: &super::Src| !src.abs && !src.negate && src.file != SrcFile::Acc;
     if instr.dst.ty != RegType::Ud || !instr.srcs.iter().all(|src| src.ty == RegType::Ud && is_plain(src)) {
-        return Err("has an operand that is no plain one of type UD".to_owned());
+        return Err("has an operand other than an unmodified one of type UD".to_owned());
     }
     let types = || message.operands.iter().copied().chain(message.result);
     match types().find(|ty| !(matches!(ty.bits, 1 | 32) || mode.is_scalar() && ty.bits == 64)) {

@@ -178,7 +178,7 @@ impl LogMutants {
         output::json("log-mutants", &LogMutantsRow { table: "all", name: "all", counts: total });
         for (why, count) in &tables.without {
             let why = match why {
-                NoTrial::NoSection => "no section with one before it that could be read",
+                NoTrial::NoSection => "no section that can be read after another one that can be read",
                 NoTrial::NoChange => "no change that can be read",
                 NoTrial::RefutedBefore => "refuted without the change",
             };

@@ -175,7 +175,7 @@ impl StatsCommand {
                     Snapshot::Nir(shader) if is_final => final_program(shader, target, &options),
                     Snapshot::Nir(shader) => compilation::compile(shader, target, &options, &mut |_, _| {}),
                     Snapshot::Ir3(program) => Ok((**program).clone()),
-                    Snapshot::Vec4(_) => unreachable!("its target has no ir3"),
+                    Snapshot::Vec4(_) => unreachable!("the target does not use ir3"),
                 };
                 let stats = if is_final { Stats::of_final } else { Stats::of };
                 exit = exit.max(Exit::Unmet.when(compiled.is_err()));

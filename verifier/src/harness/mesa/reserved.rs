@@ -63,7 +63,7 @@ fn differs(program: &Program, said: &Statistics, target: &Target) -> Option<Stri
         None => {
             let double = u8::from(waves.double);
             Some(format!(
-                "double_threadsize: {double}, and the registers or the branch stack hold no wave of this width"
+                "double_threadsize: {double}, and the registers or the branch stack fit no wave of this width"
             ))
         }
         Some(most) if waves.max_waves > most => {
@@ -166,7 +166,7 @@ mod tests {
             (
                 "8 full",
                 "64 full",
-                "double_threadsize: 1, and the registers or the branch stack hold no wave of this width",
+                "double_threadsize: 1, and the registers or the branch stack fit no wave of this width",
             ),
             ("8 full", "7 full", "full registers: 8 used, 7 reserved"),
         ] {

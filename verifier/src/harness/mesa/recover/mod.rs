@@ -214,7 +214,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
             match &facts {
                 Some((varyings, _)) => program.instrs.values_mut().for_each(|data| varyings.unpack(data)),
                 None if program.instrs.values().any(varyings::Varyings::is_read_by) => {
-                    *pass = Err("its varyings are packed, and nothing lists their numbers".to_owned());
+                    *pass = Err("its varyings are packed, and no list has their numbers".to_owned());
                     continue;
                 }
                 None => {}

@@ -33,7 +33,7 @@ fn extent(place: &Place, class: RegClass, components: u32) -> u32 {
     let units = u32::from(class.component_units());
     match *place {
         Place::Reg(reg) | Place::Assigned(_, reg) => (u32::from(reg.0) + components) * units,
-        // An element of an array, whose offset does not say where the array ends: `used` counts arrays.
+        // An element of an array, whose offset does not determine the end of the array: `used` counts arrays.
         Place::Relative { .. } | Place::Value(_) | Place::Array(_) => 0,
     }
 }

@@ -434,7 +434,7 @@ fn interrupted(
     (status.code(), text, time)
 }
 
-/// The moments at which each command gets a signal: few, or as many as `ci/signals` says.
+/// The moments at which each command gets a signal: few, or the number that `ci/signals` sets.
 fn moments(few: u64) -> u64 {
     let asked = std::env::var("IR3_MOMENTS").ok();
     asked.map_or(few, |asked| asked.parse().expect("a number"))

@@ -164,7 +164,7 @@ fn refusals_and_crashes_have_pages() {
     assert_eq!(page.count("div.sides"), 1);
 }
 
-/// A bug that has been fixed: the page says that nothing differs any more, and shows both programs.
+/// A bug that has been fixed: the page reports that nothing differs any more, and shows both programs.
 #[test]
 fn a_failure_that_is_gone_is_said_to_be() {
     let case = Case { plant: None, ..planted("lost-store") };

@@ -196,7 +196,7 @@ fn an_access_that_loses_its_nonuniform_is_not_the_same() {
     }
 }
 
-/// Before a6xx an access says its place twice, as element or texel and in bytes: where these differ, it is no place.
+/// Before a6xx an access names its place twice, as element or texel and in bytes: if these differ, it is no place.
 #[test]
 fn a_byte_offset_of_another_place_is_refuted() {
     let mut cases = Cases::new();

@@ -128,7 +128,7 @@ pub enum Aliased {
 /// An alias without a meaning at its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AliasError {
-    /// Another number of aliases than the first one says.
+    /// The number of aliases differs from the one in the first alias.
     #[error("{found} aliases before `{opcode}`, where the first one requires {expected}")]
     Count {
         /// The instruction after them.

@@ -21,8 +21,8 @@ impl Code {
     /// Decodes words; the interface has the facts that are not encoded.
     ///
     /// # Errors
-    /// At the first word that is no instruction of the generation, or that ir3 cannot say, and where a branch leaves the
-    /// code.
+    /// At the first word that is no instruction of the generation, or that ir3 cannot express, and where a branch
+    /// leaves the code.
     pub fn decode(generation: Generation, words: &[u64], interface: Interface) -> Result<Self, CodeError> {
         let mut instrs = PrimaryMap::with_capacity(words.len());
         for (position, &word) in words.iter().enumerate() {

@@ -165,7 +165,7 @@ impl Table {
     }
 }
 
-/// `refuted, proved, open of asked`, as far as the engine has such verdicts.
+/// The numbers of refuted, proved and open cases, as far as the engine has such verdicts.
 fn cell(engine: EngineKind, tally: &Tally) -> String {
     let Tally { refuted, proved, tested, unknown, .. } = tally;
     let open = tested + unknown;

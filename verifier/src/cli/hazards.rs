@@ -158,7 +158,7 @@ fn one(program: &FinalProgram, counts: &mut Counts, format: Format, shows_all: b
     counts.seconds += start.elapsed().as_secs_f64();
     let (report, reason, exit) = match checked {
         Ok(report) if report.is_proved() => match &program.broken_rule {
-            // The hardware does not execute what the text says.
+            // The hardware does not execute the text.
             Some(rule) => (report, Some(format!("it breaks a rule: {rule}")), Exit::Unmet),
             None => (report, None, Exit::Passed),
         },

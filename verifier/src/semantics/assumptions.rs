@@ -61,7 +61,7 @@ pub const NO_FAULT: &str = "loads-do-not-fault";
 /// No pass makes use of the fact that a text of ir3 prints no volatile accesses, where nir has some.
 pub const VOLATILE: &str = "volatile-unprinted";
 
-/// A load through the cache of textures sees the stores before it, where nir does not say that it may be reordered with any.
+/// A load through the cache of textures sees the stores before it, if nir does not mark it as reorderable with any.
 pub const CACHED: &str = "texture-cache-coherent";
 
 /// A load through a descriptor at a computed number does not fault, also where the program checks the number first.

@@ -144,7 +144,7 @@ impl Interface {
             if before.slots != after.slots {
                 return Some([key.to_string(), text(&before.slots), text(&after.slots)]);
             }
-            // A pass may find out which slot a computed offset is, and drop accesses.
+            // A pass may resolve the slot of a computed offset, and drop accesses.
             let is_new = !after.ranges.is_subset(&before.ranges);
             let range = |facts: &Facts| format!("one of {}", text(&facts.ranges));
             is_new.then(|| [key.to_string(), range(before), range(after)])

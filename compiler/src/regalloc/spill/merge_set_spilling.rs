@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 /// One more merge set is spilled in an iteration after this many iterations.
 const ROUNDS: usize = 8;
 
-/// Spills until the program fits into the files. `now_fits` says that it does so without spilling.
+/// Spills until the program fits into the files. `now_fits` is true if it fits without spilling.
 ///
 /// # Errors
 /// If the program does not fit even with all values spilled.

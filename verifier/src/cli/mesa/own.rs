@@ -152,7 +152,8 @@ impl Own {
     }
 }
 
-/// Returns true if Mesa spilled a shader that takes less than half of the registers: it was told to use the fewest that it can.
+/// Returns true if Mesa spilled a shader that takes less than half of the registers: it was configured to use the
+/// fewest.
 fn is_spillall(shader: &LogShader, full: Option<u64>, target: &Target) -> bool {
     let vec4 = target.register_files().full / 8;
     shader.after("ir3_spill").is_some() && full.is_some_and(|full| 2 * full < u64::from(vec4))

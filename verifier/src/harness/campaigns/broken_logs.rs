@@ -179,7 +179,7 @@ fn noisy(text: &str, breakage: Breakage, random: &mut Random) -> Option<(usize, 
             last = at + 1;
         };
         match breakage {
-            // Without a prefix, Mesa's lines cannot be told from those of an application.
+            // Without a prefix, Mesa's lines cannot be distinguished from those of an application.
             Breakage::Lines if chance && is_mesa(line) => put(&format!("{foreign}\n")),
             Breakage::OtherPrefixes if chance && is_mesa(line) => {
                 let prefix = random.pick(&["MESA: warning: ", "APP: info: ", "\u{1b}[33mwarn\u{1b}[0m: "])?;
@@ -331,7 +331,7 @@ fn check(path: &Path, bytes: Vec<u8>, gpu: Option<Target>, settings: &Settings<'
                 *outcome.verdicts.entry(checked.verdict.name()).or_default() += 1;
                 outcome.checked += usize::from(checked.is_read());
                 if !checked.is_read() {
-                    // The row says why.
+                    // The row has the reason.
                     outcome.messages.extend(checked.verdict.reason());
                 }
                 if matches!(checked.verdict, Verdict::Refuted(_)) {

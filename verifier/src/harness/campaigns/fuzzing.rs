@@ -381,7 +381,7 @@ impl Campaign {
         let source = self.source(seed, shader, &target, checker.scratch());
         counts.run += cpu.elapsed();
         let mut change = self.plant.map(PlantedBug::change);
-        // Runs without an end, or without a meaning, say more about each boundary.
+        // Runs without an end, or without a meaning, give more information about each boundary.
         let all_end = !source.outcomes.is_empty() && source.outcomes.iter().all(|run| run.end == End::Finished);
         let is_sampled = seed.is_multiple_of(SAMPLE) || self.boundaries == Boundaries::All;
         let mut differs = None;

@@ -85,7 +85,7 @@ pub(super) fn compare_runs(
                 return Err((i, Difference::Endless { expected: source.executed, actual: target.executed }));
             }
             Ok(Agreement::Plain(Compared::Vacuous)) => {}
-            // The source's run says more than the target's.
+            // The source's run is more precise than the target's.
             Ok(Agreement::Filled) => {
                 lanes += u64::from(source.lanes.count_ones());
                 continue;

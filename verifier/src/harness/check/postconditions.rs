@@ -151,7 +151,10 @@ fn hazard(stage: Stage, program: &Program, target: &Target) -> Option<String> {
     hazards.iter().find(|hazard| !is_open(hazard)).map(ToString::to_string)
 }
 
-/// The hazards of a final program, with its code; or why there are none to be told.
+/// Flattens a final program and checks it for hazards.
+///
+/// # Errors
+/// If it cannot be flattened, or the checker does not support it.
 pub(super) fn hazards_of(
     program: &Program,
     trusts_marks: bool,

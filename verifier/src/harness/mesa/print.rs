@@ -41,9 +41,9 @@ pub enum PrintError {
     /// The target has no ir3.
     #[error("{0}: Mesa's logs have programs of ir3 only")]
     NoIr3(&'static str),
-    /// The lists after the code cannot say where something is.
+    /// A place that the lists after the code cannot express.
     #[error("Mesa's lists cannot express {0}")]
-    NotSaid(String),
+    Inexpressible(String),
 }
 
 /// The name of the section with the result of a stage.
@@ -92,7 +92,7 @@ pub fn log(
     let options = Options { last: Stage::LAST, ..*options };
     let mut compilation = Compilation::new(shader, target, &options).with_hook(Some(&mut hook));
     compilation.run_until(Stage::Select)?;
-    let name = stage_name(shader.stage).ok_or_else(|| PrintError::NotSaid(format!("the stage {}", shader.stage)))?;
+    let name = stage_name(shader.stage).ok_or_else(|| PrintError::Inexpressible(format!("the stage {}", shader.stage)))?;
     let source = compilation.shader().clone();
     let mut out = format!("NIR (final form) for {name} shader (null):\n{}\n", nir::text::write(&source));
     let mut inputs: Vec<(InputKind, RegClass, WriteMask)> = Vec::new();
@@ -123,7 +123,7 @@ pub fn log(
             last = text;
         }
     }
-    let Some(program) = assembly else { return Err(PrintError::NotSaid("a program without words".to_owned())) };
+    let Some(program) = assembly else { return Err(PrintError::Inexpressible("a program without words".to_owned())) };
     let code = Code::from_program(&program)?;
     let words = code.encode(target.generation)?;
     final_sections(
@@ -210,7 +210,7 @@ fn final_sections(out: &mut String, name: &str, of: &Final<'_>, words: &[u64]) -
 /// The command of a sample before the program starts.
 fn prefetch_command(out: &mut String, data: &ir3::InstrData) -> Result<(), PrintError> {
     let NativePrefetch { register, class, mask, varying, bindless, sampler, texture } = natives::prefetch_command(data)
-        .ok_or_else(|| PrintError::NotSaid("a sample before the program starts".to_owned()))?;
+        .ok_or_else(|| PrintError::Inexpressible("a sample before the program starts".to_owned()))?;
     let (name, bindless) = (register_name(register, class), u32::from(bindless));
     let _ = writeln!(
         out,
@@ -229,7 +229,7 @@ fn driver_params(
     let all = natives::driver_params(stage);
     let (mut first, mut end) = (None, 0);
     for &DriverParam { word, value, component } in &consts.driver_params {
-        let not_said = || PrintError::NotSaid(format!("the driver parameter {value:?} in word {word}"));
+        let not_said = || PrintError::Inexpressible(format!("the driver parameter {value:?} in word {word}"));
         let known = all.iter().find(|(_, its, _)| *its == value).ok_or_else(not_said)?;
         let start = word.checked_sub(known.0 + u16::from(component)).ok_or_else(not_said)?;
         if *first.get_or_insert(start) != start {
@@ -240,7 +240,7 @@ fn driver_params(
     let is_named = |start: u16| u32::from(start) < named.end || named.is_relative || named.has_unknown_stores;
     match first {
         Some(start) if is_named(start) => {
-            Err(PrintError::NotSaid(format!("driver parameters from word {start}, in words of the program")))
+            Err(PrintError::Inexpressible(format!("driver parameters from word {start}, in words of the program")))
         }
         first => Ok(first.map(|start| (start, (end - start).div_ceil(4)))),
     }
@@ -253,12 +253,12 @@ fn lists(out: &mut String, name: &str, of: &Final<'_>) -> Result<(), PrintError>
     for (index, output) in interface.outputs_at.iter().enumerate() {
         let place = format!("the output {}.{}", output.base, output.component);
         let location = location(of.source, IntrinsicOp::StoreOutput, output.base);
-        let location = location.ok_or_else(|| PrintError::NotSaid(place.clone()))?;
+        let location = location.ok_or_else(|| PrintError::Inexpressible(place.clone()))?;
         let is_whole =
             output.component == 0 && interface.outputs_at.iter().filter(|other| other.base == output.base).count() == 1;
         // Mesa has all components of an output in registers that follow each other.
         let first = ["", ".x", ".y", ".z", ".w"].get(if is_whole { 0 } else { usize::from(output.component) + 1 });
-        let first = first.ok_or(PrintError::NotSaid(place))?;
+        let first = first.ok_or(PrintError::Inexpressible(place))?;
         let found = interface.outputs.iter().find(|it| it.index.map(usize::from) == Some(index));
         let register = found.and_then(|it| Some((it.src.place()?.reg()?, it.src.class)));
         let (register, class) = register.unwrap_or((PhysReg::INVALID, RegClass::general(false)));
@@ -294,7 +294,7 @@ fn input(
             ["", ".y", ".z", ".w"].get(usize::from(component)).map(|first| location + first)
         }
     };
-    let location = location.ok_or_else(|| PrintError::NotSaid(format!("the input {kind:?}")))?;
+    let location = location.ok_or_else(|| PrintError::Inexpressible(format!("the input {kind:?}")))?;
     let mask = found.map_or(mask, |entry| entry.dst.mask);
     let _ = write!(out, " {} ({location} slot=0 cm={:x},il=0,b=0)", register_name(register, class), mask.0);
     Ok(())

@@ -13,7 +13,7 @@ use ir3_compiler::stats::const_vectors;
 use ir3_compiler::target::occupancy::{WaveWidth, WorkKind, Workload};
 use ir3_compiler::target::{ALL, Target};
 
-/// The first thing of which a final program uses more than Mesa says in its statistics (`full registers: 14 used, 12
+/// The first resource of which a final program uses more than Mesa's statistics report (`full registers: 14 used, 12
 /// reserved`), or that the first statistic that contradicts the code.
 pub(super) fn exceeded(program: &Program, said: &Statistics, target: &Target) -> Option<String> {
     let (plain, ..) = final_code(program).ok()?;

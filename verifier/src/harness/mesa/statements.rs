@@ -58,7 +58,7 @@ fn named_twice(line: &str, native: &Native) -> Option<String> {
     let said = written(register, half);
     match listed.first() {
         None => Some(format!("`{name}` is in {said}, and no list has {location}")),
-        // The line for an input does not say that its register is half of one.
+        // The line for an input does not distinguish half registers.
         Some(_) if listed.iter().any(|&(its, class)| its == register && (class.half == half || name == "fragface")) => {
             None
         }

@@ -63,7 +63,7 @@ pub enum Declared {
     Reconvergence,
 }
 
-/// The flags that only say when an instruction is issued.
+/// The flags that only affect the time of issue.
 const ISSUE: InstrFlags = InstrFlags::SY.union(InstrFlags::SS).union(InstrFlags::JP).union(InstrFlags::UL);
 
 type List = fn(&Program) -> Vec<Ir3Step>;

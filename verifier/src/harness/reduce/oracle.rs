@@ -285,8 +285,8 @@ impl Oracle {
         self.may_be_same(shader) && self.observe(shader).is_some_and(|(failure, _)| failure == self.failure)
     }
 
-    /// The reason why the compilation of a program has to be stopped, if there is a guard that can tell. The limits of a candidate are those
-    /// that its failure needs.
+    /// The reason why the compilation of a program has to be stopped, if there is a guard to detect it. The limits of a
+    /// candidate are those that its failure needs.
     fn stopped(&self, shader: &nir::Shader, is_candidate: bool) -> Option<Stopped> {
         let full = guard::guard()?.limits;
         let small = full.of_candidate();

@@ -45,7 +45,7 @@ pub enum NativeError {
     /// The log cannot be read.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// The log does not say enough of the program, or a word is no instruction of ours.
+    /// The log lacks facts about the program, or a word is no instruction of ours.
     #[error("{path}: {what}")]
     Refused {
         /// The log.
@@ -58,7 +58,7 @@ pub enum NativeError {
 /// Loads the last program of a log: the one whose words it has.
 ///
 /// # Errors
-/// If the file is no log that can be read, has no words, or does not say where an input or an output is.
+/// If the file is no log that can be read, has no words, or does not list the register of an input or an output.
 pub fn native(path: &Path, gpu: Option<Target>) -> Result<NativeProgram, NativeError> {
     let Source { path, text, .. } = Source::read(path)?;
     let refused = |what: String| NativeError::Refused { path: path.display().to_string(), what };
@@ -499,7 +499,7 @@ pub(crate) fn driver_params(stage: Stage) -> Vec<(u16, SystemValue, u16)> {
     }
 }
 
-/// Gives the varyings of the nir the numbers that the log says: four times their base, plus their component. Before a6xx they
+/// Gives the varyings of the nir the numbers in the log: four times their base, plus their component. Before a6xx they
 /// are packed.
 pub(crate) fn number_varyings(shader: &mut Shader, inputs: &[NativeInput]) {
     if shader.stage != Stage::Fragment {

@@ -26,7 +26,7 @@ impl Instruction<'_> {
         self.made.has(self.family, self.opcode, property)
     }
 
-    /// Returns true if programs of one operation tell all about the opcode.
+    /// Returns true if programs of one operation cover the opcode.
     fn is_covered(&self) -> bool {
         made::is_covered(self.opcode)
     }

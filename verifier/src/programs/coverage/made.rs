@@ -32,7 +32,7 @@ const JOINED: &[Opcode] = &[
     Opcode::TexPrefetch,
 ];
 
-/// Returns true if programs of one operation tell all about an opcode.
+/// Returns true if programs of one operation cover an opcode.
 pub(super) fn is_covered(opcode: Opcode) -> bool {
     !JOINED.contains(&opcode) && !BRANCHES.contains(&opcode)
 }

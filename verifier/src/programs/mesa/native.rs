@@ -23,7 +23,7 @@ pub struct NativeInput {
     pub varying: Option<u32>,
 }
 
-/// A texture that the driver samples before the program starts, as its command says (`@tex`).
+/// A texture that the driver samples before the program starts, by its command (`@tex`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NativePrefetch {
     /// The first register of the result, and its class.
@@ -85,7 +85,8 @@ pub struct Native {
     pub immediates: Vec<(u16, u32)>,
     /// The first words of groups in the constant file, by name, and their lengths in vec4, if they are printed.
     pub groups: Vec<(String, u16, Option<u16>)>,
-    /// The registers of the inputs before the code, and those of them that are half registers: the list after the code does not say that.
+    /// The registers of the inputs before the code, and those of them that are half registers: the list after the code
+    /// does not distinguish them.
     pub entry_registers: Vec<(PhysReg, bool)>,
     /// The code.
     pub words: Vec<u64>,
@@ -95,7 +96,7 @@ impl Log {
     /// Reads the last program of the log: `None` if it has no words.
     ///
     /// # Errors
-    /// The line that says a register in no known way.
+    /// The line with a register in an unknown notation.
     pub fn native(&self) -> Result<Option<Native>, String> {
         let last = |kind: &SectionKind| self.sections.iter().rposition(|section| section.kind == *kind);
         let Some(listing) = last(&SectionKind::Listing) else { return Ok(None) };
@@ -130,7 +131,7 @@ impl Native {
     /// Reads a program from the sections of its assembly and its statistics, and its words.
     ///
     /// # Errors
-    /// The line that says a register in no known way.
+    /// The line with a register in an unknown notation.
     pub fn read(assembly: Option<&Section>, statistics: Option<&Section>, words: Vec<u64>) -> Result<Self, String> {
         let mut native = Self { words, ..Self::default() };
         for line in assembly.into_iter().flat_map(|section| section.text.lines()) {

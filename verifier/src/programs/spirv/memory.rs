@@ -585,7 +585,7 @@ impl Emitter<'_> {
     }
 }
 
-/// The operands of an access that say its alignment in bytes.
+/// The operands of an access that give its alignment in bytes.
 fn alignment(bytes: Option<u32>) -> impl Iterator<Item = Operand> {
     let operands =
         bytes.map(|bytes| [Operand::MemoryAccess(spirv::MemoryAccess::ALIGNED), Operand::LiteralBit32(bytes)]);

@@ -11,7 +11,7 @@
 //! describes both.) The sets of positions where lanes may wait while a block runs are the least sets that satisfy
 //! these rules.
 //!
-//! Lanes do not diverge at votes, at `shps`, nor where the caller says that all lanes have the same predicate.
+//! Lanes do not diverge at votes, at `shps`, nor at branches that the caller marks as uniform.
 
 use super::{HazardError, Refusal};
 use cranelift_entity::EntityRef;

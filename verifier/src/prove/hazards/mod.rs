@@ -12,7 +12,8 @@
 //!
 //! *The transfer functions* (`walk`). An instruction first waits for its flags, which empties sets. Then each register
 //! that it reads or writes must be in none of the sets that it has to wait for, and each read must come late enough.
-//! Then its own results and sources are added, as the rules of its unit say (`semantics::machine::rules`), and its issue slots pass.
+//! Then its own results and sources are added, by the rules of its unit (`semantics::machine::rules`), and its issue
+//! slots pass.
 //!
 //! *Paths* (`flow`). Registers of lanes follow the branches that lanes take: instructions that other lanes execute in
 //! between only add time and waits. Registers that all lanes share (shared registers, `a1.x`, constants) also follow
@@ -70,7 +71,7 @@ pub struct Facts {
     pub arrays: ArrayBases,
     /// The code has no `(ei)` and `(eq)`, as in Mesa's text. Missing releases are not reported then.
     pub releases_unknown: bool,
-    /// Addresses of scratch accesses whose instructions do not say them.
+    /// Addresses of scratch accesses whose instructions do not contain them.
     pub scratch: ScratchAccesses,
 }
 
@@ -120,7 +121,7 @@ impl HazardReport {
 /// Checks a final program.
 ///
 /// # Errors
-/// If the code has something that the checker does not understand.
+/// If the code has an instruction that the checker does not support.
 pub fn check(code: &Code, facts: &Facts, target: &Target) -> Result<HazardReport, HazardError> {
     if code.instrs.is_empty() {
         return Ok(HazardReport::default());

@@ -183,7 +183,7 @@ impl SimulationState<'_> {
 
     /// Returns true if two accesses are to one buffer, the same for all lanes, whose addresses can be compared.
     fn is_one_buffer(&self, terms: &Terms, first: &ElementAccess, second: &ElementAccess) -> bool {
-        // An access beyond the end of a buffer may be anywhere in it, and no pointer says where its buffer ends.
+        // An access beyond the end of a buffer may be anywhere in it, and no pointer determines the end of its buffer.
         let is_buffer = matches!(first.space, Space::Ssbo | Space::Shared);
         is_buffer
             && first.space == second.space

@@ -172,7 +172,7 @@ impl LaneTerms {
         bit
     }
 
-    /// Returns true if all variables of a term say that lanes are absent.
+    /// Returns true if all variables of a term are flags of absent lanes.
     fn is_about_absent(&self, terms: &Terms, term: Term) -> bool {
         let mut seen = FxHashSet::default();
         let mut work = vec![term];

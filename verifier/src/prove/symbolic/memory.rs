@@ -21,7 +21,7 @@ use crate::support::guards::{Guard, left_out};
 use ir3_compiler::ir3::AddressSpace;
 use smallvec::{SmallVec, smallvec};
 
-/// Bytes of scratch memory of a lane; `declared` is 0 if the program does not say.
+/// Bytes of scratch memory of a lane; `declared` is 0 if the program does not declare them.
 pub fn scratch_bytes(declared: u32) -> u32 {
     if declared == 0 { SCRATCH_BYTES } else { declared }
 }

@@ -178,8 +178,8 @@ pub struct Env {
     /// Words of the constant file, by scalar index.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub consts: BTreeMap<u32, u32>,
-    /// Words of the constant file that the driver fills for the compiled program, by scalar index. A load of nir from a computed index
-    /// reads them too: there is one constant file, and nir does not say where its own words end.
+    /// Words of the constant file that the driver fills for the compiled program, by scalar index. A load of nir from a
+    /// computed index reads them too: there is one constant file, and nir does not declare the end of its own words.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub driver: BTreeMap<u32, u32>,
     /// Vertex attributes by `base.component`: one value, or one per lane.
@@ -254,7 +254,7 @@ impl Env {
         (drawn % 8 < eighths).then(|| (wide_corner(drawn) >> (32 * (word & 1))) as u32)
     }
 
-    /// A value from its hash: one that fits its use, which a program tells.
+    /// A value from its hash: one that fits its use in the program.
     #[inline]
     fn drawn(&self, hash: u64, usage: impl Fn(&Hints) -> Usage) -> u32 {
         if self.is_corner(hash) {

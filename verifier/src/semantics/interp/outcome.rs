@@ -77,7 +77,7 @@ pub enum UndefinedReason {
     StaysInLoop,
     /// Control flow leaves the code.
     LeavesCode,
-    /// Lanes name different descriptors, and the access does not say that they may.
+    /// Lanes name different descriptors, and the access is not marked for that.
     Descriptor,
     /// Something but words of the constant file leaves the preamble: waves that do not run it have not got it.
     Preamble,

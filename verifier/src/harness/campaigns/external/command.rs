@@ -76,7 +76,7 @@ pub enum RunError {
         /// The reason of the system.
         cause: io::Error,
     },
-    /// A shell says that it cannot start it.
+    /// A shell reports that it cannot start it.
     #[error(
         "{command}: the command of --compiler ended with exit code {code}, with which shells report that a command cannot be started: {last}"
     )]

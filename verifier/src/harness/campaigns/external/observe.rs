@@ -131,7 +131,7 @@ pub fn observe_by(
                 Ok(seen) => return Ok(seen),
                 Err(env) => refuting = env,
             },
-            // All sections say more of a failure.
+            // All sections give more information about a failure.
             _ => {}
         }
     }

@@ -37,7 +37,7 @@ impl Line {
     /// Reads a line; `None` if it is no instruction.
     pub fn read(line: &str) -> Option<Self> {
         let (head, rest) = if let Some(numbers) = line.strip_prefix('\t') {
-            // Two tabs: the list of instructions that are kept, which says each of them again.
+            // Two tabs: the list of kept instructions, which repeats each of them.
             let end = numbers.find('\t')? + 2;
             let head = &line[..end];
             head[1..].starts_with(|c: char| c.is_ascii_digit()).then_some((head, &line[end..]))?

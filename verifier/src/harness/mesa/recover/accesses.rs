@@ -266,7 +266,7 @@ fn registers(data: &InstrData) -> Vec<(PhysReg, bool)> {
     dsts.chain(srcs).collect()
 }
 
-/// The first of some words, if all of them say the same.
+/// The first of some words, if all of them are equal.
 fn unanimous<'a>(mut words: impl Iterator<Item = &'a InstrData>) -> Option<&'a InstrData> {
     let first = words.next()?;
     words

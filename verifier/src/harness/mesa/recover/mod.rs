@@ -108,7 +108,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
     let bars = chained(&mut nir, &mut passes);
     let native = native(shader, shader.listing.as_ref(), target);
     if let (Err(why), true) = (&nir, passes.is_empty() && shader.nir.is_some()) {
-        // No boundary says why.
+        // No boundary has the reason.
         problems.push(why.clone());
     }
     let mut code = Err("the log has no final assembly that can be read".to_owned());

@@ -183,7 +183,7 @@ impl Evidence {
     }
 }
 
-/// The reason why the compilation of a case has to be stopped, if there is a guard that can tell.
+/// The reason why the compilation of a case has to be stopped, if there is a guard to detect it.
 fn stopped(case: &Case) -> Option<Stopped> {
     let limits = guard::guard()?.limits;
     let plant = case.plant.map(PlantedBug::shared);

@@ -1,4 +1,4 @@
-//! Operations of which the compiler's tables say that their first two operands may be exchanged, with the operands exchanged.
+//! Tests of the operations that the compiler's tables declare commutative, with the first two operands exchanged.
 
 use super::ir3_table::{CONDITIONS, evaluate, instr};
 use super::nir_table;

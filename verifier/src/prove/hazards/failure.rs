@@ -77,7 +77,7 @@ pub enum HazardKind {
         /// Slots that are missing.
         missing: u32,
     },
-    /// Lanes may wait here, and nothing has them join: there is no `(jp)`.
+    /// Lanes may wait here, and nothing makes them reconverge: there is no `(jp)`.
     NoReconvergence,
     /// More positions where lanes wait than the branch stack holds.
     BranchStack {

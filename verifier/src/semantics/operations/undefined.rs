@@ -223,7 +223,7 @@ pub fn free<D: KnownConstants>(d: &mut D, op: Op, width: u32, widths: &[u32], ar
     }
 }
 
-/// The free bits of a sum, conjunction or exclusive or of two.
+/// The free bits of a sum, conjunction or exclusive or of two operands.
 fn free_of_two<D: KnownConstants>(d: &mut D, op: Op, w: u32, a: (D::V, D::V), b: (D::V, D::V)) -> D::V {
     if op != Op::And && left_out(Guard::FreeOfTwo) {
         return d.or(w, a.1, b.1);

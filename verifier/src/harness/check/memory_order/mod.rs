@@ -174,7 +174,7 @@ fn is_covered(suspect: Suspect, pair: &TracedPair, scratch: &mut Scratch) -> boo
     !is_used
 }
 
-/// The meeting of two accesses that touch a common word, of which at least one changes it.
+/// A pair of accesses that touch a common word, of which at least one changes it.
 struct Meeting {
     /// The change of a loaded value that the other order makes; `None` if both write.
     perturbation: Option<Perturbation>,

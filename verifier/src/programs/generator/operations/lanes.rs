@@ -274,7 +274,7 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// Products of 32 bits, which are several instructions, more often.
+    /// Draws a reduction; 32-bit products, which take several instructions, are more frequent.
     fn any_reduction_op(&mut self, bits: u8) -> Index {
         Index::ReductionOp(match bits {
             1 => self.c.pick(BOOL_REDUCTIONS),

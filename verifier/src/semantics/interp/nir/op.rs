@@ -205,11 +205,11 @@ impl SecondName {
 pub(crate) enum Adapt {
     /// The value needs no conversion.
     No,
-    /// Sixteenths, as integers, to floats.
+    /// Converts sixteenths, as integers, to floats.
     Sixteenths,
-    /// 0 or 1 to 0 or all ones.
+    /// Maps 0 or 1 to 0 or all ones.
     AllOnes,
-    /// 0 to 1 or, of 32 bits, to all ones; all ones to 0.
+    /// Maps 0 to 1 (32 bits: to all ones), and all ones to 0.
     IsZero {
         /// 32 bits.
         wide: bool,

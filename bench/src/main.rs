@@ -1,14 +1,16 @@
-//! The fuzzing loop of this project beside that of regalloc2, in one run on one thread.
+//! The fuzzing loop of this project in comparison with that of regalloc2, in one run on one thread.
 //!
 //!     cargo run --release --manifest-path bench/Cargo.toml [PROGRAMS [SEED]]
 //!
-//! regalloc2's fuzzing module generates a function, allocates registers, and checks the result with its own checker. Our loop generates a nir
-//! program, compiles it with every stage, and compares: `fuzz` with its defaults (end to end, every boundary of one program in sixteen) and
-//! `fuzz --every-boundary`. Rounds of both take turns, so a machine that becomes slower does so for both. All figures are thousands of
-//! instructions a second of CPU time: of regalloc2's functions there, of nir here. They are no comparison of quality: one instruction of
-//! regalloc2 has up to ten operands and no meaning, one of nir becomes some two of ir3, which are run by 64 lanes.
+//! regalloc2's fuzzing module generates a function, allocates registers, and checks the result with its own checker.
+//! Our loop generates a nir program, compiles it with every stage, and compares: `fuzz` with its defaults (end to end,
+//! every boundary of one program in sixteen) and `fuzz --every-boundary`. Rounds of both alternate, so a machine that
+//! becomes slower does so for both. All results are thousands of instructions a second of CPU time: of regalloc2's
+//! functions there, of nir here. They are no comparison of quality: one instruction of regalloc2 has up to ten operands
+//! and no meaning, one of nir becomes some two of ir3, which are run by 64 lanes.
 //!
-//! The parts of our loop, apart, each over the same programs: what one full step costs, whether or not the loop takes it for each program.
+//! The parts of our loop, separately, each over the same programs: the cost of one full step, even if the loop does not
+//! take it for each program.
 
 use arbitrary::{Result as ArbitraryResult, Unstructured};
 use cpu_time::ThreadTime;
@@ -67,7 +69,7 @@ struct Theirs {
 }
 
 impl Theirs {
-    /// As the options of its fuzz target for this allocator: `fuzzing::ion`.
+    /// The options of its fuzz target for this allocator: `fuzzing::ion`.
     const OPTIONS: FuncOptions = FuncOptions {
         reused_inputs: true,
         fixed_regs: true,
@@ -149,7 +151,7 @@ impl Ours {
         let compilation = Compilation::new(&shader, target, &options).with_hook(Some(&mut hook));
         for sides in Snapshots::new(compilation).map_while(Result::ok).filter(|sides| sides.stage.moves_values()) {
             if let (Snapshot::Ir3(before), Snapshot::Ir3(after)) = (&sides.before, &sides.after) {
-                // What it does not show costs time, too.
+                // A failed proof costs time, too.
                 self.registers.time(0, || _ = registers::prove(before, after, target));
             }
         }
@@ -181,7 +183,7 @@ fn main() {
         let (mut done, mut number) = (0, round << 32);
         while done < each {
             number += 1;
-            // As long as the inputs of a fuzzer that has run for a while.
+            // The typical length of inputs after a fuzzer has run for a while.
             let bytes: Vec<u8> = (0..2048).flat_map(|word| program_seed(seed ^ number, word).to_le_bytes()).collect();
             done += u64::from(theirs.one(&bytes).is_ok());
         }

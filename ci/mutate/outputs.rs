@@ -1,5 +1,6 @@
-//! What the compiler makes of the programs of a campaign, one line each: the hash of the last program, and its cost. `ci/mutants` compares
-//! the lines of a mutant with those of the compiler as it is. An example of the copied verifier, not a part of the package `mutate`.
+//! Prints the results of the compiler on the programs of a campaign, one line each: the hash of the last program, and
+//! its cost. `ci/mutants` compares the lines of a mutant with those of the original compiler. An example of the copied
+//! verifier, not a part of the package `mutate`.
 //!
 //! `outputs GPU SEED PROGRAMS`
 

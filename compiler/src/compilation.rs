@@ -13,22 +13,22 @@ use std::cell::Cell;
 /// A program of one of the languages.
 #[derive(Clone, Copy, Debug)]
 pub enum ProgramRef<'a> {
-    /// Before selection.
+    /// The nir, before selection.
     Nir(&'a nir::Shader),
-    /// After it, for a target of vec4.
+    /// The vec4 program, after selection for a vec4 target.
     Vec4(&'a vec4::Program),
-    /// After it.
+    /// The ir3 program, after selection.
     Ir3(&'a ir3::Program),
 }
 
 /// A mutable program of one of the languages. A shader is copied when it is changed.
 #[derive(Debug)]
 pub enum ProgramMut<'a, 's> {
-    /// Before selection.
+    /// The nir, before selection.
     Nir(&'a mut Cow<'s, nir::Shader>),
-    /// After it, for a target of vec4.
+    /// The vec4 program, after selection for a vec4 target.
     Vec4(&'a mut vec4::Program),
-    /// After it.
+    /// The ir3 program, after selection.
     Ir3(&'a mut ir3::Program),
 }
 
@@ -251,7 +251,8 @@ pub fn compile_vec4_with(
     }
 }
 
-/// Compiles a shader, and shows each stage's ir3 program to `sink`. All stages on nir run, and selection, whatever the last stage is.
+/// Compiles a shader, and shows each stage's ir3 program to `sink`. All stages on nir run, and selection, independent
+/// of the last stage.
 ///
 /// # Errors
 /// If a stage refuses the program.

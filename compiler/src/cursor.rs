@@ -1,5 +1,5 @@
-//! A position in a line of text, for the readers of both languages. It moves over spaces, words and given tokens; what a token means, and the
-//! errors, belong to the readers.
+//! A position in a line of text, for the readers of both languages. It moves over spaces, words and given tokens; the
+//! meaning of a token, and the errors, belong to the readers.
 
 /// A line, and a position in it.
 #[derive(Clone)]

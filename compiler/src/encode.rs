@@ -1,14 +1,16 @@
 //! The last stage: a final program becomes words, and is read back from them.
 //!
-//! The words are what the hardware gets. So the program after this stage is the one that they say, in blocks again, with what the
-//! driver knows beside them ([`Interface`](crate::machine::Interface)). What an encoding loses or changes is a difference between
-//! the two programs.
+//! The hardware gets the words. So the program after this stage is decoded from them, in blocks again, with
+//! the facts of the driver's [`Interface`](crate::machine::Interface). Fields that an encoding drops or changes are a
+//! difference between the two programs.
 //!
-//! Some of what a program says is in no word, and is that of the instruction that was encoded:
+//! Some facts are not encoded, so they are copied from the input program:
 //!
-//! - whether `isam` reads a buffer or an image, of how many dimensions: the driver makes the descriptors as the program wants them;
+//! - the memory that `isam` reads, a buffer or an image, and its dimensions: the driver makes the descriptors to fit
+//!   the program;
 //! - where the array of an access relative to `a0.x` ends;
-//! - which of the registers of an old buffer access (`ldgb`, `stgb`) are read: the machine looks at some, by the descriptor;
+//! - the registers that an old buffer access (`ldgb`, `stgb`) reads: the machine reads some of them, depending on the
+//!   descriptor;
 //! - the lanes of a `kill` that go on as helpers, those of a `demote`: the driver sets whether there are any.
 
 use crate::ir3::{Attrs, InstrData, Opcode, Place, Program, SrcOperand};
@@ -30,7 +32,7 @@ pub fn run(program: &mut Program, target: &Target) -> Result<(), CodeError> {
     Ok(())
 }
 
-/// Adds what is in no word.
+/// Adds the facts that are not encoded.
 fn describe(decoded: &mut InstrData, encoded: &InstrData) {
     if encoded.opcode == Opcode::Demote && decoded.opcode == Opcode::Kill {
         decoded.opcode = Opcode::Demote;

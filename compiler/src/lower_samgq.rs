@@ -1,8 +1,8 @@
 //! `samgq` becomes `samgp0` to `samgp3`, where the target's `samgq` is wrong.
 //!
-//! `samgq` samples with explicit derivatives, for the four lanes of a quad at a time. Outside of fragment and compute shaders it
-//! returns wrong data on some GPUs ([`Quirks::samgq`](crate::target::Quirks::samgq)). `samgpN` samples for lane N of each quad only and
-//! leaves the destination of the other lanes as it is, so the four together are a `samgq`.
+//! `samgq` samples with explicit derivatives, for the four lanes of a quad at a time. Outside of fragment and compute
+//! shaders it returns wrong data on some GPUs ([`Quirks::samgq`](crate::target::Quirks::samgq)). `samgpN` samples for
+//! lane N of each quad only and does not change the destination of the other lanes, so the four together are a `samgq`.
 //!
 //! All four have the operands of the `samgq`. A destination may be on top of a source: a lane reads its sources before it is
 //! written, and none of the others writes it. A value that is written in parts is not in SSA form, so this comes after
@@ -11,7 +11,7 @@
 use crate::ir3::{InstrData, Opcode, OperandFlags, Program, ShaderStage};
 use crate::target::Target;
 
-/// In the order of the lanes of a quad.
+/// The opcodes in the order of the lanes of a quad.
 const BY_LANE: [Opcode; 4] = [Opcode::Samgp0, Opcode::Samgp1, Opcode::Samgp2, Opcode::Samgp3];
 
 /// Returns true if the program has a `samgq` that would return wrong data.
@@ -90,7 +90,7 @@ impl main {{
         opcodes.filter(|opcode| *opcode == Opcode::Samgq || BY_LANE.contains(opcode)).collect()
     }
 
-    /// As Mesa has it: from a6xx on, in all stages but fragment and compute shaders.
+    /// As in Mesa: from a6xx on, in all stages but fragment and compute shaders.
     #[test]
     fn samgq_is_replaced_where_it_is_wrong() {
         for gpu in ["a610", "a618", "a640", "a650", "a660", "a730", "a750"] {

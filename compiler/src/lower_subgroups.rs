@@ -1,8 +1,9 @@
 //! Subgroup macros become control flow.
 //!
-//! Up to here a ballot, a vote or a reduction is one instruction, so that schedulers and the allocator can place it as any
-//! other. The machine has branches that choose lanes instead: `getone` and `getlast` send one active lane another way,
-//! `bany` and `ball` ask all of them. A macro splits its block; most become an if:
+//! Up to here a ballot, a vote or a reduction is one instruction, so that schedulers and the allocator can place it as
+//! any other. The machine has branches that choose lanes instead: `getone` and `getlast` send one active lane to
+//! another successor, `bany` and `ball` branch on the predicates of all of them. A macro splits its block; most become
+//! an if:
 //!
 //! ```text
 //!     block:  …                        block:  …
@@ -106,7 +107,7 @@ fn expand(program: &mut Program, position: usize, at: usize) {
         Opcode::ScanClustersMacro => regions.scan_clusters(&data, after),
         _ => regions.choose(&data, after),
     }
-    // The macro itself is what has been split off first.
+    // The macro itself was split off first.
     debug_assert_ne!(regions.program.blocks[after].instrs.first(), Some(&instr));
 }
 
@@ -119,7 +120,8 @@ struct Regions<'a> {
 }
 
 impl Regions<'_> {
-    /// Moves what follows the instruction at `at` to a new block, with the edges of the old one, and removes the instruction.
+    /// Moves the instructions after the one at `at` to a new block, with the edges of the old one, and removes the
+    /// instruction.
     fn split(&mut self, at: usize) -> Block {
         let program = &mut *self.program;
         let data = &mut program.blocks[self.before];
@@ -170,7 +172,7 @@ impl Regions<'_> {
         self.program.blocks[from].divergent = Some(!is_uniform);
     }
 
-    /// Physical edges come when all blocks are there.
+    /// Physical edges are added when all blocks exist.
     fn link(&mut self, from: Block, slot: usize, to: Block) {
         self.program.blocks[from].successors[slot] = Some(to);
         self.program.blocks[to].predecessors.push(from);
@@ -214,7 +216,7 @@ impl Regions<'_> {
         self.jump(then, after);
     }
 
-    /// Starts with the first value of a reduction: Mesa's scans have it in the register of the result already.
+    /// Starts with the first value of a reduction: in Mesa's scans it is in the register of the result already.
     fn start(&mut self, reduce: Dst, initial: Src) {
         if let SrcOperand::Immediate(number) = initial.operand {
             self.push(self.before, set(reduce, number));
@@ -284,7 +286,7 @@ fn plain(dst: Dst) -> Dst {
     Dst { flags: Default::default(), ..dst }
 }
 
-/// Reads what a destination holds.
+/// Reads the content of a destination.
 fn read(dst: Dst) -> Src {
     Src::reg(place(&dst.place), dst.class, dst.mask)
 }

@@ -30,7 +30,7 @@ pub use run::{Change, run_nir_stage, run_stage, run_vec4_stage, select, select_v
 use std::borrow::Cow;
 use std::fmt;
 
-/// The inputs of a stage beside the program.
+/// The inputs of a stage in addition to the program.
 struct Context<'a> {
     target: &'a Target,
     options: &'a Options,
@@ -96,14 +96,14 @@ struct StageRow {
     functions: Functions,
 }
 
-/// A feature as the table has it.
+/// A row of the table of features.
 struct FeatureRow {
     name: &'static str,
     stage: Stage,
 }
 
-/// Declares the stages and their features. A row is: documentation, variant, name, [`Need`], [`StageKind`] (of a stage on ir3), features,
-/// [`Functions`]. The rows under `tests` are there in unit tests only.
+/// Declares the stages and their features. A row is: documentation, variant, name, [`Need`], [`StageKind`] (of a stage
+/// on ir3), features, [`Functions`]. The rows under `tests` exist in unit tests only.
 macro_rules! stages {
     (
         nir { $(
@@ -148,8 +148,8 @@ macro_rules! stages {
                 [$(Self::$stage,)* $(#[cfg(test)] Self::$test,)*];
         }
 
-        /// Something that the backend can do without: an optional stage, or a part of a stage that is worth something by itself. Each
-        /// can be left out alone, to see what it is worth, or whether it is the one that goes wrong.
+        /// An optional stage, or an optional part of one that is useful by itself. Each can be left out alone, to
+        /// measure its effect, or to test if it is the faulty one.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Feature {
             $($($(#[$nir_part_doc])* $nir_part,)*)*
@@ -218,7 +218,7 @@ stages! {
         };
     }
     vec4 {
-        /// nir to vec4, for the targets that have it.
+        /// nir to vec4, for the targets with that backend.
         Vec4Select = "vec4-select", Always, [
             /// A selection of one channel has a replicated predicate.
             ReplicateSel = "replicate-sel",
@@ -243,7 +243,7 @@ stages! {
             is_needed: |features| features.contains(Feature::Vec4DeadCode),
             run: |program, features| dead_code::run(program, dead_code_rules(features)),
         };
-        /// Comparisons with zero become conditional modifiers of what they compare.
+        /// Comparisons with zero become conditional modifiers of the instructions that compute their operands.
         CmodPropagation = "cmod-propagation", Always, [
             /// Conditional modifiers are propagated.
             CmodPropagation = "cmod-propagation",
@@ -268,7 +268,7 @@ stages! {
             is_needed: |features| features.contains(Feature::Vec4DeadCode),
             run: |program, features| dead_code::run(program, dead_code_rules(features)),
         };
-        /// nir to a scalar program, for the targets that have it.
+        /// nir to a scalar program, for the targets with that backend.
         ScalarSelect = "scalar-select", Always, [
             /// A thread of a scalar program has 16 invocations, not 8.
             Simd16 = "simd16",
@@ -366,9 +366,9 @@ stages! {
                 Ok(())
             },
         };
-        /// Clamps are folded into the operations that compute what is clamped.
+        /// Clamps are folded into the operations that compute their operands.
         Saturation = "saturation", Optional, Computes, [
-            /// Clamps are folded into what they clamp.
+            /// Clamps are folded into the operations that compute their operands.
             Saturation = "saturation",
         ], Functions::Ir3 {
             is_needed: |program, _| Ok(opt::saturation::is_needed(program)),
@@ -383,7 +383,7 @@ stages! {
             Negations = "negations",
             /// Branches read two predicates.
             BranchAndOr = "branch-and-or",
-            /// Also where several branches read one condition, or branches of other blocks.
+            /// The fold also applies if several branches read one condition, or branches of other blocks.
             SeveralBranches = "several-branches",
             /// Subgroup votes become vote branches.
             VoteBranches = "vote-branches",
@@ -437,13 +437,14 @@ stages! {
                 None => Ok(()),
             },
         };
-        /// The instructions of each block are ordered so that results are there when they are read.
+        /// The instructions of each block are ordered so that results are available when they are read.
         Schedule = "schedule", Always, Moves, [
             /// Instructions are put in order.
             Schedule = "schedule",
-            /// In that order, predicates do not wait for each other.
+            /// Predicates do not wait for each other in the schedule.
             PredicateScheduling = "predicate-scheduling",
-            /// That order may need as many registers as the waves allow, and has others where that is worth more.
+            /// The schedule may use as many registers as the waves allow, and other orders are tried if fewer registers
+            /// give more waves.
             ScheduleOccupancy = "schedule-occupancy",
         ], Functions::Ir3 {
             is_needed: |program, context| {
@@ -509,7 +510,7 @@ stages! {
             MergeSets = "merge-sets",
             /// Vectors are merged with their parts, too.
             VectorCoalescing = "vector-coalescing",
-            /// Values are moved to make room for others.
+            /// Values are moved to free registers for others.
             LiveRangeSplitting = "live-range-splitting",
             /// More registers than needed are taken where that costs no waves.
             Occupancy = "occupancy",
@@ -577,7 +578,7 @@ stages! {
                 Ok(())
             },
         };
-        /// Words, and the program as they say it.
+        /// Encodes the program; the result is the decoded encoding.
         Encode = "encode", Always, Computes, [], Functions::Ir3 {
             is_needed: |_, _| Ok(true),
             run: |program, context| {
@@ -586,7 +587,7 @@ stages! {
         };
     }
     tests {
-        /// Shows what a stage takes: this row and its file.
+        /// An example of a stage: this row and its file.
         Probe = "probe", Optional, Computes, [
             /// Programs of 61 lanes end with a nop.
             Probe = "probe",

@@ -1,8 +1,8 @@
-//! Which arms of the passes a compilation reaches, counted where somebody asks for it.
+//! Coverage of the passes: counts of the cases ("arms") that a compilation reaches, if counting is enabled.
 //!
-//! An arm is a case of a pass: a rule that it applies, or a reason for which it leaves something as it is. [`Arm`] lists them, and the code of
-//! the pass marks each with one call of `reached`. While [`count`] is off, which is so unless a campaign counts, a mark tests one flag of
-//! the thread and does nothing else.
+//! An arm is a case of a pass: a rule that it applies, or a reason for which it does not transform the code. [`Arm`]
+//! lists them, and the code of the pass marks each with one call of `reached`. While [`count`] is off, which is so
+//! unless a campaign counts, a mark tests one flag of the thread and does nothing else.
 
 use std::cell::Cell;
 
@@ -17,12 +17,12 @@ macro_rules! arms {
     };
 }
 
-/// What a pass does in an arm.
+/// The effect of a pass in an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArmKind {
     /// It changes the program.
     Changes,
-    /// It leaves something as it is.
+    /// It does not transform the code.
     Declines,
 }
 
@@ -33,7 +33,7 @@ pub struct ArmInfo {
     pub arm: Arm,
     /// The pass, by the name of its stage.
     pub pass: &'static str,
-    /// What it does.
+    /// Its effect.
     pub kind: ArmKind,
     /// The case, in words.
     pub text: &'static str,
@@ -73,7 +73,7 @@ arms! {
         CopyConverted Changes "a half source reads a word that was converted",
         CopyFloatMods Changes "modifiers of a float move to the reader",
         CopyIntMods Changes "modifiers of an integer move to the reader",
-        CopyOutput Changes "an output reads what was copied",
+        CopyOutput Changes "an output reads the source of a copy",
         CopySplit Changes "a split of a collect becomes a move",
         CopyVector Changes "a collect of all splits of a vector is that vector",
     }
@@ -91,7 +91,7 @@ arms! {
         ConstantDeclared Changes "words are declared before relative reads",
     }
     "saturation" {
-        SaturationOther Declines "a clamp of what has other readers, or no clamp of its own",
+        SaturationOther Declines "a clamp of a value that has other readers, or no clamp of its own",
         SaturationFolded Changes "the operation clamps its result itself",
     }
     "fold" {
@@ -125,13 +125,13 @@ arms! {
         PredicationUniform Declines "an if on which lanes do not diverge",
         PredicationSwapped Changes "the arms are swapped, as the first one is empty",
         Predicated Changes "an if is predicated",
-        PredicationArm Declines "an arm with what cannot be predicated",
+        PredicationArm Declines "an arm with an instruction that cannot be predicated",
     }
     "register-allocation" {
-        AssignEvict Changes "live values are moved to make room",
+        AssignEvict Changes "live values are moved to free registers",
         AssignEvictShared Declines "shared values are not moved",
         AssignSwap Changes "a live value swaps places with a dying source",
-        AssignPreferred Changes "a result is placed beside what it is merged with",
+        AssignPreferred Changes "a result is placed next to the values that it is merged with",
         AssignSet Changes "a gap for a whole merge set",
         AssignDying Changes "a result takes the place of a dying source",
         AssignGap Changes "any gap",
@@ -154,7 +154,7 @@ arms! {
     }
     "repeat" {
         Repeated Changes "an instruction joins a group",
-        RepeatReads Declines "an instruction that reads what its group writes",
+        RepeatReads Declines "an instruction that reads a result of its group",
         RepeatSource Declines "sources that neither stay nor count up",
     }
     "lower-subgroups" {
@@ -207,7 +207,7 @@ pub fn count(on: bool) {
     COUNTING.set(on);
 }
 
-/// Calls a function with each arm that this thread has reached since the last call, and how often.
+/// Calls a function with each arm that this thread has reached since the last call, and its count.
 pub fn take(mut visit: impl FnMut(Arm, u32)) {
     COUNTS.with(|counts| {
         for (info, count) in TABLE.iter().zip(counts) {

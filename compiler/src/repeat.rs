@@ -1,9 +1,9 @@
 //! Repetition: adjacent instructions that differ by consecutive registers become one with `(rptN)`.
 //!
 //! The machine executes the repetitions one after the other, each in its own slot, and counts the registers of the
-//! destination up; of the sources those that are marked with `(r)`. So a group of up to four instructions is one word if
-//! their destinations are consecutive registers, and each source either is consecutive too or the same in all of them. None may read
-//! what an earlier one of the group writes: nothing waits between repetitions.
+//! destination up; of the sources those that are marked with `(r)`. So a group of up to four instructions is one word
+//! if their destinations are consecutive registers, and each source either is consecutive too or the same in all of
+//! them. None may read a result of an earlier one of the group: nothing waits between repetitions.
 
 use crate::ir3::register_set::RegisterSet;
 use crate::ir3::{

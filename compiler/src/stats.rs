@@ -1,7 +1,7 @@
 //! The cost of a program, counted as Mesa counts it.
 //!
-//! The figures are those of the lines that freedreno prints after a shader (`; FRAG prog 1/1: 5 instr, …`), so that the
-//! two compilers can be compared. Mesa's counts, as its logs show:
+//! The statistics are those of the lines that freedreno prints after a shader (`; FRAG prog 1/1: 5 instr, …`), so that
+//! the two compilers can be compared. Mesa's counts, as its logs show:
 //! - an instruction with `(rptN)` is N + 1 instructions, `(nopN)` is N nops; a meta instruction (`_meta:…`) is none,
 //!   but its registers count;
 //! - the preamble, from `shps` to `shpe`, is counted separately, though its registers count too;
@@ -34,7 +34,7 @@ use crate::ir3::{
 };
 use crate::target::{Generation, Target};
 
-/// The figures; see the module's documentation.
+/// The statistics; see the module's documentation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Instructions, including nops, without the preamble.
@@ -84,13 +84,13 @@ impl Stats {
         self.instructions - self.nops
     }
 
-    /// The figures of a program, in SSA form (then without registers) or with registers.
+    /// The statistics of a program, in SSA form (then without registers) or with registers.
     #[must_use]
     pub fn of(program: &Program, target: &Target) -> Self {
         Self::counted(program, target, is_legalized(program))
     }
 
-    /// The figures of a final program: what is there, and nothing is estimated.
+    /// The statistics of a final program, without estimates.
     #[must_use]
     pub fn of_final(program: &Program, target: &Target) -> Self {
         Self::counted(program, target, true)
@@ -135,7 +135,7 @@ impl Stats {
                     let count = if opcode == Opcode::Swz { 2 } else { 1 + u32::from(data.repeat) };
                     stats.count(data, opcode, count, in_preamble);
                 }
-                let needed = delays.as_ref().map_or(0, |delays| delays.before(instr) + delays.behind(instr));
+                let needed = delays.as_ref().map_or(0, |delays| delays.before(instr) + delays.after(instr));
                 stats.count_nops(u32::from(data.nop) + needed, in_preamble);
                 in_preamble &= opcode != Opcode::Shpe;
             }
@@ -228,7 +228,8 @@ impl Stats {
     }
 }
 
-/// The vectors of the constant file up to the last word that a program reads or stores: what has to be loaded, of which `constlen` may be more.
+/// The vectors of the constant file up to the last word that a program reads or stores: the part that has to be loaded;
+/// `constlen` may be more.
 #[must_use]
 pub fn const_vectors(program: &Program, target: &Target) -> u32 {
     let mut consts = consts::ConstWords::of(program, target);
@@ -239,14 +240,14 @@ pub fn const_vectors(program: &Program, target: &Target) -> u32 {
     consts.vectors()
 }
 
-/// Where helper lanes end.
+/// The end of helper lanes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Helpers {
     /// The last mark.
     mark: Option<u32>,
     /// The end of the program.
     end: u32,
-    /// A quad is read, if only by what is fetched before the start.
+    /// A quad is read, possibly only by a prefetch before the start.
     quads: bool,
     /// Helper lanes are used by the code.
     used: bool,
@@ -264,7 +265,7 @@ impl Helpers {
         }
     }
 
-    /// The instructions before. From a6xx on, what is fetched before the start needs no helper lanes in the code.
+    /// The instructions before. From a6xx on, a prefetch before the start needs no helper lanes in the code.
     fn last(&self, stage: Option<ShaderStage>, target: &Target) -> u32 {
         let needed = self.quads && (self.used || target.generation < Generation::A6xx);
         let is_fragment = stage == Some(ShaderStage::Fragment);

@@ -1,7 +1,7 @@
 //! Enums whose variants have names: words of a text format, or names on the command line and in reports.
 //!
-//! [`words!`](crate::words!) is the only way to define one. All variants, their names, and the way back from a name come from one list, so none
-//! of them can lack a variant.
+//! [`words!`](crate::words!) is the only way to define one. All variants, their names, and the conversion from a name
+//! come from one list, so none of them can lack a variant.
 
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;

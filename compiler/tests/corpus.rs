@@ -13,7 +13,7 @@ fn every_program_is_valid_and_round_trips() {
         let name = path.display();
         let text = fs::read_to_string(path).unwrap();
         if !text.starts_with("// ") {
-            failures.push(format!("{name}:1:1: found no comment that says what the program is about"));
+            failures.push(format!("{name}:1:1: found no comment that describes the program"));
         }
         let shader = match nir::read(&text) {
             Ok(shader) => shader,
@@ -30,7 +30,7 @@ fn every_program_is_valid_and_round_trips() {
         match nir::read(&written) {
             Ok(again) if again == shader => {}
             Ok(_) => failures.push(format!("{name}: reads back as another program:\n{written}")),
-            Err(error) => failures.push(format!("{name}: what is written does not read: {error}\n{written}")),
+            Err(error) => failures.push(format!("{name}: the written text cannot be read: {error}\n{written}")),
         }
     }
     assert!(failures.is_empty(), "{} of {} programs:\n{}", failures.len(), paths.len(), failures.join("\n"));

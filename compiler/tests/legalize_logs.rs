@@ -123,7 +123,7 @@ fn reason(mesa: &Program) -> Option<&'static str> {
         // It takes a branch to the next block for one that may go back.
         Some("kills")
     } else if mesa.iter_instrs().any(|(_, instr)| is_relative(&mesa.instrs[instr])) {
-        // Its text does not say where the array of a relative access starts.
+        // Its text does not give the start of the array of a relative access.
         Some("relative accesses")
     } else {
         None

@@ -1,8 +1,8 @@
 //! Every `AFTER: …` section of Mesa's logs is read, written and read again.
 //!
-//! `IR3_SHARED` is the folder with the logs (`mesa` in it), by default `../shared` beside the workspace. All logs:
-//! `cargo test --release -p ir3-compiler --test suite mesa_logs:: -- --nocapture`. Without optimisation (`cargo test`) one log
-//! in eight is read, unless `IR3_LOGS=all`.
+//! `IR3_SHARED` is the folder with the logs (`mesa` in it), by default `../shared`, next to the workspace. All logs:
+//! `cargo test --release -p ir3-compiler --test suite mesa_logs:: -- --nocapture`. Without optimisation (`cargo test`)
+//! one log in eight is read, unless `IR3_LOGS=all`.
 
 use crate::common::gpu::gpu;
 use crate::common::logs::{logs, text};

@@ -65,7 +65,7 @@ fn check(stage: Stage, program: &Program, target: &Target, fail: &mut impl FnMut
 struct Tally {
     compiled: usize,
     accesses: usize,
-    /// By the stage.
+    /// The instructions by the stage.
     instructions: BTreeMap<Stage, usize>,
     times: BTreeMap<Stage, Duration>,
     refused: BTreeMap<String, Vec<String>>,

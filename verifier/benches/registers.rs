@@ -1,9 +1,9 @@
 //! Speed of the register checker: straight-line code, branches and loops, of 100 to 100,000 instructions.
 //!
-//! `cargo bench -p ir3-verifier --bench registers` prints nanoseconds of CPU time per instruction of the program in SSA form, of the best
-//! of many runs, for the two boundaries that every program has: *assignment* (values to registers) and *lowering* (parallel copies to moves
-//! and swaps). The figure is for the slower of both. *Spilled* is assignment with the smallest register limit, per instruction after
-//! `spill`.
+//! `cargo bench -p ir3-verifier --bench registers` prints nanoseconds of CPU time per instruction of the program in SSA
+//! form, of the best of many runs, for the two boundaries that every program has: *assignment* (values to registers)
+//! and *lowering* (parallel copies to moves and swaps). The result is for the slower of both. *Spilled* is assignment
+//! with the smallest register limit, per instruction after `spill`.
 
 mod programs;
 

@@ -18,16 +18,16 @@ const RUNS: usize = 5;
 
 const FOLDERS: [&str; 7] = ["a320", "a420", "a540", "a618", "a660", "a660-more", "a750"];
 
-/// What was compiled, and how long it took.
+/// The compiled programs, and the time.
 #[derive(Clone, Copy, Default)]
-struct Figures {
+struct Totals {
     programs: usize,
     nir: usize,
     words: usize,
     seconds: f64,
 }
 
-impl Figures {
+impl Totals {
     fn add(&mut self, other: Self) {
         self.programs += other.programs;
         self.nir += other.nir;
@@ -56,17 +56,17 @@ fn shaders(folder: &Path, target: Target) -> Vec<Shader> {
 }
 
 /// Compiles each shader once.
-fn compile(shaders: &[Shader], target: Target) -> Figures {
-    let mut figures = Figures::default();
+fn compile(shaders: &[Shader], target: Target) -> Totals {
+    let mut totals = Totals::default();
     for shader in shaders {
         let start = ThreadTime::now();
         let compilation = Compilation::new(shader, &target, &Options::default());
         let program = compilation.finish().expect("it is supported").expect("it is selected");
         let seconds = start.elapsed().as_secs_f64();
         let words = program.iter_instrs().filter(|&(_, instr)| !program.instrs[instr].opcode.is_meta()).count();
-        figures.add(Figures { programs: 1, nir: shader.entry.instruction_count(), words, seconds });
+        totals.add(Totals { programs: 1, nir: shader.entry.instruction_count(), words, seconds });
     }
-    figures
+    totals
 }
 
 /// Adds the time of each stage.
@@ -99,7 +99,7 @@ fn main() {
         "{:12} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}",
         "folder", "programs", "nir", "k nir/s", "final", "k fin/s", "us each"
     );
-    let (mut all, mut stages) = (Figures::default(), Vec::new());
+    let (mut all, mut stages) = (Totals::default(), Vec::new());
     for folder in FOLDERS.into_iter().filter(|&folder| chosen.is_empty() || chosen.iter().any(|name| name == folder)) {
         let target = Target::by_name(folder.split('-').next().unwrap_or(folder)).expect("a GPU");
         let shaders = shaders(&train.join(folder), target);

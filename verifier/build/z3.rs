@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
-/// What the user has to do.
+/// Instructions for the user.
 const MESSAGE: &str = "\
 Z3 was not found: neither pkg-config nor the linker knows a library `z3`.
 Install it:

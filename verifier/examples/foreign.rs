@@ -186,7 +186,7 @@ pub fn verdicts(forgets_loops: bool) -> Result<Vec<(EngineKind, Verdict)>, Unsup
     let envs = Env::from_seeds(&[1, 2, 3]);
     let question =
         Question { stage: None, before: (&before).into(), after: (&after).into(), machine: &machine, envs: &envs };
-    let answers = Engines::all(Smt::default()).ask(&question);
+    let answers = Engines::all(Smt::default()).answers(&question);
     Ok(answers.into_iter().map(|answer| (answer.engine, answer.verdict)).collect())
 }
 

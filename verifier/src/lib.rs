@@ -1,10 +1,10 @@
 //! Checks that the passes of a shader compiler keep the meaning of programs.
 //!
-//! A pass is checked by comparing the program before it with the program after it: an interpreter runs both, a register checker proves that
-//! every use reads the value that it read before, and an SMT proof covers all inputs. Programs are nir or ir3 texts, logs of Mesa, generated
-//! ones; what fails is reduced, reported as a folder, and grouped by cause.
-//! The [`prelude`] has what these examples need, and is all that is meant to be used from outside: the rest of the library serves the
-//! program `ir3-equiv` and the tests, and may change.
+//! A pass is checked by comparing the program before it with the program after it: an interpreter runs both, a register
+//! checker proves that every use reads the value that it read before, and an SMT proof covers all inputs. Programs are
+//! nir or ir3 texts, logs of Mesa, generated ones; failures are reduced, reported as a folder, and grouped by cause.
+//! The [`prelude`] has the items that these examples need, and is the public interface: the rest of the library serves
+//! the program `ir3-equiv` and the tests, and may change.
 //!
 //! # Check two texts
 //!
@@ -70,7 +70,7 @@
 //! assert_eq!(failures, 0);
 //! ```
 //!
-//! `examples/own_pass.rs` goes on from here: a pass with a bug, the bundles of what fails, reduced and grouped.
+//! `examples/own_pass.rs` continues from here: a pass with a bug, the bundles of its failures, reduced and grouped.
 //!
 //! # Reduce a failure
 //!

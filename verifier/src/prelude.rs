@@ -1,4 +1,4 @@
-//! What a user of the library needs: `use ir3_verifier::prelude::*`.
+//! The items that a user of the library needs: `use ir3_verifier::prelude::*`.
 
 #[doc(no_inline)]
 pub use ir3_compiler::compilation::Compilation;

@@ -33,7 +33,7 @@ fn extent(place: &Place, class: RegClass, components: u32) -> u32 {
     let units = u32::from(class.component_units());
     match *place {
         Place::Reg(reg) | Place::Assigned(_, reg) => (u32::from(reg.0) + components) * units,
-        // An element of an array, whose offset does not say where the array ends: `used` counts arrays.
+        // An element of an array, whose offset does not determine the end of the array: `used` counts arrays.
         Place::Relative { .. } | Place::Value(_) | Place::Array(_) => 0,
     }
 }
@@ -315,7 +315,7 @@ fn what_fits_is_assigned_and_in_no_more_registers() {
     let all = &table[&(0, "all".to_owned())];
     assert_eq!(all.not_selected, 0);
     assert_eq!(all.shift_seen, all.assigned(), "an allocator that uses one register more is not always seen");
-    assert!(all.used_last == all.assigned(), "what is needed is used: {} of {}", all.used_last, all.assigned());
+    assert!(all.used_last == all.assigned(), "needed registers are used: {} of {}", all.used_last, all.assigned());
     assert!(all.with_given * 8 > all.assigned(), "{} programs have given registers", all.with_given);
     // Before a5xx nothing can be spilled, and with many registers nothing is.
     assert!(all.spilled * 4 > all.assigned(), "{} of {} programs spilled", all.spilled, all.assigned());

@@ -190,13 +190,13 @@ fn reports_are_the_snapshots() {
         let arguments: Vec<&str> = commands[0].split(' ').skip(1).collect();
         let (code, output) = ir3_equiv(&path, &arguments);
         assert_eq!(code, Some(1), "{output}");
-        assert!(output.contains("refuted") && output.contains("it fails as its bundle says"), "{output}");
+        assert!(output.contains("refuted") && output.contains("it fails as recorded in its bundle"), "{output}");
         // From another folder, by the path in the report.
         let (code, output) = ir3_equiv(root.path(), &["verify", &path.to_string_lossy()]);
         assert_eq!(code, Some(1), "{output}");
-        assert!(output.contains("it fails as its bundle says"), "{output}");
+        assert!(output.contains("it fails as recorded in its bundle"), "{output}");
     }
     // So it does from the folder of all of them.
     let (code, output) = ir3_equiv(root.path(), &["verify", "."]);
-    assert_eq!((code, output.matches("it fails as its bundle says").count()), (Some(1), 3), "{output}");
+    assert_eq!((code, output.matches("it fails as recorded in its bundle").count()), (Some(1), 3), "{output}");
 }

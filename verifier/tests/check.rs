@@ -37,7 +37,7 @@ fn check(name: &str, before: &str, after: &str, options: &str) -> (i32, String) 
     run(&folder, &format!("check before.{extension} after.{extension} {options}"))
 }
 
-/// A final program that lost its waits does the same where results are available at once, for runs and for provers.
+/// A final program without its waits agrees if results are available at once, for runs and for provers.
 #[test]
 fn final_code_without_waits_is_no_pass() {
     let folder = Folder::new("check-waits");
@@ -120,7 +120,7 @@ fn not_less_is_not_greater_or_equal_on_fragment_inputs() {
     }
 }
 
-/// The provers are asked in turn: what one of them proves is proved, whatever another one does not follow.
+/// The provers run in turn: a proof of one of them counts, even if another one does not support the program.
 #[test]
 fn more_engines_do_not_make_the_exit_code_worse() {
     let folder = Folder::new("check-engines");

@@ -1,4 +1,4 @@
-//! The examples do what they say.
+//! The examples behave as documented.
 
 use crate::common::folder::Folder;
 use ir3_compiler::nir;
@@ -43,7 +43,7 @@ fn the_bug_of_the_own_pass_is_found_and_reduced() {
     let output = program.args(command.split_whitespace()).current_dir(&group.folder).output().expect("our own program");
     assert_eq!(output.status.code(), Some(1), "{command}: {output:?}");
 
-    // A program that does not have the pass says so.
+    // A program without the pass reports that.
     let json = group.folder.join("bundle.json");
     let other = fs::read_to_string(&json).expect("a file").replace("order-operands", "of-nobody");
     fs::write(&json, other).expect("it is written");
@@ -84,7 +84,7 @@ fn engines_find_the_bug_of_the_foreign_allocator() {
     }
 }
 
-/// The prover fails on the bug itself, not only the runs that attack what it could not prove.
+/// The prover fails on the bug itself, not only the runs for unproved boundaries.
 #[test]
 fn the_bug_of_the_foreign_allocator_is_not_proved() {
     let machine = Target::default();
@@ -100,7 +100,7 @@ fn the_bug_of_the_foreign_allocator_is_not_proved() {
     assert!(!matches!(failure, simulation::SimulationFailure::Unsupported(_)), "{failure}");
 }
 
-/// What a foreign program cannot say is an error with its place.
+/// A fault in a foreign program is an error with its place.
 #[test]
 fn foreign_programs_are_checked() {
     let machine = Target::default();

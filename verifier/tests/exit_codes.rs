@@ -1,4 +1,4 @@
-//! The table of exit codes in README, row by row; what cannot be written; and signals.
+//! The table of exit codes in README, row by row; files that cannot be written; and signals.
 
 use crate::common::folder::Folder;
 use ir3_compiler::target::Target;
@@ -100,7 +100,7 @@ fn the_generation_of_a_log_counts() {
     assert_eq!(output.status.code(), Some(0));
 }
 
-/// A limit on the size of files (512 or 1,024 bytes, by shell) is a folder that cannot be written: what was found is printed.
+/// A limit on the size of files (512 or 1,024 bytes, by shell) is a folder that cannot be written: results are printed.
 #[test]
 fn a_limit_on_files_loses_no_failure() {
     let folder = folder("file-limit");
@@ -118,7 +118,7 @@ fn a_limit_on_files_loses_no_failure() {
     assert!(text.contains("refuted: program 2 (") && text.contains(" 1 refuted"), "{text}");
 }
 
-/// What is refused, or has nothing to check, says so, once.
+/// Refusals, and runs without anything to check, are reported once.
 #[test]
 fn messages_say_what_was_found() {
     let folder = folder("messages");
@@ -195,7 +195,7 @@ fn the_file_of_the_coverage_is_tried_first() {
     assert!(text.contains("nothing/cov.json: cannot be written") && !text.contains("programs of"), "{text}");
 }
 
-/// A table that cannot be written is left as it was, and hides no verdict.
+/// A failed write of a table leaves the old one, and hides no verdict.
 #[test]
 fn a_coverage_table_is_replaced_when_it_is_complete() {
     let folder = folder("coverage-limit");
@@ -217,7 +217,7 @@ fn what_is_not_reached_is_3_and_nothing_checked_4() {
     // The register checker does not apply to selection, for one.
     let text = expect(&folder, "verify good.nir --engine registers --plant inverted-branch --require proved", 3);
     assert!(
-        text.contains("select                unknown") && text.contains("no engine that was asked compares them"),
+        text.contains("select                unknown") && text.contains("no selected engine compares them"),
         "{text}"
     );
     // Nothing fits into one register.
@@ -231,7 +231,7 @@ fn what_is_not_reached_is_3_and_nothing_checked_4() {
     assert!(text.contains("): needs spilling: ") && text.contains("  and 2 more\n"), "{text}");
 }
 
-/// A proof that nobody has made, in a cache: the prover is unsound, and a run shows it.
+/// A forged proof in a cache: the prover is unsound, and a run shows it.
 #[test]
 fn an_unsound_prover_is_5() {
     let folder = folder("unsound");
@@ -257,7 +257,7 @@ fn an_unsound_prover_is_5() {
     let key = VerdictKey::of(&[target.name, "Uninterpreted", &load(&before), &load(&after)]);
     cache.put(key, &Vec::<String>::new());
     let text = expect(&folder, &format!("check {before} {after} --engine interpreter,smt --cache cache"), 5);
-    assert!(text.contains("proved what a run refutes"), "{text}");
+    assert!(text.contains("proved a boundary that a run refutes"), "{text}");
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn what_cannot_be_written_is_74() {
         assert_eq!(output.status.code(), Some(74), "{arguments}: {output:?}");
         assert!(String::from_utf8_lossy(&output.stderr).contains("No space left"), "{arguments}: {output:?}");
     }
-    // A file where a folder should be: nobody can write into that, root included.
+    // A file in the place of a folder: no user can write into that, not even root.
     fs::write(folder.path().join("file"), "").expect("a file");
     for arguments in [
         "verify good.nir --failures file/x",
@@ -318,7 +318,7 @@ fn what_cannot_be_written_is_74() {
     assert!(!folder.path().join("some").exists());
 }
 
-/// What goes wrong in the middle of a run: a folder that could be written before the first program.
+/// Failures in the middle of a run: a folder that could be written before the first program.
 #[test]
 fn what_cannot_be_written_later_is_74_too() {
     let folder = folder("unwritten-later");
@@ -365,7 +365,7 @@ fn fuel_is_given_wherever_programs_run() {
     expect(&folder, "run good.nir --fuel 0", 2);
 }
 
-/// The rows of a log that comes slowly are there before its end.
+/// The rows of a slow log are printed before its end.
 #[test]
 fn a_log_is_read_as_it_comes() {
     let folder = folder("slow");
@@ -417,7 +417,7 @@ fn interrupted(
         .stderr(Stdio::piped())
         .spawn()
         .expect("our own program");
-    // `wait` would close it, and what reads it would end by itself.
+    // `wait` would close it, and its reader would end by itself.
     let _input = child.stdin.take();
     // Until it handles signals: this line is printed after that.
     let mut out = child.stdout.take().expect("a pipe");
@@ -434,13 +434,14 @@ fn interrupted(
     (status.code(), text, time)
 }
 
-/// The moments at which each command gets a signal: few, or as many as `ci/signals` says.
+/// The moments at which each command gets a signal: few, or the number that `ci/signals` sets.
 fn moments(few: u64) -> u64 {
     let asked = std::env::var("IR3_MOMENTS").ok();
     asked.map_or(few, |asked| asked.parse().expect("a number"))
 }
 
-/// The arguments of the commands that run long, with what they need in a folder. `MOMENT` stands for a number that is another each time.
+/// The arguments of the commands that run long, with the files that they need in a folder. `MOMENT` is replaced by a
+/// number that is different each time.
 fn long_commands(folder: &Folder) -> Vec<String> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
     let fibonacci = corpus.join("control-flow/fibonacci.nir").display().to_string();
@@ -468,7 +469,7 @@ fn long_commands(folder: &Folder) -> Vec<String> {
         "reduce before.ir3 after.ir3 --jobs 1 -o pair-MOMENT",
         "triage failures --jobs 1",
         "rules",
-        // Reads a pipe that nobody writes.
+        // Reads a pipe without a writer.
         "verify -",
         "compile -",
     ];
@@ -495,7 +496,7 @@ fn signals_end_in_order() {
             assert_eq!(found, Some(code), "{arguments}: {text}");
             // On a machine that is not busy it takes less than a second.
             assert!(time < Duration::from_secs(5), "{arguments}: {time:?}");
-            // It has come to its last line.
+            // Output up to the last complete line.
             let last = text.lines().rfind(|line| line.starts_with('{')).unwrap_or_default();
             assert!(last.contains("\"type\":\"end\"") && last.contains("\"interrupted\""), "{arguments}: {text}");
             println!("{signal} after {after:?}, {time:?}: {arguments}");

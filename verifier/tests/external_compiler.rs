@@ -64,8 +64,8 @@ fn check_log(log: &str, target: &Target, settings: &Settings<'_>, each: &mut dyn
     check_shader(Path::new("x.log"), &all[0], target, settings, each)
 }
 
-/// No boundary of a log of ours is refuted where programs have every operation and intrinsic: what the text and the lists leave out is
-/// recovered as it was, or what needs it is not compared.
+/// No boundary of a log of ours is refuted for programs with every operation and intrinsic: attributes that the text
+/// and the lists leave out is recovered exactly, or boundaries that depend on it are not compared.
 #[test]
 fn no_log_of_an_operation_is_refuted() {
     let engines = Engines { kinds: vec![EngineKind::Interpreter], ..Engines::default() };
@@ -77,7 +77,7 @@ fn no_log_of_an_operation_is_refuted() {
         for number in 0..4 * effort() {
             let shader =
                 generator::from_seed(program_seed(21, number), Profile::Operations, Features::of(&target)).shader;
-            // Where values are spilled, they lie behind scratch memory of the program's own.
+            // If values are spilled, their slots are after scratch memory of the program's own.
             let registers = if number % 3 == 2 { RegisterLimit::Minimum(0) } else { RegisterLimit::Target };
             let options = Options { registers, ..Options::default() };
             let Ok(log) = print::log(&shader, &target, &options, None) else { continue };
@@ -92,7 +92,8 @@ fn no_log_of_an_operation_is_refuted() {
     assert!(logs >= 5 && tested >= 50, "{tested} boundaries of {logs} logs");
 }
 
-/// After `ir3_lower_spill` no offset alone says where a slot is, and the text does not say how much scratch memory there is.
+/// After `ir3_lower_spill` no offset alone determines the position of a slot, and the text does not contain the size of
+/// scratch memory.
 #[test]
 fn slots_behind_scratch_memory_of_the_program_are_read() {
     let engines = Engines::all(Smt::default());

@@ -164,7 +164,7 @@ fn a_wrong_header_is_an_error_with_file_and_line() {
         (first("// test saturation max-registers=x"), ":1: found `x`, expected a number, `min`"),
         (first("// test saturation prove=no"), ":1: found `prove=no`, expected prove=unknown"),
         (first("// test saturation gpu=a660 gpu=a540"), ":1: found gpu twice"),
-        (SATURATION.replace("// A clamp", "# A clamp"), ":2: found no comment, expected what the case is about"),
+        (SATURATION.replace("// A clamp", "# A clamp"), ":2: found no comment, expected a description of the case"),
         (SATURATION.replace("// expect\n", ""), ":21: found the end of the file, expected a line `// expect`"),
         (SATURATION.replace("// expect", "// expect nothing"), ":12: found `// expect nothing`, expected `// expect`,"),
         (SATURATION.replace("// expect", "// expect unchanged"), ":13: found text after `// expect unchanged`"),

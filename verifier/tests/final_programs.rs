@@ -143,7 +143,7 @@ fn lost_waits_are_refuted_on_the_machine() {
     assert!(planted > 8 && refuted * 3 > planted * 2);
 }
 
-/// Changes that break a final program: a branch goes the other way, or a branch of a pair is lost.
+/// Changes that break a final program: a branch is inverted, or a branch of a pair is dropped.
 #[test]
 fn planted_bugs_are_refuted() {
     let (mut refuted, mut planted) = (0, 0);

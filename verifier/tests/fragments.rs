@@ -1,4 +1,5 @@
-//! Pieces of programs, as reports have them: what they leave out is taken for inputs and named, and lines that cannot be read are shown.
+//! Pieces of programs, as in reports: missing definitions are taken for inputs and named, and lines that cannot be read
+//! are shown.
 
 use crate::common::folder::Folder;
 use std::fs;

@@ -38,7 +38,7 @@ fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Texts: the corpus's programs as they are, and with a piece replaced, repeated or cut off.
+/// Texts: the corpus's programs unchanged, and with a piece replaced, repeated or cut off.
 fn texts(count: u64) -> Vec<TextInput> {
     let paths = collect_paths(&[workspace().join("corpus")]).expect("the corpus can be walked");
     let seeds: Vec<_> = paths.iter().map(|path| std::fs::read(path).expect("the corpus can be read")).collect();
@@ -146,7 +146,7 @@ fn readers_find_a_writer_that_leaves_something_out() {
     let cut = first(texts(0).into_iter(), |input| {
         fuzz_targets::readers_with(input, &mut |text| text.truncate(text.len() / 2))
     });
-    assert!(cut.what.contains("in what was written"), "{cut}");
+    assert!(cut.what.contains("in the written text"), "{cut}");
 }
 
 #[test]

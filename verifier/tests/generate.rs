@@ -1,4 +1,4 @@
-//! Generated programs are valid, and read back as they were written.
+//! Generated programs are valid, and parse back to the same program.
 
 use ir3_compiler::nir;
 use ir3_verifier::programs::generator::{Features, Profile, from_bytes, from_seed};

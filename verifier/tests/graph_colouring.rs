@@ -17,8 +17,8 @@ fn options(rotation: Rotation, registers: RegisterLimit) -> Options {
     Options { allocator: Allocator::GraphColouring(rotation), registers, ..Options::default() }
 }
 
-/// The least limit is what colouring needs, which may be more than the registers that are live at one point: the SSA allocator compiles these programs with as few, and
-/// this one found no register for some value.
+/// The least limit is the need of colouring, which may be more than the registers that are live at one point: the SSA
+/// allocator compiles these programs with as few, and this one found no register for some value.
 #[test]
 fn the_least_limit_is_what_colouring_needs() {
     let target = Target::default();
@@ -96,7 +96,7 @@ fn five_instructions_are_lost_by_dense_packing() {
     }
 }
 
-/// What became of programs with a planted bug.
+/// The results of programs with a planted bug.
 #[derive(Debug, Default)]
 struct Outcome {
     /// The result is another one than without the bug.

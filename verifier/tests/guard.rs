@@ -1,5 +1,5 @@
-//! A compiler that does not come to an end, or takes all memory: found, named, reduced and seen again. And what is near to it: the processes
-//! of a campaign, its comparisons end to end, and its parts on several machines.
+//! A compiler that does not terminate, or takes all memory: found, named, reduced and reproduced. And related
+//! functions: the processes of a campaign, its comparisons end to end, and its parts on several machines.
 
 use crate::common::folder::Folder;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ fn is_found(plant: &str, stage: &str, kind: &str, limits: &str, most: u64) {
         let saved = std::fs::read_to_string(bundle.join("bundle.json")).expect("a bundle");
         assert!(saved.contains("\"minimal\": true") && saved.contains(&format!("\"why\": \"{kind}\"")), "{saved}");
         let (code, text) = run(folder.path(), &format!("verify {} {limits}", bundle.display()));
-        assert!(code == Some(1) && text.contains("it fails as its bundle says"), "{code:?} {text}");
+        assert!(code == Some(1) && text.contains("it fails as recorded in its bundle"), "{code:?} {text}");
         let again = format!("verify {}/program.nir --plant {plant} {limits} --failures again", bundle.display());
         let (code, text) = run(folder.path(), &again);
         assert!(code == Some(1) && text.contains(kind) && text.contains("written to again/"), "{code:?} {text}");
@@ -113,7 +113,7 @@ fn what_programs_are_checked_with_is_counted() {
     assert!(number(&text, " boundaries: ") > 3 * all, "{text}");
 }
 
-/// The parts of a campaign are the campaign, whatever their number is.
+/// The parts of a campaign are the campaign, for any number of parts.
 #[test]
 fn parts_of_a_campaign_are_merged() {
     let folder = Folder::new("guard-shards");

@@ -14,7 +14,7 @@ fn target(path: &Path) -> Target {
     Target::by_name(folder.split('-').next().unwrap()).unwrap()
 }
 
-/// What is known of Mesa's programs (docs/hazards.md): flags of a jump after a barrier are lost where the jump is
+/// Known hazards in Mesa's programs (docs/hazards.md): flags of a jump after a barrier are dropped if the jump is
 /// removed.
 fn is_known(path: &Path, kind: HazardKind) -> bool {
     let name = path.file_name().unwrap().to_str().unwrap();
@@ -31,7 +31,7 @@ fn mesas_final_programs_have_no_hazards() {
     // A sample: `ir3-equiv hazards` takes all of them.
     for path in paths.iter().step_by(7) {
         for FinalProgram { name, code, facts, target, .. } in finals(path, Some(target(path))).unwrap() {
-            // What has `(ei)` and `(eq)` is in the words beside each text. (They have more than the text in some compute
+            // The words next to each text have `(ei)` and `(eq)`. (They have more than the text in some compute
             // shaders of a7xx, which release nothing.)
             let reads = code.instrs.values().any(|instr| instr.data.opcode.reads_varying());
             assert!(!(reads && facts.releases_unknown), "{name}");

@@ -1,4 +1,4 @@
-//! The output of `--format json` is what docs/json.schema.json says, and `--format junit` is XML.
+//! The output of `--format json` conforms to docs/json.schema.json, and `--format junit` is XML.
 
 use crate::common::folder::Folder;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What is wrong with a value, by the keywords that our schema uses.
+/// The fault of a value, by the keywords that our schema uses.
 fn fault(root: &Value, schema: &Value, value: &Value) -> Option<String> {
     for (keyword, wanted) in schema.as_object()? {
         let is_fine = match keyword.as_str() {
@@ -186,7 +186,7 @@ fn junit_has_a_case_for_each_boundary() {
     assert!(text.matches("<failure").count() >= 1 && !text.contains("<error"), "{text}");
     let text = run(folder.path(), "--format junit mesa --watch x.log --verbose --gpu a660");
     assert!(text.matches("<testcase").count() == 8 && text.matches("<failure").count() == 0, "{text}");
-    // Bad inputs are errors, beside good ones or alone, and --quiet leaves out no case.
+    // Bad inputs are errors, together with good ones or alone, and --quiet leaves out no case.
     let report = |arguments: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ir3-equiv"));
         let output = command.args(arguments.split(' ')).current_dir(folder.path()).output().expect("our own program");

@@ -1,7 +1,7 @@
-//! `kill -9` at a random moment of a campaign and of a reduction: no failure that was found is lost, and nothing half-written is mistaken
-//! for a bundle.
+//! `kill -9` at a random moment of a campaign and of a reduction: no failure that was found is missing afterwards, and
+//! nothing half-written is mistaken for a bundle.
 //!
-//! `IR3_KILLS` is the number of kills of each; `ci/kill` does 50 and prints the figures.
+//! `IR3_KILLS` is the number of kills of each; `ci/kill` does 50 and prints the counts.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -243,7 +243,7 @@ fn a_killed_reduction_loses_nothing_and_goes_on() {
     assert_eq!(killed, kills());
 }
 
-/// The audit reports lost and broken bundles.
+/// The audit reports missing and broken bundles.
 #[test]
 fn what_is_lost_or_broken_is_seen() {
     let root = Temporary::new("audit");

@@ -1,4 +1,5 @@
-//! Compares the map of ARCHITECTURE.md with the sources: a module uses only modules that stand above it there, so there is no cycle.
+//! Compares the map of ARCHITECTURE.md with the sources: a module uses only modules above it there, so there is no
+//! cycle.
 //!
 //! A line of the map that begins with a path under `src/` names a module, a folder or a file; the first part of the path may be a layer
 //! with modules of its own. Every path in code that begins with `crate::` or goes up by `super::` leads from the module of its file to that
@@ -79,7 +80,7 @@ impl Package {
                 let at = format!("{}: uses {}", file.display(), target.join("::"));
                 match self.module_of(&target) {
                     Some(used) if used <= own => {}
-                    Some(_) => faults.push(format!("{at}, which stands below {}", self.modules[own].join("/"))),
+                    Some(_) => faults.push(format!("{at}, which is below {}", self.modules[own].join("/"))),
                     None => faults.push(format!("{at}, which is in no module of the map")),
                 }
             }
@@ -213,15 +214,15 @@ fn an_arrow_that_points_up_is_found() {
     let faults = Package { sources: sources.clone(), modules }.faults();
     fs::remove_dir_all(&sources).expect("removed");
     assert!(faults.len() == 2, "{faults:?}");
-    assert!(faults[0].contains("low.rs: uses high::X, which stands below low"), "{faults:?}");
+    assert!(faults[0].contains("low.rs: uses high::X, which is below low"), "{faults:?}");
     assert!(faults[1].contains("other.rs: in no module"), "{faults:?}");
 }
 
 /// Calls that compare two programs by one engine.
 const ENGINE_CALLS: [&str; 9] = [
-    ".ask(&",
+    ".answers(&",
     ".answer(",
-    "ask_until_known(",
+    "answers_until_decided(",
     "compare_snapshots(",
     "compare_on_machine(",
     "compare_within(",
@@ -230,8 +231,8 @@ const ENGINE_CALLS: [&str; 9] = [
     "simulation::prove(",
 ];
 
-/// Files that may have them: the judge, the engines, and the campaigns that test the engines one by one. (A page shows the message of the
-/// register checker beside a failure that was judged.)
+/// Files that may have them: the judge, the engines, and the campaigns that test the engines one by one. (A page shows
+/// the message of the register checker next to a failure that was judged.)
 const CALLERS: [&str; 12] = [
     "harness/check/judge.rs",
     "harness/check/memory_order/mod.rs",

@@ -103,7 +103,7 @@ fn two_listings_are_compared_as_far_as_they_name_results() {
     assert!(code == Some(0) && text.contains("proved"), "{text}");
     let (code, text) = outcome(folder.path(), "check a.asm c.asm --gpu a660");
     assert!(code == Some(1) && text.contains("before add.u r1.x, r1.x, 0x5"), "{text}");
-    // Of another stage, the registers at the end count, too.
+    // For another stage, the registers at the end count, too.
     for (name, of) in [("d.asm", "a.asm"), ("e.asm", "b.asm")] {
         let text = fs::read_to_string(folder.path().join(of)).expect("a file");
         write(name, text.split_once("(r0.x)\n").expect("a directive").1);

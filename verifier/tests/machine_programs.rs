@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A boolean of the constant file decides what is stored; as Mesa has it, `b2b1` looks at the low 16 bits.
+/// A boolean of the constant file decides the stored value; as in Mesa, `b2b1` reads the low 16 bits.
 const LOG: &str = "\
 NIR (final form) for CL shader (null):
 shader: MESA_SHADER_COMPUTE

@@ -1,4 +1,4 @@
-//! Broken and changed logs of the real compiler: what is cut or mixed is named, and what is changed is refuted at its pass.
+//! Broken and changed logs of the real compiler: cut or mixed parts are named, and changes are refuted at their pass.
 
 use super::common;
 use crate::common::folder::{Folder, run};
@@ -21,7 +21,7 @@ fn settings(engines: &Engines) -> Settings<'_> {
     Settings { engines, runs: 1, most_runs: 1, seed: 1, fuel: 10_000, limit: Duration::from_secs(1) }
 }
 
-/// Breaks a log in all ways, and checks what is said of each. Returns the ways.
+/// Breaks a log in all ways, and checks the results. Returns the kinds of damage.
 fn break_log(path: &Path, text: &str, other: &str, cuts: usize, sections: usize) -> BTreeSet<Breakage> {
     let engines = registers();
     let settings = settings(&engines);
@@ -81,7 +81,7 @@ fn a_list_of_words_that_is_cut_leaves_the_assembly() {
     );
 }
 
-/// A log that ends in its nir has no boundary that could say so.
+/// A log that ends in its nir has no boundary that could report it.
 #[test]
 fn nir_that_is_cut_is_named() {
     let engines = registers();
@@ -92,7 +92,7 @@ fn nir_that_is_cut_is_named() {
     assert!(outcome.messages.iter().any(|message| message.starts_with("x.log:")), "{:?}", outcome.messages);
 }
 
-/// The campaign sees what is wrong.
+/// The campaign reports faults.
 #[test]
 fn faults_are_seen() {
     let engines = registers();
@@ -132,7 +132,7 @@ fn mixed_logs_end_with_exit_code_2() {
     assert!(text.contains(&format!("lines of two shaders are mixed at line {number}: ")), "{text}");
 }
 
-/// A log of a Mesa without `MESA_DEBUG` is read, and a note says so; it is not taken for a mixed or broken one.
+/// A log of a Mesa without `MESA_DEBUG` is read, with a note; it is not taken for a mixed or broken one.
 #[test]
 fn logs_without_serial_numbers_are_read() {
     let folder = Folder::new("mesa-serials");
@@ -154,7 +154,8 @@ fn logs_without_serial_numbers_are_read() {
     assert!(text.contains(" 0 refuted, 0 unknown") && !text.contains("are mixed"), "{text}");
 }
 
-/// Changes of a log are refuted at their pass; with an engine that only proves, they are not, and the campaign says so.
+/// Changes of a log are refuted at their pass; with an engine that only proves, they are not, and the campaign reports
+/// it.
 #[test]
 fn changed_logs_are_refuted() {
     let folder = Folder::new("log-mutants");

@@ -1,5 +1,5 @@
-//! Logs that lack sections: what a section leaves out is recovered from the others, or its boundaries are unknown; none is refuted that the
-//! whole log does not refute.
+//! Logs that lack sections: attributes that a section leaves out are recovered from the others, or its boundaries are
+//! unknown; none is refuted that the whole log does not refute.
 //!
 //! `IR3_LOGS=all` makes every cut of every log, and prints the verdicts by kind of cut.
 
@@ -30,11 +30,11 @@ pub enum PieceKind {
     Pass(String),
     /// The final assembly and the lists after it.
     Code,
-    /// The same once more, with the words.
+    /// The pass once more, with the words.
     Again,
 }
 
-/// A headline and the lines after it, as they are in the log.
+/// A headline and the lines after it, unchanged from the log.
 pub struct Piece {
     pub kind: PieceKind,
     pub text: String,
@@ -66,21 +66,21 @@ pub fn pieces(log: &str) -> Vec<Piece> {
 /// The sections of a log that are kept.
 #[derive(Clone, Debug)]
 enum Cut {
-    /// No passes and no words: what `IR3_SHADER_DEBUG=vs,fs,cs` prints.
+    /// No passes and no words: the output of `IR3_SHADER_DEBUG=vs,fs,cs`.
     NirAndCode,
     /// No passes.
     NirAndWords,
     /// The code only.
     CodeOnly,
-    /// The passes only: what `IR3_SHADER_DEBUG=optmsgs` prints, and the driver's own shaders.
+    /// The passes only: the output of `IR3_SHADER_DEBUG=optmsgs`, and the driver's own shaders.
     PassesOnly,
-    /// Without nir.
+    /// The log without nir.
     NoNir,
-    /// With one pass only.
+    /// The log with one pass only.
     OnlyPass(String),
-    /// Without one pass.
+    /// The log without one pass.
     NoPass(String),
-    /// With the first passes only.
+    /// The log with the first passes only.
     FirstPasses(usize),
     /// The log ends after a number of pieces.
     Start(usize),
@@ -252,7 +252,7 @@ impl Verdicts {
     }
 }
 
-/// Cuts a log, adds up the verdicts, and returns what is refuted wrongly.
+/// Cuts a log, adds up the verdicts, and returns the wrong refutations.
 fn cut_log(
     path: &Path,
     text: &str,
@@ -274,7 +274,7 @@ fn cut_log(
     if !wrong.is_empty() {
         let whole = check(path, text, target, &quick(&Engines::all(Smt::default())));
         if whole.iter().any(|(_, verdict)| verdict.is_refuted()) {
-            // A bug of Mesa, in whatever sections the log has.
+            // A bug of Mesa, in any sections of the log.
             wrong.clear();
         }
     }
@@ -451,7 +451,7 @@ fn a4xx_ldgb_without_passes_is_proved() {
 fn prefetch_sam_drops_its_result() {
     let verdict = without_passes(PREFETCH_SAM, "a750");
     assert!(is_proved(&verdict), "{verdict} {:?}", verdict.reason());
-    // A sample with a result reads them; what is stored has to be there.
+    // A sample with a result reads them; stored registers have to be written.
     let text = changed(PREFETCH_SAM, "(xyzw)r63.x, r48.x", "(xyzw)r48.x, r48.x");
     for text in
         [text, changed(PREFETCH_SAM, "(ss)nop", "nop"), changed(PREFETCH_SAM, "r48.y, 0x3fe00000", "r48.y, 0x3fd00000")]

@@ -143,13 +143,8 @@ fn a_driver_that_is_told_of_other_inputs_is_no_pass() {
     let folder = Folder::new("told-of-others");
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
     for (file, said, other, reason) in [
-        (
-            "fragment/prefetch",
-            "samp=0, tex=0, wrmask",
-            "samp=1, tex=0, wrmask",
-            "not the one that the driver is told of",
-        ),
-        ("fragment/prefetch", "@tex(r0.z)", "@tex(r0.w)", "not the one that the driver is told of"),
+        ("fragment/prefetch", "samp=0, tex=0, wrmask", "samp=1, tex=0, wrmask", "not the one in the driver's list"),
+        ("fragment/prefetch", "@tex(r0.z)", "@tex(r0.w)", "not the one in the driver's list"),
         ("fragment/flat-and-smooth", "VAR1 slot=0 cm=f", "VAR1 slot=0 cm=1", "which is not in the list of inputs"),
         ("fragment/flat-and-smooth", "il=8,b=1", "il=8,b=0", "which is not in the list of inputs"),
         ("fragment/flat-and-smooth", "(VARYING_SLOT_VAR2", "(VARYING_SLOT_VAR7", "which is not in the list of inputs"),
@@ -168,9 +163,9 @@ fn a_driver_that_is_told_of_other_inputs_is_no_pass() {
     }
 }
 
-/// What Mesa's driver and machine agree on, written by hand after Mesa's sources: the side that a fragment shows, the second color of a blend,
-/// a layer and the size of an array of one dimension, a parameter of fragments, an input of a kernel, an output of each view, the size of a
-/// buffer, the layer of a fetch from another level.
+/// Conventions between Mesa's driver and the machine, written by hand after Mesa's sources: the side that a fragment
+/// shows, the second color of a blend, a layer and the size of an array of one dimension, a parameter of fragments, an
+/// input of a kernel, an output of each view, the size of a buffer, the layer of a fetch from another level.
 #[test]
 fn conventions_of_the_driver_are_those_of_mesa() {
     for (gpu, log, from, to) in [
@@ -220,7 +215,7 @@ fn an_input_that_refutes_one_boundary_is_tried_at_others() {
         checked.verdict
     };
     assert!(matches!(on_input(1, 2), Verdict::Refuted(_)));
-    // What is right is not refuted, and what is proved stays so.
+    // Correct programs are not refuted, and proofs remain.
     assert!(matches!(on_input(0, 1), Verdict::Unknown(_)));
     let mut proved = sides.judge([0, 1], &settings(&all));
     sides.run_on(&mut proved, [1, 2], envs);
@@ -249,7 +244,7 @@ fn arrays_are_followed_through_allocation() {
     }
 }
 
-/// An index may be past the end of its array: what another register holds then has no meaning, whichever it is.
+/// An index may be past the end of its array: the content of another register then has no meaning, for any register.
 #[test]
 fn an_access_outside_of_its_array_may_read_anything() {
     let unmasked = ARRAY.replace("imm[0.000000,3,0x3]", "imm[0.000000,7,0x7]");
@@ -293,7 +288,8 @@ fn samples_move_over_kills() {
     }
 }
 
-/// Nothing says whether killed lanes vote: a sample that moves over a kill is unknown then, a vote that does is refuted.
+/// It is undocumented whether killed lanes take part in votes: a sample that moves over a kill is unknown then, a vote
+/// that does is refuted.
 #[test]
 fn votes_do_not_move_over_kills() {
     let kill = |ip: &str| format!("MESA: info: \t0007:{ip}:000: \tkill pssa_6\n");
@@ -336,7 +332,7 @@ fn a_branch_to_the_only_successor_is_a_jump() {
     assert!(rows.iter().any(|(name, verdict)| name == "ir3_legalize" && matches!(verdict, Verdict::Refuted(_))));
 }
 
-/// The engines leave time out; a lost wait is found all the same.
+/// The engines ignore timing; a missing wait is still found.
 #[test]
 fn a_lost_nop_is_refuted() {
     let without = LOG.replace("MESA: info: \t0012:0003:000: \t(rpt1)nop\n", "");
@@ -354,7 +350,7 @@ fn run_again(folder: &Path) -> (Option<i32>, String) {
     run(folder, &command)
 }
 
-/// `check` has all results at once: a lost wait is shown again by another command.
+/// `check` has all results at once: another command reproduces a missing wait.
 #[test]
 fn the_hazard_checker_reads_what_the_words_say() {
     let folder = Folder::new("words-of-hazards");
@@ -402,15 +398,16 @@ fn the_readme_of_a_lost_nop_has_a_command_that_refutes() {
 #[test]
 fn other_text_between_sections_does_not_matter() {
     let noisy = LOG.replace("MESA: info: AFTER: ir3_cp:", "fps: 60\nMESA: warning: slow\nMESA: info: AFTER: ir3_cp:");
-    // A line of another program that stands in a section is none of it.
+    // A line of another program inside a section is not part of it.
     let noisy = noisy.replace("MESA: info: \t0006:0005:001:", "fps: 61\nMESA: info: \t0006:0005:001:");
     let rows = check(&noisy);
     assert_eq!(rows.len(), 8);
     assert!(rows.iter().all(|(_, verdict)| is_pass(verdict)), "{rows:?}");
 }
 
-/// Lines of two shaders that were printed by two threads: a message with the line, and what is whole is checked.
-/// A log that breaks off in the middle of a line, and another one: a section is cut off, and the second shader is not compared with the first.
+/// Lines of two shaders that were printed by two threads: a message with the line, and complete sections are checked. A
+/// log that breaks off in the middle of a line, and another one: a section is cut off, and the second shader is not
+/// compared with the first.
 #[test]
 fn a_log_after_a_broken_line_is_another_shader() {
     let at = LOG.find("AFTER: ir3_cp:").expect("a section") + 60;
@@ -441,7 +438,7 @@ fn mixed_lines_are_named() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A log that ends anywhere: no panic, no refutation, and what is whole passes.
+    /// A log that ends anywhere: no panic, no refutation, and complete sections pass.
     #[test]
     fn a_cut_log_is_checked_as_far_as_it_is_whole(at in 0..LOG.len()) {
         let cut = &LOG[..at];
@@ -466,7 +463,7 @@ fn the_command_names_the_pass_and_writes_both_sections() {
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("ssa_1 is the input VERT_ATTRIB_POS") && text.contains("8 proved"), "{text}");
     assert!(text.contains("output 0 of `end` is VARYING_SLOT_VAR0, base 0 of nir, components 0x3"), "{text}");
-    // Nothing says which GPU it is, unless the log does.
+    // Nothing determines the GPU, unless the log does.
     assert!(text.contains("the log does not name the GPU of 1 program: a660 is a guess"), "{text}");
     write("named.log", &format!("GL_RENDERER: FD618\n{LOG}"));
     let (code, text) = run(folder.path(), &["mesa", "named.log"]);
@@ -497,7 +494,7 @@ fn the_command_names_the_pass_and_writes_both_sections() {
     let (code, text) = run(folder.path(), &["mesa", "cut.log"]);
     assert_eq!(code, Some(2), "{text}");
     assert!(text.contains("`AFTER: ir3_legalize` is cut off") && text.contains("register allocation"), "{text}");
-    // Nor has one without the final assembly been read, whatever is said of the passes.
+    // Nor has one without the final assembly been read, whatever its passes are.
     write("passes.log", &LOG[..LOG.find("MESA: info: Native code").expect("a section")]);
     let (code, text) = run(folder.path(), &["mesa", "passes.log"]);
     assert_eq!(code, Some(2), "{text}");

@@ -104,7 +104,7 @@ fn a_changed_stage_is_refuted_at_its_pass() {
     }
 }
 
-/// What no engine compares is named.
+/// Operations that no engine compares are named.
 #[test]
 fn a_lost_chain_or_barrier_is_named() {
     for (log, section, from, to, wanted) in [

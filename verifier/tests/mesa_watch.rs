@@ -1,4 +1,5 @@
-//! `mesa --watch`: a stream is checked as it comes, in bounded queues, and what was checked is not checked again. `mesa --compile`.
+//! `mesa --watch`: a stream is checked while it runs, in bounded queues, and checked shaders are not checked again.
+//! `mesa --compile`.
 
 use crate::common::folder::Folder;
 use serde_json::Value;
@@ -15,7 +16,7 @@ fn variant(number: u32) -> String {
     LOG.replace("// place", &format!("// place {number}"))
 }
 
-/// The log with a register that is lost after `ir3_cp`.
+/// The log with a register that is dropped after `ir3_cp`.
 fn refuted() -> String {
     let at = LOG.find("AFTER: ir3_cp:").expect("a section");
     format!("{}{}", &LOG[..at], LOG[at..].replacen("(neg)ssa_3", "ssa_3", 1))
@@ -118,7 +119,7 @@ fn a_shader_is_checked_once() {
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("stream: 4 shaders: 2 checked, 0 kept, 2 repeated\n"), "{text}");
     assert!(text.contains("2 programs, 16 boundaries: 16 proved"), "{text}");
-    // What is no pass is printed, and nothing else.
+    // Only failures are printed.
     assert!(!text.contains("register allocation"), "{text}");
 }
 
@@ -178,7 +179,7 @@ fn what_was_no_pass_is_none_when_it_is_kept() {
     assert_eq!(code, Some(3), "{text}");
     let (code, text) = whole(path, "--cache kept --engine registers", LOG);
     assert!(code == Some(3) && text.contains("1 kept"), "{text}");
-    // What is broken is not kept.
+    // Incomplete shaders are not kept.
     let cut = &LOG[..LOG.find("AFTER: ir3_legalize").expect("a section") + 40];
     for _ in 0..2 {
         let (code, text) = whole(path, "--cache kept", cut);
@@ -261,7 +262,7 @@ fn the_nir_of_a_log_goes_through_our_backend() {
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("good.log#0 (our backend)") && text.contains("our backend: 1 program, "), "{text}");
     assert!(text.contains("  ours/Mesa's: non-nops ") && text.contains("1 of Mesa's 1 programs counted"), "{text}");
-    // The same figures as `stats`, and the same verdicts as `verify`.
+    // The same metrics as `stats`, and the same verdicts as `verify`.
     let rows = |arguments: &str, kind: &str| -> Vec<Value> {
         let text = mesa(path, &format!("--format json {arguments}")).1;
         let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
@@ -281,7 +282,7 @@ fn the_nir_of_a_log_goes_through_our_backend() {
     };
     let ours = verdicts("mesa --compile good.log");
     assert!(ours.len() > 4 && ours == verdicts("verify good.log"), "{ours:?}");
-    // A planted bug of our backend is found; Mesa's passes are as they were.
+    // A planted bug of our backend is found; Mesa's passes are unchanged.
     let loops = include_str!("../../corpus/control-flow/fibonacci.nir");
     fs::write(path.join("loop.log"), format!("NIR (final form) for CL shader (null):\n{loops}\n{LOG}"))
         .expect("a file");

@@ -1,8 +1,8 @@
 //! The share of random changes to programs that the checker refutes: single mutations after each stage, by kind.
 //!
-//! A mutant runs beside the program that it was made from, as the checker does at a boundary. Some of the valid mutants go through the
-//! whole checker as well, which must refute their stage and no other. Not all mutants can be refuted (a change may not affect the behaviour
-//! of the program), so each kind has a least share.
+//! A mutant is compared with the program that it was made from, as the checker does at a boundary. Some of the valid
+//! mutants go through the whole checker as well, which must refute their stage and no other. Not all mutants can be
+//! refuted (a change may not affect the behaviour of the program), so each kind has a least share.
 //!
 //! After the stages of moves, spilling and register assignment, the register checker proves no mutant that is refuted.
 //!
@@ -163,7 +163,7 @@ impl StageRuns<'_> {
             let source = &self.outcomes[i];
             let run = |scratch: &mut Scratch| mutant.run(&self.envs[i], fuel[i], scratch);
             let target = run(scratch);
-            // As the checker does.
+            // The same comparison as in the checker.
             match filling::compare(source, &target, scratch, run) {
                 Err(difference) => Some(difference),
                 Ok(Agreement::Plain(Compared::OutOfFuel)) => {
@@ -262,8 +262,9 @@ fn mutations_are_seen() {
                     );
                     for BoundaryVerdict { stage: at, verdict, .. } in &report.boundaries {
                         let found = matches!(verdict, Verdict::Refuted(_));
-                        // The checker has inputs that fit the program, and compares interfaces: it may find more at this stage. What it does not
-                        // notice there may not survive on the machine, where final programs run, or in words.
+                        // The checker has inputs that fit the program, and compares interfaces: it may find more at
+                        // this stage. A mutant that it misses there may not survive on the machine, where final
+                        // programs run, or in words.
                         let is_late = *at >= Stage::Repeat && *at > stage;
                         let is_other = *at == stage && stage.is_final();
                         assert!(

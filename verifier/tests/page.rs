@@ -142,7 +142,7 @@ fn refutations_have_every_part() {
     }
 }
 
-/// The chart of an allocation bug says which use reads which register, as the register checker finds it.
+/// The chart of an allocation bug marks the use with the wrong register, as the register checker finds it.
 #[test]
 fn a_wrong_register_is_marked() {
     let page = page_of(&planted_in("live-range", &[Profile::Branchy]));
@@ -164,7 +164,7 @@ fn refusals_and_crashes_have_pages() {
     assert_eq!(page.count("div.sides"), 1);
 }
 
-/// A bug that has been fixed: the page says that nothing differs any more, and shows both programs.
+/// A bug that has been fixed: the page reports that nothing differs any more, and shows both programs.
 #[test]
 fn a_failure_that_is_gone_is_said_to_be() {
     let case = Case { plant: None, ..planted("lost-store") };

@@ -97,7 +97,7 @@ impl PairFile {
         let line = line.ok_or(format!("{path}: the first line is not `// expect: …`"))?;
         let about = lines.next().and_then(|line| line.strip_prefix("// ")).is_some_and(|about| about.len() > 10);
         if !about {
-            return Err(format!("{path}: the second line does not say what the pair is about"));
+            return Err(format!("{path}: the second line does not describe the pair"));
         }
         let (expected, options) = match line.strip_prefix("refused").and_then(|rest| rest.split_once(": ")) {
             Some((options, why)) => (
@@ -128,7 +128,7 @@ impl PairFile {
         let query = Budget { rlimit: 2_000_000, time: Duration::from_millis(800) };
         let limits = Limits { query, time: Duration::from_millis(2500), inputs: true };
         let panel = Engines::all(Smt { limits, ..Smt::default() });
-        let answers = panel.ask(&question);
+        let answers = panel.answers(&question);
         let words = answers.iter().map(|Answer { engine, verdict, .. }| {
             let reason = verdict.reason().map_or(String::new(), |reason| format!(" ({reason})"));
             format!("{} {}{reason}", engine.name(), verdict.name())

@@ -133,7 +133,7 @@ fn writes_comparison(data: &InstrData) -> bool {
     data.opcode.is_comparison() && data.dsts[0].class.file == RegFile::Predicate
 }
 
-/// The test of a phi is moved up to its block, and tests what comes from the first predecessor.
+/// The test of a phi is moved up to its block, and tests the value from the first predecessor.
 #[test]
 fn a_test_of_the_first_operand() {
     planted(Stage::Fold, Profile::Predicates, |program, n| {

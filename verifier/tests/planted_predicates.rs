@@ -99,7 +99,7 @@ fn a_back_edge_does_not_restore() {
     });
 }
 
-/// A read reads the register, though another value is there, or predecessors do not agree.
+/// A read uses the register, though it holds another value, or predecessors do not agree.
 #[test]
 fn a_clone_is_not_made() {
     planted(Stage::Predicates, 240, |program, n| {
@@ -149,8 +149,8 @@ fn the_source_of_a_clone_has_lost_its_register() {
     });
 }
 
-/// What is computed before the branch of a block, for the blocks after it, is computed into the register that the branch
-/// reads.
+/// A value that is computed before the branch of a block, for the blocks after it, is written to the register that the
+/// branch reads.
 #[test]
 fn what_is_computed_early_takes_the_register_of_the_branch() {
     planted(Stage::Predicates, 240, |program, n| {

@@ -33,7 +33,7 @@ fn planted(name: &str, stage: Stage, least: u32, bug: impl Fn(&mut Program) -> b
         for BoundaryVerdict { stage: at, verdict, .. } in &report.boundaries {
             if matches!(verdict, Verdict::Refuted(_)) {
                 assert!(planted, "seed {seed}: refuted at {at} with nothing planted");
-                // What runs of this stage do not notice may not survive on the machine.
+                // A bug that runs of this stage miss may not survive on the machine.
                 if *at >= Stage::Repeat {
                     continue;
                 }
@@ -126,7 +126,7 @@ fn lost_reload() {
     });
 }
 
-/// The copies of a phi of shared values at the end of a block are lost.
+/// The copies of a phi of shared values at the end of a block are dropped.
 #[test]
 fn lost_phi_copy() {
     planted("lost phi copy", Stage::SharedRegisters, 5, |program| {

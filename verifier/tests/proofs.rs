@@ -1,4 +1,4 @@
-//! Proofs on terms: equivalent programs are proved, with their loops as they are, and different programs never are.
+//! Proofs on terms: equivalent programs are proved, without unrolling their loops, and different programs never are.
 
 use crate::common::effort::effort;
 use ir3_compiler::compilation::Compilation;
@@ -52,13 +52,13 @@ fn no_planted_miscompilation_is_proved() {
         let (before, after) = ((&mutant.before).into(), (&mutant.after).into());
         let proof = simulation::prove(before, after, &machine, &limits, &mut Z3::default());
         let from =
-            format!("{} behind {} in {:#x} ({:?})", mutant.kind, mutant.stage.name(), mutant.seed, mutant.profile);
+            format!("{} after {} in {:#x} ({:?})", mutant.kind, mutant.stage.name(), mutant.seed, mutant.profile);
         assert!(proof.is_err(), "a miscompilation is proved: {from}: {proof:?}");
     }
 }
 
-/// A parallel copy that has lost a destination leaves a value that names its definition, and is undefined: it may be anything, not only the
-/// value that the source has there. Both programs had such a copy whose value is 0.
+/// A parallel copy without one of its destinations leaves a value that names its definition, and is undefined: it may
+/// be anything, not only the value that the source has there. Both programs had such a copy whose value is 0.
 #[test]
 fn a_value_that_nothing_writes_is_undefined() {
     let machine = gpu();

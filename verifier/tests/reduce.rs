@@ -342,7 +342,7 @@ fn the_command_line_takes_programs_folders_and_artifacts() {
         assert!(reduced.program.instruction_count() <= 6, "{}", text::write(&reduced.program));
         // `verify` finds it again, and `reduce` continues.
         let (success, output) = ir3_equiv(&["verify", &path(&result)]);
-        assert!(!success && output.contains("it fails as its bundle says"), "{output}");
+        assert!(!success && output.contains("it fails as recorded in its bundle"), "{output}");
         let (success, output) = ir3_equiv(&arguments);
         assert!(success && output.contains(", 0 steps, "), "{output}");
     }

@@ -123,12 +123,12 @@ fn a_test_that_says_nothing_is_an_error() {
     {
         reduce(&folder, bad, 2);
     }
-    // What cannot be written is said before the command runs.
+    // A file that cannot be written is reported before the command runs.
     fs::write(folder.path().join("file"), "").expect("a file");
     let text = reduce(&folder, "x.nir --test true -o file/y.nir", 74);
     assert!(text.contains("cannot be written"), "{text}");
     assert!(!folder.path().join("x.reduced.nir").exists());
-    // A command that a signal kills later on finds nothing interesting then, and that is said.
+    // A command that a signal kills later on finds nothing interesting then, and that is reported.
     fs::write(folder.path().join("test.sh"), "#!/bin/sh\ncmp -s \"$1\" x.nir && exit 0\nkill -9 $$\n").expect("a file");
     let text = reduce(&folder, "x.nir --test ./test.sh", 2);
     assert!(text.contains("x.nir"), "{text}");

@@ -310,7 +310,7 @@ fn slots_of_scratch_memory() {
     assert!(failure.contains("that belongs to the shader"), "{failure}");
 }
 
-/// What a spill or reload is lowered to accesses as much memory as its registers hold.
+/// The lowering of a spill or reload accesses as much memory as its registers hold.
 #[test]
 fn lowered_slots_are_as_wide_as_registers() {
     let source = source(false);
@@ -584,7 +584,7 @@ block1 {
 }
 ";
 
-/// Repetitions that all read one register do not stand for those that read the next one each.
+/// Repetitions that all read one register are not equivalent to those that read the next one each.
 #[test]
 fn a_lost_step_of_repetitions_is_not_proved() {
     let read = |text: &str| ir3_compiler::ir3::text::read(text).expect("a program");

@@ -14,7 +14,7 @@ use super::common::folder;
 
 use folder::Folder;
 
-/// The number of random inputs on which a fixed bug is tried, beside its own.
+/// The number of random inputs on which a fixed bug is tried, in addition to its own.
 const RUNS: u32 = 8;
 
 /// The defects of the bundles of a folder, one text each; and the number of bundles.

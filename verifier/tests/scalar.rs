@@ -89,7 +89,7 @@ fn the_pairs_of_the_corpus_are_proved() {
     }
 }
 
-/// What the language has no instruction for is refused by its name.
+/// Operations without an instruction in the language are refused by name.
 #[test]
 fn other_arithmetic_on_64_bits_is_refused() {
     let error =

@@ -67,7 +67,7 @@ fn words(b: &mut Builder, def: Def) -> Vec<Def> {
     words
 }
 
-/// A shader that outputs what `make` computes.
+/// A shader that outputs the result of `make`.
 fn shader(stage: Stage, lanes: Where, make: &dyn Fn(&mut Builder) -> Def) -> nir::Shader {
     let mut b = Builder::new(stage);
     let zero = b.constant(32, 0);

@@ -151,8 +151,8 @@ fn a_changed_copy_is_refuted() {
     }
 }
 
-/// Where an access does not say that lanes name different descriptors, all lanes get one. So the mark must not be lost, and a program
-/// that never had it relies on what its author knows.
+/// If an access is not marked as having different descriptors in its lanes, all lanes get one. So the mark must not be
+/// dropped, and a program that never had it relies on facts that its author knows.
 #[test]
 fn an_access_that_loses_its_nonuniform_is_not_the_same() {
     let target = Target::by_name("a660").unwrap();
@@ -196,7 +196,7 @@ fn an_access_that_loses_its_nonuniform_is_not_the_same() {
     }
 }
 
-/// Before a6xx an access says its place twice, as element or texel and in bytes: where these differ, it is no place.
+/// Before a6xx an access names its place twice, as element or texel and in bytes: if these differ, it is no place.
 #[test]
 fn a_byte_offset_of_another_place_is_refuted() {
     let mut cases = Cases::new();
@@ -224,7 +224,7 @@ fn a_byte_offset_of_another_place_is_refuted() {
                 overlapping.consts.immediates.extend((resources.first..1024).map(|word| (word, 5)));
                 assert!(interp::ir3::Decoded::new(&overlapping, &target).is_err(), "{gpu}, {name}");
             }
-            // The solver is asked about the first case of each kind.
+            // The solver runs on the first case of each kind.
             if kinds.insert(accesses) {
                 let before = Snapshot::Nir(shader.clone().into());
                 let proved = [selected, changed].map(|program| {

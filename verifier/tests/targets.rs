@@ -91,7 +91,7 @@ fn a_lost_lane_is_refuted() {
     }
 }
 
-/// Flat varyings are read as the target has it, and each way is proved to be what nir says.
+/// Flat varyings are read in the form of the target, and each form is proved against nir.
 #[test]
 fn flat_varyings_are_proved() {
     let shader = shader("fragment/flat-and-smooth");
@@ -115,7 +115,8 @@ fn flat_varyings_are_proved() {
     }
 }
 
-/// Where `bary.f` returns flat varyings as they are, all varyings are read by it; one that is interpolated elsewhere has no meaning.
+/// If `bary.f` returns flat varyings unchanged, all varyings are read by it; one that is interpolated elsewhere has no
+/// meaning.
 #[test]
 fn flat_varyings_that_the_driver_sets_are_proved() {
     let (shader, target) = (shader("fragment/flat-and-smooth"), gpu("a320"));

@@ -1,5 +1,5 @@
-//! Random programs in register files that are just large enough, so that values have to be moved to make room, with
-//! lanes that diverge and reconverge. (In files of the machine's size that rarely happens.)
+//! Random programs in register files that are just large enough, so that values have to be moved to free registers,
+//! with lanes that diverge and reconverge. (In files of the machine's size that rarely happens.)
 
 use ir3_compiler::pipeline::{Options, Stage, run_stage, select};
 use ir3_compiler::regalloc::{self, Error};
@@ -30,7 +30,7 @@ fn programs_survive_small_register_files() {
         if expected.end != End::Finished {
             continue;
         }
-        // Starts with almost no registers, and grows the files by what the error says is missing.
+        // Starts with almost no registers, and grows the files by the number that the error reports missing.
         let mut limits = RegisterFiles { full: 4, half: 2, ..target.register_files() };
         let mut allocated = loop {
             let mut attempt = program.clone();

@@ -86,7 +86,7 @@ fn the_first_failure_ends_a_campaign_and_is_reduced() {
     let (verify, folder) = again.split_once(' ').expect("a path");
     let (code, out, err) = run(verify, folder);
     assert_eq!(code, Some(1), "{out}{err}");
-    assert!(out.contains("it fails as its bundle says"), "{out}");
+    assert!(out.contains("it fails as recorded in its bundle"), "{out}");
 
     // The same without a reduction: `triage` reduces.
     let found = root.path("unreduced");
@@ -173,7 +173,7 @@ fn what_is_no_bundle_is_named() {
     assert!(err.contains(&bad.display().to_string()) && err.contains("copy-prop"), "{err}");
     assert!(err.contains(&format!("{}: found no bundle.json", stranger.display())), "{err}");
     assert!(!partial.exists() && !err.contains(".partial") && !out.contains(".partial"), "{out}{err}");
-    // The others are there all the same.
+    // The others are still listed.
     assert!(out.contains("copy-propagation"), "{out}");
 }
 
@@ -239,7 +239,7 @@ fn are_two_groups(name: &str, (one, programs): (&str, u32), (other, programs_oth
     assert!(groups(&out).len() >= 2, "{out}");
 }
 
-// As many programs as make half a dozen failures or so; a cycle of copies is rare.
+// Enough programs for about half a dozen failures; a cycle of copies is rare.
 
 #[test]
 fn bugs_of_copies_are_two_groups() {
@@ -267,7 +267,7 @@ fn bugs_of_effects_are_two_groups() {
     }
 }
 
-/// Of many similar failures a few are reduced, and the table shows that.
+/// Only a few of many similar failures are reduced, and the table shows that.
 #[test]
 fn not_all_are_reduced_where_there_are_many() {
     let root = Temporary::new("many");

@@ -1,10 +1,10 @@
 //! Every tree of `and`, `or` and `not` up to a depth over three comparisons, as the condition of a branch: compiled for a GPU of each
 //! generation, run on all eight assignments, and never longer than without folding.
 //!
-//! The trees of depth 0 are the three comparisons. A tree of depth d + 1 is a comparison, or the negation of a tree of depth d, or the
-//! conjunction or disjunction of two of them, in this order: 3, 24, 1,179 and 2,781,264 trees. No two of them are identified, not even
-//! those with exchanged operands. Each is built as it is, with a value of its own for each of its operations, and no nir pass simplifies
-//! it.
+//! The trees of depth 0 are the three comparisons. A tree of depth d + 1 is a comparison, or the negation of a tree of
+//! depth d, or the conjunction or disjunction of two of them, in this order: 3, 24, 1,179 and 2,781,264 trees. No two
+//! of them are identified, not even those with exchanged operands. Each is built without sharing, with a value of its
+//! own for each of its operations, and no nir pass simplifies it.
 //!
 //! [`PER_PROGRAM`] trees make a program, with consecutive ifs. A tree has its own three comparisons, which differ from all others in their
 //! constant. The arms of if k give bit k of the result, which is right only if exactly the right arm has run, in each of the eight lanes;
@@ -208,7 +208,7 @@ fn conditions() -> Features {
     [DeMorgan, Negations, BranchAndOr, PredicateComparisons, PredicateBitops].into_iter().collect()
 }
 
-/// All features, up to registers: what legalization adds depends on what happens to stand beside a tree.
+/// All features, up to registers: the instructions that legalization adds depend on the code around a tree.
 fn with_folding() -> Options {
     Options { last: pipeline::Stage::LowerCopies, ..Options::default() }
 }
@@ -222,7 +222,7 @@ fn without_folding() -> Options {
 fn check(target: &Target, trees: &[Tree], scratch: &mut Scratch, wrong: &mut dyn FnMut(String)) -> Counters {
     let shader = shader(trees);
     let env = assignments();
-    let mut figures = Counters { trees: trees.len() as u64, ..Counters::default() };
+    let mut counters = Counters { trees: trees.len() as u64, ..Counters::default() };
     let mut compiled = Vec::new();
     for options in [with_folding(), without_folding()] {
         let program = compilation::compile(&shader, target, &options, &mut |_, _| {}).expect("it fits");
@@ -237,7 +237,7 @@ fn check(target: &Target, trees: &[Tree], scratch: &mut Scratch, wrong: &mut dyn
             if row.poison >> assignment & 1 != 0 || found != expected {
                 let which =
                     (0..).zip(trees).find(|(k, _)| (found ^ expected) >> k & 1 != 0).map(|(_, tree)| tree.text());
-                figures.wrong += 1;
+                counters.wrong += 1;
                 wrong(format!("{}: {which:?} in assignment {assignment}", target.name));
             }
         }
@@ -245,11 +245,11 @@ fn check(target: &Target, trees: &[Tree], scratch: &mut Scratch, wrong: &mut dyn
     }
     let [folded, unfolded] = [0, 1].map(|i| lengths(&compiled[i], trees.len()));
     for ((tree, &folded), &unfolded) in trees.iter().zip(&folded).zip(&unfolded) {
-        figures.folded += u64::from(folded);
-        figures.unfolded += u64::from(unfolded);
-        figures.shorter += u64::from(folded < unfolded);
+        counters.folded += u64::from(folded);
+        counters.unfolded += u64::from(unfolded);
+        counters.shorter += u64::from(folded < unfolded);
         if folded > unfolded {
-            figures.wrong += 1;
+            counters.wrong += 1;
             wrong(format!(
                 "{}: {} takes {folded} instructions, and {unfolded} without folding",
                 target.name,
@@ -259,12 +259,12 @@ fn check(target: &Target, trees: &[Tree], scratch: &mut Scratch, wrong: &mut dyn
     }
     let [total, without] = [0, 1].map(|i| Stats::of(&compiled[i], target).non_nops());
     if total > without {
-        figures.wrong += 1;
+        counters.wrong += 1;
         wrong(format!("{}: {total} instructions, and {without} without folding", target.name));
     }
     let two = |instr| matches!(compiled[0].instrs[instr].opcode, Opcode::Braa | Opcode::Brao);
-    figures.two += compiled[0].iter_instrs().filter(|&(_, instr)| two(instr)).count() as u64;
-    figures
+    counters.two += compiled[0].iter_instrs().filter(|&(_, instr)| two(instr)).count() as u64;
+    counters
 }
 
 /// Runs trees `number(0)` to `number(count - 1)` of a depth for all GPUs, on all cores.
@@ -285,32 +285,32 @@ fn run(gpus: &[&str], depth: u32, count: u64, number: impl Fn(u64) -> u64 + Sync
                 }
                 let numbers = program * PER_PROGRAM..count.min((program + 1) * PER_PROGRAM);
                 let trees: Vec<Tree> = numbers.map(|n| Tree { depth, number: number(n) }).collect();
-                let figures = check(&target, &trees, &mut scratch, &mut |message| {
+                let counters = check(&target, &trees, &mut scratch, &mut |message| {
                     if local.1.len() < 20 {
                         local.1.push(message);
                     }
                 });
-                local.0.add(&figures);
+                local.0.add(&counters);
             }
             let mut shared = shared.lock().expect("nobody panicked");
             shared.0.add(&local.0);
             shared.1.append(&mut local.1);
         });
-        let (figures, mut wrong) = shared.into_inner().expect("nobody panicked");
+        let (counters, mut wrong) = shared.into_inner().expect("nobody panicked");
         wrong.sort();
         println!(
             "{gpu}, depth {depth}: {} trees, {} compilations, {} wrong; {} instructions, {} without folding; {} trees \
              shorter, {} branches on two predicates; {:.1} s of CPU time so far",
-            figures.trees,
-            2 * figures.trees.div_ceil(PER_PROGRAM),
-            figures.wrong,
-            figures.folded,
-            figures.unfolded,
-            figures.shorter,
-            figures.two,
+            counters.trees,
+            2 * counters.trees.div_ceil(PER_PROGRAM),
+            counters.wrong,
+            counters.folded,
+            counters.unfolded,
+            counters.shorter,
+            counters.two,
             start.elapsed().as_secs_f64(),
         );
-        assert_eq!(figures.trees, count);
+        assert_eq!(counters.trees, count);
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 }

@@ -14,7 +14,7 @@ fn shader(name: &str) -> PathBuf {
     root().join("corpus/turnip").join(name)
 }
 
-/// The driver that `ci/stock-mesa` has unpacked; `None` where it is not.
+/// The driver that `ci/stock-mesa` has unpacked; `None` if it is missing.
 fn stock(gpu: &str) -> Option<Worker> {
     let library = root().join("target/stock-mesa/usr/lib/x86_64-linux-gnu/libvulkan_freedreno.so");
     if !library.is_file() {
@@ -62,7 +62,7 @@ fn a_log_of_the_stock_driver_has_all_sections_and_the_words() {
     }
 }
 
-/// A vertex and a fragment shader are one pipeline, of two files or of one; of one stage alone there is none.
+/// A vertex and a fragment shader are one pipeline, from two files or from one; one stage alone is no pipeline.
 #[test]
 fn shaders_are_linked() {
     let Some(mut worker) = stock("a660") else { return };

@@ -9,7 +9,7 @@ use ir3_verifier::support::version;
 use std::path::Path;
 use std::process::Command;
 
-/// The arguments of a command, with the one path that a `*` stands for.
+/// The arguments of a command, with the one path that a `*` matches.
 fn arguments(folder: &Path, command: &str) -> Vec<String> {
     let expand = |word: &str| {
         let Some((before, after)) = word.split_once('*') else { return word.to_owned() };
@@ -24,7 +24,7 @@ fn arguments(folder: &Path, command: &str) -> Vec<String> {
     command.split_whitespace().map(expand).collect()
 }
 
-/// Runs a command, and returns what it prints.
+/// Runs a command, and returns its output.
 fn run(folder: &Path, command: &str) -> String {
     let words = arguments(folder, command);
     match words[0].as_str() {

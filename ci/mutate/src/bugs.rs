@@ -1,8 +1,8 @@
 //! The patches of corpus/bugs, all in one tree.
 //!
-//! A patch may change bodies of functions and nothing else. Each body that it changes stays as it is, and the patched one stands at its beginning,
-//! behind the switch: `fn f(…) { if crate::mutant(3) { return { patched }; } original }`. The numbers are those of the patches in the
-//! order of their names, from 1.
+//! A patch may change bodies of functions and nothing else. Each body that it changes is kept, and the patched one is
+//! inserted at its beginning, guarded by the switch: `fn f(…) { if crate::mutant(3) { return { patched }; } original
+//! }`. The numbers are those of the patches in the order of their names, from 1.
 
 use crate::check;
 use crate::splice::{self, Splice};
@@ -43,7 +43,7 @@ pub fn splices(tree: &Path, first: u32) -> Result<(BTreeMap<String, Vec<Splice>>
     }
 }
 
-/// The list of bugs: number and name, apart by a tab.
+/// The list of bugs: number and name, separated by a tab.
 pub fn list(first: u32, names: &[String]) -> String {
     (first..).zip(names).map(|(number, name)| format!("{number}\t{name}\n")).collect()
 }
@@ -145,7 +145,7 @@ fn functions(text: &str) -> Result<Functions<'_>, Box<dyn Error>> {
     Ok(functions)
 }
 
-/// What a patch changes: files, and a splice for each body.
+/// The changes of a patch: files, and a splice for each body.
 fn changes(patch: &Path, number: u32, scratch: &Path) -> Result<Vec<(String, Splice)>, Box<dyn Error>> {
     let words = fs::read_to_string(patch)?;
     let files: Vec<&str> = words.lines().filter_map(|line| line.strip_prefix("+++ b/")).collect();

@@ -1,4 +1,4 @@
-//! What rustc says about the changed tree.
+//! The messages of rustc about the changed tree.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 /// An error of rustc.
 #[derive(Debug)]
 pub struct Message {
-    /// As rustc prints it.
+    /// The text that rustc prints.
     pub rendered: String,
     /// The file of each primary span, in the tree, and its bytes.
     pub spans: Vec<(String, Range<usize>)>,
@@ -53,7 +53,7 @@ pub fn errors(tree: &Path) -> Result<Vec<Message>, Box<dyn Error>> {
     Ok(messages)
 }
 
-/// The place of a span; that of the outermost macro call, where it is in an expansion.
+/// The place of a span; that of the outermost macro call, if it is in an expansion.
 fn place(span: &Value) -> (String, Range<usize>) {
     let mut span = span;
     while span["expansion"]["span"].is_object() {

@@ -1,8 +1,9 @@
 //! Writes many changes of the compiler into one copy of its sources, each with a number that switches it on when the program runs.
 //!
-//! Two kinds: mutants (small changes at places that are looked for, [`mutants`]) and bugs (the patches of corpus/bugs, [`bugs`]). Either way,
-//! a change is a piece of text around a part of the original, `if crate::mutant(7) { changed } else { original }`, so that everything
-//! else stays as it was written, line by line. What does not compile is left out: the messages of rustc say which ([`check`]).
+//! Two kinds: mutants (small changes at places that are looked for, [`mutants`]) and bugs (the patches of corpus/bugs,
+//! [`bugs`]). Either way, a change is a piece of text around a part of the original, `if crate::mutant(7) { changed }
+//! else { original }`, so that everything else stays unchanged, line by line. Mutants that do not compile are left out:
+//! the messages of rustc name them ([`check`]).
 //!
 //! `IR3_MUTANT=7` switches number 7 on. `IR3_MUTANT=reached` switches none on, and appends the numbers whose places are reached to the
 //! file `IR3_MUTANT_REACHED`.
@@ -20,7 +21,7 @@ use std::process::ExitCode;
 
 /// The folder with the sources that are changed, in a tree.
 const SOURCES: &str = "compiler/src";
-/// The example that prints what the compiler makes of programs, in a tree.
+/// The example that prints the compiler's results for programs, in a tree.
 const OUTPUTS: &str = "verifier/examples/mutant_outputs.rs";
 
 fn main() -> ExitCode {
@@ -68,7 +69,7 @@ fn rust_files(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     Ok(files)
 }
 
-/// Writes a file if its text is another one: what stays the same is not built again.
+/// Writes a file if its text differs: unchanged files are not built again.
 fn write(path: &Path, text: &str) -> Result<(), Box<dyn Error>> {
     if fs::read_to_string(path).is_ok_and(|old| old == text) {
         return Ok(());

@@ -1,8 +1,9 @@
 //! Mutants: small changes at every place of the compiler where one is possible.
 //!
-//! The kinds are those of cargo-mutants (the body of a function, binary and unary operators, arms of a match and their guards), constants
-//! off by one, `break` and `continue` for each other, and statements left out. What is decided when the compiler is built (constants, `const fn`,
-//! patterns, types, what macros expand to) has no switch, and is left alone; so are texts of errors.
+//! The kinds are those of cargo-mutants (the body of a function, binary and unary operators, arms of a match and their
+//! guards), constants off by one, `break` and `continue` for each other, and statements left out. Code that is
+//! evaluated when the compiler is built (constants, `const fn`, patterns, types, expansions of macros) has no switch,
+//! and is left alone; so are texts of errors.
 
 use crate::bugs;
 use crate::check::{self, Message};
@@ -44,8 +45,9 @@ struct Mutant {
     change: String,
 }
 
-/// Writes the mutants that compile into the tree, and the list of them: number, place, function, kind, and change, apart by tabs. At most so
-/// many, chosen by a hash of their numbers. The bugs are in the tree as well, with later numbers and a list of their own (`LIST.bugs`).
+/// Writes the mutants that compile into the tree, and the list of them: number, place, function, kind, and change,
+/// separated by tabs. At most `most`, chosen by a hash of their numbers. The bugs are in the tree as well, with later
+/// numbers and a list of their own (`LIST.bugs`).
 pub fn run(tree: &Path, list: &Path, most: Option<usize>) -> Result<(), Box<dyn Error>> {
     let sources = Path::new(crate::SOURCES);
     let mut mutants = Vec::new();
@@ -189,7 +191,7 @@ impl Finder<'_> {
         self.add(expr, expr.span().byte_range(), (&format!("(if \u{1} {{ {new} }} else {{ "), " })"), kind, change);
     }
 
-    /// The body of a function: what it returns at once.
+    /// The body of a function: returns at once.
     fn body(&mut self, output: &syn::ReturnType, block: &syn::Block) {
         if block.stmts.is_empty() {
             return;
@@ -245,7 +247,7 @@ fn is_test(attrs: &[syn::Attribute]) -> bool {
 }
 
 impl<'ast> Visit<'ast> for Finder<'_> {
-    // What is decided when the compiler is built, or is no code.
+    // Constant expressions, and parts that are no code.
     fn visit_pat(&mut self, _: &'ast syn::Pat) {}
     fn visit_type(&mut self, _: &'ast syn::Type) {}
     fn visit_path(&mut self, _: &'ast syn::Path) {}

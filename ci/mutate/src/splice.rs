@@ -23,8 +23,8 @@ pub struct Placed {
 
 /// Returns the text with the splices, which have to be nested, and where they are in it.
 pub fn splice(text: &str, splices: &[Splice]) -> (String, Vec<Placed>) {
-    // At one position: what ends comes first, the inner before the outer; then what begins, the outer before the inner. Of two splices
-    // around the same part, the first is the outer one.
+    // At one position: ends come first, the inner before the outer; then beginnings, the outer before the inner. Of two
+    // splices around the same part, the first is the outer one.
     let mut points: Vec<(usize, bool, isize, isize, usize)> = Vec::new();
     for (index, splice) in splices.iter().enumerate() {
         let (length, order) = (splice.around.len() as isize, index as isize);

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Copies what belongs to the repository, except for the sources of the compiler, which [`crate::write`] writes. What stays the same keeps
-/// its time, so that it is not built again; what has gone is removed.
+/// Copies the files of the repository, except for the sources of the compiler, which [`crate::write`] writes. Unchanged
+/// files keep their times, so that they are not built again; removed files are deleted.
 pub fn copy(tree: &Path) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(tree)?;
     let output = Command::new("git").args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).output()?;

@@ -90,7 +90,7 @@ pub struct Latency {
 impl Latency {
     const NONE: Self = Self { slots: 0, soft: 0 };
 
-    /// From an instruction to a user of its first result, as far as that is independent of the user.
+    /// The latency from an instruction to a user of its first result, without the part that depends on the user.
     #[must_use]
     pub fn of(producer: &InstrData, target: &Target) -> Self {
         let hard = |slots| Self { slots, soft: slots };
@@ -112,7 +112,7 @@ impl Latency {
         }
     }
 
-    /// From the first result of `producer` to source `index` of `consumer`.
+    /// The latency from the first result of `producer` to source `index` of `consumer`.
     #[must_use]
     pub fn between(producer: &InstrData, consumer: &InstrData, index: usize, target: &Target) -> Self {
         let any = Self::of(producer, target);

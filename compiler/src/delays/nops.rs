@@ -34,18 +34,18 @@ use std::ops::Range;
 #[derive(Clone, Debug)]
 pub struct Delays {
     before: SecondaryMap<Instr, u8>,
-    behind: SecondaryMap<Instr, u8>,
+    after: SecondaryMap<Instr, u8>,
 }
 
 impl Delays {
     /// Computes the nops of a program with registers. Existing nops count for the time they take.
     #[must_use]
     pub fn of(program: &Program, target: &Target) -> Self {
-        let behind = behind(program, target);
+        let after = after(program, target);
         let before = map_of(program.instrs.len());
         let mut times = Times {
             program,
-            delays: Self { before, behind },
+            delays: Self { before, after },
             board: Scoreboard::new(program, target),
             merged: Vec::new(),
         };
@@ -61,23 +61,23 @@ impl Delays {
 
     /// The number of nops after it, as a separate instruction: some GPUs need them where lanes are reactivated.
     #[must_use]
-    pub fn behind(&self, instr: Instr) -> u32 {
-        u32::from(self.behind[instr])
+    pub fn after(&self, instr: Instr) -> u32 {
+        u32::from(self.after[instr])
     }
 }
 
 /// The pending times at the starts and ends of blocks, by register; the join takes the later time of each.
 struct Times<'a> {
     program: &'a Program,
-    /// Those of the last visit of each block.
+    /// The delays of the last visit of each block.
     delays: Delays,
     board: Scoreboard<'a>,
-    /// For joins.
+    /// Scratch list for joins.
     merged: Vec<Pending>,
 }
 
 impl Analysis<Block> for Times<'_> {
-    /// In the order of registers.
+    /// The times in the order of registers.
     type Fact = Vec<Pending>;
 
     const DIRECTION: Direction = Direction::Forward;
@@ -100,37 +100,37 @@ impl Analysis<Block> for Times<'_> {
         self.board.begin(entry);
         for &instr in &self.program.blocks[block].instrs {
             self.delays.before[instr] = self.board.issue(&self.program.instrs[instr]) as u8;
-            self.board.cycle += u32::from(self.delays.behind[instr]);
+            self.board.cycle += u32::from(self.delays.after[instr]);
         }
         self.board.pending()
     }
 }
 
-/// After the second of a pair of `predt` and `predf`.
-const BEHIND_PREDTF: u8 = 5;
-const BEHIND_PREDE: u8 = 7;
+/// The nops after the second of a pair of `predt` and `predf`.
+const AFTER_PREDTF: u8 = 5;
+const AFTER_PREDE: u8 = 7;
 
-fn behind(program: &Program, target: &Target) -> SecondaryMap<Instr, u8> {
-    let mut behind = SecondaryMap::new();
+fn after(program: &Program, target: &Target) -> SecondaryMap<Instr, u8> {
+    let mut after = SecondaryMap::new();
     let mut open = false;
     for (_, instr) in program.iter_instrs() {
         match program.instrs[instr].opcode {
             Opcode::Predt | Opcode::Predf => {
                 if open && target.quirks.predtf_nop {
-                    behind[instr] = BEHIND_PREDTF;
+                    after[instr] = AFTER_PREDTF;
                 }
                 open = true;
             }
             Opcode::Prede => {
                 if target.quirks.prede_nop {
-                    behind[instr] = BEHIND_PREDE;
+                    after[instr] = AFTER_PREDE;
                 }
                 open = false;
             }
             _ => {}
         }
     }
-    behind
+    after
 }
 
 /// The maximum number of nops in `(nopN)`.
@@ -173,8 +173,8 @@ pub fn insert(program: &mut Program, target: &Target) {
                 out.push(nop(delay));
             }
             out.push(instr);
-            if delays.behind(instr) > 0 {
-                out.push(nop(delays.behind(instr)));
+            if delays.after(instr) > 0 {
+                out.push(nop(delays.after(instr)));
             }
         }
         program.blocks[block].instrs.clone_from(&out);
@@ -222,7 +222,8 @@ struct Read {
 }
 
 const FULL: Range<u16> = 0..192;
-/// With a merged file there are twice as many as full ones, though no instruction reaches the second half.
+/// The half registers: with a merged file there are twice as many as full ones, though no instruction reaches the
+/// second half.
 const HALF: Range<u16> = FULL.end..FULL.end + 384;
 const PREDICATES: Range<u16> = HALF.end..HALF.end + 4;
 const ADDRESSES: Range<u16> = PREDICATES.end..PREDICATES.end + 2;
@@ -231,7 +232,7 @@ const ADDRESSES: Range<u16> = PREDICATES.end..PREDICATES.end + 2;
 pub struct Scoreboard<'a> {
     program: &'a Program,
     target: &'a Target,
-    /// By register. Times that are not greater than `cycle` are equivalent to 0.
+    /// The times by register. Times that are not greater than `cycle` are equivalent to 0.
     ready: Vec<Ready>,
     /// Registers that were written in this block, with duplicates.
     touched: Vec<u16>,
@@ -385,8 +386,9 @@ impl<'a> Scoreboard<'a> {
         let aliases = aliases(slot);
         if !data.opcode.is_alu() {
             self.ready[usize::from(slot)] = Ready::default();
-            // The other half of a register that is written in part may still be on its way. Where the files are split, halves are
-            // other registers, whose times are kept apart from this only when they are waited for.
+            // The other half of a register that is written in part may still be on its way. Where the files are split,
+            // halves are other registers, whose times are tracked separately from this only when an instruction waits
+            // for them.
             if self.target.merged_regs && FULL.contains(&slot) {
                 aliases.for_each(|alias| self.ready[usize::from(alias)] = Ready::default());
             }

@@ -67,11 +67,11 @@ fn some_want_nops_where_lanes_wake_up() {
     let program = program(&[(&lines, "")]);
     for (name, expected) in [("a618", [0; 5]), ("a660", [0, 0, 5, 0, 7]), ("a730", [0, 0, 5, 0, 7])] {
         let delays = Delays::of(&program, &target(name));
-        let behind: Vec<u32> = program.iter_instrs().map(|(_, instr)| delays.behind(instr)).collect();
+        let after: Vec<u32> = program.iter_instrs().map(|(_, instr)| delays.after(instr)).collect();
         let quirks = target(name).quirks;
-        assert_eq!((behind[2] > 0, behind[4] > 0), (quirks.predtf_nop, quirks.prede_nop), "{name}");
+        assert_eq!((after[2] > 0, after[4] > 0), (quirks.predtf_nop, quirks.prede_nop), "{name}");
         if name != "a730" {
-            assert_eq!(behind, expected, "{name}");
+            assert_eq!(after, expected, "{name}");
         }
     }
 }

@@ -46,7 +46,7 @@ pub fn reachable<N: EntityRef>(
     search.found
 }
 
-/// The nodes that are reached from `entry`, in postorder of a depth-first search. Reversed, each node stands after its
+/// The nodes that are reached from `entry`, in postorder of a depth-first search. Reversed, each node follows its
 /// dominators and after one of its predecessors.
 pub fn postorder<G: Graph>(graph: &G, entry: G::Node) -> Vec<G::Node> {
     let mut order = Vec::new();

@@ -1,11 +1,13 @@
 //! Aliases (a7xx): operands of texture instructions, and outputs, that need no registers.
 //!
-//! A vector operand of a texture instruction may be a *group*: its components are sources of their own, in any register, in the constant file, or
-//! immediates. Each component has [`OperandFlags::ALIAS`], the first one also [`OperandFlags::FIRST_ALIAS`]; the text is `@{r1.x, c2.y, r4.w}`.
-//! Final code has `alias.tex` before the instruction for each component whose register is not the next one: while the instruction reads its
-//! operands, the alias's register is what the alias names. `alias.rt` makes a component of a color output a constant or an immediate.
+//! A vector operand of a texture instruction may be a *group*: its components are sources of their own, in any
+//! register, in the constant file, or immediates. Each component has [`OperandFlags::ALIAS`], the first one also
+//! [`OperandFlags::FIRST_ALIAS`]; the text is `@{r1.x, c2.y, r4.w}`. Final code has `alias.tex` before the instruction
+//! for each component whose register is not the next one: while the instruction reads its operands, the alias's
+//! register has the value that the alias names. `alias.rt` makes a component of a color output a constant or an
+//! immediate.
 //!
-//! [`fold`] turns both into what all passes and engines read: groups, and sources of `end`.
+//! [`fold`] turns both into the forms that all passes and engines read: groups, and sources of `end`.
 
 use super::{
     Attrs, Category, InstrData, Opcode, OperandFlags, Output, PhysReg, Place, Program, RegClass, RegFile, Src,
@@ -85,11 +87,11 @@ impl InstrData {
 /// The table that an alias is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AliasScope {
-    /// That of the next texture instruction.
+    /// An alias for the next texture instruction.
     Texture,
-    /// That of the color outputs.
+    /// An alias for the color outputs.
     RenderTarget,
-    /// That of memory; Mesa does not use it.
+    /// An alias for memory; Mesa does not use it.
     Memory,
 }
 
@@ -108,26 +110,26 @@ impl AliasScope {
 /// The components of outputs that the sources of `end` have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// Those of their masks.
+    /// The components of their masks.
     AsPrinted,
-    /// Those of their masks that no alias is for: the driver takes the others from there.
+    /// The components of their masks without an alias: the driver takes the others from the aliases.
     Rest,
 }
 
 /// The output that a component of a render target is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aliased {
-    /// This one, from its first component on.
+    /// The component is this output's, from its first component on.
     Output(Output),
-    /// None: the component is not stored.
+    /// The component is not stored.
     NotStored,
 }
 
-/// An alias that means nothing where it stands.
+/// An alias without a meaning at its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AliasError {
-    /// Another number of aliases than the first one says.
-    #[error("{found} aliases before `{opcode}`, where the first one says {expected}")]
+    /// The number of aliases differs from the one in the first alias.
+    #[error("{found} aliases before `{opcode}`, where the first one requires {expected}")]
     Count {
         /// The instruction after them.
         opcode: Opcode,
@@ -169,7 +171,7 @@ struct Table {
 }
 
 impl Table {
-    /// The source that stands for a register.
+    /// The source that replaces a register.
     fn get(&self, reg: u16, half: bool) -> Option<Src> {
         self.entries.iter().find(|(own, src)| own.0 == reg && src.class.half == half).map(|&(_, src)| src)
     }
@@ -211,11 +213,12 @@ impl Table {
     }
 }
 
-/// Puts what `alias.tex` names into the operands of the texture instructions after them, and what `alias.rt` names into the sources of `end`. The
-/// instructions stay, without a meaning: those of outputs still read the constant file. `output` finds an output by its render target and component.
+/// Puts the operands of `alias.tex` into the texture instructions after them, and those of `alias.rt` into the sources
+/// of `end`. The instructions stay, without a meaning: those of outputs still read the constant file. `output` finds an
+/// output by its render target and component.
 ///
 /// # Errors
-/// If an alias means nothing where it stands.
+/// If an alias has no meaning at its position.
 pub fn fold(
     program: &mut Program,
     stored: Stored,
@@ -304,7 +307,7 @@ mod tests {
 
     const ONE: &str = "imm[1.000000,1065353216,0x3f800000]";
 
-    /// A program of one block, after its aliases are parts of what they are for. It has one output, of which `end` has three components.
+    /// A program of one block, with its aliases folded. It has one output, of which `end` has three components.
     fn folded(lines: &[&str]) -> Result<Program, AliasError> {
         let list = lines.iter().chain(&["end r0.x (wrmask=0x7) (0)"]).zip(1..);
         let lines: String = list.map(|(line, serial)| format!("\t{serial:04}:0000:000: \t{line}\n")).collect();
@@ -339,7 +342,7 @@ mod tests {
         let program = folded(&["alias.tex.b16.0 @hr40.x, hr1.x", sam]).expect("an alias that is not read");
         assert_eq!(line(&program, 1), sam);
         for (lines, error) in [
-            (vec![&first[..], sam], "1 aliases before `sam`, where the first one says 2"),
+            (vec![&first[..], sam], "1 aliases before `sam`, where the first one requires 2"),
             (vec!["alias.tex.b32.0 @r0.x, r1.x", "nop", sam], "an alias for a texture instruction before `nop`"),
             (vec!["alias.mem.b32.0 @r0.x, r1.x"], "`alias.mem`"),
         ] {

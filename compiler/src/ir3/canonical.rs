@@ -47,7 +47,7 @@ impl NumberAllocator {
     }
 }
 
-/// The wanted number; 0 means that there is none.
+/// The explicit number; `None` for 0.
 fn explicit(number: u32) -> Option<u32> {
     (number != 0).then_some(number)
 }
@@ -370,7 +370,7 @@ impl<'a> Renumbering<'a> {
     }
 }
 
-/// `r61` is the address register, whatever its class.
+/// `r61` is the address register in any class.
 fn settled_class(class: RegClass, place: &Place) -> RegClass {
     let address = match place {
         Place::Reg(reg) | Place::Assigned(_, reg) => reg.register() == PhysReg::A0_X.register(),

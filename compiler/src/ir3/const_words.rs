@@ -7,8 +7,8 @@ use std::ops::Range;
 /// The words that a program names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NamedConstWords {
-    /// The first word that is read or stored; the largest number if there is none. Words before one that is read relative to an address may be
-    /// read, too.
+    /// The first word that is read or stored; the largest number if there is none. Words before one that is read
+    /// relative to an address may be read, too.
     pub start: u32,
     /// The word after the last one that is read or stored. Of words read relative to an address the first one counts.
     pub end: u32,

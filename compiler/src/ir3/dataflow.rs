@@ -15,9 +15,9 @@
 use crate::graph::Graph;
 use cranelift_entity::{EntityRef, SecondaryMap};
 
-/// The positions of an order that have to be visited, in rounds.
+/// The positions of an order that have to be visited, in passes over the order.
 ///
-/// A round visits them in order; a position added after the current one belongs to the same round.
+/// A pass visits them in order; a position added after the current one belongs to the same pass.
 pub struct Worklist {
     waiting: Vec<bool>,
     at: usize,
@@ -36,13 +36,13 @@ impl Worklist {
         Self { waiting: vec![true; count], at: 0, again: false }
     }
 
-    /// Adds a position: it is visited in this round if it comes later, else in another one.
+    /// Adds a position: it is visited in this pass if it comes later, else in the next one.
     pub fn add(&mut self, position: usize) {
         self.waiting[position] = true;
         self.again |= position < self.at;
     }
 
-    /// Adds a position without requesting a round for it.
+    /// Adds a position without requesting a further pass for it.
     fn add_without_round(&mut self, position: usize) {
         self.waiting[position] = true;
     }
@@ -76,13 +76,13 @@ impl Iterator for Worklist {
 /// The direction in which facts flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From the starts of blocks to their ends, and on to the successors.
+    /// Facts flow from the starts of blocks to their ends, and on to the successors.
     Forward,
-    /// From the ends of blocks to their starts, and on to the predecessors.
+    /// Facts flow from the ends of blocks to their starts, and on to the predecessors.
     Backward,
 }
 
-/// An edge of the graph, in its own direction whatever that of the analysis is.
+/// An edge of the graph, in its own direction even for a backward analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge<N> {
     /// The predecessor.
@@ -94,12 +94,12 @@ pub struct Edge<N> {
 /// The difference between the output of a block and that of its last visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Not at all.
+    /// The facts are equal.
     None,
-    /// In an estimate only, for which alone no further round is made: facts are exact when the solver stops, estimates may
-    /// not be.
+    /// Only an estimate changed, for which alone no further pass is made: facts are exact when the solver stops,
+    /// estimates may not be.
     Estimate,
-    /// In a fact.
+    /// A fact changed.
     Fact,
 }
 
@@ -125,9 +125,9 @@ pub trait Analysis<N> {
 
 /// Facts at both ends of all blocks.
 pub struct Solution<N: EntityRef, F: Clone> {
-    /// At the starts.
+    /// The facts at the starts.
     pub start: SecondaryMap<N, F>,
-    /// At the ends.
+    /// The facts at the ends.
     pub end: SecondaryMap<N, F>,
 }
 
@@ -236,7 +236,7 @@ mod tests {
         let (start, end, visits) = sets::<true>(&LOOP, &[1, 2, 4, 8, 16], &[4, 0, 1, 0, 0]);
         assert_eq!(start, [0, 1 | 2 | 4, 1 | 2 | 4, 1 | 2 | 4 | 16, 0]);
         assert_eq!(end, [1, 1 | 2 | 4, 2 | 4, 1 | 2 | 4 | 8 | 16, 16]);
-        // The loop once more, and what is after it, but nothing that did not change; 3 waits for the change of 4 too.
+        // The loop once more, and the blocks after it, but no block without a change; 3 waits for the change of 4 too.
         assert_eq!(visits, [0, 1, 2, 3, 4, 1, 2, 3]);
     }
 
@@ -246,11 +246,11 @@ mod tests {
         let (start, end, visits) = sets::<false>(&LOOP, &[0, 4, 1, 2, 0], &[1, 2, 0, 0, 0]);
         assert_eq!(start, [4, 1 | 4, 1 | 4, 2, 2]);
         assert_eq!(end, [1 | 4, 1 | 2 | 4, 1 | 4, 0, 2]);
-        // What is live around the loop comes by 1, which is visited after 2.
+        // A value that is live around the loop enters by 1, which is visited after 2.
         assert_eq!(visits, [4, 3, 2, 1, 0, 4, 2, 1]);
     }
 
-    /// Two loops, one in the other; what the inner one generates comes around both.
+    /// Two nested loops; facts that the inner one generates flow around both.
     #[test]
     fn facts_come_around_nested_loops() {
         let edges = [(0, 1), (1, 2), (2, 3), (3, 2), (3, 4), (4, 1), (4, 5)];
@@ -309,8 +309,8 @@ mod tests {
         // The round after the first is made for facts; 2 and 0 are visited in it for the estimate.
         assert_eq!(distance.0, [4, 6, 5, 3, 2, 0, 1, 2, 0]);
         assert_eq!(solution.start[Node::new(0)], Some(3));
-        // That 7 leads to the end is found in the second round. In the third, which is made for that, the way by 7 is found to
-        // be shorter for 2. Block 9 comes before 2 in each round: its estimate stays the longer way.
+        // The second pass finds that 7 leads to the end. The third, requested for that, finds that the path by 7 is
+        // shorter for 2. Block 9 comes before 2 in each pass: its estimate stays the longer path.
         let graph = Edges(vec![(0, 1), (1, 2), (2, 3), (3, 5), (5, 6), (6, 4), (2, 7), (7, 8), (8, 4), (9, 2)]);
         let order: Vec<Node> = [8, 7, 0, 1, 2, 9, 3, 5, 6, 4].map(Node::new).to_vec();
         let mut distance = Distance(Vec::new());

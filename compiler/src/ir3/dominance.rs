@@ -6,9 +6,9 @@ use crate::graph::{self, DominatorTree, Graph};
 /// The kind of control-flow edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EdgeKind {
-    /// Those that lanes may take.
+    /// The edges that lanes may take.
     Logical,
-    /// Those that the wave may take, some of its lanes being inactive.
+    /// The edges that the wave may take, some of its lanes being inactive.
     Physical,
 }
 

@@ -1,4 +1,4 @@
-//! Which instructions need the helper lanes of a quad: lanes that write nothing and compute what others read.
+//! Instructions that need the helper lanes of a quad: lanes that write nothing and compute values that others read.
 
 use super::{InstrData, Opcode, RegFile, Src};
 

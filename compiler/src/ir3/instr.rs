@@ -189,7 +189,7 @@ pub enum SystemValue {
     PrimitiveId,
     /// Window position of a fragment, 4 components; x and y are integers, in sixteenths of a pixel.
     FragCoord,
-    /// Which side of the fragment's primitive is seen: 0 is the front, all ones the back.
+    /// The visible side of the fragment's primitive: 0 is the front, all ones the back.
     FrontFace,
     /// Point coordinate, 2 components.
     PointCoord,
@@ -223,9 +223,10 @@ pub enum SystemValue {
     BarycentricSampleLinear,
     /// The divisor of perspective coordinates at the pixel: 1/w, 1 component.
     BarycentricCenterRhw,
-    /// Which vertex and invocation of which primitive a lane has, in bit fields, for shaders before and of tessellation control.
+    /// The vertex, primitive and invocation of a lane, in bit fields, for shaders before and of tessellation control.
     TcsHeader,
-    /// The same for geometry shaders and those before them, with the thread of the primitive.
+    /// The vertex, primitive and invocation of a lane, for geometry shaders and those before them, with the thread of
+    /// the primitive.
     GsHeader,
     /// Number of the patch in its draw, relative to the first one in memory.
     RelPatchId,
@@ -243,7 +244,8 @@ pub enum SystemValue {
     TessParamBase,
     /// Address of the tessellation factors, 2 words (a driver parameter in ir3).
     TessFactorBase,
-    /// Where the stage before has put a varying, by its index: an entry of the primitive map (a driver parameter in ir3).
+    /// The location of a varying of the previous stage, by its index: an entry of the primitive map (a driver parameter
+    /// in ir3).
     PrimitiveLocation(u8),
     /// A driver parameter of unknown meaning, by index.
     Opaque(u16),
@@ -358,10 +360,10 @@ words! {
     }
 }
 
-/// The attributes of an instruction beside its operands, by kind of opcode.
+/// The attributes of an instruction that are not operands, by kind of opcode.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Attrs {
-    /// Nothing.
+    /// No attributes.
     #[default]
     None,
     /// cat1: types, and the rounding of the conversion between them.
@@ -389,7 +391,7 @@ pub enum Attrs {
     Outputs(SmallVec<[u16; 4]>),
     /// `_meta:in`; `None` if the text does not specify the input.
     Input(Option<InputKind>),
-    /// cat5.
+    /// The attributes of texture instructions (cat5).
     Texture(TextureAttrs),
     /// cat6 and spill macros.
     Memory(MemoryAttrs),
@@ -441,12 +443,12 @@ pub enum Attrs {
 /// Position in a group of identical instructions that may later become one with `(rpt<n>)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RepeatLink {
-    /// Not in a group.
+    /// The instruction is not in a group.
     #[default]
     None,
     /// First of its group.
     First,
-    /// After the given instruction.
+    /// The instruction follows the given one in its group.
     After(Instr),
 }
 
@@ -473,7 +475,7 @@ pub struct InstrData {
     pub link: RepeatLink,
 }
 
-/// By hand, for speed: a derived one copies operand by operand.
+/// Written by hand, for speed: a derived one copies operand by operand.
 impl Clone for InstrData {
     fn clone(&self) -> Self {
         Self {
@@ -496,9 +498,9 @@ impl InstrData {
         self.dsts.iter().any(|dst| dst.place.is_relative()) || self.srcs.iter().any(Src::is_relative)
     }
 
-    /// Returns true if computing it again, wherever its sources are known, gives the same value: what an ALU computes
-    /// purely, from values in SSA form, immediates and constants. (Special functions write nothing that is computed again:
-    /// neither predicates nor addresses.) Constants may change: that is the caller's concern.
+    /// Returns true if the instruction can be rematerialised wherever its sources are available: a pure ALU operation
+    /// on values in SSA form, immediates and constants. (Special functions are excluded: they write neither predicates
+    /// nor addresses, which are all that is rematerialised.) Constants may change: the caller has to check that.
     pub fn is_rematerializable(&self) -> bool {
         let is_ssa = |operand: &SrcOperand| match operand {
             SrcOperand::Place(place) => matches!(place, Place::Value(_) | Place::Assigned(..)),

@@ -88,11 +88,12 @@ fn shared_dst(dst: Option<&Dst>) -> bool {
     dst.is_some_and(|dst| dst.class.file == RegFile::Shared || dst.flags.contains(OperandFlags::UNIFORM))
 }
 
-/// Returns true if `instr` can encode its source `slot` beside its others. A word has room for two constants: the vector ALU cannot read them at
-/// once, and the scalar ALU can. Mesa puts both there since 25.1; [`valid_source`] is what passes choose by.
+/// Returns true if `instr` can encode its source `slot` together with its others. A word has fields for two constants:
+/// the vector ALU cannot read them at once, and the scalar ALU can. Mesa encodes two since 25.1; passes use
+/// [`valid_source`].
 pub fn encodable_source(target: &Target, instr: &InstrData, slot: usize, src: &Src) -> bool {
     let is_constant = |src: &Src| matches!(src.operand, SrcOperand::Const(_) | SrcOperand::ConstRelative(_));
-    // A component of a group is in the word of an alias, which has room for any immediate.
+    // A component of a group is in the word of an alias, which encodes any immediate.
     if src.is_of_group() || instr.opcode == Opcode::Alias {
         return !src.is_relative() && src.class.file != RegFile::Shared && src.mods.is_empty();
     }

@@ -1,9 +1,9 @@
 //! Liveness: where an entity (an SSA value, a component of one) is live.
 //!
-//! This is the sparse form of the backward [dataflow analysis](super::dataflow) for entities that are defined once, before
-//! they are read: an entity is live on all paths from each use back to its definition. No fixed point is needed, and no
-//! table of blocks and entities, if entities are taken one after another: time and space are those of what is live at the
-//! starts of blocks.
+//! This is the sparse form of the backward [dataflow analysis](super::dataflow) for entities that are defined once,
+//! before they are read: an entity is live on all paths from each use back to its definition. No fixed point is needed,
+//! and no table of blocks and entities, if entities are taken one after another: time and space are proportional to the
+//! sets at the starts of blocks.
 //!
 //! A phi's source is read at the end of the predecessor. [`walk`] follows the paths of one entity; [`LiveSets`] lists the
 //! entities that are live at the starts and the ends of blocks.
@@ -57,7 +57,7 @@ pub struct Use<E> {
 
 /// Entities that are live at the starts and the ends of blocks.
 pub struct LiveSets<E> {
-    /// By entity.
+    /// The entities with the blocks that they are live into.
     starts: Vec<(E, Block)>,
     live_in: BlockLists<E>,
     live_out: BlockLists<E>,
@@ -97,7 +97,7 @@ impl<E: EntityRef + ReservedValue + Ord> LiveSets<E> {
         }
     }
 
-    /// The entities that are live at the start of a block, in order; what its phis define is not among them.
+    /// The entities that are live at the start of a block, in order; definitions of its phis are not among them.
     pub fn live_in(&self, block: Block) -> &[E] {
         self.live_in.of(block)
     }
@@ -192,7 +192,7 @@ mod tests {
     use crate::ir3::dominance::{Cfg, Dominators, EdgeKind};
     use crate::ir3::{BlockData, Value};
 
-    /// The same by the general solver: sets of values as bits.
+    /// The liveness analysis by the general solver: sets of values as bits.
     struct Sets<'a> {
         uses: &'a [Use<Value>],
         defs: &'a [Block],

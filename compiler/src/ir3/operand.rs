@@ -328,7 +328,7 @@ impl Src {
         Self::new(SrcOperand::Const(index), RegClass::general(half), WriteMask::SCALAR)
     }
 
-    /// The same source with modifiers.
+    /// Returns the source with other modifiers.
     pub const fn with_mods(mut self, mods: Mods) -> Self {
         self.mods = mods;
         self

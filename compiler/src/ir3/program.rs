@@ -141,7 +141,7 @@ impl ResourceWords {
 pub struct ConstLayout {
     /// System values.
     pub driver_params: Vec<DriverParam>,
-    /// Where storage buffers and images are described, if the program reads that.
+    /// The words that describe storage buffers and images, if the program reads them.
     pub resources: Option<ResourceWords>,
     /// Immediates that instructions cannot encode: scalar index, bits.
     pub immediates: Vec<(u16, u32)>,
@@ -164,8 +164,8 @@ pub struct Program {
     pub workgroup_size: Option<[u16; 3]>,
     /// Shared memory of a workgroup, in bytes.
     pub shared_size: u32,
-    /// Scratch memory per lane in bytes: that of the shader, followed by the spill slots. 0 if there is none, or if it
-    /// is unknown.
+    /// Scratch memory per lane in bytes: that of the shader, followed by the spill slots. 0 if the program has none, or
+    /// if it is unknown.
     pub scratch_size: u32,
     /// All blocks.
     pub blocks: PrimaryMap<Block, BlockData>,
@@ -186,7 +186,7 @@ pub struct Program {
     /// The number printed for each instruction (`0012:`, and `ssa_12` for the values it defines); 0 if the writer
     /// chooses one.
     pub serials: SecondaryMap<Instr, u32>,
-    /// The number printed after a value's serial (`ssa_12:34`); 0 if there is none.
+    /// The number printed after a value's serial (`ssa_12:34`); 0 if none is printed.
     pub value_names: SecondaryMap<Value, u32>,
 }
 
@@ -209,13 +209,14 @@ impl Program {
         list.iter().take_while(|&&instr| self.instrs[instr].opcode.is_block_start()).count()
     }
 
-    /// The number of instructions that a list starts with whose results are there before the others are issued: phis, inputs and prefetches.
+    /// The number of instructions at the start of a list whose results are available before the others are issued:
+    /// phis, inputs and prefetches.
     pub fn ready_len(&self, list: &[Instr]) -> usize {
         list.iter().take_while(|&&instr| self.instrs[instr].opcode.is_ready_at_start()).count()
     }
 
-    /// The number of instructions of a list before the terminators at its end, and before `shpe`: waves that do not run the preamble go
-    /// on after it, so what is done at its end for the program that follows belongs to the preamble.
+    /// The number of instructions of a list before the terminators at its end, and before `shpe`: waves that do not run
+    /// the preamble go on after it, so operations at its end for the program that follows belong to the preamble.
     pub fn body_len(&self, list: &[Instr]) -> usize {
         let is_body = |&instr: &Instr| {
             let opcode = self.instrs[instr].opcode;
@@ -264,7 +265,7 @@ impl Program {
         blocks
     }
 
-    /// The instructions `roots`, those that define what they read, those that define what these read, and so on.
+    /// The instructions `roots`, the definitions of their operands, those of the operands of these, and so on.
     pub fn with_definitions(&self, roots: impl IntoIterator<Item = Instr>) -> EntitySet<Instr> {
         graph::reachable(roots, |instr, search| {
             let read = self.instrs[instr].srcs.iter().filter_map(|src| src.value());

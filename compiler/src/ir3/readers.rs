@@ -1,4 +1,4 @@
-//! The readers of values: for sparse analyses, which look again at what reads a value when something about it has changed.
+//! The readers of values: for sparse analyses, which revisit the readers of a value when a fact about it has changed.
 
 use super::{Block, Instr, Program, Value};
 use crate::maps::map_of;
@@ -53,7 +53,7 @@ impl Readers {
         start as usize..end as usize
     }
 
-    /// The positions of the instructions that read a value, in order; one that reads it twice is there twice.
+    /// The positions of the instructions that read a value, in order; one that reads it twice is listed twice.
     pub fn of(&self, value: Value) -> &[u32] {
         let start = value.index().checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.readers[start as usize..self.ends[value.index()] as usize]

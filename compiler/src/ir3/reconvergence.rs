@@ -17,8 +17,8 @@
 //! there can active lanes include some that waited while others ran a block which they had run before.
 //!
 //! If the last lane of a wave ends in the middle of a block, the wave switches to a waiting block without one of these
-//! edges. This does not affect the values of registers: one that is live in the waiting block is live on every path to it. It affects what
-//! is waited for ([`Waiting::while_running`]).
+//! edges. This does not affect the values of registers: one that is live in the waiting block is live on every path to
+//! it. It affects the required waits ([`Waiting::while_running`]).
 
 use super::dataflow::Worklist;
 use super::{Block, BlockData, Opcode, Program};
@@ -173,7 +173,7 @@ pub fn points(program: &Program) -> Waiting {
 /// Computes the physical edges and reconvergence points of a program, replacing the old ones.
 pub fn run(program: &mut Program) {
     let waiting = Waiting::new(program, |block| may_diverge(program, block));
-    // Where nothing is predicated, both are the same.
+    // Without predication both are the same.
     let is_predicated = program.layout.iter().any(|&block| is_predicated(program, block));
     let points = if is_predicated { points(program).points } else { waiting.points.clone() };
     for position in 0..program.layout.len() {
@@ -196,9 +196,10 @@ pub fn run(program: &mut Program) {
     }
 }
 
-/// Says of each branch of a final program whether it is uniform, by what `(jp)` says: lanes wait at blocks that satisfy `is_marked`, and at no
-/// others. A branch is divergent if that does not contradict the marks. (It is about what the program means to do: lanes that diverge at
-/// another branch are a bug of it, and no later one is lost by this.)
+/// Infers the uniformity of each branch of a final program from the `(jp)` marks: lanes wait at blocks that satisfy
+/// `is_marked`, and at no others. A branch is divergent if that does not contradict the marks. (The result is the
+/// intent of the program: if lanes diverge at another branch, the program has a bug, and no later branch is affected by
+/// this.)
 pub fn infer_uniform(program: &mut Program, is_marked: impl Fn(&Program, Block) -> bool) {
     let mut undecided = Vec::new();
     let positions: SecondaryMap<Block, usize> = {
@@ -249,7 +250,7 @@ mod tests {
     use super::*;
     use crate::ir3::InstrData;
 
-    /// What is inferred from the marks gives these marks again, and what was divergent stays it where the marks need it.
+    /// Inference from the marks is idempotent; divergent branches that a mark needs stay divergent.
     #[test]
     fn marks_say_which_branches_are_uniform() {
         let shapes: [&[(&[usize], bool)]; 3] = [

@@ -1,14 +1,15 @@
-//! Which values are the same in all lanes that run together, and at which branches lanes may part.
+//! Uniformity analysis: the values that are the same in all lanes that run together, and the branches at which lanes
+//! may diverge.
 //!
 //! A value is *uniform* if, whenever its definition runs, all lanes that run it get the same bits. That is so for an
-//! operation that computes each lane for itself from sources that are uniform there. Two things make a difference
+//! operation that computes each lane separately from sources that are uniform there. Two cases make a difference
 //! without any operation:
 //!
 //! - a phi in a block where lanes come together that took different edges: any reconvergence point
 //!   ([`Waiting::is_point`]);
-//! - a read in a block U of a value of block B, if lanes may have waited between them while others ran B again: then the
-//!   lanes in U have what B gave them at different times ([`Waiting::waits_between`]). So a value can be uniform, and yet
-//!   a read of it is not.
+//! - a read in a block U of a value of block B, if lanes may have waited between them while others ran B again: then
+//!   the lanes in U have values that B defined at different times ([`Waiting::waits_between`]). So a value can be
+//!   uniform, and yet a read of it is not.
 //!
 //! The lattice of a value is uniform < divergent, and so is that of a branch. All values and branches start as uniform;
 //! each branch on a divergent predicate adds reconvergence points. An instruction is visited again ([`Worklist`]) when a
@@ -68,7 +69,7 @@ impl Uniformity {
             let changed = this.waiting.extend(program, &parting, |block| parts[block]);
             parting.clear();
             for block in changed {
-                // Phis of the block, and reads elsewhere of what it defines.
+                // Phis of the block, and reads elsewhere of its definitions.
                 for position in readers.range(block) {
                     let data = &program.instrs[readers.instrs[position].1];
                     if data.opcode == Opcode::Phi {

@@ -1,4 +1,4 @@
-//! Instructions that are written as two, and operands that only the encoding has.
+//! Expands instructions that are encoded as two, and operands that only the encoding has.
 
 use crate::ir3::{
     AddressSpace, Attrs, Dst, InstrData, InstrFlags, MemoryAttrs, Opcode, PhysReg, Place, Program, RegClass, Src, Type,

@@ -1,8 +1,9 @@
-//! `(eq)`: where helper lanes end, on a6xx and later.
+//! `(eq)`: the end of helper lanes, on a6xx and later.
 //!
-//! Helper lanes of a quad exist for derivatives, and for what else reads the values of other lanes. They end as soon as no path
-//! leads to such an instruction any more, if something follows that would cost them time. The mark is that of a nop. Branches
-//! that read all lanes count as the end of their block: the mark has to come after them, in the successors.
+//! Helper lanes of a quad exist for derivatives, and for other instructions that read values of other lanes. They end
+//! as soon as no path leads to such an instruction any more, if something follows that would cost them time. The mark
+//! is that of a nop. Branches that read all lanes count as the end of their block: the mark has to come after them, in
+//! the successors.
 
 use super::preamble::Preamble;
 use crate::ir3::dataflow::{Analysis, Direction, Edge, solve};
@@ -50,7 +51,7 @@ fn end_helpers(program: &mut Program, block: Block) {
     let list = &program.blocks[block].instrs;
     let is_user = |&instr: &Instr| uses_helpers(&program.instrs[instr]);
     let first = list.iter().rposition(is_user).map_or(0, |last| last + 1);
-    let mut is_worth_it = false;
+    let mut is_useful = false;
     for &instr in &list[first..] {
         let data = &mut program.instrs[instr];
         match data.opcode.category() {
@@ -62,13 +63,13 @@ fn end_helpers(program: &mut Program, block: Block) {
             Category::Move | Category::Alu2 | Category::Alu3 | Category::Sfu | Category::Meta => {}
             _ if matches!(data.opcode, Opcode::Prede | Opcode::Getfiberid) => {}
             _ => {
-                is_worth_it = true;
+                is_useful = true;
                 break;
             }
         }
     }
     let last = program.layout.last().copied();
-    if is_worth_it || program.blocks[block].successors[0] != last {
+    if is_useful || program.blocks[block].successors[0] != last {
         let body = program.body_len(list);
         let is_start = |&&instr: &&Instr| program.instrs[instr].opcode.is_meta();
         let first = if first == 0 { list.iter().take_while(is_start).count() } else { first };

@@ -1,9 +1,10 @@
 //! `(ei)`: the last instruction that reads a varying releases the memory of the varyings.
 //!
-//! Only if all of these instructions are in the first block of the program, and none comes after a `kill`: the hardware does not
-//! bear that lanes end before `(ei)`. Otherwise the memory is released at the end: by itself from a5xx on, and by an instruction
-//! before. Where lanes end, that instruction comes right after the last read: `select::early_inputs` has moved all reads to the
-//! first block, and what has split that since (`elect`, scans) leaves the block of a read on every path.
+//! Only if all of these instructions are in the first block of the program, and none comes after a `kill`: the hardware
+//! does not bear that lanes end before `(ei)`. Otherwise the memory is released at the end: by itself from a5xx on, and
+//! by an instruction before. Where lanes end, that instruction comes right after the last read: `select::early_inputs`
+//! has moved all reads to the first block, and stages that have split it since (`elect`, scans) leave the block of a
+//! read on every path.
 //!
 //! `ldlv` cannot carry the mark, so a `bary.f` without a result follows it. A program that reads varyings by prefetches only
 //! begins with such a `bary.f`.

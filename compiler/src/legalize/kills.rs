@@ -13,7 +13,7 @@ pub fn run(program: &mut Program) {
     }
     let end = program.layout[program.layout.len() - 1];
     for block in blocks_before_back_edges(program) {
-        // From the last one on: what is before a branch stays in its block.
+        // From the last one on: instructions before a branch stay in its block.
         for at in (0..program.blocks[block].instrs.len()).rev() {
             if program.instrs[program.blocks[block].instrs[at]].opcode == Opcode::Kill {
                 branch_after(program, block, at, end);

@@ -1,9 +1,10 @@
 //! Block layout: explicit branches, and as few of them as possible.
 //!
-//! A block with two successors gets the inverted branch to its second successor and then the branch to its first one, so
-//! that the one that leads to the next block in the code can be left out. Branches to blocks that only jump lead to where these
-//! jump, unless that is backwards: a loop would become two, and lanes would reconverge elsewhere. Where two branches are left, the one to the
-//! later block comes first: lanes that took the other one would wait in front of the second branch, where nothing has them join.
+//! A block with two successors gets the inverted branch to its second successor and then the branch to its first one,
+//! so that the one that leads to the next block in the code can be left out. Branches to blocks that only jump are
+//! redirected to the target of that jump, unless that is backwards: a loop would become two, and lanes would reconverge
+//! elsewhere. If two branches remain, the one to the later block comes first: lanes that took the other one would wait
+//! before the second branch, where nothing makes them reconverge.
 
 use crate::ir3::{Attrs, Block, Instr, InstrData, Mods, Opcode, Program};
 
@@ -18,7 +19,7 @@ pub fn run(program: &mut Program) {
     }
 }
 
-/// Puts the branch to the later block in front of the other one.
+/// Moves the branch to the later block before the other one.
 fn order_branches(program: &mut Program, block: Block) {
     let &[.., first, second] = &program.blocks[block].instrs[..] else { return };
     let is_choice = |instr: Instr| program.instrs[instr].opcode.inverse_branch().is_some();

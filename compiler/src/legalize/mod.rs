@@ -1,13 +1,13 @@
-//! Legalisation: a program with registers becomes one that the machine runs as it is.
+//! Legalisation: a program with registers becomes one that the machine can run.
 //!
-//! Until here a program says what is computed, in which order and where. The machine leaves the rest to the compiler: it does not
+//! The program determines values, order and places. The machine leaves the rest to the compiler: it does not
 //! wait for results by itself, and control flow is a list of instructions with branches between them. In order:
 //!
 //! 1. `layout`: branches become explicit, and those to the next block are left out.
 //! 2. `predication`: `prede` ends predicated code.
 //! 3. `kills`: killed lanes leave loops.
 //! 4. `relative`: the last user of `a0.x` is marked (`(ul)`), on the paths of killed lanes too.
-//! 5. Physical edges and reconvergence points are computed again, from the final layout.
+//! 5. Physical edges and reconvergence points are recomputed from the final layout.
 //! 6. `inputs`: the memory of the varyings is released (`(ei)`).
 //! 7. `sync`: instructions wait for units that take their time (`(ss)`, `(sy)`).
 //! 8. `expand`: the load of push constants becomes stores.

@@ -1,4 +1,4 @@
-//! The preamble: what runs once, before the rest of the program, for all waves.
+//! The preamble: code that runs once, before the rest of the program, for all waves.
 //!
 //! From a7xx on a preamble that uses nothing but shared registers runs early, before the wave has its own registers. There `a1.x` is written as a shared register is: readers wait with `(ss)`, and
 //! the move to it has a mark of its own, `(r)` on its source.
@@ -6,7 +6,7 @@
 use crate::ir3::{Block, InstrData, OperandFlags, PhysReg, Place, Program, RegClass, RegFile, SrcOperand};
 use crate::target::{Generation, Target};
 
-/// Where the preamble is.
+/// The blocks and positions of the preamble.
 pub struct Preamble {
     /// Its blocks, in order.
     blocks: Vec<Block>,

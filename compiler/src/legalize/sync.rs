@@ -2,9 +2,9 @@
 //!
 //! Special functions, memory and textures finish at any time, and so does the scalar ALU for readers outside of it. An
 //! instruction waits with `(ss)` for special functions, local memory and shared registers, with `(sy)` for textures and
-//! other memory. It waits for results that it reads or overwrites, and for units that may not have read yet what it overwrites. A dataflow
-//! analysis over all paths has, at each point, the registers that somebody has to wait for, by what ends the wait
-//! ([`Pending`]).
+//! other memory. It waits for results that it reads or overwrites, and for units that may not have read yet the
+//! registers that it overwrites. A dataflow analysis over all paths has, at each point, the pending registers, by what
+//! ends the wait ([`Pending`]).
 //!
 //! The rules:
 //! - `(ss)` ends all waits but those for `(sy)` results; `(sy)` ends those for its results, and for the reads of the
@@ -15,9 +15,9 @@
 //! - Instructions from cat5 on cannot carry `(ss)`; a nop before them does.
 //! - In an early preamble `a1.x` is written as a shared register is.
 //!
-//! Shared registers are pending along physical edges too: the wave takes them whatever its lanes do. Where a `kill` ends the last active
-//! lane in the middle of a block, the wave goes on at once with lanes that wait, past what the rest of the block would have waited for. So what
-//! is pending at a `kill` is pending in the blocks where lanes may wait.
+//! Shared registers are pending along physical edges too: the wave takes them independent of its lanes. If a `kill`
+//! ends the last active lane in the middle of a block, the wave continues at once with lanes that wait, past the waits
+//! of the rest of the block. So registers that are pending at a `kill` are pending in the blocks where lanes may wait.
 
 use super::preamble::Preamble;
 use crate::delays::latency::{Sync, is_scalar_alu, sync};
@@ -80,7 +80,7 @@ fn carries_ss(opcode: Opcode) -> bool {
     matches!(opcode.category(), Flow | Move | Alu2 | Alu3 | Sfu)
 }
 
-/// The registers that somebody has to wait for at a point of the program.
+/// The pending registers at a point of the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Pending {
     /// Results that `(ss)` waits for.
@@ -111,7 +111,8 @@ impl Pending {
         [ss, sy, scalar_full, scalar_half, read_ss, read_any, read_scalar]
     }
 
-    /// Adds what is pending on the way from another point: of the lanes that come from there, or of the wave only.
+    /// Adds the registers that are pending on an edge from another point: of the lanes that come from there, or of the
+    /// wave only.
     fn add_from(&mut self, other: &Self, lanes: bool) {
         let mut other = other.clone();
         for (mine, theirs) in self.sets().into_iter().zip(other.sets()) {
@@ -141,13 +142,13 @@ struct Waits<'a> {
     program: &'a Program,
     target: &'a Target,
     preamble: &'a Preamble,
-    /// Those of the last visit of each instruction.
+    /// The flags of the last visit of each instruction.
     flags: SecondaryMap<Instr, InstrFlags>,
-    /// Where lanes wait, if there is a `kill`.
+    /// The blocks where lanes wait, if there is a `kill`.
     waiting: Option<Waiting>,
-    /// What is pending in a block where lanes wait while others are killed.
+    /// The registers that are pending in a block where lanes wait while others are killed.
     after_kills: SecondaryMap<Block, Pending>,
-    /// More is pending after kills than the blocks before them in this round knew.
+    /// More is pending after kills than when the blocks before them were visited in this iteration.
     grows: bool,
 }
 
@@ -206,7 +207,7 @@ struct Operands<'a> {
     is_early: bool,
     writes: RegisterSet,
     reads: RegisterSet,
-    /// Those that it writes and those that it reads.
+    /// The registers that it writes and those that it reads.
     named: RegisterSet,
 }
 
@@ -265,14 +266,14 @@ impl<'a> Operands<'a> {
             || data.srcs.iter().any(|src| other_width(src.class.half).meets(&RegisterSet::of_src(program, target, src)))
     }
 
-    /// Returns true if it overwrites what may not have been read yet.
+    /// Returns true if it overwrites registers that may not have been read yet.
     fn overwrites(&self, pending: &Pending) -> bool {
         self.writes.meets(&pending.read_ss)
             || self.writes.meets(&pending.read_any)
             || !self.is_scalar && self.writes.meets(&pending.read_scalar)
     }
 
-    /// Adds what others have to wait for after it.
+    /// Adds the registers that others have to wait for after it.
     fn issue(&self, pending: &mut Pending) {
         let Self { data, target, .. } = *self;
         let is_flow = data.opcode.category() == Category::Flow;

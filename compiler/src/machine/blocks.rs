@@ -1,9 +1,9 @@
 //! Blocks and edges of a flat program.
 //!
-//! A block starts at each target, at each `(jp)`, and behind each terminator. Two branches of which one is taken
+//! A block starts at each target, at each `(jp)`, and after each terminator. Two branches of which one is taken
 //! whenever the other is not are the end of one block, as legalization emits them; any other second branch is a block
-//! of its own. Predication jumps nowhere: `predt` and `predf` lead to the arms, as the compiler has them, and lanes of
-//! an arm go on behind `prede`.
+//! of its own. Predication jumps nowhere: `predt` and `predf` lead to the arms, as in the compiler, and lanes of
+//! an arm continue after `prede`.
 
 use super::code::{Code, CodeError, CodeInstr, Ip, needs_target};
 use crate::ir3::{Attrs, Block, BlockData, InstrData, InstrFlags, Mods, Opcode, Program, reconvergence};
@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 type Result<T> = std::result::Result<T, CodeError>;
 
 impl Code {
-    /// The program in blocks, with logical and physical edges. Nops behind the last `end`, which fill the last line of
+    /// The program in blocks, with logical and physical edges. Nops after the last `end`, which fill the last line of
     /// the instruction cache, are left out.
     ///
     /// # Errors
@@ -158,7 +158,7 @@ impl Builder {
                 starts[ip.index() + 1] = true;
             }
         }
-        // Where a pair of branches ends a block, the second starts none, unless something else leads there.
+        // If a pair of branches ends a block, the second starts none, unless another branch leads there.
         let targeted: SmallVec<[Ip; 32]> = self.code.instrs.values().filter_map(|instr| instr.target).collect();
         for ip in self.ips().skip(1) {
             let jp = self.instr(ip).data.flags.contains(InstrFlags::JP);
@@ -251,7 +251,7 @@ impl Builder {
                 [arms.first, arms.second].into_iter().filter_map(PackedOption::expand).collect()
             }
             (Opcode::Jump, Some(target)) => [target].into_iter().collect(),
-            // One lane, or the preamble's wave, goes on; the others branch.
+            // One lane, or the preamble's wave, continues; the others branch.
             (Opcode::Getone | Opcode::Getlast | Opcode::Shps, Some(target)) => [next, target].into_iter().collect(),
             (Opcode::Call, _) => return Err(CodeError::new(last, "a subroutine")),
             (_, Some(target)) if self.block_at[last].is_none() && self.second_of_pair(last) => {
@@ -263,7 +263,7 @@ impl Builder {
         };
         for (slot, ip) in successors.into_iter().enumerate() {
             let Some(to) = self.block_at[ip].expand().filter(|_| ip.index() < self.len) else {
-                return Err(CodeError::new(last, "the code ends behind it, and it goes on"));
+                return Err(CodeError::new(last, "it falls through the end of the code"));
             };
             self.program.add_edge(block, slot, to);
         }

@@ -1,13 +1,13 @@
 //! Final programs as a flat list of instructions.
 //!
-//! Blocks are a notion of the compiler: the hardware has positions, and branches with offsets. What stands beside the
-//! code (inputs, outputs, constants, sizes) is the [`Interface`], which the driver knows and the words do not say.
+//! Blocks are a notion of the compiler: the hardware has positions, and branches with offsets. Facts that are not
+//! encoded (inputs, outputs, constants, sizes) are in the [`Interface`], the driver's description of the program.
 //!
 //! # The form of an instruction
-//! Its places are physical registers, or relative to `a0.x`; then `a0.x` is its last source, as it is everywhere in
+//! Its places are physical registers, or relative to `a0.x`; then `a0.x` is its last source, as in
 //! [`ir3`](crate::ir3). Branch targets are in [`CodeInstr::target`], not in its attributes. It has no marks of the
 //! compiler's analyses: `(kill)`, `(unused)`, `(tied)`, `(early_clobber)`, false dependencies, repeat groups.
-//! `end` and `chmask` have no sources: what they hand over is in [`Interface::outputs`].
+//! `end` and `chmask` have no sources: the registers that they pass are in [`Interface::outputs`].
 
 use crate::ir3::{
     Attrs, Block, ConstLayout, Dst, InputKind, Instr, InstrData, InstrFlags, Opcode, OperandFlags, Output, Place,
@@ -28,14 +28,14 @@ entity_impl!(Ip, "l");
 pub struct CodeInstr {
     /// The instruction; see the module's documentation for its form.
     pub data: InstrData,
-    /// Where it branches or jumps.
+    /// The target of its branch or jump.
     pub target: Option<Ip>,
 }
 
 /// Registers that have a value when the program starts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EntryRegister {
-    /// What they hold, if it is known.
+    /// The contents of the registers, if they are known.
     pub input: Option<InputKind>,
     /// The registers.
     pub dst: Dst,
@@ -50,7 +50,7 @@ pub struct OutputRegister {
     pub src: Src,
 }
 
-/// What the driver has to know of a program beside its code.
+/// The facts about a program that the driver needs in addition to its code.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Interface {
     /// The shader stage, if known.
@@ -78,7 +78,7 @@ pub struct Interface {
 pub struct Code {
     /// The instructions.
     pub instrs: PrimaryMap<Ip, CodeInstr>,
-    /// What the driver puts where.
+    /// The registers and constants that the driver fills.
     pub interface: Interface,
 }
 
@@ -88,7 +88,7 @@ pub struct Code {
 pub struct CodeError {
     /// The block or instruction.
     pub place: String,
-    /// What is wrong.
+    /// The fault.
     pub what: String,
 }
 
@@ -117,7 +117,7 @@ struct Flatten<'a> {
     code: Code,
     /// The position of the first instruction in or after each block; none for a block that is not in the layout.
     starts: SecondaryMap<Block, PackedOption<Ip>>,
-    /// True once an `end` has said what the outputs are.
+    /// True once an `end` has declared the outputs.
     ended: bool,
 }
 
@@ -248,10 +248,12 @@ impl<'a> Flatten<'a> {
         });
         let mut reached: SmallVec<[PackedOption<Ip>; 2]> = targets.map(|block| self.starts[block]).collect();
         if falls_through {
-            let Some(next) = next else { return Err(CodeError::new(block, "the code ends, and it goes on")) };
+            let Some(next) = next else {
+                return Err(CodeError::new(block, "the last block falls through the end of the code"));
+            };
             reached.push(self.starts[next]);
         }
-        // Predication jumps nowhere: its successors are the arms, and what follows them.
+        // Predication jumps nowhere: its successors are the arms, and the block after them.
         let predicated = last.is_some_and(Opcode::is_predication);
         for to in &successors {
             if !predicated && !reached.contains(&self.starts[*to]) {
@@ -268,7 +270,7 @@ pub(super) const fn needs_target(opcode: Opcode) -> bool {
     matches!(opcode, Br | Braa | Brao | Brac | Brax | Bany | Ball | Getone | Getlast | Shps | Jump | Call)
 }
 
-/// The instruction without what only the compiler uses, with physical registers only.
+/// The instruction without the attributes that only the compiler uses, with physical registers only.
 fn bare(data: &InstrData) -> std::result::Result<InstrData, String> {
     let mut data = data.clone();
     data.false_deps.clear();

@@ -1,7 +1,7 @@
 //! The machine's programs: a flat list of instructions, and the words that encode them.
 //!
 //! [`Code`] is a final program as the hardware sees it: instructions one after the other, with the positions to which
-//! they branch, and an [`Interface`] that says what the driver puts where. It is flattened from an
+//! they branch, and an [`Interface`] that lists what the driver fills. It is flattened from an
 //! [`ir3::Program`](crate::ir3::Program), and read back into blocks and edges.
 
 mod blocks;

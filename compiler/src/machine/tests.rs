@@ -91,7 +91,7 @@ fn blocks_come_back() {
     assert_eq!(Code::from_program(&program).unwrap(), code);
 }
 
-/// Each changes one thing of the program above, and names what is said then.
+/// Each row changes the program above in one place, and has a part of the error.
 #[test]
 fn contradictions_are_errors() {
     for (from, to, said) in [
@@ -117,7 +117,7 @@ fn contradictions_are_errors() {
     for (change, said) in [
         (
             (|code: &mut Code| code.instrs[Ip::new(11)].data = code.instrs[Ip::new(1)].data.clone()) as fn(&mut Code),
-            "goes on",
+            "falls through",
         ),
         (|code| code.instrs[Ip::new(5)].target = Some(Ip::new(8)), "under predication"),
         (|code| code.instrs[Ip::new(5)].target = Some(Ip::new(12)), "ends before it"),
@@ -130,7 +130,7 @@ fn contradictions_are_errors() {
     }
 }
 
-/// The final programs of Mesa's logs, where they are there.
+/// The final programs of Mesa's logs, if the logs are installed.
 #[test]
 fn final_programs_of_mesa() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/mesa/train/a660");

@@ -18,11 +18,11 @@ impl Code {
         self.instrs.iter().map(word).collect()
     }
 
-    /// Reads words back; what the driver knows beside them is the interface.
+    /// Decodes words; the interface has the facts that are not encoded.
     ///
     /// # Errors
-    /// At the first word that is no instruction of the generation, or that ir3 cannot say, and where a branch leaves the
-    /// code.
+    /// At the first word that is no instruction of the generation, or that ir3 cannot express, and where a branch
+    /// leaves the code.
     pub fn decode(generation: Generation, words: &[u64], interface: Interface) -> Result<Self, CodeError> {
         let mut instrs = PrimaryMap::with_capacity(words.len());
         for (position, &word) in words.iter().enumerate() {

@@ -73,7 +73,7 @@ impl Builder {
     /// Ends the shader.
     ///
     /// # Panics
-    /// When an if or a loop is still open.
+    /// If an if or a loop is still open.
     pub fn finish(mut self) -> Shader {
         assert!(self.frames.is_empty(), "an if or a loop is still open");
         self.list.push(CfNode::Block(self.block));
@@ -101,7 +101,7 @@ impl Builder {
     /// Switches from the then side to the else side.
     ///
     /// # Panics
-    /// When the innermost open construct is not the then side of an if.
+    /// If the innermost open construct is not the then side of an if.
     pub fn begin_else(&mut self) {
         let then = self.close_list();
         match self.frames.pop() {
@@ -115,7 +115,7 @@ impl Builder {
     /// Closes an if; an else side that was not opened is one empty block.
     ///
     /// # Panics
-    /// When the innermost open construct is not an if.
+    /// If the innermost open construct is not an if.
     pub fn end_if(&mut self) {
         if matches!(self.frames.last(), Some(Frame::Then { .. })) {
             self.begin_else();
@@ -144,7 +144,7 @@ impl Builder {
     /// Switches from the body of a loop to its continue construct, which runs before each further iteration.
     ///
     /// # Panics
-    /// When the innermost open construct is not the body of a loop.
+    /// If the innermost open construct is not the body of a loop.
     pub fn begin_continuing(&mut self) {
         let body = self.close_list();
         match self.frames.pop() {
@@ -158,7 +158,7 @@ impl Builder {
     /// Closes a loop.
     ///
     /// # Panics
-    /// When the innermost open construct is not a loop.
+    /// If the innermost open construct is not a loop.
     pub fn end_loop(&mut self) {
         let last = self.close_list();
         let (outer, body, continuing, divergent, control) = match self.frames.pop() {
@@ -235,7 +235,7 @@ impl Builder {
     /// Builds a vector from 1 to 5, 8 or 16 scalars.
     ///
     /// # Panics
-    /// When no vector has that many components.
+    /// If no vector has that many components.
     pub fn vec(&mut self, scalars: &[Def]) -> Def {
         if let &[scalar] = scalars {
             return scalar;
@@ -285,7 +285,7 @@ impl Builder {
     /// Sets the value of a phi for the edge from `pred`.
     ///
     /// # Panics
-    /// When `phi` is not a phi.
+    /// If `phi` is not a phi.
     pub fn set_phi_src(&mut self, phi: Def, pred: Block, value: Def) {
         let function = &mut self.shader.entry;
         match &mut function.instrs[function.defs[phi].instr] {

@@ -29,7 +29,7 @@ impl Dominance {
         Dominance(DominatorTree::new(cfg, function.blocks_in_order().collect()))
     }
 
-    /// Returns true if control can come to a block.
+    /// Returns true if the block is reachable.
     pub fn is_reachable(&self, block: Block) -> bool {
         self.0.is_reachable(block)
     }

@@ -290,7 +290,7 @@ pub struct Function {
     pub defs: PrimaryMap<Def, DefData>,
     /// The tree.
     pub body: Vec<CfNode>,
-    /// The line of each instruction in the text that it was read from; 0 if there is none.
+    /// The line of each instruction in the text that it was read from; 0 if it was not read from a text.
     pub lines: SecondaryMap<Instr, u32>,
 }
 

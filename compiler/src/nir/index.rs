@@ -132,7 +132,7 @@ bitflags! {
         const ATOMIC = 1 << 12;
     }
 
-    /// The control of a float operation: what optimisations must not do to it.
+    /// The control of a float operation: the transformations that are forbidden.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
     pub struct FpMath: u8 {
         /// `no-contract`

@@ -67,7 +67,7 @@ macro_rules! dest_bits {
 macro_rules! intrinsics {
     ($($variant:ident $name:literal ($($src:tt)*) $(-> $dest:tt)? $($rule:ident($($arg:literal)+))? $([$($index:ident)*])?;)*) => {
         words! {
-            /// An intrinsic operation, whose name in nir text stands after `@`.
+            /// An intrinsic operation, whose name in nir text follows `@`.
             #[repr(u16)]
             pub enum IntrinsicOp { $($variant = $name,)* }
         }
@@ -324,14 +324,14 @@ impl IntrinsicOp {
         }
     }
 
-    /// Returns true if a text may leave an index of this kind out: it has no effect on the meaning of the program, or its default is what
-    /// the versions of Mesa mean that do not print it.
+    /// Returns true if a text may leave an index of this kind out: it has no effect on the meaning of the program, or
+    /// its default is the value that is implied by the versions of Mesa that do not print it.
     pub fn may_leave_out(self, kind: IndexKind) -> bool {
         use IndexKind::*;
         use IntrinsicOp as I;
         let unimportant =
             matches!(kind, IoSemantics | IoXfb | IoXfb2 | Access | AlignMul | AlignOffset | InterpMode | Format);
-        // Until Mesa 24.0 an address had no base beside it.
+        // Until Mesa 24.0 an address had no separate base.
         let is_base = kind == Base && matches!(self, I::LoadSsboIr3 | I::StoreSsboIr3)
             || matches!(kind, RangeBase | Range) && self == I::LoadGlobalIr3;
         // Mesa prints the range of inputs and outputs since 23.3.

@@ -2,7 +2,7 @@
 //!
 //! A [`Shader`] has a header ([`Info`]), variables and one [`Function`]. A function has values ([`Def`]), instructions
 //! ([`Instr`]) and blocks ([`Block`]), and a tree of structured control flow ([`CfNode`]) whose leaves are the blocks.
-//! The operations are two tables: [`Op`] and [`IntrinsicOp`]. This module does not define what they compute.
+//! The operations are two tables: [`Op`] and [`IntrinsicOp`]. This module does not define their meaning.
 
 mod builder;
 mod cfg;

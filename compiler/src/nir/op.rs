@@ -1,7 +1,7 @@
 //! The arithmetic operations: one table with names, widths and types.
 //!
-//! The table is data only; the verifier's semantics define what an operation computes. A width of 0 means "the same for
-//! all operands with width 0"; a component count of 0 means "once for each component of the result".
+//! The table is data only; the verifier's semantics define the meaning of an operation. A width of 0 means "the same
+//! for all operands with width 0"; a component count of 0 means "once for each component of the result".
 
 use super::types::{AluType, BaseType};
 use crate::words;
@@ -22,7 +22,7 @@ pub struct OpInfo {
     pub output: Operand,
     /// The operands, in order.
     pub inputs: &'static [Operand],
-    /// What nir's own table declares of it.
+    /// The properties that nir's own table declares.
     pub properties: &'static [Property],
 }
 
@@ -31,7 +31,8 @@ pub struct OpInfo {
 pub enum Property {
     /// The first two operands can be swapped.
     Commutes,
-    /// `op(op(a, b), c)` is `op(a, op(b, c))`; with a third operand, which stays what it is, in the same way. Of floats it holds but for rounding.
+    /// `op(op(a, b), c)` is `op(a, op(b, c))`; with a third operand, which keeps its position, in the same way. For
+    /// floats it holds up to rounding.
     Associates,
 }
 

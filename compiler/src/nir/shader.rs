@@ -29,7 +29,7 @@ pub struct Info {
     pub num_images: u32,
     /// `shared_size` in bytes
     pub shared_size: u32,
-    /// `subgroup_size`, as Mesa's enumeration has it
+    /// `subgroup_size`, in Mesa's enumeration.
     pub subgroup_size: u32,
     /// `divergence_analysis_run`
     pub divergence_analysis_run: bool,
@@ -67,7 +67,7 @@ impl Default for Info {
 }
 
 impl Info {
-    /// The size of a workgroup as a program of ir3 has it: zeros if it is known only at dispatch.
+    /// The size of a workgroup in the form of ir3: zeros if it is known only at dispatch.
     pub fn workgroup_size_in_ir3(&self) -> Option<[u16; 3]> {
         let size = self.workgroup_size?;
         Some(if self.workgroup_size_variable { [0; 3] } else { size.map(|n| n.min(0xffff) as u16) })

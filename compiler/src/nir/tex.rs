@@ -43,7 +43,7 @@ impl TexOp {
         }
     }
 
-    /// Returns true if the operation asks about a texture as a whole, without coordinates.
+    /// Returns true if the operation queries a texture as a whole, without coordinates.
     pub fn is_query(self) -> bool {
         matches!(self, TexOp::Txs | TexOp::QueryLevels | TexOp::TextureSamples)
     }
@@ -97,10 +97,10 @@ pub struct Tex {
     pub sampler_non_uniform: bool,
     /// True if the result has a residency code.
     pub sparse: bool,
-    /// The dimension, where the text has it: Mesa prints it since 25.3.
+    /// The dimension, if the text has it: Mesa prints it since 25.3.
     pub dim: Option<ImageDim>,
-    /// True if the texture is known to be an array: the last coordinate is a layer, the last component of a size the number of layers. The
-    /// text does not say so; ir3 does.
+    /// True if the texture is known to be an array: the last coordinate is a layer, the last component of a size the
+    /// number of layers. The text does not print it; ir3 does.
     pub is_array: bool,
 }
 

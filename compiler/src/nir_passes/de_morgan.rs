@@ -4,9 +4,9 @@
 //! inverts each for free, they are better inside: the negation of a conjunction is the disjunction of two negations,
 //! and all three are one branch.
 //!
-//! A negation is rewritten only if it is read by ifs alone, its operand has no other use, and a branch can test one operand
-//! of that as it is computed: a comparison, or a conjunction or disjunction itself, that only ifs read besides. Otherwise two
-//! negations would replace one.
+//! A negation is rewritten only if it is read by ifs alone, its operand has no other use, and a branch can test one
+//! operand of that without a further instruction: a comparison, or a conjunction or disjunction itself, with no other
+//! uses than ifs. Otherwise two negations would replace one.
 
 use super::{Rewriter, Rule, Table, Term};
 use crate::nir::{CfNode, Def, Function, Instr, InstrData, Op};

@@ -1,8 +1,8 @@
 //! Preambles as code of each invocation.
 //!
-//! On ir3, the preamble computes uniform values once, and stores them in the constant file. Hardware without it computes them in each invocation:
-//! the code of the preamble moves to the start of the program, and what is loaded from the words that it stores are the values. Words that it copies from
-//! a uniform buffer are loaded from there.
+//! On ir3, the preamble computes uniform values once, and stores them in the constant file. Hardware without it
+//! computes them in each invocation: the code of the preamble moves to the start of the program, and loads from the
+//! words that it stores are replaced by the values. Words that it copies from a uniform buffer are loaded from there.
 //!
 //! Not all preambles can be inlined ([`obstacle`]): a word that is loaded at a computed offset may be any, for example.
 
@@ -49,10 +49,10 @@ pub fn run(function: &mut Function) {
     forward(function);
 }
 
-/// What a word of the constant file holds.
+/// The content of a word of the constant file.
 #[derive(Clone, Copy)]
 enum Word {
-    /// What was there before.
+    /// The word that the driver has filled.
     Driver,
     /// A component of a value.
     Value(Def, u8),
@@ -61,7 +61,7 @@ enum Word {
 }
 
 impl Word {
-    /// Returns true if one load from a buffer reads this word and another one, so many components after it.
+    /// Returns true if one load from a buffer reads this word and another one, `after` components later.
     fn is_loaded_with(self, other: Self, after: usize) -> bool {
         match (self, other) {
             (Self::Buffer(buffer, offset, word), Self::Buffer(other, from, number)) => {
@@ -72,7 +72,7 @@ impl Word {
     }
 }
 
-/// Removes the instructions of the preamble, and replaces loads by what it stored.
+/// Removes the instructions of the preamble, and replaces loads by the stored values.
 fn forward(function: &mut Function) {
     let mut stored: FxHashMap<i64, Word> = FxHashMap::default();
     let mut removed: Vec<Instr> = Vec::new();
@@ -139,7 +139,7 @@ fn forward(function: &mut Function) {
     }
 }
 
-/// A load of so many words, before another one.
+/// A load of `count` words, before another one.
 fn load_words(function: &mut Function, (block, before): (Block, Instr), load: Intrinsic, count: u8) -> Def {
     let def = function.new_def(count, 32, load.def.and_then(|def| function.defs[def].divergent));
     let list = &function.blocks[block].instrs;

@@ -112,8 +112,8 @@ impl Rule {
         }
     }
 
-    /// Matches an operation with the left side of the rule, the operands of what commutes in every order; returns the values of the
-    /// variables. `bits` is the width of the result.
+    /// Matches an operation with the left side of the rule, the operands of commutative operations in every order;
+    /// returns the values of the variables. `bits` is the width of the result.
     fn matches(&self, function: &Function, op: Op, srcs: &[AluSrc], bits: u8) -> Option<Bindings> {
         let Term::Op(wanted, _) = self.from else { return None };
         if op != wanted || bits != self.result_bits() || !has_operations(function, &self.from, srcs) {

@@ -1,14 +1,15 @@
 //! 64-bit sums in halves: `iadd64_split[234]_(lo|hi)`.
 //!
-//! Hardware of 32 bits adds two 64-bit numbers in two steps, and the second one needs the carry of the first. What is best for the carry
-//! depends on the machine: a comparison, an accumulator, a flag. So nir says what is added and leaves the carry to selection: each half of
-//! a sum is one operation on the low words of both addends and on those of their high words that are not 0.
+//! Hardware of 32 bits adds two 64-bit numbers in two steps, and the second one needs the carry of the first. The
+//! best form of the carry depends on the machine: a comparison, an accumulator, a flag. So nir leaves the carry to
+//! selection: each half of a sum is one operation on the low words of both addends and on those of their high words
+//! that are not 0.
 //!
 //! The pass makes pairs of these operations of 64-bit additions, and recognises the sums of addresses that were lowered before: a high word
 //! to which a comparison is added, of a sum of low words with one of its operands. Then the operations lose the operands that are 0.
 //!
-//! Source: Ian Romanick's proposal (seed 004). Its table of rules and its declared properties are in [`PROPOSED`] as they were written,
-//! though one rule, one property and one type are wrong (docs/findings.md): nothing applies them.
+//! Source: Ian Romanick's proposal (seed 004). Its table of rules and its declared properties are in [`PROPOSED`]
+//! unchanged, though one rule, one property and one type are wrong (docs/findings.md): nothing applies them.
 
 use super::{Bindings, Rewriter, Rule, Table, Term};
 use crate::nir::{AluSrc, Def, Function, Instr, InstrData, Op, Property};
@@ -110,7 +111,7 @@ const THREE_LOW_NO_CARRY: Rule = rule("3-lo-no-carry", 32, Term::Op(Iadd64Split3
 const TWO_HIGH_NO_CARRY: Rule = rule("2-hi-no-carry", 32, Term::Op(Iadd64Split2Hi, &[A, ZERO]), ZERO);
 const TWO_LOW_NO_CARRY: Rule = rule("2-lo-no-carry", 32, Term::Op(Iadd64Split2Lo, &[A, ZERO]), A);
 
-/// What a proposal says of new operations.
+/// The definitions of new operations in a proposal.
 #[derive(Clone, Copy, Debug)]
 pub struct Proposal {
     /// The rules, in its order.
@@ -121,8 +122,9 @@ pub struct Proposal {
     pub widths: &'static [(Op, u8)],
 }
 
-/// Seed 004 as it is written. `4-lo-no-carry` has the high word for the low one, `iadd64_split2_hi` is no associative operation, and the
-/// results of those with two operands are declared to have 64 bits, which the rules that make them of others contradict.
+/// The text of seed 004. `4-lo-no-carry` has the high word for the low one, `iadd64_split2_hi` is no associative
+/// operation, and the results of those with two operands are declared to have 64 bits, which the rules that make them
+/// of others contradict.
 pub const PROPOSED: Proposal = Proposal {
     rules: &[
         FOUR_HIGH_FIRST,
@@ -173,7 +175,7 @@ pub fn run(function: &mut Function) {
     let mut parts = EntitySet::new();
     let mut next_index = function.defs.values().map(|data| data.index + 1).max().unwrap_or(0);
     for (block, instr) in all {
-        // What replaces it may be an operation with an operand less.
+        // The replacement may be an operation with an operand less.
         while !parts.contains(instr)
             && let Some(Match { rule, bindings, def }) = matching(function, instr)
         {

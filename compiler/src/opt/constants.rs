@@ -5,9 +5,10 @@
 //! has left in a register becomes a word after the last one that the program uses, and the program records the value
 //! that the driver must put there ([`ConstLayout`](crate::ir3::ConstLayout)). Equal immediates share a word.
 //!
-//! A program that reads words relative to an address may read any word, so its immediates are words that the driver fills, as its
-//! system values are: selection declares them (`declare`) at the end of the file, below the system values, and a load of nir's
-//! that gets there reads what the driver has put there. This pass then uses these words, and no others.
+//! A program that reads words relative to an address may read any word, so its immediates are words that the driver
+//! fills, as its system values are: selection declares them (`declare`) at the end of the file, below the system
+//! values, and a load of nir's that reaches these words reads the driver's values. This pass then uses these words, and
+//! no others.
 //!
 //! The pass does nothing if the program writes to the constant file at unknown addresses. A half operand converts the word that it
 //! reads, by the type of its reader: a float operation reads the float of 32 bits with the same value.
@@ -65,8 +66,8 @@ fn reads_relative(program: &Program) -> bool {
     program.iter_instrs().any(|(_, instr)| program.instrs[instr].srcs.iter().any(is_relative))
 }
 
-/// Declares the immediates of a program that reads words relative to an address, as far as there is room. `arrays` is the number of
-/// words that the arrays of the shader may have, after the words that are named.
+/// Declares the immediates of a program that reads words relative to an address, up to the end of the file. `arrays` is
+/// the number of words that the arrays of the shader may have, after the words that are named.
 pub(crate) fn declare(program: &mut Program, target: &Target, arrays: u32) {
     if !reads_relative(program) {
         return;
@@ -130,7 +131,7 @@ fn float_of_half(bits: u32) -> Option<u32> {
 /// Words of the constant file after all that the program names, but for the vec4s of the driver parameters.
 fn free_words(program: &Program, target: &Target) -> impl DoubleEndedIterator<Item = u16> + use<> {
     let params: FxHashSet<u16> = program.consts.driver_params.iter().map(|param| param.word / 4).collect();
-    // What the driver fills may come after words that are free.
+    // Words that the driver fills may come after words that are free.
     let named = NamedConstWords::of(program, target, |word| params.contains(&(word / 4)));
     let declared = program.consts.immediates.iter().map(|&(word, _)| u32::from(word) + 1).max().unwrap_or(0);
     let start = named.end.max(declared).next_multiple_of(4);

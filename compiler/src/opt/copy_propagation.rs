@@ -111,7 +111,7 @@ impl SharedValues {
 
 /// The source of a copy, and the kind of copy.
 enum Copied {
-    /// The same bits.
+    /// The copy preserves all bits.
     Same(Src),
     /// A word of the constant file, converted to half: as a float if the user is a float operation, else as an integer.
     Converted(Src, Numeric),

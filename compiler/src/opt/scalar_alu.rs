@@ -1,8 +1,8 @@
 //! Scalarisation: moves uniform values to shared registers, and their computation to the scalar ALU.
 //!
-//! A shared register holds one value for the whole wave, and the scalar ALU computes one, whatever lanes are active. So
-//! an operation can move there if its sources are uniform for all lanes that run it, and the result may be read only
-//! where the last execution of its definition is the one that all readers mean ([`Uniformity`] decides both).
+//! A shared register holds one value for the whole wave, and the scalar ALU computes one, independent of the active
+//! lanes. So an operation can move there if its sources are uniform for all lanes that run it, and the result may be
+//! read only where the last execution of its definition is the one that all readers mean ([`Uniformity`] decides both).
 //!
 //! Results of operations whose sources are all uniform become shared, and so do phis of such values at blocks where no
 //! lanes reconverge that took different edges. On every GPU with shared registers the workgroup's index does. Lane masks and values
@@ -256,12 +256,12 @@ struct Rewrite<'a> {
     /// The copy of a value in the other kind of register.
     copies: SecondaryMap<Value, PackedOption<Value>>,
     /// Instructions to insert after an instruction.
-    behind: SecondaryMap<Instr, Vec<Instr>>,
+    after: SecondaryMap<Instr, Vec<Instr>>,
 }
 
 impl<'a> Rewrite<'a> {
     fn new(program: &'a mut Program, uniformity: &'a Uniformity, chosen: SecondaryMap<Value, bool>) -> Self {
-        Self { program, uniformity, chosen, copies: SecondaryMap::new(), behind: SecondaryMap::new() }
+        Self { program, uniformity, chosen, copies: SecondaryMap::new(), after: SecondaryMap::new() }
     }
 
     fn run(mut self) {
@@ -342,14 +342,14 @@ impl<'a> Rewrite<'a> {
         let copy = self.program.values.push(ValueData { instr, dst: 0, class, components: 1, array: None });
         self.program.instrs[instr].dsts.push(Dst::new(Place::Value(copy), class, WriteMask::SCALAR));
         self.copies[value] = copy.into();
-        self.behind[def].push(instr);
+        self.after[def].push(instr);
         copy
     }
 
     /// Inserts the copies into the code: those of phis and inputs after all of these.
     fn insert(&mut self, block: Block) {
         let list = &self.program.blocks[block].instrs;
-        if list.iter().all(|&instr| self.behind[instr].is_empty()) {
+        if list.iter().all(|&instr| self.after[instr].is_empty()) {
             return;
         }
         let mut out = Vec::with_capacity(list.len() + 8);
@@ -357,12 +357,12 @@ impl<'a> Rewrite<'a> {
         for &instr in list {
             if matches!(self.program.instrs[instr].opcode, Opcode::Phi | Opcode::Input) {
                 out.push(instr);
-                deferred.append(&mut self.behind[instr]);
+                deferred.append(&mut self.after[instr]);
                 continue;
             }
             out.append(&mut deferred);
             out.push(instr);
-            out.append(&mut self.behind[instr]);
+            out.append(&mut self.after[instr]);
         }
         self.program.blocks[block].instrs = out;
     }

@@ -61,7 +61,7 @@ impl CompileError {
                 regalloc::Error::NeedsSpilling { file: "full" | "half", .. } if stage == Stage::RegisterAllocation => {
                     ErrorKind::Internal
                 }
-                // What the stage before has coloured.
+                // The previous stage has coloured the program.
                 regalloc::Error::Uncoloured { .. } if stage == Stage::RegisterAllocation => ErrorKind::Internal,
                 // `spill` tries it.
                 regalloc::Error::Fragmented { .. } if stage == Stage::RegisterAllocation => ErrorKind::Internal,

@@ -44,7 +44,7 @@ impl Features {
         self.0.count_ones() as usize
     }
 
-    /// Returns true if there is none.
+    /// Returns true if the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }

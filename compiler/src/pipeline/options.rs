@@ -55,7 +55,7 @@ impl Options {
         }
     }
 
-    /// The same options without a feature.
+    /// Returns the options without a feature.
     #[must_use]
     pub fn without(mut self, feature: Feature) -> Self {
         self.features.remove(feature);

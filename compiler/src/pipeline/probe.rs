@@ -1,4 +1,4 @@
-//! A stage that is there in unit tests only: it shows that a stage is one row of the table and one file.
+//! A stage that exists in unit tests only: it shows that a stage is one row of the table and one file.
 //!
 //! It puts a nop at the end of programs whose workgroups have 61 lanes, which no other test compiles.
 

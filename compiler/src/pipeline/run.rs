@@ -54,7 +54,8 @@ pub fn select(shader: &nir::Shader, target: &Target) -> Result<ir3::Program, Com
     Ok(program)
 }
 
-/// The words of the constant file that the uniforms and the constants of a shader may have, with room for their alignment to four vec4.
+/// The words of the constant file that the uniforms and the constants of a shader may have, including their alignment
+/// to four vec4.
 fn array_words(info: &nir::Info) -> u32 {
     let constants = info.get("constants").and_then(|bytes| bytes.trim().parse::<u32>().ok()).unwrap_or(0);
     let words = |vec4: u32| vec4.next_multiple_of(4).saturating_mul(4);
@@ -64,7 +65,7 @@ fn array_words(info: &nir::Info) -> u32 {
 /// The change that a stage made to the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// None: it had only a shared reference to the program.
+    /// The stage had only a shared reference to the program.
     Nothing,
     /// Possibly some.
     Something,

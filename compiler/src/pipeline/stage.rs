@@ -1,4 +1,4 @@
-//! What stages and features are called, and where they belong.
+//! Names and properties of stages and features.
 
 use super::*;
 
@@ -66,7 +66,7 @@ impl Stage {
         self.row().kind == StageKind::Moves
     }
 
-    /// Returns true if the program after it is final: what the machine runs, with its waits.
+    /// Returns true if the program after it is final: it runs on the machine, with its waits.
     pub fn is_final(self) -> bool {
         self >= Self::Legalize
     }

@@ -26,7 +26,8 @@ pub fn is_needed(program: &Program) -> bool {
 /// Assigns a register to each address operand.
 ///
 /// # Errors
-/// If an address is in another form than the allocator supports or cannot be computed again, or an instruction needs two in one register.
+/// If an address is in another form than the allocator supports or cannot be rematerialised, or an instruction needs
+/// two in one register.
 pub fn run(program: &mut Program) -> Result<(), Error> {
     let mut pass = AddressAllocator { occupants: [None; SLOTS], uses: SecondaryMap::new(), out: Vec::new() };
     keep_old_constants(program, RegFile::Address);
@@ -147,7 +148,7 @@ impl AddressAllocator {
     ) -> Result<usize, Error> {
         let data = program.instrs[program.values[value].instr].clone();
         if !data.is_rematerializable() {
-            return Err(Error::unsupported(program, user, "an address that cannot be computed again"));
+            return Err(Error::unsupported(program, user, "an address that cannot be rematerialised"));
         }
         let clone = program.instrs.push(data);
         self.read(program, clone, locked)?;

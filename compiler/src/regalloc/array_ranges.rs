@@ -1,15 +1,16 @@
 //! The live ranges of arrays, and the units that each array has while it is live.
 //!
-//! An array is not in SSA form. It holds registers at each point that a path from a write reaches and from which a path leads to a
-//! read, element by element: a direct write ends what its element held before, a relative one ends nothing. Where only elements that
-//! nothing has written are live, reads are undefined and need no registers; so a program starts without arrays. An access is part of
-//! the live range, even if nothing reads what it writes: the machine writes the register anyway.
+//! An array is not in SSA form. It holds registers at each point that a path from a write reaches and from which a path
+//! leads to a read, element by element: a direct write ends the live range of the element's previous value, a relative
+//! one ends nothing. Where only elements that nothing has written are live, reads are undefined and need no registers;
+//! so a program starts without arrays. An access is part of the live range, even if its result is not read: the machine
+//! writes the register anyway.
 //!
-//! Points are those of [`liveness`](super::liveness). An array keeps its place for the whole program, so that an access needs no more
-//! than a base, but arrays that are never live at once share registers, and scalars use the registers of arrays that are not live.
-//! Full arrays are stacked from the end of their file downwards, halves from the bottom upwards. At each point the *extent* of a stack
-//! is the end of the last live array in it: scalars fit into what the extents leave, without gaps, so the pressure stays a number that
-//! is known before registers are assigned.
+//! Points are those of [`liveness`](super::liveness). An array keeps its place for the whole program, so that an access
+//! needs no more than a base, but arrays that are never live at once share registers, and scalars use the registers of
+//! arrays that are not live. Full arrays are stacked from the end of their file downwards, halves from the bottom
+//! upwards. At each point the *extent* of a stack is the end of the last live array in it: scalars use the registers
+//! between the extents, without gaps, so the pressure stays a number that is known before registers are assigned.
 
 use super::Error;
 use super::forest::{self, Sums};
@@ -256,7 +257,7 @@ impl ArrayRanges {
             }
             if let Some((at, accesses)) = list.get(k) {
                 accesses.iter().for_each(|access| self.add_segment(access.array, 2 * at, 2 * at + 2));
-                // What is live on either side is live at the access.
+                // An array that is live on either side is live at the access.
                 elements.forwards(program, accesses, &mut written);
                 let mut after = live[list.len() - k - 1].clone();
                 after.intersect_with(&written);
@@ -387,9 +388,9 @@ fn overlap(a: &[Segment], b: &[Segment]) -> bool {
 /// The index of each instruction, as [`liveness`](super::liveness) numbers them, and of the start of each block.
 #[derive(Clone, Debug, Default)]
 pub struct Indices {
-    /// By instruction; 0 for phis and inputs.
+    /// The index by instruction; 0 for phis and inputs.
     pub instr: SecondaryMap<Instr, u32>,
-    /// By block.
+    /// The index by block.
     pub start: SecondaryMap<Block, u32>,
 }
 

@@ -31,10 +31,10 @@ pub fn run(program: &mut Program) -> Result<(), Error> {
     copy_phi_sources(program)
 }
 
-/// Puts inputs first and prefetches next: the results of both are there before the first instruction.
+/// Puts inputs first and prefetches next: the results of both are available before the first instruction.
 ///
 /// # Errors
-/// If a prefetch reads what is no input.
+/// If a prefetch reads a value that is no input.
 fn hoist_inputs(program: &mut Program) -> Result<(), Error> {
     let entry = program.entry();
     let instrs = &program.instrs;

@@ -1,10 +1,11 @@
 //! The live range of each value, in one numbering of the whole program.
 //!
 //! Blocks are taken in the order in which the allocator visits them. Each block takes one index for its start (phis,
-//! inputs and results of prefetches are written there), one for each other instruction, and one for its end (phis of the successor are read there).
-//! An instruction of index `i` reads at point `2 i` and writes at point `2 i + 1`; what it writes early it writes at
-//! `2 i`. A value is live in a few *segments* of points, half open: `[2 i + 1, 2 j + 1)` is written at `i`, and read at `j`
-//! for the last time. Two values can have one register if their segments do not overlap.
+//! inputs and results of prefetches are written there), one for each other instruction, and one for its end (phis of
+//! the successor are read there). An instruction of index `i` reads at point `2 i` and writes at point `2 i + 1`; early
+//! results are written at `2 i`. A value is live in a few *segments* of points, half open: `[2 i + 1, 2 j + 1)` is
+//! written at `i`, and read at `j` for the last time. Two values can have one register if their segments do not
+//! overlap.
 //!
 //! The blocks at whose starts a value is live are those of the [sparse analysis](crate::ir3::liveness); this one adds the
 //! points in the blocks, and skips the walk for the many values that are read only in the block that defines them.
@@ -113,7 +114,8 @@ impl Liveness {
     /// destinations.
     ///
     /// # Errors
-    /// If a value is defined twice, is read where it is not defined, or is read in another class than its own.
+    /// If a value is defined twice, is read at a point where it is not defined, or is read in another class than its
+    /// own.
     pub fn new(program: &mut Program, order: Vec<Block>) -> Result<Self, Error> {
         let mut this = Self {
             ranges: map_of(program.blocks.len()),
@@ -316,7 +318,7 @@ impl UseTraversal {
 
     fn run(&self, program: &Program, live: &mut Liveness) -> Result<(), Error> {
         let edges = Edges::new(program, live, &self.position);
-        // By the order of blocks.
+        // Indexed by the order of blocks.
         let mut seen = vec![Seen::default(); live.order.len()];
         let mut list: Vec<u32> = Vec::new();
         let mut stack: Vec<u32> = Vec::new();

@@ -79,8 +79,8 @@ pub struct MergeSets {
 }
 
 impl MergeSets {
-    /// Computes the merge sets of a program in conventional SSA. Each value of `apart` is alone in its set; no other set is merged to more than
-    /// `widest` units, and none has values that are not to be merged.
+    /// Computes the merge sets of a program in conventional SSA. Each value of `apart` has a set of its own; no other
+    /// set is merged to more than `widest` units, and none has values that must not be merged.
     pub fn new(program: &Program, liveness: &Liveness, apart: &[Value], widest: u16, coalescing: Coalescing) -> Self {
         let mut this = Self {
             placed: map_of(program.values.len()),

@@ -13,7 +13,7 @@
 //!
 //! [`spill_arrays`] and [`spill`] run before 3, where registers do not suffice.
 //!
-//! [`AllocationRules`] say what it does without; without splitting of live ranges, `unsplit` runs 6.
+//! [`AllocationRules`] can disable parts of it; without splitting of live ranges, `unsplit` runs 6.
 //!
 //! [`lower_copies`] is a separate stage: it turns the parallel copies, collects and splits into machine instructions
 //! with `parallel_copy`.

@@ -47,7 +47,7 @@ struct DistanceAnalysis<'a> {
     program: &'a Program,
     loops: &'a Loops,
     table: DistanceTable,
-    /// For joins.
+    /// Scratch list for joins.
     merged: Distances,
 }
 

@@ -93,7 +93,7 @@ fn split_critical_edges(program: &mut Program) {
     program.layout.iter().enumerate().for_each(|(at, &block)| position[block] = at);
     // New blocks before each block of the layout, and those after it, the last one first.
     let mut before: SecondaryMap<Block, SmallVec<[Block; 2]>> = SecondaryMap::new();
-    let mut behind: SecondaryMap<Block, SmallVec<[Block; 2]>> = SecondaryMap::new();
+    let mut after: SecondaryMap<Block, SmallVec<[Block; 2]>> = SecondaryMap::new();
     for (from, slot, to) in critical {
         let mut data = BlockData::default();
         data.successors[0] = Some(to);
@@ -110,13 +110,13 @@ fn split_critical_edges(program: &mut Program) {
         if position[to] > position[from] {
             before[to].push(edge);
         } else {
-            behind[from].push(edge);
+            after[from].push(edge);
         }
     }
     for block in std::mem::take(&mut program.layout) {
         program.layout.extend(&before[block]);
         program.layout.push(block);
-        program.layout.extend(behind[block].iter().rev());
+        program.layout.extend(after[block].iter().rev());
     }
 }
 

@@ -82,7 +82,7 @@ pub enum Point {
     Read(Instr),
     /// Its writes: the values that stay live, and all of its results, including unused ones.
     Write(Instr),
-    /// After it.
+    /// The point after it.
     After(Instr),
 }
 

@@ -1,4 +1,4 @@
-//! Rematerialisation: which definitions can be executed again, elsewhere and later.
+//! Rematerialisation: definitions that can be executed again, elsewhere and later.
 //!
 //! A definition that depends only on values in SSA form computes the same wherever these are available. Its other
 //! sources may have changed by then; such sources are copied to general registers before the definition.

@@ -1,9 +1,9 @@
 //! Spilling of arrays: where registers do not suffice, arrays are kept in scratch memory.
 //!
-//! An access becomes a load or a store of one element. If the index is known, so is the address: a base that is 0 and an offset. Otherwise
-//! the address is computed from the value that is moved to `a0.x`: its 16 bits, as a signed number, times the size of an element; the
-//! offset adds the start of the array. What is in scratch memory then is the shader's own: [`spill`](super::spill), which runs afterwards,
-//! puts its slots after it.
+//! An access becomes a load or a store of one element. If the index is known, so is the address: a base that is 0 and
+//! an offset. Otherwise the address is computed from the value that is moved to `a0.x`: its 16 bits, as a signed
+//! number, times the size of an element; the offset adds the start of the array. The arrays in scratch memory are then
+//! the shader's own: [`spill`](super::spill), which runs afterwards, puts its slots after it.
 //!
 //! `choose` decides which: of the arrays that are live where most registers are needed, the one with the fewest accesses for each
 //! register, then the next one. Of all these plans, that with the fewest accesses to scratch memory is taken, those of spilled scalars

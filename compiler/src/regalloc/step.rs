@@ -5,7 +5,7 @@
 //! done.
 //!
 //! Copies (parallel copies, collects and splits) are different. They only define which values exist from now on: all
-//! moves that one of them needs, together with moves of values that are in the way, are one parallel copy. So the
+//! moves that one of them needs, together with moves of values that occupy its registers, are one parallel copy. So the
 //! relative positions of registers before and after do not matter, and a result whose registers already hold it, as a
 //! piece of a value that stays live, needs none.
 
@@ -95,7 +95,7 @@ impl Step {
         }
     }
 
-    /// Reads an instruction that is neither phi nor input. The results of a prefetch are there already.
+    /// Reads an instruction that is neither phi nor input. The results of a prefetch are available already.
     pub fn read(&mut self, program: &Program, liveness: &Liveness, sets: &MergeSets, forest: &Forest, instr: Instr) {
         self.start();
         let data = &program.instrs[instr];

@@ -1,13 +1,14 @@
 //! Matched pairs of sums: the instruction that computes the low word and the one that computes the carry for the high word become one.
 //!
-//! Both add the same words; one writes a register, of the other only the accumulator or the flag is read. Of two such instructions in a block, one is
-//! removed: the later one if what it leaves in the accumulator or the flag is there already, or is not read; the earlier one if what it leaves is
-//! not read. The result moves to the one that stays, over instructions that do not touch it.
+//! Both add the same words; one writes a register, of the other only the accumulator or the flag is read. Of two such
+//! instructions in a block, one is removed: the later one if its accumulator or flag result is available already, or is
+//! not read; the earlier one if its result is not read. The result moves to the one that stays, over instructions that
+//! do not touch it.
 
 use super::lower_additions::adds_same;
 use crate::vec4::{Blocks, Cmod, DstFile, Instr, Opcode, Program, SrcFile};
 
-/// Where an instruction leaves the carry.
+/// The resource in which an instruction leaves the carry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Resource {
     Accumulator,
@@ -141,7 +142,7 @@ impl Block<'_> {
         (moves(first, second) && !self.is_live(first, resource)).then_some(first)
     }
 
-    /// Returns true if what an instruction leaves in a resource may be read.
+    /// Returns true if the content of a resource after an instruction may be read.
     fn is_live(&self, after: usize, resource: Resource) -> bool {
         for at in (after + 1..self.instrs.len()).filter(|&at| !self.dead[self.start + at]) {
             if resource.is_read(&self.instrs[at]) {

@@ -1,12 +1,12 @@
-//! Dead code in scalar programs: instructions whose results are not read are removed, and what is not read of a result.
+//! Dead code in scalar programs: removes instructions whose results are not read, and unread parts of results.
 //!
-//! A sum whose carry nobody reads is a plain one, and two halves of 16 invocations that do the same are one instruction. Messages stay, whatever their
-//! result is worth: they may have an effect.
+//! A sum whose carry has no use is a plain one, and two halves of 16 invocations that do the same are one instruction.
+//! Messages stay, even if their result is unused: they may have an effect.
 
 use crate::vec4::{Blocks, DstFile, Instr, Opcode, OpcodeKind, Program, SrcFile};
 use fixedbitset::FixedBitSet;
 
-/// What is live: the registers, and in the last bit the flag.
+/// The live registers, and in the last bit the flag.
 struct Live {
     bits: FixedBitSet,
     flag: usize,
@@ -16,7 +16,7 @@ struct Live {
 }
 
 impl Live {
-    /// From after an instruction to before it.
+    /// Steps from the point after an instruction to the point before it.
     fn step(&mut self, instr: &Instr) {
         let is_whole = instr.exec_size == self.width && (instr.predicate.is_none() || instr.opcode == Opcode::Sel);
         if is_whole {
@@ -39,7 +39,7 @@ impl Live {
         }
     }
 
-    /// Takes from an instruction what is not live. Returns false if nothing of it is.
+    /// Removes the dead results of an instruction. Returns false if none is live.
     fn narrow(&self, instr: &mut Instr) -> bool {
         if matches!(instr.opcode.kind(), OpcodeKind::Control | OpcodeKind::Message) {
             return true;

@@ -1,7 +1,7 @@
 //! The halves of 64-bit sums as instructions of the hardware.
 //!
-//! The high word needs the carry of the low words. Ian Romanick's proposal (seed 004) sketches two ways. With the accumulator, which has 8 channels, so
-//! that the last two instructions are there for each half of 16 invocations:
+//! The high word needs the carry of the low words. Ian Romanick's proposal (seed 004) sketches two ways. With the
+//! accumulator, which has 8 channels, so that the last two instructions are emitted for each half of 16 invocations:
 //!
 //! ```text
 //! add(16)  high, a.y, b.y
@@ -19,8 +19,9 @@
 //! (+f0.0) add(16)  high, high, 1U
 //! ```
 //!
-//! The third form is a comparison of the sum with an addend, as `nir_lower_int64` has it. A low word is computed by an instruction that writes the carry,
-//! too, if there is a high word of the same sum in its block: [`combine_additions`](super::combine_additions) makes one of both.
+//! The third form is a comparison of the sum with an addend, as in `nir_lower_int64`. A low word is computed by an
+//! instruction that writes the carry, too, if there is a high word of the same sum in its block:
+//! [`combine_additions`](super::combine_additions) makes one of both.
 
 use crate::vec4::{
     Blocks, Cmod, Dst, DstFile, Instr, Mask, Mode, Opcode, Predicate, Program, RegType, Src, SrcFile, Swizzle,
@@ -190,7 +191,7 @@ impl Lowering {
             let null = Dst { mask: Mask(1), ..Dst::null(RegType::Ud) };
             lowering.emit(Opcode::Add, null, &words).cmod = Some(Cmod::O);
         };
-        // What is copied to the result may overwrite a low word: then the flag comes first.
+        // A copy to the result may overwrite a low word: then the flag comes first.
         let is_read = words.iter().any(|word| word.file == source(dst).file);
         if is_read {
             set_flag(self);
@@ -227,7 +228,7 @@ impl Lowering {
     }
 }
 
-/// What was written, as a source.
+/// The written operand, as a source.
 fn source(dst: Dst) -> Src {
     let file = match dst.file {
         DstFile::Vgrf(number) => SrcFile::Vgrf(number),

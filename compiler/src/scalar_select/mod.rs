@@ -5,8 +5,8 @@
 //! intrinsic is a message. Each phi has two sets of registers, as in [`vec4_select`](crate::vec4_select).
 //!
 //! The halves of 64-bit sums (`iadd64_split…`) become `add64lo` and `add64hi`, which the hardware does not have:
-//! [`lower_additions`](crate::scalar_passes::lower_additions) decides how the carry goes from one to the other. A 64-bit sum that is not split gets a
-//! comparison here, as `nir_lower_int64` has it.
+//! [`lower_additions`](crate::scalar_passes::lower_additions) decides how the carry goes from one to the other. A
+//! 64-bit sum that is not split gets a comparison here, as in `nir_lower_int64`.
 //!
 //! Arithmetic on 32 bits, comparisons, selections, 64-bit sums and bitwise operations, control flow and intrinsics are supported; everything else is
 //! refused by name.

@@ -1,15 +1,16 @@
 //! List scheduling after register allocation, block by block.
 //!
-//! Before allocation, the scheduler does not know where moves, spills and reloads will be, nor which registers are reused. Here
-//! registers are known, and so is each delay: the [`Scoreboard`] that counts nops says how many the next instruction
-//! would need. An instruction stays after those that write what it reads or writes, and after those that read what
-//! it writes; memory and lanes order the others as before allocation ([`Effects`](super::dependencies::Effects)). That is enough for the three `xor.b` of a swap, too:
-//! what reads or writes one of the two registers is ordered with each of them, so only others can come between.
+//! Before allocation, the scheduler cannot predict moves, spills and reloads, nor which registers are reused. Here
+//! registers are known, and so is each delay: the [`Scoreboard`] that counts nops computes how many the next
+//! instruction would need. An instruction stays after those that write its operands or results, and after those that
+//! read its results; memory and lanes order the others as before allocation
+//! ([`Effects`](super::dependencies::Effects)). That is enough for the three `xor.b` of a swap, too: an instruction
+//! that reads or writes one of the two registers is ordered with each of them, so only others can come between.
 //!
-//! Of the instructions that are ready, the next one is: a varying, since the last one releases memory; a `kill` that need not
-//! wait; a special function, texture or load that need not wait; then the one that waits the least, up to three slots; else the
-//! one with the longest latency after it. Waits are nops, and the expected time until `(ss)` or `(sy)` ends. To overwrite an operand takes an `(ss)`, which
-//! ends when the operand has been read, long before a result comes.
+//! The next one of the ready instructions is: a varying, since the last one releases memory; a `kill` that need not
+//! wait; a special function, texture or load that need not wait; then the one that waits the least, up to three slots;
+//! else the one with the longest latency after it. Waits are nops, and the expected time until `(ss)` or `(sy)` ends.
+//! To overwrite an operand takes an `(ss)`, which ends when the operand has been read, long before a result comes.
 //!
 //! A block whose original order waits no longer than the new one is not changed, unless it reads its last varying later. Only the
 //! first 48 ready instructions in code order are compared.
@@ -28,13 +29,13 @@ use std::ops::Range;
 /// The maximum number of ready instructions that are compared.
 const WINDOW: usize = 48;
 
-/// A wait of so many slots is accepted now rather than later.
+/// A wait of up to this many slots is accepted now rather than later.
 const SHORT: u32 = 3;
 
 /// The slots after which a texture, load or special function has usually read its operands.
 const READ: u32 = 2;
 
-/// The index of what is waited for with `(ss)`. That of `(sy)` is 1.
+/// The index of waits with `(ss)`. That of `(sy)` is 1.
 const SS: usize = 0;
 
 /// Schedules each block of a program with registers.
@@ -66,7 +67,7 @@ struct Node {
     opcode: Opcode,
     reads: RegisterSet,
     writes: RegisterSet,
-    /// The same reads on the scoreboard.
+    /// The reads in the form of the scoreboard.
     on_board: Reads,
     /// The number of edges to it from nodes that have not been issued.
     waits_for: u32,
@@ -77,14 +78,14 @@ struct Node {
     latency: u32,
 }
 
-/// What is expected to be waited for while instructions are issued.
+/// The expected waits while instructions are issued.
 #[derive(Clone, Copy, Default)]
 struct Expected {
     /// Results that are waited for with `(ss)`, and with `(sy)`.
     results: [RegisterSet; 2],
-    /// What may still be read. That is waited for with `(ss)`, whatever the result is waited for with.
+    /// Registers that may still be read. `(ss)` waits for that, independent of the flag of the result.
     reads: RegisterSet,
-    /// When these waits end.
+    /// The expected ends of these waits.
     ends: [u32; 2],
     /// The current time: issued slots and waits.
     time: u32,
@@ -214,8 +215,8 @@ impl Scheduler<'_> {
     fn region(&mut self, region: Range<usize>, out: &mut Vec<usize>) {
         let Self { program, target, board, nodes, graph, ready, window } = self;
         let fixed = nodes[region.end..].iter().take_while(|node| is_fixed(program, node.instr)).count();
-        let (nodes, behind) = nodes[region.start..region.end + fixed].split_at_mut(region.len());
-        build(program, target, nodes, behind, graph);
+        let (nodes, following) = nodes[region.start..region.end + fixed].split_at_mut(region.len());
+        build(program, target, nodes, following, graph);
         board.restart();
         let mut expected = Expected::default();
         ready.extend((0..).zip(&*nodes).filter(|(_, node)| node.waits_for == 0).map(|(at, _)| Reverse(at)));
@@ -282,8 +283,8 @@ fn is_fixed(program: &Program, instr: Instr) -> bool {
     opcode.is_scheduling_fence() || opcode.is_prefetched()
 }
 
-/// Builds the graph of a region, which the instructions `behind` follow.
-fn build(program: &Program, target: &Target, nodes: &mut [Node], behind: &[Node], graph: &mut Conflicts) {
+/// Builds the graph of a region, which the instructions `following` follow.
+fn build(program: &Program, target: &Target, nodes: &mut [Node], following: &[Node], graph: &mut Conflicts) {
     graph.begin();
     for node in &*nodes {
         graph.add(node.instr, &program.instrs[node.instr], &node.reads, &node.writes, target);
@@ -298,7 +299,7 @@ fn build(program: &Program, target: &Target, nodes: &mut [Node], behind: &[Node]
             let is_result = node.writes.meets(&later.reads);
             later.height + if is_result { latency(program, target, node, later) } else { 0 }
         });
-        let readers = behind.iter().filter(|later| node.writes.meets(&later.reads));
+        let readers = following.iter().filter(|later| node.writes.meets(&later.reads));
         let at_end = readers.map(|later| latency(program, target, node, later)).max().unwrap_or(0);
         // A predicate is often read first in the next block.
         let dsts = &program.instrs[node.instr].dsts;

@@ -9,15 +9,15 @@
 //!
 //! A block whose original order takes no more time, nops and expected waits together, is not changed, unless it reads its last varying later.
 //!
-//! The limit is the number of registers with which the program has the same waves as with the need of its original order,
-//! both measured alike (`registers`). Instructions that would exceed six sevenths of it are delayed while
-//! any other is left: this leaves the allocator room to build vectors without moves. A block that exceeds it nevertheless
-//! is not changed. A program of few waves is first scheduled for a limit that gives it more: there, of the instructions
-//! that exceed the six sevenths, the one whose result is used first is next. That order is taken if its
-//! nops are worth the waves. A program of more waves that waits for textures, memory and special functions at least half of
-//! the time is scheduled once more, for the registers that leave half of the waves. That order is taken if the waves are not
-//! worth the time that it saves. Without [occupancy](ScheduleRules::occupancy) the limit is the need of the original order, in
-//! whole vec4, and no other one is tried.
+//! The limit is the number of registers with which the program has the same waves as with the need of its original
+//! order, both measured alike (`registers`). Instructions that would exceed six sevenths of it are delayed while any
+//! other is left: this leaves the allocator free registers to build vectors without moves. A block that exceeds it
+//! nevertheless is not changed. A program of few waves is first scheduled for a limit that gives it more: there, of the
+//! instructions that exceed the six sevenths, the one whose result is used first is next. That order is taken if its
+//! nops are worth the waves. A program of more waves that waits for textures, memory and special functions at least
+//! half of the time is scheduled once more, for the registers that leave half of the waves. That order is taken if the
+//! waves are not worth the time that it saves. Without [occupancy](ScheduleRules::occupancy) the limit is the need of
+//! the original order, in whole vec4, and no other one is tried.
 //!
 //! Only the first 48 ready instructions in code order are compared, so the cost per instruction is independent of the
 //! block's length, and distant instructions stay distant.
@@ -42,7 +42,7 @@ const WINDOW: usize = 48;
 const OUTSTANDING: usize = 8;
 
 /// The fraction of the limit up to which register use is not restricted.
-const AT_EASE: (u32, u32) = (6, 7);
+const PRESSURE_THRESHOLD: (u32, u32) = (6, 7);
 
 /// Returns true if there is a block with instructions to order, and no registers have been assigned in it.
 #[must_use]
@@ -94,25 +94,25 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
     };
     let mut best: Option<Schedule> = None;
     let most = limits.last().map_or(need, |last| last.1);
-    let looser = looser(&work, target, most, files).filter(|_| rules.occupancy);
+    let relaxed_limit = relaxed_limit(&work, target, most, files).filter(|_| rules.occupancy);
     for (is_tight, limit) in limits {
         (scheduler.is_tight, scheduler.limit) = (is_tight, limit);
         let Some((slots, time)) = scheduler.program(program, &live, &peaks) else { continue };
         let waves = target.occupancy(&work, limit[0].div_ceil(8)).waves;
         let next = Schedule { orders: std::mem::take(&mut scheduler.orders), slots, time, waves };
         best = Some(match best {
-            Some(tight) if tight.is_worth_its_slots(&next) => tight,
+            Some(tight) if tight.waves_pay_for_slots(&next) => tight,
             _ => next,
         });
     }
-    if let (Some(limit), Some(now)) = (looser, &best)
+    if let (Some(limit), Some(now)) = (relaxed_limit, &best)
         && now.waits_much()
     {
         (scheduler.is_tight, scheduler.limit) = (false, limit);
         if let Some((slots, time)) = scheduler.program(program, &live, &peaks) {
             let waves = target.occupancy(&work, limit[0].div_ceil(8)).waves;
             let next = Schedule { orders: std::mem::take(&mut scheduler.orders), slots, time, waves };
-            if !now.is_worth_its_time(&next) {
+            if !now.waves_pay_for_time(&next) {
                 best = Some(next);
             }
         }
@@ -127,20 +127,20 @@ struct Schedule {
     orders: Vec<(Block, Vec<Instr>)>,
     /// The slots and nops of the program.
     slots: u32,
-    /// These and other waits, as far as they are expected.
+    /// The slots, plus the expected other waits.
     time: u32,
     waves: u32,
 }
 
 impl Schedule {
     /// Returns true if the waves that this schedule has more than another one are worth its slots.
-    const fn is_worth_its_slots(&self, other: &Self) -> bool {
-        is_worth_it([self.slots, self.waves], [other.slots, other.waves])
+    const fn waves_pay_for_slots(&self, other: &Self) -> bool {
+        more_waves_pay_off([self.slots, self.waves], [other.slots, other.waves])
     }
 
     /// Returns true if these waves are worth its time.
-    const fn is_worth_its_time(&self, other: &Self) -> bool {
-        is_worth_it([self.time, self.waves], [other.time, other.waves])
+    const fn waves_pay_for_time(&self, other: &Self) -> bool {
+        more_waves_pay_off([self.time, self.waves], [other.time, other.waves])
     }
 
     /// Returns true if at least half of the time is spent with waits for textures, memory and special functions.
@@ -151,7 +151,7 @@ impl Schedule {
 
 /// Returns true if more waves are worth more slots, or time: waves hide waits of each other, but no more than a part of the time is
 /// spent with these.
-const fn is_worth_it([cost, waves]: [u32; 2], [other_cost, other_waves]: [u32; 2]) -> bool {
+const fn more_waves_pay_off([cost, waves]: [u32; 2], [other_cost, other_waves]: [u32; 2]) -> bool {
     const PART: u32 = 2;
     let (cost, waves) = (cost.saturating_sub(other_cost), waves.saturating_sub(other_waves));
     PART * cost * other_waves <= other_cost * waves
@@ -183,7 +183,7 @@ fn limits(work: &Workload, target: &Target, need: Units, files: RegisterFiles) -
 }
 
 /// The limit beyond the given one that leaves half of its waves, and not few, if there is one.
-fn looser(work: &Workload, target: &Target, limit: Units, files: RegisterFiles) -> Option<Units> {
+fn relaxed_limit(work: &Workload, target: &Target, limit: Units, files: RegisterFiles) -> Option<Units> {
     let vec4 = limit[0].div_ceil(8);
     let now = target.occupancy(work, vec4);
     let least = now.waves.div_ceil(2).max(FEW_WAVES);
@@ -229,7 +229,7 @@ struct Node {
 /// The properties of an instruction that do not depend on the order.
 #[derive(Clone, Copy, Debug)]
 struct Facts {
-    /// How users wait for its result.
+    /// The flag with which users wait for its result.
     sync: Sync,
     /// The issue slots.
     slots: u32,
@@ -297,11 +297,11 @@ struct Scheduler<'a> {
     window: Vec<Candidate>,
     /// Issued slots, including nops.
     slot: u32,
-    /// The same plus other waiting times.
+    /// The slots, plus other waiting times.
     time: u32,
     /// Nops of the block in its new order, and in its original order.
     nops: [u32; 2],
-    /// The time of the block, likewise.
+    /// Estimated cycles of the block: new order, original order.
     times: [u32; 2],
     /// The position of the first instruction that uses the result of each; pieces of vectors count as the vector.
     first_use: Vec<u32>,
@@ -398,7 +398,7 @@ impl Scheduler<'_> {
                 self.window.push(Candidate { node, facts, slot, time, height, effect });
             }
             let waited = [0, 1].map(|which| self.waited(which));
-            let room = std::array::from_fn(|i| at_ease(self.limit[i]) - self.registers.used[i] as i32);
+            let room = std::array::from_fn(|i| pressure_threshold(self.limit[i]) - self.registers.used[i] as i32);
             let keys = self.window.iter().enumerate().map(|(at, candidate)| {
                 let key = self.key(candidate, room, waited);
                 (key.packed(), candidate.node, at)
@@ -411,9 +411,9 @@ impl Scheduler<'_> {
                 }
             }
         }
-        let behind = self.nops_behind();
-        self.nops[0] += behind;
-        self.times[0] += self.time - start + behind;
+        let nops_after = self.nops_after();
+        self.nops[0] += nops_after;
+        self.times[0] += self.time - start + nops_after;
     }
 
     /// Computes `first_use`.
@@ -458,19 +458,20 @@ impl Scheduler<'_> {
                 to.time = to.time.max(time + edge.latency.soft);
             }
         }
-        let behind = self.nops_behind();
-        self.nops[1] += behind;
-        self.times[1] += self.time - begun + behind;
+        let nops_after = self.nops_after();
+        self.nops[1] += nops_after;
+        self.times[1] += self.time - begun + nops_after;
         (self.slot, self.time) = (start, begun);
     }
 
     /// The nops of the rest of the block for the region, all of which has been issued.
-    fn nops_behind(&self) -> u32 {
-        let waits = self.graph.read_behind.iter().map(|&(node, slots)| self.nodes[node as usize].slot + slots);
+    fn nops_after(&self) -> u32 {
+        let waits = self.graph.read_after.iter().map(|&(node, slots)| self.nodes[node as usize].slot + slots);
         waits.map(|ready| ready.saturating_sub(self.slot)).max().unwrap_or(0)
     }
 
-    /// The priority, with so many registers left and so many outstanding results; the least is next, of equal ones the first in the code.
+    /// The priority, with these numbers of free registers and of outstanding results; the least is next, of equal ones
+    /// the first in the code.
     fn key(&self, candidate: &Candidate, room: [i32; 3], waited: [usize; 2]) -> Key {
         let &Candidate { node, facts, slot, time, height, effect: Effect { change, most } } = candidate;
         if facts.is_first {
@@ -553,8 +554,8 @@ impl Scheduler<'_> {
 }
 
 /// The part of a limit that may be used without restriction.
-const fn at_ease(limit: u32) -> i32 {
-    (limit * AT_EASE.0 / AT_EASE.1) as i32
+const fn pressure_threshold(limit: u32) -> i32 {
+    (limit * PRESSURE_THRESHOLD.0 / PRESSURE_THRESHOLD.1) as i32
 }
 
 /// The priority of an instruction, compared field by field in this order.

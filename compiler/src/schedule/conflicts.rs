@@ -1,8 +1,8 @@
 //! The order of instructions with registers.
 //!
-//! An instruction stays after those that write what it reads or writes, and after those that read what it writes: each unit of
-//! a [`RegisterSet`](crate::ir3::register_set::RegisterSet) is a cell, and so is each [resource](Resources) besides. Nodes are
-//! positions in a region.
+//! An instruction stays after those that write its operands or results, and after those that read its results: each
+//! unit of a [`RegisterSet`](crate::ir3::register_set::RegisterSet) is a cell, and so is each [resource](Resources)
+//! besides. Nodes are positions in a region.
 
 use super::dependencies::{Effects, RESOURCES, Resources, ScheduleRules};
 use crate::ir3::register_set::{RegisterSet, UNITS};
@@ -36,7 +36,7 @@ pub struct Conflicts {
     /// The node of an instruction, plus one; 0 for those of other regions.
     node_of: SecondaryMap<Instr, u32>,
     nodes: Vec<Instr>,
-    /// From, to; each once.
+    /// The edges (from, to), each once.
     edges: Vec<(u32, u32)>,
     /// For each node, the last one to which there is an edge from it, plus one.
     linked: Vec<u32>,
@@ -198,7 +198,7 @@ mod tests {
     fn reads_and_writes_are_ordered() {
         let target = Target::by_name("a660").unwrap();
         let mut graph = Conflicts::new(&Program::default());
-        // Result and use, two reads and a write of what they read, two writes; the halves of a full register.
+        // Result and use, two reads and a write of their operand, two writes; the halves of a full register.
         let text = "block0 {
 	0001:0000:000: 	add.u r0.x, r1.x, r1.y
 	0002:0000:000: 	add.u r0.y, r1.x, r0.x

@@ -1,18 +1,18 @@
 //! Dependencies between the instructions of a block.
 //!
-//! An instruction stays after those whose values it reads. Beside values there are *resources*: what is written stays in
-//! order with what is read and written before and after, what is only read does not. The resources are
-//! - the memories: buffers (at whatever address), images, shared memory, scratch, and the constant file with all operands
+//! An instruction stays after those whose values it reads. In addition to values there are *resources*: a write stays
+//! in order with the reads and writes before and after, reads do not. The resources are
+//! - the memories: buffers (at any address), images, shared memory, scratch, and the constant file with all operands
 //!   that are words of it;
 //! - each array of registers, which is not in SSA form;
 //! - the lanes that run: `kill` and `demote` change them, and everything that looks at other lanes or has an effect
-//!   beyond its own lane reads them, as does what needs helper lanes, and what writes a register relative to an address: that of a lane
-//!   which should have ended may be that of any register;
+//!   beyond its own lane reads them, as do instructions that need helper lanes, and writes of a register relative to an
+//!   address: that of a lane which should have ended may be that of any register;
 //! - each address register, so that one value at a time is alive, if that was so before;
-//! - the predicates, if they are to wait for each other ([`ScheduleRules`]), or one of them cannot be computed again.
+//! - the predicates, if they are to wait for each other ([`ScheduleRules`]), or one of them cannot be rematerialised.
 //!
-//! Barriers write all memories. What is none of that, as the end of a preamble or a change of the rounding mode, is a
-//! [fence](Opcode::is_scheduling_fence): nothing moves over it.
+//! Barriers write all memories. Other instructions, such as the end of a preamble or a change of the rounding mode, are
+//! [fences](Opcode::is_scheduling_fence): nothing moves over them.
 
 use crate::delays::latency::{Latency, is_scalar_alu};
 use crate::ir3::opcode::Effect;
@@ -94,8 +94,8 @@ impl Effects {
     #[must_use]
     pub fn of(data: &InstrData, target: &Target, rules: ScheduleRules) -> Self {
         let (mut reads, mut writes) = (Resources::empty(), Resources::empty());
-        // What changes the set of active lanes changes varyings and derivatives, too: the end of lanes gives back the
-        // storage of varyings, and derivatives are taken over quads, in which helper lanes count.
+        // An instruction that changes the set of active lanes changes varyings and derivatives, too: the end of lanes
+        // gives back the storage of varyings, and derivatives are taken over quads, in which helper lanes count.
         reads.set(Resources::LANES, data.opcode.depends_on_active_lanes());
         let space = || memory(data.memory().and_then(|memory| memory.space));
         match data.opcode.info().effect {
@@ -188,7 +188,7 @@ pub struct DependencyGraph {
     /// The minimum time from each node to the end of the block.
     pub height: Vec<u32>,
     /// Nodes that are read after the region, and the slots required in between.
-    pub read_behind: Vec<(u32, u32)>,
+    pub read_after: Vec<(u32, u32)>,
 }
 
 impl DependencyGraph {
@@ -212,11 +212,11 @@ pub struct DependencyBuilder<'a> {
     rules: ScheduleRules,
     /// The node of the region that defines a value, plus one; 0 is none.
     definition: SecondaryMap<Value, u32>,
-    /// The node of an instruction that others name, likewise.
+    /// The node of an instruction that others name; valid as above.
     node: SecondaryMap<Instr, u32>,
     resources: Vec<Resource>,
     touched: Vec<usize>,
-    /// From, to, latency.
+    /// The edges (from, to and latency).
     edges: Vec<(u32, Edge)>,
 }
 
@@ -343,7 +343,7 @@ impl<'a> DependencyBuilder<'a> {
             graph.edges[*at as usize] = edge;
             *at += 1;
         }
-        graph.read_behind.clear();
+        graph.read_after.clear();
         // Reads at the end of the block.
         for &instr in rest {
             let data = &program.instrs[instr];
@@ -352,7 +352,7 @@ impl<'a> DependencyBuilder<'a> {
                 let producer = &program.instrs[stretch[node as usize]];
                 let Latency { slots, soft } = latency(producer, data, index, self.target);
                 graph.height[node as usize] = graph.height[node as usize].max(soft);
-                graph.read_behind.push((node, slots));
+                graph.read_after.push((node, slots));
             }
         }
         for node in (0..n).rev() {

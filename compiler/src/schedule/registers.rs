@@ -270,8 +270,8 @@ impl RegisterUse {
 /// The change in register use by an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effect {
-    /// After it.
+    /// The change after it.
     pub change: [i32; 3],
-    /// While it writes: unused results are written too.
+    /// The most registers while it writes: unused results are written too.
     pub most: [i32; 3],
 }

@@ -1,7 +1,7 @@
 //! Local arrays: nir's indexed registers.
 //!
-//! An array has the same registers wherever it is live, so an access names the array and no version of it. The
-//! elements of an array of vectors are consecutive, component by component.
+//! An array has the same registers at all points where it is live, so an access names the array and no version of it.
+//! The elements of an array of vectors are consecutive, component by component.
 
 use super::SelectError;
 use super::context::{Context, words_per_component};

@@ -34,7 +34,7 @@ fn load(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError>
     if base < 0 || base + words > i64::from(WORDS) {
         return Err(ctx.unsupported("the word is outside of the constant file"));
     }
-    // Words are there after the end of the preamble, which waits for them.
+    // Words are available after the end of the preamble, which waits for them.
     let read = if constant.is_none() { base..WORDS.into() } else { base..base + words };
     if ctx.stored_consts.iter().flatten().any(|stored| stored.start < read.end && read.start < stored.end) {
         return Err(ctx.unsupported("it may read a word that the same preamble has stored before"));

@@ -118,11 +118,11 @@ impl<'a> Context<'a> {
     /// Returns the finished program, with the inputs first.
     ///
     /// # Errors
-    /// If the constant file has no room for what the driver passes in it.
+    /// If the words that the driver fills do not fit in the constant file.
     pub fn finish(mut self) -> Result<Program, SelectError> {
         if !self.driver_params.place(&mut self.program, self.target, &self.shader.info) {
             self.instr = None;
-            return Err(self.unsupported("the words that it names leave no room for those that the driver fills"));
+            return Err(self.unsupported("the words that it names leave no space for those that the driver fills"));
         }
         let entry = self.program.entry();
         // A prefetch has written its registers when the first instruction is issued: no copy, which a split may become, precedes it.
@@ -384,8 +384,8 @@ impl<'a> Context<'a> {
         self.src(value)
     }
 
-    /// A word that may be undefined (what a lane that is not there has, what an array's element was not set to), for a value of this width:
-    /// the register has any bits then, but those beyond the value are 0.
+    /// A word that may be undefined (the value of a lane that does not exist, or of an array element that was not set),
+    /// for a value of this width: the register has any bits then, but those beyond the value are 0.
     pub fn in_width(&mut self, def: nir::Def, word: Value) -> Value {
         let bits = self.bits(def);
         if bits >= 16 {

@@ -1,10 +1,12 @@
 //! Words of the constant file that the driver fills: system values, and before a6xx the addresses and strides of buffers and images.
 //!
-//! They come directly after the words that the shader names, as Mesa's do (`ir3_setup_const_state`), or before the first of these where a
-//! driver has left room, so that the part of the file that a program needs stays small: the GPU loads all of it, up to the last word. Mesa's conditions hold: what an indirect dispatch or
-//! draw fills begins at a multiple of the unit in which a command uploads constants, and is not at the start of the file in a
-//! vertex shader of a6xx and later. A shader that reads words relative to an address may have arrays whose length nothing says, so
-//! there these words are before them or at the end of the file: a load of nir's that gets there reads what the driver has put there.
+//! They come directly after the words that the shader names, as Mesa's do (`ir3_setup_const_state`), or before the
+//! first of these where a driver has left a gap, so that the part of the file that a program needs stays small: the GPU
+//! loads all of it, up to the last word. Mesa's conditions hold: words that an indirect dispatch or draw fills begins
+//! at a multiple of the unit in which a command uploads constants, and is not at the start of the file in a vertex
+//! shader of a6xx and later. A shader that reads words relative to an address may have arrays whose length nothing
+//! declares, so there these words are before them or at the end of the file: a load of nir's that reaches them reads
+//! the driver's values.
 
 use super::context::Context;
 use crate::ir3::const_words::{NamedConstWords, const_limit, shared_consts};
@@ -12,7 +14,7 @@ use crate::ir3::{DriverParam, Instr, Program, ResourceWords, ShaderStage, Src, S
 use crate::nir::Info;
 use crate::target::{Generation, Target};
 
-/// What the driver puts into a word.
+/// The content that the driver writes to a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DriverWord {
     /// A component of a system value.
@@ -48,8 +50,8 @@ impl Context<'_> {
 }
 
 impl DriverParams {
-    /// Chooses the words. All components of a value are in one vec4. On a4xx buffers are described before the images. Returns false if
-    /// the words that the shader names leave no room.
+    /// Chooses the words. All components of a value are in one vec4. On a4xx buffers are described before the images.
+    /// Returns false if the words that the shader names leave no space.
     #[must_use]
     pub(super) fn place(&self, program: &mut Program, target: &Target, info: &Info) -> bool {
         if self.0.is_empty() {
@@ -98,7 +100,8 @@ impl DriverParams {
     }
 }
 
-/// The word of each value after the first of all, and the length of all, in words: each in the first vec4 that has room.
+/// The word of each value after the first of all, and the length of all, in words: each in the first vec4 with enough
+/// free words.
 fn pack(values: &[(SystemValue, u16)]) -> (Vec<u16>, u16) {
     let mut used: Vec<u16> = Vec::new();
     let mut offsets = Vec::with_capacity(values.len());
@@ -113,7 +116,7 @@ fn pack(values: &[(SystemValue, u16)]) -> (Vec<u16>, u16) {
     (offsets, 4 * used.len() as u16)
 }
 
-/// The word where `length` words that the driver fills begin, if there is room.
+/// The start of `length` words that the driver fills, if they fit.
 fn base(program: &Program, target: &Target, length: u16, uniforms: u32) -> Option<u16> {
     let named = NamedConstWords::of(program, target, |_| false);
     let vec4 = match (program.stage, target.generation) {
@@ -125,8 +128,8 @@ fn base(program: &Program, target: &Target, length: u16, uniforms: u32) -> Optio
     let is_vertex = program.stage == Some(ShaderStage::Vertex) && target.generation >= Generation::A6xx;
     let start = named.end.max(u32::from(is_vertex)).next_multiple_of(4 * vec4);
     let end = const_limit(program, target).checked_sub(length.into()).filter(|&end| start <= end)?;
-    // Uniforms, or push constants, begin the file whether they are read or not, unless they are those that all stages share. Without them, what is
-    // before the first word that is named is read by nothing: an index is not negative.
+    // Uniforms, or push constants, begin the file even if they are not read, unless they are those that all stages
+    // share. Without them, no instruction reads a word before the first word that is named: an index is not negative.
     let has_uniforms = uniforms > 0 && shared_consts(program, target).is_empty();
     let has_room = !has_uniforms && !is_vertex && !named.has_unknown_stores;
     let fits_before = has_room && u32::from(length) <= named.start;

@@ -1,11 +1,12 @@
 //! Varyings are read before lanes end.
 //!
-//! The last read of a varying releases the memory of all (`(ei)`), and the hardware does not bear that the lanes of a wave end
-//! before (`ir3_sched.c`). So in the first block what reads a varying comes before the first `kill`. a3xx and a4xx do not release
-//! the memory at the end of a program, so there all reads come to the first block, which all lanes execute. (Mesa's nir has them
-//! there, `ir3_nir_move_varying_inputs`; nir from elsewhere may not.)
+//! The last read of a varying releases the memory of all (`(ei)`), and the hardware does not bear that the lanes of a
+//! wave end before (`ir3_sched.c`). So in the first block reads of varyings come before the first `kill`. a3xx and
+//! a4xx do not release the memory at the end of a program, so there all reads are moved to the first block, which all
+//! lanes execute. (Mesa's nir has them there, `ir3_nir_move_varying_inputs`; nir from elsewhere may not.)
 //!
-//! What a read needs moves with it, if it is computed from inputs, immediates and constants by operations without effects.
+//! The operands of a read move with it, if they are computed from inputs, immediates and constants by operations
+//! without effects.
 
 use super::SelectError;
 use crate::ir3::{Block, Category, Instr, InstrData, Opcode, Place, Program, RegFile, ShaderStage, SrcOperand};
@@ -53,7 +54,7 @@ pub fn run(program: &mut Program, target: &Target) -> Result<(), SelectError> {
         return Ok(());
     }
     let operation = program.instrs[late[0].1].opcode.name().to_owned();
-    let reason = format!("{} reads it before lanes end, and what it is read with is not known there", target.name);
+    let reason = format!("{} reads it before lanes end, and its operands are not available there", target.name);
     Err(SelectError { operation, reason, line: None, instr: None })
 }
 
@@ -62,16 +63,16 @@ fn first_block(program: &Program) -> Block {
     program.layout.get(program.preamble_len()).copied().unwrap_or_else(|| program.entry())
 }
 
-/// Collects what moves, in an order in which it can be computed.
+/// Collects the instructions that move, in an order in which they can be computed.
 #[derive(Default)]
 struct Mover {
-    /// What is there already.
+    /// Existing inputs, by number.
     here: EntitySet<Instr>,
     moved: Vec<Instr>,
 }
 
 impl Mover {
-    /// Adds an instruction after what it reads; returns false if it cannot move.
+    /// Adds an instruction after its operands; returns false if it cannot move.
     fn add(&mut self, program: &Program, instr: Instr) -> bool {
         if self.here.contains(instr) {
             return true;

@@ -32,7 +32,7 @@ pub(super) fn check(ctx: &Context<'_>) -> Result<(), SelectError> {
     Ok(())
 }
 
-/// Refuses the name of a bindless image that is none.
+/// Refuses a name of a bindless image that does not name one.
 pub(super) fn check_handle(ctx: &Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
     let by_handle = intrinsic.op.name().starts_with("bindless_");
     if by_handle && memory::bindless(ctx, intrinsic.srcs[0]).0.is_none() {

@@ -1,8 +1,8 @@
 //! Inputs: vertex attributes and varyings.
 //!
 //! An attribute is in registers when the program starts. A varying is interpolated by `bary.f` at barycentric
-//! coordinates, or read without interpolation by `flat.b` or `ldlv`, as the target has it; its index is four times its
-//! base, plus its component.
+//! coordinates, or read without interpolation by `flat.b` or `ldlv`, depending on the target; its index is four times
+//! its base, plus its component.
 
 use super::SelectError;
 use super::context::Context;
@@ -143,7 +143,7 @@ fn flat(ctx: &mut Context<'_>, class: RegClass, number: Src) -> Result<Value, Se
             let instr = ctx.push(build::local_varying(ty, number));
             Ok(ctx.builder().add_dst(instr, class, WriteMask::SCALAR))
         }
-        // The driver sets the varyings to be flat that nir reads so: `bary.f` returns them as they are.
+        // The driver sets the varyings to be flat that nir reads so: `bary.f` returns them unchanged.
         FlatVaryings::Interpolated if class.half => Err(ctx.unsupported("a half that is not interpolated")),
         FlatVaryings::Interpolated => {
             let value = ctx.system_value(SystemValue::BarycentricPixel, RegClass::FULL, 2);

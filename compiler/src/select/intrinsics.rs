@@ -168,7 +168,7 @@ fn barrier(ctx: &mut Context<'_>, intrinsic: &Intrinsic) {
         data.attrs = Attrs::Fence { r: true, w: true, g: buffers, l: views || (shared && older) };
         ctx.push(data);
     }
-    // What is wider than a workgroup waits for that, too.
+    // A wider scope than a workgroup waits for that, too.
     if matches!(intrinsic.indices.execution_scope(), Scope::Workgroup | Scope::QueueFamily | Scope::Device) {
         let mut data = InstrData::new(Opcode::Bar);
         data.flags = InstrFlags::SS | InstrFlags::SY;

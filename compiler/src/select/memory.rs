@@ -304,7 +304,8 @@ fn old_address(ctx: &mut Context<'_>, buffer: nir::Def, bytes: Src) -> Result<Sr
 /// The constant with the address of a buffer (word 0, a4xx) or an attribute of the image after `first` buffers.
 pub(super) fn old_constant(ctx: &mut Context<'_>, buffer: nir::Def, first: u32, word: u32) -> Result<Src, SelectError> {
     let index = ctx.constant(buffer, 0).map(|index| (index as u32).saturating_add(first)).filter(|&index| index < 64);
-    let index = index.ok_or_else(|| ctx.unsupported(format!("{} needs to know the buffer's number", ctx.target)))?;
+    let index =
+        index.ok_or_else(|| ctx.unsupported(format!("{} requires a constant number of the buffer", ctx.target)))?;
     Ok(ctx.resource_param(index as u16, word as u16))
 }
 
@@ -484,7 +485,7 @@ fn copy_push_constants(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(
     let to = to.ok_or_else(|| ctx.unsupported("its offset is not constant"))?;
     // The fields of the instruction are those of words in the constant file.
     if !(0..256).contains(&base) || range == 0 || u64::from(to) + u64::from(range) > 256 {
-        return Err(ctx.unsupported("the words are outside of what one instruction copies"));
+        return Err(ctx.unsupported("the words are outside of the range that one instruction copies"));
     }
     let attrs = Attrs::PushConsts { dst: to, src: base as u32, size: range };
     push_effect(ctx, InstrData { attrs, ..InstrData::new(Opcode::PushConstsLoadMacro) });

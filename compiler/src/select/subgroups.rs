@@ -191,7 +191,7 @@ fn read_lane(
     for (index, &word) in words.iter().enumerate() {
         let srcs: SmallVec<[Src; 2]> = predicate.into_iter().chain([word]).collect();
         let mut result = ctx.read_macro(opcode, word.class, &srcs)?;
-        // The first and the last of the active lanes are there.
+        // The first and the last of the active lanes always exist.
         if opcode == Opcode::ReadCondMacro {
             result = ctx.in_width(def, result);
         }

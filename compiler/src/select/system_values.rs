@@ -67,7 +67,7 @@ fn input(ctx: &mut Context<'_>, def: Def, kind: SystemValue) -> Result<(), Selec
     Ok(())
 }
 
-/// The hardware says which side is seen, in a half register: the front is 0.
+/// The hardware has the visible side in a half register: the front is 0.
 fn front_face(ctx: &mut Context<'_>, def: Def) -> Result<(), SelectError> {
     let value = ctx.system_value(SystemValue::FrontFace, RegClass::HALF, 1);
     let (side, zero) = (ctx.src(value), ctx.immediate(0, true));

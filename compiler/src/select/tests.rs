@@ -1,5 +1,5 @@
-//! Errors of selection. What programs look like after it is in the file tests, `corpus/file/select`; what they compute is tested where the
-//! interpreters are.
+//! Errors of selection. The selected programs are tested by the file tests, `corpus/file/select`, and their results
+//! with the interpreters.
 
 use super::{SelectError, run};
 use crate::nir::{AluType, Builder, Index, IntrinsicOp, JumpKind, Op, Shader, Stage, TexOp, TexSrcKind};
@@ -44,7 +44,7 @@ fn a_preamble_without_an_end_is_refused() {
     }
 }
 
-/// What is stored is there after the end of the preamble.
+/// Stored words can be read only after the end of the preamble.
 #[test]
 fn a_preamble_that_reads_what_it_has_stored_is_refused() {
     for (base, offset, is_refused) in [(3, Some(0), true), (1, Some(2), true), (4, Some(0), false), (2, None, true)] {

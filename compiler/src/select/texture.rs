@@ -290,7 +290,7 @@ fn operands(ctx: &mut Context<'_>, tex: &Tex, opcode: Opcode) -> Result<TextureO
 /// Refuses operations that need the driver on this GPU.
 fn check_fetch(ctx: &Context<'_>, opcode: Opcode) -> Result<(), SelectError> {
     if opcode == Opcode::Isamm && ctx.target.txf_ms_with_isaml {
-        return Err(ctx.unsupported(format!("{} needs to know the number of samples", ctx.target)));
+        return Err(ctx.unsupported(format!("{} requires a known number of samples", ctx.target)));
     }
     Ok(())
 }
@@ -370,7 +370,7 @@ fn push(
     Ok(memory::parts(ctx, value, mask))
 }
 
-/// Sizes of a level, in x, y, z. (nir does not say whether the last one is a number of layers, which would be in w.)
+/// Sizes of a level, in x, y, z. (nir does not distinguish a number of layers, which would be in w.)
 fn size(ctx: &mut Context<'_>, tex: &Tex) -> Result<(), SelectError> {
     let ty = result_type(ctx, tex)?;
     let level = tex.src(TexSrcKind::Lod).map(|level| ctx.scalar(level, 0));

@@ -1,4 +1,4 @@
-//! Branches by their kind, as they are in the final program.
+//! Counts of the branches of the final program, by kind.
 //!
 //! A block with two successors ends with an inverted branch to the second and a branch to the first; the one that goes
 //! to the next block in the code is omitted. So a `braa` before legalization is usually a `brao` after it.

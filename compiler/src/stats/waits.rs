@@ -1,25 +1,25 @@
 //! Waits of a final program: `(ss)` and `(sy)`, and the slots that they are expected to cost.
 //!
-//! The estimate is Mesa's: an instruction whose result is waited for with `(ss)` or `(sy)` takes a usual time, which the
-//! instructions after it shorten; what is left of it at the next `(ss)` or `(sy)` of the block is lost.
+//! The estimate is Mesa's: an instruction whose result is waited for with `(ss)` or `(sy)` takes a usual time, which
+//! the instructions after it shorten; the rest of it at the next `(ss)` or `(sy)` of the block is the stall.
 
 use crate::ir3::opcode::Effect;
 use crate::ir3::{Category, InstrData, InstrFlags, Opcode, Program, RegFile, ShaderStage};
 
-/// The figures.
+/// The estimated waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
     /// Instructions with `(ss)`.
     pub ss: u32,
     /// Instructions with `(sy)`.
     pub sy: u32,
-    /// Slots lost at `(ss)`.
+    /// Stall slots at `(ss)`.
     pub sstall: u32,
-    /// Slots lost at `(sy)`.
+    /// Stall slots at `(sy)`.
     pub systall: u32,
 }
 
-/// What is left of the latencies in a block.
+/// The remaining latencies in a block.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pending {
     ss: u32,

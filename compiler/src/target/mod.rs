@@ -1,8 +1,8 @@
 //! The GPU generations and their parameters.
 //!
-//! A [`Target`] is a plain value that says everything the backend needs to know of a GPU: how large its register file is,
-//! which instructions it has, which quirks it needs. Passes ask for a parameter by its name (`target.merged_regs`),
-//! never for a GPU, so that a new GPU is one more row of the table below.
+//! A [`Target`] is a plain value with all parameters of a GPU that the backend depends on: the size of its register
+//! file, its instructions, its quirks. Passes use a parameter by its name (`target.merged_regs`), never for a GPU, so
+//! that a new GPU is one more row of the table below.
 //!
 //! GPUs of one sub-generation share a template; a row of [`ALL`] names the GPU and its template.
 
@@ -58,25 +58,25 @@ pub enum Backend {
     Ir3,
     /// [`vec4`](crate::vec4), for Intel's Gen7. The parameters of ir3 do not matter.
     Vec4,
-    /// The same language in its scalar mode, for Intel's Gen7. The parameters of ir3 do not matter.
+    /// The scalar mode of the vec4 language, for Intel's Gen7. The parameters of ir3 do not matter.
     Scalar,
 }
 
 /// The slots that a GPU needs between a result of the ALU and its readers (`delay_slots`, `ir3_compiler.c`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelaySlots {
-    /// From ALU to ALU.
+    /// The slots from ALU to ALU.
     pub near: u32,
-    /// Until an address register, a predicate, or any result may be read outside the ALU.
+    /// The slots until an address register, a predicate, or any result may be read outside the ALU.
     pub far: u32,
     /// The third source of a multiply-add is read this many slots later than the others.
     pub third_source: u32,
 }
 
 impl DelaySlots {
-    /// Those of all GPUs but a7xx, where Mesa before 25.1 used them, too.
+    /// The delays of all GPUs but a7xx, where Mesa before 25.1 used them, too.
     pub const LONG: Self = Self { near: 3, far: 6, third_source: 2 };
-    /// Those of a7xx.
+    /// The delays of a7xx.
     pub const SHORT: Self = Self { near: 2, far: 5, third_source: 1 };
 }
 
@@ -135,7 +135,7 @@ pub struct Target {
     pub num_predicates: u32,
     /// A bool in a general register has this many bits: 16 (a half register) or 32.
     pub bool_bits: u8,
-    /// There is a file of registers that all lanes of a wave share.
+    /// The GPU has a file of registers that all lanes of a wave share.
     pub has_shared_regfile: bool,
 
     /// The fibers of a wave with the single thread size.
@@ -150,7 +150,7 @@ pub struct Target {
     pub branchstack_size: u32,
     /// Shared memory of a compute shader, in bytes.
     pub local_mem_size: u32,
-    /// There is private memory, which spilling needs.
+    /// The GPU has private memory, which spilling needs.
     pub pvtmem: bool,
     /// Sizes of the constant file.
     pub const_limits: ConstLimits,
@@ -217,7 +217,7 @@ pub struct RegisterFiles {
     pub full: u32,
     /// The reach of half registers, hr0.x to hr47.w: a file of their own, or the start of the full one (`merged_regs`).
     pub half: u32,
-    /// The shared file, r48.x to r55.w; 0 if there is none.
+    /// The shared file, r48.x to r55.w; 0 for a GPU without it.
     pub shared: u32,
     /// The reach of shared half registers.
     pub shared_half: u32,
@@ -231,7 +231,7 @@ impl Target {
         RegisterFiles { full: 384, half: 192, shared, shared_half }
     }
 
-    /// The 32-bit words of memory that so many instructions take. Nops follow them: what is next in memory is not to be
+    /// The 32-bit words of memory of `instructions` instructions. Nops follow them: the next data in memory must not be
     /// fetched as instructions.
     #[must_use]
     pub fn dwords(&self, instructions: u32) -> u32 {
@@ -246,7 +246,7 @@ impl Target {
         self.bool_bits == 16
     }
 
-    /// The GPU that stands for a generation where none is named: a320, a420, a540, a660, a750, a830.
+    /// The default GPU of a generation: a320, a420, a540, a660, a750, a830.
     #[must_use]
     pub const fn of_generation(generation: Generation) -> Self {
         match generation {
@@ -440,8 +440,8 @@ const A7XX_GEN3: Target = Target { storage_8bit: true, ..A7XX };
 /// A compute shader has half of the constant file.
 const X1_85: Target = Target { const_limits: ConstLimits { compute: 256, ..A7XX.const_limits }, ..A7XX_GEN2 };
 
-/// The first sub-generation of a8xx, as Mesa 26 describes it: an a750 without `dp2acc` and without waves of double width. What else differs is not
-/// known here.
+/// The first sub-generation of a8xx, as Mesa 26 describes it: an a750 without `dp2acc` and without waves of double
+/// width. Other differences are not known here.
 const A8XX: Target = Target {
     generation: Generation::A8xx,
     double_threadsize: false,

@@ -73,7 +73,7 @@ impl Workload {
         Self { kind, branchstack: 0, width: WaveWidth::Any }
     }
 
-    /// The same with divergent branches.
+    /// Returns the workload with divergent branches, which use the branch stack.
     #[must_use]
     pub const fn with_branchstack(self, branchstack: u32) -> Self {
         Self { branchstack, ..self }

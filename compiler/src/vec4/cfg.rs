@@ -89,7 +89,7 @@ impl Blocks {
         let mut start = 0;
         let mut block_of = vec![0; program.instrs.len() + 1];
         for (at, instr) in program.instrs.iter().enumerate() {
-            // A loop begins a block, and so does what branches go to; control flow ends one.
+            // A loop begins a block, and so do targets of branches; control flow ends one.
             if matches!(instr.opcode, Opcode::Do | Opcode::Endif) && start < at {
                 ranges.push(start..at);
                 start = at;
@@ -120,7 +120,8 @@ impl Blocks {
                 Some((at, instr)) if instr.opcode == Opcode::Else => next.push(block_of[partner(at)]),
                 Some((at, instr)) if instr.opcode == Opcode::While => {
                     next.push(block_of[partner(at)]);
-                    // Without a predicate only a `break` leaves the loop. The edge to what follows is there all the same, as Mesa has it.
+                    // Without a predicate only a `break` leaves the loop. The edge to the code after it exists
+                    // nevertheless, as in Mesa.
                     next.push(after(at));
                 }
                 Some((at, instr)) if matches!(instr.opcode, Opcode::Break | Opcode::Continue) => {

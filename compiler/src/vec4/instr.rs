@@ -28,9 +28,9 @@ words! {
         Add = "add",
         /// Sum; its carry goes to the accumulator.
         Addc = "addc",
-        /// The low word of a 64-bit sum: of two low words. Hardware does not have it.
+        /// The low word of a 64-bit sum: of two low words. Not an instruction of the hardware.
         Add64Lo = "add64lo",
-        /// The high word of a 64-bit sum: of two low words and two high words. Hardware does not have it.
+        /// The high word of a 64-bit sum: of two low words and two high words. Not an instruction of the hardware.
         Add64Hi = "add64hi",
         /// A message to another unit: memory, the thread's payload.
         Send = "send",
@@ -78,7 +78,7 @@ words! {
         Endif = "endif",
         /// Begins a loop.
         Do = "do",
-        /// Ends a loop: goes on if there is no predicate, or it holds.
+        /// Ends a loop: iterates again without a predicate, or if it holds.
         While = "while",
         /// Leaves the loop.
         Break = "break",
@@ -87,7 +87,7 @@ words! {
     }
 }
 
-/// How an operation reads and writes its operands.
+/// The form of an operation's operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpcodeKind {
     /// Each channel of the result from the same channel of the sources (after swizzles).
@@ -101,7 +101,7 @@ pub enum OpcodeKind {
 }
 
 impl Opcode {
-    /// How it reads and writes its operands.
+    /// The form of its operands.
     pub fn kind(self) -> OpcodeKind {
         match self {
             Self::Dp2 => OpcodeKind::Dot(2),
@@ -175,7 +175,7 @@ words! {
     pub enum Cmod {
         /// Zero, or equal.
         Z = "z",
-        /// Not zero, or not equal.
+        /// The result is not zero, or the sources are not equal.
         Nz = "nz",
         /// Greater.
         G = "g",
@@ -205,7 +205,8 @@ impl Cmod {
 }
 
 words! {
-    /// A predicate, by the bits of the flag that each channel reads. The name is what is printed after `f0.0`.
+    /// A predicate, by the bits of the flag that each channel reads. The name is the suffix that is printed after
+    /// `f0.0`.
     pub enum Predicate {
         /// Each channel its own bit.
         Normal = "",
@@ -231,7 +232,7 @@ impl Predicate {
         [Self::ReplicateX, Self::ReplicateY, Self::ReplicateZ, Self::ReplicateW][channel]
     }
 
-    /// The channels of the flag that it reads, whatever channels are written.
+    /// The channels of the flag that it reads, for any written channels.
     pub fn channels(self) -> Mask {
         match self {
             Self::ReplicateX => Mask(1),
@@ -345,7 +346,7 @@ impl fmt::Display for Swizzle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Immediate(pub u32);
 
-/// Where a result goes.
+/// The register file of a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DstFile {
     /// Nowhere: only the flag is written.
@@ -359,7 +360,7 @@ pub enum DstFile {
 /// A destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Dst {
-    /// Where it goes.
+    /// The register file.
     pub file: DstFile,
     /// The channels that are written. For [`DstFile::Null`], those of the flag.
     pub mask: Mask,
@@ -375,7 +376,7 @@ impl Dst {
     }
 }
 
-/// Where a source comes from.
+/// The register file of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SrcFile {
     /// A virtual register.
@@ -393,7 +394,7 @@ pub enum SrcFile {
 /// A source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Src {
-    /// Where it comes from.
+    /// The register file.
     pub file: SrcFile,
     /// The channels that are read.
     pub swizzle: Swizzle,

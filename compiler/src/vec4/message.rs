@@ -1,7 +1,7 @@
 //! Messages: an operation of nir on words in registers.
 //!
-//! What memory and other units do with a message is the meaning of its intrinsic. Its operands are in registers of one word each: a component of 64
-//! bits is two words, the low one first; a bool is 0 or all ones.
+//! The effect of a message in memory and other units is the meaning of its intrinsic. Its operands are in registers of
+//! one word each: a component of 64 bits is two words, the low one first; a bool is 0 or all ones.
 
 use crate::nir::text::ParseError;
 use crate::nir::{self, Builder, Def, Indices, InstrData, IntrinsicOp, Stage};
@@ -50,7 +50,7 @@ pub struct Message {
     pub operands: SmallVec<[WordType; 4]>,
 }
 
-/// What a message in a text lacks.
+/// The missing or invalid part of a message's text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {
     /// It has no `@`.
@@ -78,7 +78,7 @@ impl Message {
         b.intrinsic(self.op, components, bits, operands, self.indices.clone())
     }
 
-    /// Reads a message as it is written: `32x4 @load_ssbo_ir3 (32, 32, 32) (base=0, …)`.
+    /// Reads a message in the form in which it is written: `32x4 @load_ssbo_ir3 (32, 32, 32) (base=0, …)`.
     ///
     /// # Errors
     /// If it is no intrinsic of nir.

@@ -1,15 +1,18 @@
-//! The machine language of Intel's Gen7 as i965's backends have it before register allocation, in the two [modes](Mode) of the hardware.
+//! The machine language of Intel's Gen7, in the form of i965's backends before register allocation, in the two
+//! [modes](Mode) of the hardware.
 //!
-//! In vec4 mode, a register holds four channels, x to w, of 32 bits each for every vertex. An instruction writes the channels of its writemask, each from the
-//! channels that the swizzles of its sources name. The flag register f0.0 has one bit for each channel: comparisons and conditional modifiers
-//! write the bits of the writemask, predicates read them. Control flow is structured: `if`, `else`, `endif`, `do`, `while`, `break`, `continue`
-//! stand in the flat list of instructions.
+//! In vec4 mode, a register holds four channels, x to w, of 32 bits each for every vertex. An instruction writes the
+//! channels of its writemask, each from the channels that the swizzles of its sources name. The flag register f0.0 has
+//! one bit for each channel: comparisons and conditional modifiers write the bits of the writemask, predicates read
+//! them. Control flow is structured: `if`, `else`, `endif`, `do`, `while`, `break`, `continue` are part of the flat
+//! list of instructions.
 //!
 //! In scalar mode a register holds 32 bits for each invocation, 8 or 16 of them a thread, and the flag one bit. Operands are the same, with x as
 //! their only channel. There are 64-bit sums in halves, and the accumulator that `addc` writes its carry to. A message of a scalar program has a source for
 //! each word, and its result is in consecutive registers; one of a vec4 program has a source for each operand, and its result in one register.
 //!
-//! [`text`] reads and writes programs as Mesa's `dump_instructions` prints them; [`validate`] checks what the hardware and the passes rely on.
+//! [`text`] reads and writes programs as Mesa's `dump_instructions` prints them; [`validate`] checks the requirements
+//! of the hardware and the passes.
 
 mod cfg;
 mod instr;
@@ -26,7 +29,7 @@ pub use message::{Message, MessageError, WordType};
 pub use validate::{Invalid, validate};
 
 words! {
-    /// The two modes of access to registers. The name is what is printed before the instructions.
+    /// The two modes of access to registers. The name is printed before the instructions.
     pub enum Mode {
         /// Four channels of two vertices, with writemasks and swizzles (align16).
         Vec4 = "vec4",
@@ -52,7 +55,7 @@ impl Mode {
     }
 }
 
-/// A program: its header, as nir has it, and its instructions.
+/// A program: nir's header, and its instructions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
     /// The mode of its instructions.

@@ -1,8 +1,9 @@
 //! Programs as text, in the syntax of Mesa's `dump_instructions` for vec4.
 //!
-//! The header is that of nir; the instructions stand between `vec4 {` (or `simd8 {`, `simd16 {`) and `}`, one a line, with or without their
-//! numbers. Operands of scalar programs have no writemask and no swizzle. As older dumps have it, the offset `.0` of a register and the number of channels may be there or not. `//` begins a comment. Reading a written text gives an equal
-//! [`Program`].
+//! The header is that of nir; the instructions are between `vec4 {` (or `simd8 {`, `simd16 {`) and `}`, one a line,
+//! with or without their numbers. Operands of scalar programs have no writemask and no swizzle. As in older dumps, the
+//! offset `.0` of a register and the number of channels are optional. `//` begins a comment. Reading a written text
+//! gives an equal [`Program`].
 
 use super::instr::CHANNELS;
 use super::{
@@ -22,7 +23,7 @@ pub fn begins(line: &str) -> Option<Mode> {
 /// Reads a program.
 ///
 /// # Errors
-/// If the text is no program, or one that is not valid: the place, what is there, and what is expected.
+/// If the text is no program, or one that is not valid: the place, the found and the expected text.
 pub fn read(text: &str) -> Result<Program, ParseError> {
     let line_error = |line: usize, found: &str, expected: &str| ParseError {
         line: line as u32 + 1,
@@ -171,7 +172,7 @@ impl LineReader<'_> {
         }
     }
 
-    /// The number of the flag register after its `f`: only f0.0 is there.
+    /// The number of the flag register after its `f`: only f0.0 exists.
     fn flag(&mut self) -> Result<(), ParseError> {
         if self.cursor.eat("0.0") { Ok(()) } else { self.error("`0.0`, the only flag register that is supported") }
     }
@@ -442,7 +443,7 @@ vec4 {
     fn a_text_is_what_is_written() {
         let program = read(TEXT).expect("a program");
         assert_eq!(write(&program), TEXT);
-        // As the document prints it: with offsets, without numbers of channels.
+        // The form of the document: with offsets, without numbers of channels.
         let old = TEXT.replace("vgrf40.x:F", "vgrf40.0.x:F").replace("(8)", "");
         assert_eq!(read(&old).as_ref(), Ok(&program));
     }

@@ -1,4 +1,4 @@
-//! The rules of the language: what the hardware, the readers and the passes rely on.
+//! The rules of the language: the requirements of the hardware, the readers and the passes.
 
 use super::{
     Cmod, DstFile, Instr, Mask, Message, Mode, Opcode, OpcodeKind, Predicate, Program, RegType, SrcFile, Structure,
@@ -14,7 +14,7 @@ pub struct Invalid {
     pub instr: usize,
     /// Its operation.
     pub opcode: Opcode,
-    /// What it has, and what is expected.
+    /// The violated rule, with the found and the expected form.
     pub rule: String,
 }
 
@@ -39,7 +39,7 @@ pub fn validate(program: &Program) -> Result<(), Invalid> {
     })?;
     for (at, instr) in program.instrs.iter().enumerate() {
         check(instr, program.mode).map_err(|rule| invalid(at, rule))?;
-        // A channel that continues comes to the `while`, whose predicate decides for it, too (Mesa 4563261ad18).
+        // A channel that continues reaches the `while`, whose predicate decides for it, too (Mesa 4563261ad18).
         let end = structure.partner(at).filter(|_| instr.opcode == Opcode::Continue);
         let end = end.and_then(|begin| structure.partner(begin));
         if end.is_some_and(|end| program.instrs[end].predicate.is_some()) {
@@ -90,7 +90,7 @@ fn check(instr: &Instr, mode: Mode) -> Result<(), String> {
         (number < limit).then_some(()).ok_or_else(|| format!("names {what} {number}, expected less than {limit}"))
     };
     match instr.dst.file {
-        // Of a message the effect is left, of `addc` the accumulator.
+        // A message still has its effect, `addc` the accumulator.
         DstFile::Null if matches!(opcode, Opcode::Send | Opcode::Addc) => {}
         DstFile::Null if !instr.writes_flag() => {
             return Err("writes the null register, expected a conditional modifier that writes the flag".to_owned());
@@ -150,7 +150,7 @@ fn check_message(instr: &Instr, message: &Message, mode: Mode) -> Result<(), Str
     }
     let is_plain = |src: &super::Src| !src.abs && !src.negate && src.file != SrcFile::Acc;
     if instr.dst.ty != RegType::Ud || !instr.srcs.iter().all(|src| src.ty == RegType::Ud && is_plain(src)) {
-        return Err("has an operand that is no plain one of type UD".to_owned());
+        return Err("has an operand other than an unmodified one of type UD".to_owned());
     }
     let types = || message.operands.iter().copied().chain(message.result);
     match types().find(|ty| !(matches!(ty.bits, 1 | 32) || mode.is_scalar() && ty.bits == 64)) {
@@ -168,7 +168,7 @@ fn check_message(instr: &Instr, message: &Message, mode: Mode) -> Result<(), Str
     }
 }
 
-/// What only scalar programs have, and what they do not have.
+/// Checks the rules that only scalar programs have.
 fn check_scalar(instr: &Instr) -> Result<(), String> {
     let opcode = instr.opcode;
     if matches!(opcode.kind(), OpcodeKind::Dot(_)) {

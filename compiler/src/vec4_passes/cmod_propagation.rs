@@ -67,12 +67,12 @@ enum Decision {
     Redundant,
     /// The producer gets this conditional modifier.
     Propagate(Cmod),
-    /// Nothing.
+    /// Keeps the comparison.
     Keep,
 }
 
-/// Looks for the producer of what the last instruction compares. Returns true if the comparison is to be removed. `after` are the channels of the
-/// flag that are live after it.
+/// Looks for the producer of the operand of the last instruction, a comparison. Returns true if the comparison is to be
+/// removed. `after` are the channels of the flag that are live after it.
 fn propagate(instrs: &mut [Instr], after: Mask, rules: Rules) -> bool {
     let Some((compare, before)) = instrs.split_last_mut() else { return false };
     let SrcFile::Vgrf(register) = compare.srcs[0].file else { return false };
@@ -111,7 +111,7 @@ fn decide(producer: &Instr, compare: &Instr, flag_read: bool, after: Mask, rules
         _ => false,
     };
     let reads_own = compare.dst.mask.channels().all(|channel| usize::from(src.swizzle.0[channel]) == channel);
-    // The first version of the pass writes the flag of x, and readers of other channels read what is there.
+    // The first version of the pass writes the flag of x, and readers of other channels read the old flag.
     let reads_own = reads_own || !rules.writemasks && written == Mask(1) && src.swizzle == Swizzle::replicate(0);
     if rules.swizzles && !reads_own {
         return Decision::Keep;

@@ -1,8 +1,8 @@
 //! Dead code: instructions whose results are not read are removed, writemasks lose the channels that are not read.
 //!
-//! Each block is walked backwards with the live channels of registers and of the flag. What is new with a flag of four channels is that an
-//! instruction which writes only the flag loses the channels of the flag that nobody reads; [`cmod_propagation`](super::cmod_propagation) then
-//! finds that its producer writes all of them.
+//! Each block is walked backwards with the live channels of registers and of the flag. New for a flag of four channels:
+//! an instruction that writes only the flag drops the channels of the flag without a use;
+//! [`cmod_propagation`](super::cmod_propagation) then finds that its producer writes all of them.
 
 use super::live_variables::{FlagRules, LiveVariables};
 use crate::vec4::{Dst, DstFile, Instr, Mask, OpcodeKind, Program};
@@ -10,7 +10,7 @@ use crate::vec4::{Dst, DstFile, Instr, Mask, OpcodeKind, Program};
 /// The form of the pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// How the flag is tracked.
+    /// The model of the flag.
     pub flag: FlagRules,
     /// The writemask of an instruction that writes a register and the flag keeps the live channels of both: "i965/vec4: fix dead code eliminate
     /// with flag writes". Else those of the register only.
@@ -74,8 +74,8 @@ fn narrow(instr: &mut Instr, values: Mask, flag: Mask, rules: Rules) -> bool {
     !instr.dst.mask.is_empty()
 }
 
-/// As before `both_masks`: channel by channel, and an empty writemask becomes a null register with all channels, of which the channels that follow
-/// are taken away.
+/// The behaviour before `both_masks`: channel by channel, and an empty writemask becomes a null register with all
+/// channels, from which the following channels are removed.
 fn values_only(instr: &mut Instr, values: Mask) {
     for channel in 0..4 {
         if values.has(channel) || !instr.dst.mask.has(channel) {

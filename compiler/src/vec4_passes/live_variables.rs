@@ -6,12 +6,12 @@
 use crate::vec4::{Blocks, Dst, DstFile, Instr, Mask, Program, SrcFile};
 use fixedbitset::FixedBitSet;
 
-/// How the flag is tracked.
+/// The model of the flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlagRules {
     /// Each channel of the flag by itself, not all as one bit.
     pub channels: bool,
-    /// A predicated instruction leaves the flag of other vertices and channels as it was.
+    /// A predicated instruction does not change the flag of other vertices and channels.
     pub predicated: bool,
     /// So does an instruction on one of the two vertices.
     pub exec_size: bool,
@@ -43,7 +43,7 @@ impl FlagRules {
         }
     }
 
-    /// The same, in the analysis of blocks, which looked at the writemask from the start.
+    /// The definitions in the analysis of blocks, which considered the writemask from the start.
     fn defs(self, instr: &Instr) -> Mask {
         if self.channels { self.kills(instr) & instr.dst.mask } else { self.kills(instr) }
     }
@@ -73,7 +73,8 @@ impl Live {
         }
     }
 
-    /// The registers before an instruction, from those after it: what it writes in all vertices is dead, what it reads is live.
+    /// The registers before an instruction, from those after it: registers that it writes in all vertices are dead,
+    /// registers that it reads are live.
     pub fn registers_before(&mut self, instr: &Instr) {
         if let DstFile::Vgrf(number) = instr.dst.file
             && !instr.is_partial()
@@ -99,7 +100,7 @@ impl Live {
 pub struct LiveVariables {
     /// The blocks.
     pub blocks: Blocks,
-    /// What is live at the end of each block.
+    /// The live variables at the end of each block.
     pub out: Vec<Live>,
 }
 

@@ -5,7 +5,7 @@ use crate::nir::{Alu, AluSrc, BaseType, Op};
 use crate::select::SelectError;
 use crate::vec4::{Cmod, Dst, DstFile, Instr, Mask, Opcode, OpcodeKind, Predicate, RegType, Src};
 
-/// The instruction of an operation: what it does with sources of a type.
+/// The instruction of an operation on sources of a type.
 pub(crate) struct Translation {
     /// The operation.
     pub(crate) opcode: Opcode,

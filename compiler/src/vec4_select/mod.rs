@@ -30,7 +30,7 @@ pub struct Rules {
     pub replicate_if: bool,
 }
 
-/// Where the components of a nir value are: consecutive channels of a register.
+/// The registers of the components of a nir value: consecutive channels of a register.
 #[derive(Clone, Copy, Debug)]
 struct Location {
     file: SrcFile,
@@ -73,7 +73,7 @@ impl Selector<'_> {
         register
     }
 
-    /// Where a value is. A value that is used before it is computed (in a phi) gets its register now.
+    /// The location of a value. A value that is used before it is computed (in a phi) gets its register now.
     fn location(&mut self, def: Def) -> Location {
         match self.locations[def] {
             Some(location) => location,

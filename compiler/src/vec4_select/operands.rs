@@ -25,7 +25,7 @@ impl Selector<'_> {
         self.swizzled(&AluSrc::identity(def), components, ty)
     }
 
-    /// A source of an operation on so many components, without modifiers. Other channels repeat the last component.
+    /// A source of an operation on this many components, without modifiers. Other channels repeat the last component.
     pub(super) fn swizzled(&mut self, src: &AluSrc, components: u8, ty: RegType) -> Src {
         let Location { file, first } = self.location(src.def);
         let channel = |i: u8| first + src.swizzle[usize::from(i.min(components - 1))];
@@ -47,7 +47,7 @@ impl Selector<'_> {
         Src { abs, negate, ..self.swizzled(&at, components, RegType::F) }
     }
 
-    /// A condition of so many components without its negations, and true if it is the opposite of that.
+    /// A condition of this many components without its negations, and true if it is the opposite of that.
     pub(super) fn without_nots(&self, src: &AluSrc, components: u8) -> (AluSrc, bool) {
         let (mut at, mut inverse) = (*src, false);
         while let InstrData::Alu(alu) = &self.code.function.instrs[self.code.function.defs[at.def].instr]

@@ -1,4 +1,4 @@
-//! The walk over the tree of control flow, and what is emitted so far: the same for vec4 and scalar programs.
+//! The walk over the tree of control flow, and the code that was emitted so far: the same for vec4 and scalar programs.
 //!
 //! One pass in source order. At the end of a block the values of phis are copied to registers of their own, before the jump of the block.
 

@@ -221,8 +221,8 @@ impl Chosen {
     }
 }
 
-/// Prints the spread of figures for the sizes from 1,000 instructions on.
-pub fn print_spread(name: &str, figures: &[f64]) {
-    let (least, most) = figures.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), &x| (a.min(x), b.max(x)));
+/// Prints the spread of measurements for the sizes from 1,000 instructions on.
+pub fn print_spread(name: &str, measurements: &[f64]) {
+    let (least, most) = measurements.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), &x| (a.min(x), b.max(x)));
     println!("{name:<16} from 1,000 to 100,000 instructions: within a factor of {:.2}", most / least);
 }

@@ -1,6 +1,6 @@
-//! `agreement`: lets the interpreter attack what the provers proved.
+//! `agreement`: searches for runs that contradict proofs.
 
-use crate::asking::{self, Asking, Table};
+use crate::engine_run::{self, EngineRun, Table};
 use crate::values;
 use crate::{Exit, Failure, Format, interrupt, output};
 use clap::Args;
@@ -23,13 +23,13 @@ const TIMEOUT: Duration = Duration::from_millis(300);
 /// Options of `agreement`.
 #[derive(Args)]
 pub struct Agreement {
-    /// Programs: those that `fuzz` generates from the same seed.
+    /// The number of programs: those that `fuzz` generates from the same seed.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = values::count::<u64>())]
     programs: u64,
-    /// The number of the first program: goes on where another run with the same seed has ended.
+    /// The number of the first program, to continue where another run with the same seed has ended.
     #[arg(long, value_name = "N", default_value_t = 0)]
     from: u64,
-    /// Environments in which the interpreter attacks each boundary, 64 lanes each.
+    /// The number of random environments in which each proved boundary is run, 64 lanes each.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = values::count::<u32>())]
     runs: u32,
     /// The approximate limit of instructions of a program before it is compiled.
@@ -45,11 +45,11 @@ pub struct Agreement {
     /// Print the first pair of these, and the answers about it.
     #[arg(long)]
     show: bool,
-    /// Print what is not proved.
+    /// Print the pairs that are not proved.
     #[arg(long)]
     list: bool,
     #[command(flatten)]
-    asking: Asking,
+    run: EngineRun,
 }
 
 fn family_names() -> PossibleValuesParser {
@@ -113,24 +113,24 @@ impl Compared for Pair {
 impl Agreement {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
-        let machine = self.asking.gpu.target();
+        let machine = self.run.gpu.target();
         if let Some(name) = &self.family {
             let families: Vec<&Family> =
                 FAMILIES.iter().filter(|family| name == "all" || family.name == name).collect();
             let numbers = self.from..self.last();
-            let pairs = adversarial::pairs(families, self.asking.seed, numbers, self.runs, &machine);
-            return if self.show { self.show(pairs) } else { self.ask(pairs, self.programs, format) };
+            let pairs = adversarial::pairs(families, self.run.seed, numbers, self.runs, &machine);
+            return if self.show { self.show(pairs) } else { self.compare(pairs, self.programs, format) };
         }
         if self.waves {
-            let pairs = divergence::pairs(self.asking.seed, self.from..self.last(), self.runs, &machine);
-            return if self.show { self.show(pairs) } else { self.ask(pairs, self.programs, format) };
+            let pairs = divergence::pairs(self.run.seed, self.from..self.last(), self.runs, &machine);
+            return if self.show { self.show(pairs) } else { self.compare(pairs, self.programs, format) };
         }
-        let series = Series { seed: self.asking.seed, first: self.from, programs: self.programs, size: self.size };
+        let series = Series { seed: self.run.seed, first: self.from, programs: self.programs, size: self.size };
         let cases = boundaries(series, self.runs, &machine, Options::default());
         if self.show {
             return self.show(cases);
         }
-        self.ask(cases, self.programs.saturating_mul(12), format)
+        self.compare(cases, self.programs.saturating_mul(12), format)
     }
 
     /// Prints the first case.
@@ -139,9 +139,9 @@ impl Agreement {
         for<'a> Named<'a>: From<&'a C>,
     {
         let case = cases.next().ok_or("this program has no change that is valid")?;
-        let engines = self.asking.engines(TIMEOUT)?;
+        let engines = self.run.engines(TIMEOUT)?;
         let heading = Named::from(&case).what;
-        asking::show(&heading, &case.question(&self.asking.gpu.target(), &self.asking.fuel.of(case.envs())), &engines);
+        engine_run::show(&heading, &case.question(&self.run.gpu.target(), &self.run.fuel.of(case.envs())), &engines);
         Ok(Exit::Passed)
     }
 
@@ -155,7 +155,7 @@ impl Agreement {
         self.from.saturating_add(self.programs)
     }
 
-    fn ask<C: Compared>(
+    fn compare<C: Compared>(
         &self,
         mut cases: impl Iterator<Item = C> + Send,
         count: u64,
@@ -166,7 +166,7 @@ impl Agreement {
     {
         let interrupted = interrupt::flag();
         // The interpreter always runs: it is the one that disagrees.
-        let mut engines = self.asking.engines(TIMEOUT)?;
+        let mut engines = self.run.engines(TIMEOUT)?;
         engines.kinds.retain(|engine| engine.proves());
         engines.kinds.push(EngineKind::Interpreter);
         // The interpreter runs all of them; another search for inputs would only take time.
@@ -202,7 +202,7 @@ impl Agreement {
                 }
             }
         };
-        self.asking.ask(cases.by_ref(), count, &engines, interrupted, &mut each)?;
+        self.run.run(cases.by_ref(), count, &engines, interrupted, &mut each)?;
         let first = match (&self.family, self.waves) {
             (Some(_), _) => "family",
             (None, true) => "change",
@@ -212,7 +212,7 @@ impl Agreement {
         table.print_details(format, &engines.kinds);
         // The program at which another run can resume: the first with a case that was not done.
         let next = cases.next().map_or(self.last(), |case| Named::from(&case).number);
-        asking::print_open(&mut open);
+        engine_run::print_open(&mut open);
         match format {
             Format::Json => output::json(
                 "agreement",
@@ -239,9 +239,9 @@ impl Agreement {
             output::line(&format!("{row}: {count} wrong proofs"));
         }
         if next < self.last() {
-            output::note(&format!("interrupted; `--from {next}` goes on"));
+            output::note(&format!("interrupted; `--from {next}` continues"));
         }
-        asking::print_wrong(&mut disagreements);
-        Ok(asking::exit(Exit::Unsound, &disagreements, table.cases(), &engines))
+        engine_run::print_wrong(&mut disagreements);
+        Ok(engine_run::exit(Exit::Unsound, &disagreements, table.cases(), &engines))
     }
 }

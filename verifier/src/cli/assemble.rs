@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Options of `assemble`.
 #[derive(Args)]
 pub struct Assemble {
-    /// Assembly with labels, with the directives of computerator if there are any, or a listing, whose words are not looked at; `-` for standard
+    /// Assembly with labels, with directives of computerator, or a listing, whose words are ignored; `-` for standard
     /// input.
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -21,7 +21,7 @@ pub struct Assemble {
     output: Option<PathBuf>,
 }
 
-/// The error with what was found.
+/// The error, with the found text.
 fn error_of(path: &Path, text: &str, error: ListingError) -> InputError {
     let ListingError { line, column, expected } = error;
     let rest = text.lines().nth(line - 1).and_then(|line| line.get(column - 1..)).unwrap_or_default().trim();

@@ -1,4 +1,4 @@
-//! `self-test broken-logs`: breaks real logs, and prints what `mesa` says of them.
+//! `self-test broken-logs`: breaks real logs, and prints how `mesa` handles them.
 
 use crate::engines::EngineArgs;
 use crate::{Exit, Failure, Format, Gpu, interrupt, output, triage, values, verify};
@@ -20,13 +20,13 @@ pub struct BrokenLogs {
     /// Logs that Mesa's ir3 printed, or folders of them.
     #[arg(required = true, value_name = "LOG")]
     paths: Vec<PathBuf>,
-    /// Logs that are broken, evenly spaced among those that are given; all unless given.
+    /// The number of logs to break, evenly spaced among the given ones; all unless given.
     #[arg(long, value_name = "N", value_parser = values::count::<usize>())]
     logs: Option<usize>,
-    /// Places at which each log is cut, evenly spaced.
+    /// The number of places at which each log is cut, evenly spaced.
     #[arg(long, value_name = "N", default_value_t = 200)]
     cuts: usize,
-    /// Headlines before which each log is cut.
+    /// The number of headlines before which each log is cut.
     #[arg(long, value_name = "N", default_value_t = 20)]
     sections: usize,
     /// Seed of the changes.
@@ -46,7 +46,7 @@ pub struct BrokenLogs {
 struct BrokenCounts {
     logs: u64,
     panics: u64,
-    /// With a section that could not be read.
+    /// Logs with a section that could not be read.
     unread: u64,
     /// Boundaries of which both sides could be read.
     checked: u64,
@@ -80,7 +80,7 @@ struct Table {
     messages: BTreeMap<String, u64>,
 }
 
-/// The message without what differs from place to place: numbers, and names in quotes.
+/// The message without the parts that differ from place to place: numbers, and names in quotes.
 fn kind(message: &str) -> String {
     let start = message.find(':').map_or(message, |at| &message[at..]);
     let start = start.trim_start_matches(|c: char| matches!(c, ':' | ' ') || c.is_ascii_digit());

@@ -31,13 +31,14 @@ use std::time::Duration;
 /// Options of `check`.
 #[derive(Args)]
 pub struct Check {
-    /// The program before: nir, ir3, or a Mesa log: its nir, or, if AFTER is a log too, all that both logs print.
+    /// The program before: nir or ir3, or a Mesa log, whose nir is used; if AFTER is a log too, all programs of both
+    /// logs are compared.
     #[arg(value_name = "BEFORE")]
     before: PathBuf,
     /// The program after.
     #[arg(value_name = "AFTER")]
     after: PathBuf,
-    /// Environments, 64 lanes each.
+    /// The number of random environments (inputs) that both are run on, 64 lanes each.
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = values::count::<u32>())]
     runs: u32,
     /// Seed of the environments.
@@ -148,7 +149,7 @@ impl Rows<'_> {
         };
         output::check(WIDTH, &row);
         for (prover, why) in wrong_proofs {
-            output::problem(&format!("{} proved what a run refutes: {why}", prover.name()));
+            output::problem(&format!("{} proved a boundary that a run refutes: {why}", prover.name()));
             self.exit = Exit::Unsound;
         }
         match &verdict {

@@ -22,11 +22,11 @@ pub struct Compile {
     /// with its words and statistics. `mesa` reads it.
     #[arg(long, conflicts_with = "emit")]
     as_mesa_log: bool,
-    /// PATH is a SPIR-V module, `FILE.spv`, and the program is that of the nir beside it, `FILE.nir`: as a compiler under test for
-    /// `fuzz --compiler`.
+    /// PATH is a SPIR-V module, `FILE.spv`, and the program is that of `FILE.nir` in the same folder: as a compiler
+    /// under test for `fuzz --compiler`.
     #[arg(long, requires = "as_mesa_log")]
     beside: bool,
-    /// The stage whose result is printed: `nir` (what was read) or one of the compiler's.
+    /// The stage whose result is printed: `nir` (the input) or one of the compiler's.
     #[arg(long, value_name = "STAGE", default_value = Stage::LAST.name(), value_parser = emit())]
     emit: Emit,
     #[command(flatten)]
@@ -43,7 +43,7 @@ enum Emit {
     Stage(Stage),
 }
 
-/// What was read and the stages, by their names.
+/// The input and the stages, by their names.
 fn emit() -> impl TypedValueParser<Value = Emit> {
     let names =
         ["nir"].into_iter().chain(Stage::NIR.iter().chain(&Stage::VEC4).chain(&Stage::ALL).map(|stage| stage.name()));

@@ -1,11 +1,11 @@
-//! The contents of a file, for messages about what is missing in it.
+//! The contents of a file, for messages about missing parts.
 
 use ir3_verifier::harness::report::machine_code::machine_code;
 use ir3_verifier::programs::mesa::{Log, SectionKind, input};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A message: what the file has, and that it is not the wanted one.
+/// A message: the contents of the file, and that the wanted part is missing.
 pub fn without(path: &Path, wanted: &str) -> String {
     let name = path.display();
     let text = std::fs::read(path).ok().and_then(|bytes| input::text_of(path, bytes).ok());

@@ -1,4 +1,4 @@
-//! `fuzz --corpus`: programs that a campaign starts from, and the folder in which it keeps those that have what none of these has.
+//! `fuzz --corpus`: programs that a campaign starts from, and the folder in which it keeps programs with new cells.
 
 use crate::exit::{self, Failure, Unwritten};
 use crate::{Format, output, paths};
@@ -17,8 +17,9 @@ use std::sync::atomic::AtomicBool;
 /// The option of `fuzz` about programs to start from.
 #[derive(Args)]
 pub struct CorpusArgs {
-    /// Folder of nir programs to start from: half of the programs are variants of one of them with pieces of others. At the end, programs
-    /// with what none of them has are reduced and kept there. May be repeated; further folders, and files, are only read, and may hold Mesa's logs.
+    /// Folder of nir programs to start from: half of the programs are variants of one of them with pieces of others. At
+    /// the end, programs with new cells are reduced and kept there. May be repeated; further folders, and files, are
+    /// only read, and may hold Mesa's logs.
     #[arg(long, value_name = "DIR")]
     corpus: Vec<PathBuf>,
 }
@@ -58,7 +59,7 @@ impl CorpusArgs {
         self.corpus.first().map_or(Ok(()), |folder| exit::try_folder(folder))
     }
 
-    /// Says what was read.
+    /// Prints the size of a corpus.
     pub fn print(corpus: &Corpus, skipped: usize, format: Format) {
         let (programs, accepted) = corpus.counts();
         match format {
@@ -72,7 +73,7 @@ impl CorpusArgs {
         }
     }
 
-    /// Keeps the new programs of a campaign, by number, in the first folder, and says how many.
+    /// Keeps the new programs of a campaign, by number, in the first folder, and prints their number.
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -89,7 +90,7 @@ impl CorpusArgs {
         let (mut count, mut failure) = (0, None);
         kept(&seen, programs, interrupted, &mut |shader, whole| {
             count += usize::from(whole.is_none());
-            // What it was before is replaced only when it is written.
+            // The old file is replaced only when the new one is complete.
             let write = || {
                 exit::write_file(&folder.join(file_name(shader)), write(shader))?;
                 let whole = whole.map(file_name).filter(|name| *name != file_name(shader));

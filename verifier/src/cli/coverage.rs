@@ -1,4 +1,4 @@
-//! `fuzz --coverage`: the table of what programs had, kept in a file and merged over runs.
+//! `fuzz --coverage`: the table of covered cells, kept in a file and merged over runs.
 
 use crate::exit::{self, Failure};
 use crate::{Format, output};
@@ -9,14 +9,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Options of `fuzz` about what programs have.
+/// Options of `fuzz` about coverage.
 #[derive(Args)]
 pub struct CoverageArgs {
-    /// File for the counts of what the programs had, as JSON; counts of an existing file are added. The table as text is written beside it,
-    /// with `.txt` after its name.
+    /// File for the coverage counts, as JSON; counts of an existing file are added. The table as text is written to the
+    /// same name with `.txt` appended.
     #[arg(long, value_name = "FILE")]
     coverage: Option<PathBuf>,
-    /// Choose programs with what is rare among those before: of several candidates for each number, the one with the rarest operations. So
+    /// Choose programs with rare operations: of several candidates for each number, the one with the rarest. So
     /// the same seed makes other programs. Unless given: yes with `--coverage`, and no without.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     directed: Option<bool>,

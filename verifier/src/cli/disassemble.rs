@@ -20,7 +20,7 @@ pub struct Disassemble {
     file: PathBuf,
     #[command(flatten)]
     gpu: Gpu,
-    /// The file is binary, whatever it looks like: words of 64 bits, the least significant byte first.
+    /// Read the file as binary: words of 64 bits, the least significant byte first.
     #[arg(long)]
     binary: bool,
     /// The form of the lines.
@@ -34,12 +34,12 @@ pub struct Disassemble {
 /// The form of lines of machine code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// As `ir3-disasm` prints them.
+    /// The format of `ir3-disasm`.
     #[default]
     Ir3Disasm,
-    /// As the hex listing of a log.
+    /// The hex listing of a log.
     Log,
-    /// As `cffdump` and `crashdec` print them.
+    /// The format of `cffdump` and `crashdec`.
     Cffdump,
     /// Assembly without positions and words.
     Plain,

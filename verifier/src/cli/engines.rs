@@ -27,7 +27,7 @@ pub struct EngineArgs {
     /// `self-test agreement`.
     #[arg(long, value_name = "T", value_parser = values::time)]
     timeout: Option<Duration>,
-    /// Floats in proofs: functions of which nothing is known but that both sides have the same, or exact (slow).
+    /// Floats in proofs: uninterpreted functions, the same on both sides, or exact (slow).
     #[arg(long, value_enum, value_name = "HOW", default_value = "uninterpreted")]
     float: Float,
     /// Folder for the queries of proofs, each as SMT-LIB 2.
@@ -45,7 +45,7 @@ enum Float {
 }
 
 impl EngineArgs {
-    /// The engines; `default` and `timeout` stand for what the command line does not give.
+    /// The engines; `default` and `timeout` apply to options that the command line leaves out.
     ///
     /// # Errors
     /// If the folder of kept proofs or of queries cannot be written.
@@ -67,7 +67,7 @@ impl EngineArgs {
         Ok(Engines { kinds, smt })
     }
 
-    /// The folder for what is kept from run to run, if it is given.
+    /// The folder for results that are kept from run to run, if it is given.
     pub fn cache_folder(&self) -> Option<&Path> {
         self.cache.as_deref()
     }
@@ -78,7 +78,8 @@ impl EngineArgs {
     }
 }
 
-/// The exit of what the engines had to write: a proof that is not kept does not change a verdict, but was asked for.
+/// The exit code for the files of engines: a proof that could not be written does not change a verdict, but was
+/// requested.
 pub fn written(engines: &Engines) -> Exit {
     let failures = [("proofs", engines.cache_failure()), ("queries", engines.query_failure())];
     let mut exit = Exit::Passed;

@@ -4,12 +4,12 @@ use crate::interrupt;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The result of a run, as its exit code says it. In order: the later one counts if there are several.
+/// The result of a run, as its exit code. The variants are ordered: the later one counts if there are several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
-    /// Everything asked for was checked, and passed.
+    /// Everything requested was checked, and passed.
     Passed,
-    /// Nothing was refuted, but something asked for was not reached: a boundary is unknown, or `--require` or the least
+    /// Nothing was refuted, but a requirement was not met: a boundary is unknown, or `--require` or the least
     /// share of a campaign is not met.
     Unmet,
     /// Nothing was checked: there is no program, or no boundary has a verdict other than *unknown*.
@@ -36,9 +36,9 @@ impl Exit {
             Self::Unmet => 3,
             Self::Nothing => 4,
             Self::Unsound => 5,
-            // EX_IOERR, as LLVM's tools have it.
+            // EX_IOERR, as in LLVM's tools.
             Self::Unwritten => 74,
-            // As a shell has it for a process that the signal killed.
+            // The code that a shell reports for a process killed by the signal.
             Self::Interrupted => 128 + interrupt::signal(),
         }
     }
@@ -92,7 +92,7 @@ impl Unwritten {
     }
 }
 
-/// Creates a folder and a file in it, and removes the file and what was created of the folder: a run of hours must not end with what
+/// Creates a folder and a file in it, and removes both again: a run of hours must not end with files that
 /// it cannot write.
 ///
 /// # Errors
@@ -110,7 +110,7 @@ pub fn try_folder(folder: &Path) -> Result<(), Unwritten> {
     written.and(removed).map_err(failed)
 }
 
-/// Tries to write beside a file that is to be written.
+/// Tries to write in the folder of a file that is to be written.
 ///
 /// # Errors
 /// If its folder cannot be written, or it is a folder itself.

@@ -39,14 +39,14 @@ pub struct Fuzz {
     /// Stop after this number of programs. Without `--programs` and `--time`, it runs until it is stopped.
     #[arg(long, value_name = "N", value_parser = values::count::<u64>())]
     programs: Option<u64>,
-    /// Check only one of N equal parts of the programs, the Ith; `--seed` says of which campaign. The results are written beside the bundles,
-    /// for `merge`.
+    /// Check only one of N equal parts of the programs, the Ith, of the campaign of `--seed`. The results are written
+    /// to the folder of the bundles, for `merge`.
     #[arg(long, value_name = "I/N", requires = "seed")]
     shard: Option<Shard>,
-    /// The number of the first program: goes on where another run with the same seed has ended.
+    /// The number of the first program, to continue where another run with the same seed has ended.
     #[arg(long, value_name = "N", default_value_t = 0)]
     from: u64,
-    /// Stop after so long (`90s`, `10m`, `8h`).
+    /// Stop after this time (`90s`, `10m`, `8h`).
     #[arg(long, value_name = "T", value_parser = values::time)]
     time: Option<Duration>,
     /// Seed of the campaign; the same seed makes the same programs on every machine. A random one, which is printed, unless given.
@@ -59,7 +59,7 @@ pub struct Fuzz {
     /// `--compiler` a660.
     #[arg(long, value_name = "GPU", value_parser = values::gpu())]
     gpu: Option<Target>,
-    /// Registers that a program may take: full general registers, 4 to a vec4; `min`: as few as it can do with;
+    /// Registers that a program may take: full general registers, 4 to a vec4; `min`: the fewest that it compiles with;
     /// `min+N`: N more than that; `random`: drawn for each program, from the fewest to all. Unless given: all, and
     /// for most programs of the profile `pressure` and some of the others few enough to spill.
     #[arg(long, value_name = "LIMIT", value_parser = parse_registers)]
@@ -69,18 +69,18 @@ pub struct Fuzz {
     /// Threads; one for each processor unless given.
     #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
     jobs: Option<usize>,
-    /// Environments that each program is run on, 64 lanes each.
+    /// The number of random environments (inputs) that each program is run on, 64 lanes each.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = values::count::<u32>())]
     runs: u32,
     #[command(flatten)]
     fuel: Fuel,
     #[command(flatten)]
     engines: EngineArgs,
-    /// Compare every boundary of every program. Unless given, and unless a prover is among the engines: of one program in sixteen, and of each
-    /// whose last program does not do what its source does.
+    /// Compare every boundary of every program. Unless given, and unless a prover is among the engines: of one program
+    /// in sixteen, and of each whose last program differs from its source.
     #[arg(long)]
     every_boundary: bool,
-    /// Go on after a failure, to the end; what is found is reduced then.
+    /// Continue after a failure, to the end; failures are reduced then.
     #[arg(long)]
     keep_going: bool,
     /// Programs that the compiler refuses are failures, too.
@@ -88,7 +88,7 @@ pub struct Fuzz {
     refusals: bool,
     #[command(flatten)]
     reducing: Reducing,
-    /// Folder for the bundles of what is found.
+    /// Folder for the bundles of failures.
     #[arg(long, value_name = "DIR", default_value = "ir3-equiv-failures")]
     failures: PathBuf,
     #[command(flatten)]
@@ -120,8 +120,9 @@ fn random_seed() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
-/// The exit of a campaign without a failure. Programs that do not fit in the registers are counted and shown. They are no fault of the campaign
-/// unless nothing else is left, or all of a program could be spilled: its limits are tight on purpose.
+/// The exit of a campaign without a failure. Programs that do not fit in the registers are counted and reported. They
+/// are no failure unless no other program remains, or every value of a program could be spilled: the limits are tight
+/// by design.
 pub fn exit_of(counts: &Counts) -> Exit {
     let summary = &counts.summary;
     if summary.proved + summary.tested + summary.refuted == 0 || counts.rejected >= summary.programs {
@@ -202,9 +203,9 @@ struct Findings {
     bundles: Vec<PathBuf>,
     /// Programs that are no failures, with boundaries that have no verdict.
     unknown: UnknownPrograms,
-    /// What the programs had, if that is counted.
+    /// The coverage of the programs, if it is counted.
     coverage: Table,
-    /// The exits of failures without a bundle, and of what workers could not write.
+    /// The exits of failures without a bundle, and of files that workers could not write.
     exits: Vec<Exit>,
     /// The numbers of programs for the corpus.
     new: Vec<u64>,
@@ -235,7 +236,7 @@ impl Fuzz {
         let jobs = campaign.jobs;
         let (counts, findings) = self.campaign(&campaign, format, interrupted)?;
         print(format, &counts, &findings.unknown);
-        // What cannot be written hides nothing of what was found.
+        // A file that cannot be written must not hide findings.
         let mut written = Vec::new();
         if let Some(table) = &mut table {
             table.merge(&findings.coverage);
@@ -407,7 +408,8 @@ impl Fuzz {
         Ok((counts, findings))
     }
 
-    /// A failure as it is written: a case, or the text of a failing program that was not made from nir.
+    /// A failure in the form in which it is written: a case, or the text of a failing program that was not made from
+    /// nir.
     fn kept(&self, campaign: &Campaign, finding: &WorkerFinding) -> Result<Kept, Lost> {
         let Drawn { target, profile, seed, is_code, .. } = finding.origin(campaign);
         let gpu = target.name;
@@ -449,13 +451,13 @@ impl Fuzz {
 
 /// A failure that is written.
 enum Kept {
-    /// As a bundle.
+    /// A bundle.
     Bundle(Box<Case>),
-    /// As the text of a program in the language of the backend, and the name of its file.
+    /// The text of a program in the language of the backend, and the name of its file.
     Code { failure: CodeFailure, name: String },
 }
 
-/// Prints a finding and where it is, if it could be written.
+/// Prints a finding and the path of its file, if it could be written.
 fn announce(format: Format, campaign: &Campaign, finding: &WorkerFinding, kept: &Kept, folder: Option<&Path>) {
     let number = finding.number;
     let Drawn { target, profile, seed, .. } = finding.origin(campaign);

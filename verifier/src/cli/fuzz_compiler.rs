@@ -100,7 +100,7 @@ impl External {
     }
 }
 
-/// What the command line asks for.
+/// The options of the command line.
 pub struct Request<'a> {
     pub compiler: &'a Compiler,
     pub target: Target,
@@ -120,7 +120,7 @@ pub struct Request<'a> {
     /// The time for reductions, and the number of failures that are reduced of each kind.
     pub reduce: Option<(Option<Duration>, usize)>,
     pub failures: &'a Path,
-    /// The modules that are changed; programs are generated if there is none.
+    /// The modules that are changed; if empty, programs are generated.
     pub variants_of: &'a [PathBuf],
 }
 
@@ -133,7 +133,7 @@ struct Written {
     shader: Shader,
     found: Found,
     folder: PathBuf,
-    /// The program as it was generated, if `shader` is a reduced one.
+    /// The generated program, if `shader` is a reduced one.
     original: Option<Shader>,
 }
 
@@ -188,7 +188,7 @@ fn validator() -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join("spirv-val")).find(|file| file.is_file())
 }
 
-/// Runs the campaign, reduces what it finds, and prints all of it.
+/// Runs the campaign, reduces its findings, and prints the results.
 ///
 /// # Errors
 /// If the compiler cannot be started, or something cannot be written.
@@ -350,8 +350,8 @@ fn variants(
     }
 }
 
-/// Runs the campaign: the counts, what was found, and what could not be written. A finding is printed only after its folder has been
-/// written.
+/// Runs the campaign: the counts, the findings, and the files that could not be written. A finding is printed only
+/// after its folder has been written.
 fn campaign_of(
     request: &Request<'_>,
     campaign: &Campaign<'_>,
@@ -368,7 +368,7 @@ fn campaign_of(
             Written { origin: (profile, seed), shader: shader.clone(), found: found.clone(), folder, original: None };
         let Found { failure, message, .. } = &written.found;
         let failure = failure.to_string();
-        // Of a crash both are the same.
+        // For a crash both are the same.
         let said = if failure == *message { failure } else { format!("{failure}: {message}") };
         let line = format!("program {number} ({profile}, seed {seed}): {said}");
         if let Err(error) = written.write(request) {

@@ -20,16 +20,16 @@ pub struct HazardMutants {
     /// Files or folders of final programs: Mesa logs or ir3 texts.
     #[arg(required_unless_present = "generated", value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Generated programs, compiled by the project's backend, beside them.
+    /// Check generated programs, too, compiled by the project's backend.
     #[arg(long, value_name = "N", value_parser = values::count::<u64>())]
     generated: Option<u64>,
-    /// Changed programs.
+    /// The number of changed programs.
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = values::count::<u64>())]
     mutants: u64,
     /// Seed of the changes.
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// Print each needed change that is not refuted, and each that is refuted though it is not needed.
+    /// Print each change that matters and is not refuted, and each that is refuted though it does not matter.
     #[arg(long)]
     list: bool,
     #[command(flatten)]
@@ -41,15 +41,15 @@ pub struct HazardMutants {
 struct MutantCounts {
     mutants: u64,
     needed: u64,
-    /// Of the needed ones.
+    /// The needed ones that the checker refutes.
     checker: u64,
-    /// Of the needed ones.
+    /// The needed ones that the machine refutes.
     machine: u64,
-    /// Of the needed ones, where some comparisons are inverted.
+    /// The needed ones that the machine refutes after inverting some comparisons.
     inverted: u64,
-    /// Of the needed ones, where branches go as a seed says.
+    /// The needed ones that the machine refutes with branches chosen by a seed.
     chosen: u64,
-    /// Of the needed ones.
+    /// The needed ones that either refutes.
     refuted: u64,
     /// Programs that the machine ran.
     ran: u64,

@@ -29,7 +29,7 @@ struct Row<'a> {
     verdict: &'static str,
     instructions: u32,
     hazards: usize,
-    /// Of them, those that break only a rule of Mesa's practice.
+    /// The hazards among them that break only a rule of Mesa's practice.
     findings: usize,
     /// Why there is no verdict.
     reason: Option<String>,
@@ -37,7 +37,7 @@ struct Row<'a> {
     line: Option<u32>,
     /// The lines that start with a repetition of the same program.
     repeated: &'a [u32],
-    /// The parts that the text leaves out, as they were completed.
+    /// The attributes that the text leaves out, with the values that were assumed.
     taken: &'a [String],
 }
 
@@ -46,7 +46,7 @@ struct Row<'a> {
 struct Found<'a> {
     program: &'a str,
     kind: &'static str,
-    /// Where the rule comes from: the machine, or only Mesa's practice.
+    /// The source of the rule: the machine, or only Mesa's practice.
     basis: &'static str,
     message: String,
     at: u32,
@@ -63,7 +63,7 @@ struct Counts {
     programs: usize,
     instructions: u64,
     hazards: usize,
-    /// Of them, those that break only a rule of Mesa's practice.
+    /// The hazards among them that break only a rule of Mesa's practice.
     findings: usize,
     /// Programs without a hazard but findings.
     proved: usize,
@@ -158,7 +158,7 @@ fn one(program: &FinalProgram, counts: &mut Counts, format: Format, shows_all: b
     counts.seconds += start.elapsed().as_secs_f64();
     let (report, reason, exit) = match checked {
         Ok(report) if report.is_proved() => match &program.broken_rule {
-            // What its text says is not what the hardware does.
+            // The hardware does not execute the text.
             Some(rule) => (report, Some(format!("it breaks a rule: {rule}")), Exit::Unmet),
             None => (report, None, Exit::Passed),
         },

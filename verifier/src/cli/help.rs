@@ -1,4 +1,4 @@
-//! The short help of commands, `-h`: what most people need, one line each. `--help` has all of it.
+//! The short help of commands, `-h`: the most common options, one line each. `--help` has all of it.
 
 use clap::builder::PossibleValue;
 use clap::{Arg, Command};

@@ -1,8 +1,8 @@
-//! Interrupts. The first SIGINT or SIGTERM ends the program in order, wherever it is; the second one kills it.
+//! Interrupts. The first SIGINT or SIGTERM ends the program in order, at any point; the second one kills it.
 //!
-//! Loops over programs stop when [`flag`] is set. Where the program is in one long step at that time (it reads a pipe, the solver runs), it
-//! is ended from outside after [`GRACE`]: what was reached until then is printed by [`last_words`], and nothing half-written is left, since
-//! folders and caches are written atomically.
+//! Loops over programs stop when [`flag`] is set. Where the program is in one long step at that time (it reads a pipe,
+//! the solver runs), it is ended from outside after [`GRACE`]: the results until then are printed by [`last_words`],
+//! and nothing half-written is left, since folders and caches are written atomically.
 
 use crate::exit::Exit;
 use crate::output;
@@ -46,12 +46,13 @@ pub fn signal() -> u8 {
     SIGNAL.load(Ordering::Relaxed).unsigned_abs() as u8
 }
 
-/// Sets what is printed if the program has to be ended from outside: what was reached until then, of which the exit is returned.
+/// Sets the function that is called if the program has to be ended from outside: it prints the results until then, and
+/// returns the exit.
 pub fn last_words(print: impl FnOnce() -> Exit + Send + 'static) {
     *words() = Some(Box::new(print));
 }
 
-/// The program has come to its end: it prints its results itself.
+/// The program ends normally, and prints its results itself.
 pub fn ends_by_itself() {
     words().take();
 }

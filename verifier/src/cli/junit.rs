@@ -38,7 +38,7 @@ pub fn check(check: &Check) {
     }
 }
 
-/// Adds what is wrong with a program, beside its rows.
+/// Adds a problem of a program, in addition to its rows.
 pub fn problem(program: &str, problem: &str) {
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
     status.set_type("input");

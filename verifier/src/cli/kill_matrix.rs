@@ -1,6 +1,6 @@
 //! `kill-matrix`: plants miscompilations and counts which engine finds which kind.
 
-use crate::asking::{self, Asking, Table};
+use crate::engine_run::{self, EngineRun, Table};
 use crate::engines::TIMEOUT;
 use crate::values;
 use crate::{Exit, Failure, Format, interrupt, output};
@@ -12,38 +12,38 @@ use ir3_verifier::programs::Case;
 /// Options of `kill-matrix`.
 #[derive(Args)]
 pub struct KillMatrix {
-    /// Miscompilations to plant.
+    /// The number of miscompilations to plant.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = values::count::<u64>())]
     mutants: u64,
     /// The greatest number of mutants of one kind.
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = values::count::<u64>())]
     most: u64,
-    /// Print one of them, by its number, and the answers about it.
+    /// Print one mutant, by its number, and the verdicts of the engines.
     #[arg(long, value_name = "N")]
     show: Option<usize>,
-    /// Print the numbers of those that a prover neither refutes nor proves.
+    /// Print the numbers of mutants that a prover neither refutes nor proves.
     #[arg(long)]
     list: bool,
     #[command(flatten)]
-    asking: Asking,
+    run: EngineRun,
 }
 
 impl KillMatrix {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
         let interrupted = interrupt::flag();
-        let engines = self.asking.engines(TIMEOUT)?;
-        let machine = self.asking.gpu.target();
-        let mut mutants = Mutants::new(self.asking.seed, self.most, &machine);
+        let engines = self.run.engines(TIMEOUT)?;
+        let machine = self.run.gpu.target();
+        let mut mutants = Mutants::new(self.run.seed, self.most, &machine);
         let heading = |number: u64, mutant: &Mutant| {
             let Mutant { kind, stage, profile, seed, .. } = mutant;
-            format!("mutant {number}: {kind} behind {stage}, {profile}, seed {seed}")
+            format!("mutant {number}: {kind} after {stage}, {profile}, seed {seed}")
         };
         if let Some(number) = self.show {
             let mutant = mutants.nth(number).ok_or("found fewer mutants")?;
-            asking::show(
+            engine_run::show(
                 &heading(number as u64, &mutant),
-                &mutant.question(&machine, &self.asking.fuel.of(mutant.envs())),
+                &mutant.question(&machine, &self.run.fuel.of(mutant.envs())),
                 &engines,
             );
             return Ok(Exit::Passed);
@@ -67,7 +67,7 @@ impl KillMatrix {
         };
         let count = self.mutants;
         let cases = mutants.by_ref().take(usize::try_from(count)?);
-        self.asking.ask(cases, count, &engines, interrupted, &mut each)?;
+        self.run.run(cases, count, &engines, interrupted, &mut each)?;
         table.print(format, "kind of change", &engines.kinds);
         if format == Format::Human {
             output::line("");
@@ -85,9 +85,9 @@ impl KillMatrix {
             ));
         }
         if self.list {
-            asking::print_open(&mut open);
+            engine_run::print_open(&mut open);
         }
-        asking::print_wrong(&mut wrong);
-        Ok(asking::exit(Exit::Unsound, &wrong, table.cases(), &engines))
+        engine_run::print_wrong(&mut wrong);
+        Ok(engine_run::exit(Exit::Unsound, &wrong, table.cases(), &engines))
     }
 }

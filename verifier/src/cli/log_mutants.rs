@@ -24,16 +24,16 @@ pub struct LogMutants {
     /// Logs that Mesa's ir3 printed, or folders of them.
     #[arg(required = true, value_name = "LOG")]
     paths: Vec<PathBuf>,
-    /// Changed logs.
+    /// The number of changed logs.
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = values::count::<u64>())]
     mutants: u64,
     /// Seed of the changes.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
-    /// Only the change with this number.
+    /// Apply only the change with this number.
     #[arg(long, value_name = "N")]
     only: Option<u64>,
-    /// Environments, as in `mesa`.
+    /// The number of random environments, as in `mesa`.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
     runs: u32,
     /// Threads; one for each processor unless given. The result does not depend on it.
@@ -58,7 +58,7 @@ struct LogMutantCounts {
     contradicted: u64,
     equivalent: u64,
     unknown: u64,
-    /// By runs.
+    /// Missed by boundaries that runs passed.
     missed: u64,
     /// Proved, and not so.
     unsound: u64,
@@ -82,7 +82,7 @@ impl LogMutantCounts {
         self.mutants - self.equivalent
     }
 
-    /// Those that are found at their section.
+    /// The number of mutants that are refuted at their section.
     fn found(&self) -> u64 {
         self.refuted + self.contradicted
     }
@@ -107,7 +107,7 @@ struct LogMutantsRow<'a> {
     counts: LogMutantCounts,
 }
 
-/// What was counted.
+/// The counts.
 #[derive(Default)]
 struct Tables {
     total: LogMutantCounts,
@@ -178,7 +178,7 @@ impl LogMutants {
         output::json("log-mutants", &LogMutantsRow { table: "all", name: "all", counts: total });
         for (why, count) in &tables.without {
             let why = match why {
-                NoTrial::NoSection => "no section with one before it that could be read",
+                NoTrial::NoSection => "no section that can be read after another one that can be read",
                 NoTrial::NoChange => "no change that can be read",
                 NoTrial::RefutedBefore => "refuted without the change",
             };

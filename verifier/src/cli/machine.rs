@@ -15,14 +15,14 @@ pub struct MachineTest {
     /// Mesa logs with listings of words, or folders of them.
     #[arg(required = true, value_name = "LOG")]
     paths: Vec<PathBuf>,
-    /// Environments of each program.
+    /// The number of random environments of each program.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = values::count::<u32>())]
     runs: u32,
     #[command(flatten)]
     gpu: Gpu,
 }
 
-/// The figures of a folder.
+/// The counts of a folder.
 #[derive(Clone, Copy, Default, Serialize)]
 struct FolderCounts {
     programs: u64,

@@ -1,7 +1,6 @@
 //! `ir3-equiv`: the command line, one file for each subcommand.
 
 mod agreement;
-mod asking;
 mod assemble;
 mod broken_logs;
 mod check;
@@ -10,6 +9,7 @@ mod contents;
 mod corpus;
 mod coverage;
 mod disassemble;
+mod engine_run;
 mod engines;
 mod exit;
 mod fuzz;
@@ -59,7 +59,7 @@ use ir3_verifier::semantics::environment::env::Env;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Checks that a shader compiler's passes keep what a program means.
+/// Checks that a shader compiler's passes preserve the meaning of programs.
 #[derive(Parser)]
 #[command(name = "ir3-equiv", version = ir3_verifier::support::version::LINE, about)]
 struct Cli {
@@ -92,23 +92,23 @@ enum Command {
     Turnip(turnip::Turnip),
     /// Prints a program after a stage.
     Compile(compile::Compile),
-    /// Runs a program and prints what can be observed.
+    /// Runs a program and prints its observable results.
     Run(run::Run),
     /// Prints a random program.
     Generate(generate::Generate),
-    /// Makes a program that fails smaller, while it fails in the same way.
+    /// Reduces a failing program, preserving the class of the failure.
     Reduce(reduce::Reduce),
-    /// Puts failures together that are one bug, and reduces what has not been.
+    /// Groups failures by cause, and reduces those that are not yet reduced.
     Triage(triage::Triage),
     /// Adds up the parts of a campaign on several machines.
     Merge(merge::Merge),
-    /// Writes a bundle as one HTML page: what fails, both programs, control flow, values and registers.
+    /// Writes a bundle as one HTML page: the failure, both programs, control flow, values and registers.
     Show(show::Show),
     /// Proves every rewrite rule of the compiler, for all operands.
     Rules(rules::Rules),
-    /// Proves that final programs wait for their results, on every path and whatever the order of completion.
+    /// Proves that final programs wait for their results, on every path and for any order of completion.
     Hazards(hazards::Hazards),
-    /// Prints what programs cost, alone or beside Mesa's.
+    /// Prints the costs of programs, alone or in comparison with Mesa's.
     Stats(stats::StatsCommand),
     /// Prints the text of machine code.
     Disassemble(disassemble::Disassemble),
@@ -140,25 +140,25 @@ enum Command {
 
 #[derive(Subcommand)]
 enum SelfTest {
-    /// Prints how soon each planted bug is found, and what is left of the program.
+    /// Measures how soon each planted bug is found, and the size of the reduced program.
     PlantedBugs(planted_bugs::PlantedBugs),
     /// Plants miscompilations, and prints which engine finds which kind.
     KillMatrix(kill_matrix::KillMatrix),
-    /// Plants each bug in real programs, and prints what `verify` says of those that matter.
+    /// Plants each bug in real programs, and counts those that matter and `verify` misses.
     MissedBugs(missed_bugs::MissedBugs),
     /// Changes waits of final programs, and prints which changes the hazard checker and the machine refute.
     HazardMutants(hazard_mutants::HazardMutants),
-    /// Breaks real logs (cut, noisy, mixed), and prints what `mesa` says of them.
+    /// Breaks real logs (cut, noisy, mixed), and checks how `mesa` handles them.
     BrokenLogs(broken_logs::BrokenLogs),
-    /// Changes one thing in one section of real logs, and prints which changes `mesa` refutes, and at which pass.
+    /// Applies one mutation to one section of real logs, and prints the mutations that `mesa` refutes, and the passes.
     LogMutants(log_mutants::LogMutants),
-    /// Check the passes of vec4 on generated vec4 programs
+    /// Checks the passes of vec4 on generated vec4 programs.
     Vec4(vec4::Vec4),
     /// Runs the final programs of Mesa's logs on the machine, from their words, and compares them with their nir.
     Machine(machine::MachineTest),
-    /// Prints how many equivalent programs, made by sound rewrites, the engines prove.
+    /// Counts the equivalent programs, made by sound rewrites, that the engines prove.
     Pairs(pairs::Pairs),
-    /// Has the interpreter attack what was proved, over random programs.
+    /// Searches for runs that contradict proofs, over random programs.
     Agreement(agreement::Agreement),
     /// Leaves out side conditions of the provers, one at a time, and prints which campaign notices (with `--features prover-mutants`).
     ProverMutants(prover_mutants::ProverMutants),
@@ -210,8 +210,8 @@ impl Gpu {
 /// The fuel of runs, for every subcommand that runs programs.
 #[derive(Args, Clone)]
 struct Fuel {
-    /// Instructions of the wave after which a run of the program before is aborted; 200000, or what the environment says, unless given. The
-    /// program after may take a multiple of what the program before has taken.
+    /// Instructions of the wave after which a run of the program before is aborted; 200000, or the fuel of the
+    /// environment, unless given. The program after may take a multiple of those that the program before has taken.
     #[arg(long, value_name = "N", value_parser = values::count::<u64>())]
     fuel: Option<u64>,
 }
@@ -222,12 +222,12 @@ impl Fuel {
         self.fuel
     }
 
-    /// The same environment with this fuel, if it is given.
+    /// Returns the environment with this fuel, if it is given.
     fn of_one(&self, env: Env) -> Env {
         Env { fuel: self.fuel.or(env.fuel), ..env }
     }
 
-    /// The same environments with this fuel, if it is given.
+    /// Returns the environments with this fuel, if it is given.
     fn of(&self, envs: Vec<Env>) -> Vec<Env> {
         Env::with_fuel(envs, self.fuel)
     }
@@ -236,10 +236,10 @@ impl Fuel {
 /// The limits of the compiler, for subcommands that guard it.
 #[derive(Args, Clone)]
 struct Guarding {
-    /// CPU time of a stage of the compiler, after which it counts as endless: a failure.
+    /// Limit on the CPU time of a stage of the compiler; exceeding it is a failure.
     #[arg(long, value_name = "T", value_parser = values::time, default_value = "5s")]
     stage_time: Duration,
-    /// Memory of the process in which the compiler runs (`512M`, `2G`): a failure if that is not enough.
+    /// Memory limit of the process in which the compiler runs (`512M`, `2G`); exceeding it is a failure.
     #[arg(long, value_name = "SIZE", value_parser = values::memory, default_value = "2G")]
     memory: u64,
 }
@@ -253,7 +253,7 @@ impl Guarding {
 /// Compiler options, for every subcommand that compiles.
 #[derive(Args, Clone)]
 struct Compiler {
-    /// Registers that a program may take: full general registers, 4 to a vec4, or `min`: as few as it can do
+    /// Registers that a program may take: full general registers, 4 to a vec4, or `min`: the fewest that it compiles
     /// with, or `min+N`: N more than that.
     #[arg(long, value_name = "LIMIT", default_value = "target", hide_default_value = true)]
     max_registers: RegisterLimit,
@@ -270,7 +270,8 @@ struct Stages {
     /// The allocator of general registers: in SSA form, or by graph colouring.
     #[arg(long, value_name = "ALLOCATOR", default_value = "ssa", hide_default_value = true, value_parser = values::allocator())]
     allocator: AllocatorName,
-    /// With `--allocator graph-colouring`: after which nodes the search for a register starts at the next one (`first-fit`: after none). `document` unless given.
+    /// With `--allocator graph-colouring`: the nodes after which the search continues at the next register instead of
+    /// the first one (`first-fit`: none). `document` unless given.
     #[arg(long, value_name = "RULE", requires = "allocator", value_parser = values::rotation())]
     round_robin: Option<Rotation>,
 }
@@ -315,7 +316,7 @@ impl Compiler {
 /// A planted bug, for every subcommand that compiles.
 #[derive(Args, Clone)]
 struct Planted {
-    /// Plants a bug after a stage of the backend, to see whether and how it is found.
+    /// Plants a bug after a stage of the backend, to test if it is found.
     #[arg(long, value_name = "BUG", value_parser = values::plants(), help_heading = "Testing ir3-equiv itself")]
     plant: Option<&'static PlantedBug>,
 }
@@ -373,7 +374,7 @@ impl Cli {
         }
     }
 
-    /// The limits of the compiler, where it is guarded.
+    /// The limits of the compiler, if it is guarded.
     fn limits(&self) -> Option<Limits> {
         match &self.command {
             Command::Fuzz(command) => Some(command.guarding.limits()),
@@ -437,12 +438,12 @@ impl Cli {
     }
 }
 
-/// The command line as it was given, for the first object of JSON.
+/// The arguments of the command line, for the first object of JSON.
 fn given() -> Vec<String> {
     std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect()
 }
 
-/// Prints the help, or what is wrong with the command line.
+/// Prints the help, or the error of the command line.
 fn usage(error: &clap::Error) -> Exit {
     let arguments = given();
     let json =
@@ -495,7 +496,7 @@ fn main() -> ExitCode {
         output::error(&*error);
         exit::of_failure(&*error)
     });
-    // What was not reached for a signal is no other kind of result.
+    // A signal prevented the rest, so report the signal.
     let exit = if interrupt::is_set() { exit.max(Exit::Interrupted) } else { exit };
     output::end(exit);
     exit.into()

@@ -1,4 +1,4 @@
-//! `missed-bugs`: plants each bug in real programs, and counts what `verify` says of those that matter.
+//! `missed-bugs`: plants each bug in real programs, and counts those that matter and `verify` misses.
 
 use crate::engines::EngineArgs;
 use crate::verify::PROOF_TIME;
@@ -25,13 +25,13 @@ pub struct MissedBugs {
     /// Files or folders, as for `verify`.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Only each N-th program.
+    /// Check only every N-th program.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = values::count::<usize>())]
     every: usize,
-    /// Runs that show if a bug matters.
+    /// The number of runs that decide if a bug matters.
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = values::count::<u32>())]
     matter: u32,
-    /// Environments that `verify` begins with.
+    /// The number of environments that `verify` begins with.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
     runs: u32,
     /// Seed of the environments.
@@ -72,7 +72,7 @@ impl BugCounts {
     }
 }
 
-/// What a thread adds to.
+/// Counters of a thread.
 #[derive(Default)]
 struct Counts {
     bugs: Vec<BugCounts>,

@@ -52,8 +52,8 @@ struct End {
     result: &'static str,
 }
 
-/// Ends the output of a command. What another thread prints after this is not written: the lock of standard output is held until the program
-/// is left.
+/// Ends the output of a command. Later output of other threads is not written: the lock of standard output is held
+/// until the program exits.
 pub fn end(exit: Exit) {
     let out = io::stdout().lock();
     match format() {
@@ -91,7 +91,7 @@ pub fn line(line: &str) {
     text(&format!("{line}\n"));
 }
 
-/// Prints text for people, as it is.
+/// Prints text for people, unchanged.
 pub fn text(text: &str) {
     if format() == Format::Human {
         print(text.as_bytes());
@@ -144,7 +144,7 @@ fn to_standard_error(kind: &str, message: &str, causes: &[String]) {
     }
 }
 
-/// Prints an error, and what it was caused by.
+/// Prints an error, and its causes.
 pub fn error(error: &(dyn Error + 'static)) {
     let causes = std::iter::successors(error.source(), |&cause| cause.source()).map(ToString::to_string).collect();
     message("error", &error.to_string(), causes);
@@ -179,7 +179,7 @@ fn excerpt(error: &InputError) -> Option<String> {
     Some(format!("    {}\n    {}^\n", part.trim_end(), " ".repeat(at - first)))
 }
 
-/// Prints what was added to a text that leaves out a part of its program.
+/// Prints the items that were added to a text that leaves out a part of its program.
 pub fn taken(name: &str, taken: &[String]) {
     if !taken.is_empty() {
         note(&format!("{name}: a piece of a program; taken: {}", taken.join("; ")));
@@ -201,12 +201,12 @@ pub fn problem_of(program: &str, text: &str) {
     to_standard_error("error", &whole, &[]);
 }
 
-/// Prints what is to be known, but is no error.
+/// Prints a note that is no error.
 pub fn note(text: &str) {
     message("note", text, Vec::new());
 }
 
-/// Prints how many programs are of a log that does not name its GPU, by the GPU that was guessed.
+/// Prints the number of programs of logs that do not name their GPU, by the GPU that was guessed.
 pub fn guessed_gpus(guessed: &BTreeMap<&'static str, u64>) {
     for (gpu, count) in guessed {
         let plural = if *count == 1 { "" } else { "s" };
@@ -216,7 +216,7 @@ pub fn guessed_gpus(guessed: &BTreeMap<&'static str, u64>) {
     }
 }
 
-/// Prints a document as it is: as text, or as one object with the kind of the text.
+/// Prints a document unchanged: as text, or as one object with the kind of the text.
 pub fn document(name: &str, kind: impl std::fmt::Display, document: &str) {
     json("text", &serde_json::json!({ "name": name, "kind": kind.to_string(), "text": document }));
     text(document);

@@ -1,6 +1,6 @@
 //! `pairs`: runs provers on equivalent pairs and counts their proofs.
 
-use crate::asking::{self, Asking, Table};
+use crate::engine_run::{self, EngineRun, Table};
 use crate::engines::TIMEOUT;
 use crate::values;
 use crate::{Exit, Failure, Format, interrupt, output};
@@ -14,32 +14,32 @@ use ir3_verifier::programs::equivalent_pairs::{ControlFlowShape, EquivalentPair,
 /// Options of `pairs`.
 #[derive(Args)]
 pub struct Pairs {
-    /// Pairs, all kinds in turn.
+    /// The number of pairs, of all kinds in turn.
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = values::count::<u64>())]
     count: u64,
-    /// Only these kinds. May be repeated.
+    /// Make pairs of this kind only. May be repeated.
     #[arg(long, value_name = "KIND", value_parser = equivalent_pairs::kinds())]
     kind: Vec<String>,
-    /// Instead, a pair of about so many instructions, half of which are rewritten. Several, with commas.
+    /// Instead, a pair of about this many instructions, half of which are rewritten. Several, with commas.
     #[arg(long, value_name = "N", value_delimiter = ',')]
     scaled: Vec<usize>,
     /// The control flow of such pairs.
     #[arg(long, value_enum, value_name = "SHAPE", default_value = "branches", requires = "scaled")]
     shape: Flow,
-    /// Rewritten instructions of such pairs, of a hundred.
+    /// The share of rewritten instructions of such pairs, in percent.
     #[arg(long, value_name = "PERCENT", default_value_t = 50, requires = "scaled")]
     percent: usize,
-    /// Print one of the pairs, by its number, and the answers about it.
+    /// Print one pair, by its number, and the verdicts of the engines.
     #[arg(long, value_name = "N")]
     show: Option<usize>,
-    /// Print what is not proved.
+    /// Print the pairs that are not proved.
     #[arg(long)]
     list: bool,
-    /// Fail (exit code 3) unless each prover has proved at least this many of a hundred.
+    /// Fail (exit code 3) unless each prover has proved at least this percentage.
     #[arg(long, value_name = "PERCENT", default_value_t = 0)]
     least: u64,
     #[command(flatten)]
-    asking: Asking,
+    run: EngineRun,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -61,30 +61,31 @@ impl From<Flow> for ControlFlowShape {
 
 fn heading(pair: &EquivalentPair) -> String {
     let EquivalentPair { kind, number, profile, seed, stage, .. } = pair;
-    format!("pair {number}: {kind}, {profile} behind {stage}, seed {seed}")
+    format!("pair {number}: {kind}, {profile} after {stage}, seed {seed}")
 }
 
 impl Pairs {
     /// The selected pairs, and their number.
     fn pairs<'a>(&'a self, machine: &'a Target) -> (Box<dyn Iterator<Item = EquivalentPair> + Send + 'a>, u64) {
         if !self.scaled.is_empty() {
-            let pair = |&size| scaled(self.asking.seed, size, self.shape.into(), self.percent, machine);
+            let pair = |&size| scaled(self.run.seed, size, self.shape.into(), self.percent, machine);
             return (Box::new(self.scaled.iter().map(pair)), self.scaled.len() as u64);
         }
-        let asked = |pair: &EquivalentPair| self.kind.is_empty() || self.kind.iter().any(|kind| kind == pair.kind);
-        let all = pairs(self.asking.seed, machine).filter(asked);
+        let is_selected =
+            |pair: &EquivalentPair| self.kind.is_empty() || self.kind.iter().any(|kind| kind == pair.kind);
+        let all = pairs(self.run.seed, machine).filter(is_selected);
         (Box::new(all.take(usize::try_from(self.count).unwrap_or(usize::MAX))), self.count)
     }
 
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
         let interrupted = interrupt::flag();
-        let engines = self.asking.engines(TIMEOUT)?;
-        let machine = self.asking.gpu.target();
+        let engines = self.run.engines(TIMEOUT)?;
+        let machine = self.run.gpu.target();
         let (mut all, count) = self.pairs(&machine);
         if let Some(number) = self.show {
             let pair = all.find(|pair| pair.number == number as u64).ok_or("found no such pair")?;
-            asking::show(&heading(&pair), &pair.question(&machine, &self.asking.fuel.of(pair.envs())), &engines);
+            engine_run::show(&heading(&pair), &pair.question(&machine, &self.run.fuel.of(pair.envs())), &engines);
             return Ok(Exit::Passed);
         }
         let mut table = Table::default();
@@ -110,27 +111,27 @@ impl Pairs {
                 }
             }
         };
-        self.asking.ask(all, count, &engines, interrupted, &mut each)?;
+        self.run.run(all, count, &engines, interrupted, &mut each)?;
         table.print(format, "rewrite", &engines.kinds);
         table.print_details(format, &engines.kinds);
         let mut met = true;
         for engine in engines.kinds.iter().filter(|engine| engine.proves()) {
             let total = table.total(*engine);
-            let percent = 100.0 * total.proved as f64 / total.asked().max(1) as f64;
+            let percent = 100.0 * total.proved as f64 / total.total().max(1) as f64;
             met &= percent >= self.least as f64;
             if format == Format::Human {
                 output::line(&format!(
                     "{} proves {} of {}: {percent:.1} %",
                     engine.name(),
                     total.proved,
-                    total.asked()
+                    total.total()
                 ));
             }
         }
         if self.list {
-            asking::print_open(&mut open);
+            engine_run::print_open(&mut open);
         }
-        asking::print_wrong(&mut wrong);
-        Ok(asking::exit(Exit::Refuted, &wrong, table.cases(), &engines).max(Exit::Unmet.when(!met)))
+        engine_run::print_wrong(&mut wrong);
+        Ok(engine_run::exit(Exit::Refuted, &wrong, table.cases(), &engines).max(Exit::Unmet.when(!met)))
     }
 }

@@ -4,7 +4,8 @@ use crate::{Exit, Failure, output};
 use ir3_verifier::programs::mesa::input::{Found, find_paths, find_shaders};
 use std::path::PathBuf;
 
-/// The input files of paths. What is wrong with a path is printed, and does not hide the others: then the exit is that of bad input.
+/// The input files of paths. An error of a path is printed, and does not hide the others: then the exit is that of bad
+/// input.
 ///
 /// # Errors
 /// If nothing is left: the last one that was wrong.
@@ -12,7 +13,7 @@ pub fn files(paths: &[PathBuf]) -> Result<(Vec<PathBuf>, Exit), Failure> {
     of(find_paths(paths))
 }
 
-/// The same with the shaders of folders, which a driver compiles.
+/// The input files of paths, with the shaders of folders, which a driver compiles.
 ///
 /// # Errors
 /// As of [`files`].

@@ -25,16 +25,17 @@ const LEFT: (usize, usize) = (10, 20);
 /// Options of `planted-bugs`.
 #[derive(Args)]
 pub struct PlantedBugs {
-    /// Only these bugs; all of them unless given.
+    /// The bugs to plant; all of them unless given.
     #[arg(value_name = "BUG", value_parser = crate::values::ir3_plants())]
     bugs: Vec<&'static PlantedBug>,
     /// Seed of the campaigns, which take all profiles in turn.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
-    /// Findings of each campaign that are reduced: the first ones.
+    /// The number of findings of each campaign to reduce: the first ones.
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = values::count::<usize>())]
     findings: usize,
-    /// Reductions of each finding, which must have identical results: one with two threads, the others with one.
+    /// The number of reductions of each finding, which must have identical results: one with two threads, the others
+    /// with one.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = values::count::<usize>())]
     runs: usize,
     /// Print each reduced program.

@@ -25,7 +25,7 @@ pub struct ProverMutants {
     /// Leave out only these conditions. May be repeated.
     #[arg(long, value_name = "NAME", value_parser = guard_names(), hide_possible_values = true)]
     condition: Vec<Guard>,
-    /// Print why the last pair on which a condition was left out was not proved, of those that are not noticed.
+    /// For each condition that no campaign notices, print why the last pair was not proved without it.
     #[arg(long)]
     why: bool,
     /// Print the conditions, and run nothing.
@@ -34,7 +34,7 @@ pub struct ProverMutants {
     /// Run only these campaigns: the name of a family, `pairs`, `kill-matrix`. May be repeated.
     #[arg(long, value_name = "CAMPAIGN", value_parser = PossibleValuesParser::new(names()))]
     campaign: Vec<String>,
-    /// Pairs of each family and planted miscompilations, at most.
+    /// The most pairs of each family, and planted miscompilations.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = values::count::<u64>())]
     programs: u64,
     /// CPU time for one proof (`500ms`, `10s`).
@@ -77,8 +77,8 @@ struct MutantRow<'a> {
 impl ProverMutants {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
-        let asked = |guard: &Guard| self.condition.is_empty() || self.condition.contains(guard);
-        let guards: Vec<Guard> = Guard::ALL.into_iter().filter(asked).collect();
+        let is_selected = |guard: &Guard| self.condition.is_empty() || self.condition.contains(guard);
+        let guards: Vec<Guard> = Guard::ALL.into_iter().filter(is_selected).collect();
         if self.list {
             for guard in guards {
                 output::line(&format!("{:<26} {:<12} {}", guard.name(), guard.part().name(), guard.holds()));
@@ -147,7 +147,7 @@ impl ProverMutants {
 
     fn print(&self, trials: &Trials, format: Format) {
         if format == Format::Json {
-            for (guard, Trial { noticed, asked, time, .. }) in &trials.of {
+            for (guard, Trial { noticed, attempts, time, .. }) in &trials.of {
                 output::json(
                     "condition",
                     &MutantRow {
@@ -157,7 +157,7 @@ impl ProverMutants {
                         program: noticed.as_ref().map(|it| it.number),
                         change: noticed.as_ref().map(|it| it.change.as_str()),
                         engine: noticed.as_ref().map(|it| it.by.name()),
-                        asked: *asked,
+                        asked: *attempts,
                         seconds: time.as_secs_f64(),
                     },
                 );
@@ -170,12 +170,12 @@ impl ProverMutants {
         output::line(
             "| -------------------------- | ----------- | --------------------------------------------------- | ----------: | ----: |",
         );
-        for (guard, Trial { noticed, asked, time, why }) in &trials.of {
+        for (guard, Trial { noticed, attempts, time, why }) in &trials.of {
             let by = noticed
                 .as_ref()
                 .map_or_else(|| "not noticed".to_owned(), |it| format!("{} {}: {}", it.campaign, it.number, it.change));
             output::line(&format!(
-                "| {:<26} | {:<11} | {by:<51} | {asked:>11} | {:>5.1} |",
+                "| {:<26} | {:<11} | {by:<51} | {attempts:>11} | {:>5.1} |",
                 guard.name(),
                 guard.part().name(),
                 time.as_secs_f64()

@@ -50,7 +50,7 @@ pub struct Reduce {
     /// The seed of the environment in which it fails.
     #[arg(long, value_name = "SEED", conflicts_with_all = ["seed", "runs"])]
     pub env_seed: Option<u64>,
-    /// Environments that are tried where none is given: 4, and 16 for two programs, unless given.
+    /// The number of random environments that are tried if none is given: 4, and 16 for two programs, unless given.
     #[arg(long, value_name = "N", value_parser = values::count::<u32>())]
     pub runs: Option<u32>,
     /// Seed of those environments.
@@ -83,7 +83,7 @@ pub struct TestArgs {
     /// An argument of that command, before the path. May be repeated.
     #[arg(long, value_name = "ARG", requires = "test", allow_hyphen_values = true)]
     pub test_arg: Vec<OsString>,
-    /// Kill the command after so long (`500ms`, `10s`): the program is not interesting then.
+    /// Kill the command after this time (`500ms`, `10s`): the program is not interesting then.
     #[arg(long, value_name = "T", requires = "test", value_parser = values::time)]
     pub test_timeout: Option<Duration>,
 }
@@ -105,7 +105,7 @@ pub struct Report {
     pub output: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plant: Option<&'static str>,
-    /// The command that shows it again, and, if it is not minimal, the one that goes on.
+    /// The command that reproduces it, and, if it is not minimal, the one that continues the reduction.
     #[serde(skip)]
     pub see: String,
     #[serde(skip)]
@@ -120,7 +120,7 @@ pub fn bar() -> Result<ProgressBar, Failure> {
     Ok(bar)
 }
 
-/// Shows how far a reduction is.
+/// Shows the progress of a reduction.
 pub fn show(bar: &ProgressBar, Progress { size, candidates, kind, .. }: &Progress) {
     bar.set_message(format!("{} instructions, {candidates} candidates, {kind}", size.instructions));
 }

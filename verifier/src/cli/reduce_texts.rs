@@ -1,7 +1,7 @@
 //! `reduce --test CMD` and `reduce BEFORE AFTER`: programs of either language, by a test of the user or by the verdicts of engines on two of them; and
 //! `reduce` of a program for Gen7, by the stage that is refuted.
 //!
-//! What was reached is written after each step, so that a reduction that is ended from outside loses nothing.
+//! The smallest program so far is written after each step, so that ending the process loses no progress.
 
 use crate::engines::TIMEOUT;
 use crate::exit::{self, Unwritten};
@@ -47,20 +47,20 @@ fn default_output(path: &Path, extension: &str) -> PathBuf {
     path.with_file_name(format!("{stem}.reduced{extension}"))
 }
 
-/// Replaces a file by a text: whoever reads it sees the old or the new one.
+/// Replaces a file by a text atomically: readers see the old or the new one.
 fn write(path: &Path, text: &str) -> Result<(), Unwritten> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.partial", std::process::id()));
     let beside = PathBuf::from(beside);
     let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
     written.map_err(|cause| {
-        // What is left of a failed write does no harm.
+        // A failed write may leave a temporary file, which is harmless.
         let _ = fs::remove_file(&beside);
         Unwritten::new(path, cause)
     })
 }
 
-/// Runs of the command that do not say what a program is.
+/// Runs of the command that give no answer about a program.
 #[derive(Default)]
 struct Odd {
     killed: AtomicU64,
@@ -98,7 +98,7 @@ impl Odd {
 /// Reduces a program while a command finds it interesting.
 ///
 /// # Errors
-/// If the program is not interesting as it is, the command cannot be run, or a file cannot be read or written.
+/// If the original program is not interesting, the command cannot be run, or a file cannot be read or written.
 pub fn test(options: &Reduce, program: &Path, format: Format) -> Result<Exit, Failure> {
     let start = Instant::now();
     let path = &options.path;
@@ -306,7 +306,7 @@ pub fn pair(options: &Reduce, after: &Path, format: Format) -> Result<Exit, Fail
     Ok(Exit::Unmet.when(!report.minimal))
 }
 
-/// Where the result goes.
+/// The destination of the result.
 struct Output<'a> {
     target: &'a Path,
     bar: ProgressBar,
@@ -314,7 +314,7 @@ struct Output<'a> {
 }
 
 impl Output<'_> {
-    /// Runs a reduction, and writes what it reaches: at its end, or when the program is ended from outside.
+    /// Runs a reduction, and writes its result: at its end, or when the program is ended from outside.
     fn reduce<S: Subject>(
         mut self,
         run: impl FnOnce(&mut Watch<'_, S>) -> Result<Reduced<S>, reduce::CheckpointError>,

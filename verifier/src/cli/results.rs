@@ -1,4 +1,4 @@
-//! The results of a part of a campaign, in a file beside its bundles: `merge` adds them up.
+//! The results of a part of a campaign, in a file in the folder of its bundles: `merge` adds them up.
 
 use crate::exit::{self, Failure, Unwritten};
 use crate::unknown_programs::SavedReason;
@@ -22,7 +22,7 @@ pub struct Results {
     format: u32,
     version: String,
     commit: Option<String>,
-    /// The command line without what differs between the parts.
+    /// The command line without the parts that differ between shards.
     pub campaign: String,
     /// The part, as `I/N`.
     pub shard: String,

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 #[derive(Args)]
 pub struct Rules {
-    /// Time for each rule (`500ms`, `10s`, `2m`).
+    /// The time limit for each rule (`500ms`, `10s`, `2m`).
     #[arg(long, value_name = "T", value_parser = values::time, default_value = "60s")]
     timeout: Duration,
     /// Floats by the theory of floating point, instead of as uninterpreted functions.
@@ -29,7 +29,7 @@ pub struct Rules {
     /// Leave out the lemmas: that of division enumerates 2^32 divisors.
     #[arg(long)]
     no_lemmas: bool,
-    /// What is proved: the tables of the backend, the properties that nir declares of its operations, or a proposal.
+    /// The set of claims: the tables of the backend, the properties that nir declares of its operations, or a proposal.
     #[arg(long, value_enum, default_value_t = RuleSet::Backend)]
     set: RuleSet,
     /// Write each query into a folder, as SMT-LIB 2 text.
@@ -38,7 +38,7 @@ pub struct Rules {
     /// Write a page for each refuted rule into a folder, and an index.
     #[arg(long, value_name = "DIR")]
     html: Option<PathBuf>,
-    /// Adds a wrong rule, to see how it is refuted.
+    /// Adds a wrong rule, to see its refutation.
     #[arg(long, value_name = "RULE", value_parser = planted_rules(), help_heading = "Testing ir3-equiv itself")]
     plant: Option<&'static Rule>,
 }
@@ -48,9 +48,9 @@ pub struct Rules {
 enum RuleSet {
     /// The rewrite rules of the backend, and the lemmas of the prover.
     Backend,
-    /// That nir's operations commute and associate, as nir's table says.
+    /// The claims that nir's operations commute and associate, as nir's table declares.
     Properties,
-    /// The rules and properties of `iadd64_split` as they were proposed; some are wrong.
+    /// The original proposal of the rules and properties of `iadd64_split`; some are wrong.
     Iadd64Split,
 }
 
@@ -101,7 +101,7 @@ struct RuleCounts {
     proved: usize,
     refuted: usize,
     unknown: usize,
-    /// Properties of floats that hold but for rounding, and are not asked about.
+    /// Properties of floats that hold up to rounding, and are not checked.
     inexact: usize,
 }
 

@@ -17,7 +17,7 @@ pub struct Run {
     /// A nir or ir3 text, machine code, or a Mesa log, whose final-form nir is used.
     #[arg(value_name = "PATH")]
     path: PathBuf,
-    /// The environment, as JSON: a seed and what is to differ from what the seed gives.
+    /// The environment, as JSON: a seed and the words that differ from those of the seed.
     #[arg(long, value_name = "FILE", conflicts_with = "seed")]
     env: Option<PathBuf>,
     /// The environment's seed.

@@ -1,4 +1,4 @@
-//! `stats`: the costs of programs, alone, beside Mesa's, or before and after.
+//! `stats`: the costs of programs, alone, in comparison with Mesa's, or before and after.
 
 use crate::{Compiler, Exit, Failure, Format, Gpu, output, paths};
 use clap::{Args, ValueEnum};
@@ -10,8 +10,8 @@ use ir3_compiler::stats::Stats;
 use ir3_compiler::target::{Backend, Target};
 use ir3_verifier::harness::report;
 use ir3_verifier::harness::report::Named;
-use ir3_verifier::harness::report::beside_mesa::note::NoteCheck;
-use ir3_verifier::harness::report::beside_mesa::{CostTable, Figures, final_program};
+use ir3_verifier::harness::report::mesa_comparison::note::NoteCheck;
+use ir3_verifier::harness::report::mesa_comparison::{CostTable, Metrics, final_program};
 use ir3_verifier::harness::report::shader_db;
 use ir3_verifier::harness::report::shader_db::Results;
 use ir3_verifier::semantics::Snapshot;
@@ -26,27 +26,27 @@ pub struct StatsCommand {
     /// command or a driver printed, BEFORE and AFTER, which are compared as shader-db's report.py does.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// The paths are Mesa logs: compile their nir and put our figures beside Mesa's own.
+    /// The paths are Mesa logs: compile their nir and compare our metrics with Mesa's own.
     #[arg(long)]
     beside_mesa: bool,
     /// Print the sums of the N largest programs, too, by the instructions of Mesa's.
     #[arg(long, value_name = "N", requires = "beside_mesa")]
     largest: Option<usize>,
-    /// A note that has to explain every shader above 1.10 times Mesa's figures: see docs/beside-mesa.md.
+    /// A note that has to explain every shader above 1.10 times Mesa's metrics: see docs/beside-mesa.md.
     #[arg(long, value_name = "FILE", requires = "beside_mesa")]
     note: Option<PathBuf>,
-    /// Of two files, the figures to report, instead of those of instructions, cycles, loops, spills and fills that all
-    /// programs have.
+    /// For two files, the measurements to report, instead of those of instructions, cycles, loops, spills and fills
+    /// that all programs have.
     #[arg(short, long, value_name = "NAMES", value_delimiter = ',')]
     measurements: Vec<String>,
-    /// Of two files, the format of the report: shader-db's report.py (what was helped and hurt, with medians and
+    /// For two files, the format of the report: shader-db's report.py (helped and hurt programs, with medians and
     /// confidence), or the totals of fossil-db with their split.
     #[arg(long, value_enum, value_name = "STYLE", default_value_t)]
     report: ReportStyle,
-    /// Of two files, do not list the programs that were helped or hurt.
+    /// For two files, do not list the programs that were helped or hurt.
     #[arg(short, long)]
     summary_only: bool,
-    /// Of two files, report only what has changed.
+    /// For two files, report only changes.
     #[arg(short, long)]
     changes_only: bool,
     #[command(flatten)]
@@ -58,10 +58,10 @@ pub struct StatsCommand {
 /// The format of a report on two files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum ReportStyle {
-    /// As report.py of shader-db.
+    /// The format of report.py of shader-db.
     #[default]
     ShaderDb,
-    /// As the reports of fossil-db.
+    /// The format of the reports of fossil-db.
     FossilDb,
 }
 
@@ -69,7 +69,7 @@ enum ReportStyle {
 struct Line<'a> {
     program: &'a str,
     #[serde(flatten)]
-    figures: Figures,
+    metrics: Metrics,
 }
 
 #[derive(Serialize)]
@@ -175,7 +175,7 @@ impl StatsCommand {
                     Snapshot::Nir(shader) if is_final => final_program(shader, target, &options),
                     Snapshot::Nir(shader) => compilation::compile(shader, target, &options, &mut |_, _| {}),
                     Snapshot::Ir3(program) => Ok((**program).clone()),
-                    Snapshot::Vec4(_) => unreachable!("its target has no ir3"),
+                    Snapshot::Vec4(_) => unreachable!("the target does not use ir3"),
                 };
                 let stats = if is_final { Stats::of_final } else { Stats::of };
                 exit = exit.max(Exit::Unmet.when(compiled.is_err()));
@@ -184,8 +184,8 @@ impl StatsCommand {
                         output::line(&line(&named.name, &program, &stats(&program, target), target))
                     }
                     (Ok(program), _) => {
-                        let figures = Figures::of(&program, &stats(&program, target), target);
-                        output::json("cost", &Line { program: &named.name, figures });
+                        let metrics = Metrics::of(&program, &stats(&program, target), target);
+                        output::json("cost", &Line { program: &named.name, metrics });
                     }
                     (Err(error), Format::Human) => output::line(&format!("{}: refused: {error}", named.name)),
                     (Err(error), _) => {
@@ -248,7 +248,7 @@ impl StatsCommand {
     }
 }
 
-/// The line that freedreno prints for shader-db; the figures of a final program are 0 for others.
+/// The line that freedreno prints for shader-db; the metrics of a final program are 0 for others.
 fn line(name: &str, program: &Program, stats: &Stats, target: &Target) -> String {
     let waves = target.occupancy(&workload(program), stats.full).waves;
     let stage = match program.stage {

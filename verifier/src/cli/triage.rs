@@ -29,19 +29,19 @@ pub struct Triage {
 /// The options of reductions, for every subcommand that reduces.
 #[derive(Args)]
 pub struct Reducing {
-    /// Leave failures as they are.
+    /// Do not reduce failures.
     #[arg(long)]
     no_reduce: bool,
-    /// Stop reducing after so long (`90s`, `10m`); `triage` goes on from there.
+    /// Stop reducing after this time (`90s`, `10m`); a further `triage` continues.
     #[arg(long, value_name = "T", value_parser = values::time, conflicts_with = "no_reduce")]
     reduce_time: Option<Duration>,
-    /// Of failures that look alike, reduce so many; the others are only counted.
+    /// The most failures to reduce of those that look alike; the others are only counted.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = values::count::<usize>())]
     reduce_limit: usize,
 }
 
 impl Reducing {
-    /// The limits of reductions, in time and in failures that look alike; `None` if failures stay as they are.
+    /// The limits of reductions, in time and in failures that look alike; `None` if failures are not reduced.
     pub fn wanted(&self) -> Option<(Option<Duration>, usize)> {
         (!self.no_reduce).then_some((self.reduce_time, self.reduce_limit))
     }
@@ -60,8 +60,8 @@ impl Reducing {
 }
 
 /// The number of threads: the given one, or one for each processor.
-pub fn jobs(asked: Option<usize>) -> usize {
-    asked.unwrap_or_else(threads::default_jobs).max(1)
+pub fn jobs(given: Option<usize>) -> usize {
+    given.unwrap_or_else(threads::default_jobs).max(1)
 }
 
 impl Triage {

@@ -39,7 +39,8 @@ pub struct DriverArgs {
     /// The value of a specialisation constant of each module, as `3=64`: an integer, a float or a truth value, as its type is. May be repeated.
     #[arg(long, value_name = "NUMBER=VALUE")]
     spec_constant: Vec<String>,
-    /// Compile a vertex and a fragment shader as one pipeline: the driver removes what the other one does not use.
+    /// Compile a vertex and a fragment shader as one pipeline: the driver removes the outputs that the other one does
+    /// not read.
     #[arg(long)]
     link: bool,
     /// Enable robust accesses to buffers and images: the driver compiles other code for them.
@@ -259,7 +260,7 @@ impl Turnip {
                     continue;
                 }
             };
-            // The log of a fault may show where it is.
+            // The log of a fault may show its place.
             output::document(&path.display().to_string(), "log", &log);
             if kind != Kind::Compiled {
                 let error = InputError::NotCompiled { path: path.clone(), kind, detail };

@@ -15,19 +15,19 @@ use std::path::PathBuf;
 /// Options of `vec4`.
 #[derive(Args)]
 pub struct Vec4 {
-    /// Programs.
+    /// The number of programs.
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = values::count::<u64>())]
     programs: u64,
     /// Seed of the programs.
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// About the most instructions of a program.
+    /// The approximate limit of instructions of a program.
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = values::count::<u32>())]
     size: u32,
-    /// Stop after so many refutations, each of which is made smaller.
+    /// Stop after this many refutations, each of which is reduced.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = values::count::<usize>())]
     findings: usize,
-    /// A bug that is planted.
+    /// Plant this bug.
     #[arg(long, value_name = "NAME", value_parser = bugs())]
     plant: Option<&'static PlantedBug>,
     /// Write the smallest refuted program to this file.

@@ -49,11 +49,12 @@ pub struct Verify {
     gpu: Gpu,
     #[command(flatten)]
     compiler: Compiler,
-    /// Check only one of N equal parts of the programs, the Ith. The results are written beside the bundles, for `merge`.
+    /// Check only one of N equal parts of the programs, the Ith. The results are written to the folder of the bundles,
+    /// for `merge`.
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
-    /// Environments that each program is run on, 64 lanes each. More are added, up to 16, while something is not proved and the runs come to
-    /// depend on more of the program.
+    /// The number of random environments (inputs) that each program is run on, 64 lanes each. More are added, up to 16,
+    /// while something is not proved and the runs depend on more of the program.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
     runs: u32,
     #[command(flatten)]
@@ -75,13 +76,13 @@ pub struct Verify {
     /// Fail (exit code 3) unless every boundary of every program reached this.
     #[arg(long, value_enum, value_name = "VERDICT")]
     require: Option<Required>,
-    /// Print a row for each boundary as soon as there is one, not only for those that are not fine, and the verdicts of the whole last.
+    /// Print a row for each boundary when it is decided, not only for failures, and the summary at the end.
     #[arg(long, short, conflicts_with = "quiet")]
     verbose: bool,
-    /// Print only the verdicts of the whole.
+    /// Print only the summary.
     #[arg(long, short)]
     quiet: bool,
-    /// Folder for what is written of a refutation.
+    /// Folder for the files of a refutation.
     #[arg(long, value_name = "DIR", default_value = "ir3-equiv-failures")]
     failures: PathBuf,
     /// Write a page for each failure into a folder, and an index.
@@ -192,7 +193,7 @@ impl Verify {
         Ok(Job { name, shader: *shader, vec4, target, options, plant, envs, recorded: None })
     }
 
-    /// The programs of a file, as they are read.
+    /// The programs of a file, while it is read.
     fn inputs(&self, path: &Path, shaders: &Shaders<'_>) -> Box<dyn Iterator<Item = Input> + Send> {
         if bundle::is_bundle(path) {
             return Box::new(std::iter::once(Input::Bundle(path.to_owned())));
@@ -221,7 +222,7 @@ impl Verify {
             }
             match paths::with_shaders(std::slice::from_ref(path)) {
                 Ok((found, of_folder)) => {
-                    // Of a bundle in the folder its program was found.
+                    // The folder in which the program of a bundle was found.
                     let whole = |file: PathBuf| match file.parent() {
                         Some(folder) if folder.parent() == Some(path) && bundle::is_bundle(folder) => folder.to_owned(),
                         _ => file,
@@ -461,9 +462,9 @@ impl<'a> Printer<'a> {
         if let Some(recorded) = &job.recorded {
             self.exit = self.exit.max(Exit::Refuted.when(found.is_some()));
             let text = match &found {
-                Some(found) if found == recorded => "it fails as its bundle says".to_owned(),
-                Some(found) => format!("it fails, but its bundle says: {recorded}; found: {found}"),
-                None => format!("it does not fail any more; its bundle says: {recorded}"),
+                Some(found) if found == recorded => "it fails as recorded in its bundle".to_owned(),
+                Some(found) => format!("it fails, but its bundle records: {recorded}; found: {found}"),
+                None => format!("it does not fail any more; its bundle records: {recorded}"),
             };
             let same = found.as_ref() == Some(recorded);
             let (recorded, found) = (recorded.to_string(), found.map(|found| found.to_string()));

@@ -11,8 +11,8 @@ use std::time::Instant;
 /// Options of `words`.
 #[derive(Args)]
 pub struct Words {
-    /// Logs with listings, or folders of logs: every line must be what the disassembler prints for its word, and every
-    /// text must assemble to the word beside it.
+    /// Logs with listings, or folders of logs: every line must equal the output of the disassembler for its word, and
+    /// every text must assemble to the word on its line.
     #[arg(value_name = "LOG", required_unless_present = "random")]
     logs: Vec<PathBuf>,
     /// Try this many words instead, random ones and changed ones of the table: each is an instruction that comes back from

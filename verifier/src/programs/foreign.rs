@@ -1,9 +1,10 @@
 //! Programs of other compilers.
 //!
-//! A compiler with a machine language of its own can use the engines if it describes its programs as a [`ForeignProgram`]: operations with
-//! their operands, results and effects, in blocks with their successors. [`decode`] writes that down as an ir3 program, the form that the
-//! interpreter, the register checker and symbolic execution read. So the engines have no second way in, and a foreign program means exactly
-//! what the ir3 program means: as in a lifter, it is the description that has to be right.
+//! A compiler with a machine language of its own can use the engines if it describes its programs as a
+//! [`ForeignProgram`]: operations with their operands, results and effects, in blocks with their successors. [`decode`]
+//! writes that down as an ir3 program, the form that the interpreter, the register checker and symbolic execution read.
+//! So the engines have no second way in, and a foreign program means exactly like the ir3 program: as in a lifter, the
+//! description has to be right.
 //!
 //! It covers integers of 32 bits, comparisons of unsigned ones, memory by words, and branches: no floats, no values of 16 or 64 bits, no textures,
 //! no exchange between threads. A compiler that has these writes ir3 text, and [`parse`](crate::harness::report::parse) reads it.
@@ -44,7 +45,7 @@ pub enum Operand {
 pub enum Operation {
     /// Copies a word.
     Copy(Location, Operand),
-    /// Computes what an operation of ir3 computes, which has two integer operands and no effect.
+    /// Computes the result of an operation of ir3, which has two integer operands and no effect.
     Compute(Opcode, Location, [Operand; 2]),
     /// 1 if the comparison of two unsigned numbers holds, else 0.
     Compare(Condition, Location, [Operand; 2]),
@@ -59,9 +60,9 @@ pub enum Operation {
 pub enum Exit {
     /// The end of the program.
     End,
-    /// To a block.
+    /// Jumps to a block.
     Jump(usize),
-    /// To the first block if the operand is not 0, else to the second.
+    /// Branches to the first block if the operand is not 0, else to the second.
     Branch(Operand, [usize; 2]),
 }
 
@@ -192,7 +193,7 @@ fn words_with(words: u16, location: Location) -> u16 {
 /// The greatest number of virtual registers.
 const VIRTUALS: u16 = i16::MAX as u16;
 
-/// What [`Operation::Compute`] may compute.
+/// The opcodes of [`Operation::Compute`].
 const COMPUTES: [Opcode; 8] =
     [Opcode::AddU, Opcode::SubU, Opcode::AndB, Opcode::OrB, Opcode::XorB, Opcode::ShlB, Opcode::ShrB, Opcode::AshrB];
 

@@ -2,11 +2,11 @@
 //!
 //! [`mesa`] reads input files and Mesa's logs; [`generator`] makes programs from bytes and seeds. The others make pairs
 //! of programs: [`mutations`] random single changes, [`equivalent_pairs`] pairs that are equivalent by construction,
-//! [`variants`] are programs with pieces of others, [`divergence`] and [`adversarial`] pairs against the soundness of proofs, [`planted_bugs`] compilers with a bug.
-//! [`foreign`] is the way in for the programs of other compilers. [`vec4_code`] generates programs of the vec4 backend's
-//! language. [`spirv`] writes a nir program
-//! for compilers that read SPIR-V. [`coverage`] counts what programs have. [`seeds`] derives the seeds of a campaign,
-//! [`numbers`] the inputs of a program that are one number each.
+//! [`variants`] are programs with pieces of others, [`divergence`] and [`adversarial`] pairs against the soundness of
+//! proofs, [`planted_bugs`] compilers with a bug. [`foreign`] is the interface for programs of other compilers.
+//! [`vec4_code`] generates programs of the vec4 backend's language. [`spirv`] writes a nir program for compilers that
+//! read SPIR-V. [`coverage`] counts the cells of programs. [`seeds`] derives the seeds of a campaign, [`numbers`] the
+//! inputs of a program that are one number each.
 
 pub mod adversarial;
 pub mod coverage;

@@ -40,7 +40,7 @@ pub struct InputNumbers {
 }
 
 impl InputNumbers {
-    /// Those of a program.
+    /// The inputs of a program.
     pub fn of(shader: &Shader) -> Self {
         let hints = Hints::of(shader);
         let ubos = Hints::ubo_places(shader).into_iter().take(MOST_UBO_WORDS);
@@ -80,7 +80,7 @@ impl InputNumbers {
         words.fold(env.clone(), |given, word| self.with(&given, word, self.value(word, env)).unwrap_or(given))
     }
 
-    /// What an input is read as.
+    /// The type with which an input is read.
     pub fn usage(&self, input: InputNumber) -> Usage {
         match input {
             InputNumber::Const(word) => self.hints.const_usage(word),
@@ -107,7 +107,8 @@ impl InputNumbers {
         row[0]
     }
 
-    /// The environment with another value of an input. `None` if no environment has it beside the others.
+    /// The environment with another value of an input. `None` if no environment has this value with the others
+    /// unchanged.
     pub fn with(&self, env: &Env, input: InputNumber, word: u32) -> Option<Env> {
         let mut env = env.clone();
         match input {

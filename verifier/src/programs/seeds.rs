@@ -108,7 +108,7 @@ impl ProgramEnvs {
         }
     }
 
-    /// The environment of a seed, in which what the program promises holds.
+    /// The environment of a seed, in which the promises of the program hold.
     fn seeded(&self, seed: u64) -> Env {
         Env { alone: self.alone.clone(), ..Env::from_seed(seed) }
     }
@@ -162,8 +162,9 @@ impl ProgramEnvs {
         }
     }
 
-    /// The environment with another word in the constant file or in a uniform buffer, so that a comparison has another result: the word was one
-    /// of its operands, which `compared` has, and becomes the other one or its neighbour. `None` if no word is an operand.
+    /// The environment with another word in the constant file or in a uniform buffer, so that a comparison has the other
+    /// result: the word was one of its operands, which `compared` has, and becomes the other one or its neighbour. `None`
+    /// if no word is an operand.
     pub fn towards(&self, env: &Env, compared: &[[u32; 2]], number: usize) -> Option<Env> {
         let mut random = Random::new(env_seed(self.seed, number as u64));
         let given: Vec<(InputNumber, u32)> =
@@ -328,7 +329,7 @@ impl main {
         assert_eq!(Env::from_json(&all[16].to_json()).expect("JSON"), all[16]);
     }
 
-    /// Reports and tests name seeds: these are what they have always been.
+    /// Reports and tests name seeds: their values must never change.
     #[test]
     fn seeds_stay_what_they_are() {
         let seeds = [(1, 0), (1, 1), (0xb06, 59), (u64::MAX, u64::MAX)]

@@ -1,5 +1,6 @@
-//! Generated vec4 programs: what selection never emits, and passes have to keep all the same. Writemasks of all kinds, comparisons that write a part
-//! of the flag, predicated comparisons, instructions on one vertex, results that are written beside the flag.
+//! Generated vec4 programs: forms that selection never emits, and that passes have to preserve nevertheless. Writemasks
+//! of all kinds, comparisons that write a part of the flag, predicated comparisons, instructions on one vertex, results
+//! that are written together with the flag.
 
 use crate::programs::generator::{Choices, Seeded};
 use ir3_compiler::nir::{Info, Stage};
@@ -105,7 +106,7 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     fn src(&mut self, ty: RegType, modifiers: bool) -> Src {
-        // What was written last more often, so that passes find its producer.
+        // Recently written values more often, so that passes find their producer.
         let recent = self.instrs.iter().rev().take(3).find_map(|instr| match instr.dst.file {
             DstFile::Vgrf(register) if register < REGISTERS => Some(register),
             _ => None,
@@ -200,8 +201,8 @@ impl<C: Choices> Generator<'_, C> {
         self.push(instr);
     }
 
-    /// A result that is tested for zero in the same channels, by any condition, and a reader of the flag: what becomes a conditional
-    /// modifier of the instruction that computes the result, or must not.
+    /// A result that is tested for zero in the same channels, by any condition, and a reader of the flag: a candidate
+    /// for a conditional modifier of the instruction that computes the result, or a near miss.
     fn tested(&mut self) {
         let before = self.instrs.len();
         if self.c.chance(70) {

@@ -45,8 +45,8 @@ pub const WORKGROUP_SIZE: &str = "header:workgroup-size";
 /// Attributes that Mesa's text does not print are the same in both programs at the same instruction.
 pub const UNPRINTED: &str = "unprinted-attributes";
 
-/// Before a6xx: the byte offset beside the address of an access is that of the same place, where a text does not print the words of the
-/// constant file that describe the buffer or image.
+/// Before a6xx: the byte offset of an access is that of the same place as its address, if a text does not print the
+/// words of the constant file that describe the buffer or image.
 pub const BYTE_OFFSET: &str = "byte-offset-undescribed";
 
 /// Before a6xx: an image that is loaded through the texture unit is shown by the texture of its number.
@@ -61,13 +61,14 @@ pub const NO_FAULT: &str = "loads-do-not-fault";
 /// No pass makes use of the fact that a text of ir3 prints no volatile accesses, where nir has some.
 pub const VOLATILE: &str = "volatile-unprinted";
 
-/// A load through the cache of textures sees the stores before it, where nir does not say that it may be reordered with any.
+/// A load through the cache of textures sees the stores before it, if nir does not mark it as reorderable with any.
 pub const CACHED: &str = "texture-cache-coherent";
 
 /// A load through a descriptor at a computed number does not fault, also where the program checks the number first.
 pub const DESCRIPTORS: &str = "descriptors-do-not-fault";
 
-/// A 16-bit attribute, or a 16-bit input that is not interpolated, is the low half of the word of 32 bits, whatever its type.
+/// A 16-bit attribute, or a 16-bit input that is not interpolated, is the low half of the word of 32 bits, for any
+/// type.
 pub const NARROW: &str = "narrow-inputs";
 
 /// No access to a buffer is beyond its end, so different addresses in a buffer are different words.

@@ -1,9 +1,10 @@
 //! The declarations of two programs: stage, workgroup size, memory, buffers, inputs and outputs.
 //!
-//! The driver launches a shader as its header declares, so a difference there is a difference between the programs, whatever the code does:
-//! every engine checks [`difference`] first, and none proves a pair that has one. A declaration that a text omits is not compared. A text
-//! of Mesa's ir3 omits all declarations of the program; one of ours begins with the stage, and then a size that it omits is 0. nir declares
-//! more than ir3 (numbers of buffers and textures), and that is compared between two programs in nir.
+//! The driver launches a shader as its header declares, so a difference there is a difference between the programs,
+//! even if the code is equal: every engine checks [`difference`] first, and none proves a pair that has one. A
+//! declaration that a text omits is not compared. A text of Mesa's ir3 omits all declarations of the program; one of
+//! ours begins with the stage, and then a size that it omits is 0. nir declares more than ir3 (numbers of buffers and
+//! textures), and that is compared between two programs in nir.
 //!
 //! An input or an output whose register is given (`ssa_1(r0.x)`) has that register in every later form.
 //!
@@ -36,7 +37,7 @@ pub struct HeaderDifference {
 
 impl fmt::Display for HeaderDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the header says another {}: expected {}, got {}", self.what, self.expected, self.actual)
+        write!(f, "the header has another {}: expected {}, got {}", self.what, self.expected, self.actual)
     }
 }
 
@@ -109,7 +110,7 @@ pub struct Header {
     registers: BTreeMap<String, (PhysReg, bool)>,
     /// The declarations that only nir has, by the names in its text.
     of_nir: Option<BTreeMap<String, String>>,
-    /// What nir says of its inputs and outputs.
+    /// The interface of a program in nir: its inputs and outputs.
     interface: Interface,
     /// The accesses of nir beyond its declarations.
     undeclared: Undeclared,
@@ -158,7 +159,7 @@ impl Outputs {
         names.join(", ")
     }
 
-    /// The texts of two lists, as far as they are comparable.
+    /// The texts of two lists, if they are comparable.
     fn texts(before: Option<&Self>, after: Option<&Self>) -> [Option<String>; 2] {
         let sides = [before, after];
         let without_components = sides.into_iter().flatten().any(|outputs| outputs.has_aliases);
@@ -169,10 +170,10 @@ impl Outputs {
 /// The reconvergence points in a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Reconvergence {
-    /// There are none, and lanes wait for others in no block.
+    /// The program has no reconvergence points, and lanes wait for others in no block.
     #[default]
     NotNeeded,
-    /// There are none, though lanes wait for others.
+    /// The program has no reconvergence points, though lanes wait for others.
     Unmarked,
     /// Some block is a reconvergence point.
     Marked,
@@ -637,7 +638,7 @@ mod tests {
             machine: &Target::default(),
             envs: &[],
         };
-        let answers = Engines::all(Smt::default()).ask(&question);
+        let answers = Engines::all(Smt::default()).answers(&question);
         assert_eq!(answers.len(), 3);
         for answer in answers {
             assert!(!matches!(answer.verdict, Verdict::Proved { .. }), "{answer:?}");

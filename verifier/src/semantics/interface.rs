@@ -1,10 +1,13 @@
-//! What nir says of each input and output where it accesses them: the slot of the API, its flags, its stream, and what transform feedback captures.
+//! The declarations of inputs and outputs in nir's accesses: the slot of the API, its flags, its stream, and the
+//! captures of transform feedback.
 //!
-//! An access names an input or output by number, and that is what runs and proofs know of it. The driver and the other stages go by its slot:
-//! a number with another slot is another output, whatever is stored there. ir3 has only the numbers, so this is compared between two programs
-//! in nir. A component that both programs access has to have the same facts; one that a pass no longer accesses is not compared.
+//! An access names an input or output by number, which is all that runs and proofs use. The driver and the other stages
+//! go by its slot: a number with another slot is another output, even if the stored value is the same. ir3 has only the
+//! numbers, so this is compared between two programs in nir. A component that both programs access has to have the same
+//! facts; one that a pass no longer accesses is not compared.
 //!
-//! The mode in which a color is interpolated is such a fact: one without a mode is flat where `glShadeModel` says so, and a state of the driver.
+//! The interpolation mode of a color is such a fact: a color without a mode is flat or smooth by `glShadeModel`, a
+//! state of the driver.
 //!
 //! A number beyond those that the header declares names nothing ([`Undeclared`]).
 
@@ -12,7 +15,8 @@ use ir3_compiler::nir::{self, IndexKind, InstrData, InterpMode, Intrinsic, Intri
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// The flags that say what an access means. The others are about its precision, or permit what no pass of ours does.
+/// The flags that affect the meaning of an access. The others are about its precision, or permit transformations that
+/// no pass of ours makes.
 const MEANING: IoFlags = IoFlags::EXPLICIT_STRICT
     .union(IoFlags::DUAL_SOURCE)
     .union(IoFlags::FB_FETCH)
@@ -23,7 +27,7 @@ const MEANING: IoFlags = IoFlags::EXPLICIT_STRICT
     .union(IoFlags::NO_VARYING)
     .union(IoFlags::NO_SYSVAL_OUTPUT);
 
-/// What is done to a component.
+/// The kind of access to a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Use {
     Input,
@@ -47,16 +51,16 @@ impl fmt::Display for Component {
     }
 }
 
-/// What accesses say of a component.
+/// The declarations of a component in its accesses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Facts {
-    /// Its slot, with all that is said of it: one, unless accesses contradict each other.
+    /// Its slot, with its attributes: one, unless accesses contradict each other.
     slots: BTreeSet<String>,
     /// The ranges of the accesses at computed offsets that may reach it.
     ranges: BTreeSet<String>,
 }
 
-/// The inputs and outputs that a program in nir accesses, and what it says of each.
+/// The inputs and outputs that a program in nir accesses, and their declarations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Interface(BTreeMap<Component, Facts>);
 
@@ -127,8 +131,8 @@ impl Interface {
         }
     }
 
-    /// The first component of which the program after says something else: what it is, what was said, and what is said. One of which several
-    /// things are said is another one too: runs and proofs do not know which access is to which.
+    /// Returns the first component whose declared slot differs, with both slots. A component with several slots counts
+    /// as different: engines cannot tell which access uses which.
     pub(super) fn difference(&self, after: &Self) -> Option<[String; 3]> {
         self.0.iter().find_map(|(key, before)| {
             let after = after.0.get(key)?;
@@ -140,7 +144,7 @@ impl Interface {
             if before.slots != after.slots {
                 return Some([key.to_string(), text(&before.slots), text(&after.slots)]);
             }
-            // A pass may find out which slot a computed offset is, and drop accesses.
+            // A pass may resolve the slot of a computed offset, and drop accesses.
             let is_new = !after.ranges.is_subset(&before.ranges);
             let range = |facts: &Facts| format!("one of {}", text(&facts.ranges));
             is_new.then(|| [key.to_string(), range(before), range(after)])
@@ -223,7 +227,7 @@ impl Undeclared {
 /// The most slots of an access at a computed offset that are looked at: more than there are.
 const MOST_SLOTS: u32 = 256;
 
-/// The name of the slot that is `offset` behind another one.
+/// The name of the slot that is `offset` after another one.
 fn slot_after(location: &str, offset: u32) -> String {
     let name = location.trim_end_matches(|c: char| c.is_ascii_digit());
     match location[name.len()..].parse::<u32>() {

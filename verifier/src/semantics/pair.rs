@@ -4,8 +4,8 @@ use ir3_compiler::compilation::ProgramRef;
 
 /// The properties that both texts of a pair print: where only one program has one, it does not count.
 ///
-/// A program is decoded as one of a pair (`in_pair`), so that a run in an environment does what it does beside the other program. By default
-/// a program is alone, and none counts.
+/// A program is decoded as one of a pair (`in_pair`), so that a run in an environment behaves as in a comparison with
+/// the other program. By default a program is alone, and none counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PairFacts {
     /// Both programs are in ir3, whose text prints the shape of a texture: results depend on it.

@@ -1,9 +1,9 @@
 //! The side conditions of the provers, by name, and provers that leave one of them out.
 //!
-//! A proof is only as good as the side conditions of its rules. `ir3-equiv self-test prover-mutants` tests that the campaigns would notice
-//! a missing condition: it leaves out one *guard* at a time and searches for a wrong proof
-//! ([`campaigns::prover_mutants`](crate::harness::campaigns::prover_mutants)). Every condition of the table below therefore has a hook
-//! where it is checked:
+//! A proof is only as good as the side conditions of its rules. `ir3-equiv self-test prover-mutants` tests that the
+//! campaigns would notice a missing condition: it leaves out one *guard* at a time and searches for a wrong proof
+//! ([`campaigns::prover_mutants`](crate::harness::campaigns::prover_mutants)). Every condition of the table below
+//! therefore has a hook at its check:
 //!
 //! ```text
 //! if !paths_are_equal && !left_out(Guard::EventPath) { … no proof … }
@@ -138,9 +138,9 @@ guards! {
     AgreementBits "agreement-bits" Equivalence "Values that must agree have the same bits.";
     WrittenEverywhere "written-everywhere" Lanes "A shared register is uniform after a write only if all segments write the same.";
     EventPath "event-path" Events "The same lanes take part in an event in both programs.";
-    SelectionWrites "selection-writes" Lanes "A lane that an event selects writes a shared register only behind it in the same block, on the same path.";
+    SelectionWrites "selection-writes" Lanes "A lane that an event selects writes a shared register only after it in the same block, on the same path.";
     ScanAlone "scan-alone" Lanes "No other block runs while a loop over lanes computes a scan, and none leads into it.";
-    ScanApart "scan-apart" Lanes "A loop over lanes that is a scan does not overwrite what lanes read later.";
+    ScanApart "scan-apart" Lanes "A loop over lanes that is a scan does not overwrite values that lanes read later.";
     EventOperands "event-operands" Events "An event has the same operands in both programs.";
     EventAdded "event-added" Events "Every store of the target is one of the source.";
     TargetDemands "target-demands" Equivalence "The target has no undefined behaviour where the source is defined.";
@@ -157,8 +157,8 @@ guards! {
     GoalUnknown "goal-unknown" Equivalence "A goal does not hold where the solver gives up.";
     Mixed "mixed" Lanes "Lanes that left a loop in different iterations have different values of it.";
     Met "met" Lanes "Lanes from other segments may be in the same block.";
-    ComeAsOne "come-as-one" Lanes "Lanes that diverge at a cut point do not execute what follows together.";
-    ComeByLoops "come-by-loops" Lanes "Lanes that leave loops by several exits do not execute what follows together.";
+    ComeAsOne "come-as-one" Lanes "Lanes that diverge at a cut point do not execute the following code together.";
+    ComeByLoops "come-by-loops" Lanes "Lanes that leave loops by several exits do not execute the following code together.";
     StayAsOne "stay-as-one" Lanes "Lanes may leave a loop in different iterations.";
     WholeWave "whole-wave" Lanes "Other lanes may be in a loop that this one bypasses.";
     LoopVersions "loop-versions" Memory "Other lanes may store in a loop that this one bypasses.";
@@ -190,7 +190,7 @@ guards! {
     ConstantStored "constant-stored" Memory "A word of the constant file that the program stores is not the driver's.";
     ConstantNames "constant-names" Memory "A computed word of the constant file may be one that the program stores.";
     KeptOnce "kept-once" Memory "A word that a preamble stores has that value from then on only if nothing else stores it.";
-    KeptElected "kept-elected" Lanes "A word has a value in all lanes only if the elected lane stores it, whatever else holds.";
+    KeptElected "kept-elected" Lanes "A word has a value in all lanes only if the elected lane stores it.";
     KeptUniform "kept-uniform" Lanes "A word that the elected lane stores is this lane's value only if the value is the same in all lanes.";
     KeptBefore "kept-before" Memory "A word has the value of a store only after it.";
     CopiedWords "copied-words" Memory "A copy to the constant file has as many words.";

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long a thread waits before it looks at the flag that stops it.
+/// The time for which a thread waits before it checks the flag that stops it.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The queue.
@@ -28,7 +28,7 @@ struct State<T> {
 }
 
 impl<T> Queue<T> {
-    /// An empty queue of at most so many items, of at most so much weight together.
+    /// An empty queue with a limit on the number of items, and on their total weight.
     pub fn new(most: usize, most_weight: usize) -> Self {
         let state = Mutex::new(State { items: VecDeque::new(), weight: 0, closed: false });
         Self { state, changed: Condvar::new(), most: most.max(1), most_weight }
@@ -38,10 +38,10 @@ impl<T> Queue<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an item if there is room.
+    /// Adds an item if the queue is not full.
     ///
     /// # Errors
-    /// The item, if there is none.
+    /// The item, if the queue is full.
     pub fn try_push(&self, item: T, weight: usize) -> Result<(), T> {
         let mut state = self.state();
         let is_full = state.items.len() >= self.most || state.weight + weight > self.most_weight;
@@ -54,7 +54,7 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// Adds an item when there is room.
+    /// Adds an item, and waits while the queue is full.
     ///
     /// # Errors
     /// The item, if `stop` is set before.

@@ -1,4 +1,4 @@
-//! A watchdog for code that may not come to an end.
+//! A watchdog for code that may not terminate.
 //!
 //! The code under watch runs inside [`watched`], which only counts. A thread looks at the count now and then: if the same call is still
 //! running, the CPU time that the process has used since is that of the call. The thread cannot end the call, only the process, so this is

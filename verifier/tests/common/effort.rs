@@ -1,6 +1,6 @@
-//! How much campaigns in tests do: a sample in `.ci/run`, all of it in `ci/nightly`.
+//! The amount of work of campaigns in tests: a sample in `.ci/run`, all of it in `ci/nightly`.
 
-/// Times the number of cases of a sample: what `IR3_EFFORT` says, or 1.
+/// The factor on the number of cases of a sample: `IR3_EFFORT`, or 1.
 ///
 /// # Panics
 /// If `IR3_EFFORT` is not a number of 1 or more.

@@ -60,7 +60,7 @@ impl Programs<'_> {
             for BoundaryVerdict { stage: at, verdict, .. } in &report.boundaries {
                 if matches!(verdict, Verdict::Refuted(_)) {
                     assert!(planted, "seed {seed}: refuted at {at} with nothing planted");
-                    // What runs of this stage do not notice may not survive on the machine.
+                    // A bug that runs of this stage miss may not survive on the machine.
                     if *at > stage && *at >= Stage::Repeat {
                         continue;
                     }

@@ -8,7 +8,7 @@
 //! The next line is a comment that describes the case. After the input comes one of
 //!
 //! - `// expect`, and the output;
-//! - `// expect unchanged`: the pass leaves the program as it is;
+//! - `// expect unchanged`: the pass does not change the program;
 //! - `// expect refused: TEXT`: the pass refuses the program, by an error that contains the text.
 
 use ir3_compiler::pipeline::{Feature, Options, Stage};
@@ -71,7 +71,7 @@ pub struct FileCase {
     pub options: Options,
     /// False if the first line has `prove=unknown`.
     pub is_proved: bool,
-    /// The text up to the line `// expect`: what the readers read, with the numbers of the file's lines.
+    /// The text up to the line `// expect`: the input of the readers, with the numbers of the file's lines.
     pub input: String,
     /// The number of the line `// expect`, from 1.
     pub expect_line: usize,
@@ -96,7 +96,7 @@ impl FileCase {
         };
         let is_about = |line: &&str| line.strip_prefix("// ").is_some_and(|about| !about.starts_with(['{', ' ']));
         if lines.get(1).filter(|line| is_about(line)).is_none() {
-            return fail(2, "found no comment, expected what the case is about".to_owned());
+            return fail(2, "found no comment, expected a description of the case".to_owned());
         }
         let is_expect = |line: &str| line.starts_with(EXPECT);
         let Some(at) = lines.iter().position(|line| is_expect(line)) else {

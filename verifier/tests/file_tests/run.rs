@@ -127,7 +127,7 @@ fn validate(program: &Snapshot, case: &FileCase, is_input: bool) -> Result<(), S
             .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
         Snapshot::Vec4(program) => vec4::validate(program).map_err(|broken| broken.to_string()),
         Snapshot::Ir3(program) => {
-            // After this stage only machine instructions are left, whatever the program looks like.
+            // After this stage only machine instructions are left, in any program.
             let form = match case.pass {
                 CasePass::Stage(stage) if stage >= Stage::LowerCopies && !is_input => Form::Machine,
                 CasePass::Delays => Form::Machine,

@@ -110,7 +110,7 @@ impl ShaderBuilder {
         }
     }
 
-    /// The shader. Where a handle varies, the accesses say so.
+    /// The shader. If a handle varies, the accesses are marked.
     fn finish(self) -> nir::Shader {
         let mut shader = self.b.finish();
         if self.varies {

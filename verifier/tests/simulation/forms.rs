@@ -220,7 +220,7 @@ fn what_some_lanes_write_to_a_shared_register() {
             ("r0.x, imm[0.000000,3,0x3]", "r0.x, imm[0.000000,0,0x0]"),
             // Each lane separately.
             ("sr49.y", "r1.y"),
-            // Half of what was written.
+            // Half of the written value.
             ("mov.u32u32 sr49.y, imm[0.000000,9,0x9]", "mov.u16u16 shr50.x, himm[0.000000,9,0x9]"),
         ],
     );
@@ -325,7 +325,7 @@ fn effects_of_lanes_that_bypassed_a_loop() {
     let target = with("mov.u32u32 r1.x, imm[0.000000,1,0x1]", "mov.u32u32 r1.x, imm[0.000000,2,0x2]", "");
     unproved(&source, &target);
 
-    // Memory: one side loads what the other stores, before or after.
+    // Memory: one side loads a word that the other stores, before or after.
     let load = "ldib r1.x, imm[0.000000,0,0x0], r1.y, imm[0.000000,0,0x0] // {type=u32, components=1, space=ssbo, coords=1}\njump";
     let store = "stib imm[0.000000,0,0x0], r1.y, imm[0.000000,0,0x0], r0.x // {type=u32, components=1, space=ssbo, coords=1}\njump";
     let loads_first = program(0, &[(&begin, &[2, 4]), (body, &[2, 3]), (load, &[5]), (store, &[5]), (STORE, &[])]);

@@ -146,8 +146,8 @@ fn fences_stay_between_what_they_order() {
     }
     differ(&source, &exchanged(DEVICE_FENCE, "sbl"));
     differ(&source, &exchanged(BARRIER, "sbl"));
-    // A load that is moved across it may read what another wave has not stored yet, which no order of waves between
-    // barriers shows.
+    // A load that is moved across it may read a word that another wave has not stored yet, which no order of waves
+    // between barriers shows.
     let moved = proof(&shader(&source), &shader(&exchanged(FENCE, "slb")));
     assert!(matches!(moved, Err(SimulationFailure::NotShown { .. })), "{moved:?}");
     // The target may have a fence that orders more, and additional fences.

@@ -82,7 +82,7 @@ fn bits_that_are_known_stay() {
 
 #[test]
 fn a_function_of_something_undefined_is_not_undefined() {
-    // Mesa folds these to 0 and true, whatever the operand is.
+    // Mesa folds these to 0 and true, for any operand.
     becomes("32 %9 = isub %3, %3", &[ZERO], &[FIVE]);
     becomes("32 %9 = ixor %3, %3", &[ZERO], &[FIVE]);
     becomes("1 %10 = ieq %3, %3\n32 %9 = b2i32 %10", &[ONE], &[FIVE]);
@@ -100,7 +100,7 @@ fn the_target_depends_on_nothing_undefined() {
     becomes(LANE, &["32 %9 = bcsel %8, %4, %4", "32 %9 = ior %4, %6"], &["32 %9 = bcsel %8, %3, %4"]);
 }
 
-/// Runs compare what does not depend on an undefined value.
+/// Runs compare values that do not depend on an undefined one.
 #[test]
 fn runs_refute_what_does_not_depend_on_it() {
     let select = "1 %10 = undefined\n32 %9 = bcsel %10, %4, %4";

@@ -1,4 +1,4 @@
-//! A Vulkan driver for tests, which does what `STAND_IN` names instead of compiling.
+//! A Vulkan driver for tests, with the behaviour that `STAND_IN` names instead of compiling.
 //!
 //! It has the functions that `ir3-turnip` calls, and no others.
 
@@ -32,7 +32,7 @@ fn overflow(depth: u64) -> u64 {
     overflow(depth + 1) + page[0]
 }
 
-/// Does in a compilation what the variable names.
+/// Behaves in a compilation as the variable names.
 fn compile() -> vk::Result {
     match &*wanted() {
         // SAFETY: none; the address is invalid, and the process ends.
@@ -80,7 +80,7 @@ fn compile() -> vk::Result {
     vk::Result::SUCCESS
 }
 
-/// Prints what the kernel's device answers.
+/// Prints the answers of the kernel's device.
 fn kernel() {
     #[repr(C)]
     struct Version {

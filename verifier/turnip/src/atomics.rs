@@ -18,7 +18,7 @@ enum Memory {
     Image,
 }
 
-/// The operation of an atomic, as far as the features tell operations apart.
+/// The operation of an atomic, distinguished only as the features do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operation {
     /// A load, a store or an exchange.

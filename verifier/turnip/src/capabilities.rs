@@ -8,7 +8,7 @@ use rspirv::spirv::Capability;
 
 /// The requirement of a capability.
 enum Need {
-    /// Nothing else.
+    /// The capability needs no feature.
     Always,
     /// Features: one of them.
     Features(Vec<Bool32>),
@@ -37,7 +37,7 @@ fn need(capability: Capability, features: &Features) -> Need {
         | C::StorageImageExtendedFormats
         | C::DeviceGroup
         | C::SubgroupDispatch => Need::Always,
-        // From Vulkan 1.3 on, the formats of images say what they support.
+        // From Vulkan 1.3 on, the formats of images declare what they support.
         C::StorageImageReadWithoutFormat | C::StorageImageWriteWithoutFormat => Need::Always,
         C::Geometry | C::GeometryPointSize => has(core.geometry_shader),
         C::Tessellation | C::TessellationPointSize => has(core.tessellation_shader),
@@ -101,7 +101,7 @@ fn need(capability: Capability, features: &Features) -> Need {
         C::StoragePushConstant8 => has(v12.storage_push_constant8),
         C::VariablePointersStorageBuffer => has(v11.variable_pointers_storage_buffer),
         C::VariablePointers => has(v11.variable_pointers),
-        // Properties of the widths say which of them the driver keeps; it compiles modules that ask for any.
+        // Properties of the widths list those that the driver keeps; it compiles modules that request any.
         C::DenormPreserve
         | C::DenormFlushToZero
         | C::SignedZeroInfNanPreserve
@@ -175,7 +175,7 @@ fn need(capability: Capability, features: &Features) -> Need {
 }
 
 impl Driver {
-    /// Returns true if the device has what a capability needs.
+    /// Returns true if the device supports the requirements of a capability.
     pub fn has(&self, capability: Capability) -> bool {
         match need(capability, &self.features) {
             Need::Always => true,

@@ -71,8 +71,8 @@ fn duplicate(from: &File, to: RawFd) -> io::Result<()> {
     }
 }
 
-/// Calls a function while standard error is a file, which is returned with the result: what the driver prints of its own shaders while its
-/// device is made is no part of a log.
+/// Calls a function while standard error is a file, which is returned with the result: output of the driver about its
+/// own shaders while its device is made is no part of a log.
 pub fn aside<T>(call: impl FnOnce() -> T) -> io::Result<(T, Vec<u8>)> {
     let mut file = memory_file()?;
     // SAFETY: a call on a descriptor, without memory.
@@ -105,7 +105,7 @@ fn limit(resource: libc::__rlimit_resource_t, value: u64) {
     unsafe { libc::setrlimit(resource, &raw const limit) };
 }
 
-/// Runs a compilation in a child of this process, which has the driver and its device as they are.
+/// Runs a compilation in a forked child of this process, which inherits the driver and its device.
 ///
 /// # Errors
 /// If the system makes no process.
@@ -120,7 +120,7 @@ pub fn run(limits: &Limits, compile: impl FnOnce() -> Result<Vec<u8>, Outcome>) 
         0 => {
             drop(report);
             let code = in_child(limits, &log, report_end, compile);
-            // SAFETY: ends the process without running what the parent has registered for its own end.
+            // SAFETY: ends the process without running the parent's exit handlers.
             unsafe { libc::_exit(code) }
         }
         child => {
@@ -205,7 +205,7 @@ impl Parent<'_> {
             }
         };
         report.read()?;
-        // SAFETY: a signal to the group of the child, of which only what the driver has started is left.
+        // SAFETY: a signal to the group of the child, which now has only processes that the driver has started.
         unsafe { libc::kill(-self.child, libc::SIGKILL) };
         let length = usize::try_from(log.metadata()?.len()).unwrap_or(usize::MAX);
         let mut text = vec![0; length.min(self.limits.output)];
@@ -321,7 +321,7 @@ fn name_of(signal: i32) -> &'static str {
     }
 }
 
-/// One end of a pipe, and what was read of it.
+/// One end of a pipe, and the data read from it.
 struct Stream {
     file: File,
     bytes: Vec<u8>,
@@ -335,7 +335,7 @@ impl Stream {
         Self { file, bytes: Vec::new(), is_open: true }
     }
 
-    /// Reads all that is there.
+    /// Reads all available data.
     fn read(&mut self) -> io::Result<()> {
         let mut buffer = [0; 1 << 16];
         while self.is_open {

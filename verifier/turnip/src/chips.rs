@@ -45,7 +45,7 @@ pub const CHIPS: &[(&str, u64)] = &[
 /// The chip of a name, or of a number (`0x06060001`).
 ///
 /// # Errors
-/// If there is none, with those that there are.
+/// If there is none, with a list of the known chips.
 pub fn chip(name: &str) -> Result<u64, String> {
     if let Some(digits) = name.strip_prefix("0x") {
         return u64::from_str_radix(digits, 16).map_err(|error| format!("{name}: {error}"));

@@ -124,7 +124,7 @@ impl Driver {
     /// Loads a driver, and makes its device. Robust accesses (those outside of a buffer) are a feature that changes the code, so they are optional.
     ///
     /// # Errors
-    /// Says what the driver did not do.
+    /// Names the step at which the driver failed.
     pub fn open(path: &Path, is_robust: bool) -> Result<Self, String> {
         // SAFETY: loading a library runs its initialisation; this one is the compiler under test, and this process exists to run it.
         let library = unsafe { Library::new(path) }.map_err(|error| format!("{}: {error}", path.display()))?;
@@ -144,7 +144,7 @@ impl Driver {
             check("vk_icdNegotiateLoaderICDInterfaceVersion", unsafe { negotiate(&raw mut version) }.result())?;
         }
         let functions = ash::StaticFn { get_instance_proc_addr: *get };
-        // SAFETY: the driver's function does what vkGetInstanceProcAddr does, and stays loaded.
+        // SAFETY: the driver's function is a vkGetInstanceProcAddr, and stays loaded.
         let entry = unsafe { ash::Entry::from_static_fn(functions) };
         let application =
             vk::ApplicationInfo::default().application_name(c"ir3-equiv").api_version(vk::API_VERSION_1_3);

@@ -4,8 +4,8 @@
 //! program exports them (`build.rs`), and the dynamic linker looks symbols up in the program first, so the driver calls these. Submissions and
 //! waits succeed.
 //!
-//! The descriptor of the device is that of a memory file without contents, and a buffer object is a range of it: `mmap` of the C library does
-//! what that of the device would do. `RLIMIT_FSIZE` bounds the file.
+//! The descriptor of the device is that of a memory file without contents, and a buffer object is a range of it: `mmap`
+//! of the C library does the same as that of the device would. `RLIMIT_FSIZE` bounds the file.
 
 #![allow(unsafe_code)]
 
@@ -19,7 +19,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 const NODE: &CStr = c"/dev/dri/renderD128";
 /// Bytes of the memory of all buffer objects.
 const SPACE: u64 = 1 << 40;
-/// A smaller limit on the size of files leaves no room for a device.
+/// A smaller limit on the size of files is too small for a device.
 const LEAST_SPACE: u64 = 256 << 20;
 /// The alignment of buffer objects.
 const PAGE: u64 = 1 << 16;
@@ -109,7 +109,7 @@ struct DrmDevice {
     device_info: *const PlatformInfo,
 }
 
-/// The kind of node that is there: one for rendering. (0 is the primary node, 1 that of control.)
+/// The kind of the existing node: one for rendering. (0 is the primary node, 1 that of control.)
 const RENDER_NODE: usize = 2;
 const PLATFORM_BUS: c_int = 2;
 
@@ -145,7 +145,7 @@ extern "C" fn drmGetDevices2(_flags: u32, devices: *mut *mut DrmDevice, most: c_
     1
 }
 
-/// libdrm's list of devices, as it was called first.
+/// libdrm's list of devices, by its old function name.
 #[unsafe(no_mangle)]
 extern "C" fn drmGetDevices(devices: *mut *mut DrmDevice, most: c_int) -> c_int {
     drmGetDevices2(0, devices, most)
@@ -354,7 +354,7 @@ fn answer(number: u8, mut argument: Argument) -> Result<(), c_int> {
 }
 
 fn version(version: &mut Version) -> Result<(), c_int> {
-    // VM_BIND is there from 1.12 on.
+    // VM_BIND exists from 1.12 on.
     (version.major, version.minor, version.patch) = (1, 12, 0);
     let texts: [(&mut usize, *mut u8, &[u8]); 3] = [
         (&mut version.name_length, version.name, b"msm"),
@@ -371,7 +371,7 @@ fn version(version: &mut Version) -> Result<(), c_int> {
     Ok(())
 }
 
-/// The flags of a submission and of a VM_BIND that ask for a fence as a file, which the caller closes.
+/// The flags of a submission and of a VM_BIND that request a fence as a file, which the caller closes.
 const SUBMISSION_FENCE: u32 = 0x4000_0000;
 const BINDING_FENCE: u32 = 2;
 

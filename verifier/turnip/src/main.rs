@@ -1,8 +1,9 @@
 //! `ir3-turnip`: compiles shaders with Mesa's turnip, on a machine without an Adreno.
 //!
-//! The program answers for the kernel's device in its own process (`kernel.rs`), loads the driver by its path, makes the device once, and
-//! compiles each module in a child of its own, with limits: whatever the driver does to the child is a result. `ir3-equiv` starts it, with the
-//! loader and the libraries that the driver needs; any other program may.
+//! The program answers for the kernel's device in its own process (`kernel.rs`), loads the driver by its path, makes
+//! the device once, and compiles each module in a child of its own, with limits: any behaviour of the driver in the
+//! child is a result. `ir3-equiv` starts it, with the loader and the libraries that the driver needs; any other program
+//! may.
 //!
 //! # Protocol
 //! First a line `ready DEVICE` on standard output, or `failed REASON` and exit code 2. Then, for each line of standard input, which is the path

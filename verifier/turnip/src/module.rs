@@ -54,7 +54,7 @@ pub struct Types {
     pub module: dr::Module,
     values: HashMap<Word, usize>,
     decorations: HashMap<Word, Decorations>,
-    /// Those of the members of structures.
+    /// The decorations of the members of structures.
     members: HashMap<(Word, u32), Decorations>,
 }
 
@@ -230,7 +230,7 @@ impl Types {
         }
     }
 
-    /// The descriptor of a variable, and how many.
+    /// The descriptor of a variable, and the number of descriptors.
     fn descriptor(&self, class: StorageClass, pointee: Word) -> Result<Binding, String> {
         let mut count = 1u32;
         let mut id = pointee;
@@ -273,7 +273,7 @@ impl Module {
     /// Reads a module, some of whose specialisation constants have other values than their own.
     ///
     /// # Errors
-    /// Says where it does not parse, or what of it has no form in Vulkan, or which constant it does not have.
+    /// The place where it does not parse, or the part without a form in Vulkan, or the constant that it does not have.
     pub fn read(bytes: &[u8], constants: &[(u32, String)]) -> Result<Self, String> {
         let chunks = bytes.chunks_exact(4);
         if !chunks.remainder().is_empty() {

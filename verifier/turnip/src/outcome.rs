@@ -32,7 +32,7 @@ kinds! {
     Compiled = "compiled",
     /// A call of the driver returned an error.
     Refused = "refused",
-    /// The device lacks what the module needs; the driver has not seen it.
+    /// The device lacks capabilities that the module needs; the driver has not seen it.
     Unsupported = "unsupported",
     /// The module does not parse.
     Invalid = "invalid",

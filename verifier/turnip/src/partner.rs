@@ -1,8 +1,8 @@
 //! Minimal stages, for pipelines that need more of them than a module has.
 //!
-//! A tessellation or geometry shader is compiled together with the stages around it, and the driver removes what one stage writes and the next
-//! does not read. So the stage before it writes each of its inputs, values that no two of which are equal and none is constant; the stage
-//! after it reads each of its outputs.
+//! A tessellation or geometry shader is compiled together with the stages around it, and the driver removes outputs of
+//! one stage that the next does not read. So the stage before it writes each of its inputs, values that no two of which
+//! are equal and none is constant; the stage after it reads each of its outputs.
 
 use crate::module::{Entry, Types, id};
 use rspirv::binary::Assemble;

@@ -37,7 +37,7 @@ pub fn compile(driver: &Driver, module: &Module) -> Result<Vec<u8>, Outcome> {
     compiler.data()
 }
 
-/// Refuses a module that needs what the device does not have.
+/// Refuses a module that needs capabilities that the device does not have.
 fn supported(driver: &Driver, module: &Module) -> Result<(), Outcome> {
     let refuse = |what: String| Err(Outcome::new(Kind::Unsupported, format!("the device has no {what}")));
     if let Some(lacking) = module.capabilities.iter().find(|capability| !driver.has(**capability)) {
@@ -46,7 +46,8 @@ fn supported(driver: &Driver, module: &Module) -> Result<(), Outcome> {
     atomics::lacking(module, &driver.features).map_or(Ok(()), |atomic| refuse(atomic.to_string()))
 }
 
-/// Compiles a vertex and a fragment shader of several modules as one whole pipeline: the driver may remove what the other one does not use.
+/// Compiles a vertex and a fragment shader of several modules as one whole pipeline: the driver may remove outputs that
+/// the other one does not read.
 ///
 /// # Errors
 /// As of [`compile`], and if there is not one of each.
@@ -97,7 +98,8 @@ fn refused(call: &str, error: vk::Result) -> Outcome {
 
 fn shader_module(device: &ash::Device, words: &[u32]) -> Result<vk::ShaderModule, Outcome> {
     let info = vk::ShaderModuleCreateInfo::default().code(words);
-    // SAFETY: the words live until the end of the call. They may be no valid module: what the driver does then is a result.
+    // SAFETY: the words live until the end of the call. They may be no valid module: the driver's behaviour then is a
+    // result.
     let module = unsafe { device.create_shader_module(&info, None) };
     module.map_err(|error| refused("vkCreateShaderModule", error))
 }
@@ -138,7 +140,7 @@ impl<'a> Compiler<'a> {
         self.layout_of(&self.bindings(entries)?, self.module.push_constants)
     }
 
-    /// The layout of bindings and so many bytes of push constants.
+    /// The layout of bindings and this many bytes of push constants.
     fn layout_of(&self, bindings: &Bindings, pushed: u32) -> Result<vk::PipelineLayout, Outcome> {
         let Self { driver, device, .. } = *self;
         let most = driver.limits.max_bound_descriptor_sets.min(MOST_SETS);

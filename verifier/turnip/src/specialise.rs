@@ -12,7 +12,7 @@ const HEADER: usize = 5;
 struct Constant {
     /// The first word of its instruction.
     at: usize,
-    /// The type: of truth values, of integers or floats of so many bits.
+    /// The type: of truth values, of integers or floats of this many bits.
     ty: Type,
 }
 
@@ -110,7 +110,7 @@ fn bits(ty: Type, text: &str) -> Option<u64> {
         },
         Type::Int(width) => {
             let (number, range) = (integer()?, 1i128 << width);
-            // Narrow numbers are extended by their sign, or by zeros: what is above their width does not count.
+            // Narrow numbers are extended by their sign, or by zeros: bits above their width do not count.
             (-(range / 2)..range).contains(&number).then_some(number as u64)
         }
         Type::Float(32) => text.parse::<f32>().ok().map(|value| value.to_bits().into()),

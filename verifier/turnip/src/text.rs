@@ -62,7 +62,7 @@ impl Language {
         // Constants that a pipeline may override have their own values.
         let (module, info) = process_overrides(&module, &info, None, &PipelineConstants::default())
             .map_err(|error| refused(None, &error.to_string(), error.to_string()))?;
-        // The text as it is: no axis is turned, no depth is clamped, no loop is bounded.
+        // The plain text: no axis is flipped, no depth is clamped, no loop is bounded.
         let options = spv::Options {
             lang_version: (1, 5),
             flags: spv::WriterFlags::empty(),

@@ -20,7 +20,7 @@ const USAGE: &str =
     "usage: ir3-turnip --driver PATH [--gpu a660 | --gpu 0x06060001] [--time SECONDS] [--memory MIB] [--output MIB]
                   [--robust] [--set NAME=VALUE]… [--spec-constant NUMBER=VALUE]… [--verbose] [PATH…]";
 
-/// Variables of Mesa that change what it prints or compiles: an answer depends on the command line alone.
+/// Variables of Mesa that change its output or its compilation: an answer depends on the command line alone.
 const FOREIGN: [&str; 10] = ["MESA_", "IR3_", "TU_", "FD_", "NIR_", "VK_", "SPIRV_", "DRI_", "LIBGL_", "ADRENO_"];
 
 struct Options {
@@ -131,7 +131,7 @@ pub fn main() -> ExitCode {
     worked.unwrap_or_else(|error| failed(&error.to_string()))
 }
 
-/// Reports what keeps the program from its work, and ends it.
+/// Reports the error that stops the program, and ends it.
 fn failed(why: &str) -> ExitCode {
     // Its reader may be gone.
     let _ = writeln!(io::stdout(), "failed {}", why.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -194,12 +194,12 @@ fn answer(driver: &Driver, options: &Options, line: &OsStr) -> io::Result<Ended>
         }
     })?;
     if ended.outcome.kind == Kind::Compiled && !has_shader(&ended.log) {
-        ended.outcome = Outcome::new(Kind::Silent, "no shader in what it printed");
+        ended.outcome = Outcome::new(Kind::Silent, "no shader in its output");
     }
     Ok(ended)
 }
 
-/// Translates a text. What naga prints of an error is the log.
+/// Translates a text. The log is naga's error message.
 fn translate(language: Language, path: &Path, bytes: &[u8]) -> Result<Vec<u8>, Outcome> {
     let untranslated = |why: &str| Outcome::new(Kind::Untranslated, why);
     let text = str::from_utf8(bytes).map_err(|error| untranslated(&error.to_string()))?;

@@ -1,4 +1,5 @@
-//! Tessellation and geometry shaders with the stock driver, where it is: alone, and with the stages of their module.
+//! Tessellation and geometry shaders with the stock driver, if it is installed: alone, and with the stages of their
+//! module.
 
 #![cfg(target_os = "linux")]
 
@@ -90,7 +91,7 @@ impl Maker {
         self.b.store(pointer, value, None, []).expect("a store");
     }
 
-    /// A control shader that scales what it gets, with an output of the patch.
+    /// A control shader that scales its inputs, with an output of the patch.
     fn control(&mut self) {
         let (vec4, float, int) = (self.vec4, self.float, self.int);
         let (inputs, outputs) = (self.array(vec4, 32), self.array(vec4, 3));
@@ -184,7 +185,7 @@ fn log(name: &str, gpu: &str, make: impl FnOnce(&mut Maker)) -> Option<String> {
     Some(answer.log)
 }
 
-/// The stages of a log whose code stores or emits what the module does: nothing of it was removed.
+/// The stages of a log whose code still has the stores or emits of the module: none was removed.
 fn stages(log: &str) -> Vec<&str> {
     let heads = log.lines().filter_map(|line| line.split_once("NIR (final form) for ").map(|(_, rest)| rest));
     heads.filter_map(|rest| rest.split(' ').next()).collect()

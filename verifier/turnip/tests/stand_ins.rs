@@ -1,4 +1,4 @@
-//! Drivers that crash, hang, print too much, and so on: each is an answer with its name, and the worker goes on.
+//! Drivers that crash, hang, print too much, and so on: each is an answer with its name, and the worker continues.
 
 #![cfg(target_os = "linux")]
 
@@ -154,7 +154,7 @@ fn what_is_no_shader_is_refused_before_the_driver_sees_it() {
         folder.join("absent.spv"),
         shader("fill.wgsl"),
     ];
-    // A driver that crashes at whatever it sees.
+    // A driver that crashes on every input.
     let (_, answers) = compile(command("abort"), &paths);
     let kinds: Vec<&str> = answers.iter().map(|answer| &*answer.kind).collect();
     let expected =

@@ -1,4 +1,4 @@
-//! The driver of `ci/stock-mesa`, where it is: shaders of all stages, chips of all generations.
+//! The driver of `ci/stock-mesa`, if it is installed: shaders of all stages, chips of all generations.
 
 #![cfg(target_os = "linux")]
 

@@ -1,4 +1,5 @@
-//! The lines with `@` before the instructions: what `computerator` sets up for a program, and what logs list of its inputs.
+//! The lines with `@` before the instructions: the setup of a program for `computerator`, and the inputs that logs
+//! list.
 
 use crate::ir3::PhysReg;
 
@@ -67,13 +68,13 @@ impl Directive {
     /// Reads a line without its comment.
     ///
     /// # Errors
-    /// The byte in the line, and what was expected there.
+    /// The byte in the line, and the expected token.
     pub fn read(line: &str) -> Result<Self, DirectiveError> {
         let rest = line.strip_prefix('@').ok_or((0, "`@`"))?;
         let name = &rest[..rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len())];
         let arguments = rest[name.len()..].trim();
         let at = if arguments.is_empty() { line.len() } else { line.len() - rest[name.len()..].trim_start().len() };
-        // The operand in parentheses, and what follows it.
+        // The operand in parentheses, and the text after it.
         let operand = || -> Result<(&str, &str), DirectiveError> {
             let inner = arguments.strip_prefix('(').ok_or((at, "`(`"))?;
             let (inner, rest) = inner.split_once(')').ok_or((line.len(), "`)`"))?;

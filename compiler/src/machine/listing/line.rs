@@ -30,7 +30,7 @@ pub(super) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// Reads a line; `None` if it is none of a listing.
+    /// Reads a line; `None` if it is not a line of a listing.
     pub(super) fn read(line: &'a str) -> Option<Self> {
         let (before, rest) = line.split_once('[')?;
         let (word, text) = rest.split_once(']')?;

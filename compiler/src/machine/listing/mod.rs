@@ -291,7 +291,7 @@ const FULL_SYNC: u64 = 0x1000_1000_0000_0000;
 /// Assembles code. Lines of a listing are taken by their text.
 ///
 /// # Errors
-/// At the first line that is no instruction, or that uses a label which is not there or is there twice.
+/// At the first line that is no instruction, or that uses a label which is not defined or defined twice.
 pub fn assemble(generation: Generation, text: &str) -> Result<Vec<u64>, ListingError> {
     assembled(generation, text).map(|code| code.words)
 }

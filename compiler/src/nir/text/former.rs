@@ -29,7 +29,8 @@ const ATOMICS: [(&str, &str); 16] = [
     ("dec_wrap", "dec_wrap"),
 ];
 
-/// The line in today's syntax, without what stands before it; empty for a comment. `None` if it is not one of the former syntax.
+/// The line in today's syntax, without its indentation and prefix; empty for a comment. `None` if it is not one of the
+/// former syntax.
 pub(super) fn line(text: &str) -> Option<String> {
     let text = text.trim();
     if !BEGINNINGS.iter().any(|start| text.starts_with(start)) {

@@ -385,14 +385,14 @@ impl Reader<'_> {
     }
 }
 
-/// The dimension of a texture, the last word about it: `2D`, `Cube`.
+/// The dimension of a texture, its last word: `2D`, `Cube`.
 fn dimension(cursor: &LineCursor<'_>) -> Option<ImageDim> {
     let text = cursor.peek_while(|c| c.is_ascii_alphanumeric() || c == '-');
     ImageDim::from_name(text)
 }
 
-/// Returns true if the comment after a float operation is its control, as Mesa prints it since 26.0, and forbids an optimisation. What it says
-/// of zeros, infinities and NaNs is left out: they are always preserved here.
+/// Returns true if the comment after a float operation is its control, as Mesa prints it since 26.0, and forbids an
+/// optimisation. Its flags for zeros, infinities and NaNs are ignored: they are always preserved here.
 fn forbids_changes(cursor: &LineCursor<'_>) -> bool {
     let mut comment = cursor.clone();
     comment.eat("//") && fp_math(&mut comment).is_some_and(|math| comment.at_end() && math.intersects(FpMath::EXACT))

@@ -1,6 +1,6 @@
 //! nir as text, in the syntax of Mesa's nir_print.
 //!
-//! [`read`] reads one shader, as it is in a log or in a file; [`write`](fn@write) writes the text that nir_print would
+//! [`read`] reads one shader from a log or a file; [`write`](fn@write) writes the text that nir_print would
 //! print. Reading a written text gives an equal [`Shader`], and writing a shader that Mesa printed gives Mesa's text
 //! again (except for the padding, which depends on a counter that nir_print does not print).
 //!

@@ -154,7 +154,7 @@ fn header(lines: &mut Lines<'_>) -> Result<Shader, ParseError> {
             };
             if keys.iter().any(|other| **other == *key) {
                 return Err(ParseError {
-                    message: "each line of the header stands once".into(),
+                    message: "each line of the header occurs once".into(),
                     ..cursor.error("a line that was not there yet")
                 });
             }
@@ -209,7 +209,7 @@ fn key_and_text(line: &str) -> Option<(&str, &str)> {
     (!key.is_empty() && !key.ends_with(' ')).then_some((key, text))
 }
 
-/// What a line says of a key; the cursor is behind the colon.
+/// Reads the value of a key in the header; the cursor is after the colon.
 fn info_line(info: &mut Info, key: &str, text: &str, cursor: &mut LineCursor<'_>) -> Result<(), ParseError> {
     let field = match key {
         // With a dash until Mesa 23.1.

@@ -570,7 +570,7 @@ fn write_float(out: &mut String, bits: u64, bit_size: u8) -> fmt::Result {
     }
 }
 
-/// Writes the control of a float operation; `fp-fast-math` if there is none.
+/// Writes the control of a float operation; `fp-fast-math` if it has none.
 fn write_fp_math(out: &mut String, math: FpMath) -> fmt::Result {
     let bits = u32::from(math.bits());
     let (forbidden, preserved) = (bits & u32::from(FpMath::EXACT.bits()), bits >> FP_WORDS.len());

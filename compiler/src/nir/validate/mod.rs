@@ -27,7 +27,7 @@ pub struct ErrorLocation {
     pub instr: Option<(Instr, &'static str)>,
     /// The index of the value that it defines.
     pub value: Option<u32>,
-    /// The line in the text that it was read from; 0 if there is none.
+    /// The line in the text that it was read from; 0 if it was not read from a text.
     pub line: u32,
 }
 
@@ -248,7 +248,7 @@ impl BrokenRule {
             BrokenRule::SameIndex(_) => "a number of its own for each value".into(),
             BrokenRule::BadWidth(_) => "1, 8, 16, 32 or 64 bits".into(),
             BrokenRule::BadComponents(_) => "1 to 5, 8 or 16 components".into(),
-            BrokenRule::NotDominated { .. } => "a value defined on every way to its use".into(),
+            BrokenRule::NotDominated { .. } => "a value defined on every path to its use".into(),
             BrokenRule::PhiMissing(_) => "one source for each predecessor".into(),
             BrokenRule::PhiExtra(_) => "sources for the block's predecessors only, one for each".into(),
             BrokenRule::Count { expected, .. } => expected.to_string(),

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 /// A bool that a branch is to test.
 struct Operand {
-    /// The bool, or what it negates.
+    /// The bool, or the operand of its negation.
     bool: Src,
     /// True if it is tested for 0.
     is_inverted: bool,
@@ -87,7 +87,7 @@ impl Pass<'_> {
         }
     }
 
-    /// What a branch tests in place of a source of `def`, at `places`.
+    /// The operand that a branch tests in place of a source of `def`, at `places`.
     fn operand(&self, src: Src, def: Instr, places: &[Instr]) -> Operand {
         let bool = Src { mods: src.mods - Mods::NOT, ..src };
         let is_inverted = src.mods.contains(Mods::NOT);

@@ -8,7 +8,8 @@
 //! - `votes`: a branch on a subgroup vote becomes a vote branch;
 //! - `predicates`: comparisons and bitwise operations write predicates;
 //!
-//! Likewise for other widths: with `conversions`, operations convert their own results, including floats and integers.
+//! The same applies to other widths: with `conversions`, operations convert their own results, including floats and
+//! integers.
 //!
 //! A 1-bit negation is a logical one only for a proven bool (`Pass::is_bool`): not every register that is compared with
 //! 0 holds a bool. The pass removes the instructions that it folds, and no others.
@@ -48,7 +49,7 @@ pub struct FoldRules {
     pub negations: bool,
     /// Conjunctions and disjunctions, into branches if the target supports those.
     pub branch_and_or: bool,
-    /// Likewise where several branches read them, or branches of other blocks.
+    /// The votes are folded even if several branches read them, or branches of other blocks.
     pub several_branches: bool,
     /// Subgroup votes, into branches.
     pub votes: bool,
@@ -60,7 +61,7 @@ pub struct FoldRules {
     pub number_predicates: bool,
     /// Tests of single bits, into `getbit.b` if the target supports it.
     pub bits: bool,
-    /// Other tests, to the definitions of what they test.
+    /// Other tests, to the definitions of their operands.
     pub early_tests: bool,
     /// Conversions, into the operations that compute their sources.
     pub conversions: bool,
@@ -118,7 +119,7 @@ struct Pass<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Position {
     Before(Instr),
-    /// After an instruction, and after the phis and inputs that follow it.
+    /// The position after an instruction, and after the phis and inputs that follow it.
     After(Instr),
 }
 

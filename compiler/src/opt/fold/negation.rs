@@ -54,7 +54,7 @@ impl Pass<'_> {
         let Some((bool, negation)) = self.negated(&condition, &[instr]) else { return };
         let mut new = data.clone();
         new.srcs = [no, bool, yes].into_iter().collect();
-        // What the first source can be, the third can.
+        // The third source has every form that the first can have.
         debug_assert!(is_legal(self.target, &new));
         reached(Arm::FoldSelection);
         self.rewrite(instr, new);

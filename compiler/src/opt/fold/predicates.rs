@@ -1,4 +1,4 @@
-//! Folds tests into the comparisons and bitwise operations that compute what is tested, which then write predicates.
+//! Folds tests into the comparisons and bitwise operations that compute their operands, which then write predicates.
 
 use super::{DEPTH, Pass, Position, is_legal, predicate_src};
 use crate::ir3::{

@@ -5,7 +5,7 @@ use crate::ir3::{Instr, Mods, Opcode, Src};
 use crate::reached::{Arm, reached};
 
 impl Pass<'_> {
-    /// Turns a branch on a subgroup vote (any lane, or all lanes) into the branch that votes. The vote is among the
+    /// Turns a branch on a subgroup vote (any lane, or all lanes) into the vote branch. The vote is among the
     /// lanes that branch, so the two must be in one block, and no lane may end in between.
     pub(super) fn vote(&mut self, instr: Instr) {
         if self.data(instr).opcode != Opcode::Br {

@@ -1,10 +1,10 @@
 //! The registers of arrays, which come and go with their live ranges.
 //!
-//! The place of an array is known before the pass (`array_ranges`). Where an array becomes live, the values in its registers are moved
-//! out of the way, by the parallel copy before the access, or, at the start of a block, on the edges. A value that lives while an array
-//! is live is kept off its registers in the first place, if there is another gap.
+//! The place of an array is known before the pass (`array_ranges`). Where an array becomes live, the values in its
+//! registers are moved away, by the parallel copy before the access, or, at the start of a block, on the edges. A value
+//! that is live while an array is live is kept off its registers in the first place, if there is another gap.
 
-use super::{Array, ArrayAccess, Assigner, Instr, NOWHERE, PhysReg, Place};
+use super::{Array, ArrayAccess, Assigner, Instr, PhysReg, Place, UNASSIGNED};
 use crate::ir3::Value;
 use crate::regalloc::Error;
 use crate::regalloc::array_ranges;
@@ -27,11 +27,12 @@ impl Assigner<'_> {
     pub(super) fn place_arrays(&mut self) -> Result<(), Error> {
         for &array in self.analysis.arrays.accessed() {
             let class = self.program.arrays[array].class;
-            let (units, reach) = (array_ranges::units(self.program, array), self.reach[forest::kind(class)]);
-            if units > u32::from(reach) {
-                return Err(Error::spilling(units, reach, class.half));
+            let (units, class_limit) =
+                (array_ranges::units(self.program, array), self.class_limit[forest::kind(class)]);
+            if units > u32::from(class_limit) {
+                return Err(Error::spilling(units, class_limit, class.half));
             }
-            let base = self.analysis.arrays.base(self.program, array, self.enough[self.file(class)]);
+            let base = self.analysis.arrays.base(self.program, array, self.preferred_limit[self.file(class)]);
             self.array_base[array] = base;
             self.program.arrays[array].base = Some(reg_of(class, base));
         }
@@ -57,7 +58,7 @@ impl Assigner<'_> {
         }
         let full_file = self.file(crate::ir3::RegClass::FULL);
         let half_file = self.file(crate::ir3::RegClass::HALF);
-        self.bounds = self.enough.map(|units| (0, units));
+        self.bounds = self.preferred_limit.map(|units| (0, units));
         self.bounds[full_file].1 = self.bounds[full_file].1.saturating_sub(live.extents[forest::FULL] as u16);
         self.bounds[half_file].0 = live.extents[forest::HALF] as u16;
         for file in 0..2 {
@@ -71,15 +72,15 @@ impl Assigner<'_> {
                 continue;
             }
             let overlaps =
-                |&root: &Value| self.place[root] != NOWHERE && !begun.is_free(self.place[root], self.units(root));
+                |&root: &Value| self.place[root] != UNASSIGNED && !begun.is_free(self.place[root], self.units(root));
             let mut roots: ValueList = self.roots(file).into_iter().filter(overlaps).collect();
             // Wide values first: they have fewer choices.
             roots.sort_by_key(|&root| std::cmp::Reverse(self.units(root)));
             for root in roots {
-                match self.place_beside_arrays(root, file).filter(|_| self.splitting) {
+                match self.place_outside_arrays(root, file).filter(|_| self.splitting) {
                     Some(at) => {
                         self.vacate(root);
-                        // What it leaves belongs to an array.
+                        // The registers that it frees belong to an array.
                         self.taken[file] = self.taken[file].with(&reserved[file]);
                         self.relocate(root, at, step.is_new(root));
                         self.occupy(root);
@@ -92,11 +93,11 @@ impl Assigner<'_> {
     }
 
     /// A gap for a value in the registers of an array.
-    fn place_beside_arrays(&self, root: Value, file: usize) -> Option<u16> {
-        let (align, reach) = self.align_and_reach(root);
+    fn place_outside_arrays(&self, root: Value, file: usize) -> Option<u16> {
+        let (align, class_limit) = self.align_and_limit(root);
         let len = self.units(root);
         let avoided = self.avoided(root).unwrap_or_default().with(&self.taken[file]);
-        avoided.find_gap(len, align, 0, reach).or_else(|| self.taken[file].find_gap(len, align, 0, reach))
+        avoided.find_gap(len, align, 0, class_limit).or_else(|| self.taken[file].find_gap(len, align, 0, class_limit))
     }
 
     /// The units that a value should not have, as an array will need them while the value lives, and those beyond the registers that the
@@ -117,9 +118,9 @@ impl Assigner<'_> {
         if units == UnitSet::default() {
             return None;
         }
-        let (_, reach) = self.align_and_reach(value);
-        let enough = self.enough[self.file(class)].min(reach);
-        units.insert(enough, reach - enough);
+        let (_, class_limit) = self.align_and_limit(value);
+        let preferred_limit = self.preferred_limit[self.file(class)].min(class_limit);
+        units.insert(preferred_limit, class_limit - preferred_limit);
         Some(units)
     }
 

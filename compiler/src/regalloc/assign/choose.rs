@@ -15,9 +15,9 @@ impl Assigner<'_> {
     }
 
     /// Units of a component, which is the alignment of places, and the number of units that the value's class reaches.
-    pub(super) fn align_and_reach(&self, value: Value) -> (u16, u16) {
+    pub(super) fn align_and_limit(&self, value: Value) -> (u16, u16) {
         let class = self.class(value);
-        (class.component_units(), self.reach[forest::kind(class)])
+        (class.component_units(), self.class_limit[forest::kind(class)])
     }
 
     /// Chooses a place for a result of a computation.
@@ -50,11 +50,11 @@ impl Assigner<'_> {
         let latency = self.program.instrs[instr].opcode.info().latency;
         if !early && matches!(latency, Latency::Alu | Latency::Sfu) {
             let len = self.units(value);
-            let (align, reach) = self.align_and_reach(value);
+            let (align, class_limit) = self.align_and_limit(value);
             for &root in &step.dying {
                 let at = self.place[root];
                 let fits = self.units(root) == len && self.file(self.class(root)) == file && at.is_multiple_of(align);
-                if fits && at + len <= reach && blocked.is_free(at, len) {
+                if fits && at + len <= class_limit && blocked.is_free(at, len) {
                     reached(Arm::AssignDying);
                     return Some(at);
                 }
@@ -73,10 +73,10 @@ impl Assigner<'_> {
             return None;
         }
         let at = start + (sets.interval(value).start - sets.set_interval(set).start) as i32;
-        let (align, reach) = self.align_and_reach(value);
+        let (align, class_limit) = self.align_and_limit(value);
         let at = u16::try_from(at).ok()?;
         let len = self.units(value);
-        (at % align == 0 && at + len <= reach && blocked.is_free(at, len)).then_some(at)
+        (at % align == 0 && at + len <= class_limit && blocked.is_free(at, len)).then_some(at)
     }
 
     /// A gap for the whole merge set.
@@ -101,15 +101,15 @@ impl Assigner<'_> {
     fn find_gap(&mut self, value: Value, len: u16, blocked: &UnitSet) -> Option<u16> {
         let class = self.class(value);
         let file = self.file(class);
-        let (align, reach) = self.align_and_reach(value);
+        let (align, class_limit) = self.align_and_limit(value);
         let floor = if file == 0 && forest::kind(class) != HALF { self.floor } else { 0 };
-        let enough = self.enough[file].min(reach);
+        let preferred_limit = self.preferred_limit[file].min(class_limit);
         let cursor = self.cursor[file];
-        let from = if cursor + len > enough { floor } else { cursor.max(floor) };
+        let from = if cursor + len > preferred_limit { floor } else { cursor.max(floor) };
         let at = blocked
-            .find_gap(len, align, from, enough)
-            .or_else(|| blocked.find_gap(len, align, floor, reach))
-            .or_else(|| if floor > 0 { blocked.find_gap(len, align, 0, reach) } else { None })?;
+            .find_gap(len, align, from, preferred_limit)
+            .or_else(|| blocked.find_gap(len, align, floor, class_limit))
+            .or_else(|| if floor > 0 { blocked.find_gap(len, align, 0, class_limit) } else { None })?;
         self.cursor[file] = at + len;
         Some(at)
     }

@@ -31,14 +31,14 @@ impl Assigner<'_> {
     /// Chooses a new place for each value in a file, and for all results of the step that have no place in it yet.
     pub(super) fn compact(&mut self, file: usize, step: &Step) -> Result<(), Error> {
         if file == 2 {
-            let available = u32::from(self.reach[SHARED]) / 2;
+            let available = u32::from(self.class_limit[SHARED]) / 2;
             return Err(Error::NeedsSpilling { needed: available + 1, available, file: "shared" });
         }
         if !self.splitting {
             let half = file == 1;
-            let (reach, unit) = if half { (self.reach[HALF], 1) } else { (self.reach[FULL], 2) };
+            let (class_limit, unit) = if half { (self.class_limit[HALF], 1) } else { (self.class_limit[FULL], 2) };
             let file = if half { "half" } else { "full" };
-            return Err(Error::Fragmented { available: u32::from(reach) / unit, file });
+            return Err(Error::Fragmented { available: u32::from(class_limit) / unit, file });
         }
         let roots = self.roots(file);
         let is_half = |value: Value| self.class(value).half;
@@ -78,13 +78,13 @@ impl Assigner<'_> {
         // An odd number of halves costs a unit only if full registers follow.
         let end = if full + living_full > even(half_end) { full + living_full } else { half_end };
 
-        if half_end > u32::from(self.reach[HALF]) && half_end > u32::from(low) {
-            return Err(Error::spilling(half_end, self.reach[HALF], true));
+        if half_end > u32::from(self.class_limit[HALF]) && half_end > u32::from(low) {
+            return Err(Error::spilling(half_end, self.class_limit[HALF], true));
         }
         if end > u32::from(high) {
             // The file of halves, if separate, has been checked.
-            let reach = self.reach[FULL];
-            return Err(Error::spilling(end + u32::from(reach) - u32::from(high), reach, false));
+            let class_limit = self.class_limit[FULL];
+            return Err(Error::spilling(end + u32::from(class_limit) - u32::from(high), class_limit, false));
         }
 
         // The next place of each kind.

@@ -4,7 +4,7 @@
 //! that it absorbs leave their registers, so do values at their last use, and the new root is placed where most of its
 //! components are already. All necessary moves are one parallel copy.
 
-use super::{Assigner, NOWHERE, PendingMove};
+use super::{Assigner, PendingMove, UNASSIGNED};
 use crate::ir3::{Attrs, Block, Instr, Opcode, Place, RegFile, SrcOperand, Value};
 use crate::regalloc::Error;
 use crate::regalloc::file::UnitSet;
@@ -30,7 +30,7 @@ impl<'a> Assigner<'a> {
         self.remove_killed(&step.killed);
         let mut failed = [false; 3];
         for result in step.results.iter().filter(|result| result.manner == Manner::Late) {
-            self.place[result.value] = NOWHERE;
+            self.place[result.value] = UNASSIGNED;
             self.insert_root(result.value);
         }
         let outputs = self.given_outputs(step);
@@ -52,7 +52,7 @@ impl<'a> Assigner<'a> {
         for file in (0..3).filter(|&file| failed[file]) {
             self.compact(file, step)?;
         }
-        // Of several copies of one value in one place, one is enough.
+        // One of several copies of a value in one place is enough.
         for result in &step.results {
             if result.manner == Manner::Late && !self.forest.is_root(result.value) {
                 self.place_piece(result.value);
@@ -149,7 +149,7 @@ impl<'a> Assigner<'a> {
         }
         let class = self.class(value);
         let file = self.file(class);
-        let (align, _) = self.align_and_reach(value);
+        let (align, _) = self.align_and_limit(value);
         let mut found = PlacedComponents::new();
         for item in moves.iter().filter(|item| item.value.expand() == Some(value)) {
             if let (SrcOperand::Place(Place::Reg(reg)), true) = (item.src, item.from == class) {
@@ -158,7 +158,7 @@ impl<'a> Assigner<'a> {
             }
         }
         // At a back edge the place of the phi is known.
-        let phi = self.phi_of[value].expand().map(|phi| self.phi_place[phi]).filter(|&at| at != NOWHERE);
+        let phi = self.phi_of[value].expand().map(|phi| self.phi_place[phi]).filter(|&at| at != UNASSIGNED);
         let blocked = self.blocked(file, false);
         let avoiding = self.avoided(value).map(|units| blocked.with(&units));
         let choice = avoiding.and_then(|blocked| self.choose_copy_in(value, &found, phi, &blocked));
@@ -173,13 +173,13 @@ impl<'a> Assigner<'a> {
         phi: Option<u16>,
         blocked: &UnitSet,
     ) -> Option<u16> {
-        let (align, reach) = self.align_and_reach(value);
+        let (align, class_limit) = self.align_and_limit(value);
         let len = self.units(value);
         let preferred = self.preferred_place(value, blocked);
         let mut best: Option<(u32, u16)> = None;
         let candidates = found.iter().filter_map(|&(component, unit)| unit.checked_sub(component * align));
         for at in phi.into_iter().chain(preferred).chain(candidates) {
-            if at % align != 0 || at + len > reach || !blocked.is_free(at, len) {
+            if at % align != 0 || at + len > class_limit || !blocked.is_free(at, len) {
                 continue;
             }
             let in_place = found.iter().filter(|&&(component, unit)| unit == at + component * align).count();

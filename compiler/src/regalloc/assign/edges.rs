@@ -6,10 +6,11 @@
 //! copy of the phi sources exists, its destinations are changed. A block that is visited before its successor records
 //! the places at its end until then.
 //!
-//! After the preamble, that predecessor is the block to which waves go that do not run it. They come to the place behind `shpe`, where no
-//! move of theirs can be: a phi takes the registers of its source there even if others would be better.
+//! After the preamble, the predecessor is the block taken by waves that skip the preamble. They arrive at the place
+//! after `shpe`, where no move for them can be inserted: a phi takes the registers of its source there even if others
+//! would be better.
 
-use super::{Assigner, EntryValue, ExitValue, NOWHERE, PendingMove};
+use super::{Assigner, EntryValue, ExitValue, PendingMove, UNASSIGNED};
 use crate::ir3::{Block, Instr, Opcode, PhysReg, Place, SrcOperand, Value};
 use crate::regalloc::Error;
 use crate::regalloc::file::UnitSet;
@@ -118,11 +119,12 @@ impl Assigner<'_> {
                     continue;
                 }
                 let file = self.file(self.class(value));
-                let (align, reach) = self.align_and_reach(value);
+                let (align, class_limit) = self.align_and_limit(value);
                 let len = self.units(value);
                 let blocked = self.blocked(file, false);
-                let fits =
-                    |&at: &u16| at != NOWHERE && at % align == 0 && at + len <= reach && blocked.is_free(at, len);
+                let fits = |&at: &u16| {
+                    at != UNASSIGNED && at % align == 0 && at + len <= class_limit && blocked.is_free(at, len)
+                };
                 let known_place = known.filter(fits);
                 self.insert_root(value);
                 let stays = after_preamble && known_place.is_some();

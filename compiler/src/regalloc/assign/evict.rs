@@ -1,4 +1,4 @@
-//! Makes room for a result by moving few values.
+//! Frees registers for a result by moving few values.
 //!
 //! Each possible place of a result costs the moves of the values in it, and the time until they have come. The cheapest place is taken for which each of
 //! these values finds a gap elsewhere, or can swap places with a source that dies at the instruction: the source is
@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 type EvictionPlan = SmallVec<[(Value, u16); 8]>;
 
 impl Assigner<'_> {
-    /// Moves values out of the way of a result; returns its place.
+    /// Moves values out of the registers of a result; returns its place.
     pub(super) fn evict(&mut self, value: Value, early: bool, step: &Step) -> Option<u16> {
         let class = self.class(value);
         if !self.splitting {
@@ -29,10 +29,10 @@ impl Assigner<'_> {
         }
         let file = self.file(class);
         let len = self.units(value);
-        let (align, reach) = self.align_and_reach(value);
+        let (align, class_limit) = self.align_and_limit(value);
         let mut best: Option<(u32, u16, EvictionPlan)> = None;
         let mut at = 0;
-        while at + len <= reach {
+        while at + len <= class_limit {
             let limit = best.as_ref().map_or(u32::MAX, |&(cost, ..)| cost);
             if let Some((cost, plan)) = self.plan(file, at, len, early, step, limit) {
                 best = Some((cost, at, plan));
@@ -104,8 +104,8 @@ impl Assigner<'_> {
         let mut swapped = ValueList::new();
         for &root in &in_the_way {
             let units = self.units(root);
-            let (align, reach) = self.align_and_reach(root);
-            let to = match blocked.find_gap(units, align, 0, reach) {
+            let (align, class_limit) = self.align_and_limit(root);
+            let to = match blocked.find_gap(units, align, 0, class_limit) {
                 Some(to) => to,
                 None if early => return None,
                 None => {
@@ -142,18 +142,18 @@ impl Assigner<'_> {
         step: &Step,
     ) -> Option<Value> {
         let len = self.units(root);
-        let (align, reach) = self.align_and_reach(root);
+        let (align, class_limit) = self.align_and_limit(root);
         let is_fit = |&dying: &Value| {
             let at = self.place[dying];
-            let (dying_align, dying_reach) = self.align_and_reach(dying);
+            let (dying_align, dying_limit) = self.align_and_limit(dying);
             self.file(self.class(dying)) == file
                 && self.units(dying) == len
                 && !swapped.contains(&dying)
                 && at.is_multiple_of(align)
-                && at + len <= reach
+                && at + len <= class_limit
                 && (at + len <= region.start || region.end <= at)
                 && self.place[root].is_multiple_of(dying_align)
-                && self.place[root] + len <= dying_reach
+                && self.place[root] + len <= dying_limit
                 && self.results[file].is_free(at, len)
         };
         step.dying.iter().copied().find(is_fit)

@@ -1,7 +1,7 @@
 //! Assignment of registers that were chosen before the pass.
 //!
-//! The pass is the same: it rewrites operands, makes copies and moves values on edges. But each value has one place for its whole life, so nothing is moved
-//! to make room.
+//! The pass is the same: it rewrites operands, makes copies and moves values on edges. But each value has one place for
+//! its whole life, so nothing is moved to free registers.
 
 use super::{Assigner, Error, Settings};
 use crate::ir3::{Program, Value};

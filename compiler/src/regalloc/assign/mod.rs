@@ -3,7 +3,7 @@
 //! Blocks are visited so that each one comes after its dominator and after one of its predecessors; it starts with the
 //! registers at the end of that predecessor. Each live root has a range of units, which contains its pieces. A result
 //! takes, in this order (`choose`): its place in its merge set; a gap for the whole set; the place of a source that
-//! dies; a gap. If there is none, a few live values are moved (`evict`), or all are put in order (`compact`), by a
+//! dies; a gap. If none of these exists, a few live values are moved (`evict`), or all are compacted (`compact`), by a
 //! parallel copy before the instruction. Copies are parallel copies themselves and include such moves (`copies`). If a
 //! value has different places at the ends of an edge, it is moved at the end of the predecessor (`edges`).
 //!
@@ -50,7 +50,7 @@ const UNITS: usize = super::file::UNITS as usize;
 pub const REUSED_LATE: u32 = 3 * 8;
 
 /// No place yet.
-const NOWHERE: u16 = u16::MAX;
+const UNASSIGNED: u16 = u16::MAX;
 
 /// One of the moves of a parallel copy.
 #[derive(Clone, Copy, Debug)]
@@ -90,14 +90,14 @@ pub struct Assigner<'a> {
     analysis: &'a Analysis,
     target: &'a Target,
     merged: bool,
-    /// The number of units that each kind of register reaches, by [`forest::kind`].
-    reach: [u16; 4],
+    /// The number of units that each kind of register can address, by [`forest::kind`].
+    class_limit: [u16; 4],
     /// The end of live arrays of halves, and the start of live arrays of full registers, by file.
     bounds: [(u16, u16); 3],
-    /// The target size in units, by file: whole vec4. A place above it, up to the reach, saves a move but costs a
+    /// The target size in units, by file: whole vec4. A place above it, up to the class limit, saves a move but costs a
     /// register.
-    enough: [u16; 3],
-    /// Full registers start here as long as there is room: the units below are for halves.
+    preferred_limit: [u16; 3],
+    /// Full registers start here while enough are free: the units below are for halves.
     floor: u16,
     array_base: SecondaryMap<Array, u16>,
     /// Units of the arrays that are live here.
@@ -136,9 +136,9 @@ pub struct Assigner<'a> {
     index: SecondaryMap<Value, (u32, u32)>,
     indexed: Option<Block>,
     out: Vec<Instr>,
-    /// Live values may be moved to make room.
+    /// Live values may be moved to free registers.
     splitting: bool,
-    /// The places of all values, if they are chosen before the pass. Then nothing is ever moved to make room.
+    /// The places of all values, if they are chosen before the pass. Then no value is ever moved.
     fixed: Option<&'a SecondaryMap<Value, u16>>,
 }
 
@@ -149,7 +149,7 @@ pub struct Settings {
     pub files: RegisterFiles,
     /// The units of the full file that are taken before registers are reused; a few more than the program needs unless given.
     pub preferred: Option<u32>,
-    /// Live values may be moved to make room.
+    /// Live values may be moved to free registers.
     pub splitting: bool,
 }
 
@@ -188,9 +188,9 @@ impl<'a> Assigner<'a> {
         let half = if merged { limits.half.min(full) } else { limits.half };
         let reused_late = || REUSED_LATE + pending::unread_results(program, analysis, target);
         let size = preferred.unwrap_or_else(|| pressure.full.next_multiple_of(8) + reused_late()).min(full);
-        let enough = [size, pressure.half.next_multiple_of(4).min(half), limits.shared];
-        let enough = if fixed.is_some() { [full, half, limits.shared] } else { enough };
-        let enough = enough.map(|units| units.min(UNITS as u32) as u16);
+        let preferred_limit = [size, pressure.half.next_multiple_of(4).min(half), limits.shared];
+        let preferred_limit = if fixed.is_some() { [full, half, limits.shared] } else { preferred_limit };
+        let preferred_limit = preferred_limit.map(|units| units.min(UNITS as u32) as u16);
         let values = program.values.len();
         let map = |fill: u16| {
             let mut map = SecondaryMap::with_default(fill);
@@ -200,16 +200,16 @@ impl<'a> Assigner<'a> {
         let mut this = Self {
             target,
             merged,
-            reach: [full, half, limits.shared, limits.shared_half].map(|units| units.min(UNITS as u32) as u16),
-            bounds: enough.map(|units| (0, units)),
-            enough,
+            class_limit: [full, half, limits.shared, limits.shared_half].map(|units| units.min(UNITS as u32) as u16),
+            bounds: preferred_limit.map(|units| (0, units)),
+            preferred_limit,
             floor: 0,
             array_base: SecondaryMap::new(),
             reserved: [UnitSet::default(); 3],
             forest: Forest::new(program, &analysis.sets),
             taken: [UnitSet::default(); 3],
             owner: Box::new([[None.into(); UNITS]; 3]),
-            place: map(NOWHERE),
+            place: map(UNASSIGNED),
             preferred: vec![i32::MIN; analysis.sets.set_count()],
             cursor: [0; 3],
             dying: [UnitSet::default(); 3],
@@ -224,7 +224,7 @@ impl<'a> Assigner<'a> {
             starts: Vec::with_capacity(values),
             start_of: map_of(program.blocks.len()),
             phi_of: map_of(values),
-            phi_place: map(NOWHERE),
+            phi_place: map(UNASSIGNED),
             last: map_of(program.blocks.len()),
             index: map_of(values),
             indexed: None,
@@ -237,7 +237,7 @@ impl<'a> Assigner<'a> {
         this.place_arrays()?;
         this.prefer_outputs();
         if this.merged && full > half {
-            this.floor = pressure.half.next_multiple_of(2).min(u32::from(this.reach[HALF])) as u16;
+            this.floor = pressure.half.next_multiple_of(2).min(u32::from(this.class_limit[HALF])) as u16;
         }
         Ok(this)
     }
@@ -348,8 +348,8 @@ impl<'a> Assigner<'a> {
         let interval = sets.set_interval(set);
         if self.preferred[set] == i32::MIN && interval.units() > 0 {
             let start = i32::from(at) - (sets.interval(value).start - interval.start) as i32;
-            let reach = self.reach[forest::kind(self.class(value))];
-            if start >= 0 && start + i32::from(interval.units()) <= i32::from(reach) {
+            let class_limit = self.class_limit[forest::kind(self.class(value))];
+            if start >= 0 && start + i32::from(interval.units()) <= i32::from(class_limit) {
                 self.preferred[set] = start;
             }
         }
@@ -459,7 +459,7 @@ impl<'a> Assigner<'a> {
         Ok(())
     }
 
-    /// Emits the moves that make room for an instruction, and the copies of overwritten sources.
+    /// Emits the moves that free registers for an instruction, and the copies of overwritten sources.
     fn emit_moves(&mut self, step: &Step) {
         let mut moves = std::mem::take(&mut self.moves);
         moves.clear();

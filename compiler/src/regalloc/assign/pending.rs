@@ -1,8 +1,9 @@
 //! Registers with results that have not come.
 //!
-//! Textures and memory write their results late. What reads or writes such a register before waits for all of these results, with `(sy)`, and so does
-//! a result that takes the register of another one that nobody reads. So, where there is a choice, a result takes none of these registers, and a value
-//! that has not come is not moved. Time is counted from the start of the block, as the schedulers expect it, in slots.
+//! Textures and memory write their results late. An instruction that reads or writes such a register before waits for
+//! all of these results, with `(sy)`, and so does a result that takes the register of another one without a use. So, if
+//! there is a choice, a result takes none of these registers, and a value that has not come is not moved. Time is
+//! counted from the start of the block, as the schedulers expect it, in slots.
 
 use super::Assigner;
 use crate::delays::latency::{Latency, Sync, issue_slots, sync};
@@ -67,7 +68,7 @@ impl Assigner<'_> {
             }
         }
         let data = &self.program.instrs[instr];
-        // A parallel copy is so many moves.
+        // A parallel copy is one move for each result.
         let moves = if data.opcode.is_copy() { data.dsts.len() as u32 } else { 0 };
         self.pending.now += issue_slots(data, self.target) + moves;
         if is_late {
@@ -85,7 +86,7 @@ impl Assigner<'_> {
         (usize::from(at + len) <= super::UNITS).then(|| (self.file(class), at, len))
     }
 
-    /// Waits if an instruction reads values that have not come: what is chosen for it then need not wait once more.
+    /// Waits if an instruction reads values that have not come: later choices for it need not wait once more.
     pub(super) fn wait_for_sources(&mut self, instr: Instr) {
         if self.pending.left() == 0 {
             return;
@@ -99,7 +100,7 @@ impl Assigner<'_> {
     /// Returns true if some of a value with a place has not come.
     pub(super) fn has_not_come(&self, value: Value) -> bool {
         let (at, len) = (self.place[value], self.units(value));
-        len > 0 && at != super::NOWHERE && self.pending.has(self.file(self.class(value)), at, len)
+        len > 0 && at != super::UNASSIGNED && self.pending.has(self.file(self.class(value)), at, len)
     }
 
     /// Free units of a file for whose results a new one would wait, and all units beyond those that are enough; `None` without such results.
@@ -112,14 +113,14 @@ impl Assigner<'_> {
         if units == UnitSet::default() {
             return None;
         }
-        let (_, reach) = self.align_and_reach(value);
-        let enough = self.enough[file].min(reach);
-        units.insert(enough, reach - enough);
+        let (_, class_limit) = self.align_and_limit(value);
+        let preferred_limit = self.preferred_limit[file].min(class_limit);
+        units.insert(preferred_limit, class_limit - preferred_limit);
         Some(units)
     }
 }
 
-/// The units of full registers that the results take that are late and that nobody reads, in the block with most of them.
+/// The units of full registers of results that are late and without a use, in the block with most of them.
 pub(super) fn unread_results(program: &Program, analysis: &Analysis, target: &Target) -> u32 {
     let of_block = |block| {
         let instrs = program.blocks[block].instrs.iter().map(|&instr| &program.instrs[instr]);

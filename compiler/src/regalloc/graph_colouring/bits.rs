@@ -5,7 +5,7 @@
 pub struct Bits(Vec<u64>);
 
 impl Bits {
-    /// The empty set, with room for the numbers below `count`.
+    /// The empty set, with a capacity for the numbers below `count`.
     pub fn new(count: u32) -> Self {
         Self(vec![0; count.div_ceil(64) as usize])
     }
@@ -27,7 +27,7 @@ impl Bits {
         }
     }
 
-    /// Adds the numbers of `[first, end)` that have room.
+    /// Adds the numbers of `[first, end)` that are below the capacity.
     pub fn insert_range(&mut self, first: u32, end: u32) {
         let end = end.min(self.0.len() as u32 * 64);
         let mut at = first;
@@ -39,7 +39,7 @@ impl Bits {
         }
     }
 
-    /// Adds all numbers of another set with the same room.
+    /// Adds all numbers of another set with the same capacity.
     pub fn insert_all(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word |= other);
     }

@@ -8,7 +8,8 @@
 //! - `p(c)` is the number of registers of class `c`.
 //! - `q(c, d)` is the largest number of registers of `c` that one register of `d` conflicts with.
 //!
-//! A node of class `c` gets a register whatever its neighbours have if the sum of `q(c, class of m)` over its neighbours `m` is less than `p(c)`.
+//! A node of class `c` gets a register for any registers of its neighbours if the sum of `q(c, class of m)` over its
+//! neighbours `m` is less than `p(c)`.
 
 use super::bits::Bits;
 use cranelift_entity::{PrimaryMap, entity_impl};
@@ -143,7 +144,7 @@ impl Classes {
         self.q[of.as_u32() as usize * self.classes.len() + by.as_u32() as usize]
     }
 
-    /// Sets every `q` to 0, for tests of what depends on them.
+    /// Sets every `q` to 0, for tests of code that depends on them.
     pub(super) fn lose_q(&mut self) {
         self.q.fill(0);
     }

@@ -3,7 +3,7 @@
 //! Round robin would spread the values over the whole file, and each register that a program names may cost waves. So the file is first as large as the SSA allocator's,
 //! then as large as costs no waves, then as the limit allows.
 
-use super::ir3_graph::{Problem, values_apart};
+use super::ir3_graph::{Problem, unmergeable_values};
 use super::select::{Search, Uncoloured, select, wrong_node};
 use super::simplify::simplify;
 use super::{Fault, Settings};
@@ -15,7 +15,7 @@ use crate::regalloc::{Error, RegisterLimit, target_size};
 use crate::target::{RegisterFiles, Target};
 use rustc_hash::FxHashSet;
 
-/// The number of times that merge sets are taken apart before a program is refused.
+/// The number of times that merge sets are split before a program is refused.
 const SEPARATIONS: u32 = 64;
 
 /// A graph that was not coloured.
@@ -39,7 +39,7 @@ impl Failure {
     }
 }
 
-/// Separates what must not be merged, for a file of this size.
+/// Separates values that must not be merged, for a file of this size.
 pub fn prepare(program: &Program, analysis: &mut Analysis, files: &RegisterFiles) -> FxHashSet<Value> {
     // A set that is a large part of the file can hardly be placed.
     let widest = (files.full / 3).clamp(8, u32::from(WIDEST)) as u16;
@@ -47,7 +47,7 @@ pub fn prepare(program: &Program, analysis: &mut Analysis, files: &RegisterFiles
     analysis.separate(program, &[], widest);
     loop {
         let count = apart.len();
-        apart.extend(values_apart(program, analysis));
+        apart.extend(unmergeable_values(program, analysis));
         if apart.len() == count {
             return apart;
         }
@@ -64,7 +64,7 @@ fn separate(program: &Program, analysis: &mut Analysis, apart: &FxHashSet<Value>
 /// Colours a program with files of this size. `cost` is the cost of spilling a value.
 ///
 /// # Errors
-/// If the allocator breaks one of its invariants, or there is no room for the arrays.
+/// If the allocator breaks one of its invariants, or the arrays do not fit.
 pub fn attempt(
     program: &Program,
     analysis: &Analysis,
@@ -100,11 +100,11 @@ pub fn attempt(
     }
 }
 
-/// Like [`attempt`], but takes merge sets apart where a node finds no register: what was one value is copied.
+/// Like [`attempt`], but splits merge sets for which a node finds no register: their values are copied.
 ///
 /// # Errors
 /// Those of [`attempt`], and if the program cannot be coloured.
-pub fn attempt_apart(
+pub fn attempt_with_splits(
     program: &Program,
     analysis: &mut Analysis,
     files: RegisterFiles,
@@ -135,7 +135,7 @@ pub fn attempt_apart(
         loop {
             separate(program, analysis, &apart, widest);
             let count = apart.len();
-            apart.extend(values_apart(program, analysis));
+            apart.extend(unmergeable_values(program, analysis));
             if apart.len() == count {
                 break;
             }
@@ -182,10 +182,10 @@ pub fn with_few_registers(
         prepare(program, analysis, files);
         match attempt(program, analysis, *files, target.merged_regs, &|_| 0.0, settings) {
             Ok(Ok(fixed)) => return Ok(fixed),
-            // No room for the arrays: there may be in a larger file.
+            // The arrays do not fit: they may in a larger file.
             Ok(Err(_)) | Err(Error::NeedsSpilling { .. }) => {}
             Err(error) => return Err(error),
         }
     }
-    attempt_apart(program, analysis, limit.files(target), target.merged_regs, settings)
+    attempt_with_splits(program, analysis, limit.files(target), target.merged_regs, settings)
 }

@@ -1,15 +1,15 @@
 //! Interference graphs.
 //!
-//! Nodes have a class, maybe a given register, and a cost of spilling. An edge says which units of both nodes are live at the same time
-//! ([`Part`]): two vectors of which only some components are live together may overlap in the others. If pairs of units of several points
-//! come together, an edge has the smallest ranges that contain them all.
+//! Nodes have a class, maybe a given register, and a cost of spilling. An edge has the units of both nodes that are
+//! live at the same time ([`Part`]): two vectors of which only some components are live together may overlap in the
+//! others. If pairs of units of several points are combined, an edge has the smallest ranges that contain them all.
 //!
 //! Edges are collected in a list that is sorted now and then, so a graph takes memory in proportion to its edges, not to the square of its nodes.
 
 use super::classes::{Class, Classes, Part, Register};
 use cranelift_entity::{EntityRef, PrimaryMap, entity_impl};
 
-/// A node: what gets one register.
+/// A node: the unit of colouring, which gets one register.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node(u32);
 entity_impl!(Node, "node");
@@ -39,7 +39,8 @@ struct Edge {
     parts: (Part, Part),
 }
 
-/// Writes edges in the order of one of their nodes; those with the same one keep their order. `starts` has room for a number for each node.
+/// Writes edges in the order of one of their nodes; those with the same one keep their order. `starts` has an element
+/// for each node.
 fn sort_by_node(edges: &[Edge], sorted: &mut [Edge], starts: &mut [u32], node: impl Fn(&Edge) -> Node) {
     starts.fill(0);
     edges.iter().for_each(|edge| starts[node(edge).index()] += 1);
@@ -82,7 +83,7 @@ impl GraphBuilder {
         self.nodes[node].given = Some(register);
     }
 
-    /// Sets what it costs to spill a node; 0 if that is impossible.
+    /// Sets the cost of spilling a node; 0 if that is impossible.
     pub fn set_cost(&mut self, node: Node, cost: f32) {
         self.nodes[node].cost = cost;
     }
@@ -114,7 +115,7 @@ impl GraphBuilder {
 
     /// Sorts the edges, and merges those between the same nodes.
     fn merge_edges(&mut self) {
-        // By counting: the second pass keeps the order of the first among edges of the same first node.
+        // Counting sort: the second pass keeps the order of the first among edges of the same first node.
         if !self.edges.is_sorted_by_key(|edge| edge.nodes) {
             let mut scratch = self.edges.clone();
             let mut starts = vec![0u32; self.nodes.len()];
@@ -130,7 +131,7 @@ impl GraphBuilder {
         });
     }
 
-    /// Removes every edge for which `is_lost` returns true, for tests of what depends on them.
+    /// Removes every edge for which `is_lost` returns true, for tests of code that depends on them.
     pub(super) fn lose_edges(&mut self, mut is_lost: impl FnMut(Node, Node) -> bool) {
         self.merge_edges();
         self.edges.retain(|edge| !is_lost(edge.nodes.0, edge.nodes.1));
@@ -203,7 +204,7 @@ impl Graph {
         self.nodes[node].given
     }
 
-    /// What it costs to spill a node; 0 if that is impossible.
+    /// The cost of spilling a node; 0 if that is impossible.
     pub fn cost(&self, node: Node) -> f32 {
         self.nodes[node].cost
     }

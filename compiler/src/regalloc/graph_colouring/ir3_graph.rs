@@ -70,7 +70,7 @@ fn copied_results(program: &Program, analysis: &Analysis) -> FxHashSet<Value> {
 
 /// Values that must not be merged with others: tied results that are not in the register of their source. They are written before the instruction, by a copy, and
 /// another value of their set may still be read by it. Inputs with given registers, too.
-pub fn values_apart(program: &Program, analysis: &Analysis) -> Vec<Value> {
+pub fn unmergeable_values(program: &Program, analysis: &Analysis) -> Vec<Value> {
     let inputs = analysis.inputs.iter().flat_map(|inputs| &inputs.places).map(|&(value, _)| value);
     inputs.chain(copied_results(program, analysis)).collect()
 }
@@ -79,7 +79,7 @@ impl Problem {
     /// Makes the graph for register files of this size.
     ///
     /// # Errors
-    /// If there is no room for the arrays.
+    /// If the arrays do not fit.
     pub fn new(
         program: &Program,
         analysis: &Analysis,
@@ -129,7 +129,7 @@ impl Problem {
             graph.lose_edges(|a, b| (a.as_u32() + b.as_u32()).is_multiple_of(3));
         }
         this.graph = graph.finish();
-        // Arrays stand at the end of the file, given values may stand anywhere; a larger file takes the arrays elsewhere.
+        // Arrays are at the end of the file, given values may be anywhere; a larger file moves the arrays.
         for (array, node) in arrays {
             if has_given_conflict(&this.graph, &this.classes, node) {
                 let class = program.arrays[array].class;

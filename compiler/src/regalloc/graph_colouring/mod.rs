@@ -7,9 +7,10 @@
 //! 4. [`select`]: a register for each node, with the rotation that the document is about;
 //! 5. [`spill_choice`]: the node to spill where one finds none.
 //!
-//! For ir3 (`ir3_graph`, `colour`, `spilling`) a node is a [merge set](super::merge_sets): values that are coalesced before allocation, as the parts of a vector and the
-//! vector, or a phi and its sources. A value has one place for its whole life. So this allocator never moves a value to make room, and where it finds no register it
-//! spills, though fewer registers are live than there are: that is what it is compared with the SSA allocator for.
+//! For ir3 (`ir3_graph`, `colour`, `spilling`) a node is a [merge set](super::merge_sets): values that are coalesced
+//! before allocation, as the parts of a vector and the vector, or a phi and its sources. A value has one place for its
+//! whole life. So this allocator never moves a value to free registers, and if it finds no register it spills, though
+//! fewer registers are live than there are: this is the property that the comparison with the SSA allocator measures.
 //!
 //! Liveness, conversion to conventional SSA, given registers and the emission of copies are those of the SSA allocator. The stages are the same, too: `spill` spills
 //! until the program can be coloured, and `register-allocation` colours it.
@@ -43,7 +44,7 @@ crate::words! {
         WrongQ = "wrong-q",
         /// A vector is taken for its first unit where its neighbours look for registers.
         SubRegister = "sub-register",
-        /// The register from which the search starts is taken whatever the class of the node is.
+        /// The register from which the search starts is taken even if it is not of the class of the node.
         OutOfClass = "out-of-class",
         /// Inputs and outputs with given registers get other ones.
         Recoloured = "recoloured",

@@ -14,14 +14,15 @@ crate::words! {
     /// The nodes after which the search starts at another register.
     #[derive(Default)]
     pub enum Rotation {
-        /// After those below the first optimistic node, and after that one: the change that the document proposes.
+        /// The nodes that rotate are those below the first optimistic node, and that one: the change that the document
+        /// proposes.
         #[default]
         Document = "document",
         /// One node earlier than that: as the change is in Mesa.
         Landed = "landed",
-        /// After each node: before the change.
+        /// All nodes rotate: before the change.
         Old = "old",
-        /// After none: each node takes the lowest free register.
+        /// No node rotates: each takes the lowest free register.
         FirstFit = "first-fit",
     }
 }
@@ -52,12 +53,12 @@ pub struct Uncoloured {
     pub coloured: Vec<Node>,
 }
 
-/// How selection searches; the planted bugs of it are fields.
+/// The settings of selection; its planted bugs are fields.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Search {
     /// The nodes that rotate.
     pub rotation: Rotation,
-    /// A planted bug: the register at the starting point is taken if it is free, of whatever class it is.
+    /// A planted bug: the register at the starting point is taken if it is free, even if it is of another class.
     pub leaves_class: bool,
     /// A planted bug: only the first unit of a neighbour's register conflicts.
     pub ignores_sub_registers: bool,

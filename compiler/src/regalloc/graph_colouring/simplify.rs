@@ -1,9 +1,10 @@
 //! Simplification: the order in which nodes are coloured.
 //!
-//! A node that gets a register whatever its neighbours have (`q_total < p`, see [`classes`](super::classes)) is removed from the graph and pushed
-//! onto a stack, which may make others such nodes. If there is none, the node with the least `q_total` is pushed *optimistically*: its neighbours
-//! may happen to leave it a register. The nodes are popped, and coloured, in the reverse order. The proof that the others always get a register: when
-//! one is popped, its coloured neighbours are those that had not been pushed before it, and the sum of their `q` was less than `p`.
+//! A node that gets a register for any registers of its neighbours (`q_total < p`, see [`classes`](super::classes)) is
+//! removed from the graph and pushed onto a stack, which may make others such nodes. If none remains, the node with the
+//! least `q_total` is pushed *optimistically*: its neighbours may happen to leave it a register. The nodes are popped,
+//! and coloured, in the reverse order. The proof that the others always get a register: when one is popped, its
+//! coloured neighbours are those that had not been pushed before it, and the sum of their `q` was less than `p`.
 //!
 //! Sweeps go from the highest node down, as in Mesa. Nodes with a given register are never pushed.
 
@@ -124,7 +125,7 @@ struct Simplifier<'a> {
     q_total: SecondaryMap<Node, u32>,
     /// Nodes that are not on the stack.
     left: Bits,
-    /// Those of them that get a register in any case.
+    /// The nodes among them that get a register in any case.
     ready: Bits,
     /// The nodes that are left, by `q_total`. Made when it is first needed.
     least: Option<ByTotal>,

@@ -1,8 +1,8 @@
 //! The node to spill: the one with the largest benefit per cost.
 //!
-//! The *benefit* of spilling a node is the part of its class that its neighbours may block, the sum of `q / p`: so much room the node takes from others. The
-//! *cost* is given with the node. Candidates are the nodes that were coloured before one failed, and that one: spilling a node that is still on the stack
-//! does not help it.
+//! The *benefit* of spilling a node is the part of its class that its neighbours may block, the sum of `q / p`: the
+//! registers that the node takes from others. The *cost* is given with the node. Candidates are the nodes that were
+//! coloured before one failed, and that one: spilling a node that is still on the stack does not help it.
 
 use super::classes::Classes;
 use super::graph::{Graph, Node};

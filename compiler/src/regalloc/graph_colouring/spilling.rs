@@ -1,14 +1,15 @@
 //! Spilling for the colouring allocator: nodes are spilled, the best by benefit and cost first, until the rest can be coloured.
 //!
-//! A node is a merge set of the scalarised program, and all scalars in it are spilled together (`spill::everywhere`). If nothing that is left can be spilled, merge sets are
-//! taken apart; if that does not help either, every value is spilled as the SSA allocator does it for the least limit.
+//! A node is a merge set of the scalarised program, and all scalars in it are spilled together (`spill_everywhere`).
+//! If no candidate remains, merge sets are split; if that does not help either, every value is spilled as in the SSA
+//! allocator for the least limit.
 
 use super::Settings;
-use super::colour::{attempt, attempt_apart, prepare};
+use super::colour::{attempt, attempt_with_splits, prepare};
 use super::spill_choice::best_spill_nodes;
 use crate::ir3::{Program, Value};
 use crate::regalloc::pressure::Analysis;
-use crate::regalloc::spill::everywhere::Spiller;
+use crate::regalloc::spill::spill_everywhere::Spiller;
 use crate::regalloc::spill::{no_private_memory, prefetch};
 use crate::regalloc::{Error, RegisterLimit};
 use crate::target::{RegisterFiles, Target};
@@ -64,7 +65,7 @@ pub fn spill(program: &mut Program, target: &Target, limit: RegisterLimit, setti
         let mut copy = program.clone();
         let mut analysis = Analysis::new(&mut copy, target)?;
         let pressure = analysis.max_pressure(&copy);
-        return match attempt_apart(&copy, &mut analysis, files, target.merged_regs, settings) {
+        return match attempt_with_splits(&copy, &mut analysis, files, target.merged_regs, settings) {
             Ok(_) => Ok(()),
             Err(error) => {
                 no_private_memory(&pressure, target, &files)?;
@@ -87,8 +88,8 @@ pub fn spill(program: &mut Program, target: &Target, limit: RegisterLimit, setti
     Ok(())
 }
 
-/// Spills until the program can be coloured with as many registers as must be live at one point, or a few more: what fits there need not have a colour, since a value
-/// never moves.
+/// Spills until the program can be coloured with as many registers as must be live at one point, or a few more: values
+/// that fit there need not have a colour, since a value never moves.
 fn spill_to_least(
     program: &mut Program,
     spiller: &Spiller,
@@ -136,7 +137,7 @@ fn coloured(spiller: &Spiller, target: &Target, files: RegisterFiles, settings: 
         let values = nodes.iter().flat_map(|&node| problem.values(node)).copied();
         let new: Vec<Value> = values.filter(|&value| cost(value) > 0.0).collect();
         if new.is_empty() {
-            if attempt_apart(&program, &mut analysis, files, target.merged_regs, settings).is_ok() {
+            if attempt_with_splits(&program, &mut analysis, files, target.merged_regs, settings).is_ok() {
                 return Ok(spilled);
             }
             break;
@@ -146,6 +147,6 @@ fn coloured(spiller: &Spiller, target: &Target, files: RegisterFiles, settings: 
     let spilled = spiller.all_spilled(target.merged_regs);
     let mut program = spilled.clone();
     let mut analysis = Analysis::new(&mut program, target)?;
-    attempt_apart(&program, &mut analysis, files, target.merged_regs, settings)?;
+    attempt_with_splits(&program, &mut analysis, files, target.merged_regs, settings)?;
     Ok(spilled)
 }

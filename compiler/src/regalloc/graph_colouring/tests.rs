@@ -263,7 +263,7 @@ fn what_the_rules_colour() {
             _ => {}
         }
         first_fit_only += usize::from(is_coloured(Rotation::FirstFit) && !document);
-        // Packing densely from the bottom is what both do above the lowest optimistic node.
+        // Both pack densely from the bottom above the lowest optimistic node.
         assert!(is_coloured(Rotation::FirstFit) == document);
     }
     println!("smallest graphs: gained {gained:?}, lost {lost:?}, first fit only {first_fit_only}");

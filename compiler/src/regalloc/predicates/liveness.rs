@@ -8,7 +8,7 @@ use crate::ir3::{Program, RegFile, Value};
 /// Computes the predicates that are live at the starts of blocks.
 ///
 /// # Errors
-/// If a predicate is read where it is not defined.
+/// If a predicate is read at a point where it is not defined.
 pub fn run(program: &Program, survey: &Survey) -> Result<LiveSets<Value>, Error> {
     let mut uses: Vec<Use<Value>> = Vec::new();
     for &block in &survey.order {

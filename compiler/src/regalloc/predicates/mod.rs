@@ -4,13 +4,13 @@
 //! is dropped and rematerialised, from general registers, before its next use. That is decided in one pass over the
 //! blocks, before general registers are assigned.
 //!
-//! # What is known at each point
+//! # Facts at each point
 //!
 //! The fact is *which value each register holds*: for each register a value of the program in SSA form, or none
 //! ([`State`]). States are ordered by how much they determine, and the common part of two of them is their *meet*: a
 //! register keeps its value if both have the same value there, and has none otherwise.
 //!
-//! - **Definition**: the register that is chosen for it holds the value; the previous value is lost.
+//! - **Definition**: the register that is chosen for it holds the value; the previous value is overwritten.
 //! - **Read**: if no register holds the value, it is computed into one before the reader, by the instruction that
 //!   defines it or by a clone of that. In both cases a register holds it now, for later reads too.
 //! - **Start of a block**: the meet of the states at the ends of its predecessors, restricted to live values. A
@@ -37,18 +37,19 @@
 //!
 //! # Eviction
 //!
-//! The victim is the value whose next read is furthest, along the shortest path; a loop exit counts as many thousands of
-//! instructions. A definition evicts only a value that nothing has read yet, and that is read later than its own: delaying
-//! that one costs no more. Otherwise it is delayed to its first read, where all reads in between have made room. A
-//! loop promises itself a live-in value only if there is room for it beside the values that are read in the loop, or
-//! else, with several registers, if it is read there: with one register, keeping a promise costs as much as it saves.
+//! The victim is the value whose next read is furthest, along the shortest path; a loop exit counts as many thousands
+//! of instructions. A definition evicts only a value that nothing has read yet, and that is read later than its own:
+//! delaying that one costs no more. Otherwise it is delayed to its first read, before which the other reads have freed
+//! registers. A loop promises itself a live-in value only if a register is free for it in addition to the values that
+//! are read in the loop, or else, with several registers, if it is read there: with one register, keeping a promise
+//! costs as much as it saves.
 //!
-//! # Where values are computed again
+//! # Points of rematerialisation
 //!
-//! Before the reader; but a reader would wait six slots for that. So at the end of a block, registers that are free there, or
-//! whose values would be evicted by the read anyway, get values that are read soon after it, and before a loop those that are
-//! read in it (`walk/early.rs`). General registers are not assigned yet, and what is computed from lives until the read in both
-//! cases.
+//! Before the reader; but a reader would wait six slots for that. So at the end of a block, registers that are free
+//! there, or whose values would be evicted by the read anyway, get values that are read soon after it, and before a
+//! loop those that are read in it (`walk/early.rs`). General registers are not assigned yet, and the operands of the
+//! computation are live until the read in both cases.
 //!
 //! The operands of `predt` and `predf` are in `p0.x`. In the end, definitions whose register is not read before it is
 //! written again are removed, including promises without a use.
@@ -83,7 +84,7 @@ pub fn is_needed(program: &Program) -> bool {
 /// Assigns one of `registers` registers to each predicate operand; at least two are used if an instruction reads two.
 ///
 /// # Errors
-/// If more predicates are live than there are registers, and they cannot be computed again.
+/// If more predicates are live than there are registers, and they cannot be rematerialised.
 pub fn run(program: &mut Program, target: &Target, registers: u32) -> Result<(), Error> {
     keep_old_constants(program, RegFile::Predicate);
     let mut survey = survey::Survey::new(program, order(program))?;

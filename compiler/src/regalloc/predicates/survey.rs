@@ -29,7 +29,7 @@ pub struct Survey {
     pub position: SecondaryMap<Block, u32>,
     /// All operations on predicates, by block in this order.
     pub ops: Vec<PredicateOp>,
-    /// Those of each block.
+    /// The ranges of each block.
     ranges: SecondaryMap<Block, (u32, u32)>,
     pub def_block: SecondaryMap<Value, PackedOption<Block>>,
     /// The values that `predt` or `predf` reads, which should be in `p0.x`; and true if there are any.
@@ -81,7 +81,11 @@ impl Survey {
         }
         for dst in data.dsts.iter().filter(|dst| dst.class.file == RegFile::Predicate) {
             let Some(value) = dst.value() else {
-                return Err(Error::unsupported(program, instr, "a predicate register beside values"));
+                return Err(Error::unsupported(
+                    program,
+                    instr,
+                    "a predicate register in a program with predicate values",
+                ));
             };
             self.def_block[value] = block.into();
             self.computes_from_more |= !is_rematerializable(data);
@@ -91,7 +95,11 @@ impl Survey {
         let mut count = 0;
         for src in data.srcs.iter().filter(|src| src.class.file == RegFile::Predicate) {
             let Some(value) = src.value() else {
-                return Err(Error::unsupported(program, instr, "a predicate register beside values"));
+                return Err(Error::unsupported(
+                    program,
+                    instr,
+                    "a predicate register in a program with predicate values",
+                ));
             };
             if data.opcode.is_predication() {
                 self.wants_first[value] = true;

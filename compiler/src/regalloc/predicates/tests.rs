@@ -1,4 +1,4 @@
-//! Errors. What becomes of predicates is in the file tests, `corpus/file/predicates`.
+//! Errors. The placement of predicates is tested by the file tests, `corpus/file/predicates`.
 
 use super::*;
 use crate::ir3::text::read;

@@ -53,7 +53,7 @@ struct PredicateAssigner<'a> {
     loops: Loops,
     /// The header of each loop.
     headers: Vec<Option<Block>>,
-    /// The distances of next uses as they were before the pass.
+    /// The distances of next uses before the pass.
     next_use: NextUse,
     all: SlotMask,
     visited: SecondaryMap<Block, bool>,
@@ -384,13 +384,13 @@ impl PredicateAssigner<'_> {
     fn compute(&mut self, value: Value, at: u32, slot: usize) -> Result<(), Error> {
         if !self.can_be_computed_again(value) {
             let instr = self.program.values[value].instr;
-            return Err(Error::unsupported(self.program, instr, "a predicate that cannot be computed again"));
+            return Err(Error::unsupported(self.program, instr, "a predicate that cannot be rematerialised"));
         }
         self.compute_at(value, at, slot, self.list.len());
         Ok(())
     }
 
-    /// Likewise, for a value that can be rematerialised, at an index of the list.
+    /// The same for a value that can be rematerialised, at an index of the list.
     fn compute_at(&mut self, value: Value, at: u32, slot: usize, index: usize) {
         let mut instr = self.program.values[value].instr;
         if self.is_placed[value] {

@@ -273,7 +273,7 @@ impl SharedAssigner<'_> {
             for &element in self.taken[at..at + len].iter().flatten() {
                 let other = self.elements.list[element as usize].value;
                 if last != Some(other) {
-                    possible &= self.may_go(other);
+                    possible &= self.may_be_victim(other);
                     cost = cost.saturating_add(self.cost[other] + 1);
                     last = Some(other);
                 }
@@ -283,9 +283,9 @@ impl SharedAssigner<'_> {
             }
         }
         let own = match self.kept[value] {
-            None => self.may_go(value).then_some((self.cost[value] + 1, value)),
+            None => self.may_be_victim(value).then_some((self.cost[value] + 1, value)),
             // In place of the value that it serves.
-            Some(Some(phi)) if !self.is_victim[phi] && self.may_go(phi) => Some((u32::MAX, phi)),
+            Some(Some(phi)) if !self.is_victim[phi] && self.may_be_victim(phi) => Some((u32::MAX, phi)),
             Some(_) => None,
         };
         match (best, own) {
@@ -311,7 +311,7 @@ impl SharedAssigner<'_> {
     }
 
     /// Returns true if a value may be a victim.
-    fn may_go(&self, value: Value) -> bool {
+    fn may_be_victim(&self, value: Value) -> bool {
         self.kept[value].is_none() && !self.elements.is_read_whole(value)
     }
 }

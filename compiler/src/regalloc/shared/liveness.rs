@@ -17,7 +17,7 @@ entity_impl!(Element);
 /// The blocks in which components are live.
 pub struct Liveness {
     sets: LiveSets<Element>,
-    /// Components that somebody reads.
+    /// Components with a use.
     used: EntitySet<Element>,
 }
 

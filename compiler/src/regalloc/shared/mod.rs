@@ -7,7 +7,7 @@
 //! 1. `elements` numbers the components of shared values; a split is another name for a component;
 //! 2. `liveness` computes where they are live, along physical edges;
 //! 3. `assign` visits the blocks and gives each component the first gap, or chooses *victims*, the cheapest values that
-//!    are in the way;
+//!    occupy the registers;
 //! 4. `spill` moves the victims to general registers, one value per lane, and makes their users read these; a user that
 //!    needs a shared register gets the value back for that one instruction. Then 2 to 4 are repeated.
 //!

@@ -38,7 +38,7 @@ struct Spill<'a> {
     lanes: SecondaryMap<Value, Option<Lane>>,
     /// Instructions to insert before and after an instruction.
     before: SecondaryMap<Instr, Vec<Instr>>,
-    behind: SecondaryMap<Instr, Vec<Instr>>,
+    after: SecondaryMap<Instr, Vec<Instr>>,
     is_removed: SecondaryMap<Instr, bool>,
 }
 
@@ -54,7 +54,7 @@ pub fn run(program: &mut Program, target: &Target, victims: &[Value], kept: &mut
         is_victim: SecondaryMap::new(),
         lanes: SecondaryMap::new(),
         before: SecondaryMap::new(),
-        behind: SecondaryMap::new(),
+        after: SecondaryMap::new(),
         is_removed: SecondaryMap::new(),
     };
     victims.iter().for_each(|&victim| spill.is_victim[victim] = true);
@@ -98,9 +98,9 @@ impl Spill<'_> {
         data.srcs.push(Src::reg(Place::Value(vector), class, WriteMask::first(u32::from(components))));
         let (again, part) = self.define(data, class);
         self.kept[part] = Some(None);
-        self.behind[def].push(again);
+        self.after[def].push(again);
         let copy = self.copy_of(part, class);
-        self.behind[def].push(copy.0);
+        self.after[def].push(copy.0);
         self.lanes[split] = Some(Lane::General(copy.1));
         self.kept[vector] = Some(None);
     }
@@ -141,7 +141,7 @@ impl Spill<'_> {
             self.lanes[victim] = Some(Lane::General(victim));
         } else {
             let (copy, lane) = self.copy_of(victim, class);
-            self.behind[def].push(copy);
+            self.after[def].push(copy);
             self.lanes[victim] = Some(Lane::General(lane));
             self.kept[victim] = Some(None);
         }
@@ -302,7 +302,7 @@ impl Spill<'_> {
         for instr in list {
             if self.program.instrs[instr].opcode.is_block_start() {
                 out.push(instr);
-                deferred.append(&mut self.behind[instr]);
+                deferred.append(&mut self.after[instr]);
                 continue;
             }
             out.append(&mut deferred);
@@ -310,7 +310,7 @@ impl Spill<'_> {
             if !self.is_removed[instr] {
                 out.push(instr);
             }
-            out.append(&mut self.behind[instr]);
+            out.append(&mut self.after[instr]);
         }
         self.program.blocks[block].instrs = out;
     }

@@ -2,30 +2,30 @@
 //!
 //! 1. `scalars`: vectors are split at their definitions and collected at their uses;
 //! 2. `next_use`: the distance of the next use of each value;
-//! 3. `limit`: which values are in registers at each point (`room`: how they are counted);
+//! 3. `belady`: the values in registers at each point (`pressure_units`: their count);
 //! 4. `rewrite` with `slots`: stores, reloads, and phis where several names of one value join; `unused` removes dead
-//!    code, and `together` merges reloads.
+//!    code, and `combine_reloads` merges reloads.
 //!
 //! The result is in SSA form, with `spill.macro` and `reload.macro` for accesses to slots. These address scratch memory
 //! by a base register, which holds 0, and an offset of any size.
 //!
 //! The result fits: the [pressure](super::pressure), which register assignment relies on, is checked in the end. If
-//! counting scalars apart from vectors was too optimistic, the plan is computed again for less room, and in the end for
-//! none: then every value is in memory except where an instruction reads or writes it. The need of the result is then
-//! the *minimum* for the program; if that does not fit, it is refused, with the instruction that needs most. For a
-//! program that is far from the limit, `bound` decides this quickly.
+//! counting scalars separately from vectors was too optimistic, the plan is recomputed for fewer registers, and in the
+//! end for none: then every value is in memory except where an instruction reads or writes it. The need of the result
+//! is then the *minimum* for the program; if that does not fit, it is refused, with the instruction that needs most.
+//! For a program that is far from the limit, `bound` decides this quickly.
 
-mod bound;
-pub mod everywhere;
-mod limit;
+mod belady;
+mod combine_reloads;
+mod merge_set_spilling;
 pub mod prefetch;
+mod pressure_bound;
+mod pressure_units;
 mod rewrite;
-mod room;
 mod scalars;
 mod slots;
-mod together;
+pub mod spill_everywhere;
 mod unused;
-mod whole;
 
 use super::liveness::Liveness;
 use super::pressure::{Analysis, Point, Pressure};
@@ -34,13 +34,13 @@ use crate::ir3::Program;
 use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::loops::Loops;
 use crate::target::{RegisterFiles, Target};
-use room::{Fixed, Room};
+use pressure_units::{Capacity, Fixed};
 pub(super) use slots::own_scratch_bytes;
 
-/// The number of plans, each for less room, before all values are spilled.
+/// The number of plans, each for fewer registers, before all values are spilled.
 const ATTEMPTS: u32 = 4;
 
-/// The same where live ranges are not split: the whole file, a vec4 at a time.
+/// The number of attempts if live ranges are not split: the whole file, a vec4 at a time.
 const UNSPLIT_ATTEMPTS: u32 = 48;
 
 /// Returns true if a program does not fit within the limit without spilling.
@@ -68,7 +68,7 @@ pub fn is_needed(
 /// An upper bound on the need, if it can be computed quickly: units of the full file, and of half registers.
 pub(super) fn quick_bound(program: &Program, target: &Target) -> Option<(u32, u32)> {
     // The bound ignores gaps between given registers.
-    if super::outputs::any_given(program) { None } else { bound::run(program, target.merged_regs) }
+    if super::outputs::any_given(program) { None } else { pressure_bound::run(program, target.merged_regs) }
 }
 
 /// The need of the program without spilling.
@@ -143,7 +143,7 @@ pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit, rules: 
         now = pressure(program, target, rules.coalescing)?;
     }
     if !rules.partial_spilling {
-        return whole::run(program, target, limit, rules, &|files| fits(&now, files));
+        return merge_set_spilling::run(program, target, limit, rules, &|files| fits(&now, files));
     }
     let mut scalars = program.clone();
     scalars::run(&mut scalars);
@@ -152,13 +152,13 @@ pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit, rules: 
     let loops = Loops::new(&scalars, &Dominators::new(&scalars, EdgeKind::Logical));
     let next = next_use::run(&scalars, &order, &loops, scalars::GENERAL);
     let fixed = Fixed::new(&scalars, &order)?;
-    let none = Room { full: 0, half: 0, merged: target.merged_regs };
-    let within = |room: Room| {
-        let plan = limit::run(&scalars, &order, &loops, &next, room, &fixed);
+    let none = Capacity { full: 0, half: 0, merged: target.merged_regs };
+    let within = |capacity: Capacity| {
+        let plan = belady::run(&scalars, &order, &loops, &next, capacity, &fixed);
         let mut program = scalars.clone();
         rewrite::run(&mut program, &order, &plan, &liveness);
         unused::run(&mut program);
-        together::run(&mut program);
+        combine_reloads::run(&mut program);
         program
     };
     let mut least = None;
@@ -168,10 +168,10 @@ pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit, rules: 
             return Ok(());
         }
     }
-    let mut room = Room::new(files, target.merged_regs);
+    let mut capacity = Capacity::new(files, target.merged_regs);
     let attempts = if rules.splitting { ATTEMPTS } else { UNSPLIT_ATTEMPTS };
     for _ in 0..attempts {
-        let mut spilled = within(room);
+        let mut spilled = within(capacity);
         let now = analyse(&mut spilled, target, rules.coalescing)?;
         let has_room = fits(&now, &files);
         if has_room && is_assignable(&spilled, target, limit, rules)? {
@@ -185,8 +185,8 @@ pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit, rules: 
         }
         // A vec4 less, where only gaps are missing.
         let gap = if has_room { 8 } else { 0 };
-        room.full = (room.full + files.full).saturating_sub(now.full.max(files.full) + gap);
-        room.half = (room.half + files.half).saturating_sub(now.half.max(files.half) + gap);
+        capacity.full = (capacity.full + files.full).saturating_sub(now.full.max(files.full) + gap);
+        capacity.half = (capacity.half + files.half).saturating_sub(now.half.max(files.half) + gap);
     }
     *program = least.unwrap_or_else(|| within(none));
     match neediest(program, target, &files, rules.coalescing)? {

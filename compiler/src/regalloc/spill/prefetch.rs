@@ -1,7 +1,8 @@
 //! Prefetches of programs that are spilled become textures like others.
 //!
-//! A prefetch reads the registers of an input, and writes its own, before the first instruction. So nothing can be stored, reloaded or moved
-//! before it, and all results of prefetches are live from the start: a program that is short of registers samples where it has room.
+//! A prefetch reads the registers of an input, and writes its own, before the first instruction. So nothing can be
+//! stored, reloaded or moved before it, and all results of prefetches are live from the start: a program that is short
+//! of registers samples later instead.
 
 use super::scalars::define;
 use crate::ir3::{Attrs, Instr, InstrData, Opcode, Place, Program, RegClass, Src, SrcOperand, WriteMask};
@@ -29,7 +30,7 @@ pub fn run(program: &mut Program) -> bool {
 fn sample(program: &mut Program, instr: Instr, out: &mut Vec<Instr>) {
     let data = &program.instrs[instr];
     let (Attrs::Texture(attrs), Some(&barycentric)) = (&data.attrs, data.srcs.first()) else { return };
-    // What selection makes has no sampler of another descriptor set, which would be one more operand.
+    // Prefetches from selection have no sampler of another descriptor set, which would be one more operand.
     let (Some(varying), None) = (attrs.input_offset, attrs.sampler_base) else { return };
     let value =
         |value, count| Src::new(SrcOperand::Place(Place::Value(value)), RegClass::FULL, WriteMask::first(count));

@@ -5,7 +5,7 @@
 //! phis whose sources are all one value are replaced by it, and unused ones are removed.
 
 use super::super::liveness::Liveness;
-use super::limit::Plan;
+use super::belady::Plan;
 use super::scalars::{define, general_result, general_value};
 use super::slots::SpillSlots;
 use crate::ir3::{

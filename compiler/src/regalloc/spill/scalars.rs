@@ -211,8 +211,8 @@ impl Scalarizer {
         program.blocks[block].instrs = self.out.clone();
     }
 
-    /// Reduces a copy to what cannot be replaced by its sources: copies in other files, and sources that must be read
-    /// at this point, which become copies of their own.
+    /// Reduces a copy to the parts that cannot be replaced by its sources: copies in other files, and sources that must
+    /// be read at this point, which become copies of their own.
     fn look_through(&mut self, program: &mut Program, instr: Instr) {
         for k in 0..program.instrs[instr].srcs.len() {
             let src = program.instrs[instr].srcs[k];

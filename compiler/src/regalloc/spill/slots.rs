@@ -14,7 +14,7 @@
 //! store.
 
 use super::super::liveness::{Liveness, Segment};
-use super::limit::Plan;
+use super::belady::Plan;
 use super::scalars::{general_result, general_value};
 use crate::ir3::{Opcode, Program, Value};
 use crate::maps::map_of;

@@ -14,7 +14,7 @@ pub fn run(program: &mut Program) {
 }
 
 /// Returns true if an unused instruction may be removed. Others belong to the program, not to the spiller.
-fn may_go(opcode: Opcode) -> bool {
+fn is_removable(opcode: Opcode) -> bool {
     opcode.is_copy() || matches!(opcode, Opcode::Phi | Opcode::ReloadMacro | Opcode::Mov)
 }
 
@@ -24,7 +24,7 @@ fn remove_values(program: &mut Program) {
         let data = &program.instrs[instr];
         let names_values =
             !data.dsts.is_empty() && data.dsts.iter().all(|dst| super::scalars::general_result(dst).is_some());
-        !(may_go(data.opcode) && names_values)
+        !(is_removable(data.opcode) && names_values)
     };
     let needed = program.with_definitions(program.iter_instrs().map(|(_, instr)| instr).filter(must_stay));
     for position in 0..program.layout.len() {
@@ -47,7 +47,7 @@ fn remove_stores(program: &mut Program) -> bool {
         }
     }
     let instrs = &program.instrs;
-    let is_vain = |instr: &Instr| {
+    let is_dead_store = |instr: &Instr| {
         let data = &instrs[*instr];
         let Attrs::Memory(memory) = &data.attrs else { return false };
         let size = data.srcs.get(1).map_or(4, |src| if src.class.half { 2 } else { 4 });
@@ -58,7 +58,7 @@ fn remove_stores(program: &mut Program) -> bool {
     let mut any = false;
     for data in program.blocks.values_mut() {
         let before = data.instrs.len();
-        data.instrs.retain(|instr| !is_vain(instr));
+        data.instrs.retain(|instr| !is_dead_store(instr));
         any |= data.instrs.len() != before;
     }
     any

@@ -154,7 +154,7 @@ fn a_limit_below_the_least_is_refused() {
         let mut spilled = program.clone();
         spill::run(&mut spilled, &target, RegisterLimit::Minimum(0), RULES).unwrap();
         let pressure = spill::pressure(&spilled, &target, RULES.coalescing).unwrap();
-        // Where an array is live, a value that is kept may need less than its reloads.
+        // While an array is live, a value that is kept may need less than its reloads.
         assert!(pressure.full <= 2 * u32::from(least) + 2, "seed {seed}: {pressure:?}, {least}");
     }
 }

@@ -307,7 +307,7 @@ impl Context<'_> {
     pub(super) fn highest_bit(&mut self, x: Src) -> Src {
         let zeros = self.un(ClzB, x);
         let bit = self.bin(SubU, Src::immediate(31, false), zeros);
-        // If there is none, the machine returns -1.
+        // If no bit is set, the machine returns -1.
         self.select(x, bit, zeros)
     }
 

@@ -87,7 +87,7 @@ impl Scalar<'_, '_> {
             }
             F2i8 | F2u8 => {
                 let x = self.src(0);
-                // Of a float outside of the range these are the low bits of the conversion to 16 bits.
+                // For a float outside of the range these are the low bits of the conversion to 16 bits.
                 let ty = if self.op() == F2i8 { Type::S16 } else { Type::U16 };
                 let x = self.ctx.convert_src(float_type(from), ty, x);
                 self.masked_result(x)

@@ -1,8 +1,8 @@
 //! Verdicts on shaders that are kept from run to run, in the folder of `--cache`.
 //!
-//! The key of a shader is a hash of the text of its sections, of the sources of this program, and of all options that a verdict depends on.
-//! An entry has the verdicts as they were: one that was no pass is none when it is read. What does not show that it is whole, and of this
-//! key, is ignored, and the shader is checked again.
+//! The key of a shader is a hash of the text of its sections, of the sources of this program, and of all options that a
+//! verdict depends on. An entry has the original verdicts; one that was no pass is none when it is read. An entry that
+//! is incomplete, or has another key, is ignored, and the shader is checked again.
 
 use super::Mesa;
 use super::own::Own;
@@ -66,7 +66,8 @@ struct KeptRow {
 }
 
 impl KeptRow {
-    /// `None` for what is not kept: what an engine or the compiler broke at, and what could not be written.
+    /// `None` for results that are not kept: a crash of an engine or of the compiler, and a file that could not be
+    /// written.
     fn of(row: &Row) -> Option<Self> {
         let Row { check, counts, kind, wrong_proof, bundle } = row;
         let bundle = bundle.as_ref().map(|written| written.clone().ok());
@@ -141,9 +142,10 @@ impl KeptShaders {
         Ok(Self { cache, options })
     }
 
-    /// The key of a shader: equal for the same text, wherever in a log it stands and whatever an application printed around it.
+    /// The key of a shader: equal for the same text at any position of a log and with any output of an application
+    /// around it.
     pub fn key(&self, shader: &LogShader, target: &Target) -> VerdictKey {
-        // The reason of a refutation has it that the GPU was guessed.
+        // The reason of a refutation mentions that the GPU was guessed.
         let named = shader.gpu.map_or("", |gpu| gpu.name).to_owned();
         let mut texts = vec![self.options.clone(), target.name.to_owned(), named, shader.stage.clone()];
         for section in shader.sections() {
@@ -183,7 +185,7 @@ impl KeptShaders {
         };
         let own = match kept.own {
             Some(KeptOwn { rows: kept, counts, refused }) => {
-                // Compiling it for its figures takes less time than proofs.
+                // Compiling it for its metrics takes less time than proofs.
                 let (own, _) = mesa.own_costs(path, shader, target);
                 let rows = rows(kept, &own.name)?;
                 let counts = Summary { seconds: 0.0, ..counts };

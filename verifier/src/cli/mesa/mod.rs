@@ -1,7 +1,8 @@
 //! `mesa`: checks the passes of the real compiler by the log that it prints.
 //!
-//! Threads take shaders as they are read; the main table is printed in the order of the logs. With `--compile` the nir of each shader goes
-//! through our own backend, too (`own.rs`); with `--watch` the log is a live stream (`watch.rs`), whose verdicts may be kept (`kept.rs`).
+//! Threads take shaders while the log is read; the main table is printed in the order of the logs. With `--compile` the
+//! nir of each shader goes through our own backend, too (`own.rs`); with `--watch` the log is a live stream
+//! (`watch.rs`), whose verdicts may be kept (`kept.rs`).
 
 mod kept;
 mod own;
@@ -30,8 +31,8 @@ pub struct Mesa {
     paths: Vec<PathBuf>,
     #[command(flatten)]
     gpu: Gpu,
-    /// Environments that a boundary is run on that is not proved, 64 lanes each; up to eight times as many while the runs come to depend on
-    /// more of the program.
+    /// Environments for runs of a boundary that is not proved, 64 lanes each; up to eight times as many while the runs
+    /// depend on more of the program.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
     runs: u32,
     /// Seed of the environments.
@@ -42,17 +43,18 @@ pub struct Mesa {
     /// Threads; one for each processor unless given. The result does not depend on it.
     #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
     jobs: Option<usize>,
-    /// Print what was inferred of each shader.
+    /// Print the facts that were inferred for each shader.
     #[arg(long)]
     explain: bool,
-    /// Print only what is no pass, and the verdicts of the whole.
+    /// Print only failures, and the summary.
     #[arg(long, short)]
     quiet: bool,
-    /// Folder for what is written of a refutation.
+    /// Folder for the files of a refutation.
     #[arg(long, value_name = "DIR", default_value = "ir3-equiv-failures")]
     failures: PathBuf,
-    /// Compile the nir of each shader with our own backend, too: verify it as `verify` does, and put its figures beside those that Mesa
-    /// printed. A shader that Mesa spilled though most registers are free (`spillall`) has `--max-registers min` unless it is given.
+    /// Compile the nir of each shader with our own backend, too: verify it like `verify`, and compare its metrics with
+    /// those that Mesa printed. A shader that Mesa spilled though most registers are free (`spillall`) has
+    /// `--max-registers min` unless it is given.
     #[arg(long)]
     compile: bool,
     #[command(flatten)]
@@ -61,12 +63,12 @@ pub struct Mesa {
     planted: Planted,
     #[command(flatten)]
     driver: DriverArgs,
-    /// The one log is a live stream (`-`): shaders are checked as they are printed, each of them once, and what is no pass is printed as it
-    /// is found. With `--cache`, shaders that a run before has checked are not checked again.
+    /// The one log is a live stream (`-`): shaders are checked while they are printed, each of them once, and failures
+    /// are printed at once. With `--cache`, shaders that an earlier run has checked are not checked again.
     #[arg(long, help_heading = "Live streams")]
     watch: bool,
-    /// Shaders that may wait for a thread (and 64 MiB of text). If there are more, the stream is not read on, which blocks the application when
-    /// its pipe is full.
+    /// Shaders that may wait for a thread (and 64 MiB of text). If there are more, reading stops, which blocks the
+    /// application when its pipe is full.
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = values::count::<u32>(), requires = "watch", help_heading = "Live streams")]
     queue: u32,
     /// Leave out a shader if too many wait, and count it, instead of blocking the application.
@@ -105,7 +107,7 @@ impl Mesa {
                 printer.result(result);
             }
         });
-        // What was checked when a signal came.
+        // The shaders that were checked before a signal.
         let (_, waiting) = state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         waiting.into_values().for_each(|result| printer.result(result));
         shaders.print_counts();

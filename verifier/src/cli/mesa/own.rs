@@ -1,4 +1,5 @@
-//! `mesa --compile`: the nir of a log through our own backend, verified, and its figures beside those that Mesa printed.
+//! `mesa --compile`: compiles the nir of a log with our own backend, verifies it, and compares its metrics with those
+//! that Mesa printed.
 
 use super::Mesa;
 use super::report::{Row, name_of};
@@ -10,8 +11,8 @@ use ir3_verifier::harness::check::{
     plant_of,
 };
 use ir3_verifier::harness::mesa::Settings;
-use ir3_verifier::harness::report::beside_mesa::ShaderCosts;
 use ir3_verifier::harness::report::bundle::{self, Case, ProgramOrigin};
+use ir3_verifier::harness::report::mesa_comparison::ShaderCosts;
 use ir3_verifier::harness::report::read_log_nir;
 use ir3_verifier::programs::mesa::shader::LogShader;
 use ir3_verifier::programs::planted_bugs::PlantedBug;
@@ -25,11 +26,11 @@ pub struct Own {
     /// The limit of registers, if it is not all of the target's.
     pub limit: Option<String>,
     pub rows: Vec<Row>,
-    /// The counts of what has no row: programs, refused ones, stages that changed nothing.
+    /// The counts without rows: programs, refused ones, stages that changed nothing.
     pub counts: Summary,
     /// The stage that refuses the program and its reason, or why there is no program.
     pub refused: Option<String>,
-    /// The figures beside Mesa's, or why there are none to compare.
+    /// The metrics in comparison with Mesa's, or the reason why there are none to compare.
     pub costs: Result<ShaderCosts, String>,
 }
 
@@ -65,7 +66,7 @@ impl Mesa {
         own
     }
 
-    /// The figures of our own program, beside Mesa's; the program and its options, if there is one.
+    /// The metrics of our own program and Mesa's; the program and its options, if there is one.
     pub fn own_costs(&self, path: &Path, shader: &LogShader, target: &Target) -> (Own, Option<(Shader, Options)>) {
         let mut own = Own {
             name: format!("{} (our backend)", name_of(path, shader)),
@@ -90,17 +91,17 @@ impl Mesa {
             Ok(nir) => nir,
             Err(error) => return refuse(own, error.to_string()),
         };
-        let figures = shader.figures();
+        let statistics = shader.printed_statistics();
         let given = self.compiler.options();
-        let mesa_full = figures.as_ref().and_then(|figures| figures.get("full"));
+        let mesa_full = statistics.as_ref().and_then(|statistics| statistics.get("full"));
         let registers = match given.registers {
             RegisterLimit::Target if is_spillall(shader, mesa_full, target) => RegisterLimit::Minimum(0),
             given => given,
         };
         own.limit = (registers != RegisterLimit::Target).then(|| registers.to_string());
         let options = Options { registers, ..given };
-        if let (Some(figures), Some(last)) = (&figures, shader.after("ir3_legalize")) {
-            own.costs = ShaderCosts::of(own.name.clone(), path, &nir, last, figures, target, &options)
+        if let (Some(statistics), Some(last)) = (&statistics, shader.after("ir3_legalize")) {
+            own.costs = ShaderCosts::of(own.name.clone(), path, &nir, last, statistics, target, &options)
                 .map_err(|error| error.to_string());
         }
         (own, Some((nir, options)))
@@ -151,7 +152,8 @@ impl Own {
     }
 }
 
-/// Returns true if Mesa spilled a shader that takes less than half of the registers: it was told to use the fewest that it can.
+/// Returns true if Mesa spilled a shader that takes less than half of the registers: it was configured to use the
+/// fewest.
 fn is_spillall(shader: &LogShader, full: Option<u64>, target: &Target) -> bool {
     let vec4 = target.register_files().full / 8;
     shader.after("ir3_spill").is_some() && full.is_some_and(|full| 2 * full < u64::from(vec4))

@@ -6,7 +6,7 @@ use super::report::{Missing, Report, Row};
 use crate::{Exit, Failure, Format, interrupt, output, turnip, verify};
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_verifier::harness::check::{Check, Summary};
-use ir3_verifier::harness::report::beside_mesa::Totals;
+use ir3_verifier::harness::report::mesa_comparison::Totals;
 use ir3_verifier::programs::mesa::input::InputError;
 use ir3_verifier::programs::mesa::origin::Versions;
 use serde::Serialize;
@@ -40,22 +40,22 @@ impl Counts {
     }
 }
 
-/// What happened to the shaders of a stream that were not checked.
+/// Counts of the shaders of a stream that were not checked.
 #[derive(Clone, Default, Serialize)]
 pub struct Stream {
     /// Shaders that the stream had.
     pub shaders: u64,
-    /// Those that were checked in this run.
+    /// The shaders that were checked in this run.
     pub checked: u64,
-    /// Those with the verdicts of a run before.
+    /// The shaders with the verdicts of an earlier run.
     pub kept: u64,
-    /// Those that the stream had before.
+    /// The shaders that occurred in the stream before.
     pub repeated: u64,
-    /// Those that were left out because too many waited.
+    /// The shaders that were left out because too many waited.
     pub dropped: u64,
-    /// Those of which sections are cut off.
+    /// The shaders with sections that are cut off.
     pub incomplete: u64,
-    /// Those that were not checked when a signal ended the run.
+    /// The shaders that were not checked when a signal ended the run.
     pub unchecked: u64,
     /// Lines of more than a MiB, which were cut.
     pub cut_lines: u64,
@@ -63,7 +63,7 @@ pub struct Stream {
     pub corrupt: u64,
 }
 
-/// What was counted.
+/// The totals over all logs.
 #[derive(Default)]
 pub struct Whole {
     mesa: Counts,
@@ -80,7 +80,7 @@ pub struct Whole {
     versions: BTreeMap<Versions, u64>,
     /// Shaders without serial numbers, and without words.
     lacking: [u64; 2],
-    /// Only of a live stream.
+    /// The counts of a live stream.
     pub stream: Option<Stream>,
 }
 
@@ -143,13 +143,13 @@ impl Whole {
         (!versions.is_empty()).then(|| format!("Mesa, as far as its nir shows: {}", versions.join(", ")))
     }
 
-    /// The parts that release builds do not print, and what that costs.
+    /// The sections that release builds do not print, and the consequences.
     fn lacking(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let [serials, words] = self.lacking;
         if serials > 0 {
             lines.push(format!(
-                "no serial numbers in the log of {} (a release build of Mesa): instructions of two passes are paired by what they do, and what has two pairings is unknown; `-Dbuildtype=debug` prints them",
+                "no serial numbers in the log of {} (a release build of Mesa): instructions of two passes are paired by opcode and operands, and ambiguous pairs are unknown; `-Dbuildtype=debug` prints them",
                 programs(serials)
             ));
         }
@@ -172,7 +172,9 @@ impl Missing {
             Self::Nir => {
                 ("no nir in final form", "passes are compared without their inputs, nir and final code are not")
             }
-            Self::Assembly => ("no final assembly", "passes are compared without what their text leaves out"),
+            Self::Assembly => {
+                ("no final assembly", "passes are compared without the attributes that their text leaves out")
+            }
         };
         format!(
             "{lacks} in the log of {count} program{plural}: {so}; `IR3_SHADER_DEBUG={DEBUG_VARIABLE}` prints all sections"
@@ -231,7 +233,7 @@ impl<'a> Printer<'a> {
         self.whole.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Prints the report of a shader, or why there is none.
+    /// Prints the report of a shader, or the reason why there is none.
     pub fn result(&self, result: Result<Report, InputError>) {
         let mut whole = self.whole();
         match result {
@@ -300,7 +302,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Prints a table, and what is to be known of its rows.
+    /// Prints a table, and notes on its rows.
     fn table(&self, title: &str, report: &Report, rows: &[Row], explained: &[String], whole: &mut Whole) {
         // A report has all cases.
         let all = !self.only_failures || self.format == Format::Junit;
@@ -316,7 +318,10 @@ impl<'a> Printer<'a> {
         for row in rows {
             if let Some(why) = &row.wrong_proof {
                 let Row { check, .. } = row;
-                output::problem(&format!("{}: {}: proved what a run refutes: {why}", check.program, check.stage));
+                output::problem(&format!(
+                    "{}: {}: proved a boundary that a run refutes: {why}",
+                    check.program, check.stage
+                ));
                 whole.fail(Exit::Unsound);
             }
         }

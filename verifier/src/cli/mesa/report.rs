@@ -1,4 +1,4 @@
-//! What is found out of one shader.
+//! The report on one shader.
 
 use super::Mesa;
 use super::own::Own;
@@ -37,7 +37,7 @@ impl Row {
     }
 }
 
-/// What is printed of a shader.
+/// The report on a shader.
 pub struct Report {
     /// The name of the shader: that of the log and its number.
     pub name: String,
@@ -63,7 +63,7 @@ pub struct Report {
     pub origin: Origin,
 }
 
-/// Sections that `IR3_SHADER_DEBUG` did not ask for.
+/// Sections that `IR3_SHADER_DEBUG` did not enable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Missing {
     /// The programs after passes: `optmsgs` prints them.
@@ -107,7 +107,7 @@ pub fn title_of(path: &Path, shader: &LogShader, target: &Target) -> String {
     format!("{}: {stage} (line {}), {}", name_of(path, shader), shader.line, target.name)
 }
 
-/// Adds to the reason of a refutation that the GPU was guessed: another GPU may do what is refuted.
+/// Adds to the reason of a refutation that the GPU was guessed: the refuted behaviour may be right on another GPU.
 fn say_guess(check: &mut Check, target: &Target) {
     if let (Some(reason), "refuted") = (&mut check.reason, check.verdict) {
         let gpu = target.name;
@@ -123,7 +123,7 @@ impl Mesa {
         shader.target(self.gpu.given())
     }
 
-    /// The GPU of a shader, if nothing says which it is.
+    /// The GPU of a shader, if it is a guess.
     pub fn guessed_of(&self, shader: &LogShader, target: &Target) -> Option<&'static str> {
         shader.is_target_guessed(self.gpu.given()).then_some(target.name)
     }
@@ -153,7 +153,7 @@ impl Mesa {
         }
     }
 
-    /// Checks all that was asked for of a shader.
+    /// Runs all enabled checks on a shader.
     pub fn check(&self, path: &Path, shader: &LogShader, settings: &Settings<'_>) -> Report {
         let target = self.target_of(shader);
         let name = name_of(path, shader);

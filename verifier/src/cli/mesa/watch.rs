@@ -1,8 +1,8 @@
 //! `mesa --watch`: the log is a live stream.
 //!
-//! One thread reads the stream, one puts shaders together, and several check them. What waits between them is bounded: if the checkers are
-//! slower, the stream is not read on, and the application is blocked when its pipe is full; or, with `--drop`, shaders are left out, and
-//! counted. A stream that stops for a moment after a shader does not hold it back.
+//! One thread reads the stream, one assembles shaders, and several check them. The queues between them are bounded: if
+//! the checkers are slower, the stream is not read on, and the application is blocked when its pipe is full; or, with
+//! `--drop`, shaders are left out, and counted. A stream that stops for a moment after a shader does not hold it back.
 
 use super::Mesa;
 use super::kept::KeptShaders;
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 const MOST_TEXT: usize = 64 << 20;
 /// The time without input after which a shader that has all its sections is complete.
 const IDLE: Duration = Duration::from_secs(1);
-/// How often the signals are looked at.
+/// The interval between checks for signals.
 const LOOK: Duration = Duration::from_millis(100);
 /// Bytes that are read at a time.
 const CHUNK: usize = 1 << 16;
@@ -121,7 +121,7 @@ impl Follower<'_> {
         }
         self.count(|counts| counts.cut_lines = stream.cut_lines());
         if interrupt::is_set() {
-            // What was being read: no fault of the stream.
+            // A shader that was being read when the stream ended is no error.
             for shader in stream.end().iter().filter(|shader| is_shader(shader)) {
                 self.count(|counts| counts.shaders += 1);
                 output::note(&format!("{}: the shader of line {} was not complete", self.path.display(), shader.line));
@@ -145,7 +145,7 @@ impl Follower<'_> {
         self.count(|counts| counts.shaders += 1);
         let target = self.mesa.target_of(&shader);
         let key = self.kept.key(&shader, &target);
-        // What is broken is neither kept nor known again: the same sections may be all that another log has.
+        // Incomplete shaders are neither kept nor recognised: the same sections may be all that another log has.
         if shader.broken.is_empty() && self.seen.contains(&key) {
             return self.count(|counts| counts.repeated += 1);
         }
@@ -190,7 +190,7 @@ fn is_shader(shader: &LogShader) -> bool {
     shader.nir.is_some() || !shader.passes.is_empty() || !shader.broken.is_empty()
 }
 
-/// A piece of a stream, as it was read.
+/// A chunk of a stream.
 type Chunk = io::Result<Vec<u8>>;
 
 /// Opens a stream, and reads it on a thread of its own: that may wait for a long time.

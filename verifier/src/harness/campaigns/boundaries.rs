@@ -115,7 +115,7 @@ mod tests {
         }
     }
 
-    /// A program that a stage of nir changed is still compared with what selection makes of it.
+    /// A program that a stage of nir changed is still compared with the result of selection.
     #[test]
     fn selection_has_a_verdict_of_its_own() {
         let mut checker = Checker::new(Target::default(), Options::default());

@@ -1,6 +1,7 @@
 //! Broken logs of the real compiler: cut, noisy, and of two shaders that were printed at the same time.
 //!
-//! Reading one has to end with a message that names the line, never with a panic, and what is whole has to be checked all the same.
+//! Reading one must end with a message that names the line, never with a panic, and its complete parts must be checked
+//! nevertheless.
 
 use crate::harness::check::Verdict;
 use crate::harness::mesa::{Settings, check_shader};
@@ -14,26 +15,26 @@ use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::path::Path;
 
-/// How a log is broken.
+/// The kind of damage to a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Breakage {
     /// It ends after a byte.
     Cut,
     /// It ends before a headline.
     CutAtSection,
-    /// Lines of an application stand between those of Mesa.
+    /// Lines of an application are inserted between those of Mesa.
     Lines,
     /// Such lines have another prefix, or are messages of Mesa.
     OtherPrefixes,
     /// A terminal has coloured it, and its lines end as on Windows.
     Colours,
-    /// The start of an application's line stands before some of Mesa's.
+    /// The start of an application's line is inserted before some of Mesa's.
     PartialLines,
-    /// An application's text stands in the middle of one of Mesa's lines.
+    /// An application's text is inserted in the middle of one of Mesa's lines.
     TornLine,
-    /// Lines of another shader stand between its lines.
+    /// Lines of another shader are inserted between its lines.
     Mixed,
-    /// Those of one section of another shader stand in one of its sections.
+    /// Lines of one section of another shader are inserted into one of its sections.
     MixedSection,
 }
 
@@ -74,7 +75,7 @@ impl Breakage {
 
 /// A broken log.
 pub struct BrokenLog {
-    /// How it is broken.
+    /// The kind of damage.
     pub breakage: Breakage,
     /// The byte or the line.
     pub at: usize,
@@ -153,10 +154,10 @@ pub fn broken(path: &Path, text: &str, other: &str, cuts: usize, sections: usize
     logs
 }
 
-/// What applications print.
+/// Lines as applications print them.
 const FOREIGN: [&str; 5] = ["fps: 60", "[info] loading level 3 {", "}", "shader cache: 12 hits", "\tat main.c:17"];
 
-/// The log with other text in it, and the last line that it stands at.
+/// The log with text of an application in it, and the last line at which text was inserted.
 fn noisy(text: &str, breakage: Breakage, random: &mut Random) -> Option<(usize, String)> {
     let lines: Vec<&str> = text.lines().collect();
     let is_mesa = |line: &str| line.starts_with("MESA: info: ");
@@ -178,7 +179,7 @@ fn noisy(text: &str, breakage: Breakage, random: &mut Random) -> Option<(usize, 
             last = at + 1;
         };
         match breakage {
-            // Where Mesa's lines have no prefix, nothing tells an application's from them.
+            // Without a prefix, Mesa's lines cannot be distinguished from those of an application.
             Breakage::Lines if chance && is_mesa(line) => put(&format!("{foreign}\n")),
             Breakage::OtherPrefixes if chance && is_mesa(line) => {
                 let prefix = random.pick(&["MESA: warning: ", "APP: info: ", "\u{1b}[33mwarn\u{1b}[0m: "])?;
@@ -220,7 +221,7 @@ fn mixed(text: &str, other: &str, random: &mut Random) -> Option<(usize, String)
     Some((0, out))
 }
 
-/// Lines of a section of another log stand between those of one section.
+/// Inserts lines of a section of another log between those of one section.
 fn mixed_section(text: &str, other: &str, headlines: &[Headline], random: &mut Random) -> Option<(usize, String)> {
     let start = other.find("AFTER: ")?;
     let start = start + other[start..].find('\n')? + 1;
@@ -247,7 +248,7 @@ fn mixed_section(text: &str, other: &str, headlines: &[Headline], random: &mut R
     Some((at, out))
 }
 
-/// What became of a broken log.
+/// The result of checking a broken log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BrokenOutcome {
     /// The panic, if there was one.
@@ -265,7 +266,7 @@ pub struct BrokenOutcome {
 }
 
 impl BrokenOutcome {
-    /// What is wrong with the outcome; `None` if it is as it has to be. `whole` is that of the log that is not broken.
+    /// Returns the fault of an outcome, if it has one. `whole` is the outcome of the intact log.
     pub fn fault(&self, log: &BrokenLog, whole: &Self) -> Option<String> {
         if let Some(panic) = &self.panic {
             return Some(format!("a panic: {panic}"));
@@ -330,7 +331,7 @@ fn check(path: &Path, bytes: Vec<u8>, gpu: Option<Target>, settings: &Settings<'
                 *outcome.verdicts.entry(checked.verdict.name()).or_default() += 1;
                 outcome.checked += usize::from(checked.is_read());
                 if !checked.is_read() {
-                    // The row says why.
+                    // The row has the reason.
                     outcome.messages.extend(checked.verdict.reason());
                 }
                 if matches!(checked.verdict, Verdict::Refuted(_)) {

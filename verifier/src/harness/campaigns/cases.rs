@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 /// Runs engines on each case. Cases are generated in order and passed to `each` in any order, with their number in the
 /// stream. Runs have that fuel, if it is given. An interrupted run
 /// still finishes the cases that were generated.
-pub fn ask_all<C: Case>(
+pub fn compare_all<C: Case>(
     cases: impl Iterator<Item = C> + Send,
     machine: &Target,
     engines: &Engines,
@@ -23,7 +23,7 @@ pub fn ask_all<C: Case>(
     let each = Mutex::new(each);
     threads::for_each(jobs, cases, interrupted, |number, case| {
         let envs = Env::with_fuel(case.envs(), fuel);
-        let answers = engines.ask(&case.question(machine, &envs));
+        let answers = engines.answers(&case.question(machine, &envs));
         (each.lock().unwrap_or_else(std::sync::PoisonError::into_inner))(number, &case, &answers);
     });
 }

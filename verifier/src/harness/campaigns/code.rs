@@ -30,13 +30,13 @@ const CODE_SIZE: u32 = 60;
 /// The environments of a program.
 const CODE_ENVS: u32 = 2;
 
-/// One program for ir3 of so many is one of parallel copies.
+/// One program for ir3 of this many is one of parallel copies.
 const COPIES: u64 = 32;
 
 /// A program that was not made from nir.
 #[derive(Clone)]
 pub enum Code {
-    /// In the language of the vec4 backend.
+    /// A program of the vec4 backend's language.
     Vec4(vec4::Program),
     /// Parallel copies between registers of a GPU.
     Copies(Box<ir3::Program>, Target),
@@ -85,13 +85,13 @@ pub struct CodeFailure {
     pub stage: Stage,
     /// True if the stage panicked, or left a program that is not valid.
     pub is_crash: bool,
-    /// What is wrong.
+    /// The message.
     pub message: String,
     /// The program, made smaller, as text.
     pub text: String,
     /// The program after the stage, as text, if `check` is needed to see the failure again.
     pub after: Option<String>,
-    /// How the name of its file ends.
+    /// The file extension.
     pub extension: &'static str,
     /// The number of its instructions.
     pub instructions: usize,
@@ -106,7 +106,7 @@ fn failure(verification: &Verification) -> Option<(Stage, bool, String)> {
     })
 }
 
-/// The program after its copies are lowered, or what is wrong with that.
+/// The program after its copies are lowered, or the error of lowering.
 fn lowered(campaign: &Campaign, program: &ir3::Program, target: &Target) -> Result<ir3::Program, String> {
     let mut after = program.clone();
     let run = || watched(|| pipeline::run_stage(Stage::LowerCopies, &mut after, target, &campaign.options));
@@ -224,7 +224,7 @@ fn minimal_copies(program: Box<ir3::Program>, fails: &dyn Fn(Box<ir3::Program>) 
     let start = Instant::now();
     let mut best = program;
     let block = best.entry();
-    // From the end on: what comes later reads what came before.
+    // From the end on: later instructions read earlier results.
     for at in (0..best.blocks[block].instrs.len()).rev() {
         if start.elapsed() > REDUCTION {
             break;
@@ -278,7 +278,7 @@ mod tests {
         assert!(failure_with("one-flag-bit", GEN7, false).is_none());
     }
 
-    /// A program of parallel copies shows that one is lost, in a few instructions.
+    /// A program of parallel copies shows a dropped copy in a few instructions.
     #[test]
     fn campaigns_have_copies() {
         let campaign = Campaign { plant: planted_bugs::by_name("dropped-copy"), has_code: true, ..Campaign::default() };

@@ -1,9 +1,9 @@
 //! The corpus of a campaign: programs that it starts from, and those that it keeps.
 //!
-//! Half of the programs of a campaign with a corpus are [variants](crate::programs::variants) of a program of it, with pieces of others. A
-//! program that has a cell which none of the corpus has is *new*: at the end of the campaign the new ones are kept that have a cell which
-//! no smaller one has, each reduced as long as it has the cells that it was kept for. So a corpus grows by what it did not reach, and a later
-//! campaign starts from there.
+//! Half of the programs of a campaign with a corpus are [variants](crate::programs::variants) of a program of it, with
+//! pieces of others. A program that has a cell which none of the corpus has is *new*: at the end of the campaign the
+//! new ones are kept that have a cell which no smaller one has, each reduced while it keeps the cells that it was kept
+//! for. So a corpus grows by the cells that it did not reach, and a later campaign starts from there.
 
 use super::coverage::Coverage;
 use crate::harness::reduce;
@@ -96,7 +96,7 @@ fn cells(shader: &Shader, target: &Target, options: Options) -> Vec<Cell> {
 pub struct NewProgram {
     /// The program.
     pub shader: Shader,
-    /// What it was compiled for.
+    /// The GPU that it was compiled for.
     pub target: Target,
     /// The options it was compiled with.
     pub options: Options,
@@ -105,8 +105,9 @@ pub struct NewProgram {
 /// The most candidates of a reduction.
 const CANDIDATES: u64 = 100;
 
-/// The programs to keep of the new ones: the smaller first, each with a cell that neither the corpus nor one before has. `keep` gets each as
-/// it is, and then reduced with what it was; it stops the search by returning false. Once `interrupted`, nothing is reduced.
+/// The programs to keep of the new ones: the smaller first, each with a cell that neither the corpus nor one before
+/// has. `keep` gets each unreduced, and then reduced with its original; it stops the search by returning false. Once
+/// `interrupted`, nothing is reduced.
 pub fn kept(
     corpus: &Seen,
     mut new: Vec<NewProgram>,
@@ -167,7 +168,7 @@ mod tests {
         assert!(Corpus::new(Vec::new(), &targets).variant(&targets[0], 1).is_none());
     }
 
-    /// What is kept has cells that the corpus lacks, and is not kept again.
+    /// A program is kept if it has cells that the corpus lacks, and is not kept again.
     #[test]
     fn a_corpus_grows_by_what_it_lacks() {
         let target = Target::default();

@@ -1,4 +1,4 @@
-//! What the programs of a campaign have, and programs that have what is rare.
+//! Coverage of the programs of a campaign, and a choice of programs with rare cells.
 //!
 //! [`Coverage`] counts while a campaign runs: each thread that compiles has counts of its own, which are added when it ends. Without it
 //! nothing is counted. [`Director`] chooses programs: of several candidates for a number it takes the one with the rarest cells. Generating
@@ -21,12 +21,12 @@ thread_local! {
     static COUNTS: RefCell<Option<(Box<Seen>, u64)>> = const { RefCell::new(None) };
 }
 
-/// The cells that were seen before, to tell which programs have a new one.
+/// The cells that were seen before, to recognise programs with a new one.
 #[derive(Debug)]
 pub struct Known(Seen);
 
 impl Known {
-    /// Begins with what a corpus has.
+    /// Begins with the cells of a corpus.
     pub fn new(seen: Seen) -> Self {
         Self(seen)
     }
@@ -68,7 +68,7 @@ pub struct Coverage(Mutex<(Seen, u64)>);
 pub struct Counting<'a>(&'a Coverage);
 
 impl Coverage {
-    /// Counts what this thread compiles until the result is dropped.
+    /// Counts the programs that this thread compiles until the result is dropped.
     pub fn count(&self) -> Counting<'_> {
         COUNTS.set(Some((Box::default(), 0)));
         compilation::observe(Some(observe));
@@ -105,13 +105,14 @@ impl Drop for Counting<'_> {
 const BATCH: u64 = 64;
 /// The number of candidates for a number, at most.
 const CANDIDATES: u64 = 8;
-/// What a program costs whatever its size is, in instructions.
+/// The cost of a program apart from its size, in instructions.
 const EVERY_PROGRAM: u64 = 200;
-/// A cell that was seen in so many programs is not rare.
+/// A cell that was seen in this many programs is not rare.
 const ENOUGH: u64 = 8;
 
-/// Chooses the programs of a campaign. Which one a number gets depends on the seed of the campaign and on the numbers before its batch, and
-/// on nothing that threads or machines do: every process that asks for a number chooses the programs of all batches before.
+/// Chooses the programs of a campaign. Which one a number gets depends on the seed of the campaign and on the numbers
+/// before its batch, and on nothing that threads or machines do: every process that requests a number chooses the
+/// programs of all batches before.
 #[derive(Debug)]
 pub struct Director {
     seed: u64,
@@ -122,7 +123,7 @@ pub struct Director {
 
 #[derive(Debug, Default)]
 struct State {
-    /// In how many of the chosen programs each cell is.
+    /// The number of chosen programs with each cell.
     programs: Seen,
     /// The seeds of the chosen programs, from the first number of the campaign's stream on.
     chosen: Vec<u64>,
@@ -165,7 +166,7 @@ impl Director {
                 cells.sort_unstable();
                 cells.dedup();
                 let weights = cells.iter().map(|&cell| weight(state.programs.of(cell))).sum::<u64>();
-                // What a large program has more than a small one costs time, too.
+                // A large program costs more time than a small one: weight by size.
                 let rarity = 256 * weights / (shader.instruction_count() as u64 + EVERY_PROGRAM);
                 if best.as_ref().is_none_or(|(most, ..)| rarity > *most) {
                     gained += u64::from(candidate > 0);
@@ -177,14 +178,14 @@ impl Director {
             found.push(cells);
         }
         found.iter().flatten().for_each(|&cell| state.programs.add(cell));
-        // When hardly any candidate is better than the first one, there is nothing left to look for.
+        // When hardly any candidate is better than the first one, try fewer.
         if gained == 0 {
             state.candidates = (state.candidates / 2).max(1);
         }
     }
 }
 
-/// The weight of a cell that is in so many programs.
+/// The weight of a cell that is in `programs` programs.
 fn weight(programs: u64) -> u64 {
     if programs >= ENOUGH { 0 } else { 1 << (2 * (ENOUGH - programs)) }
 }

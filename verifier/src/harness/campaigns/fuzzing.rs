@@ -1,9 +1,8 @@
 //! The fuzzing campaign: checks many generated programs in parallel.
 //!
-//! Program `i` of a campaign is a function of the campaign's seed and `i` alone, whatever the number of threads, so
+//! Program `i` of a campaign is a function of the campaign's seed and `i` alone, for any number of threads, so
 //! each of them can be generated again. Threads take the next number from a counter; results are only summed, so the
-//! counts of a campaign do not depend on the distribution of the work. A failure is reported as soon as it is found,
-//! before anything else happens.
+//! counts of a campaign do not depend on the distribution of the work. A failure is reported as soon as it is found.
 
 use super::corpus::{Corpus, NewProgram};
 use super::counts::Counts;
@@ -67,9 +66,9 @@ pub struct Campaign {
     pub boundaries: Boundaries,
     /// A bug that is planted into the backend.
     pub plant: Option<&'static PlantedBug>,
-    /// The counts of what the programs have, if they are wanted.
+    /// The coverage counts, if they are wanted.
     pub coverage: Option<Arc<Coverage>>,
-    /// Chooses programs for what is rare among those before, if they are not just taken in turn.
+    /// Chooses programs with rare cells, if they are not just taken in turn.
     pub director: Option<Arc<Director>>,
     /// Some programs are in the language of the backend ([`Drawn::code`]).
     pub has_code: bool,
@@ -119,7 +118,7 @@ pub enum Boundaries {
     Sampled,
 }
 
-/// One program of so many is sampled.
+/// One program of this many is sampled.
 const SAMPLE: u64 = 16;
 
 /// One GPU of each generation that the ir3 backend has, and of those with differences that passes look at.
@@ -130,7 +129,7 @@ pub fn every_generation() -> Vec<Target> {
     GPUS.iter().filter_map(|name| Target::by_name(name).ok()).collect()
 }
 
-/// What the number of a program stands for: the generator's input, and what it is compiled for.
+/// The program of a number: the generator's input, and the target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drawn {
     /// The GPU.
@@ -147,13 +146,14 @@ pub struct Drawn {
     pub is_variant: bool,
 }
 
-/// More registers than any program needs beyond the fewest: a limit of this is what the program needs without spilling.
+/// More registers than any program needs beyond the fewest: a limit of this is the need of the program without
+/// spilling.
 const ALL_REGISTERS: u16 = 192;
 
 /// The register limits of the programs of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limits {
-    /// The same limit for all programs.
+    /// All programs have this limit.
     Fixed(RegisterLimit),
     /// A random limit for each program, from the fewest registers to all.
     Drawn,
@@ -242,8 +242,8 @@ pub(super) fn unknown_boundaries(verification: &Verification) -> Vec<(Stage, Unk
     unknown
 }
 
-/// The GPU and the profile of the program of a number. Profiles are taken in turn, and so are GPUs; those are shifted by one after each round
-/// of the profiles, so that each profile meets each GPU.
+/// The GPU and the profile of a program by its number. Profiles are taken in turn, and so are GPUs; those are shifted
+/// by one after each pass over the profiles, so that each profile is combined with each GPU.
 pub(super) fn in_turn(targets: &[Target], profiles: &[Profile], number: u64) -> (Target, Profile) {
     let (count, gpus) = (profiles.len() as u64, targets.len() as u64);
     let (round, place) = (number / count, number % count);
@@ -260,7 +260,7 @@ impl Campaign {
     /// The environments of a program, with its runs in them; none of these if an operation is not supported.
     fn source(&self, seed: u64, shader: &Shader, target: &Target, scratch: &mut Scratch) -> SourceOutcomes {
         let chosen = |seed| Env::with_fuel(campaign_envs(seed, self.runs), self.fuel);
-        // Of corner cases, more is undefined.
+        // Corner-case inputs have more undefined behaviour.
         let tame = |seed| Env::with_fuel(Env::from_seeds(&env_seeds(seed, self.runs)), self.fuel);
         let retries = (1..=RETRIES).map(|retry| tame(program_seed(seed, retry)));
         let find = || {
@@ -327,7 +327,7 @@ impl Campaign {
         Case::find(shader, target, options, self.plant, &envs, origin)
     }
 
-    /// What the number of a program stands for.
+    /// Returns the program of a number.
     pub fn program(&self, number: u64) -> Drawn {
         let (target, profile) = in_turn(&self.targets, &self.profiles, number);
         let seed = match &self.director {
@@ -381,7 +381,7 @@ impl Campaign {
         let source = self.source(seed, shader, &target, checker.scratch());
         counts.run += cpu.elapsed();
         let mut change = self.plant.map(PlantedBug::change);
-        // Runs without an end, or without a meaning, say more about each boundary.
+        // Runs without an end, or without a meaning, give more information about each boundary.
         let all_end = !source.outcomes.is_empty() && source.outcomes.iter().all(|run| run.end == End::Finished);
         let is_sampled = seed.is_multiple_of(SAMPLE) || self.boundaries == Boundaries::All;
         let mut differs = None;
@@ -403,7 +403,7 @@ impl Campaign {
         let plant = plant_of(&mut change);
         let mut verification = checker.verify(shader, plant, &Policy::new(&self.engines), &source.envs);
         if let Some(refutation) = differs.filter(|_| verification.failing_env().is_none()) {
-            // No boundary shows it: it must not be lost.
+            // No boundary has this refutation, so add it here.
             verification.add_refutation(*refutation);
         }
         counts.count(number, shader.instruction_count(), elapsed, &verification);
@@ -599,7 +599,7 @@ mod tests {
         }
     }
 
-    /// Programs that are short of registers are no fault of a GPU without private memory, or of a limit that somebody gave.
+    /// Running out of registers is no failure on a GPU without private memory, or with a limit that the caller chose.
     #[test]
     fn who_can_spill() {
         let can_spill = |gpu: &str, registers: Limits| {

@@ -117,7 +117,7 @@ impl Mutants {
     }
 
     /// Returns `count` kinds from `first` on, in ascending order of the mutants they have, so that rare kinds are used
-    /// wherever they apply.
+    /// for all programs that they apply to.
     fn rarest(&self, first: usize, count: usize, random: u64) -> Vec<usize> {
         let mut kinds: Vec<usize> = (first..first + count).filter(|&kind| self.kept[kind] < self.most).collect();
         kinds.sort_by_key(|&kind| (self.kept[kind], program_seed(random, kind as u64)));
@@ -205,7 +205,7 @@ impl Iterator for Mutants {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::campaigns::cases::ask_all;
+    use crate::harness::campaigns::cases::compare_all;
     use crate::harness::check::{Answer, EngineKind, Engines};
     use std::sync::atomic::AtomicBool;
 
@@ -218,7 +218,7 @@ mod tests {
             for Answer { engine, verdict, .. } in answers {
                 assert!(
                     !matches!(verdict, Verdict::Proved { .. }),
-                    "{}: {} behind {}, seed {}",
+                    "{}: {} after {}, seed {}",
                     engine.name(),
                     mutant.kind,
                     mutant.stage,
@@ -229,7 +229,7 @@ mod tests {
         let mutants = Mutants::new(1, 40, &machine).take(120);
         // The fast engines; `tests/proofs` has the other one.
         let panel = Engines { kinds: vec![EngineKind::Interpreter, EngineKind::Registers], ..Engines::default() };
-        ask_all(mutants, &machine, &panel, 2, None, &AtomicBool::new(false), &mut each);
+        compare_all(mutants, &machine, &panel, 2, None, &AtomicBool::new(false), &mut each);
         kinds.sort_unstable();
         let again: Vec<_> = (0..)
             .zip(Mutants::new(1, 40, &machine).take(120))

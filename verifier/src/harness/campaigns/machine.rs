@@ -15,17 +15,18 @@ use ir3_compiler::nir::{InstrData, Shader};
 use ir3_compiler::target::Target;
 use std::collections::BTreeSet;
 
-/// What a program does on the machine.
+/// The result of running a program on the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// What the nir does, in this number of lanes. The runs were of one lane each if `alone`: with more the nir does not end.
+    /// It agrees with the nir, in this number of lanes. The runs were of one lane each if `alone`: with more the nir
+    /// does not end.
     Equal {
         /// The lanes.
         lanes: u64,
         /// One lane runs.
         alone: bool,
     },
-    /// Nothing, as the nir, which has no effect in any run: it ends.
+    /// The program and the nir have no effect in any run: it ends.
     Empty,
     /// A run has a hazard.
     Hazard(String),
@@ -51,7 +52,7 @@ impl Finding {
         }
     }
 
-    /// What was found, but for a program that does what its nir does.
+    /// The reason, unless the program agrees with its nir.
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         match self {

@@ -1,4 +1,4 @@
-//! What `verify` says about programs with a planted bug: how many bugs that matter does it miss?
+//! Counts the planted bugs that matter and that `verify` misses.
 //!
 //! A bug *matters* in a program if many runs of the interpreter show a difference. Of these, each must be refuted, or
 //! at least not pass.

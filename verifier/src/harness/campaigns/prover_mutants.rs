@@ -168,15 +168,15 @@ pub fn by_hand(folder: &Path, machine: &Target) -> Result<Vec<Candidate>, String
 const MORE: u64 = 10;
 
 /// The campaigns of generated programs: pairs of each adversarial family, then as many planted miscompilations, then
-/// more pairs of the families with divergent lanes. Only campaigns whose names are in `asked` are generated.
+/// more pairs of the families with divergent lanes. Only campaigns selected by name are generated.
 pub fn campaigns<'a>(
     seed: u64,
     programs: u64,
     machine: &'a Target,
-    asked: &dyn Fn(&str) -> bool,
+    is_selected: &dyn Fn(&str) -> bool,
 ) -> impl Iterator<Item = Candidate> + Send + use<'a> {
     let asked_of = |which: fn(&str) -> bool| -> Vec<&'static Family> {
-        FAMILIES.iter().filter(|family| which(family.name) && asked(family.name)).collect()
+        FAMILIES.iter().filter(|family| which(family.name) && is_selected(family.name)).collect()
     };
     let all = asked_of(|_| true);
     let diverge = asked_of(|name| matches!(name, "moves" | "waves"));
@@ -184,7 +184,7 @@ pub fn campaigns<'a>(
     let more = programs * MORE * diverge.len() as u64;
     let pairs = of_families(all, seed, 0..some, machine);
     let mutants = Mutants::new(seed, programs / 20 + 1, machine);
-    let count = if asked(KILL_MATRIX) { programs as usize } else { 0 };
+    let count = if is_selected(KILL_MATRIX) { programs as usize } else { 0 };
     let mutants = (0..).zip(mutants).take(count).map(|(number, mutant)| Candidate {
         campaign: KILL_MATRIX,
         number,
@@ -247,7 +247,7 @@ pub struct Trial {
     /// The first wrong proof without it.
     pub noticed: Option<Noticed>,
     /// The number of pairs on which it was left out.
-    pub asked: u64,
+    pub attempts: u64,
     /// CPU time of these proofs.
     pub time: Duration,
     /// The reason why the last pair on which it was left out was not proved.
@@ -257,7 +257,7 @@ pub struct Trial {
 /// The results for all conditions so far.
 #[derive(Default)]
 pub struct Trials {
-    /// By condition.
+    /// The results by condition.
     pub of: BTreeMap<Guard, Trial>,
     /// Pairs that differ and that the complete prover proves.
     pub wrong: Vec<(EngineKind, Candidate)>,
@@ -312,7 +312,7 @@ fn attack(
             let time = start.elapsed();
             let &Candidate { campaign, number, ref change, .. } = &candidate;
             if let Some(trial) = lock().of.get_mut(&guard) {
-                (trial.asked, trial.time) = (trial.asked + 1, trial.time + time);
+                (trial.attempts, trial.time) = (trial.attempts + 1, trial.time + time);
                 match proved {
                     Ok(()) if trial.noticed.is_none() => {
                         trial.noticed = Some(Noticed { campaign, number, change: change.clone(), by: engine });

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// One of several parts of a campaign, of equal size: the programs whose numbers leave one remainder. All parts together are the campaign,
-/// whatever their number is.
+/// One of several parts of a campaign, of equal size: the programs whose numbers leave one remainder. All parts
+/// together are the campaign, for any number of parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Shard {
     index: u64,

@@ -154,7 +154,7 @@ mod tests {
                     let stage = Some(Stage::Vec4Select);
                     let (before, after) = ((&before).into(), (&after).into());
                     let question = Question { stage, before, after, machine, envs: &envs };
-                    let answers = campaign(options, None).engines.ask(&question);
+                    let answers = campaign(options, None).engines.answers(&question);
                     answers.iter().any(|answer| matches!(answer.verdict, Verdict::Refuted(_)))
                 });
                 assert!(!right, "{}: seed {seed}", bug.name);

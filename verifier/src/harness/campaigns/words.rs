@@ -1,8 +1,8 @@
-//! Machine code: words, their texts, and what ir3 has of them.
+//! Machine code: words, their texts, and their instructions in ir3.
 //!
 //! A word is an instruction or is refused. If it is one, its text assembles to the same word; if ir3 has the
-//! instruction, then encoding it is refused, or decoding the result gives the same instruction. What a compiler has
-//! emitted is not refused.
+//! instruction, then encoding it is refused, or decoding the result gives the same instruction. Words that a compiler
+//! has emitted are not refused.
 
 use crate::support::random::hash;
 use ir3_compiler::ir3::InstrData;
@@ -15,16 +15,16 @@ use std::collections::BTreeSet;
 /// The words of one call of [`random`].
 pub const CHUNK: u64 = 1_000_000;
 
-/// What was tried.
+/// Counts of the words that were tried.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Words.
     pub words: u64,
-    /// Those that are instructions.
+    /// Words that are instructions.
     pub instructions: u64,
-    /// Those that ir3 has.
+    /// Words whose instruction ir3 has.
     pub decoded: u64,
-    /// Those whose instruction of ir3 was encoded again, and not refused.
+    /// Words whose instruction of ir3 was encoded again, and not refused.
     pub encoded: u64,
     /// Words that failed.
     pub wrong: u64,
@@ -43,7 +43,7 @@ impl Counts {
     /// Tries a word. Returns its text, if it is an instruction.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns the fault of the word.
     pub fn word(&mut self, generation: Generation, word: u64) -> Result<Option<String>, String> {
         self.with_encoder(encoding::encode, generation, word)
     }
@@ -53,7 +53,7 @@ impl Counts {
         let mut text = String::new();
         if encoding::disassemble(generation, word, None, &mut text).is_err() {
             return match encoding::decode(generation, word) {
-                Ok(_) => Err("ir3 has an instruction for what is none".into()),
+                Ok(_) => Err("ir3 has an instruction for a word that is none".into()),
                 Err(_) => Ok(None),
             };
         }

@@ -1,9 +1,10 @@
 //! The fuzzing campaign in processes of its own, which can be stopped.
 //!
-//! Each thread of [`run`] has a worker: this program again, with the same arguments and one more. It gives the worker a range of numbers and
-//! adds up its counts; a range is so long that it takes a tenth of a second, so the pipes cost nothing. A worker whose compiler does not come
-//! to an end, or takes too much memory, ends. The last line of its log has the number of the program: that is a finding, and what the
-//! worker did not report is done again by a new one.
+//! Each thread of [`run`] has a worker: this program again, with the same arguments and one more. It gives the worker a
+//! range of numbers and adds up its counts; a range is so long that it takes a tenth of a second, so the pipes cost
+//! nothing. A worker whose compiler does not come terminate, or takes too much memory, ends. The last line of its log
+//! has the number of the program: that is a finding, and the programs that the worker did not report is done again by a
+//! new one.
 
 use super::counts::Counts;
 use super::coverage::{Coverage, Known};
@@ -76,7 +77,7 @@ impl UnknownBoundary {
     }
 }
 
-/// What a worker reports, a line each.
+/// A line of a worker's report.
 #[derive(Serialize, Deserialize)]
 enum Event {
     /// A program.
@@ -84,9 +85,9 @@ enum Event {
     /// The counts of the programs since the last ones, up to a number that is not among them; true if the range ends with them; and true if
     /// the campaign does.
     Counted { end: u64, counts: Box<Counts>, is_last: bool, stops: bool },
-    /// The program of a number has what no program of the corpus has, nor one before it.
+    /// The program of a number has a cell that no program of the corpus has, nor one before it.
     New(u64),
-    /// What all its programs had, if that is counted: its last line.
+    /// The coverage of all its programs, if it is counted: its last line.
     Covered(Box<Table>),
 }
 
@@ -174,7 +175,7 @@ pub struct WorkerCommand<'a> {
 enum RangeEnd {
     /// It has done all, or a failure has stopped it.
     Done,
-    /// It has ended at a program. What it had reported ends at `reported`.
+    /// It has ended at a program. Its reported results end at `reported`.
     Died { reported: u64, number: u64, why: String },
     /// It has ended outside of any program.
     Lost(String),
@@ -211,7 +212,7 @@ pub fn run(
     };
     threads::run(campaign.jobs, || {
         let mut process: Option<Process> = None;
-        // Of one shard, only some of the numbers are programs.
+        // In one shard, only some of the numbers are programs.
         let mut length = campaign.shard.count();
         while !is_over() {
             let from = next.fetch_add(length, Ordering::Relaxed);
@@ -240,7 +241,7 @@ pub fn run(
                     }
                 }
             }
-            // So many as take the time of a range.
+            // The number of programs for the time of a range.
             length = match begin.elapsed() {
                 long if long > RANGE * 2 => (length / 2).max(1),
                 short if short < RANGE / 2 => (length * 2).min(LONGEST.saturating_mul(campaign.shard.count())),
@@ -267,7 +268,7 @@ pub fn run(
     Ok(Ended { counts, failures: shared.failures, coverage: shared.coverage, new })
 }
 
-/// What the threads share.
+/// State shared by the threads.
 struct Shared<'a> {
     counts: Counts,
     found: &'a mut (dyn FnMut(&WorkerFinding) + Send),
@@ -283,11 +284,11 @@ struct Shared<'a> {
 pub struct Ended {
     /// Its counts.
     pub counts: Counts,
-    /// What workers could not write, in their words.
+    /// The worker's messages about files that it could not write.
     pub failures: Vec<String>,
-    /// What its programs had, if that is counted; without those of workers that were ended.
+    /// The coverage of its programs, if it is counted; without those of workers that were ended.
     pub coverage: Table,
-    /// The numbers of programs that have what those of the corpus lack, in order.
+    /// The numbers of programs with cells that those of the corpus lack, in order.
     pub new: Vec<u64>,
 }
 
@@ -311,7 +312,7 @@ fn one_range(
     }
     let Some(worker) = process else { return RangeEnd::Lost("found no worker".to_owned()) };
     worker.forget_log();
-    // If it has ended, there is no answer.
+    // The worker may have ended already; its output shows that.
     let _ = worker.write(format!("{} {}\n", range.start, range.end).as_bytes());
     let mut reported = range.start;
     while let Some(line) = worker.line() {

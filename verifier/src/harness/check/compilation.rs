@@ -222,7 +222,8 @@ impl Checker {
             };
             if change == Change::Nothing {
                 verification.unchanged += 1;
-                // What it should have lowered may still be there. Of ir3 the last stage, which changes every program, would show it.
+                // Operations that the stage must lower may remain. In ir3 the last stage, which changes every program,
+                // reports them.
                 if let program @ ProgramRef::Vec4(_) = compilation.program()
                     && let Some(error) = postconditions::broken(stage, program, &target, &terms, None)
                 {
@@ -383,7 +384,7 @@ impl Checker {
     }
 }
 
-/// The postconditions of the next stage, which ask the allocator for its limits.
+/// The postconditions of the next stage, which need the register limits of the allocator.
 pub(super) fn terms_of(
     stage: Stage,
     program: ProgramRef<'_>,
@@ -396,7 +397,7 @@ pub(super) fn terms_of(
     }
 }
 
-/// Calls what a [`Checker`] calls of the compiler, under watch. `begins` gets each stage before it runs.
+/// Calls the same compiler functions as a [`Checker`], under watch. `begins` gets each stage before it runs.
 pub(crate) fn compile_stages(
     shader: &nir::Shader,
     target: &Target,
@@ -545,7 +546,7 @@ mod tests {
         for at in [Stage::CopyPropagation, Stage::Schedule, Stage::PostSchedule, Stage::Legalize] {
             let found = (0..40).find_map(|seed| {
                 let shader = generator::from_seed(seed, Profile::Alu, Features::ALL).shader;
-                // The same constant twice in a scalar operation or a vector one: an addition that nobody uses.
+                // The same constant twice in a scalar operation or a vector one: an addition without a use.
                 let mut plant = |stage: Stage, program: &mut ir3_compiler::ir3::Program| {
                     let mut adds = program.instrs.values_mut().filter(|data| data.opcode == Opcode::AddU);
                     if stage == at
@@ -581,7 +582,7 @@ mod tests {
         let registers = verify(&[EngineKind::Registers]);
         assert_eq!(registers.boundaries.len(), proved.boundaries.len());
         let select = &registers.boundaries[0];
-        assert_eq!(select.verdict.reason().as_deref(), Some("unsupported: no engine that was asked compares them"));
+        assert_eq!(select.verdict.reason().as_deref(), Some("unsupported: no selected engine compares them"));
         assert!(registers.boundaries.iter().any(|row| matches!(row.verdict, Verdict::Proved { .. })));
         let run = verify(&[EngineKind::Interpreter]);
         for row in &run.boundaries {

@@ -1,9 +1,10 @@
 //! The comparison of a compilation end to end: its source with its last program.
 //!
-//! That is all that a user of the compiler observes, and takes a fraction of the time of a comparison at each boundary: one decoding and one
-//! run instead of some fifteen. It is weaker in three ways. A mistake that a later stage undoes is not seen; what a stage leaves undefined
-//! later stages may change; and the rules of ir3 are checked of the last program only. So a campaign compares every boundary of some
-//! programs, and of each that does not agree here, which names the stage.
+//! That is all that a user of the compiler observes, and takes a fraction of the time of a comparison at each boundary:
+//! one decoding and one run instead of some fifteen. It is weaker in three ways. A mistake that a later stage undoes is
+//! not seen; values that a stage leaves undefined later stages may change; and the rules of ir3 are checked of the last
+//! program only. So a campaign compares every boundary of some programs, and of each that does not agree here, which
+//! names the stage.
 
 use super::boundary::{Boundary, BoundaryKind};
 use super::compilation::terms_of;
@@ -32,7 +33,7 @@ pub struct SourceOutcomes {
 /// The result of a comparison end to end.
 #[derive(Debug)]
 pub enum Ends {
-    /// The last program does what the source does, and keeps the rules. The report has one boundary.
+    /// The last program agrees with the source, and keeps the rules. The report has one boundary.
     Agree(Box<Verification>),
     /// It does something else.
     Differ(Box<Refutation>),
@@ -41,8 +42,8 @@ pub enum Ends {
 }
 
 impl Checker {
-    /// Compiles a shader with a change planted after stages, and compares its last program with the outcomes of the source. A panic is no
-    /// answer. The times are those of this comparison, whatever comes of it.
+    /// Compiles a shader with a change planted after stages, and compares its last program with the outcomes of the
+    /// source. A panic is no answer. The times are those of this comparison, with any result.
     pub fn ends(&mut self, shader: &nir::Shader, source: &SourceOutcomes, plant: Option<Plant<'_>>) -> (Ends, Times) {
         let start = ThreadTime::now();
         let mut other = Duration::ZERO;

@@ -85,7 +85,7 @@ impl Engine for Interpreter {
 }
 
 /// The register checker. It applies to pairs of ir3 programs. Of stages that compute values in other ways too, it may
-/// prove what they have done to a program; if it does not, that says nothing.
+/// prove their moves; a failed proof shows nothing there.
 #[derive(Clone, Copy, Debug)]
 pub struct Registers;
 
@@ -129,9 +129,9 @@ pub struct Answer {
     pub time: Duration,
 }
 
-/// The name that stands for an engine where the compiler refused the program or panicked.
+/// The name printed for the engine if the compiler refused the program or panicked.
 pub const COMPILER: &str = "compiler";
-/// The name that stands for an engine where none that was asked compares the two sides.
+/// The name printed for the engine if no selected engine compares the two sides.
 pub const NO_ENGINE: &str = "-";
 
 /// The engines that a command or campaign runs.
@@ -188,7 +188,7 @@ impl Engines {
     }
 
     /// Returns the answers of all engines that apply to a question, in their order.
-    pub fn ask(&self, question: &Question<'_>) -> Vec<Answer> {
+    pub fn answers(&self, question: &Question<'_>) -> Vec<Answer> {
         self.kinds.iter().filter_map(|&kind| self.answer_of(kind, question)).collect()
     }
 
@@ -206,7 +206,7 @@ impl Engines {
     }
 
     /// Returns the answers of the provers, the cheaper first, up to the first that is not *unknown*.
-    pub(super) fn ask_until_known(&self, question: &Question<'_>) -> Vec<Answer> {
+    pub(super) fn answers_until_decided(&self, question: &Question<'_>) -> Vec<Answer> {
         let mut answers = Vec::new();
         for kind in EngineKind::ALL.into_iter().filter(|kind| kind.proves() && self.has(*kind)) {
             let Some(answer) = self.answer_of(kind, question) else { continue };
@@ -220,7 +220,8 @@ impl Engines {
     }
 }
 
-/// Returns the engines that proved what another one refuted, and the reason of the refutation: one of them is wrong.
+/// Returns the engines that proved a boundary that another one refuted, and the reason of the refutation: one of them
+/// is wrong.
 pub fn contradiction(answers: &[Answer]) -> Option<(Vec<EngineKind>, String)> {
     let refuted = answers.iter().find(|answer| matches!(answer.verdict, Verdict::Refuted(_)))?;
     let proved: Vec<EngineKind> = proofs(answers).map(|answer| answer.engine).collect();

@@ -11,18 +11,18 @@ use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::pipeline::Stage;
 use ir3_compiler::target::Target;
 
-/// How ir3 programs are run.
+/// The model by which ir3 programs are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Execution {
-    /// Results are there at once: any form of a program.
+    /// Results are available at once: any form of a program.
     Untimed,
-    /// As the hardware runs it, with an order in which results come; a hazard ends the run as undefined. Final programs
-    /// only.
+    /// The timing model of the hardware, with an order in which results arrive; a hazard ends the run as undefined.
+    /// Final programs only.
     Machine(Completion),
 }
 
 impl Execution {
-    /// How the program after a stage is run: a final one on the machine, where results come as late as they can.
+    /// The model for the program after a stage: for a final one the machine, with results as late as possible.
     #[must_use]
     pub fn after(stage: Stage) -> Self {
         if stage.is_final() { Self::Machine(Completion::Latest) } else { Self::Untimed }
@@ -32,9 +32,9 @@ impl Execution {
 /// A decoded program.
 #[derive(Debug)]
 pub enum Executable {
-    /// In nir.
+    /// A nir program.
     Nir(interp::nir::Decoded),
-    /// In ir3, without time.
+    /// An ir3 program, without time.
     Ir3(interp::ir3::Decoded),
     /// Final code.
     Machine(Box<Machine>, Completion),
@@ -64,7 +64,7 @@ impl Executable {
         after.promises().iter().find(|promise| !before.promises().contains(promise)).cloned()
     }
 
-    /// The same program as one of a pair.
+    /// Returns the program as one of a pair.
     #[must_use]
     pub fn in_pair(self, facts: PairFacts) -> Self {
         match self {

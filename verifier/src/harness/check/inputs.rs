@@ -52,8 +52,8 @@ impl ProgramInputs {
     }
 }
 
-/// The environment of a number for programs without nir, of which nothing is known: corner cases among the words that they read, coarse
-/// textures and the smallest wave, in turn.
+/// The environment with this number for programs without nir, which have no hints: in turn, corner cases among the
+/// words that they read, coarse textures and the smallest wave.
 pub fn any_env(number: usize) -> Env {
     let seed = number as u64;
     let corner_words = 1 + (number / 4 % 7) as u8;

@@ -85,13 +85,13 @@ pub(super) fn compare_runs(
                 return Err((i, Difference::Endless { expected: source.executed, actual: target.executed }));
             }
             Ok(Agreement::Plain(Compared::Vacuous)) => {}
-            // The source's run says more than the target's.
+            // The source's run is more precise than the target's.
             Ok(Agreement::Filled) => {
                 lanes += u64::from(source.lanes.count_ones());
                 continue;
             }
         }
-        // What the source loads by volatile loads all later stages have to load, though a stage may have loads that do not say so.
+        // Later stages must perform the volatile loads of the source, though their loads may lack the mark.
         let required = source.loads.volatile;
         *source = target;
         source.loads.volatile = std::array::from_fn(|class| required[class].max(source.loads.volatile[class]));
@@ -108,7 +108,7 @@ pub(super) fn compare_runs(
     })
 }
 
-/// The verdict on runs that agree, of programs that differ in what no run shows.
+/// The verdict on runs that agree, of programs that differ in a property that no run shows.
 fn not_shown(obstacle: Obstacle) -> Verdict {
     Verdict::Unknown(Unknown::NotShown(NotShown::Simulation { obstacle: Box::new(obstacle), left_out: None }))
 }
@@ -157,7 +157,7 @@ impl<'a> Comparison<'a> {
         let before = resolved.as_ref().map_or(before, ProgramRef::Nir);
         let driver = match (before, after) {
             (ProgramRef::Nir(shader), ProgramRef::Ir3(program)) => {
-                beside_driver(shader, program).map(|decoded| (decoded, &program.consts))
+                decode_with_driver_words(shader, program).map(|decoded| (decoded, &program.consts))
             }
             _ => None,
         };
@@ -171,7 +171,7 @@ impl<'a> Comparison<'a> {
         Ok(Self { source, target, driver, promised, fuel })
     }
 
-    /// The same environments with the words that the driver fills, in which the promises of the program before hold.
+    /// Returns the environments with the words that the driver fills, in which the promises of the program before hold.
     pub fn envs(&self, envs: &[Env]) -> Vec<Env> {
         let env = |env: &Env| {
             let env = env.keeping(&self.promised);
@@ -266,7 +266,7 @@ pub(super) fn compare_within(
 }
 
 /// Decodes the nir program, if it may load the words that the driver fills for the compiled program.
-pub(super) fn beside_driver(shader: &nir::Shader, program: &ir3::Program) -> Option<interp::nir::Decoded> {
+pub(super) fn decode_with_driver_words(shader: &nir::Shader, program: &ir3::Program) -> Option<interp::nir::Decoded> {
     if program.consts.driver_params.is_empty() && program.consts.immediates.is_empty() {
         return None;
     }

@@ -4,15 +4,15 @@
 //! of a reduction. A [`Policy`] selects the engines, the inputs and the budget; the rules are the same for all.
 //!
 //! 1. Declarations that differ refute the boundary, and two equal programs are proved.
-//! 2. The provers are asked, the cheaper first. A proof holds only if the program after keeps the rules of ir3, and final code only if it has no
-//!    hazard: proofs are about programs whose results are available at once.
-//! 3. What no prover settles is run. With a [`Search`](super::Search) further inputs are tried (`search`), and the runs are measured: a boundary is *tested*
-//!    only if they depend on enough of the program ([`Sensitivity`]), and if accesses to memory have the same order or runs show that it makes no
-//!    difference ([`memory_order`]).
+//! 2. The provers run, the cheaper first. A proof holds only if the program after keeps the rules of ir3, and final
+//!    code only if it has no hazard: proofs are about programs whose results are available at once.
+//! 3. A boundary that no prover settles is run. With a [`Search`](super::Search) further inputs are tried (`search`),
+//!    and the runs are measured: a boundary is *tested* only if they depend on enough of the program ([`Sensitivity`]),
+//!    and if accesses to memory have the same order or runs show that it makes no difference ([`memory_order`]).
 //! 4. Of all answers the one with the highest [rank](rank) is the verdict: a refutation comes first, because a run shows it; then a crash; then a
 //!    proof. A failed proof of the register checker that it followed to the end comes before runs: the checker is complete for most moves,
 //!    so a failure is more likely a bug that no input reached than a weak proof.
-//! 5. A pass has to meet the other conditions of the boundary (hazards, rules, what the driver reserves).
+//! 5. A pass has to meet the other conditions of the boundary (hazards, rules, the driver's reservations).
 //!
 //! Boundaries of one compilation follow each other: the outcomes of the program after are those of the program before of the next boundary, so
 //! each program is run once. A proved boundary is not run; the next one that is runs its own program before.
@@ -20,7 +20,9 @@
 use super::boundary::{Boundary, BoundaryKind, Origin, ir3_of};
 use super::engine::crash;
 use super::final_code::{final_code, hazard};
-use super::interpreter::{Comparison, Refutation, SourceRuns, beside_driver, compare_runs, source_run, source_runs};
+use super::interpreter::{
+    Comparison, Refutation, SourceRuns, compare_runs, decode_with_driver_words, source_run, source_runs,
+};
 use super::legal::broken_rule;
 use super::policy::Policy;
 use super::search::InputSearch;
@@ -48,7 +50,7 @@ pub const SAME_PROGRAM: &str = "same program";
 
 /// CPU time of a proof for each instruction: symbolic execution of a large program alone takes longer than the proof of a small one.
 const PROOF_TIME_PER_INSTR: Duration = Duration::from_micros(1_500);
-/// The most CPU time of a proof, unless more is asked for.
+/// The default limit on the CPU time of a proof.
 const MOST_PROOF_TIME: Duration = Duration::from_secs(4);
 
 /// The environments in which the order of accesses is compared, with those that are given.
@@ -71,7 +73,7 @@ pub struct Judgment {
     pub time: Duration,
     /// CPU time of the provers.
     pub proving: Duration,
-    /// The provers that proved what a run refutes, and the reason of the refutation.
+    /// The provers that proved a boundary that a run refutes, and the reason of the refutation.
     pub wrong_proofs: Vec<(EngineKind, String)>,
     /// True if the refutation is of an earlier boundary, which was proved and not run: of the source and the program before.
     pub is_earlier: bool,
@@ -101,7 +103,7 @@ struct Trail {
     vacuous: String,
     runs: SourceRuns,
     /// True if boundaries were proved since: the outcomes are those of an earlier program.
-    is_behind: bool,
+    has_skipped_runs: bool,
 }
 
 /// Compares programs.
@@ -133,7 +135,7 @@ impl<'a> Judge<'a> {
     /// Takes the outcomes of the first program of boundaries that follow each other.
     pub fn begin_with(&mut self, outcomes: Vec<Outcome>) {
         let (runs, vacuous) = source_runs(&outcomes);
-        self.trail = Trail { envs: self.envs.to_vec(), outcomes, vacuous, runs, is_behind: false };
+        self.trail = Trail { envs: self.envs.to_vec(), outcomes, vacuous, runs, has_skipped_runs: false };
     }
 
     /// The runs of the first program.
@@ -142,8 +144,8 @@ impl<'a> Judge<'a> {
     }
 
     /// True if the last boundaries were proved, and their programs not run.
-    pub fn is_behind(&self) -> bool {
-        self.trail.is_behind
+    pub fn has_skipped_runs(&self) -> bool {
+        self.trail.has_skipped_runs
     }
 
     /// Decides if the program after a boundary refines the program before it.
@@ -224,9 +226,9 @@ impl<'a> Judge<'a> {
             is_earlier = run.is_earlier;
             answers.push(Answer { engine: EngineKind::Interpreter, verdict: run.verdict, time: start.elapsed() });
         } else if boundary.follows {
-            self.trail.is_behind = true;
+            self.trail.has_skipped_runs = true;
         }
-        // Of a compilation, runs are on the machine, and the postconditions of the stage have the hazards.
+        // In a compilation, runs are on the machine, and the postconditions of the stage report the hazards.
         let leaves_time_out = |answer: &Answer| match boundary.origin {
             Origin::Compiled => answer.verdict.is_proved(),
             Origin::Printed => answer.verdict.is_pass(),
@@ -245,7 +247,8 @@ impl<'a> Judge<'a> {
         Judgment { verdict, engine, sensitivity, time, proving, wrong_proofs, is_earlier }
     }
 
-    /// The verdict of runs, which show that the order of accesses to memory is kept or makes no difference. Asked with a search only.
+    /// The verdict of runs, downgraded unless the order of accesses to memory is kept or makes no difference. Used only
+    /// with a search.
     fn ordered(&self, boundary: &Boundary<'_>, verdict: Verdict) -> Verdict {
         let (Verdict::Tested { .. }, Some(search)) = (&verdict, &self.policy.search) else { return verdict };
         let others = (0..ORDERED).map(|at| search.comparison(super::search::FIRST_COMPARED + at, None));
@@ -281,7 +284,8 @@ impl<'a> Judge<'a> {
         }
         let engines = with_time(&self.policy, boundary);
         let &Boundary { stage, before, after, .. } = boundary;
-        let mut answers = engines.ask_until_known(&Question { stage, before, after, machine: &self.target, envs: &[] });
+        let mut answers =
+            engines.answers_until_decided(&Question { stage, before, after, machine: &self.target, envs: &[] });
         for answer in &mut answers {
             if let Verdict::Refuted(refutation) = &mut answer.verdict {
                 refutation.stage = boundary.stage_name();
@@ -298,8 +302,8 @@ impl<'a> Judge<'a> {
                 _ => drop(answers.pop()),
             }
         }
-        // Where values are computed in other ways, the register checker may prove what was done; if it does not, that shows nothing. Nor does
-        // an operand that it has no place for.
+        // If values are computed in other ways, the register checker may prove the boundary; a failure of it shows
+        // nothing there. Nor does an operand that it cannot represent.
         answers.retain(|answer| match &answer.verdict {
             Verdict::Unknown(Unknown::NotShown(NotShown::Registers(failure))) => {
                 boundary.kind == BoundaryKind::Moves && !matches!(failure, RegisterFailure::Place { .. })
@@ -347,7 +351,7 @@ impl<'a> Judge<'a> {
         Comparison::new(boundary.before, boundary.after, &self.target, executions, self.policy.fuel)
     }
 
-    /// Runs both programs in some environments, whatever was run before.
+    /// Runs both programs in some environments, independent of earlier runs.
     fn compared_in(&self, boundary: &Boundary<'_>, envs: &[Env], scratch: &mut Scratch) -> Verdict {
         match self.comparison(boundary) {
             Ok(comparison) => {
@@ -362,8 +366,8 @@ impl<'a> Judge<'a> {
     /// # Errors
     /// The difference between the outcomes of an earlier program and those of the program before, if boundaries between them were proved.
     fn follow(&mut self, boundary: &Boundary<'_>) -> Result<Verdict, Verdict> {
-        if self.trail.is_behind {
-            self.trail.is_behind = false;
+        if self.trail.has_skipped_runs {
+            self.trail.has_skipped_runs = false;
             if let refuted @ Verdict::Refuted(_) = self.step(boundary, boundary.before, boundary.runs_before) {
                 return Err(refuted);
             }
@@ -389,7 +393,7 @@ impl<'a> Judge<'a> {
         if !self.policy.runs() {
             return;
         }
-        let Some(decoded) = beside_driver(shader, program) else { return };
+        let Some(decoded) = decode_with_driver_words(shader, program) else { return };
         let Trail { envs, outcomes, .. } = &mut self.trail;
         envs.iter_mut().for_each(|env| *env = env.with_driver_words(decoded.launch(), &program.consts));
         let fuel = self.policy.fuel;
@@ -400,7 +404,7 @@ impl<'a> Judge<'a> {
 
     /// Compares a final program with the first one, if boundaries were proved since the last run: the proofs are tested together.
     pub fn finish(&mut self, last: &Boundary<'_>) -> Option<Judgment> {
-        if !std::mem::take(&mut self.trail.is_behind) || !self.policy.runs() {
+        if !std::mem::take(&mut self.trail.has_skipped_runs) || !self.policy.runs() {
             return None;
         }
         let start = ThreadTime::now();

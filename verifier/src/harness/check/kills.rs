@@ -4,8 +4,8 @@
 //! (docs/semantics.md, killed lanes). From a6xx on `kill` and `demote` are one word, so a killed lane of the hardware is a helper lane.
 //! A boundary that is refuted with the stricter meaning is checked once more with that of the hardware.
 //!
-//! Nothing says whether killed lanes take part in votes and in reads of other lanes. A program that has any of them, in the same order
-//! with its kills on both sides, is *unknown* then.
+//! It is undocumented whether killed lanes take part in votes and in reads of other lanes. A program that has any of
+//! them, in the same order with its kills on both sides, is *unknown* then.
 
 use super::boundary::ir3_of;
 use crate::semantics::Snapshot;
@@ -21,8 +21,9 @@ pub(super) struct AsHelpers {
     pub counts_lanes: bool,
 }
 
-/// The two programs with each `kill` as a `demote`. `None` if there is none in the program after, before a6xx, where nothing says that
-/// killed lanes are helper lanes, and where a pass has moved votes over kills, or reads of other lanes.
+/// The two programs with each `kill` as a `demote`. `None` if there is none in the program after, before a6xx, where it
+/// is undocumented that killed lanes are helper lanes, and where a pass has moved votes over kills, or reads of other
+/// lanes.
 pub(super) fn as_helpers(before: ProgramRef<'_>, after: ProgramRef<'_>, target: &Target) -> Option<AsHelpers> {
     if target.generation < Generation::A6xx || !ir3_of(after).is_some_and(kills) {
         return None;

@@ -1,10 +1,11 @@
 //! Legality of operands, independent of the table of the passes.
 //!
-//! Passes query [`ir3::legality`](ir3_compiler::ir3::legality) before they put an operand into an instruction, and so does the validator of
-//! ir3: a mistake in it would be seen by neither. Here nothing of it is used. What has no encoding is what the encoder's field tables refuse: each
-//! instruction is encoded, and read back from its word as the same instruction. In SSA form its values get registers of their files for that.
-//! What a word can say and the hardware does not do (two constants beside each other, operands of a scalar operation) is a table of this
-//! module, by category. Meta instructions and macros, which have no word, have rules of their own.
+//! Passes query [`ir3::legality`](ir3_compiler::ir3::legality) before they put an operand into an instruction, and so
+//! does the validator of ir3: a mistake in it would be seen by neither. This module does not use it. Forms without an
+//! encoding are those that the encoder's field tables refuse: each instruction is encoded, and read back from its word
+//! as the same instruction. In SSA form its values get registers of their files for that. Forms that can be encoded but
+//! that the hardware does not execute (two constants in one instruction, operands of a scalar operation) are a table of
+//! this module, by category. Meta instructions and macros, which have no word, have rules of their own.
 
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::validate::{Form, Rule, validate};
@@ -22,13 +23,14 @@ use smallvec::SmallVec;
 pub enum Extent {
     /// All rules.
     All,
-    /// Those about what its text says: attributes that Mesa does not print are no mistake.
+    /// Rules about the text of an instruction: attributes that Mesa does not print are no mistake.
     Printed,
-    /// Those that a word does not show: the program was read back from its words.
+    /// Rules that a word does not show: the program was read back from its words.
     Decoded,
 }
 
-/// The instructions of a compilation that keep all rules, as they were judged. Most stages change few instructions, and only those are judged again.
+/// The instructions of a compilation that keep all rules, when they were checked. Most stages change few instructions,
+/// and only those are checked again.
 #[derive(Debug, Default)]
 pub struct Judged(SecondaryMap<Instr, Option<InstrData>>);
 
@@ -38,7 +40,7 @@ impl Judged {
         self.0[instr].as_ref() == Some(data)
     }
 
-    /// Notes an instruction that keeps all rules. What accesses an array is judged by the array, too, and not noted.
+    /// Records an instruction that keeps all rules. Accesses of arrays depend on the array, too, and are not recorded.
     fn add(&mut self, instr: Instr, data: &InstrData) {
         let mut places = data.dsts.iter().map(|dst| &dst.place).chain(data.srcs.iter().filter_map(Src::place));
         if !places.any(|place| matches!(place, Place::Array(_))) {
@@ -65,9 +67,9 @@ pub fn illegal(program: &Program, target: &Target, extent: Extent, mut judged: O
     })
 }
 
-/// The first rule of ir3 that a program breaks: what its text says is then not what the hardware does, so no proof about the text holds. That of
-/// `(jp)` is none of Mesa's validator, records of values are not of the text, and in SSA form operands may still become others: immediates that do
-/// not fit are moved later, and an allocator may have begun.
+/// The first rule of ir3 that a program breaks: the hardware then executes something else than the text, so no proof
+/// about the text holds. That of `(jp)` is none of Mesa's validator, records of values are not of the text, and in SSA
+/// form operands may still become others: immediates that do not fit are moved later, and an allocator may have begun.
 pub fn broken_rule(program: &Program, target: &Target) -> Option<String> {
     let form = Form::of(program);
     let violations = validate(program, target, form).err().unwrap_or_default();
@@ -81,11 +83,11 @@ pub fn broken_rule(program: &Program, target: &Target) -> Option<String> {
     violation.map(|violation| violation.to_string()).or_else(|| unknown_flags(program, target)).or_else(illegal)
 }
 
-/// The first instruction of which no word of the generation has the opcode, or all of the flags, whatever its operands become.
+/// The first instruction of which no word of the generation has the opcode, or all of the flags, for any operands.
 pub(super) fn unknown_flags(program: &Program, target: &Target) -> Option<String> {
-    // Marks of the compiler, and of texts: before a6xx no word says whether a descriptor is the same in all lanes, and later only where it is
-    // computed.
-    let unsaid = InstrFlags::UNUSED | InstrFlags::NONUNIFORM;
+    // Marks of the compiler and of texts only: before a6xx no word encodes whether a descriptor is the same in all
+    // lanes, and later only where it is computed.
+    let unencoded = InstrFlags::UNUSED | InstrFlags::NONUNIFORM;
     program.iter_instrs().find_map(|(_, instr)| {
         let data = &program.instrs[instr];
         if has_no_word(data) {
@@ -95,7 +97,7 @@ pub(super) fn unknown_flags(program: &Program, target: &Target) -> Option<String
         let why = match word_flags(target.generation, data.opcode) {
             None => format!("an {} has no such instruction", target.generation),
             Some(flags) => {
-                let other = data.flags - flags - if of_descriptor { unsaid } else { InstrFlags::UNUSED };
+                let other = data.flags - flags - if of_descriptor { unencoded } else { InstrFlags::UNUSED };
                 let (name, _) = other.iter_names().next()?;
                 format!("no word of it has the flag {}", name.to_lowercase())
             }
@@ -123,7 +125,7 @@ fn reason(program: &Program, data: &InstrData, target: &Target, extent: Extent) 
         return Some(why.to_owned());
     }
     let data = &*data.with_vectors();
-    if let Some(why) = beside(data, target) {
+    if let Some(why) = illegal_combination(data, target) {
         return Some(why.to_owned());
     }
     if extent == Extent::Decoded {
@@ -159,7 +161,8 @@ fn has_result(data: &InstrData) -> bool {
     data.dsts.iter().any(|dst| dst.place.reg() != Some(PhysReg::INVALID))
 }
 
-/// Results that an instruction cannot have. No word says how many `resinfo` has: it always writes three registers.
+/// Results that an instruction cannot have. No word encodes the number of results of `resinfo`: it always writes three
+/// registers.
 fn results(data: &InstrData) -> Option<&'static str> {
     let is_size = data.opcode == Opcode::Resinfo && has_result(data);
     (is_size && data.dsts.iter().any(|dst| dst.mask.span() != 3)).then_some("other than three results")
@@ -197,11 +200,11 @@ fn is_shared(dst: Option<&Dst>) -> bool {
     dst.is_some_and(|dst| dst.class.file == RegFile::Shared || dst.flags.contains(OperandFlags::UNIFORM))
 }
 
-/// Operands that cannot stand beside each other, or not in this kind of instruction, although a word could say so.
-fn beside(data: &InstrData, target: &Target) -> Option<&'static str> {
+/// Combinations of operands that are encodable but illegal, or illegal in this kind of instruction.
+fn illegal_combination(data: &InstrData, target: &Target) -> Option<&'static str> {
     let dst = data.dsts.first();
     let scalar = is_shared(dst);
-    // What an element of an array was before is no operand of the machine.
+    // The previous value of an array element is no operand of the machine.
     let kept = |src: &&Src| src.flags.contains(OperandFlags::TIED);
     let relative = data.srcs.iter().filter(|src| !kept(src) && dst.is_none_or(|dst| src.place() != Some(&dst.place)));
     if relative.clone().any(|src| src.is_relative()) {
@@ -318,9 +321,9 @@ fn three(data: &InstrData, kinds: [Kind; 3], scalar: bool) -> Option<&'static st
     None
 }
 
-/// Meta instructions: what becomes a copy has both sides in one file, or a constant or an immediate as its source.
+/// Meta instructions: one that becomes a copy has both sides in one file, or a constant or an immediate as its source.
 fn meta(data: &InstrData) -> Option<&'static str> {
-    // Copies between registers become moves, whatever their files are.
+    // Copies between registers become moves, for any files.
     let in_registers = |place: Option<&Place>| matches!(place, Some(Place::Reg(_)));
     let pairs = data.opcode == Opcode::ParallelCopy;
     if !pairs && !matches!(data.opcode, Opcode::Phi | Opcode::Collect | Opcode::Split) {
@@ -344,7 +347,7 @@ fn meta(data: &InstrData) -> Option<&'static str> {
     None
 }
 
-/// The reason why the encoder's tables have no word for an instruction, or one that says something else.
+/// The reason why the encoder's tables have no word for an instruction, or why its word decodes to another one.
 fn without_word(program: &Program, data: &InstrData, target: &Target, extent: Extent) -> Option<String> {
     // The offset of a vector fetch may be a value until it becomes an immediate. A prefetch of a descriptor has no result, and does not look at its coordinates.
     // Nor does a `bary.f` that only releases the memory of the varyings.
@@ -361,8 +364,8 @@ fn without_word(program: &Program, data: &InstrData, target: &Target, extent: Ex
         Err(error) if extent == Extent::Printed && error.is_of_unknown() => return None,
         Err(error) => return Some(error.to_string()),
     };
-    let is_another = |(said, dst): (&Dst, &Dst)| match (said.place.reg(), dst.place.reg()) {
-        (Some(said), Some(reg)) => said != reg,
+    let is_another = |(decoded, dst): (&Dst, &Dst)| match (decoded.place.reg(), dst.place.reg()) {
+        (Some(decoded), Some(reg)) => decoded != reg,
         _ => false,
     };
     let decoded = match decode(target.generation, word) {
@@ -375,61 +378,61 @@ fn without_word(program: &Program, data: &InstrData, target: &Target, extent: Ex
     if decoded.dsts.iter().zip(&data.dsts).any(is_another) {
         return Some("its word has another register of the result".to_owned());
     }
-    lost(&decoded, &placed).map(|what| format!("its word has other {what}"))
+    first_mismatch(&decoded, &placed).map(|what| format!("its word has other {what}"))
 }
 
-/// What a word says otherwise than the instruction that was encoded. Some of it is in no word.
-fn lost(said: &InstrData, placed: &InstrData) -> Option<&'static str> {
+/// The first field that the decoded word does not reproduce; fields without an encoding are ignored.
+fn first_mismatch(decoded: &InstrData, placed: &InstrData) -> Option<&'static str> {
     let is_plain = matches!(placed.opcode.category(), Category::Alu2 | Category::Alu3 | Category::Sfu)
         || placed.opcode == Opcode::Mov;
-    let says_same = |said: &Src, src: &Src| {
-        let places = match (said.place(), src.place()) {
-            (Some(Place::Relative { offset: said, .. }), Some(Place::Relative { offset, .. })) => said == offset,
-            _ => said.operand == src.operand,
+    let same_source = |decoded: &Src, src: &Src| {
+        let places = match (decoded.place(), src.place()) {
+            (Some(Place::Relative { offset: decoded, .. }), Some(Place::Relative { offset, .. })) => decoded == offset,
+            _ => decoded.operand == src.operand,
         };
-        places && said.mods == src.mods && said.class == src.class
+        places && decoded.mods == src.mods && decoded.class == src.class
     };
-    // Which registers of an access before a6xx are read depends on the descriptor.
+    // The registers that an access before a6xx reads depend on the descriptor.
     let is_old = matches!(&placed.attrs, Attrs::Memory(memory) if memory.old_layout);
-    let says_mask = |said: &Src, src: &Src| is_old || said.class == src.class && said.mask == src.mask;
-    let pairs = || said.srcs.iter().zip(&placed.srcs);
-    if said.srcs.len() != placed.srcs.len() && is_plain
-        || !pairs().all(|(said, src)| says_mask(said, src) && (!is_plain || says_same(said, src)))
+    let same_mask = |decoded: &Src, src: &Src| is_old || decoded.class == src.class && decoded.mask == src.mask;
+    let pairs = || decoded.srcs.iter().zip(&placed.srcs);
+    if decoded.srcs.len() != placed.srcs.len() && is_plain
+        || !pairs().all(|(decoded, src)| same_mask(decoded, src) && (!is_plain || same_source(decoded, src)))
     {
         return Some("sources");
     }
-    if !said.dsts.iter().map(|dst| (dst.class, dst.mask)).eq(placed.dsts.iter().map(|dst| (dst.class, dst.mask))) {
+    if !decoded.dsts.iter().map(|dst| (dst.class, dst.mask)).eq(placed.dsts.iter().map(|dst| (dst.class, dst.mask))) {
         return Some("results");
     }
-    if said.attrs != placed.attrs && said_attrs(&said.attrs, &placed.attrs) != placed.attrs {
+    if decoded.attrs != placed.attrs && said_attrs(&decoded.attrs, &placed.attrs) != placed.attrs {
         return Some("attributes");
     }
     // A descriptor that no lane computes is the same in all.
     let is_computed = placed.flags.contains(InstrFlags::S2EN);
-    let unsaid = if is_computed { InstrFlags::empty() } else { InstrFlags::NONUNIFORM };
-    (said.flags | unsaid != placed.flags | unsaid).then_some("flags")
+    let unencoded = if is_computed { InstrFlags::empty() } else { InstrFlags::NONUNIFORM };
+    (decoded.flags | unencoded != placed.flags | unencoded).then_some("flags")
 }
 
-/// The attributes that a word says, with those of the instruction that was encoded where no word has them: what kind of memory a descriptor
-/// is of, and texture and sampler of an operation without them.
-fn said_attrs(said: &Attrs, placed: &Attrs) -> Attrs {
-    let mut said = said.clone();
-    match (&mut said, placed) {
-        (Attrs::Texture(said), Attrs::Texture(placed)) => {
-            said.space = said.space.or(placed.space);
-            said.texture = said.texture.or(placed.texture);
-            said.sampler = said.sampler.or(placed.sampler);
-            (said.is_1d, said.is_cube, said.is_fetch) = (placed.is_1d, placed.is_cube, placed.is_fetch);
+/// The attributes of a word, with those of the encoded instruction where no word has them: the kind of memory of a
+/// descriptor, and texture and sampler of an operation without them.
+fn said_attrs(decoded: &Attrs, placed: &Attrs) -> Attrs {
+    let mut decoded = decoded.clone();
+    match (&mut decoded, placed) {
+        (Attrs::Texture(decoded), Attrs::Texture(placed)) => {
+            decoded.space = decoded.space.or(placed.space);
+            decoded.texture = decoded.texture.or(placed.texture);
+            decoded.sampler = decoded.sampler.or(placed.sampler);
+            (decoded.is_1d, decoded.is_cube, decoded.is_fetch) = (placed.is_1d, placed.is_cube, placed.is_fetch);
         }
-        (Attrs::Memory(said), Attrs::Memory(placed)) => {
-            said.components = said.components.or(placed.components);
-            said.coords = said.coords.or(placed.coords);
-            said.space = said.space.or(placed.space);
-            said.volatile = placed.volatile;
+        (Attrs::Memory(decoded), Attrs::Memory(placed)) => {
+            decoded.components = decoded.components.or(placed.components);
+            decoded.coords = decoded.coords.or(placed.coords);
+            decoded.space = decoded.space.or(placed.space);
+            decoded.volatile = placed.volatile;
         }
         _ => {}
     }
-    said
+    decoded
 }
 
 /// Registers for the values of one instruction.
@@ -596,8 +599,8 @@ mod tests {
         assert!(judge(1).is_some() && judge(2).is_some());
     }
 
-    /// The table of the passes allows nothing that this module refuses, for all pairs of kinds in the operations of two sources: where it did,
-    /// a pass would make what no validator of its own refuses.
+    /// The table of the passes allows nothing that this module refuses, for all pairs of kinds in the operations of two
+    /// sources: where it did, a pass would make an instruction that no validator of its own refuses.
     #[test]
     fn the_table_of_the_passes_is_no_wider() {
         let target = Target::default();
@@ -663,12 +666,12 @@ mod tests {
             });
             data.srcs[slot] = Src::constant(word, false);
             assert_eq!(valid_source(target, &data, slot, &data.srcs[slot]), is_legal, "{gpu} {data:?}");
-            assert_eq!(beside(&data, target).is_none(), is_legal, "{gpu} {data:?}");
+            assert_eq!(illegal_combination(&data, target).is_none(), is_legal, "{gpu} {data:?}");
         }
     }
 
-    /// A move that claims two results, coordinates that no flag counts, a word without a mark or with another texture: runs and proofs take the
-    /// instruction as it is, and the hardware does something else.
+    /// A move that claims two results, coordinates that no flag counts, a word without a mark or with another texture:
+    /// runs and proofs take the instruction at face value, and the hardware executes another.
     #[test]
     fn what_no_word_says_is_found() {
         let target = Target::by_name("a660").unwrap();
@@ -701,11 +704,11 @@ mod tests {
         assert_eq!(change(|sam| sam.flags |= InstrFlags::ARRAY).as_deref(), Some("its word has other sources"));
         // The descriptors are no register, so they cannot differ between lanes.
         assert_eq!(change(|sam| sam.flags |= InstrFlags::NONUNIFORM), None);
-        let said = InstrData { flags: InstrFlags::S2EN, ..sam.clone() };
+        let decoded = InstrData { flags: InstrFlags::S2EN, ..sam.clone() };
         let placed = InstrData { flags: InstrFlags::S2EN | InstrFlags::NONUNIFORM, ..sam.clone() };
-        assert_eq!(lost(&said, &said), None);
-        assert_eq!(lost(&said, &placed), Some("flags"));
+        assert_eq!(first_mismatch(&decoded, &decoded), None);
+        assert_eq!(first_mismatch(&decoded, &placed), Some("flags"));
         let placed = InstrData { attrs: Attrs::Texture(TextureAttrs { texture: Some(3), ..texture }), ..sam.clone() };
-        assert_eq!(lost(&sam, &placed), Some("attributes"));
+        assert_eq!(first_mismatch(&sam, &placed), Some("attributes"));
     }
 }

@@ -56,7 +56,7 @@ pub struct Policy<'a> {
     pub runs_proved: bool,
     /// The fuel of source runs in environments that have none of their own.
     pub fuel: u64,
-    /// The most CPU time of a proof, whatever the engines have.
+    /// The limit on the CPU time of a proof, independent of the engines' own.
     pub most_proof_time: Duration,
 }
 
@@ -66,7 +66,7 @@ impl<'a> Policy<'a> {
         Self { engines, search: None, runs_proved: false, fuel: DEFAULT_FUEL, most_proof_time: Duration::MAX }
     }
 
-    /// The same with a search for further inputs.
+    /// Returns the policy with a search for further inputs.
     #[must_use]
     pub fn with_search(self, search: Search<'a>) -> Self {
         Self { search: Some(search), ..self }

@@ -3,8 +3,9 @@
 //!
 //! In the interpreter a register that cannot be encoded, or is beyond the limit, holds its value like any other, and so
 //! does an input or output in another register than the given one: runs do not show these mistakes. A program that
-//! breaks a rule counts as refused by an internal error of the compiler, and is found, reduced and kept as such. Of a final program the
-//! [hazard checker](crate::prove::hazards) is asked too: runs take one path, and do not know all rules of the hardware.
+//! breaks a rule counts as refused by an internal error of the compiler, and is found, reduced and kept as such. Of a
+//! final program the [hazard checker](crate::prove::hazards) runs too: runs take one path, and do not cover all rules
+//! of the hardware.
 
 use super::legal::{Extent, Judged, illegal};
 use super::unseen;
@@ -66,7 +67,7 @@ fn form_after(stage: Stage) -> Form {
     }
 }
 
-/// Checks the postconditions of a stage, with what is known of the stages before it.
+/// Checks the postconditions of a stage, with facts about the stages before it.
 pub fn broken(
     stage: Stage,
     program: ProgramRef<'_>,
@@ -82,8 +83,8 @@ pub fn broken(
     Some(CompileError { stage, kind: ErrorKind::Internal, reason: Refusal::Postcondition(reason) })
 }
 
-/// The rules of vec4 code, and that no instruction is left that the hardware does not have. Runs and proofs know what these mean, and find
-/// nothing wrong.
+/// The rules of vec4 code, and that no instruction remains that the hardware does not have. Runs and proofs accept such
+/// instructions, and find nothing wrong.
 pub(super) fn broken_vec4(stage: Stage, program: &vec4::Program) -> Option<String> {
     let is_half = |instr: &&vec4::Instr| matches!(instr.opcode, vec4::Opcode::Add64Lo | vec4::Opcode::Add64Hi);
     let left = || program.instrs.iter().find(is_half).filter(|_| stage >= Stage::LowerAdditions);
@@ -116,7 +117,8 @@ fn broken_ir3(
     }
 }
 
-/// Finds a repetition that reads what an earlier one of the same instruction writes: nothing that comes later can wait between them.
+/// Finds a repetition that reads the result of an earlier one of the same instruction: nothing that comes later can
+/// wait between them.
 fn early_repetition(program: &Program, target: &Target) -> Option<String> {
     let is_early = |instr: &Instr| {
         let data = &program.instrs[*instr];
@@ -124,12 +126,12 @@ fn early_repetition(program: &Program, target: &Target) -> Option<String> {
     };
     let instr = program.iter_instrs().map(|(_, instr)| instr).find(is_early)?;
     let opcode = program.instrs[instr].opcode;
-    Some(format!("{instr} (`{opcode}`): a repetition reads what an earlier one writes, before it is there"))
+    Some(format!("{instr} (`{opcode}`): a repetition reads a result of an earlier one before it is available"))
 }
 
-/// Finds what a final program does not wait for, or breaks of the machine's other rules about the order of instructions. What is only not
-/// shown does not count: branches are uniform where they are marked so, as runs show where they are not, and nothing says how far a relative
-/// access to constants reaches.
+/// Returns the first hazard of a final program, or violation of the machine's other rules about the order of
+/// instructions. Hazards that are merely not excluded do not count: runs check that branches marked uniform are
+/// uniform, and the extent of a relative access to constants reaches.
 fn hazard(stage: Stage, program: &Program, target: &Target) -> Option<String> {
     if stage < Stage::Legalize {
         return early_repetition(program, target);
@@ -141,7 +143,7 @@ fn hazard(stage: Stage, program: &Program, target: &Target) -> Option<String> {
     let is_far = |src: &Src| matches!(src.operand, SrcOperand::ConstRelative(_));
     let is_open = |hazard: &Hazard| match hazard.kind {
         HazardKind::ConstBeforeWrite => code.instrs[hazard.at].data.srcs.iter().any(is_far),
-        // No word says which branches are uniform: after decoding, that is concluded from the marks that are asked for here.
+        // Uniformity of branches is not encoded: after decoding, it is inferred from the marks that are checked here.
         HazardKind::NoReconvergence => stage == Stage::Encode,
         _ => false,
     };
@@ -149,7 +151,10 @@ fn hazard(stage: Stage, program: &Program, target: &Target) -> Option<String> {
     hazards.iter().find(|hazard| !is_open(hazard)).map(ToString::to_string)
 }
 
-/// The hazards of a final program, with its code; or why there are none to be told.
+/// Flattens a final program and checks it for hazards.
+///
+/// # Errors
+/// If it cannot be flattened, or the checker does not support it.
 pub(super) fn hazards_of(
     program: &Program,
     trusts_marks: bool,
@@ -187,7 +192,7 @@ fn moved(before: &[Given], after: &[Given]) -> Option<String> {
         before.iter().zip(after).find(|(before, after)| before.reg.is_some() && before != after)?;
     let name = |reg: Option<PhysReg>| reg.map_or("no register".to_owned(), |reg| reg.to_string());
     let what = if *is_output { "output" } else { "input" };
-    Some(format!("an {what} is in {}, and was given {}", name(now.reg), name(*reg)))
+    Some(format!("an {what} is in {}, expected the given {}", name(now.reg), name(*reg)))
 }
 
 /// Finds a general register beyond the limit.
@@ -279,7 +284,7 @@ mod tests {
             let mut checker = Checker::new(target, Options { registers, ..Options::default() });
             checker.program_or_panic(&shader, &Env::from_seeds(&[1]), Some(&mut plant))
         };
-        // Of a program with inputs, the comparison of headers finds it first.
+        // The comparison of headers finds it first in a program with inputs.
         let report = (3..9).map(&mut report).find(|report| report.refutation().is_none()).expect("no inputs");
         report.crash().map(|(stage, message)| (stage, message.message.clone()))
     }
@@ -375,7 +380,7 @@ mod tests {
         }
     }
 
-    /// Sums that stay as they were selected: they mean the same, so only this check finds them.
+    /// Sums that are not lowered have the same meaning, so only this check finds them.
     #[test]
     fn halves_of_sums_that_are_not_lowered_are_found() {
         struct Keep {
@@ -411,7 +416,8 @@ mod tests {
         assert!(found > 5, "{found}");
     }
 
-    /// What only the hardware sees: where waves go on that do not run the preamble, and where lanes join that wait.
+    /// Errors that only the hardware shows: the target of waves that skip the preamble, and the block where waiting
+    /// lanes reconverge.
     #[test]
     fn broken_rules_about_waves_are_found() {
         let target = Target::by_name("a660").unwrap();
@@ -490,13 +496,13 @@ mod tests {
                 if data.repeat == 0 || !data.opcode.is_alu() || !is_general || src.value().is_some() {
                     continue;
                 }
-                // All repetitions read what the first one writes.
+                // All repetitions read the result of the first one.
                 let mut changed = program.clone();
                 let operand = SrcOperand::Place(Place::Reg(first));
                 let flags = src.flags - OperandFlags::R;
                 changed.instrs[instr].srcs[0] = Src { operand, flags, mask: WriteMask::SCALAR, ..*src };
                 let message = hazard(Stage::Repeat, &changed, &target).expect("a read that is too early");
-                assert!(message.contains("a repetition reads what an earlier one writes"), "{message}");
+                assert!(message.contains("a repetition reads a result of an earlier one"), "{message}");
                 found += 1;
             }
         }

@@ -1,10 +1,10 @@
 //! The search for inputs on which two programs differ.
 //!
-//! The first environments are those of the program by number. While the runs depend on too little of the program, more are added: of some
-//! candidates those that reach most of what no run has depended on yet ([`SensitivityProbe::choose`]). To measure a run takes many runs, to
-//! compare two programs takes two: so both are compared in some environments before anything is measured, in more after it, and in
-//! many more where the register checker names a failure. At the end single inputs are moved until the operands of a comparison are equal
-//! ([`Ties`]).
+//! The first environments are those of the program by number. While the runs depend on too little of the program, more
+//! are added: of some candidates those that reach most of the sites that no run has depended on yet
+//! ([`SensitivityProbe::choose`]). To measure a run takes many runs, to compare two programs takes two: so both are
+//! compared in some environments before anything is measured, in more after it, and in many more where the register
+//! checker names a failure. At the end single inputs are moved until the operands of a comparison are equal ([`Ties`]).
 
 use super::judge::is_decided;
 use super::policy::Search;
@@ -27,7 +27,7 @@ const CANDIDATES: usize = 12;
 const COMPARED_FIRST: usize = 24;
 /// Environments in which the programs are compared only, with these.
 const COMPARED: usize = 96;
-/// The same where the register checker has found a difference.
+/// The number of compared environments if the register checker has found a difference.
 const COMPARED_DOUBTED: usize = 192;
 /// Candidates derived from earlier runs by flipping a comparison.
 const STEERED: usize = 6;
@@ -68,7 +68,7 @@ pub(super) struct InputSearch<'a> {
 impl<'a> InputSearch<'a> {
     pub fn new(after: ProgramRef<'_>, target: &Target, search: &'a Search<'a>) -> Self {
         let probe = catch(|| SensitivityProbe::of(after, target)).ok().flatten();
-        // Without a limit the given runs are measured, whatever it takes.
+        // Without a limit the given runs are measured, in any time.
         let time = if search.limit.is_zero() { Duration::MAX } else { search.limit * MEASURED };
         let probe = probe.map(|probe| probe.with_work(WORK).with_time(time));
         Self {
@@ -137,7 +137,7 @@ impl<'a> InputSearch<'a> {
             self.measure(&envs);
         }
         let most = if self.doubted { COMPARED_DOUBTED } else { COMPARED };
-        // Measuring long runs takes all of the time, and shows little of what they compute.
+        // Measuring long runs takes all of the time, and shows little of their computations.
         let left = (search.limit * 2).saturating_sub(start.elapsed()).max(search.limit / 2);
         self.compare(&mut verdict, compare, &mut at, most, left);
         self.steer(&mut verdict, compare);
@@ -210,7 +210,7 @@ impl<'a> InputSearch<'a> {
         }
     }
 
-    /// Measures what more runs depend on.
+    /// Measures the sites that further runs depend on.
     fn measure(&mut self, envs: &[Env]) -> Option<f64> {
         let fuel = self.measured_fuel;
         let probe = self.probe.as_mut()?;

@@ -1,10 +1,10 @@
 //! Sensitivity: the share of a program's values on which its runs depend.
 //!
-//! Two programs that agree on some inputs agree on what these inputs reach. If a run does not execute an instruction,
-//! or nothing observable depends on its result, a wrong result goes unnoticed. So each component of a result, each
-//! operand and each branch condition is changed, in a few of the lanes that come to it, in a run of its own lane
-//! ([`Flippable`]), and counts as *seen* if an output, a store or the set of killed lanes changes. The share of seen
-//! sites bounds what *tested* is worth.
+//! Two programs that agree on some inputs agree on the code that these inputs reach. If a run does not execute an
+//! instruction, or nothing observable depends on its result, a wrong result goes unnoticed. So each component of a
+//! result, each operand and each branch condition is changed, in a few of the lanes that reach it, in a run of its own
+//! lane ([`Flippable`]), and counts as *seen* if an output, a store or the set of killed lanes changes. The share of
+//! seen sites bounds the value of *tested*.
 //!
 //! One run changes one site in each of several lanes, and a lane whose effects differ attributes them to its own site. In a reduction or a
 //! scan all effects may be those of a few lanes, the *observers*: every other try changes sites in these only. Where a lane differs in which
@@ -68,10 +68,10 @@ impl SiteCount {
 /// The least sensitivity at which a boundary that was only run is a pass: of all sites, and of each class that few sites of others would hide.
 pub const LEAST_SENSITIVITY: f64 = 0.7;
 
-/// The sites of a program, and how many of them its runs depend on.
+/// The sites of a program, and the number of those that its runs depend on.
 ///
-/// Branches and accesses to memory are few beside the arithmetic of most programs, and what passes get wrong of them is of another kind: each
-/// of these two classes counts on its own, too.
+/// Branches and accesses to memory are few in comparison with arithmetic, and bugs of passes in them are of another
+/// kind: each of these two classes counts on its own, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sensitivity {
     /// Components of results.
@@ -85,7 +85,7 @@ pub struct Sensitivity {
 }
 
 impl Sensitivity {
-    /// That of a program whose runs show nothing.
+    /// The sensitivity of a program whose runs show nothing.
     pub(crate) const NONE: Self = {
         let none = SiteCount { seen: 0, all: 0 };
         Self { results: SiteCount { seen: 0, all: 1 }, operands: none, conditions: none, accesses: none }
@@ -149,13 +149,14 @@ impl SensitivityProbe {
         Ok(Self { program, seen, runs: 0, work: MOST_WORK, time: Duration::MAX, scratch: Scratch::default() })
     }
 
-    /// The same probe with another number of instructions that all runs with flips may execute, in multiples of the usual one.
+    /// Returns the probe with another number of instructions that all runs with flips may execute, in multiples of the
+    /// usual one.
     #[must_use]
     pub fn with_work(self, factor: u64) -> Self {
         Self { work: MOST_WORK * factor, ..self }
     }
 
-    /// The same probe with a limit to the CPU time of runs with flips.
+    /// Returns the probe with a limit to the CPU time of runs with flips.
     #[must_use]
     pub fn with_time(self, time: Duration) -> Self {
         Self { time, ..self }
@@ -167,7 +168,8 @@ impl SensitivityProbe {
     pub fn of(program: ProgramRef<'_>, target: &Target) -> Option<Self> {
         let selected = |shader: &Shader, target: &Target| {
             let mut selected = select(shader, target).ok()?;
-            // Lifting computes each channel, also where the next instruction overwrites it. What no output depends on has no wrong value.
+            // Lifting computes each channel, also where the next instruction overwrites it. A value that no output
+            // depends on cannot be wrong.
             dead_code::run(&mut selected);
             Self::new(&selected, target).ok()
         };
@@ -192,7 +194,7 @@ impl SensitivityProbe {
         if base.end != End::Finished || observed == 0 {
             return;
         }
-        // Half of what is left: the first run of a large program would leave nothing for better ones.
+        // Half of the remaining work: the first run of a large program would leave nothing for better ones.
         let kept = self.work / 2;
         let start = ThreadTime::now();
         let deadline = Deadline { start, time: self.time / 2 };
@@ -225,13 +227,13 @@ impl SensitivityProbe {
         self.time = self.time.saturating_sub(start.elapsed());
     }
 
-    /// Operands of the comparisons that a run comes to.
+    /// Operands of the comparisons that a run executes.
     pub fn compared(&mut self, env: &Env, fuel: u64) -> Vec<ComparedOperands> {
         self.program.compared(env, fuel, &mut self.scratch)
     }
 
-    /// Of some environments, at most `count` whose runs come to most of what no run has depended on yet; none whose run does not end. Those for
-    /// which the time does not suffice are left out.
+    /// Chooses at most `count` of some environments whose runs reach most of the sites that no run has depended on yet;
+    /// none whose run does not end. Candidates beyond the time limit are dropped.
     pub fn choose(&mut self, candidates: Vec<Env>, fuel: u64, count: usize, time: Duration) -> Vec<Env> {
         let start = ThreadTime::now();
         let reach = |env: Env| {

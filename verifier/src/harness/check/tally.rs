@@ -50,7 +50,7 @@ impl Tally {
     }
 
     /// The number of questions.
-    pub const fn asked(&self) -> u64 {
+    pub const fn total(&self) -> u64 {
         self.proved + self.tested + self.refuted + self.unknown
     }
 

@@ -1,11 +1,12 @@
 //! Two texts as a boundary.
 //!
-//! A text may be a fragment: it reads registers before it writes them. These are inputs, the same on both sides: an `_meta:in` of an attribute
-//! that no shader has is added for each ([`TextPair::inputs`] names them). So a difference in them is one of the programs, and no undefined
-//! value hides it. They are the general registers that nothing in the program writes, and those that are read before they are written on every
-//! path: a backward dataflow analysis over sets of [register units](RegisterSet), with `exposed-in = reads before writes ∪ (exposed-out − writes)`
-//! and the intersection over successors. What only some paths write stays undefined on the others. Of other files (shared registers,
-//! predicates, addresses) a value that nothing writes makes the pair *unknown*.
+//! A text may be a fragment: it reads registers before it writes them. These are inputs, the same on both sides: an
+//! `_meta:in` of an attribute that no shader has is added for each ([`TextPair::inputs`] names them). So a difference
+//! in them is one of the programs, and no undefined value hides it. They are the general registers that nothing in the
+//! program writes, and those that are read before they are written on every path: a backward dataflow analysis over
+//! sets of [register units](RegisterSet), with `exposed-in = reads before writes ∪ (exposed-out − writes)` and the
+//! intersection over successors. A register that only some paths write stays undefined on the others. In other files
+//! (shared registers, predicates, addresses) a value that nothing writes makes the pair *unknown*.
 //!
 //! A fragment may have no result: no output and no access that is observed. Then its results are the values that nothing in it reads: of SSA form
 //! in the order of the text, of registers those that the program before writes last, if all of them are also such of the program after
@@ -82,7 +83,7 @@ impl TextPair {
 
     /// The reason why a pass shows nothing: a value that nothing writes may be any.
     pub fn open_value(&self) -> Option<NotShown> {
-        self.unwritten.map(|what| NotShown::Rule(format!("it reads {what} that nothing writes")))
+        self.unwritten.map(|what| NotShown::Rule(format!("it reads {what} that no instruction writes")))
     }
 }
 
@@ -90,8 +91,9 @@ impl TextPair {
 const RUNS: usize = 16;
 const SEARCH: Duration = Duration::from_millis(500);
 
-/// Compares two programs by all engines, as `ir3-equiv check` does: a proof for all inputs, an input on which they differ, or the number of lanes
-/// that agreed. Pieces of programs are completed: what both read and do not write is an input.
+/// Compares two programs by all engines, as `ir3-equiv check` does: a proof for all inputs, an input on which they
+/// differ, or the number of lanes that agreed. Pieces of programs are completed: registers that both read and do not
+/// write are inputs.
 #[must_use]
 pub fn compare(before: &Snapshot, after: &Snapshot, target: &Target) -> Verdict {
     let pair = TextPair::new(before.clone(), after.clone(), target);
@@ -170,7 +172,7 @@ impl UnwrittenReads {
         let mut unwritten: BTreeSet<usize> = read.difference(&written).copied().collect();
         unwritten.extend(exposed(program, target));
         let registers = Register::by_unit(target);
-        // Of a register that an input or another instruction writes in part, the rest stays undefined.
+        // A register that an input or another instruction writes in part stays undefined in the rest.
         let is_whole = |register: &Register| {
             registers
                 .iter()
@@ -210,7 +212,7 @@ fn exposed(program: &Program, target: &Target) -> BTreeSet<usize> {
     }
 }
 
-/// Completes a program that is read alone. Returns what was added.
+/// Completes a program that is read alone. Returns the added items.
 pub fn complete(program: &mut Program, target: &Target) -> Vec<String> {
     let mut taken = Vec::new();
     let has_inputs = program.iter_instrs().any(|(_, instr)| program.instrs[instr].opcode == Opcode::Input);
@@ -310,7 +312,7 @@ fn set_outputs(program: &mut Program, srcs: impl Iterator<Item = Src>) {
     program.instrs[end].srcs = srcs.into_iter().collect();
 }
 
-/// Compares at the end what neither of two fragments reads. Returns the names.
+/// Compares the registers at the end that neither of two fragments reads. Returns the names.
 fn add_results(before: &mut Program, after: &mut Program) -> Vec<String> {
     if !is_without_result(before) || !is_without_result(after) {
         return Vec::new();

@@ -1,9 +1,10 @@
 //! Ties: inputs for which the operands of a comparison are equal.
 //!
-//! A pass that turns `lt` into `le`, or compares with another number, is right but for a few inputs. What an operand is computed from is
-//! not looked at: of each input that is one number, the run is repeated with another value, and the gap between the operands of each
-//! comparison is a function of it of which two values are known. The secant through them leads to the next value, and so on, until the
-//! operands are equal. That is the method of secants, with a run of the program for the function.
+//! A pass that turns `lt` into `le`, or compares with another number, is right but for a few inputs. The computation of
+//! an operand is ignored: for each input that is one number, the run is repeated with another value, and the gap
+//! between the operands of each comparison is a function of it of which two values are known. The secant through them
+//! leads to the next value, and so on, until the operands are equal. That is the method of secants, with a run of the
+//! program for the function.
 
 use super::SensitivityProbe;
 use super::inputs::ProgramInputs;
@@ -21,7 +22,7 @@ const MOST_TIES: usize = 3;
 const MOST_POINTS: usize = 2;
 /// The steps to a tie.
 const STEPS: usize = 10;
-/// A gap that is so much smaller than at first is as good as none: rounding may leave no tie.
+/// A gap that is this much smaller than at first is as good as none: rounding may leave no tie.
 const CLOSE: f64 = 1.0 / 4096.0;
 /// The floats on each side of such a value among which a tie is looked for.
 const NEAR: u32 = 6;
@@ -248,13 +249,13 @@ impl main {
             let float = f32::from_bits(env.const_word(4)) * 3.0 + 1.0;
             float - env.const_word(5) as i32 as f32
         };
-        // By word 4, the first input: the integer comes to no tie with most floats.
+        // By word 4, the first input: the integer makes no tie with most floats.
         let at = found.iter().position(|env| gap(env) == 0.0).unwrap_or_else(|| panic!("a tie in {found:?}"));
         let words: Vec<u32> = found[at..].iter().map(|env| env.const_word(4)).collect();
         assert!(words.starts_with(&[words[0], words[0] + 1, words[0] - 1]), "{words:x?}");
         assert!(words.contains(&f32::NAN.to_bits()), "{words:x?}");
         assert!(gap(&env).abs() > 0.1);
-        // It ends when it is told to, and when the time is over.
+        // It ends on request, and when the time is over.
         let mut times = 0;
         ties.found.clear();
         ties.search(&env, &mut |_| {

@@ -1,5 +1,5 @@
-//! Rules of the hardware about whole programs that runs and proofs do not see, once registers are assigned: both give a meaning to what
-//! breaks them.
+//! Rules of the hardware about whole programs that runs and proofs do not check, once registers are assigned: both give
+//! a meaning to programs that break them.
 
 use crate::semantics::interp::ir3::lone_half;
 use ir3_compiler::ir3::register_set::RegisterSet;
@@ -15,7 +15,7 @@ pub(super) fn broken(stage: Stage, program: &Program, target: &Target) -> Option
         return None;
     }
     let wrong = || (stage >= Stage::LowerSamgq).then(|| wrong_samgq(program, target))?;
-    lost_edge(program)
+    missing_edge(program)
         .or_else(|| lone_derivative(program))
         .or_else(|| early_result(program, target))
         .or_else(|| other_coordinates(program))
@@ -23,9 +23,10 @@ pub(super) fn broken(stage: Stage, program: &Program, target: &Target) -> Option
         .or_else(wrong)
 }
 
-/// Finds a branch to a block that is not among the successors of its own, where proofs would not follow it. (The validator does not demand
-/// this: Mesa's legalization retargets branches, and leaves the lists of successors as they are.)
-fn lost_edge(program: &Program) -> Option<String> {
+/// Finds a branch to a block that is not among the successors of its own, where proofs would not follow it. (The
+/// validator does not demand this: Mesa's legalization retargets branches, and does not update the lists of
+/// successors.)
+fn missing_edge(program: &Program) -> Option<String> {
     program.layout.iter().find_map(|&block| {
         let data = &program.blocks[block];
         let targets = data.instrs.iter().filter_map(|&instr| match program.instrs[instr].attrs {
@@ -37,7 +38,8 @@ fn lost_edge(program: &Program) -> Option<String> {
     })
 }
 
-/// Finds a prefetch whose coordinates are not those of the pixel: the command that starts it knows no others. Runs sample where the register says.
+/// Finds a prefetch whose coordinates are not those of the pixel: the command that starts it supports no others. Runs
+/// sample at the coordinates in the register.
 fn other_coordinates(program: &Program) -> Option<String> {
     let start = || program.blocks[program.entry()].instrs.iter().map(|&instr| &program.instrs[instr]);
     start().filter(|data| data.opcode == Opcode::TexPrefetch).find_map(|prefetch| {
@@ -49,7 +51,8 @@ fn other_coordinates(program: &Program) -> Option<String> {
     })
 }
 
-/// Finds a prefetch behind an instruction that may use the register of its result: that is written before the program starts.
+/// Finds a prefetch after an instruction that may use the register of its result: that is written before the program
+/// starts.
 fn late_prefetch(program: &Program) -> Option<String> {
     let is_late =
         |block: Block, at: usize| block != program.entry() || at >= program.ready_len(&program.blocks[block].instrs);
@@ -57,7 +60,7 @@ fn late_prefetch(program: &Program) -> Option<String> {
         let list = &program.blocks[block].instrs;
         let late =
             (0..list.len()).find(|&at| program.instrs[list[at]].opcode == Opcode::TexPrefetch && is_late(block, at))?;
-        Some(format!("{} prefetches a texture behind the start of the program", list[late]))
+        Some(format!("{} prefetches a texture after the start of the program", list[late]))
     })
 }
 
@@ -126,7 +129,7 @@ mod tests {
             let shader = generator::from_seed(seed, Profile::Branchy, Features::of(&target)).shader;
             let options = Options::default();
             let last = Compilation::new(&shader, &target, &options).finish().unwrap().unwrap();
-            assert_eq!(lost_edge(&last), None);
+            assert_eq!(missing_edge(&last), None);
             for &block in &last.layout {
                 for slot in 0..2 {
                     let mut changed = last.clone();
@@ -134,7 +137,7 @@ mod tests {
                     let names = |&instr: &Instr| matches!(last.instrs[instr].attrs, Attrs::Branch { target: Some(to) } if to == target);
                     let is_named = last.blocks[block].instrs.iter().any(names);
                     let is_lost = is_named && !changed.blocks[block].successors().any(|next| next == target);
-                    assert_eq!(lost_edge(&changed).is_some(), is_lost, "seed {seed}, {block}, {target}");
+                    assert_eq!(missing_edge(&changed).is_some(), is_lost, "seed {seed}, {block}, {target}");
                     found += u32::from(is_lost);
                 }
             }
@@ -221,7 +224,7 @@ mod tests {
         let entry = last.entry();
         let start = last.ready_len(&last.blocks[entry].instrs);
         last.blocks[entry].instrs.swap(start - 1, start);
-        assert!(late_prefetch(&last).is_some_and(|found| found.contains("behind the start of the program")));
+        assert!(late_prefetch(&last).is_some_and(|found| found.contains("after the start of the program")));
     }
 
     /// A vertex shader whose `samgq` stays, in any block.
@@ -234,7 +237,7 @@ mod tests {
             let mut before = |gpu: &str| {
                 let target = Target::by_name(gpu).unwrap();
                 let options = Options { last: Stage::LowerCopies, ..Options::default() };
-                // What a GPU does not have is refused.
+                // Features that a GPU does not have are refused.
                 let Ok(Some(program)) = Compilation::new(&shader, &target, &options).finish() else { return };
                 let mut instrs = program.iter_instrs().map(|(_, instr)| program.instrs[instr].opcode);
                 let has_it = instrs.any(|opcode| opcode == Opcode::Samgq);

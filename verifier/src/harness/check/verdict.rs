@@ -20,7 +20,7 @@ pub enum Unknown {
     Unsupported(Unsupported),
     /// A proof failed, and no input is known on which the sides differ.
     NotShown(NotShown),
-    /// The time limit of a proof was reached; what could not be proved until then.
+    /// The time limit of a proof was reached; the first fact that was not proved until then.
     OutOfTime(Option<Box<Obstacle>>),
     /// The sides agreed on all runs, which depend on too little of the program to be a pass.
     Insensitive(Sensitivity),
@@ -63,7 +63,7 @@ impl fmt::Display for Crash {
 /// A feature that an engine or the compiler does not support.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported {
-    /// The operation, and what of it is not supported, without its location.
+    /// The unsupported operation or part of one, without its location.
     pub what: String,
     /// The complete message, with the location.
     pub message: String,
@@ -93,7 +93,7 @@ pub enum NotShown {
     /// A use that does not read its value, for the register checker.
     #[error(transparent)]
     Registers(#[from] RegisterFailure),
-    /// What the SMT engine could not prove equal.
+    /// The value or effect that the SMT engine could not prove equal.
     #[error("{obstacle}{}", .left_out.map(|why| format!(" (on terms alone, without a solver: {why})")).unwrap_or_default())]
     Simulation {
         /// The first that it could not.
@@ -101,15 +101,15 @@ pub enum NotShown {
         /// The reason why there was no solver, if there was none.
         left_out: Option<&'static str>,
     },
-    /// Of a final program that does the same where results are there at once: a result that may be late, or what the hazard
-    /// checker does not understand.
+    /// A hazard of a final program that agrees if results are available at once: a result that may be late, or an
+    /// instruction that the hazard checker does not support.
     #[error("a hazard: {0}")]
     Hazard(String),
-    /// A rule of ir3 that the program after breaks, so that no word does what its text says.
+    /// A rule of ir3 that the program after breaks, so that the hardware does not execute its text.
     #[error("the program after breaks a rule: {0}")]
     Rule(String),
-    /// Of a final program: the compiler tells the driver to reserve less than its code uses.
-    #[error("the driver is told too little: {0}")]
+    /// A final program whose compiler reports to the driver fewer resources than its code uses.
+    #[error("the driver reserves too little: {0}")]
     Reserved(String),
 }
 
@@ -206,9 +206,9 @@ impl Verdict {
         }
     }
 
-    /// The verdict on a boundary to which no engine that was asked applies.
+    /// The verdict on a boundary to which no selected engine applies.
     pub(crate) fn not_compared() -> Self {
-        Self::Unknown(Unknown::Unsupported("no engine that was asked compares them".to_owned().into()))
+        Self::Unknown(Unknown::Unsupported("no selected engine compares them".to_owned().into()))
     }
 
     /// Adds the verdict of the interpreter on the same boundary in other environments.
@@ -320,7 +320,7 @@ pub struct Summary {
     pub unchanged: u64,
     /// Sites of the programs whose sensitivity was measured.
     pub sites: u64,
-    /// Those whose change was observed by the runs.
+    /// The sites whose change was observed by the runs.
     pub seen_sites: u64,
     /// The number of lanes that agreed, over all checks.
     pub lanes: u64,

@@ -2,8 +2,8 @@
 //!
 //! A comparison at every boundary decodes and runs ten programs, which takes longer than the compilation. So most
 //! inputs are compared end to end: the source with the result of the last stage, which is all that a user of the
-//! compiler observes. Every sixteenth input is compared at each boundary, where a stage must also preserve what the
-//! stage before it left defined. So is each input whose ends differ, to name the stage.
+//! compiler observes. Every sixteenth input is compared at each boundary, where a stage must also preserve values that
+//! the stage before it left defined. So is each input whose ends differ, to name the stage.
 
 use crate::harness::check::hook_of;
 use crate::harness::check::{
@@ -87,7 +87,7 @@ enum Ends {
     Meaningless,
     /// The compiler refused the program.
     Refused,
-    /// They differ, or one of them cannot be run: compare each boundary.
+    /// The ends differ, or one of them cannot be run: compare each boundary.
     Differ,
 }
 

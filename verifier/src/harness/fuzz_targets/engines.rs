@@ -1,6 +1,6 @@
 //! Fuzz target that compares all engines on one program.
 //!
-//! Each engine computes the behaviour of the program in one environment. Wherever two of them are comparable, they must
+//! Each engine computes the behaviour of the program in one environment. If two of them are comparable, they must
 //! agree; otherwise one of them has a bug. There are five:
 //!
 //! - the interpreter of nir, the reference;
@@ -144,7 +144,7 @@ fn nir_text(input: &ProgramInput, source: &Outcome, env: &Env, plant: TextPlant<
     let again = nir::text::read(&text).map_err(|error| TargetFailure::new(engine, error))?;
     match run_nir(input, &again, env) {
         Some(outcome) => same_run(engine, source, &outcome),
-        None => Err(TargetFailure::new(engine, "refused what it runs without the text")),
+        None => Err(TargetFailure::new(engine, "refused a program that it runs without the text")),
     }
 }
 
@@ -262,7 +262,8 @@ fn same_lane(engine: &str, among: &Outcome, alone: &Outcome, lane: usize) -> Res
     Ok(())
 }
 
-/// Returns true if lanes are independent: no lane reads what another writes, and there are no operations across lanes.
+/// Returns true if lanes are independent: no lane reads a word that another writes, and there are no operations across
+/// lanes.
 fn lanes_are_alone(shader: &Shader) -> bool {
     use IntrinsicOp::*;
     shader.entry.instrs_in_order().all(|(_, instr)| match &shader.entry.instrs[instr] {

@@ -94,7 +94,7 @@ fn check_error(
         return Err(TargetFailure::new(reader, format_args!("an error at {line}:{column}, outside the text")));
     }
     if words.iter().any(|words| words.is_empty()) {
-        return Err(TargetFailure::new(reader, format_args!("an error at {line}:{column} that says nothing")));
+        return Err(TargetFailure::new(reader, format_args!("an error at {line}:{column} without a message")));
     }
     Ok(())
 }
@@ -120,7 +120,7 @@ fn nir_text(text: &str, plant: &mut dyn FnMut(&mut String)) -> Result<bool, Targ
     match nir::text::read(&written) {
         Ok(again) if again == shader => Ok(true),
         Ok(_) => Err(TargetFailure::new(READER, format_args!("another program comes back from\n{written}"))),
-        Err(error) => Err(TargetFailure::new(READER, format_args!("{error}, in what was written:\n{written}"))),
+        Err(error) => Err(TargetFailure::new(READER, format_args!("{error}, in the written text:\n{written}"))),
     }
 }
 
@@ -146,7 +146,7 @@ fn ir3_text(text: &str, plant: &mut dyn FnMut(&mut String)) -> Result<bool, Targ
     match ir3::text::read(&written) {
         Ok(again) if again == canonical => Ok(true),
         Ok(_) => Err(TargetFailure::new(READER, format_args!("another program comes back from\n{written}"))),
-        Err(error) => Err(TargetFailure::new(READER, format_args!("{error}, in what was written:\n{written}"))),
+        Err(error) => Err(TargetFailure::new(READER, format_args!("{error}, in the written text:\n{written}"))),
     }
 }
 
@@ -190,7 +190,7 @@ fn environment(text: &str, plant: &mut dyn FnMut(&mut String)) -> Result<bool, T
     match Env::from_json(&written) {
         Ok(again) if again == env => Ok(true),
         Ok(_) => Err(TargetFailure::new(READER, format_args!("another environment comes back from\n{written}"))),
-        Err(error) => Err(TargetFailure::new(READER, format_args!("{error}, in what was written:\n{written}"))),
+        Err(error) => Err(TargetFailure::new(READER, format_args!("{error}, in the written text:\n{written}"))),
     }
 }
 
@@ -206,7 +206,7 @@ fn bundle(path: &Path, text: &str, plant: &mut dyn FnMut(&mut String)) -> Result
     match bundle::rewritten(path, &written) {
         Ok(again) if again == written => Ok(true),
         Ok(_) => Err(TargetFailure::new(READER, format_args!("other facts come back from\n{written}"))),
-        Err(error) => Err(TargetFailure::new(READER, format_args!("{error}, in what was written:\n{written}"))),
+        Err(error) => Err(TargetFailure::new(READER, format_args!("{error}, in the written text:\n{written}"))),
     }
 }
 

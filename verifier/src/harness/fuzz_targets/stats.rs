@@ -1,4 +1,4 @@
-//! Statistics of fuzzing: the sizes of the inputs, and how many of them were compared.
+//! Statistics of fuzzing: the sizes of the inputs, and the number of those that were compared.
 //!
 //! libFuzzer counts runs and prints the size of its corpus, but neither the sizes of the inputs of its runs nor how
 //! many of them checked anything: it also counts programs that are refused or have undefined behaviour. If the

@@ -1,5 +1,5 @@
-//! Fuzz target for machine code: a word is an instruction, which comes back from its text and from what ir3 has of it,
-//! or it is refused.
+//! Fuzz target for machine code: a word is an instruction, which is reproduced from its text and from its instruction
+//! in ir3, or it is refused.
 
 use crate::harness::campaigns::words::Counts;
 use crate::harness::fuzz_targets::{TargetFailure, stats};

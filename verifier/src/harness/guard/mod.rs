@@ -1,11 +1,13 @@
-//! Compilations that do not come to an end, or take more memory than there is.
+//! Guard against compilations that do not terminate, or exhaust memory.
 //!
-//! A thread in an endless loop cannot be ended, and a failed allocation ends the process. So a program that may do either is compiled in
-//! a process of its own, the *worker*: this program again, with the hidden subcommand `worker` ([`worker`] is its side). It has a limit on
-//! its address space, and a watchdog on the CPU time of each stage (`support::watch`). [`probe`] asks it for one program;
-//! the process is kept for the next one, unless it was ended by this one.
+//! A thread in an endless loop cannot be ended, and a failed allocation ends the process. So a program that may do
+//! either is compiled in a process of its own, the *worker*: this program again, with the hidden subcommand `worker`
+//! ([`worker`] is its side). It has a limit on its address space, and a watchdog on the CPU time of each stage
+//! (`support::watch`). [`probe`] sends it one program; the process is kept for the next one, unless it was ended by
+//! this one.
 //!
-//! Only the program that has [set up](configure) the guard has workers. A library user has none: then [`probe`] says nothing.
+//! Only the program that has [set up](configure) the guard has workers. A library user has none: then [`probe`] returns
+//! `None`.
 
 mod process;
 pub mod worker;
@@ -43,7 +45,7 @@ impl Stop {
     /// The reason in words.
     pub const fn description(self) -> &'static str {
         match self {
-            Self::Time => "it does not come to an end within the limit of CPU time",
+            Self::Time => "it does not terminate within the limit of CPU time",
             Self::Memory => "it needs more memory than the limit",
             Self::Stack => "its stack overflows",
             Self::Died => "its process dies",
@@ -111,7 +113,8 @@ pub fn guard() -> Option<&'static Guard> {
     GUARD.get()
 }
 
-/// Starts a worker without a program, which has to come to its end: later ones that do not start would be taken for failures of the compiler.
+/// Starts a worker without a program, which must exit: later ones that do not start would be taken for failures of the
+/// compiler.
 ///
 /// # Errors
 /// If it does not, the reason.
@@ -128,7 +131,7 @@ pub fn try_start() -> Result<(), String> {
     Err(format!("a process for the compiler, with {memory} MiB of memory, does not start: {why}"))
 }
 
-/// What a worker compiles.
+/// The settings of a worker's compilation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
     /// The GPU.
@@ -179,7 +182,8 @@ thread_local! {
     static WORKER: RefCell<Option<(Setting, Process)>> = const { RefCell::new(None) };
 }
 
-/// Compiles a program in a worker. `None` if it comes to an end, whatever that is; if there is no guard; or if no worker can be started.
+/// Compiles a program in a worker. `None` if it terminates, with any result; if there is no guard; or if no worker can
+/// be started.
 pub fn probe(shader: &Shader, setting: &Setting) -> Option<Stopped> {
     let guard = guard()?;
     let text = nir::text::write(shader);

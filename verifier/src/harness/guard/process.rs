@@ -1,4 +1,4 @@
-//! A worker, from outside: it gets programs and says what became of them.
+//! The parent's side of a worker: sends programs and receives the results.
 
 use super::{Stop, Stopped};
 use ir3_compiler::pipeline::Stage;
@@ -10,10 +10,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What became of a compilation.
+/// The result of a compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It came to an end: a program, a refusal or a panic.
+    /// It terminates: a program, a refusal or a panic.
     Ends,
     /// It was stopped, and the worker with it.
     Stopped(Stopped),
@@ -30,12 +30,12 @@ pub struct Process {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
-    /// Its standard error, a file without a name: nobody has to read it while it runs.
+    /// Its standard error, an unnamed file: no thread has to read it while the worker runs.
     log: File,
 }
 
 impl Process {
-    /// Starts a program. A signal of the terminal is not for it: it ends with its standard input.
+    /// Starts a program. It ignores signals of the terminal, and exits when its standard input is closed.
     ///
     /// # Errors
     /// If the system refuses.
@@ -68,7 +68,7 @@ impl Process {
         stdin.write_all(bytes)
     }
 
-    /// Reads a line of its standard output, without its end; `None` if there is none, as it has ended.
+    /// Reads a line of its standard output, without the line break; `None` if it has ended.
     pub fn line(&mut self) -> Option<String> {
         let mut line = String::new();
         match self.stdout.read_line(&mut line) {
@@ -80,10 +80,10 @@ impl Process {
         }
     }
 
-    /// Has it compile a program.
+    /// Sends it a program to compile.
     pub(super) fn compile(&mut self, text: &str, limit: Duration) -> Verdict {
         let header = format!("{} {}\n", limit.as_millis().max(1), text.len());
-        // If it has ended, there is no answer, and its exit says why.
+        // If the worker has ended, its exit status has the reason.
         let _ = self.write(header.as_bytes()).and_then(|()| self.write(text.as_bytes()));
         let mut stage = None;
         while let Some(line) = self.line() {
@@ -96,7 +96,7 @@ impl Process {
         Verdict::Stopped(Stopped { stage: stage.unwrap_or(Stage::Select), stop })
     }
 
-    /// Closes its input, so that it comes to its end.
+    /// Closes its input, so that it exits.
     pub fn close(&mut self) {
         drop(self.stdin.take());
     }
@@ -105,7 +105,7 @@ impl Process {
     pub fn end(&mut self) -> (Stop, String) {
         self.close();
         let status = self.child.wait();
-        // With `RUST_BACKTRACE`, a list of all calls follows the message, and pushes out of the end what comes before it.
+        // With `RUST_BACKTRACE`, a list of all calls follows the message, and pushes earlier lines out of the end.
         let reason = self.end_of_log(1 << 16);
         let stop = match status {
             Ok(status) if status.code() == Some(OUT_OF_TIME) => Stop::Time,
@@ -134,12 +134,12 @@ impl Process {
         (code, words.collect::<Vec<_>>().join("\n"))
     }
 
-    /// The end of what it wrote to its standard error.
+    /// The end of its standard error.
     pub fn log(&self) -> String {
         self.end_of_log(LOG as u64)
     }
 
-    /// The end of its log, of at most so many bytes.
+    /// The end of its log, of at most this many bytes.
     fn end_of_log(&self, most: u64) -> String {
         let read = || -> io::Result<Vec<u8>> {
             let mut log = &self.log;

@@ -30,7 +30,7 @@ impl Arguments {
     /// Reads the arguments as the guard writes them.
     ///
     /// # Errors
-    /// If there are others: nobody but this program calls a worker.
+    /// If there are others: only this program starts workers.
     pub fn parse(list: &[String]) -> Result<Self, String> {
         let wrong = |what: &str| format!("found {what}, expected the arguments of a worker");
         let [gpu, features, last, registers, allocator, memory, plant @ ..] = list else {
@@ -55,7 +55,7 @@ impl Arguments {
     }
 }
 
-/// Limits the address space of this process, to what its own limit allows, and starts its watchdog.
+/// Limits the address space of this process, within its current limit, and starts its watchdog.
 ///
 /// # Errors
 /// If the system refuses.
@@ -63,7 +63,7 @@ pub fn limit(memory: u64, time: Duration) -> io::Result<()> {
     let memory = Some(getrlimit(Resource::As).maximum.map_or(memory, |most| most.min(memory)));
     let all = Rlimit { current: memory, maximum: memory };
     setrlimit(Resource::As, all)?;
-    // What ends it here is expected: no file of it.
+    // A crash is expected here: write no core file.
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
     watch::set_limit(time);
     watch::start(|| process::exit(OUT_OF_TIME));
@@ -102,7 +102,7 @@ fn programs(arguments: &Arguments) -> io::Result<()> {
         };
         watch::set_limit(Duration::from_millis(time));
         let Arguments { target, options, plant, .. } = arguments;
-        // What becomes of it is not the question here.
+        // The result does not matter here.
         let _ = catch(|| {
             compile_stages(&shader, target, options, *plant, &mut |stage| {
                 let _ = writeln!(stdout, "{stage}");

@@ -1,8 +1,8 @@
-//! The folder of a refuted pass: what a bug report of Mesa needs.
+//! The folder of a refuted pass: the files for a bug report of Mesa.
 //!
 //! - `README.md`: the pass, the difference, and the command that shows it again;
 //! - `before.txt`, `after.txt`: both sections as the log has them;
-//! - `before.ir3` or `before.nir`, and `after.ir3`: the same programs with what was recovered;
+//! - `before.ir3` or `before.nir`, and `after.ir3`: the same programs with the recovered attributes;
 //! - `env.json`: the input;
 //! - `difference.txt`: the traces of both sides up to their first difference.
 
@@ -63,8 +63,8 @@ fn folder_name(shader: &str, checked: &Checked<'_>) -> String {
     format!("mesa-{}-{file}-{hash:08x}", checked.name).chars().map(plain).collect()
 }
 
-/// The command that shows a refutation again, in its folder. `check` runs programs whose results are there at once; a result that is used too
-/// early is shown by the hazard checker.
+/// The command that reproduces a refutation, in its folder. `check` runs programs whose results are available at once;
+/// a result that is used too early is shown by the hazard checker.
 pub fn command_again(refutation: &Refutation, target: &Target) -> String {
     let Refutation { before, after, env, .. } = refutation;
     let gpu = target.name;

@@ -1,8 +1,8 @@
 //! The passes of the real compiler: each section of a log compared with the one before it.
 //!
-//! A [`LogShader`] is one variant of a shader: nir, the programs after each pass, the final assembly, its words. Mesa's text
-//! leaves out what engines need; [`recover`] takes it from the other sections of the same shader, the same for all of
-//! them. Then each boundary is a question to the engines:
+//! A [`LogShader`] is one variant of a shader: nir, the programs after each pass, the final assembly, its words. Mesa's
+//! text leaves out attributes that engines need; [`recover`] takes them from the other sections of the same shader, the
+//! same for all of them. Then each boundary is a question to the engines:
 //!
 //! - nir and the first ir3;
 //! - each section and the next one;

@@ -1,12 +1,13 @@
-//! Our own backend's programs as a log of Mesa's compiler: what `mesa` reads is printed for a compilation of ours.
+//! Our own backend's programs as a log of Mesa's compiler, in the format that `mesa` reads.
 //!
-//! The sections have the names of Mesa's passes where a stage of ours does what that pass does ([`pass`]), else those of our
-//! stages. The text is Mesa's: what it leaves out (types of spilled values, inputs, outputs, memories) is left out here, too, and
-//! has to be recovered from the lists after the code and from the words. An instruction has one serial number in all sections.
+//! The sections have the names of Mesa's passes where a stage of ours corresponds to that pass ([`pass`]), else those
+//! of our stages. The text is Mesa's: the attributes that it leaves out (types of spilled values, inputs, outputs,
+//! memories) are left out here, too, and have to be recovered from the lists after the code and from the words. An
+//! instruction has one serial number in all sections.
 //!
-//! Mesa's lists have one register for all components of an input or an output; where ours are in registers that do not follow each other,
-//! the location has the component behind it (`FRAG_RESULT_DATA0.y`). A program whose inputs or driver parameters Mesa's lists cannot say
-//! is refused ([`PrintError`]).
+//! Mesa's lists have one register for all components of an input or an output; where ours are in registers that do not
+//! follow each other, the location has the component after it (`FRAG_RESULT_DATA0.y`). A program whose inputs or driver
+//! parameters Mesa's lists cannot express is refused ([`PrintError`]).
 
 use crate::harness::report::natives;
 use crate::programs::mesa::native::NativePrefetch;
@@ -40,9 +41,9 @@ pub enum PrintError {
     /// The target has no ir3.
     #[error("{0}: Mesa's logs have programs of ir3 only")]
     NoIr3(&'static str),
-    /// The lists after the code cannot say where something is.
-    #[error("Mesa's lists cannot say {0}")]
-    NotSaid(String),
+    /// A place that the lists after the code cannot express.
+    #[error("Mesa's lists cannot express {0}")]
+    Inexpressible(String),
 }
 
 /// The name of the section with the result of a stage.
@@ -91,7 +92,8 @@ pub fn log(
     let options = Options { last: Stage::LAST, ..*options };
     let mut compilation = Compilation::new(shader, target, &options).with_hook(Some(&mut hook));
     compilation.run_until(Stage::Select)?;
-    let name = stage_name(shader.stage).ok_or_else(|| PrintError::NotSaid(format!("the stage {}", shader.stage)))?;
+    let name =
+        stage_name(shader.stage).ok_or_else(|| PrintError::Inexpressible(format!("the stage {}", shader.stage)))?;
     let source = compilation.shader().clone();
     let mut out = format!("NIR (final form) for {name} shader (null):\n{}\n", nir::text::write(&source));
     let mut inputs: Vec<(InputKind, RegClass, WriteMask)> = Vec::new();
@@ -122,7 +124,7 @@ pub fn log(
             last = text;
         }
     }
-    let Some(program) = assembly else { return Err(PrintError::NotSaid("a program without words".to_owned())) };
+    let Some(program) = assembly else { return Err(PrintError::Inexpressible("a program without words".to_owned())) };
     let code = Code::from_program(&program)?;
     let words = code.encode(target.generation)?;
     final_sections(
@@ -166,7 +168,7 @@ fn section(program: &Program) -> String {
     out
 }
 
-/// The final program and what the lists around it are made of.
+/// The final program and the data of the lists around it.
 struct Final<'a> {
     source: &'a Shader,
     program: &'a Program,
@@ -209,7 +211,7 @@ fn final_sections(out: &mut String, name: &str, of: &Final<'_>, words: &[u64]) -
 /// The command of a sample before the program starts.
 fn prefetch_command(out: &mut String, data: &ir3::InstrData) -> Result<(), PrintError> {
     let NativePrefetch { register, class, mask, varying, bindless, sampler, texture } = natives::prefetch_command(data)
-        .ok_or_else(|| PrintError::NotSaid("a sample before the program starts".to_owned()))?;
+        .ok_or_else(|| PrintError::Inexpressible("a sample before the program starts".to_owned()))?;
     let (name, bindless) = (register_name(register, class), u32::from(bindless));
     let _ = writeln!(
         out,
@@ -228,7 +230,7 @@ fn driver_params(
     let all = natives::driver_params(stage);
     let (mut first, mut end) = (None, 0);
     for &DriverParam { word, value, component } in &consts.driver_params {
-        let not_said = || PrintError::NotSaid(format!("the driver parameter {value:?} in word {word}"));
+        let not_said = || PrintError::Inexpressible(format!("the driver parameter {value:?} in word {word}"));
         let known = all.iter().find(|(_, its, _)| *its == value).ok_or_else(not_said)?;
         let start = word.checked_sub(known.0 + u16::from(component)).ok_or_else(not_said)?;
         if *first.get_or_insert(start) != start {
@@ -239,7 +241,7 @@ fn driver_params(
     let is_named = |start: u16| u32::from(start) < named.end || named.is_relative || named.has_unknown_stores;
     match first {
         Some(start) if is_named(start) => {
-            Err(PrintError::NotSaid(format!("driver parameters from word {start}, in words of the program")))
+            Err(PrintError::Inexpressible(format!("driver parameters from word {start}, in words of the program")))
         }
         first => Ok(first.map(|start| (start, (end - start).div_ceil(4)))),
     }
@@ -252,12 +254,12 @@ fn lists(out: &mut String, name: &str, of: &Final<'_>) -> Result<(), PrintError>
     for (index, output) in interface.outputs_at.iter().enumerate() {
         let place = format!("the output {}.{}", output.base, output.component);
         let location = location(of.source, IntrinsicOp::StoreOutput, output.base);
-        let location = location.ok_or_else(|| PrintError::NotSaid(place.clone()))?;
+        let location = location.ok_or_else(|| PrintError::Inexpressible(place.clone()))?;
         let is_whole =
             output.component == 0 && interface.outputs_at.iter().filter(|other| other.base == output.base).count() == 1;
         // Mesa has all components of an output in registers that follow each other.
         let first = ["", ".x", ".y", ".z", ".w"].get(if is_whole { 0 } else { usize::from(output.component) + 1 });
-        let first = first.ok_or(PrintError::NotSaid(place))?;
+        let first = first.ok_or(PrintError::Inexpressible(place))?;
         let found = interface.outputs.iter().find(|it| it.index.map(usize::from) == Some(index));
         let register = found.and_then(|it| Some((it.src.place()?.reg()?, it.src.class)));
         let (register, class) = register.unwrap_or((PhysReg::INVALID, RegClass::general(false)));
@@ -293,7 +295,7 @@ fn input(
             ["", ".y", ".z", ".w"].get(usize::from(component)).map(|first| location + first)
         }
     };
-    let location = location.ok_or_else(|| PrintError::NotSaid(format!("the input {kind:?}")))?;
+    let location = location.ok_or_else(|| PrintError::Inexpressible(format!("the input {kind:?}")))?;
     let mask = found.map_or(mask, |entry| entry.dst.mask);
     let _ = write!(out, " {} ({location} slot=0 cm={:x},il=0,b=0)", register_name(register, class), mask.0);
     Ok(())
@@ -349,7 +351,7 @@ fn register_name(register: PhysReg, class: RegClass) -> String {
     format!("{}r{}", if class.half { "h" } else { "" }, number(register))
 }
 
-/// The figures, as Mesa's own lines have them.
+/// The statistics, in the format of Mesa's lines.
 fn statistics(out: &mut String, name: &str, of: &Final<'_>) {
     let stats = Stats::of_final(of.program, of.target);
     let _ = writeln!(

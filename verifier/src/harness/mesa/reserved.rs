@@ -1,8 +1,9 @@
-//! What a driver reserves for a program, beside what its code uses.
+//! Checks of the resources that a driver reserves for a program against its code.
 //!
-//! Mesa prints what it tells the driver: registers, the part of the constant file that is loaded, scratch and shared memory, the branch stack
-//! (checked with the hazards), the width of waves. Too much costs speed. With too little, the registers or the memory of another wave are
-//! written, and no run or proof of the program alone shows it.
+//! Mesa prints the resources that it reports to the driver: registers, the part of the constant file that is loaded,
+//! scratch and shared memory, the branch stack (checked with the hazards), the width of waves. Too much costs speed.
+//! With too little, the registers or the memory of another wave are written, and no run or proof of the program alone
+//! shows it.
 
 use super::recover::scratch;
 use crate::harness::check::final_code;
@@ -12,12 +13,12 @@ use ir3_compiler::stats::const_vectors;
 use ir3_compiler::target::occupancy::{WaveWidth, WorkKind, Workload};
 use ir3_compiler::target::{ALL, Target};
 
-/// The first thing of which a final program uses more than Mesa says in its statistics (`full registers: 14 used, 12 reserved`), or that
-/// these say otherwise than the code.
+/// The first resource of which a final program uses more than Mesa's statistics report (`full registers: 14 used, 12
+/// reserved`), or that the first statistic that contradicts the code.
 pub(super) fn exceeded(program: &Program, said: &Statistics, target: &Target) -> Option<String> {
     let (plain, ..) = final_code(program).ok()?;
     let counted = mesa_counts(&with_starts(program, plain.clone()), target);
-    let figures = [
+    let limits = [
         ("full registers", u64::from(counted.full), said.get("full")),
         ("half registers", u64::from(counted.half), said.get("half")),
         ("vectors of constants", u64::from(const_vectors(&plain, target)), said.get("constlen")),
@@ -33,7 +34,7 @@ pub(super) fn exceeded(program: &Program, said: &Statistics, target: &Target) ->
         let said = said.filter(|&said| used > said)?;
         Some(format!("{what}: {used} used, {said} reserved"))
     };
-    let used = figures.into_iter().chain(of_waves.into_iter().flatten()).find_map(beyond);
+    let used = limits.into_iter().chain(of_waves.into_iter().flatten()).find_map(beyond);
     used.or_else(|| differs(program, said, target))
 }
 
@@ -54,7 +55,7 @@ fn differs(program: &Program, said: &Statistics, target: &Target) -> Option<Stri
         return Some(format!("mergedregs: {}, and {} on {generation}", u8::from(merged), u8::from(target.merged_regs)));
     }
     let full = u32::try_from(said.get("full")?).ok()?;
-    // Any GPU of the generation may be meant, unless it is another one than the one that stands for it.
+    // Any GPU of the generation may be meant, unless the target is not the default of its generation.
     let is_named = *target != Target::of_generation(target.generation);
     let gpus = ALL.iter().filter(|gpu| if is_named { *gpu == target } else { gpu.generation == target.generation });
     let fitting = gpus.filter_map(|gpu| fitting_waves(program, full, &waves, gpu)).max();
@@ -62,7 +63,7 @@ fn differs(program: &Program, said: &Statistics, target: &Target) -> Option<Stri
         None => {
             let double = u8::from(waves.double);
             Some(format!(
-                "double_threadsize: {double}, and the registers or the branch stack hold no wave of this width"
+                "double_threadsize: {double}, and the registers or the branch stack fit no wave of this width"
             ))
         }
         Some(most) if waves.max_waves > most => {
@@ -72,7 +73,8 @@ fn differs(program: &Program, said: &Statistics, target: &Target) -> Option<Stri
     }
 }
 
-/// The waves of the printed width that fit into a GPU with what is reserved; `None` if waves of this width do not exist there.
+/// The waves of the printed width that fit into a GPU with the reserved resources; `None` if waves of this width do not
+/// exist there.
 fn fitting_waves(program: &Program, full: u32, waves: &Waves, gpu: &Target) -> Option<u32> {
     let kind = match workload(program).kind {
         WorkKind::Compute { threads, barrier, .. } => {
@@ -151,7 +153,7 @@ mod tests {
 
     #[test]
     fn statements_agree_with_the_code_and_the_gpu() {
-        // The a660 stands for all of a6xx, of which others hold more waves of eight registers than it does.
+        // The default for a6xx is the a660; other GPUs of a6xx hold more waves of eight registers.
         assert_eq!(found(LOG, "a660"), None);
         assert_eq!(found(LOG, "a618"), None);
         assert_eq!(found(LOG, "a650").as_deref(), Some("max_waves: 12, and the registers and the memory hold 8"));
@@ -164,7 +166,7 @@ mod tests {
             (
                 "8 full",
                 "64 full",
-                "double_threadsize: 1, and the registers or the branch stack hold no wave of this width",
+                "double_threadsize: 1, and the registers or the branch stack fit no wave of this width",
             ),
             ("8 full", "7 full", "full registers: 8 used, 7 reserved"),
         ] {

@@ -82,7 +82,7 @@ pub struct Checked<'a> {
     pub sensitivity: Option<Sensitivity>,
     /// CPU time of all engines.
     pub time: Duration,
-    /// The reason of a refutation of what an engine proved.
+    /// The reason of a refutation of a boundary that an engine proved.
     pub wrong_proof: Option<String>,
 }
 
@@ -101,11 +101,12 @@ pub struct Side<'a> {
     phase: Phase,
     /// The program, or the reason why it cannot be read.
     pub program: Result<Snapshot, String>,
-    /// Of final programs: the statistics that Mesa prints of the code.
+    /// The statistics that Mesa prints for the code of a final program.
     statistics: Option<Statistics>,
 }
 
-/// The work between two sides. Final code is final whatever it is compared with. A log may lack the passes before one that moves values.
+/// The work between two sides. Final code compared with anything is `Final`. A log may lack the passes before one that
+/// moves values.
 fn kind_of(before: &Side<'_>, after: &Side<'_>) -> BoundaryKind {
     match &*after.name {
         LEGALIZE | CODE => BoundaryKind::Final,
@@ -171,7 +172,7 @@ impl<'a> Sides<'a> {
         let of_passes = recovered.passes.iter().zip(&recovered.phases);
         let passes = shader.passes.iter().zip(of_passes).map(|(section, (program, &phase))| {
             let name = section.title().trim_start_matches("AFTER: ").to_owned();
-            let statistics = (phase == Phase::Final).then(|| shader.figures()).flatten();
+            let statistics = (phase == Phase::Final).then(|| shader.printed_statistics()).flatten();
             let program = program.clone().map(|program| Snapshot::Ir3(Box::new(program)));
             Side { name, section: Some(section), phase, program, statistics }
         });
@@ -180,13 +181,13 @@ impl<'a> Sides<'a> {
             section: Some(section),
             phase: Phase::Final,
             program: recovered.code.clone().map(|program| Snapshot::Ir3(Box::new(program))),
-            statistics: shader.figures(),
+            statistics: shader.printed_statistics(),
         });
         let all = nir.into_iter().chain(passes).chain(code).collect();
         (Self { all, inputs, target: *target, lacks_constants: recovered.lacks_constants }, recovered)
     }
 
-    /// The same programs without their sections, for a caller that changes the shader.
+    /// Returns the programs without their sections, for a caller that changes the shader.
     pub fn into_programs(self) -> Sides<'static> {
         let all = self.all.into_iter().map(|side| Side {
             name: side.name,

@@ -1,8 +1,9 @@
-//! Statements that Mesa prints beside the code: two of one fact, which must not differ, and those that nothing is compared with.
+//! Checks of the lists that Mesa prints after the code: duplicate statements of one fact must agree; the others are not
+//! compared.
 //!
-//! The assembly of a log is followed by lists (`; VERT: outputs: r0.x (VARYING_SLOT_POS)`) and by lines for some of their entries (`; pos:
-//! r0.x`). Numbers for the driver stand before the code, among the statistics, and in the line about waves. `reserved` compares some of these
-//! with the code.
+//! The assembly of a log is followed by lists (`; VERT: outputs: r0.x (VARYING_SLOT_POS)`) and by lines for some of
+//! their entries (`; pos: r0.x`). Numbers for the driver are before the code, in the statistics, and in the line about
+//! waves. `reserved` compares some of these with the code.
 
 use crate::programs::mesa::Section;
 use crate::programs::mesa::native::Native;
@@ -30,7 +31,7 @@ pub(super) fn contradictions(shader: &LogShader, native: &Native, nir: &Shader) 
         found.extend(section.text.lines().filter_map(|line| named_twice(line, native)));
     }
     found.dedup();
-    let Some(waves) = shader.figures().and_then(|said| said.waves) else { return found };
+    let Some(waves) = shader.printed_statistics().and_then(|said| said.waves) else { return found };
     if let Some(size) = waves.pvtmem_size.filter(|&size| size < nir.info.scratch_size) {
         let declared = nir.info.scratch_size;
         found.push(format!("nir declares {declared} bytes of scratch memory, `pvtmem_size` is {size}"));
@@ -57,7 +58,7 @@ fn named_twice(line: &str, native: &Native) -> Option<String> {
     let said = written(register, half);
     match listed.first() {
         None => Some(format!("`{name}` is in {said}, and no list has {location}")),
-        // The line for an input does not say that its register is half of one.
+        // The line for an input does not distinguish half registers.
         Some(_) if listed.iter().any(|&(its, class)| its == register && (class.half == half || name == "fragface")) => {
             None
         }
@@ -88,8 +89,8 @@ const NOT_COMPARED: [&str; 9] = [
     "loops",
 ];
 
-/// The numbers of a shader that are compared with nothing. With `c<a0.x + n>` the length of the constant file is among them: how far such a read
-/// reaches is not printed.
+/// The numbers of a shader that are not compared. With `c<a0.x + n>` the length of the constant file is among them: the
+/// extent of such a read is not printed.
 #[must_use]
 pub fn not_compared(shader: &LogShader) -> Vec<&'static str> {
     let lines = |section: &Option<Section>| -> Vec<String> {

@@ -57,7 +57,7 @@ pub(super) fn read<S: Subject>(path: &Path, input: &S) -> Result<Option<S>, Chec
 pub(super) fn write<S: Subject>(path: &Path, input: &S, reached: &S) -> Result<(), CheckpointError> {
     let checkpoint = Checkpoint { input: input.text(), reached: reached.text() };
     let mut partial = path.as_os_str().to_owned();
-    // The process id tells a cleanup whether the file is still being written.
+    // A cleanup recognises by the process id that the file is still being written.
     partial.push(format!(".{}.partial", std::process::id()));
     let partial = PathBuf::from(partial);
     let save = || {

@@ -31,8 +31,8 @@ pub(super) fn remove_dead_code(edit: &mut Edit) {
     }
 }
 
-/// The same program without the entities that are not in its tree, numbered in source order, as the text reader numbers
-/// them.
+/// Returns the program without the entities that are not in its tree, numbered in source order, as the text reader
+/// numbers them.
 pub(super) fn compact(shader: &Shader) -> Shader {
     let old = &shader.entry;
     let mut new = Function::new(old.name.clone());

@@ -34,7 +34,7 @@ fn options(now: Options, failure: &Failure, target: &Target) -> Vec<Options> {
     all.push(Options { allocator: Allocator::Ssa, ..now });
     all.push(Options { allocator: Allocator::GraphColouring(Rotation::FirstFit), ..now });
     all.push(Options { own_pass: None, ..now });
-    // A correction that is left out makes another failure, where the backend has it.
+    // Dropping a required correction causes another failure on the vec4 backend.
     let stays = |feature: &Feature| target.backend == Backend::Vec4 && feature.is_correction();
     all.push(Options { features: now.features.iter().filter(stays).collect(), ..now });
     let removable = now.features.iter().filter(|feature| !stays(feature));

@@ -227,7 +227,7 @@ pub(super) fn has_effect(data: &InstrData) -> bool {
     }
 }
 
-/// The operation that builds a vector of so many scalars, if nir has it.
+/// The operation that builds a vector of this many scalars, if nir has it.
 pub(super) fn vec_op(components: usize) -> Option<Op> {
     Op::vec(u8::try_from(components).ok()?)
 }

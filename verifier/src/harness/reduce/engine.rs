@@ -211,7 +211,7 @@ struct ProgramSearch<'a, S> {
     sweep: bool,
     /// Accept only candidates with fewer instructions.
     coarse: bool,
-    /// On a walk, the number of instructions at its start.
+    /// The number of instructions at the start of a random walk.
     least: Option<u32>,
     /// The start of the last walk that found nothing.
     walked: Option<S>,
@@ -365,7 +365,7 @@ impl<S: Subject> ProgramSearch<'_, S> {
     }
 
     /// Tests the candidates that `make` returns for the numbers below `count`, in order, until one fails. Returns its
-    /// number and what was made. Neither the result nor the number of candidates depends on the number of threads.
+    /// number and the candidate. Neither the result nor the number of candidates depends on the number of threads.
     fn first_of<T: Send>(
         &mut self,
         count: usize,

@@ -90,7 +90,8 @@ impl EnvironmentSearch<'_> {
         taken
     }
 
-    /// Like [`attempt`](Self::attempt), with the alias classes of the best environment, which may follow from what is changed.
+    /// Like [`attempt`](Self::attempt), with the alias classes of the best environment, which may follow from the
+    /// changed words.
     fn attempt_with_aliases(&mut self, change: impl FnOnce(&mut Env)) -> bool {
         self.attempt(|env| {
             env.aliases = Some(env.aliasing());

@@ -1,7 +1,8 @@
 //! ir3 programs under reduction, in SSA form or with registers.
 //!
-//! Steps change the program as if only its text counted: an instruction is dropped and its uses read 0, a branch becomes a jump, an operand an
-//! immediate. The validator of ir3 refuses what no compiler writes, so a step need not know the form of the program.
+//! Steps change the program as if only its text counted: an instruction is dropped and its uses read 0, a branch
+//! becomes a jump, an operand an immediate. The validator of ir3 refuses programs that no compiler writes, so a step
+//! may ignore the form of the program.
 
 use super::size::{Size, complexity};
 use super::subject::{Kind, Subject};
@@ -41,11 +42,11 @@ pub enum Ir3Step {
     Flags(Instr),
     /// Clears the modifiers and flags of a source.
     Modifiers(Instr, usize),
-    /// Drops a part of what the program declares.
+    /// Drops a part of the program's declarations.
     Header(Declared),
 }
 
-/// A part of what a program declares.
+/// A part of the declarations of a program.
 #[derive(Clone, Copy, Debug)]
 pub enum Declared {
     /// The size of the workgroup.
@@ -62,7 +63,7 @@ pub enum Declared {
     Reconvergence,
 }
 
-/// The flags that only say when an instruction is issued.
+/// The flags that only affect the time of issue.
 const ISSUE: InstrFlags = InstrFlags::SY.union(InstrFlags::SS).union(InstrFlags::JP).union(InstrFlags::UL);
 
 type List = fn(&Program) -> Vec<Ir3Step>;
@@ -156,7 +157,7 @@ fn size(program: &Program) -> Size {
     size
 }
 
-/// The instructions, the last one first: what reads a value is dropped before it.
+/// The instructions, the last one first: readers of a value are dropped before it.
 fn last_first(program: &Program) -> Vec<Instr> {
     let mut instrs: Vec<Instr> = program.iter_instrs().map(|(_, instr)| instr).collect();
     instrs.reverse();

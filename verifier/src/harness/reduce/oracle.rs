@@ -88,7 +88,7 @@ pub enum Failure {
         /// File, line and column.
         place: String,
     },
-    /// The compiler did not come to an end, or ran out of memory.
+    /// The compiler did not terminate, or ran out of memory.
     Stopped(Stopped),
 }
 
@@ -151,7 +151,7 @@ pub(crate) fn without_numbers(text: &str) -> String {
             out.push(c);
         }
     }
-    // What is not read from a text has no lines.
+    // Programs that are not read from a text have instructions instead of lines.
     out.replace("instruction #", "line #")
 }
 
@@ -198,7 +198,7 @@ impl Oracle {
             has_full_limits: false,
             checker,
         };
-        // Before this process compiles it, and does not come to an end either.
+        // A compilation in this process would not terminate either, so probe first.
         if let Some(stopped) = oracle.stopped(shader, false) {
             (oracle.failure, oracle.envs) = (Failure::Stopped(stopped), Vec::new());
             return Some(oracle);
@@ -285,8 +285,8 @@ impl Oracle {
         self.may_be_same(shader) && self.observe(shader).is_some_and(|(failure, _)| failure == self.failure)
     }
 
-    /// The reason why the compilation of a program has to be stopped, if there is a guard that can tell. The limits of a candidate are those
-    /// that its failure needs.
+    /// The reason why the compilation of a program has to be stopped, if there is a guard to detect it. The limits of a
+    /// candidate are those that its failure needs.
     fn stopped(&self, shader: &nir::Shader, is_candidate: bool) -> Option<Stopped> {
         let full = guard::guard()?.limits;
         let small = full.of_candidate();
@@ -303,7 +303,7 @@ impl Oracle {
 
     /// A quick test: returns false only if the program does not fail in the same way.
     fn may_be_same(&mut self, shader: &nir::Shader) -> bool {
-        // What the compiler refuses is found without an environment, too: it stays a program that can be run.
+        // A refusal of the compiler needs no environment, but the program must remain runnable.
         if self.runs && interp::nir::Decoded::new(shader).is_err() {
             return false;
         }
@@ -343,7 +343,7 @@ impl Oracle {
         self
     }
 
-    /// A small multiple of the fuel that the program needs now: candidates that lost the exit of a loop must not run
+    /// A small multiple of the fuel that the program needs now: candidates without a loop exit must not run
     /// for long.
     fn needed_fuel(&self, shader: &nir::Shader) -> u64 {
         let run = || {

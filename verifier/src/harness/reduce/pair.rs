@@ -1,9 +1,11 @@
 //! Two programs under reduction that are compared with each other, while the verdicts of the engines stay the same.
 //!
-//! A change of one program alone would be a difference of the reducer's own making. So there are two kinds of steps: the same change of both
-//! programs, and a change of one of them that keeps what it does, as far as runs show. Changes are the same if they change lines in the same way,
-//! numbers of values and registers aside; if the programs are in two languages, only the removal of the same output, or of the effect at the same
-//! position, is. A candidate keeps the *signature* of the bug: the operations where both runs first differ, and that the values there depend on inputs.
+//! A change of one program alone would be a difference of the reducer's own making. So there are two kinds of steps:
+//! the same change of both programs, and a change of one of them that preserves its behaviour, as far as runs show.
+//! Changes are the same if they change lines in the same way, numbers of values and registers aside; if the programs
+//! are in two languages, only the removal of the same output, or of the effect at the same position, is. A candidate
+//! keeps the *signature* of the bug: the operations where both runs first differ, and that the values there depend on
+//! inputs.
 
 use super::engine::{self, Options, Reduced, Watch};
 use super::ir3::{Ir3Step, outputs_of};
@@ -21,7 +23,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// The verdict on a pair, without what every step changes.
+/// The verdict on a pair, without the parts that every step changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PairVerdict {
     name: &'static str,
@@ -135,7 +137,7 @@ impl<'a> PairOracle<'a> {
             && (self.wanted.is_none() || self.signature_of(&verdict) == self.wanted)
     }
 
-    /// Reduces the two programs together, in so many threads.
+    /// Reduces the two programs together, in `jobs` threads.
     ///
     /// # Errors
     /// If a file of `options` cannot be read or written.
@@ -152,7 +154,7 @@ impl<'a> PairOracle<'a> {
     }
 }
 
-/// Returns true if nothing in a program has an effect: such a side is no program that somebody reported.
+/// Returns true if nothing in a program has an effect: such a side is no plausible report.
 fn is_trivial(program: &Snapshot) -> bool {
     match program {
         Snapshot::Nir(shader) => steps::effects_of(shader).is_empty(),
@@ -184,7 +186,7 @@ impl PartialEq for Pair {
 
 /// A change of two programs.
 pub enum PairStep {
-    /// The same change of both.
+    /// The same change of both programs.
     Both(SideStep, SideStep),
     /// A change of the program before.
     Before(SideStep),

@@ -1,7 +1,8 @@
-//! What the search makes smaller: a program, or several together.
+//! The objects of the search: a program, or several that are reduced together.
 //!
-//! A [`Subject`] lists steps, applies them, and says whether the result is valid and how large it is; the search (`engine`) knows no language.
-//! nir is implemented here, ir3 in [`ir3`](super::ir3), vec4 in [`vec4`](super::vec4), a program of any of them in [`Side`], two programs in [`pair`](super::pair).
+//! A [`Subject`] lists steps, applies them, and computes validity and size of the result; the search (`engine`) is
+//! independent of the language. nir is implemented here, ir3 in [`ir3`](super::ir3), vec4 in [`vec4`](super::vec4), a
+//! program of any of them in [`Side`], two programs in [`pair`](super::pair).
 
 use super::clean::{compact, remove_dead_code};
 use super::edit::{Edit, ProgramView};
@@ -14,7 +15,7 @@ use crate::semantics::Snapshot;
 use ir3_compiler::nir::{Shader, text, validate};
 use ir3_compiler::target::Target;
 
-/// Programs of up to this number of instructions are easy to read as they are.
+/// Programs of up to this number of instructions are easy to read without a further reduction.
 const SMALL: u32 = 8;
 
 /// A kind of step.
@@ -41,16 +42,16 @@ pub trait Subject: Clone + PartialEq + Send + Sync {
     /// the result. `None` if nothing changes.
     fn edited(&self, steps: &[&Self::Step], sweep: bool) -> Option<Self>;
 
-    /// The same without dead code. Entities keep their numbers.
+    /// Returns the subject without dead code. Entities keep their numbers.
     fn swept(&self) -> Self;
 
-    /// The same with entities numbered as the reader of its text numbers them; `None` if it is not valid.
+    /// Returns the subject with entities numbered as the reader of its text numbers them; `None` if it is not valid.
     fn finished(&self) -> Option<Self>;
 
     /// Its size.
     fn size(&self) -> Size;
 
-    /// True if it is easy to read as it is: no walk is done from there.
+    /// True if it is easy to read: no random walk starts from there.
     fn is_small(&self) -> bool {
         self.size().instructions <= SMALL
     }
@@ -127,21 +128,21 @@ impl Subject for Shader {
 /// A program of one of the languages, for a GPU.
 #[derive(Clone, PartialEq)]
 pub enum Side {
-    /// In nir.
+    /// A nir program.
     Nir(Box<Shader>),
-    /// In vec4.
+    /// A vec4 program.
     Vec4(Box<Vec4Subject>),
-    /// In ir3.
+    /// An ir3 program.
     Ir3(Box<Ir3Subject>),
 }
 
 /// A change of a program of one of the languages.
 pub enum SideStep {
-    /// In nir.
+    /// A step on nir.
     Nir(NirStep),
-    /// In vec4.
+    /// A step on vec4.
     Vec4(Vec4Step),
-    /// In ir3.
+    /// A step on ir3.
     Ir3(Ir3Step),
 }
 

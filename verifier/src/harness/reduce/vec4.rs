@@ -11,7 +11,7 @@ pub fn minimal_vec4(program: &Program, fails: &dyn Fn(&Program) -> bool) -> Prog
         let before = best.size();
         for kind in 0..best.kinds().len() {
             let mut at = 0;
-            // After a step that fails less is left, and the next one stands in its place.
+            // After a successful step the list is shorter, and the same index is the next step.
             while let Some(step) = best.list(kind).get(at) {
                 let smaller = best.edited(&[step], true).and_then(|edited| edited.finished());
                 match smaller.filter(|smaller| smaller.size() < best.size() && fails(&smaller.program())) {
@@ -29,18 +29,18 @@ pub fn minimal_vec4(program: &Program, fails: &dyn Fn(&Program) -> bool) -> Prog
 /// A vec4 program. Instructions that were removed keep their place until it is finished.
 #[derive(Clone, PartialEq)]
 pub struct Vec4Subject {
-    /// The program, with what was removed.
+    /// The program, including removed instructions.
     program: Program,
     removed: Vec<bool>,
 }
 
 /// A change.
 pub enum Vec4Step {
-    /// These instructions are removed: one, the markers of a construct, or a construct as a whole.
+    /// Removes these instructions: one, the markers of a construct, or a construct as a whole.
     Remove(Vec<usize>),
-    /// An instruction loses its predicate, clamp, or limit to one vertex.
+    /// Removes the predicate, clamp, or limit to one vertex of an instruction.
     Plain(usize),
-    /// An instruction loses a channel of its writemask.
+    /// Removes a channel from the writemask of an instruction.
     Narrow(usize, usize),
 }
 
@@ -50,7 +50,7 @@ impl Vec4Subject {
         Self { removed: vec![false; program.instrs.len()], program }
     }
 
-    /// The program without what was removed.
+    /// The program without the removed instructions.
     pub fn program(&self) -> Program {
         let mut program = self.program.clone();
         program.remove(&self.removed);

@@ -1,8 +1,8 @@
 //! Final programs from files: an ir3 text after legalization, machine code, or the sections `AFTER: ir3_legalize` of a log.
 //!
-//! A log has more than one text of a final program. The pass prints what the compiler knows, but neither the types of memory
-//! accesses nor `(ei)` and `(eq)`, which stand in the assembly after it; nor where arrays start, which the allocator has added to the offsets
-//! that the text before it has.
+//! A log has more than one text of a final program. The pass prints the state of the compiler, but neither the types of
+//! memory accesses nor `(ei)` and `(eq)`, which are in the assembly after it; nor the starts of arrays, which the
+//! allocator has added to the offsets that the text before it has.
 
 use super::machine_code::{CompletedCode, MachineCode, machine_code};
 use super::programs::{read_ir3, target_of};
@@ -39,18 +39,18 @@ pub struct FinalProgram {
     pub code: Code,
     /// The same code, with the memory accesses of its assembly, if that is known.
     pub typed: Option<Code>,
-    /// What is known beside the code.
+    /// Facts about the program that are not in the code.
     pub facts: Facts,
     /// The GPU.
     pub target: Target,
-    /// The first rule of ir3 that a text breaks: then no word does what it says. Sections of logs leave out what rules need; their waits are
-    /// compared with the assembly.
+    /// The first rule of ir3 that a text breaks: then the hardware does not execute the text. Sections of logs leave
+    /// out attributes that rules need; their waits are compared with the assembly.
     pub broken_rule: Option<String>,
     /// True if the log does not name its GPU, and it is one of the generation.
     pub is_target_guessed: bool,
     /// The line of each instruction in the file, if it is known.
     pub lines: Vec<u32>,
-    /// The parts that the text leaves out, as they were completed.
+    /// The attributes that the text leaves out, with the values that were assumed.
     pub taken: Vec<String>,
     /// The reason why the code is not known.
     pub unread: Option<String>,
@@ -91,7 +91,8 @@ impl FinalProgram {
     /// Checks that the program waits for its results.
     ///
     /// # Errors
-    /// If its code is not known, or has an instruction that the checker does not understand, or hazards that depend on what its words leave open.
+    /// If its code is not known, or has an instruction that the checker does not support, or hazards that depend on
+    /// facts that its words leave open.
     pub fn hazards(&self) -> Result<HazardReport, String> {
         if let Some(reason) = &self.unread {
             return Err(reason.clone());
@@ -128,7 +129,7 @@ impl FinalProgram {
         self.lines.get(ip.index()).copied()
     }
 
-    /// The code that says most of what its instructions do.
+    /// The code with the most attributes of its instructions.
     #[must_use]
     pub fn runnable(&self) -> &Code {
         self.typed.as_ref().unwrap_or(&self.code)
@@ -350,10 +351,10 @@ fn const_parts(assembly: &str) -> impl Iterator<Item = Range<u16>> {
     })
 }
 
-/// What waits for results, and for lanes.
+/// Flags that wait for results, or for lanes.
 const WAITS: InstrFlags = InstrFlags::SS.union(InstrFlags::SY).union(InstrFlags::JP);
 
-/// What releases varyings and helper lanes.
+/// Flags that release varyings and helper lanes.
 const RELEASES: InstrFlags = InstrFlags::EI.union(InstrFlags::EQ);
 
 /// Takes over from the same code which instructions release something.
@@ -380,7 +381,7 @@ fn positions(code: &Code, decoded: &[Decoded]) -> Option<Vec<usize>> {
 }
 
 /// The code with the memory accesses of its assembly; `None` if that is not the same code, or ir3 has not all of it.
-/// What is fetched before the start has no type anywhere: its registers are arbitrary ones.
+/// A prefetch before the start has no type anywhere: its registers are arbitrary ones.
 ///
 /// # Errors
 /// If an instruction waits otherwise than in the text.
@@ -399,7 +400,7 @@ fn typed(code: &Code, assembly: Option<&[u64]>, target: &Target) -> Result<Optio
     Ok(completed(code, &decoded, &positions))
 }
 
-/// An assembly without what the driver is told.
+/// Removes the driver directives (`@…`) from an assembly.
 fn plain(assembly: &str) -> String {
     assembly.lines().filter(|line| !line.starts_with('@')).flat_map(|line| [line, "\n"]).collect()
 }
@@ -416,21 +417,21 @@ fn check_listing(section: &Section, assemblies: &[Option<Vec<u64>>]) -> Result<(
 
 /// The instructions of an assembly, and the positions of those of the code in it.
 fn decoded(code: &Code, words: &[u64], target: &Target) -> Option<(Vec<Decoded>, Vec<usize>)> {
-    // What stands behind the program is not always code.
+    // Data after the end of the program is not always code.
     let decoded: Vec<Decoded> =
         words.iter().map_while(|&word| encoding::decode(target.generation, word).ok()).collect();
     let positions = positions(code, &decoded)?;
     Some((decoded, positions))
 }
 
-/// The code with what the instructions at these positions say; `None` if they are others.
+/// The code with the attributes of the instructions at these positions; `None` if they are others.
 fn completed(code: &Code, decoded: &[Decoded], positions: &[usize]) -> Option<Code> {
     let mut typed = code.clone();
     typed.interface.prefetches.clear();
     for ((_, instr), &at) in typed.instrs.iter_mut().zip(positions) {
         let Decoded { data, distance } = &decoded[at];
         let target = match *distance {
-            // A branch to what the text does not have leads to the next instruction that it has.
+            // A branch to an instruction that the text does not have leads to the next one that it has.
             Some(distance) => {
                 let to = usize::try_from(at as i64 + i64::from(distance)).ok()?;
                 Some(Ip::new(positions.partition_point(|&at| at < to)))

@@ -1,8 +1,8 @@
 //! Machine code from files: listings of Mesa's tools, and assembly of logs and of `computerator`.
 //!
-//! A file may have several programs, between lines of any kind. A program of a dump that is printed again, word for word, counts once. What the
-//! text leaves out is completed, and named in [`CompletedCode::taken`]: an `end` after the last instruction, and the end as the target of branches
-//! that leave the text.
+//! A file may have several programs, between lines of any kind. A program of a dump that is printed again, word for
+//! word, counts once. Parts that the text leaves out are completed, and named in [`CompletedCode::taken`]: an `end`
+//! after the last instruction, and the end as the target of branches that leave the text.
 
 use super::natives;
 use crate::programs::mesa::input::{FilePosition, InputError};
@@ -388,7 +388,7 @@ impl MachineCode {
         Ok(CompletedCode { code, taken })
     }
 
-    /// The program in blocks, and what was added to the text.
+    /// The program in blocks, and the items that were added to the text.
     ///
     /// # Errors
     /// If lines are missing, a word is no instruction, or control flow leaves the code.

@@ -1,12 +1,12 @@
 //! Reports: a failure as a [`bundle`] that can be read, run again, reduced, and attached to a bug report, with the
-//! first [`difference`] of its two sides, and as one [`page`] to look at; figures beside Mesa's and between two runs of shader-db; and programs as
-//! files and as text.
+//! first [`difference`] of its two sides, and as one [`page`]; metrics in comparison with Mesa's, and of two runs of
+//! shader-db; and programs as files and as text.
 
-pub mod beside_mesa;
 pub mod bundle;
 pub mod difference;
 mod finals;
 pub mod machine_code;
+pub mod mesa_comparison;
 pub(crate) mod natives;
 pub mod page;
 pub mod pair;

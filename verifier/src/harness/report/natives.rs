@@ -1,9 +1,9 @@
 //! Mesa's last programs: the words in a log, with the interface that the lines around them give, and the final-form nir
 //! that they were compiled from.
 //!
-//! Inputs and outputs have the numbers of the nir: both name their locations. What no word has is taken from the section
-//! `AFTER: ir3_legalize`; in a log without it, samples that are issued before the program starts are those of the commands
-//! (`@tex`), and kills and the components of images those of nir.
+//! Inputs and outputs have the numbers of the nir: both name their locations. Attributes that no word encodes are taken
+//! from the section `AFTER: ir3_legalize`; in a log without it, samples that are issued before the program starts are
+//! those of the commands (`@tex`), and kills and the components of images those of nir.
 
 mod prefetches;
 mod registers;
@@ -45,12 +45,12 @@ pub enum NativeError {
     /// The log cannot be read.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// The log does not say enough of the program, or a word is no instruction of ours.
+    /// The log lacks facts about the program, or a word is no instruction of ours.
     #[error("{path}: {what}")]
     Refused {
         /// The log.
         path: String,
-        /// What is missing.
+        /// The missing fact.
         what: String,
     },
 }
@@ -58,7 +58,7 @@ pub enum NativeError {
 /// Loads the last program of a log: the one whose words it has.
 ///
 /// # Errors
-/// If the file is no log that can be read, has no words, or does not say where an input or an output is.
+/// If the file is no log that can be read, has no words, or does not list the register of an input or an output.
 pub fn native(path: &Path, gpu: Option<Target>) -> Result<NativeProgram, NativeError> {
     let Source { path, text, .. } = Source::read(path)?;
     let refused = |what: String| NativeError::Refused { path: path.display().to_string(), what };
@@ -194,7 +194,7 @@ pub(crate) fn code(native: &Native, shader: &Shader, text: Option<&Code>, target
 /// The position of the `chsh` after a `chmask`, if there are such.
 ///
 /// # Errors
-/// If one stands without the other.
+/// If one occurs without the other.
 pub(crate) fn chsh_of(opcodes: &[Opcode]) -> Result<Option<usize>, String> {
     let [chmask, chsh] =
         [Opcode::Chmask, Opcode::Chsh].map(|wanted| opcodes.iter().position(|&opcode| opcode == wanted));
@@ -206,7 +206,7 @@ pub(crate) fn chsh_of(opcodes: &[Opcode]) -> Result<Option<usize>, String> {
     }
 }
 
-/// Takes out `chsh`, which stands after `chmask` and goes on with the next stage, with what pads the code: `chmask` is the end.
+/// Removes `chsh`, which follows `chmask` and starts the next stage, and the padding of the code: `chmask` is the end.
 pub(crate) fn without_chsh(code: &mut Code) -> Result<(), String> {
     let opcodes: Vec<Opcode> = code.instrs.values().map(|instr| instr.data.opcode).collect();
     let Some(at) = chsh_of(&opcodes)? else { return Ok(()) };
@@ -220,12 +220,12 @@ pub(crate) fn without_chsh(code: &mut Code) -> Result<(), String> {
 /// A descriptor of nir: set and index.
 pub(crate) type Descriptor = (u32, u64);
 
-/// What nir accesses, for words that do not say it.
+/// Memory that nir accesses, for words that do not encode it.
 #[derive(Clone, Default)]
 struct UsedMemory {
     /// The descriptors of images that are accessed by constants.
     image_at: Vec<Descriptor>,
-    /// The same of buffers.
+    /// The descriptors of buffers that are accessed by constants.
     buffer_at: Vec<Descriptor>,
     /// Buffers, and buffers by elements of 8 bits.
     buffers: bool,
@@ -499,7 +499,7 @@ pub(crate) fn driver_params(stage: Stage) -> Vec<(u16, SystemValue, u16)> {
     }
 }
 
-/// Gives the varyings of the nir the numbers that the log says: four times their base, plus their component. Before a6xx they
+/// Gives the varyings of the nir the numbers in the log: four times their base, plus their component. Before a6xx they
 /// are packed.
 pub(crate) fn number_varyings(shader: &mut Shader, inputs: &[NativeInput]) {
     if shader.stage != Stage::Fragment {
@@ -599,9 +599,9 @@ pub(crate) fn loaded(shader: &Shader, location: &str) -> Option<u16> {
     at_location(shader, location, is_load).next().map(|(base, _)| base)
 }
 
-/// The outputs of the list after the code that nir stores, with their components that are stored. A location may have the first of these
-/// components behind it, as `FRAG_RESULT_DATA0.y`: our own programs have the components of an output in registers that do not follow each
-/// other. An output of each view is listed once a view, in their order.
+/// The outputs of the list after the code that nir stores, with their components that are stored. A location may have
+/// the first of these components after it, as `FRAG_RESULT_DATA0.y`: our own programs have the components of an output
+/// in registers that do not follow each other. An output of each view is listed once a view, in their order.
 pub(crate) fn outputs(native: &Native, shader: &Shader) -> Vec<Option<(Output, WriteMask)>> {
     let locations = native.outputs.iter().map(|output| &output.location);
     locations
@@ -616,7 +616,7 @@ pub(crate) fn outputs(native: &Native, shader: &Shader) -> Vec<Option<(Output, W
         .collect()
 }
 
-/// A location, and the component behind it.
+/// A location, and the component after it.
 pub(crate) fn first_component(location: &str) -> (&str, u8) {
     let component = |name: &str| ["x", "y", "z", "w"].iter().position(|its| *its == name);
     let split = location.split_once('.').and_then(|(location, name)| Some((location, component(name)? as u8)));
@@ -672,7 +672,7 @@ fn at_location<'a>(
     })
 }
 
-/// How many locations the second is after the first: those of one kind are numbered.
+/// The distance of two locations of one kind: those are numbered.
 fn slot_distance(first: &str, other: &str) -> Option<u32> {
     if first == other {
         return Some(0);

@@ -117,9 +117,10 @@ impl<'a> PairEvidence<'a> {
     }
 }
 
-/// The bug that a refutation shows, without what a smaller pair changes: the operations where both runs first differ, the last ones that computed
-/// the two values, the first of the program after that computed something which the program before did not, those that only the program after has
-/// if they are few, and for each side whether the value depends on an input. `None` if both sides cannot be traced.
+/// The bug that a refutation shows, without the parts that reduction changes: the operations where both runs first
+/// differ, the last ones that computed the two values, the first of the program after that computed a value which the
+/// program before did not, those that only the program after has if they are few, and for each side whether the value
+/// depends on an input. `None` if both sides cannot be traced.
 pub fn signature(refutation: &Refutation, target: &Target, wanted: Option<&[String]>) -> Option<Vec<String>> {
     let evidence = PairEvidence::new(String::new(), refutation, target);
     let first = evidence.first.as_ref()?;
@@ -173,7 +174,7 @@ fn only_after(refutation: &Refutation) -> BTreeSet<String> {
     &of(after) - &of(before)
 }
 
-/// Returns true for an operation that reads what the environment has.
+/// Returns true for an operation that reads from the environment.
 fn is_input(operation: &str) -> bool {
     ["_meta:in", "@load", "ld", "bary", "sam", "isam"].iter().any(|start| operation.starts_with(start))
 }

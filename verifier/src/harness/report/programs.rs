@@ -22,7 +22,7 @@ pub struct Named {
     pub program: Snapshot,
     /// The GPU to compile it for.
     pub target: Target,
-    /// The parts that the text leaves out, as they were completed.
+    /// The attributes that the text leaves out, with the values that were assumed.
     pub taken: Vec<String>,
     /// True for machine code that may hand over registers at its end, which its text does not name.
     pub has_unknown_results: bool,
@@ -87,8 +87,9 @@ impl Unread {
 /// The texts of a file, as they come: one of a `.nir` or `.ir3` text, one for each final-form nir of a log. The GPU is the given one; otherwise
 /// the default one of the generation that a log names, or of all.
 ///
-/// A log is read only as far as the next program needs: up to the line after it that names the generation. So what a pipe has brought is there at
-/// once. An error is the last item: the file cannot be read, or is of another kind, or is the log of another generation than that of the GPU.
+/// A log is read only as far as the next program needs: up to the line after it that names the generation. So programs
+/// from a pipe are available at once. An error is the last item: the file cannot be read, or is of another kind, or is
+/// the log of another generation than that of the GPU.
 pub fn unread(path: &Path, gpu: Option<Target>) -> impl Iterator<Item = Result<Unread, InputError>> + Send + use<> {
     unread_of(Lines::open(path), gpu)
 }
@@ -266,7 +267,7 @@ impl Texts {
     }
 }
 
-/// Checks a generation that a log names against the GPU; the first one chooses the GPU, if there is none.
+/// Checks a generation that a log names against the GPU; the first one chooses the GPU, if none is given.
 fn expect_generation(target: &mut Option<Target>, path: &Path, line: u32, found: Generation) -> Result<(), InputError> {
     let expected = target.get_or_insert_with(|| Target::of_generation(found));
     // The nir of a log can be compiled for a target of vec4, which has no logs of its own.
@@ -394,7 +395,7 @@ fn shifted(mut error: InputError, added: u32) -> InputError {
     error
 }
 
-/// Parses and validates ir3, which may be a piece of a program. Returns what was added to that.
+/// Parses and validates ir3, which may be a piece of a program. Returns the items that were added to it.
 pub(super) fn read_ir3(path: &Path, text: &str, target: &Target) -> Result<(ir3::Program, Vec<String>), InputError> {
     let of_syntax = |error: ir3::text::ParseError| {
         if let Some(OldText { line, column, sign, version }) = fragment::old_ir3(text) {

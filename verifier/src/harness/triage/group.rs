@@ -39,7 +39,7 @@ words! {
         Refused = "refused",
         /// The interpreter does not support the program.
         Unsupported = "unsupported",
-        /// The compiler did not come to an end.
+        /// The compiler did not terminate.
         OutOfTime = "out-of-time",
         /// The compiler ran out of memory.
         OutOfMemory = "out-of-memory",

@@ -4,10 +4,10 @@
 //! same stage, the same kind of failure (refuted, refused, a crash) and the same [`Shape`] of the reduced program. The
 //! observed difference (an output, memory, an endless loop) does not count: one bug can have all of these effects.
 //!
-//! Of many similar bundles not all are reduced: they are clustered by their failure and by the changes between the two
-//! sides of the stage in the unreduced program, and the smallest of each cluster are reduced. The others are counted as
-//! unreduced members of the group whose shape they have; those without such a shape are a group of their own. The
-//! result is a function of the bundles, whatever the number of threads.
+//! Only some of many similar bundles are reduced: they are clustered by their failure and by the changes between the
+//! two sides of the stage in the unreduced program, and the smallest of each cluster are reduced. The others are
+//! counted as unreduced members of the group whose shape they have; those without such a shape are a group of their
+//! own. The result is a function of the bundles, for any number of threads.
 
 mod change;
 mod group;

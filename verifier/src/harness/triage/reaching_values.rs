@@ -46,7 +46,7 @@ pub(super) type ReachingSet = BTreeSet<ReachingValue>;
 pub(super) struct Operands(FxHashMap<Instr, Vec<Vec<ReachingSet>>>);
 
 impl Operands {
-    /// By source, by component; empty for operands that are not analysed.
+    /// The sets by source, by component; empty for operands that are not analysed.
     pub fn of(&self, instr: Instr) -> &[Vec<ReachingSet>] {
         self.0.get(&instr).map_or(&[], Vec::as_slice)
     }

@@ -30,7 +30,7 @@ pub(super) fn make(random: &mut Random, machine: &Target) -> Option<Made> {
     if validate(&target, machine, Form::of(&source)).is_err() {
         return None;
     }
-    let change = if other { "computed again from another value" } else { "computed again" };
+    let change = if other { "recomputed from another value" } else { "recomputed" };
     let [source, target] = [source, target].map(|program| Snapshot::Ir3(Box::new(program)));
     Some(Made { change, source, target, differs: false })
 }

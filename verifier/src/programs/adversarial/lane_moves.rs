@@ -1,5 +1,5 @@
-//! Pairs about values of other lanes after loops that only some lanes run: a fact about a lane's own value says nothing
-//! about another lane's.
+//! Pairs about values of other lanes after loops that only some lanes run: a fact about a lane's own value does not
+//! hold for about another lane's.
 
 use super::PairPlan;
 use super::shader::Shader;

@@ -7,9 +7,9 @@
 //! function builds both programs of a pair. Some changes keep the meaning and some do not. A prover that proves a pair
 //! whose programs differ is unsound.
 //!
-//! Programs differ if runs of the interpreter differ. Some changes differ by construction ([`Pair::differs`]), whatever
-//! runs show: another header, another descriptor. [`pairs`] is a stream: pair `i` of a family is a function of the seed
-//! and `i` alone.
+//! Programs differ if runs of the interpreter differ. Some changes differ by construction ([`Pair::differs`]), even if
+//! no run shows it: another header, another descriptor. [`pairs`] is a stream: pair `i` of a family is a function of
+//! the seed and `i` alone.
 
 mod barriers;
 mod bindings;

@@ -11,11 +11,11 @@ use ir3_compiler::target::Target;
 /// The position of the sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SamplePosition {
-    /// Before the branch.
+    /// The sample is before the branch.
     Before,
-    /// In the arm that needs it.
+    /// The sample is in the arm that needs it.
     Arm,
-    /// After the branch.
+    /// The sample is after the branch.
     After,
 }
 

@@ -94,8 +94,8 @@ mod tests {
     use crate::programs::seeds::env_seeds;
     use crate::semantics::environment::env::Env;
 
-    /// The unchanged text can be read. A changed text is refused, or it is a program that does what its instructions
-    /// say.
+    /// The unchanged text can be read. A changed text is refused, or it is a program with the meaning of its
+    /// instructions.
     #[test]
     fn contradictions_are_refused_or_the_instruction_counts() {
         let machine = Target::default();

@@ -12,9 +12,9 @@ use ir3_compiler::target::Target;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum When {
     Always,
-    /// In lanes with an odd number.
+    /// The value is undefined in lanes with an odd number.
     Odd,
-    /// In lanes with an even number.
+    /// The value is undefined in lanes with an even number.
     Even,
     Never,
 }

@@ -1,7 +1,8 @@
-//! Which cells a program can have: selection is asked, with a program of one operation.
+//! The cells that a program can have, by selecting a program of one operation for each.
 //!
-//! The programs are those of [`generator::accepted`](crate::programs::generator::accepted), each changed in the one property of the cell.
-//! Cells of compiled programs and of passes cannot be asked for one by one: rules say which of them are [`impossible`].
+//! The programs are those of [`generator::accepted`](crate::programs::generator::accepted), each changed in the one
+//! property of the cell. Cells of compiled programs and of passes cannot be tried one by one: rules list those that are
+//! [`impossible`].
 
 use ir3_compiler::nir::{
     AluSrc, AluType, Builder, Def, Index, InstrData, Intrinsic, IntrinsicOp, Op, Shader, Stage, TexOp, TexSrcKind,
@@ -15,14 +16,14 @@ use super::made::Made;
 use super::{Cell, Family, alu, impossible, intrinsics, machine, textures};
 use crate::programs::generator::accepted::{self, IntrinsicForm, STAGES, WIDTHS, refusal};
 
-/// What is known of a cell without a program that has it.
+/// The status of a cell without a program that has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Selection accepts a program that has it.
     Accepted,
     /// No program has it, for this reason.
     Impossible(String),
-    /// Nothing rules it out.
+    /// No rule excludes it.
     Open,
 }
 
@@ -40,7 +41,7 @@ pub(super) fn shapes(op: IntrinsicOp, bits: u8, components: u8) -> bool {
 /// Programs of one operation.
 pub(super) type Programs<'a> = Box<dyn Iterator<Item = Shader> + 'a>;
 
-/// What a GPU accepts.
+/// The operations that a GPU accepts.
 pub struct Accepted {
     target: Target,
     operations: FxHashMap<Op, Vec<u8>>,
@@ -57,7 +58,7 @@ impl Accepted {
         Self { target: *target, operations, forms }
     }
 
-    /// What is known of a cell of a family.
+    /// The status of a cell of a family.
     pub fn status(&self, family: Family, cell: Cell) -> Status {
         let Some(programs) = self.programs(family, cell) else {
             let reason = self.rule(family, cell.0 - family.first());
@@ -85,7 +86,7 @@ impl Accepted {
         }
     }
 
-    /// Programs of one operation that have a cell, if the cell is one of an operation: all that selection is asked about.
+    /// Programs of one operation that have a cell, if the cell belongs to an operation: the inputs to selection.
     pub(super) fn programs(&self, family: Family, cell: Cell) -> Option<Programs<'_>> {
         let number = cell.0 - family.first();
         match family {
@@ -131,7 +132,7 @@ impl Accepted {
                 }
                 shader
             })),
-            // Selection reads components one at a time, wherever they come from.
+            // Selection reads components one at a time, from any source.
             alu::Property::Form { .. } | alu::Property::Width(_) => Box::new(programs),
         }
     }
@@ -327,7 +328,7 @@ fn texture(op: TexOp, ty: AluType, coordinates: u8, kinds: &[TexSrcKind], flag: 
     texture_of(32, op, ty, coordinates, kinds, flag)
 }
 
-/// The same with sources of a width.
+/// A texture operation with sources of a width.
 fn texture_of(bits: u8, op: TexOp, ty: AluType, coordinates: u8, kinds: &[TexSrcKind], flag: usize) -> Shader {
     use TexSrcKind as S;
     let mut b = Builder::new(Stage::Fragment);

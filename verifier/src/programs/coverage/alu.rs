@@ -19,7 +19,7 @@ const STRIDE: u32 = FIRST_FORM + SOURCES * FORMS.len() as u32;
 
 pub(super) const SIZE: u32 = Op::ALL.len() as u32 * STRIDE;
 
-/// What a number in an operation's part stands for.
+/// The property that a cell number of an operation encodes.
 pub(super) enum Property {
     Width(u8),
     Components(u8),

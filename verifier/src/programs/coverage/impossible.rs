@@ -12,7 +12,7 @@ use super::Family;
 use super::machine::{Mark, Property, ResultForm, SourceForm};
 use super::made::{self, Made};
 
-/// A cell of an instruction, and what is known of the GPU.
+/// A cell of an instruction, and facts about the GPU.
 struct Instruction<'a> {
     family: Family,
     opcode: Opcode,
@@ -26,9 +26,9 @@ impl Instruction<'_> {
         self.made.has(self.family, self.opcode, property)
     }
 
-    /// Returns true if programs of one operation tell all about the opcode.
-    fn is_told(&self) -> bool {
-        made::is_told(self.opcode)
+    /// Returns true if programs of one operation cover the opcode.
+    fn is_covered(&self) -> bool {
+        made::is_covered(self.opcode)
     }
 
     /// Returns true if it is a product of which an address is made.
@@ -141,35 +141,35 @@ const RULES: &[Rule] = &[
     },
     Rule {
         reason: "select: no operation that it accepts becomes this opcode, and no pass makes it",
-        covers: |it| it.is_told() && !it.made.has_opcode(it.family, it.opcode),
+        covers: |it| it.is_covered() && !it.made.has_opcode(it.family, it.opcode),
     },
     Rule {
         reason: "select: no operation that it accepts becomes an instruction of this width",
-        covers: |it| it.is_told() && !it.has_width(),
+        covers: |it| it.is_covered() && !it.has_width(),
     },
     Rule {
         reason: "select: no operation that it accepts becomes an instruction of this type or condition",
         covers: |it| {
-            it.is_told()
+            it.is_covered()
                 && matches!(it.property, Property::Type(_) | Property::Condition(_))
                 && !it.is_made(it.property)
         },
     },
     Rule {
         reason: "select: no operation that it accepts has a vector as the result of this opcode",
-        covers: |it| it.is_told() && it.property == Property::Result(ResultForm::Vector) && !it.is_made(it.property),
+        covers: |it| it.is_covered() && it.property == Property::Result(ResultForm::Vector) && !it.is_made(it.property),
     },
     Rule {
         reason: "select: the operand is an immediate, and no pass makes a register of it",
         covers: |it| match it.property {
             Property::Source(_, SourceForm::Full | SourceForm::Half) => {
-                it.is_told() && it.opcode.category() == Category::Memory && !it.is_made(it.property)
+                it.is_covered() && it.opcode.category() == Category::Memory && !it.is_made(it.property)
             }
             _ => false,
         },
     },
     Rule {
-        reason: "copy-propagation: what is read at an address stays a move",
+        reason: "copy-propagation: a read at an address stays a move",
         covers: |it| match it.property {
             Property::Source(_, SourceForm::RelativeConstant | SourceForm::Relative) => it.opcode != Opcode::Mov,
             _ => false,
@@ -187,7 +187,7 @@ const RULES: &[Rule] = &[
         },
     },
     Rule {
-        reason: "copy-propagation: a macro, and an instruction that only moves, reads registers and what selection gave it",
+        reason: "copy-propagation: a macro, and an instruction that only moves, reads registers and the operands from selection",
         covers: |it| match it.property {
             Property::Source(_, SourceForm::HalfConstant) if it.opcode.is_meta() || it.opcode == Opcode::Mov => true,
             Property::Source(_, form) => {
@@ -214,7 +214,7 @@ const RULES: &[Rule] = &[
         },
     },
     Rule {
-        reason: "fold: of what reads predicates, only branches are inverted",
+        reason: "fold: of the readers of predicates, only branches are inverted",
         covers: |it| {
             it.property == Property::Mark(Mark::Not)
                 && it.opcode.reads_predicates()
@@ -252,7 +252,7 @@ pub(super) fn instruction(
 /// Arms that no generated program reaches. File tests of the passes reach them.
 const ARMS: &[(Arm, &str)] = &[
     (Arm::CopyOutput, "select: an output has no register of its own; only texts give it one"),
-    (Arm::CopySplit, "select: what is split is the result of one instruction, never a collect"),
+    (Arm::CopySplit, "select: the source of a split is the result of one instruction, never a collect"),
     (Arm::FoldTwoNegations, "fold: one operand of a conjunction becomes `(not)`, none of a disjunction"),
     (Arm::PredicationUniform, "scalar-alu: branches on which lanes do not diverge are marked before"),
     (Arm::AssignEvictShared, "shared-registers: shared values have their registers before"),

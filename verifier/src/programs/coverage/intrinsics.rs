@@ -17,7 +17,7 @@ const FORMS: [&str; 3] = ["constant", "computed", "bindless"];
 
 const FIRST_FORM: u32 = WIDTHS.len() as u32 * COMPONENTS;
 const FIRST_VALUE: u32 = FIRST_FORM + SOURCES * FORMS.len() as u32;
-/// At most so many values of indices.
+/// The most values of indices.
 const VALUES: u32 = 160;
 const STRIDE: u32 = FIRST_VALUE + VALUES;
 
@@ -113,7 +113,7 @@ fn all_values(add: Add<'_>) {
     ranges(add, &[0, 1, 2, 3], |n| Index::Component(n as u8), number!(Component));
     each(add, &InterpMode::ALL, |mode| mode.name().to_owned(), Index::InterpMode);
     each(add, REDUCTIONS, |op| op.name().to_owned(), Index::ReductionOp);
-    // The last stands for a whole wave.
+    // The last is a whole wave.
     ranges(add, &[0, 2, 4, 8, 16, 32], |n| Index::ClusterSize(if n == 32 { 64 } else { n }), number!(ClusterSize));
     each(add, &ImageDim::ALL, |dim| dim.name().to_owned(), Index::ImageDim);
     each(add, &[false, true], |is| is.to_string(), Index::ImageArray);
@@ -145,7 +145,7 @@ fn all_values(add: Add<'_>) {
     each(add, &[false, true], |is| is.to_string(), Index::LegacyFsat);
 }
 
-/// What a number stands for.
+/// The property that a cell number encodes.
 pub(super) enum Property {
     Shape { bits: u8, components: u8 },
     Form { source: usize, form: usize },

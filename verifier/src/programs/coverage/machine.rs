@@ -30,7 +30,7 @@ words! {
 }
 
 impl SourceForm {
-    /// The general register of the same width; none if the form says nothing of the width.
+    /// The general register of the same width; none if the form has no width.
     pub fn register(self) -> Option<Self> {
         match self {
             Self::Full | Self::Shared | Self::Constant | Self::RelativeConstant | Self::Immediate | Self::Relative => {
@@ -57,7 +57,7 @@ words! {
 }
 
 words! {
-    /// What else an instruction is.
+    /// A further property of an instruction.
     pub(super) enum Mark {
         Alone = "alone",
         Saturated = "saturated",
@@ -68,7 +68,7 @@ words! {
     }
 }
 
-/// What a number stands for, beside the opcode.
+/// The property that a cell number encodes, in addition to the opcode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Property {
     Source(usize, SourceForm),
@@ -120,7 +120,7 @@ pub(super) fn number(opcode: Opcode, property: Property) -> u32 {
 pub(super) fn name(number: u32, is_final: bool) -> Option<String> {
     let (opcode, property) = property(number);
     let info = opcode.info();
-    // What only one of the two kinds of program has.
+    // Opcodes that only one of the two kinds of program has.
     if is_final && (opcode.is_meta() || opcode.is_macro()) {
         return None;
     }
@@ -164,7 +164,8 @@ pub(super) fn name(number: u32, is_final: bool) -> Option<String> {
     Some(format!("{opcode}, {what}"))
 }
 
-/// Returns true if an instruction of the opcode, with general registers beside, can encode a source of the form.
+/// Returns true if an instruction of the opcode whose other operands are general registers can encode a source of the
+/// form.
 fn source_fits(opcode: Opcode, slot: usize, form: SourceForm) -> bool {
     let general = |half| Src::reg(Place::Reg(PhysReg(0)), RegClass::general(half), WriteMask::SCALAR);
     let shared = |class| Src::reg(Place::Reg(PhysReg::SHARED_FIRST), class, WriteMask::SCALAR);

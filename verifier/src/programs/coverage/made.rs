@@ -1,7 +1,8 @@
-//! Which instructions selection makes: those of the programs of one operation that it accepts.
+//! The instructions that selection emits, in programs of one operation that it accepts.
 //!
-//! A pass replaces operands and joins instructions, and makes hardly an opcode of its own. So what no program of one operation has, after
-//! selection or in the final program, no program has, but for branches and what passes make of several instructions ([`is_told`]).
+//! A pass replaces operands and joins instructions, and rarely introduces an opcode of its own. So a cell that no
+//! program of one operation has, after selection or in the final program, no program has, except for branches and the
+//! opcodes into which passes join several instructions ([`is_covered`]).
 
 use ir3_compiler::compilation::{Compilation, ProgramRef};
 use ir3_compiler::ir3::{Opcode, Program, SrcOperand, WriteMask};
@@ -17,7 +18,8 @@ use super::machine::{self, Mark, Property};
 use super::{Cell, Family};
 use crate::programs::generator::accepted::refusal;
 
-/// Opcodes of spilling, and those that passes make of several instructions. Programs of one operation say nothing of them, nor of branches.
+/// Opcodes of spilling, and those into which passes combine several instructions. Programs of one operation do not
+/// cover them, nor branches.
 const JOINED: &[Opcode] = &[
     Opcode::Nop,
     Opcode::Swz,
@@ -30,8 +32,8 @@ const JOINED: &[Opcode] = &[
     Opcode::TexPrefetch,
 ];
 
-/// Returns true if programs of one operation tell all about an opcode.
-pub(super) fn is_told(opcode: Opcode) -> bool {
+/// Returns true if programs of one operation cover an opcode.
+pub(super) fn is_covered(opcode: Opcode) -> bool {
     !JOINED.contains(&opcode) && !BRANCHES.contains(&opcode)
 }
 
@@ -61,12 +63,12 @@ const PROGRAMS: usize = 20;
 /// The cells of the programs of one operation.
 pub(super) struct Made {
     cells: FxHashSet<Cell>,
-    /// The sources that are vectors wherever they are registers, by opcode.
+    /// The sources that are vectors if they are registers, by opcode.
     vectors: FxHashMap<(Opcode, usize), bool>,
 }
 
 impl Made {
-    /// What a GPU's programs have; found once in a process.
+    /// The cells of a GPU's programs; computed once in a process.
     pub fn of(accepted: &Accepted, target: &Target) -> Arc<Self> {
         static FOUND: OnceLock<Mutex<FxHashMap<&'static str, Arc<Made>>>> = OnceLock::new();
         let mut found = FOUND.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,7 +99,7 @@ impl Made {
                 (Stage::Legalize, ProgramRef::Ir3(program)) => self.add(program, Family::Final),
                 _ => true,
             };
-            // What is selected alike becomes the same program.
+            // Programs that are selected alike are equal from here on.
             if step.stage == Stage::Select && !has_new {
                 break;
             }
@@ -119,8 +121,8 @@ impl Made {
         self.cells.len() > before
     }
 
-    /// Returns true if a program of one operation has a property, of the opcode or of one that is alike. What is selected may be in a final
-    /// program as well.
+    /// Returns true if a program of one operation has a property, of the opcode or of one that is alike. Selected
+    /// opcodes may be in a final program as well.
     pub fn has(&self, family: Family, opcode: Opcode, property: Property) -> bool {
         alike(family, opcode, property).any(|opcode| self.has_cell(family, opcode, property))
     }
@@ -136,7 +138,7 @@ impl Made {
         self.cells.contains(&family.cell(number)) || self.cells.contains(&Family::Ssa.cell(number))
     }
 
-    /// Returns true if a source of an opcode is a vector wherever it is a register.
+    /// Returns true if a source of an opcode is a vector when it is a register.
     pub fn is_vector(&self, opcode: Opcode, slot: usize) -> bool {
         self.vectors.get(&(opcode, slot)).is_some_and(|&is_vector| is_vector)
     }

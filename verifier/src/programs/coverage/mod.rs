@@ -1,13 +1,13 @@
-//! What programs can have, as a list of cells, and which of them a set of programs has.
+//! Coverage of programs: a list of cells, and the cells that a set of programs has.
 //!
 //! A cell is a pair of properties: an operation and a width, an intrinsic and a value of an index, an opcode and the form of a source, an arm
 //! of a pass. Nothing is a full product. The lists follow the tables of the compiler: nir's operations and intrinsics, its texture
 //! operations, ir3's opcodes, the arms that passes mark ([`reached`](ir3_compiler::reached)). A cell is a number, so that counting is an
 //! addition; its name is made when a table is printed.
 //!
-//! `alu`, `intrinsics`, `textures` and `control` are cells of a shader, `machine` those of a compiled program. [`accepted`] asks
-//! selection which of them a program can have, and [`impossible`] has rules for those of compiled programs; [`table`] is what is printed and
-//! kept in a file.
+//! `alu`, `intrinsics`, `textures` and `control` are cells of a shader, `machine` those of a compiled program.
+//! [`accepted`] finds the cells that a program can have by selection, and [`impossible`] has rules for those of
+//! compiled programs; [`table`] is printed and kept in a file.
 
 pub mod accepted;
 mod alu;
@@ -71,7 +71,7 @@ impl Family {
         }
     }
 
-    /// Returns true if rules, and not selection, say what is impossible.
+    /// Returns true if rules, and not selection, determine the impossible cells.
     fn has_rules(self) -> bool {
         matches!(self, Self::Ssa | Self::Final | Self::Arms)
     }
@@ -121,7 +121,7 @@ impl Family {
 /// The number of cells, with those that have no name.
 const SIZE: u32 = Family::Arms.first() + Family::Arms.size();
 
-/// How often each cell was seen.
+/// The number of times that each cell was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen(Vec<u64>);
 
@@ -137,7 +137,7 @@ impl Seen {
         self.0[cell.0 as usize] += 1;
     }
 
-    /// How often a cell was seen.
+    /// The number of times that a cell was seen.
     pub fn of(&self, cell: Cell) -> u64 {
         self.0[cell.0 as usize]
     }
@@ -169,7 +169,7 @@ impl Seen {
     }
 }
 
-/// Calls a function with each cell of a shader, as often as the shader has it.
+/// Calls a function with each cell of a shader, once for each occurrence.
 pub fn of_shader(shader: &Shader, mut visit: impl FnMut(Cell)) {
     let function = &shader.entry;
     for (_, instr) in function.instrs_in_order() {

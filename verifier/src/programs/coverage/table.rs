@@ -1,4 +1,4 @@
-//! The table of cells: what is kept in a file, merged over runs, and printed.
+//! The table of cells: kept in a file, merged over runs, and printed.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ pub struct Table {
     pub programs: u64,
     /// The GPUs that they were compiled for.
     pub gpus: BTreeSet<String>,
-    /// How often each cell was seen, by name; cells that were not seen are left out.
+    /// The number of times that each cell was seen, by name; cells that were not seen are left out.
     pub seen: BTreeMap<String, u64>,
 }
 
@@ -26,17 +26,18 @@ pub struct FamilyRow {
     pub family: &'static str,
     /// All cells that the tables name.
     pub cells: usize,
-    /// Those that were seen.
+    /// The cells that were seen.
     pub seen: usize,
-    /// Those that no program can have.
+    /// The cells that no program can have.
     pub impossible: usize,
-    /// These, by the reason of the last GPU.
+    /// The impossible cells by the reason of the last GPU.
     pub reasons: BTreeMap<String, Vec<String>>,
-    /// Those that selection accepts, and no program has.
+    /// The cells that selection accepts, and no program has.
     pub missing: Vec<String>,
-    /// Those that nothing rules out, and no program has.
+    /// The cells that no rule excludes, and no program has.
     pub open: Vec<String>,
-    /// Those that a rule calls impossible, and that were seen: the rule is wrong. What selection refuses no program has.
+    /// The cells that a rule calls impossible, and that were seen: the rule is wrong. Cells that selection refuses are
+    /// in no program.
     pub wrong: Vec<String>,
 }
 
@@ -48,7 +49,7 @@ impl FamilyRow {
 }
 
 impl Table {
-    /// The table of a run of so many programs.
+    /// The table of a run of `programs` programs.
     pub fn of(targets: &[Target], programs: u64, seen: &Seen) -> Self {
         let named = Family::ALL.into_iter().flat_map(Family::cells);
         let counted = named.map(|(cell, name)| (name, seen.of(cell))).filter(|(_, count)| *count > 0);

@@ -1,4 +1,4 @@
-//! Names of cells, what selection accepts, and what generated programs have.
+//! Names of cells, operations that selection accepts, and cells of generated programs.
 
 use super::accepted::{Accepted, Status};
 use super::*;
@@ -59,7 +59,7 @@ fn a_few_hundred_programs_have_most_cells() {
     }
 }
 
-/// A generator that has lost an operation leaves its cells empty.
+/// A generator without an operation leaves the cells of the operation empty.
 #[test]
 fn cells_of_an_operation_that_is_lost_are_empty() {
     let all = Features::of(&Target::default());

@@ -35,7 +35,7 @@ const FIRST_PAIR: u32 = TexOp::ALL.len() as u32 * STRIDE;
 
 pub(super) const SIZE: u32 = FIRST_PAIR + KINDS * KINDS;
 
-/// What a number stands for.
+/// The property that a cell number encodes.
 pub(super) enum Property {
     Source(TexOp, TexSrcKind),
     Type(TexOp, AluType),

@@ -1,4 +1,4 @@
-//! Changes to a sketch that preserve what a single lane does by itself, or nearly so.
+//! Changes to a sketch that preserve the behaviour of a single lane, or nearly so.
 
 use super::sketch::{Reg, Sketch, SketchOp, SketchOperand, Terminator, Vote};
 use crate::support::random::Random;
@@ -11,11 +11,11 @@ type SketchChange = fn(&mut Sketch, &mut Random) -> bool;
 static CHANGES: [(&str, u32, SketchChange); 13] = [
     ("by a shared register", 3, by_shared),
     ("by the first lane", 1, by_first),
-    ("what was written", 2, what_was_written),
+    ("the written value", 2, written_value),
     ("to another block", 1, to_another_block),
     ("within a block", 1, within_a_block),
     ("into blocks before", 2, into_predecessors),
-    ("into blocks behind", 2, into_successors),
+    ("into blocks after", 2, into_successors),
     ("left out", 1, left_out),
     ("another register", 1, another_register),
     ("another result", 1, another_result),
@@ -87,7 +87,7 @@ fn by_spare(sketch: &mut Sketch, random: &mut Random, there: fn(Reg) -> SketchOp
 }
 
 /// Replaces a read of a shared register by a value that is written to it somewhere.
-fn what_was_written(sketch: &mut Sketch, random: &mut Random) -> bool {
+fn written_value(sketch: &mut Sketch, random: &mut Random) -> bool {
     let ops = || sketch.0.iter().flat_map(|part| part.ops.iter().copied());
     let writes: Vec<(Reg, SketchOperand)> = ops()
         .filter_map(|op| match op {

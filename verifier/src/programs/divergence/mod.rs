@@ -3,10 +3,10 @@
 //!
 //! In compiled random programs it is rare that lanes are at two points at once and observe each other. Here nearly all
 //! of a program is that: loops that lanes leave in different iterations, exits from several loops at once, blocks in
-//! any order, and in them shared registers, memory, and little else (`grow`). The changes (`change`) preserve what a
-//! single lane does, or nearly so: an operation in another block, a value moved through a shared register, two blocks
-//! in the other order. Some keep the meaning and some do not, which is unknown in advance: the interpreter tries to
-//! refute every pair that an engine has proved.
+//! any order, and in them shared registers, memory, and little else (`grow`). The changes (`change`) preserve the
+//! behaviour of a single lane, or nearly so: an operation in another block, a value moved through a shared register,
+//! two blocks in the other order. Some keep the meaning and some do not, which is unknown in advance: the interpreter
+//! tries to refute every pair that an engine has proved.
 //!
 //! [`pairs`] is a stream of them: pair `i` is a function of the seed and `i` alone.
 

@@ -108,7 +108,7 @@ pub(super) fn split_at(program: &mut Program, block: Block, cut: usize) -> Block
     tail_block
 }
 
-/// Merges blocks with their only successor, where it has no other predecessor; false if there is none.
+/// Merges blocks with their only successor, if it has no other predecessor; returns false if there is no such block.
 pub(super) fn merge(program: &mut Program, _: &Target, _: &mut Random) -> bool {
     if has_predication(program) {
         return false;

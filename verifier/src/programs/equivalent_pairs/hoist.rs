@@ -1,4 +1,4 @@
-//! Loop-invariant code motion: computes before the loop what is the same in each iteration.
+//! Loop-invariant code motion: computes values before the loop that are the same in each iteration.
 
 use super::edit::{consts_change, is_pure};
 use super::loops::{LoopAnalysis, loops};

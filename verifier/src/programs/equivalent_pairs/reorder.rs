@@ -28,7 +28,7 @@ pub(super) fn within_blocks(program: &mut Program, _: &Target, random: &mut Rand
     any
 }
 
-/// A random topological order of the instructions: each stands after the definitions of its operands.
+/// A random topological order of the instructions: each follows the definitions of its operands.
 fn order(program: &Program, instrs: &[Instr], consts_change: bool, random: &mut Random) -> Vec<Instr> {
     let mut waits: Vec<usize> = vec![0; instrs.len()];
     let mut readers: Vec<Vec<usize>> = vec![Vec::new(); instrs.len()];

@@ -4,7 +4,7 @@
 //! The header H has phis, pure instructions, and a branch to the body B or to the exit E. A copy of H with the values
 //! from before the loop (the *guard*) takes its place. A second copy with the values of the latch (the *test*) follows
 //! the latch. Both branch as H did. An exit block in the middle of the loop that only computes moves after its end.
-//! Every value that H defined has two definitions now and needs a phi wherever they meet: in B for the body, in E for
+//! Every value that H defined has two definitions now and needs a phi at their join: in B for the body, in E for
 //! the code after the loop. A loop is left alone if a value of its header is read where neither B nor E dominates, or
 //! if the header has effects.
 

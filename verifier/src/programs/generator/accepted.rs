@@ -1,7 +1,8 @@
-//! What selection accepts, found by asking it.
+//! The operations that selection accepts, found by selecting each.
 //!
-//! For each row of nir's tables and each shape of its operands, a program of that one instruction is selected and decoded. So the
-//! lists follow the compiler: what selection learns is in them from then on. They are found once in a process, when they are first used.
+//! For each row of nir's tables and each shape of its operands, a program of that one instruction is selected and
+//! decoded. So the lists follow the compiler: operations that selection learns are included automatically. They are
+//! found once in a process, when they are first used.
 
 use ir3_compiler::nir::{
     AluSrc, AluType, AtomicOp, BaseType, Builder, Components, Def, DestBits, Format, Index, IndexKind, Indices,
@@ -80,7 +81,7 @@ pub fn operations(target: &Target) -> &'static [(Op, u8)] {
     })
 }
 
-/// Those that SPIR-V has a form for, on a device of a driver.
+/// The operations that SPIR-V has a form for, on a device of a driver.
 pub fn driver_operations(target: &Target) -> &'static [(Op, u8)] {
     static LISTS: Lists<(Op, u8)> = Lists::new();
     LISTS.of(target, |target| {
@@ -143,8 +144,8 @@ pub fn refusal(shader: &Shader, target: &Target) -> Option<String> {
     }
 }
 
-/// A program of one operation whose unsized operands have `bits`; none if that is no width of its operands, or if none is unsized
-/// and the width is not 32, which stands for it.
+/// A program of one operation whose unsized operands have `bits`; none if that is no width of its operands, or if none
+/// is unsized and the width is not 32, which is used for it.
 pub fn operation(op: Op, bits: u8) -> Option<Shader> {
     let info = op.info();
     let unsized_operands = || info.inputs.iter().filter(|input| input.ty.size == 0);
@@ -258,7 +259,7 @@ pub fn has_stage(op: IntrinsicOp, stage: Stage) -> bool {
     only.is_none_or(|&(only, _)| only == stage)
 }
 
-/// Returns true if the result is a boolean, whatever its operands are.
+/// Returns true if the result is a boolean, for any operands.
 fn is_test(op: IntrinsicOp) -> bool {
     use IntrinsicOp::*;
     matches!(op, VoteAny | VoteAll | VoteIeq | VoteFeq | Elect | ElectAnyIr3 | InverseBallot | PreambleStartIr3)
@@ -327,7 +328,7 @@ struct Probe {
 }
 
 impl Probe {
-    /// The start of a program: a word that no pass knows.
+    /// The start of a program: a word whose value no pass can determine.
     fn new(stage: Stage) -> Option<Self> {
         let mut b = Builder::new(stage);
         let zero = b.constant(32, 0);
@@ -372,7 +373,7 @@ mod tests {
         Target::by_name(gpu).expect("a GPU")
     }
 
-    /// No later stage refuses what selection accepts.
+    /// No later stage refuses an operation that selection accepts.
     #[test]
     fn what_selection_accepts_is_compiled() {
         let mut refused = Vec::new();
@@ -413,7 +414,8 @@ mod tests {
         );
     }
 
-    /// Operations that are compiled and cannot be judged are made by no campaign: a mistake in them would be seen by nobody.
+    /// No campaign generates operations that are compiled but have no reference semantics: a bug in them would go
+    /// unnoticed.
     #[test]
     fn what_selection_accepts_has_a_meaning() {
         // Atomics on images of 64-bit texels: the model of images has texels of words.

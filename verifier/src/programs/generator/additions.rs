@@ -1,5 +1,6 @@
-//! Programs of 64-bit sums: native ones, pairs of halves, sums that were written out with a comparison, and addresses of memory among them; with the
-//! words that they are made of in branches and loops. It is what the scalar backend for Gen7 supports, and nothing else.
+//! Programs of 64-bit sums: native ones, pairs of halves, sums that were written out with a comparison, and addresses
+//! of memory among them; with the words of the sums in branches and loops. This is the input language of the scalar
+//! backend for Gen7, and nothing else.
 
 use super::scopes::Scopes;
 use super::{Choices, Features, Generated, MAX_INSTRUCTIONS};

@@ -1,8 +1,10 @@
-//! Chains of operations of which each reads the one before, and nobody else does: what folding, propagation and selection put together.
+//! Chains of operations of which each has the next as its only use: patterns that folding, propagation and selection
+//! combine.
 //!
-//! Drawn from the table of operations, two that some rule is about are rarely neighbours: most of the table is rare operations. So the
-//! chains of programs of all operations are drawn by kinds of operations, each of which passes treat alike, and a value is mostly read as
-//! what it is: a conversion that rounds, and a product before it, are neighbours in one of a few chains.
+//! Drawn from the table of operations, two that some rule is about are rarely neighbours: most of the table is rare
+//! operations. So the chains of programs of all operations are drawn by kinds of operations, each of which passes treat
+//! alike, and a value is mostly read as itself: a conversion that rounds, and a product before it, are neighbours in
+//! one of a few chains.
 
 use ir3_compiler::nir::{AluSrc, BaseType, Op, Operand};
 use smallvec::SmallVec;

@@ -89,7 +89,7 @@ impl Seeded {
         Self { rng: ChaCha8Rng::seed_from_u64(seed), buffer: [0; 256], at: 256, most: u32::MAX }
     }
 
-    /// The same stream with an upper bound on sizes.
+    /// Returns the stream with an upper bound on sizes.
     #[must_use]
     pub fn within(self, most: u32) -> Self {
         Self { most, ..self }

@@ -1,7 +1,7 @@
 //! Control flow: ifs with phis, and loops that terminate.
 //!
 //! Every loop counts its iterations: its header has a phi that is incremented on each back edge, and the loop is left
-//! when the counter reaches its limit, whatever other exits there are. Limits shrink with nesting, so the number of
+//! when the counter reaches its limit, with any other exits. Limits shrink with nesting, so the number of
 //! iterations of a whole program is bounded by construction.
 
 use ir3_compiler::nir::{Block, Def, IntrinsicOp, JumpKind, Op, Stage};
@@ -20,9 +20,9 @@ pub(super) struct LoopFrame {
     exits: Vec<(u8, Vec<(Block, Def)>)>,
     /// The nesting depth at the start of the body.
     depth: usize,
-    /// If the loop has a continue construct: for each phi of the header, what reaches the construct.
+    /// If the loop has a continue construct: for each phi of the header, the values that reach the construct.
     construct: Option<Vec<Vec<(Block, Def)>>>,
-    /// Where this holds at the end of an iteration, lanes end.
+    /// If this condition holds at the end of an iteration, lanes end.
     last: Option<Def>,
     /// The counter of a loop in this one: another iteration may begin with it.
     inner: Option<Def>,
@@ -32,7 +32,7 @@ pub(super) struct LoopFrame {
 pub(super) const MAX_DEPTH: usize = 5;
 
 impl<C: Choices> Generator<'_, C> {
-    /// Returns a scalar of `bits`; defines one if there is none.
+    /// Returns a scalar of `bits`; defines one if none exists.
     pub(super) fn value(&mut self, bits: u8) -> Def {
         if let Some(def) = self.pool.scalar(self.c, bits) {
             let detours = if self.pool.only_uniform { 0 } else { self.swarm.detours };
@@ -117,7 +117,8 @@ impl<C: Choices> Generator<'_, C> {
         self.joined(32, ends)
     }
 
-    /// A branch that may separate lanes: what each arm returns, with the block at its end. Values of an arm are not read after it.
+    /// A branch that may separate lanes: the results of both arms, with the blocks at their ends. Values of an arm are
+    /// not read after it.
     pub(super) fn arms<T>(
         &mut self,
         condition: Def,
@@ -180,7 +181,7 @@ impl<C: Choices> Generator<'_, C> {
         self.pool.release(mark);
         self.b.end_if();
         if let (Some((_, values)), [first, rest @ ..]) = (&mut then, &turned[..]) {
-            // What an arm computes is still handed on in the first place.
+            // The first phi still gets a value that the arm computes.
             let by = 1 + self.c.below(rest.len().max(1));
             for (i, &value) in rest.iter().enumerate() {
                 values[i + 1] = value;
@@ -263,7 +264,8 @@ impl<C: Choices> Generator<'_, C> {
         self.b.jump(JumpKind::Break);
     }
 
-    /// Adds the sources of the header's phis for a back edge from here, or what reaches the continue construct.
+    /// Adds the sources of the header's phis for a back edge from here, or the values that reach the continue
+    /// construct.
     fn close_iteration(&mut self) {
         let block = self.b.current_block();
         let Some(frame) = self.loops.last() else { return };
@@ -288,7 +290,8 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// Sometimes, in programs of all operations, a component of a vector: what one instruction has written together is handed on apart.
+    /// Sometimes, in programs of all operations, a component of a vector: values that one instruction has written
+    /// together are used separately.
     fn component_of_vector(&mut self, bits: u8) -> Option<Def> {
         if self.weights.operation == 0 || !self.c.chance(60) {
             return None;
@@ -298,9 +301,9 @@ impl<C: Choices> Generator<'_, C> {
         Some(self.b.channel(vector.def, component))
     }
 
-    /// What is asked in each iteration of what all lanes share, and decides branches after the loop: lanes that have left it know the answer
-    /// of their last iteration, and others go on.
-    fn asked_in_loop(&mut self) -> Vec<Def> {
+    /// Conditions on uniform values, computed in each iteration and used by branches after the loop: lanes that have
+    /// left it keep the condition of their last iteration, while others continue.
+    fn loop_carried_queries(&mut self) -> Vec<Def> {
         if self.weights.operation == 0 || self.pool.only_uniform || !self.c.chance(40) {
             return Vec::new();
         }
@@ -375,8 +378,8 @@ impl<C: Choices> Generator<'_, C> {
         self.leave_loop(folded);
     }
 
-    /// Operations on values of a loop's header after the loop: what is the same in all lanes there differs here, where lanes left in different
-    /// iterations.
+    /// Operations on values of a loop's header after the loop: a value that is uniform in the loop differs here between
+    /// lanes that left in different iterations.
     fn after_loop(&mut self, header: &[Def]) {
         for &def in header {
             let other = self.pool.uniform(self.c).filter(|_| self.c.chance(128));
@@ -463,7 +466,7 @@ impl<C: Choices> Generator<'_, C> {
         }
         let next = self.b.alu(Op::Iadd, &[counter, one]);
         self.define(next);
-        let asked = self.asked_in_loop();
+        let queries = self.loop_carried_queries();
         let done = self.b.alu(Op::Uge, &[counter, limit]);
         let depth = self.b.depth();
         let has_construct = self.weights.operation != 0 && self.c.chance(40);
@@ -475,7 +478,7 @@ impl<C: Choices> Generator<'_, C> {
         self.divergence += 1;
         self.quads += 1;
         if self.ends_lanes_of_loop() {
-            // The lanes end here, or at the end of the iteration, and none goes on after the loop from there.
+            // The lanes end here, or at the end of the iteration, and none continues after the loop from there.
             match self.loops.last_mut() {
                 Some(frame) if self.c.chance(100) => frame.last = Some(done),
                 _ => _ = self.b.intrinsic(IntrinsicOp::TerminateIf, 0, 0, &[done], []),
@@ -536,6 +539,6 @@ impl<C: Choices> Generator<'_, C> {
         if self.weights.operation != 0 && self.c.chance(60) {
             self.after_loop(&header);
         }
-        asked.iter().for_each(|&asked| self.branch_on(asked, 10));
+        queries.iter().for_each(|&query| self.branch_on(query, 10));
     }
 }

@@ -17,13 +17,14 @@ const MAX_COPIES: usize = 60;
 /// The registers of a class that a program uses.
 struct RegisterWindow {
     class: RegClass,
-    /// In ascending order.
+    /// The registers in ascending order.
     list: Vec<u16>,
-    /// They may be sources of copies to each other. Without a scalar ALU two shared registers cannot be swapped.
+    /// True if they may be sources of copies to each other. Without a scalar ALU two shared registers cannot be
+    /// swapped.
     sources: bool,
 }
 
-/// Three register files, in units of half a register: general (or full), half where it is a file of its own, shared.
+/// Three register files, in units of half a register: general (or full), half if it is a separate file, shared.
 struct Written([[bool; 384]; 3]);
 
 impl Written {

@@ -1,7 +1,7 @@
-//! Programs that a driver of Vulkan gets: of what SPIR-V and the device have.
+//! Programs for a driver of Vulkan: only constructs that SPIR-V and the device have.
 //!
-//! The generator draws most operations from what has a form in SPIR-V. What is left is replaced when the program is whole: the result of an
-//! instruction without a form becomes one of its operands, converted to its width.
+//! The generator draws most operations from those with a form in SPIR-V. The others are replaced when the program is
+//! complete: the result of an instruction without a form becomes one of its operands, converted to its width.
 
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::nir::{

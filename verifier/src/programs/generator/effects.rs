@@ -225,8 +225,8 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// A local array: stores and loads, some of them indirect. Half of the time it is one that is there already, so that arrays are live
-    /// over branches and loops, and several of them at once; some of these are written anew.
+    /// A local array: stores and loads, some of them indirect. Half of the time it is an existing one, so that arrays
+    /// are live over branches and loops, and several of them at once; some of these are written anew.
     pub(super) fn array(&mut self) {
         let count = self.pool.arrays().len();
         let known = if !self.pool.only_uniform && count != 0 && self.c.chance(128) {
@@ -523,7 +523,7 @@ impl<C: Choices> Generator<'_, C> {
         }
         let zero = self.b.constant(32, 0);
         let compute = self.b.shader().stage == Stage::Compute;
-        // A few values are outputs as they are, in vectors of four; the rest is mixed.
+        // A few values are outputs themselves, in vectors of four; the rest is mixed.
         let (plain, rest): (Vec<_>, Vec<_>) = unread.into_iter().partition(|v| v.1 == 32 && v.2 == 1);
         let mut slot = 0;
         for four in plain.chunks(4).take(PLAIN_OUTPUTS) {

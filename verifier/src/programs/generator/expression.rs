@@ -126,7 +126,7 @@ impl<C: Choices> Generator<'_, C> {
                 _ => u64::from(self.small_float().to_bits()),
             },
             6 => 1u64 << (self.c.byte() & (bits.max(8) - 1)),
-            // Around the ends of what immediates of all kinds can be: signed and not, of 8 to 16 bits.
+            // Around the limits of immediates of all kinds: signed and not, of 8 to 16 bits.
             7 if self.c.chance(150) => {
                 let end = 1u64 << (7 + self.c.below(10));
                 let value = (end + self.c.below(3) as u64).wrapping_sub(1);

@@ -19,11 +19,11 @@ pub struct Features {
     pub global: bool,
     /// Texel fetches of any level.
     pub fetch_levels: bool,
-    /// Only what the vec4 backend compiles: programs of their own kind.
+    /// Only operations that the vec4 backend compiles: programs of their own kind.
     pub vec4: bool,
-    /// Only what the scalar backend for Gen7 compiles.
+    /// Only operations that the scalar backend for Gen7 compiles.
     pub scalar: bool,
-    /// Only what a driver of Vulkan gets: SPIR-V has a form for it, and the device the capabilities.
+    /// Only operations that a driver of Vulkan gets: SPIR-V has a form for them, and the device the capabilities.
     pub driver: bool,
     /// Values of other lanes: ballots, reads from one lane, reductions. (Votes and elections are always there.)
     pub lanes: bool,
@@ -63,7 +63,7 @@ impl Features {
             lanes: target.has_shared_regfile,
         }
     }
-    /// The same for a driver, which gets programs as SPIR-V.
+    /// Returns the features for a driver, which gets programs as SPIR-V.
     #[must_use]
     pub const fn for_driver(self) -> Self {
         Self { driver: true, ..self }

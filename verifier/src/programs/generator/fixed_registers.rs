@@ -19,7 +19,7 @@ pub fn assign_fixed_registers<C: Choices>(c: &mut C, program: &mut Program, merg
     let one_in = 1 + c.below(3);
     let mut count = 0;
     let list: Vec<Instr> = program.iter_instrs().map(|(_, instr)| instr).collect();
-    // A prefetch reads its coordinates from r0.x, so no other input is there, and they are nowhere else.
+    // A prefetch reads its coordinates from r0.x, so no other input uses it, and they are nowhere else.
     let prefetches = program.iter_instrs().filter(|&(_, instr)| program.instrs[instr].opcode == Opcode::TexPrefetch);
     let coordinates: Vec<Value> =
         prefetches.filter_map(|(_, instr)| program.instrs[instr].srcs.first()?.value()).collect();

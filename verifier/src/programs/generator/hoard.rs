@@ -1,8 +1,9 @@
 //! Vectors that live long and are read in parts.
 //!
-//! A load or a sample defines several registers at once. Where registers are short, such a vector is spilled as a whole, some of its parts are
-//! read from memory, and others never; its parts meet in phis with parts of other vectors, which may be in memory, too. So many vectors are
-//! loaded first. Between the loads and the reads are branches and loops, past which no scheduler moves a load.
+//! A load or a sample defines several registers at once. Where registers are short, such a vector is spilled as a
+//! whole, some of its parts are read from memory, and others never; its parts are joined in phis with parts of other
+//! vectors, which may be in memory, too. So many vectors are loaded first. Between the loads and the reads are branches
+//! and loops, past which no scheduler moves a load.
 
 use ir3_compiler::nir::{Access, AluType, BaseType, Def, Index, IntrinsicOp, Stage};
 use ir3_compiler::target::Generation;
@@ -38,7 +39,7 @@ impl<C: Choices> Generator<'_, C> {
                 }
                 _ => self.joined_parts(&kept),
             }
-            // What is dropped has been read for the last time.
+            // Values that are dropped have had their last use.
             for _ in 0..self.c.below(kept.len().div_ceil(2)) {
                 let at = self.c.below(kept.len());
                 kept.swap_remove(at);
@@ -105,7 +106,7 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// A value of each of these widths: parts, or what is computed of them.
+    /// A value of each of these widths: parts, or results of operations on them.
     fn parts_or_changed(&mut self, vectors: &[Value], widths: &[u8]) -> Vec<Def> {
         let mut value = |bits: u8| {
             let part = self.part_of(vectors, Some(bits));

@@ -72,7 +72,7 @@ struct Generator<'a, C> {
     quads: usize,
     /// The program has a preamble.
     has_preamble: bool,
-    /// In the preamble: the first words of what it has stored in the constant file.
+    /// In the preamble: the first words of its stores to the constant file.
     stored_words: Vec<i32>,
     /// The features of a program of the profile `operations`.
     swarm: Swarm,
@@ -88,9 +88,9 @@ struct Generator<'a, C> {
     /// A varying is read at a computed place: before a5xx, no lane may end then.
     computed_varyings: bool,
     lane: Option<Def>,
-    /// Values that the outputs read, whatever other readers they have.
+    /// Values that the outputs read, in addition to other readers.
     long_lived: Vec<Def>,
-    /// Words of the environment that differ between lanes, as they are.
+    /// Words of the environment that differ between lanes, unmodified.
     raw: Vec<Def>,
     /// The first of four elements of a buffer that most lanes have to themselves.
     own_place: Option<Def>,
@@ -104,7 +104,7 @@ struct Generator<'a, C> {
     images: Vec<operations::Image>,
 }
 
-/// The greatest number of instructions of a program, whatever size its source of decisions returns.
+/// The greatest number of instructions of a program, for any size that its source of decisions returns.
 const MAX_INSTRUCTIONS: u32 = 2000;
 
 /// The number of values, of 256, that are added to the witness.
@@ -148,7 +148,8 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
     let target = Target::by_name(features.gpu).unwrap_or_default();
     let (weights, swarm) = match profile {
         Profile::Operations => (Weights::drawn(c), Swarm::draw(c, &target, features.driver)),
-        // Many live values beside operations of any kind, which have needs of their own: vectors, pairs, results before operands are read.
+        // Many live values together with operations of any kind, which have constraints of their own: vectors, pairs,
+        // results before operands are read.
         Profile::Pressure if c.chance(150) => {
             let others = [Profile::Subgroups, Profile::Memory, Profile::Textures, Profile::Half, Profile::Int64];
             let long_lived = profile.weights().long_lived;
@@ -170,7 +171,8 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
         style.chains = c.pick(&[12, 40, 60]);
     }
     if profile == Profile::Operations && weights.long_lived > 0 {
-        // Cycles of halves where the file is full, and crowds, for which some of them are moved beyond what half operands name.
+        // Cycles of halves where the file is full, and crowds, for which some of them are moved beyond the reach of
+        // half operands.
         (style.permutations, style.half_phis, style.shapes) = (160, 110, 40);
     }
     let mut g = Generator {
@@ -235,7 +237,7 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
         }
     }
     let info = &mut shader.info;
-    // A barrier is among as many lanes as it was made for.
+    // A barrier synchronizes the lanes of the declared workgroup.
     if profile == Profile::Operations && info.workgroup_size == Some([64, 1, 1]) && c.chance(20) {
         info.workgroup_size_variable = true;
     }
@@ -264,7 +266,7 @@ impl<C: Choices> Generator<'_, C> {
         if self.b.depth() == 0
             && let Some(words) = self.unstored.take()
         {
-            return self.store_apart(def, words);
+            return self.store_to_own_place(def, words);
         }
         if self.c.chance(of_256) {
             let data = &self.b.function().defs[def];

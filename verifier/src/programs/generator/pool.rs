@@ -29,7 +29,7 @@ pub(super) struct LocalArray {
 pub(super) struct Pool {
     scalars: [Vec<Def>; 5],
     vectors: Vec<Vector>,
-    /// Those of the scalars that are meant to be uniform.
+    /// The scalars that are meant to be uniform.
     uniform: [Vec<Def>; 5],
     /// Only uniform values are read, and new values count as uniform.
     pub only_uniform: bool,
@@ -37,7 +37,7 @@ pub(super) struct Pool {
     kept: Vec<Def>,
     /// Local arrays.
     arrays: Vec<LocalArray>,
-    /// By value: true if it has a reader.
+    /// By value: true if it has a use.
     used: Vec<bool>,
     /// The sum of the observed values of this scope and those around it.
     witness: Option<Def>,
@@ -150,7 +150,7 @@ impl Pool {
         self.used.get(def.as_u32() as usize).copied().unwrap_or(false)
     }
 
-    /// Returns a scalar of a width, preferably a recent one without a reader; `None` if there is none.
+    /// Returns a scalar of a width, preferably a recent one without a use; `None` if no scalar has this width.
     pub fn scalar<C: Choices>(&mut self, c: &mut C, bits: u8) -> Option<Def> {
         let list = if self.only_uniform { &self.uniform } else { &self.scalars };
         let list = &list[list_of(bits)];

@@ -187,7 +187,7 @@ impl Profile {
 }
 
 impl Weights {
-    /// Weights of one program of the profile `operations`: a random subset of what the others have.
+    /// Weights of one program of the profile `operations`: a random subset of the others' operations.
     pub(super) fn drawn<C: Choices>(c: &mut C) -> Self {
         let mut drawn = Profile::Operations.weights();
         let parts = [

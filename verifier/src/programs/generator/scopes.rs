@@ -1,4 +1,5 @@
-//! Branches and loops of generators that keep a list of available values: what is defined in a scope is not available after it but through phis.
+//! Branches and loops of generators that keep a list of available values: definitions in a scope are available after it
+//! only through phis.
 
 use ir3_compiler::nir::{Builder, Def, JumpKind, Op};
 
@@ -6,7 +7,7 @@ use ir3_compiler::nir::{Builder, Def, JumpKind, Op};
 pub(super) trait Scopes {
     /// The kind of a value.
     type Kind: Copy;
-    /// What a phi has to be: a kind, perhaps with a size.
+    /// The required kind of a phi, perhaps with a size.
     type Wanted: Copy;
 
     /// The kind of a loop's counter.
@@ -14,7 +15,7 @@ pub(super) trait Scopes {
 
     fn builder(&mut self) -> &mut Builder;
     fn values(&mut self) -> &mut Vec<(Self::Kind, Def)>;
-    /// A choice of one of so many.
+    /// A choice of one of `count`.
     fn below(&mut self, count: usize) -> usize;
     fn statement(&mut self, depth: u32);
     fn condition(&mut self) -> Def;

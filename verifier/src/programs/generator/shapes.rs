@@ -5,7 +5,8 @@
 //! - *Nests*: branches in branches, each level with values that all lanes share and that only this level reads, and jumps out of them; or
 //!   with stores only.
 //! - *Narrow chains*: sums of 8 and 16 bits, whose only reader converts them; narrow values that are undefined in some lanes.
-//! - Operations across lanes in a row, the last of which tells which lanes are there; votes at the end of a program, after the last sample.
+//! - Operations across lanes in a row, the last of which depends on the active lanes; votes at the end of a program,
+//!   after the last sample.
 //! - *Kernels*: guards, and accesses at strides (`kernel.rs`).
 //! - Branches that leave quads whole, so that samples and derivatives have a meaning in one arm.
 
@@ -85,7 +86,7 @@ impl<C: Choices> Generator<'_, C> {
         if self.weights.operation != 0 && self.c.chance(80) {
             self.texel_in_crowd(&mut singles, &mut vectors);
         }
-        // Stores stay in order: what is stored before and after is live in between.
+        // Stores stay in order: values that are stored before and after are live in between.
         for bits in [16, 32] {
             let known: Vec<Def> = singles.iter().filter(|single| single.1 == bits).map(|single| single.0).collect();
             for parts in known.chunks(4) {
@@ -175,7 +176,7 @@ impl<C: Choices> Generator<'_, C> {
             }
             5 if self.features.lanes => {
                 let result = self.b.intrinsic(IntrinsicOp::ReadFirstInvocation, 1, bits, &[def], []);
-                // What comes at once may take the register of the operand.
+                // A value that is defined at once may take the register of the operand.
                 let next = if self.weights.operation != 0 { self.fresh(bits) } else { self.some_constant(bits) };
                 results.push((next, bits, 1));
                 result
@@ -297,8 +298,8 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// Branches in branches that only store: no value comes out of an arm, so the blocks where they end are empty. Conditions are the
-    /// same in all lanes on some levels, and not on others, so lanes wait at some of these blocks only.
+    /// Branches in branches that only store: no value leaves an arm, so the blocks where they end are empty. Conditions
+    /// are the same in all lanes on some levels, and not on others, so lanes wait at some of these blocks only.
     fn quiet_nest(&mut self, depth: usize) {
         if depth == 0 || self.b.depth() + 1 >= MAX_DEPTH || self.pool.only_uniform {
             let value = self.value(32);
@@ -421,7 +422,7 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// Tells which lanes are there: an operation across lanes on what is the same in all of them.
+    /// Emits a cross-lane operation on a uniform value: its result depends on the active lanes only.
     pub(super) fn census(&mut self) {
         let one = self.b.constant(32, 1);
         let def = match self.c.below(3) {
@@ -478,7 +479,7 @@ impl<C: Choices> Generator<'_, C> {
         self.define_seen(phi, 256);
     }
 
-    /// A condition that is the same in all lanes of a quad, where all of them are there.
+    /// A condition that is the same in all lanes of a quad, if all of them are active.
     pub(super) fn quad_condition(&mut self) -> Option<Def> {
         let is_whole = self.b.shader().stage == Stage::Fragment && self.quads == 0 && !self.killed;
         if self.weights.operation == 0 || self.target.generation < Generation::A6xx || !is_whole {

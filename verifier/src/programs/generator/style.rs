@@ -1,32 +1,34 @@
-//! The style of a program: how many copies its phis make, how its loops end, which lanes end early.
+//! The style of a program: the number of copies of its phis, the exits of its loops, the lanes that end early.
 //!
-//! Weights say how often an operation comes; what passes after selection have to get right is more a matter of shape. Each program has a style
-//! of its own, drawn once, so that what is rare in one program is frequent in another: many exits *and* many phis *and* lanes that end.
+//! Weights determine the frequency of operations; passes after selection depend more on the shape of a program. Each
+//! program has a style of its own, drawn once, so that shapes that are rare in one program are frequent in another:
+//! many exits *and* many phis *and* lanes that end.
 
 use super::choices::Choices;
 
 /// The style of one program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Style {
-    /// The most phis after a branch, and of a loop beside its counter.
+    /// The most phis after a branch, and of a loop in addition to its counter.
     pub phis: usize,
-    /// Of 256, the back edges that permute phis, and the joins where two arms hand on the same values in another order.
+    /// The probability that a back edge permutes phis, or a join's two arms pass the same values in another order, in
+    /// 1/256.
     pub permutations: u32,
-    /// The most places where the body of a loop leaves it or goes on with the next iteration, beside its limit.
+    /// The most `break`s and `continue`s in the body of a loop, in addition to its limit.
     pub exits: usize,
-    /// Of 256, the steps that may branch in a fragment shader and end lanes instead.
+    /// The probability that a step of a fragment shader ends lanes instead of branching, in 1/256.
     pub kills: u32,
-    /// Of 256, the branches on conditions that are the same in all lanes by their definition.
+    /// The probability that a branch has a condition that is uniform by its definition, in 1/256.
     pub uniform_branches: u32,
-    /// Of 256, the steps that are chains of operations of which each reads the one before, and nobody else does.
+    /// The probability that a step is a chain of operations of which each has the next as its only use, in 1/256.
     pub chains: u32,
     /// The width of a local array is often this one.
     pub array_bits: u8,
-    /// Of 256, the steps that are a shape made on purpose (`shapes`).
+    /// The probability that a step is a constructed shape (`shapes`), in 1/256.
     pub shapes: u32,
-    /// Of 256, the loops with a nest of branches.
+    /// The probability that a loop has a nest of branches, in 1/256.
     pub nests: u32,
-    /// Of 256, the phis that have 16 bits, beside the usual ones.
+    /// The probability that a phi has 16 bits instead of its usual width, in 1/256.
     pub half_phis: u32,
 }
 

@@ -1,11 +1,12 @@
 //! Undefined values that may be read where only defined ones have a meaning.
 //!
-//! A branch on an undefined condition and an access at an undefined address are undefined behaviour: no run after them is
-//! compared. An undefined value stays undefined in every environment, so a program that always comes to such a branch has
-//! no environment in which it can be tested. So undefined values are kept where they reach outputs only, through
-//! arithmetic, phis and memory that nobody loads from; the others become 0. A texture takes its level from differences
-//! between the lanes of a quad, which are undefined where one of them is inactive: there it gets a level as an operand.
-//! A shuffle reads another lane, which the last wave of a workgroup may not have: there it reads its own, at the distance 0.
+//! A branch on an undefined condition and an access at an undefined address are undefined behaviour: no run after them
+//! is compared. An undefined value stays undefined in every environment, so a program that always reaches such a branch
+//! has no environment in which it can be tested. So undefined values are kept where they reach outputs only, through
+//! arithmetic, phis and memory without loads; the others become 0. A texture takes its level from differences between
+//! the lanes of a quad, which are undefined where one of them is inactive: there it gets a level as an operand. A
+//! shuffle reads another lane, which the last wave of a workgroup may not have: there it reads its own, at the distance
+//! 0.
 //!
 //! The result of an atomic is undefined in helper lanes, and `demote_if` makes helpers that go on. Where such a result has to be defined
 //! after it, the lanes end instead.
@@ -118,8 +119,9 @@ fn all_lanes(function: &Function, demotes: bool, nodes: &[CfNode], instrs: &mut 
     ControlFlow::Continue(())
 }
 
-/// Returns true if a value is the same in all lanes of a quad as its definition shows, looking so many operations back: arithmetic on constants,
-/// on words of the constant file, and on what one lane of the quad hands to the others.
+/// Returns true if a value is the same in all lanes of a quad by its definition, up to a depth of operations:
+/// arithmetic on constants, on words of the constant file, and on values that one lane of the quad passes to the
+/// others.
 fn is_uniform(function: &Function, def: Def, depth: u32) -> bool {
     match &function.instrs[function.defs[def].instr] {
         InstrData::Const { .. } => true,
@@ -187,7 +189,7 @@ struct Defined<'a> {
     function: &'a Function,
     values: Vec<bool>,
     worklist: Vec<Def>,
-    /// True if some loaded value has to be defined, and so has what is stored.
+    /// True if some loaded value has to be defined, and so have stored values.
     memory: bool,
 }
 
@@ -232,7 +234,7 @@ impl<'a> Defined<'a> {
         }
     }
 
-    /// Adds the operands of what has to be defined.
+    /// Adds the operands of values that have to be defined.
     fn close(&mut self) {
         let function = self.function;
         while let Some(def) = self.worklist.pop() {

@@ -75,7 +75,7 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// A copy of a uniform value, in a shared register as it is.
+    /// A copy of a uniform value, unmodified in a shared register.
     fn uniform_copy(&mut self) {
         let Some(value) = self.pool.uniform(self.c) else { return };
         let copy = self.b.alu(Op::Mov, &[value]);

@@ -1,5 +1,5 @@
-//! Programs for the vec4 backend: vertex shaders of 32-bit arithmetic on vectors, comparisons of vectors and scalars, selections by them, and
-//! branches; what selection to vec4 supports, and nothing else.
+//! Programs for the vec4 backend: vertex shaders of 32-bit arithmetic on vectors, comparisons of vectors and scalars,
+//! selections by them, and branches: the operations that selection to vec4 supports.
 
 use super::scopes::Scopes;
 use super::{Choices, Generated, MAX_INSTRUCTIONS};
@@ -73,7 +73,7 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// A source of so many components.
+    /// A source of this many components.
     fn operand(&mut self, kind: Kind, components: u8) -> AluSrc {
         let of_kind: Vec<Def> = self.values.iter().filter(|value| value.0 == kind).map(|value| value.1).collect();
         // Recent values more often, so that chains come about.

@@ -1,5 +1,5 @@
-//! Pieces of programs, as they are pasted: nir without its header, and the notation of ir3 with `...` for missing parts; and texts of versions of
-//! Mesa that are not read.
+//! Recognition of pasted pieces of programs: nir without its header, and the notation of ir3 with `...` for missing
+//! parts; and texts of versions of Mesa that are not read.
 
 use ir3_compiler::log_line::LogLine;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,7 +40,7 @@ fn definition(line: &str) -> Option<(Option<&str>, u32, &str)> {
     Some(((!size.is_empty()).then_some(size), number.parse().ok().filter(|_| is_whole)?, operation.trim()))
 }
 
-/// A sign of a version whose texts are not read, with its place and what prints it.
+/// A sign of a version whose texts are not read, with its place and the versions that print it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OldText {
     /// The line, from 1 on.
@@ -138,8 +138,8 @@ pub struct CompletedNir {
     pub taken: Vec<String>,
 }
 
-/// Adds what a piece of nir leaves out: the header, the function around its blocks, and the values that nothing defines, which are inputs. `None` if
-/// the text has a header.
+/// Adds the parts that a piece of nir leaves out: the header, the function around its blocks, and the values that
+/// nothing defines, which are inputs. `None` if the text has a header.
 pub fn complete_nir(text: &str) -> Option<CompletedNir> {
     let lines: Vec<String> = text.lines().map(|line| LogLine::of(line).text.into_owned()).collect();
     if lines.iter().any(|line| line.starts_with("shader: ")) {

@@ -30,7 +30,7 @@ impl fmt::Display for FilePosition {
     }
 }
 
-/// An error in an input. Each message says where, what was found, and what was expected.
+/// An error in an input. Each message has the place, the found and the expected text.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     /// There is no such path.
@@ -104,7 +104,7 @@ pub enum InputError {
         place: FilePosition,
         /// The line.
         found: String,
-        /// The compiler, and the variable that has it print.
+        /// The compiler, and the variable that makes it print.
         printer: &'static str,
     },
     /// A log of another generation than that of the GPU to compile for.
@@ -131,7 +131,7 @@ pub enum InputError {
         /// The text that was expected.
         expected: String,
     },
-    /// A section in which another headline stands before its end.
+    /// A section that is interrupted by another headline.
     #[error(
         "{place}: lines of two shaders are mixed at line {line}, or the section `{section}` is cut off: found the next headline, expected {expected}",
         line = place.line
@@ -161,7 +161,7 @@ pub enum InputError {
     Invalid {
         /// The position of the program.
         place: FilePosition,
-        /// The rule, with what was found and what was expected.
+        /// The rule, with the found and the expected text.
         problem: String,
     },
     /// A shader that the driver does not compile.
@@ -204,7 +204,8 @@ pub enum InputError {
     },
 }
 
-/// The message of a shader that is not compiled. What a translator refuses has its place in the text, where the translator has one.
+/// The message for a shader that is not compiled. An error of a translator has its place in the text, if the translator
+/// reports one.
 fn not_compiled(path: &Path, kind: Kind, detail: &str) -> String {
     match kind {
         Kind::Untranslated if detail.starts_with(|c: char| c.is_ascii_digit()) => {
@@ -268,7 +269,8 @@ impl InputKind {
         }
     }
 
-    /// The kind that a text determines: a log by its headline, otherwise by the first line of a known language; machine code if there is none.
+    /// The kind that a text determines: a log by its headline, otherwise by the first line of a known language; machine
+    /// code if neither matches.
     #[must_use]
     pub fn of_text(text: &str) -> Option<Self> {
         let mut kind = None;
@@ -358,7 +360,7 @@ pub struct Source {
     pub path: PathBuf,
     /// Its kind.
     pub kind: InputKind,
-    /// The text, as it is in the file.
+    /// The text of the file.
     pub text: String,
 }
 
@@ -388,7 +390,7 @@ impl Source {
     }
 }
 
-/// The text of a file, whatever its kind, without what was put around it.
+/// The text of a file of any kind, without additions around it.
 ///
 /// # Errors
 /// If the file is compressed, is not text, or is empty.
@@ -397,7 +399,7 @@ pub fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String, InputError> {
     drop_byte_order_mark(&mut bytes);
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
-        // An application may print anything between the lines of a log; what does not begin with text is none.
+        // An application may print anything between the lines of a log; a file that does not begin with text is no log.
         Err(error) if is_log(path) && error.as_bytes()[..error.utf8_error().valid_up_to()].contains(&b'\n') => {
             String::from_utf8_lossy(error.as_bytes()).into_owned()
         }
@@ -409,7 +411,7 @@ pub fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String, InputError> {
     Ok(text)
 }
 
-/// The bytes of a text as they were before they were encoded or pasted in another way.
+/// The original bytes of a text that was encoded or pasted in another way.
 fn without_wrapping(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, InputError> {
     if let Some((name, command)) = paste::compression(&bytes) {
         return Err(InputError::Compressed { path: path.to_owned(), name, command });
@@ -505,7 +507,7 @@ impl Iterator for Lines {
         Some(match String::from_utf8(line) {
             Ok(line) => Ok(line),
             Err(error) if self.lines == 1 => Err(not_text(&self.path, &error)),
-            // What is no text is an application's, between the lines of a log.
+            // Bytes that are not text are an application's, between the lines of a log.
             Err(error) => Ok(String::from_utf8_lossy(error.as_bytes()).into_owned()),
         })
     }
@@ -521,7 +523,7 @@ pub fn collect_paths(paths: &[PathBuf]) -> Result<Vec<PathBuf>, InputError> {
     problems.into_iter().next().map_or(Ok(files), Err)
 }
 
-/// The input files of paths, and what is wrong with the others.
+/// The input files of paths, and the errors of the others.
 #[derive(Debug, Default)]
 pub struct Found {
     /// The files.
@@ -535,7 +537,7 @@ pub fn find_paths(paths: &[PathBuf]) -> Found {
     find(paths, false)
 }
 
-/// Like [`find_paths`], but a folder without a program or a log stands for the shaders in it.
+/// Like [`find_paths`], but a folder without a program or a log is replaced by the shaders in it.
 pub fn find_shaders(paths: &[PathBuf]) -> Found {
     find(paths, true)
 }
@@ -580,7 +582,7 @@ fn walk_folder(folder: &Path, is_wanted: &dyn Fn(&Path) -> bool, found: &mut Fou
     let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let mut entries = entries.map_err(|cause| unreadable(folder, cause))?;
     entries.sort_by_key(fs::DirEntry::file_name);
-    // Of a bundle only the program itself is an input.
+    // Only the program itself is an input of a bundle.
     if entries.iter().any(|entry| entry.file_name() == "bundle.json") {
         found.files.extend(entries.iter().filter(|entry| entry.file_name() == "program.nir").map(fs::DirEntry::path));
         return Ok(());

@@ -14,12 +14,12 @@ use ir3_compiler::target::Generation;
 pub enum SectionKind {
     /// The nir that ir3 receives.
     NirFinal {
-        /// The stage as the headline has it: `VERT`, `BVERT` (the binning variant), `FRAG`, `CL` …
+        /// The stage in the headline: `VERT`, `BVERT` (the binning variant), `FRAG`, `CL` …
         stage: String,
     },
     /// The ir3 program after a pass.
     Ir3After {
-        /// The pass as the headline has it: `nir->ir3`, `ir3_cp`, `register allocation` …
+        /// The pass in the headline: `nir->ir3`, `ir3_cp`, `register allocation` …
         pass: String,
     },
     /// The final assembly.
@@ -108,8 +108,8 @@ impl Section {
         }
     }
 
-    /// Finds the place where the text is cut off, or has an unmatched brace: its line and column in the text, what was
-    /// found there, and what was expected.
+    /// Finds the place where the text is cut off, or has an unmatched brace: its line and column in the text, the found
+    /// and the expected text.
     fn flaw(&self) -> Option<(u32, u32, String, String)> {
         if !matches!(self.kind, SectionKind::NirFinal { .. } | SectionKind::Ir3After { .. }) {
             return None;
@@ -207,9 +207,9 @@ impl Log {
 
 /// The start of the headline of nir.
 const NIR: &str = "NIR (final form) for ";
-/// That of the program after a pass.
+/// The headline of the program after a pass.
 const AFTER: &str = "AFTER: ";
-/// That of the final assembly.
+/// The headline of the final assembly.
 const NATIVE: &str = "Native code for ";
 
 /// The bytes after which no more lines of a section are kept: it is cut off there.
@@ -272,7 +272,7 @@ impl LogReader {
         self.lines += 1;
         let line = without_foreign_start(raw);
         let Some((kind, is_body)) = headline(&line.text, &self.current.kind) else {
-            // Where Mesa's lines have a prefix, one without is another program's.
+            // If Mesa's lines have a prefix, one without is another program's.
             let is_foreign = self.is_in_program() && self.is_prefixed && line.prefix == 0;
             if self.current.kind == SectionKind::Other {
                 let found = Foreign::of_line(&line.text, self.lines, line.prefix);
@@ -303,7 +303,7 @@ impl LogReader {
         self.current.text.len() + 4 * self.current.prefixes.len() > MOST_SECTION
     }
 
-    /// Returns true in what stands after the code of a program.
+    /// Returns true after the code of a program.
     pub fn is_after_code(&self) -> bool {
         matches!(self.current.kind, SectionKind::Statistics | SectionKind::Listing)
     }
@@ -340,7 +340,7 @@ impl LogReader {
 
     /// A finished section, unless it is empty.
     fn close(&mut self, section: Section) -> Result<Option<Section>, InputError> {
-        // What stands after the statistics or a listing is the application's, however long it is.
+        // Lines after the statistics or a listing belong to the application, in any number.
         let is_open = matches!(section.kind, SectionKind::Other | SectionKind::Statistics | SectionKind::Listing);
         if std::mem::take(&mut self.is_cut) && !is_open {
             let (line, column) = section.place(section.prefixes.len() as u32, 1);

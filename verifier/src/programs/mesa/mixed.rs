@@ -1,4 +1,4 @@
-//! Signs that lines of two programs stand in one section.
+//! Detection of lines of two programs in one section.
 //!
 //! Threads that compile at the same time print at the same time. No program has a number of an instruction or of a block twice, none
 //! begins a block in another one, and none has lines of the other language.
@@ -17,7 +17,7 @@ pub fn mixed_at(section: &Section) -> Option<u32> {
     (1..).zip(section.text.lines()).find(|(_, line)| sign(&mut seen, line)).map(|(number, _)| number)
 }
 
-/// What stood before.
+/// The previous lines.
 #[derive(Default)]
 struct Seen {
     is_open: bool,
@@ -76,7 +76,7 @@ fn ir3_block(line: &str) -> Option<u32> {
     line.strip_prefix("block").filter(|_| line.ends_with('{')).and_then(leading_number)
 }
 
-/// `0014:0001:000: …`, with one tab before it at most; the lines of what is kept have two.
+/// `0014:0001:000: …`, with one tab before it at most; the lines of kept instructions have two.
 fn ir3_instr(line: &str) -> Option<u32> {
     let line = line.strip_prefix('\t').unwrap_or(line);
     let mut parts = line.splitn(4, ':');

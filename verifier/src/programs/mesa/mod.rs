@@ -2,10 +2,10 @@
 //!
 //! A log of Mesa's compiler is a sequence of sections, each begun by a headline: the nir that ir3 receives, the program
 //! after each pass, the final assembly, statistics, the listing. [`Log`] splits a log into [`Section`]s whose text the
-//! readers of nir and ir3 accept as it is: log prefixes and colours are removed, and no line is lost or added, so that
-//! a position in the text maps back to one in the file ([`Section::place`]).
+//! readers of nir and ir3 accept unchanged: log prefixes and colours are removed, and no line is dropped or added, so
+//! that a position in the text maps back to one in the file ([`Section::place`]).
 //!
-//! [`input`] turns paths from the command line into texts with a kind, and describes what is wrong with the others.
+//! [`input`] turns paths from the command line into texts with a kind, and describes the errors of the others.
 
 pub mod fragment;
 pub mod input;

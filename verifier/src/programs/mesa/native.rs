@@ -1,7 +1,7 @@
-//! The last program of a log: its words, and what the lines around them say of its registers.
+//! The last program of a log: its words, and the registers that the lines around them list.
 //!
-//! Before the words stands what the driver puts into the constant file (`@const(c8.x)`, and under `offsets:` where
-//! groups of words begin); after the code, the registers of inputs and outputs by their locations.
+//! The words are preceded by the values that the driver puts into the constant file (`@const(c8.x)`, and under
+//! `offsets:` the start of groups of words), and followed by the registers of inputs and outputs by their locations.
 
 use super::{Log, Section, SectionKind};
 use ir3_compiler::ir3::{PhysReg, RegClass};
@@ -19,11 +19,11 @@ pub struct NativeInput {
     pub class: RegClass,
     /// One bit for each component that the program uses.
     pub components: u32,
-    /// For a varying: the number of its first component in `bary.f`.
+    /// The number of a varying's first component in `bary.f`.
     pub varying: Option<u32>,
 }
 
-/// A texture that the driver samples before the program starts, as its command says (`@tex`).
+/// A texture that the driver samples before the program starts, by its command (`@tex`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NativePrefetch {
     /// The first register of the result, and its class.
@@ -43,7 +43,7 @@ pub struct NativePrefetch {
 }
 
 impl NativePrefetch {
-    /// Reads what follows `@tex(`; `None` if it has another form.
+    /// Reads the text after `@tex(`; `None` if it has another form.
     fn read(text: &str) -> Option<Self> {
         let (name, fields) = text.split_once(')')?;
         let class = RegClass::general(name.starts_with('h'));
@@ -73,7 +73,7 @@ pub struct NativeOutput {
 /// The last program of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Native {
-    /// The stage as the log has it: `VERT`, `FRAG`, `CL` …
+    /// The stage in the log: `VERT`, `FRAG`, `CL` …
     pub stage: String,
     /// The inputs.
     pub inputs: Vec<NativeInput>,
@@ -85,7 +85,8 @@ pub struct Native {
     pub immediates: Vec<(u16, u32)>,
     /// The first words of groups in the constant file, by name, and their lengths in vec4, if they are printed.
     pub groups: Vec<(String, u16, Option<u16>)>,
-    /// The registers of the inputs before the code, and those of them that are half registers: the list after the code does not say that.
+    /// The registers of the inputs before the code, and those of them that are half registers: the list after the code
+    /// does not distinguish them.
     pub entry_registers: Vec<(PhysReg, bool)>,
     /// The code.
     pub words: Vec<u64>,
@@ -95,7 +96,7 @@ impl Log {
     /// Reads the last program of the log: `None` if it has no words.
     ///
     /// # Errors
-    /// The line that says a register in no known way.
+    /// The line with a register in an unknown notation.
     pub fn native(&self) -> Result<Option<Native>, String> {
         let last = |kind: &SectionKind| self.sections.iter().rposition(|section| section.kind == *kind);
         let Some(listing) = last(&SectionKind::Listing) else { return Ok(None) };
@@ -130,7 +131,7 @@ impl Native {
     /// Reads a program from the sections of its assembly and its statistics, and its words.
     ///
     /// # Errors
-    /// The line that says a register in no known way.
+    /// The line with a register in an unknown notation.
     pub fn read(assembly: Option<&Section>, statistics: Option<&Section>, words: Vec<u64>) -> Result<Self, String> {
         let mut native = Self { words, ..Self::default() };
         for line in assembly.into_iter().flat_map(|section| section.text.lines()) {

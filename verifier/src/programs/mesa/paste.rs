@@ -1,4 +1,4 @@
-//! Texts that were copied from somewhere: other encodings, and what mail, web pages and tools put around each line.
+//! Texts that were copied from somewhere: other encodings, and additions of mail, web pages and tools around each line.
 //!
 //! All of it is removed line by line, so that lines keep their numbers.
 
@@ -164,7 +164,7 @@ fn without_quotes(text: &str) -> Option<String> {
     any.then(|| plain.into_owned())
 }
 
-/// The number at the start of a line, and the rest after it and what separates the two.
+/// The number at the start of a line, the separator, and the rest.
 fn numbered(line: &str) -> Option<(u32, &str)> {
     let line = line.trim_start();
     let digits = &line[..line.find(|c: char| !c.is_ascii_digit()).unwrap_or(line.len())];

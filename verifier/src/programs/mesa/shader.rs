@@ -5,8 +5,8 @@
 //! variants: its headline repeats the hash of the code that it belongs to. So a shader is complete when the next one
 //! begins that is not its binning variant; no more than these two are kept.
 //!
-//! Mesa's text names the generation of the GPU only. Its name is in what drivers and applications print between shaders, if anywhere
-//! (`GL_RENDERER: FD618`, `Turnip Adreno (TM) 618`); otherwise it is guessed.
+//! Mesa's text names the generation of the GPU only. Its name may be in the output of drivers and applications between
+//! shaders (`GL_RENDERER: FD618`, `Turnip Adreno (TM) 618`); otherwise it is guessed.
 
 use super::input::{InputError, Lines};
 use super::log::{LogReader, generation};
@@ -20,13 +20,13 @@ use std::path::{Path, PathBuf};
 /// A shader of a log: one variant.
 #[derive(Debug, Default)]
 pub struct LogShader {
-    /// The stage as the log has it: `VERT`, `BVERT`, `FRAG`, `CL` …
+    /// The stage in the log: `VERT`, `BVERT`, `FRAG`, `CL` …
     pub stage: String,
     /// Its number in the log, from 0.
     pub number: u32,
     /// The line of its first headline.
     pub line: u32,
-    /// The final-form nir, if the log has it whole.
+    /// The final-form nir, if the log has it complete.
     pub nir: Option<Section>,
     /// The programs after passes, in order. One that is cut off is not among them.
     pub passes: Vec<Section>,
@@ -34,7 +34,7 @@ pub struct LogShader {
     pub assembly: Option<Section>,
     /// The statistics of the final program.
     pub statistics: Option<Section>,
-    /// The same once more, after the second print of the assembly: they have the line about waves.
+    /// The statistics after the second print of the assembly: they have the line about waves.
     pub repeated: Option<Section>,
     /// The words of the final program.
     pub listing: Option<Section>,
@@ -42,18 +42,19 @@ pub struct LogShader {
     pub generation: Option<Generation>,
     /// The GPU that the log names between shaders, before this one or right after it.
     pub gpu: Option<Target>,
-    /// What is wrong with sections that are not here, with the number of passes before it.
+    /// The faults of sections that are missing here, with the number of passes before each.
     pub broken: Vec<(usize, InputError)>,
 }
 
 impl LogShader {
-    /// The figures that Mesa printed, if it did.
+    /// The statistics that Mesa printed, if any.
     #[must_use]
-    pub fn figures(&self) -> Option<Statistics> {
+    pub fn printed_statistics(&self) -> Option<Statistics> {
         statistics(self.statistics.iter().chain(&self.repeated)).into_iter().next()
     }
 
-    /// The GPU of the shader: the one that was asked for, else the one that the log names, else that of the generation, else the likeliest.
+    /// The GPU of the shader: the given one, else the one that the log names, else that of the generation, else the
+    /// likeliest.
     #[must_use]
     pub fn target(&self, given: Option<Target>) -> Target {
         self.targets(given).into_iter().next().unwrap_or_default()
@@ -81,7 +82,8 @@ impl LogShader {
         generations.into_iter().map(|(generation, _)| Target::of_generation(generation)).collect()
     }
 
-    /// Returns true if nothing says which GPU it is: [`target`](Self::target) is one of the generation that may not be the right one.
+    /// Returns true if nothing determines the GPU: [`target`](Self::target) is one of the generation that may not be
+    /// the right one.
     #[must_use]
     pub fn is_target_guessed(&self, given: Option<Target>) -> bool {
         given.or(self.named_gpu()).is_none()
@@ -156,7 +158,7 @@ pub struct ShaderReader {
     reader: LogReader,
     /// The shaders that may get more sections.
     pending: Vec<LogShader>,
-    /// Those that are complete.
+    /// The shaders that are complete.
     complete: Vec<LogShader>,
     /// The number of shaders so far.
     count: u32,
@@ -251,7 +253,7 @@ impl ShaderReader {
         &mut self.pending[self.current]
     }
 
-    /// A section that is not whole: another headline stands in it if it is `interrupted`, otherwise the log ends.
+    /// An incomplete section: another headline is inside it if it is `interrupted`, otherwise the log ends.
     fn broken(&mut self, error: InputError, interrupted: bool) {
         let (line, section) = match &error {
             InputError::CutOff { place, section, .. } | InputError::Mixed { place, section, .. } => {
@@ -259,7 +261,7 @@ impl ShaderReader {
             }
             _ => (1, ""),
         };
-        // Cut-off nir begins a shader, too: what follows is not that of the one before.
+        // Cut-off nir begins a shader, too: the next sections are not those of the one before.
         if let Some(rest) = section.strip_prefix("NIR (final form) for ") {
             let stage = rest.split(' ').next().unwrap_or_default().to_owned();
             self.begin(&stage, line);
@@ -277,7 +279,7 @@ impl ShaderReader {
 
     fn section(&mut self, section: Section) {
         let line = section.first_line.saturating_sub(1);
-        // Passes without an end: no compiler prints so many.
+        // Passes without an end: no compiler prints this many.
         if self.pending.iter().map(LogShader::size).sum::<usize>() > MOST_SHADER {
             self.flush();
         }
@@ -346,7 +348,7 @@ pub fn shaders_of(path: &Path, text: &str) -> Vec<LogShader> {
     all
 }
 
-/// The shaders of files, one after the other, as they are read: not more than two are in memory.
+/// The shaders of files, one after the other, while they are read: at most two are in memory.
 ///
 /// An error is that of a file that cannot be read, or has no section; the next one follows.
 pub fn shaders(paths: Vec<PathBuf>) -> impl Iterator<Item = Result<FileShader, InputError>> + Send {

@@ -9,17 +9,17 @@ use ir3_compiler::ir3::{Program, ShaderStage};
 use ir3_compiler::stats::{Stats, Waits};
 use ir3_compiler::target::{Generation, Target};
 
-/// The figures of one variant.
+/// The statistics of one variant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// The stage as the line has it: `VERT`, `BVERT`, `FRAG`, `CL` …
+    /// The stage in the line: `VERT`, `BVERT`, `FRAG`, `CL` …
     pub stage: String,
-    figures: Vec<(String, u64)>,
+    numbers: Vec<(String, u64)>,
     /// The line about waves, if this variant has one.
     pub waves: Option<Waves>,
 }
 
-/// The figures of the line about waves. Some are not printed by all versions of Mesa.
+/// The numbers in the line about waves. Some are not printed by all versions of Mesa.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waves {
     /// The wave has double width.
@@ -39,10 +39,11 @@ pub struct Waves {
 }
 
 impl Statistics {
-    /// Returns a figure by its name in the line, as `non-nops` or `(ss)`; `preamble` is the one of `7 preamble instr`.
+    /// Returns a number by its name in the line, such as `non-nops` or `(ss)`; `preamble` is the one of `7 preamble
+    /// instr`.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<u64> {
-        self.figures.iter().find(|(its, _)| its == name).map(|&(_, value)| value)
+        self.numbers.iter().find(|(its, _)| its == name).map(|&(_, value)| value)
     }
 
     /// True if the driver runs the preamble before the wave has registers.
@@ -65,9 +66,9 @@ impl Statistics {
         })
     }
 
-    /// Converts the figures to our statistics. Private memory, the classes of moves and branches are not printed by
+    /// Converts to our statistics. Private memory, the classes of moves and branches are not printed by
     /// Mesa: they are taken from `counted`, our count of the same program. So are the ends of varyings and helper lanes
-    /// and the length of the constant file, of which the text of the pass says less than the words.
+    /// and the length of the constant file, which the text of the pass shows less precisely than the words.
     #[must_use]
     pub fn to_stats(&self, counted: &Stats) -> Stats {
         let get = |name: &str| self.get(name).unwrap_or(0) as u32;
@@ -99,14 +100,14 @@ impl Statistics {
             let mut words = item.split_whitespace();
             let (Some(value), Some(name)) = (words.next(), words.next()) else { continue };
             if let (Ok(value), None) = (value.parse(), self.get(name)) {
-                self.figures.push((name.to_owned(), value));
+                self.numbers.push((name.to_owned(), value));
             }
         }
     }
 }
 
-/// The figures that Mesa prints for its final program, by our count. After its last section, Mesa puts `lock`, which waits,
-/// and `unlock` before the `end` of compute shaders for a7xx.
+/// The statistics that Mesa prints for its final program, by our count. After its last section, Mesa puts `lock`, which
+/// waits, and `unlock` before the `end` of compute shaders for a7xx.
 #[must_use]
 pub fn mesa_counts(program: &Program, target: &Target) -> Stats {
     let mut stats = Stats::of_final(program, target);

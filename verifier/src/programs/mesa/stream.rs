@@ -1,7 +1,8 @@
-//! Shaders of a live stream: what a game or a test run prints, as it comes, in bounded memory.
+//! Shaders of a live stream: the output of a game or a test run, while it runs, in bounded memory.
 //!
-//! The stream is cut into lines whatever it holds: bytes that are no UTF-8 are replaced, and a line that is too long is cut. It may stop for a
-//! while after a shader: [`settle`](ShaderStream::settle) then completes what waits for the next headline.
+//! The stream is cut into lines for any contents: bytes that are no UTF-8 are replaced, and a line that is too long is
+//! cut. It may stop for a while after a shader: [`settle`](ShaderStream::settle) then completes the shader that waits
+//! for the next headline.
 
 use super::shader::{LogShader, ShaderReader};
 use std::path::Path;

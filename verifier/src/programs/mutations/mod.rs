@@ -60,7 +60,7 @@ pub struct MutationKind {
 }
 
 impl MutationKind {
-    /// Mutates the first site that the kind applies to, starting at a random one; false if there is none.
+    /// Mutates the first site that the kind applies to, starting at a random one; returns false if it applies to none.
     pub fn apply(&self, program: &mut Program, sites: &Sites, random: u64) -> bool {
         let sites = &sites.0;
         let start = random as usize % sites.len().max(1);

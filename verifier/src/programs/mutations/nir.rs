@@ -24,7 +24,8 @@ pub struct NirMutationKind {
 }
 
 impl NirMutationKind {
-    /// Mutates the first instruction that the kind applies to, starting at a random one; false if there is none.
+    /// Mutates the first instruction that the kind applies to, starting at a random one; returns false if it applies to
+    /// none.
     pub fn apply(&self, function: &mut Function, random: u64) -> bool {
         let mut sites = Vec::new();
         for block in function.blocks_in_order() {

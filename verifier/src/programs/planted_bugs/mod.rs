@@ -27,7 +27,8 @@ use ir3_compiler::pipeline::{Change, CompileError, Options, Stage};
 use ir3_compiler::target::Target;
 use ir3_compiler::{ir3, nir, vec4 as gen7};
 
-/// A planted change of the program after a stage. A function of the stage and an ir3 program is one, which leaves programs for Gen7 as they are.
+/// A planted change of the program after a stage. Implemented for functions of the stage and an ir3 program, which do
+/// not change vec4 programs.
 pub trait PlantedChange {
     /// Changes an ir3 program.
     fn ir3(&mut self, stage: Stage, program: &mut ir3::Program);
@@ -85,7 +86,7 @@ pub struct PlantedBug {
     pub name: &'static str,
     /// The stage whose result it changes.
     pub stage: Stage,
-    /// The rule: what it changes in which programs.
+    /// The rule: the change, and the programs that it applies to.
     pub description: &'static str,
     /// Changes a program as the stage returned it.
     change: BugChange,
@@ -117,7 +118,7 @@ impl PlantedBug {
         SharedPlantedBug::Named(self)
     }
 
-    /// The bug for several threads.
+    /// The bug in a form that several threads can share.
     pub fn shared(&'static self) -> SharedPlantedBug {
         SharedPlantedBug::Named(self)
     }
@@ -153,7 +154,7 @@ pub static ALL: [PlantedBug; 13] = [
     PlantedBug {
         name: "dropped-copy",
         stage: Stage::LowerCopies,
-        description: "the last copy from register to register in each block is lost",
+        description: "the last copy from register to register in each block is dropped",
         change: BugChange::Ir3(registers::dropped_copy),
     },
     PlantedBug {
@@ -166,7 +167,7 @@ pub static ALL: [PlantedBug; 13] = [
     PlantedBug {
         name: "wrong-component",
         stage: Stage::Select,
-        description: "what takes a component out of a vector takes the one before it",
+        description: "an instruction that extracts a component of a vector extracts the one before it",
         change: BugChange::Ir3(ssa::wrong_component),
     },
     PlantedBug {
@@ -210,7 +211,7 @@ pub static ALL: [PlantedBug; 13] = [
         name: "lost-store",
         stage: Stage::DeadCode,
         description: "of the stores of one kind in a block only the last is left, as if they all had one address",
-        change: BugChange::Ir3(ssa::lost_store),
+        change: BugChange::Ir3(ssa::dropped_store),
     },
     PlantedBug {
         name: "store-over-load",
@@ -221,7 +222,7 @@ pub static ALL: [PlantedBug; 13] = [
     PlantedBug {
         name: "crash",
         stage: Stage::CopyPropagation,
-        description: "a vector of four components panics: there is room for three",
+        description: "a vector of four components panics: the table has three entries",
         change: BugChange::Ir3(ssa::crash),
     },
 ];
@@ -269,7 +270,7 @@ pub fn compile(
     Ok(program.unwrap_or_else(|| unreachable!("selection is among the stages")))
 }
 
-/// The same for Gen7.
+/// Compiles a shader for Gen7, with a planted bug.
 ///
 /// # Errors
 /// If the compiler refuses the program.

@@ -1,6 +1,6 @@
 //! Planted bugs of the scalar backend for Gen7, in its 64-bit sums: changes of the program after a stage.
 //!
-//! Some show only in one form of the carry: [`without`] is what selects it.
+//! Some show only in one form of the carry, which [`without`] selects.
 
 use super::{BugChange, PlantedBug};
 use ir3_compiler::pipeline::{Feature, Stage};

@@ -81,7 +81,7 @@ const STORES: [(Opcode, Opcode); 5] = [
 ];
 
 /// Removes all stores of one kind in a block but the last.
-pub(super) fn lost_store(program: &mut Program) {
+pub(super) fn dropped_store(program: &mut Program) {
     for block in program.layout.clone() {
         for (store, _) in STORES {
             let instrs = &program.blocks[block].instrs;
@@ -128,7 +128,7 @@ fn has_vector(program: &Program) -> bool {
     })
 }
 
-/// Does not come to an end if there is a vector of four components.
+/// Loops forever if there is a vector of four components.
 pub(super) fn endless_loop(program: &mut Program) {
     while black_box(has_vector(program)) {}
 }

@@ -12,7 +12,7 @@ pub static STAGES: [PlantedBug; 8] = [
     PlantedBug {
         name: "and-is-or",
         stage: Stage::Fold,
-        description: "a branch on two conditions is taken if one of them holds where both have to, and the other way round",
+        description: "a branch on two conditions is taken if one of them holds where both have to, and vice versa",
         change: BugChange::Ir3(and_is_or),
     },
     PlantedBug {
@@ -42,7 +42,7 @@ pub static STAGES: [PlantedBug; 8] = [
     PlantedBug {
         name: "any-is-all",
         stage: Stage::LowerSubgroups,
-        description: "a vote whether any lane has a condition asks whether all of them have it",
+        description: "a vote for any lane becomes one for all lanes",
         change: BugChange::Ir3(any_is_all),
     },
     PlantedBug {

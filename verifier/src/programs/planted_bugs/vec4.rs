@@ -4,12 +4,12 @@ use super::{BugChange, PlantedBug};
 use ir3_compiler::pipeline::Stage;
 use ir3_compiler::vec4::{DstFile, Instr, Mask, Opcode, Predicate, Program};
 
-/// Those in the passes.
+/// The bugs in the passes.
 pub static ALL: [PlantedBug; 5] = [
     PlantedBug {
         name: "one-flag-bit",
         stage: Stage::Vec4DeadCode,
-        description: "liveness has one bit for the flag: a comparison before another one is dead, whatever channels that writes",
+        description: "liveness has one bit for the flag: a comparison before another one is dead, for any channels of the other one",
         change: BugChange::Gen7(one_flag_bit),
     },
     PlantedBug {
@@ -21,7 +21,7 @@ pub static ALL: [PlantedBug; 5] = [
     PlantedBug {
         name: "cmod-over-writer",
         stage: Stage::CmodPropagation,
-        description: "a comparison moves in front of another instruction that writes the flag",
+        description: "a comparison moves before another instruction that writes the flag",
         change: BugChange::Gen7(cmod_over_writer),
     },
     PlantedBug {
@@ -38,7 +38,7 @@ pub static ALL: [PlantedBug; 5] = [
     },
 ];
 
-/// That in selection, which is compared with nir.
+/// The bug in selection, which is compared with nir.
 pub static SELECTION: [PlantedBug; 1] = [PlantedBug {
     name: "inverted-if",
     stage: Stage::Vec4Select,

@@ -1,4 +1,5 @@
-//! Arithmetic: an operation of SPIR-V where one does the same for all operands, else what the operation means, written out (`meaning`).
+//! Arithmetic: an operation of SPIR-V if one is equal for all operands, else the expansion of the operation's meaning
+//! (`meaning`).
 
 use ir3_compiler::nir::{Alu, Op};
 use rspirv::dr::Operand;
@@ -10,7 +11,7 @@ use super::{Emitter, NoForm, refs};
 /// An operation of SPIR-V.
 #[derive(Clone, Copy)]
 pub(super) enum Form {
-    /// Of the core.
+    /// An instruction of the core.
     Core(spirv::Op),
     /// An extended instruction for GLSL.
     Glsl(GlslStd450Op),

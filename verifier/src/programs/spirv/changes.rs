@@ -85,7 +85,7 @@ fn has_order(op: spirv::Op) -> bool {
         || ALIKE[3..7].iter().any(|group| group.contains(&op))
 }
 
-/// Numbers at the edges of what instructions hold.
+/// Numbers at the edges of the ranges of immediates.
 const INTEGERS: &[u32] =
     &[0, 1, 2, 3, 4, 7, 8, 16, 31, 32, 33, 63, 64, 255, 256, 511, 512, 1023, 1024, 0xffff, 0x1_0000, u32::MAX, 1 << 31];
 const FLOATS: &[f32] =

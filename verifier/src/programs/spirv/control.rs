@@ -12,18 +12,18 @@ use super::lanes::is_conditional_kill;
 use super::values::{Kind, Ty};
 use super::{Emitter, NoForm, no_form, refs};
 
-/// Where control goes from a list of nodes.
+/// The branch targets of a list of nodes.
 #[derive(Clone, Copy, Default)]
 struct Exits {
-    /// Behind its last block; out of the shader if there is nothing.
+    /// The target after its last block; a return from the shader if `None`.
     next: Option<Word>,
-    /// With `break`.
+    /// The target of `break`.
     after_loop: Option<Word>,
-    /// With `continue`.
+    /// The target of `continue`.
     again: Option<Word>,
 }
 
-/// What the phis of a loop's first block read.
+/// The predecessors that the phis of a loop header read from.
 struct Header {
     /// The block before the loop.
     before: Block,
@@ -141,7 +141,7 @@ impl<'a> Emitter<'a> {
         self.function.blocks_in_order().next() == Some(block)
     }
 
-    /// Returns true if lanes can come to a block.
+    /// Returns true if a block is reachable.
     fn reached(&self, block: Block) -> bool {
         self.is_entry(block) || !self.cfg.preds[block].is_empty()
     }
@@ -215,7 +215,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The phis of a block with what they read of blocks that are reached.
+    /// The phis of a block with their sources from reachable blocks.
     fn phis_of(&self, block: Block) -> Vec<(Def, Vec<(Block, Def)>)> {
         let function = self.function;
         let phi = |&instr: &Instr| match &function.instrs[instr] {
@@ -237,7 +237,7 @@ impl<'a> Emitter<'a> {
         format!("a vector of {count} components")
     }
 
-    /// A block behind its phis: its instructions, and how it ends.
+    /// A block after its phis: its instructions, and its terminator.
     fn rest(&mut self, block: Block, following: &'a [CfNode], exits: Exits) -> Result<(), NoForm> {
         let function = self.function;
         let mut kills = kills(function, block);

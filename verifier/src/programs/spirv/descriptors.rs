@@ -28,7 +28,7 @@ const IN_ARRAY: u32 = 8;
 const NEAR: u32 = 40;
 /// Bindings between the first ones of two kinds.
 const OF_CLASS: u32 = 64;
-/// The sets after that of what is bound.
+/// The sets after that of bound resources.
 const BINDLESS_SETS: u32 = 3;
 /// Bindings of the descriptors of several bindless sets of nir in one.
 const OF_SET: u32 = 320;
@@ -244,7 +244,7 @@ impl Emitter<'_> {
         Ok(element)
     }
 
-    /// Marks a pointer or what is loaded from it as one that may differ between lanes, if its descriptor may.
+    /// Marks a pointer or a loaded handle as one that may differ between lanes, if its descriptor may.
     pub fn non_uniform(&mut self, resource: &Resource, id: Word) {
         if resource.plus.is_some() && resource.is_non_uniform {
             self.capability(Capability::ShaderNonUniform);

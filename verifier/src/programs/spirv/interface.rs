@@ -7,7 +7,7 @@ use rspirv::spirv::{self, BuiltIn, Capability, Decoration, StorageClass, Word};
 use super::values::{Kind, Ty};
 use super::{Emitter, NoForm, no_form, refs};
 
-/// A variable, by what it stands for.
+/// A variable, by its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Variable {
     /// An input of a location.
@@ -30,7 +30,7 @@ pub(super) enum Variable {
     Local(Def),
 }
 
-/// How an input changes over a primitive.
+/// The interpolation of an input over a primitive.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Interpolation {
     None,
@@ -39,7 +39,7 @@ enum Interpolation {
     Sample(InterpMode),
 }
 
-/// The number behind a prefix in the name of a location.
+/// The number after a prefix in the name of a location.
 fn numbered(location: &str, prefix: &str) -> Option<u32> {
     location.strip_prefix(prefix)?.parse().ok()
 }

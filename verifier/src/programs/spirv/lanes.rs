@@ -17,7 +17,7 @@ impl Emitter<'_> {
     pub fn intrinsic(&mut self, intrinsic: &Intrinsic) -> Result<(), NoForm> {
         use IntrinsicOp as I;
         match intrinsic.op {
-            // Inputs ask for their barycentrics; local arrays are declared where the function begins.
+            // Inputs emit their own barycentrics; local arrays are declared at the start of the function.
             I::LoadBarycentricPixel | I::LoadBarycentricCentroid | I::LoadBarycentricSample | I::DeclReg | I::Nop => {
                 return Ok(());
             }
@@ -243,7 +243,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A handle of a descriptor, which no value stands for.
+    /// A handle of a descriptor, which has no SPIR-V value.
     fn handle(&mut self, intrinsic: &Intrinsic) -> Result<(), NoForm> {
         let Some(def) = intrinsic.def else { return Ok(()) };
         let function = self.function;

@@ -1,4 +1,4 @@
-//! What an operation means, written out: the term that provers take for it, as instructions.
+//! Expansion of an operation's meaning into instructions: the term that provers use for it.
 //!
 //! A term of `w` bits is a value of the next width that SPIR-V has (`container`), with zeros above; of one bit, a boolean.
 
@@ -36,7 +36,7 @@ fn words(terms: &mut Terms, value: Term, bits: u8, list: &mut SmallVec<[Term; 8]
 }
 
 impl Emitter<'_> {
-    /// Emits what an operation means.
+    /// Emits the meaning of an operation.
     pub fn meaning(&mut self, alu: &Alu) -> Result<(), NoForm> {
         let function = self.function;
         let info = alu.op.info();
@@ -115,7 +115,7 @@ impl Emitter<'_> {
 
     /// Emits a term, and before it all that it is made of; `values` has the variables.
     fn term(&mut self, terms: &Terms, root: Term, values: &mut FxHashMap<Term, Word>) -> Result<Word, NoForm> {
-        // An argument has a lower number than what uses it.
+        // An argument has a lower number than its users.
         let mut needed = BTreeSet::from([root]);
         let mut stack = vec![root];
         while let Some(term) = stack.pop() {
@@ -261,7 +261,7 @@ impl Emitter<'_> {
             Op::Clz if width_of(0) == 64 => {
                 let halves = self.halves(args[0]);
                 let word = self.type_id(Ty::U32);
-                // Of 0 it is -1.
+                // `FindUMsb` of 0 is -1.
                 let [low, high] = halves.map(|half| {
                     let id = self.b.id();
                     self.emit_form(id, Form::Glsl(GlslStd450Op::FindUMsb), word, &[half]);
@@ -290,7 +290,7 @@ impl Emitter<'_> {
                 let word = self.widened(args[0], width_of(0), Ty::U32);
                 let (id, type_id) = (self.b.id(), self.type_id(Ty::U32));
                 self.emit_form(id, Form::Glsl(GlslStd450Op::FindUMsb), type_id, &[word]);
-                // Of 0 it is -1.
+                // `FindUMsb` of 0 is -1.
                 let top = self.constant(Ty::U32, u64::from(width_of(0)) - 1);
                 let zeros = self.apply(spirv::Op::ISub, Ty::U32, &[top, id]);
                 self.resized(zeros, ty)

@@ -21,7 +21,7 @@ pub(super) enum Layout {
     Pushed,
     /// Any number of elements of this kind and of this many bits.
     Storage(Kind, u8),
-    /// Shared memory: so many bytes, as elements of this many bits.
+    /// Shared memory: a number of bytes, as elements of this many bits.
     Shared(u8, u32),
 }
 
@@ -30,7 +30,7 @@ const UNIFORM_VECTORS: u32 = 4096;
 /// Words of push constants: as many as each device of Vulkan has.
 pub(super) const PUSHED_WORDS: u32 = 32;
 
-/// The constant file of a program, as SPIR-V has it.
+/// The SPIR-V form of the constant file of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConstantFile {
     /// A uniform buffer.
@@ -585,7 +585,7 @@ impl Emitter<'_> {
     }
 }
 
-/// The operands of an access that say its alignment in bytes.
+/// The operands of an access that give its alignment in bytes.
 fn alignment(bytes: Option<u32>) -> impl Iterator<Item = Operand> {
     let operands =
         bytes.map(|bytes| [Operand::MemoryAccess(spirv::MemoryAccess::ALIGNED), Operand::LiteralBit32(bytes)]);

@@ -1,7 +1,7 @@
 //! A nir program as SPIR-V, for compilers that read that.
 //!
-//! nir in final form and SPIR-V are close: both have structured control flow and values in SSA form, so each value, block and phi of
-//! the one becomes one of the other. What differs:
+//! nir in final form and SPIR-V are close: both have structured control flow and values in SSA form, so each value,
+//! block and phi of the one becomes one of the other. The differences:
 //! - A value of nir is bits; one of SPIR-V has a type. Each value gets the type that its definition or its readers want (`values`), and
 //!   a reader of another kind reads a bit cast.
 //! - nir addresses resources by number, SPIR-V by variables: buffers, images and textures that are bound are variables of descriptor set 0
@@ -12,7 +12,8 @@
 //!
 //! A program with an operation that has no form here is refused with its name ([`NoForm`]).
 //!
-//! Source: the SPIR-V specification 1.5 and its extended instructions for GLSL; what nir operations mean is docs/semantics.md.
+//! Source: the SPIR-V specification 1.5 and its extended instructions for GLSL; the meaning of nir operations is in
+//! docs/semantics.md.
 
 mod alu;
 mod changes;
@@ -91,7 +92,7 @@ impl Module {
     /// The instructions that have no form in SPIR-V, or need one of these capabilities.
     ///
     /// # Errors
-    /// As [`of`](Self::of), for what is no single instruction.
+    /// As [`of`](Self::of), for constructs that are no single instruction.
     pub fn missing(shader: &Shader, lacking: &'static [Capability]) -> Result<Vec<(Instr, NoForm)>, NoForm> {
         let mut emitter = Emitter::new(shader)?;
         emitter.probe = Some(Probe { lacking, needed: None, missing: Vec::new() });
@@ -124,7 +125,7 @@ impl fmt::Display for Module {
     }
 }
 
-/// A translation whose result is not used: it goes on after an instruction that has no form.
+/// A translation whose result is discarded: it continues after an instruction that has no form.
 struct Probe {
     /// The capabilities that instructions may not need.
     lacking: &'static [Capability],
@@ -153,7 +154,7 @@ struct Emitter<'a> {
     /// Casts at the ends of blocks, for phis of another kind.
     phi_casts: FxHashMap<Block, BTreeMap<(Def, Kind), Word>>,
     variables: FxHashMap<Variable, Word>,
-    /// The kind of each input, and how it is interpolated.
+    /// The kind of each input, and its interpolation.
     inputs: FxHashMap<u32, (Kind, u8)>,
     /// The type of each output that has a location.
     outputs: FxHashMap<u32, Ty>,
@@ -236,7 +237,7 @@ impl<'a> Emitter<'a> {
         Ok(model)
     }
 
-    /// Takes note of what became of an instruction.
+    /// Records the translation of an instruction.
     fn emitted(&mut self, instr: Instr, emitted: Result<(), NoForm>) -> Result<(), NoForm> {
         let Some(probe) = &mut self.probe else { return emitted };
         let needed = probe.needed.take().map(|capability| NoForm(format!("the capability {capability:?}")));

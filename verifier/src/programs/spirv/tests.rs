@@ -1,5 +1,5 @@
-//! Generated programs as SPIR-V: each is translated or refused by name; what is translated can be read back, and `spirv-val` accepts it
-//! where it is installed.
+//! Generated programs as SPIR-V: each is translated or refused by name; a translation can be read back, and
+//! `spirv-val` accepts it if it is installed.
 
 use super::{Module, NoForm};
 use crate::programs::generator::{self, Features, Profile};
@@ -12,7 +12,7 @@ fn translated(text: &str) -> Result<Module, NoForm> {
     Module::of(&nir::read(text).expect("a program"))
 }
 
-/// What `spirv-val` says against a module; `None` if it accepts it or is not installed.
+/// The error of `spirv-val` for a module; `None` if it accepts it or is not installed.
 fn refused(module: &Module) -> Option<String> {
     let mut child = Command::new("spirv-val")
         .args(["--target-env", "vulkan1.2", "--scalar-block-layout", "-"])
@@ -135,7 +135,7 @@ fn what_has_no_form_is_named() {
     assert!(translated(&text("    32   %1 = @load_subgroup_size")).is_ok());
 }
 
-/// Words of the constant file are push constants where it is known that they are among the first 32.
+/// Words of the constant file are push constants if all accesses are within the first 32.
 #[test]
 fn constants_of_low_numbers_are_push_constants() {
     let storage = |lines: &str| {

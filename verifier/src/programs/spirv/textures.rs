@@ -1,7 +1,8 @@
 //! Textures: samples, fetches and queries.
 //!
-//! nir's text has neither the dimension of a texture nor if it is an array. The number of coordinates, of offsets and of gradients gives some of
-//! it; the rest follows from the number of the texture, so that all kinds of as many coordinates occur.
+//! nir's text has neither the dimension of a texture nor if it is an array. The number of coordinates, of offsets and
+//! of gradients determines it in part; the rest is chosen by the number of the texture, so that all kinds with that
+//! many coordinates are generated.
 
 use ir3_compiler::nir::{BaseType, Def, Tex, TexOp, TexSrcKind};
 use rspirv::dr::Operand;

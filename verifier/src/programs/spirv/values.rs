@@ -33,13 +33,13 @@ impl Ty {
         Self { kind: Kind::Uint, bits, components: 1 }
     }
 
-    /// The same with this many components.
+    /// Returns the type with this many components.
     pub const fn of(self, components: u8) -> Self {
         Self { components, ..self }
     }
 }
 
-/// What a block reads of a value beside the value itself.
+/// A form in which a block reads a value, other than its own type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Reading {
     /// One component, as this kind.
@@ -73,7 +73,8 @@ pub(super) fn is_untyped(op: Op) -> bool {
     op.is_vec() || matches!(op, Op::Mov | Op::Bcsel | Op::IcselEqz)
 }
 
-/// Chooses the kind of each value: that of its definition, or of what hands on bits, that of any reader or source which has floats.
+/// Chooses the kind of each value: that of its definition, or, for operations that pass bits on, that of any reader or
+/// source which has floats.
 pub(super) fn kinds(function: &Function) -> SecondaryMap<Def, Kind> {
     let mut kinds: SecondaryMap<Def, Kind> = SecondaryMap::new();
     let mut free: SecondaryMap<Def, bool> = SecondaryMap::new();
@@ -103,7 +104,7 @@ pub(super) fn kinds(function: &Function) -> SecondaryMap<Def, Kind> {
     let mut changed = true;
     while std::mem::take(&mut changed) {
         let mut float = |def: Def, kinds: &mut SecondaryMap<Def, Kind>| {
-            // Few devices have floats of 64 bits: what hands on their bits is an integer.
+            // Few devices have floats of 64 bits: operations that pass their bits on use integers.
             if free[def] && kinds[def] == Kind::Uint && function.defs[def].bit_size < 64 {
                 kinds[def] = Kind::Float;
                 changed = true;
@@ -170,7 +171,7 @@ pub(super) fn is_derivative(op: IntrinsicOp) -> bool {
     matches!(op, Ddx | DdxCoarse | DdxFine | Ddy | DdyCoarse | DdyFine)
 }
 
-/// Intrinsics whose result may have either kind: inputs and local arrays, and what moves values between lanes.
+/// Intrinsics whose result may have either kind: inputs and local arrays, and moves of values between lanes.
 fn is_free(op: IntrinsicOp) -> bool {
     use IntrinsicOp::{
         LoadInput, LoadInterpolatedInput, QuadBroadcast, QuadSwapDiagonal, QuadSwapHorizontal, QuadSwapVertical,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The library.
 const LIBRARY: &str = "libvulkan_freedreno.so";
-/// The folder into which `ci/stock-mesa` unpacks packages, beside the folders of builds.
+/// The folder into which `ci/stock-mesa` unpacks packages, next to the build folders.
 const UNPACKED: &str = "stock-mesa/usr/lib/x86_64-linux-gnu";
 /// Folders of libraries.
 const FOLDERS: [&str; 6] = [
@@ -20,7 +20,7 @@ const FOLDERS: [&str; 6] = [
 ];
 /// Folders of the files in which drivers are registered with Vulkan.
 const REGISTRIES: [&str; 3] = ["/usr/local/share/vulkan/icd.d", "/etc/vulkan/icd.d", "/usr/share/vulkan/icd.d"];
-/// The dynamic linkers that may lie beside the libraries that they load.
+/// The dynamic linkers that may be in the folder of the libraries that they load.
 const LOADERS: [&str; 2] = ["ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"];
 /// The program that loads the driver.
 const WORKER: &str = "ir3-turnip";
@@ -35,7 +35,7 @@ pub struct Driver {
 /// A driver, or the program that loads it, that is not there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoDriver {
-    /// None of the places has it.
+    /// The driver is in none of the searched places.
     #[error(
         "found no {LIBRARY} (Mesa's turnip): install the package mesa-vulkan-drivers of a distribution that builds it for this machine, or unpack Debian's with `ci/stock-mesa`, or name it with `--driver PATH`"
     )]
@@ -48,18 +48,18 @@ pub enum NoDriver {
     NotThere(PathBuf),
     /// The worker is not there.
     #[error(
-        "found no {WORKER}, which loads the driver, beside {program}: `cargo build --release` builds both, `cargo install --locked --path verifier/turnip` installs it",
+        "found no {WORKER}, which loads the driver, in the folder of {program}: `cargo build --release` builds both, `cargo install --locked --path verifier/turnip` installs it",
         program = .0.display()
     )]
     NoWorker(PathBuf),
 }
 
 impl Driver {
-    /// The driver of a path, or the first one of the usual places: what `ci/stock-mesa` has unpacked, the system's libraries, and the files
-    /// in which drivers are registered with Vulkan.
+    /// The driver of a path, or the first one of the usual places: the packages that `ci/stock-mesa` has unpacked, the
+    /// system's libraries, and the files in which drivers are registered with Vulkan.
     ///
     /// # Errors
-    /// If there is none.
+    /// If none is found.
     pub fn find(given: Option<&Path>) -> Result<Self, NoDriver> {
         if let Some(path) = given {
             let library = if path.is_dir() { path.join(LIBRARY) } else { path.to_owned() };
@@ -77,8 +77,8 @@ impl Driver {
         self.library.parent().unwrap_or(Path::new(""))
     }
 
-    /// The beginning of the command line that starts a worker: with the dynamic linker that lies beside the driver, if there is one, as the
-    /// driver may need a C library that is newer than the system's.
+    /// The beginning of the command line that starts a worker: with the dynamic linker in the driver's folder, if it
+    /// has one, as the driver may need a C library that is newer than the system's.
     pub(super) fn command(&self, worker: &Path) -> Vec<OsString> {
         let folder = self.folder();
         let loader = LOADERS.map(|name| folder.join(name)).into_iter().find(|path| path.is_file());
@@ -87,7 +87,8 @@ impl Driver {
     }
 }
 
-/// The folders into which packages may have been unpacked: below `target` of the folder of this process, and beside that of the program.
+/// The folders into which packages may have been unpacked: below `target` of the current folder, and next to the
+/// program's folder.
 fn unpacked() -> Vec<PathBuf> {
     let program = env::current_exe().unwrap_or_default();
     let targets = [PathBuf::from("target")].into_iter().chain(program.ancestors().skip(1).take(3).map(Path::to_owned));
@@ -116,7 +117,7 @@ fn library_of(file: &Path) -> Option<PathBuf> {
     if path.file_name()? != LIBRARY {
         return None;
     }
-    // A name without a folder is looked up among the system's libraries, a relative path beside the file.
+    // A name without a folder is looked up among the system's libraries, a relative path in the folder of the file.
     let path = if path.components().count() == 1 {
         FOLDERS.map(|folder| Path::new(folder).join(path)).into_iter().find(|path| path.is_file())?
     } else {
@@ -125,10 +126,10 @@ fn library_of(file: &Path) -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-/// The worker: beside this program (or above it, as tests lie in `deps`), or in `PATH`.
+/// The worker: in the folder of this program (or the one above, as tests are in `deps`), or in `PATH`.
 ///
 /// # Errors
-/// If there is none.
+/// If none is found.
 pub(super) fn worker() -> Result<PathBuf, NoDriver> {
     let program = env::current_exe().unwrap_or_default();
     let beside = program.ancestors().skip(1).take(2).map(Path::to_owned);

@@ -1,4 +1,5 @@
-//! Shaders as SPIR-V, GLSL or WGSL, compiled by Mesa's turnip as a distribution ships it: its log is what `mesa` reads.
+//! Shaders as SPIR-V, GLSL or WGSL, compiled by Mesa's turnip as a distribution ships it: its log is the input of
+//! `mesa`.
 //!
 //! The driver runs in a process of its own, `ir3-turnip` (verifier/turnip), which answers for the kernel's device: there is no GPU. This module
 //! finds the driver ([`Driver`]), has modules compiled ([`Worker`]), and adds the machine code that release builds do not print (`words`).
@@ -57,7 +58,7 @@ kinds! {
     Compiled = "compiled", "compiled";
     /// A call of the driver returned an error.
     Refused = "refused", "refused by the driver";
-    /// The device lacks what the module needs; the driver has not seen it.
+    /// The device lacks capabilities that the module needs; the driver has not seen it.
     Unsupported = "unsupported", "not supported";
     /// The module does not parse, or is none of Vulkan.
     Invalid = "invalid", "no valid module";
@@ -88,7 +89,7 @@ impl Kind {
         Self::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 
-    /// Returns true if the driver is at fault, whatever the module is.
+    /// Returns true if the driver is at fault, for any module.
     #[must_use]
     pub const fn is_fault(self) -> bool {
         matches!(self, Self::Crashed | Self::Hung | Self::Memory | Self::Flooded | Self::Silent | Self::Exited)

@@ -14,7 +14,7 @@ const LISTING: &str = "; hex listing: index[hi_lo] disasm";
 /// The heads of sections.
 const HEADS: [&str; 3] = ["Native code for", "NIR (", "AFTER: "];
 
-/// The programs of a log, by what was found of their words.
+/// The programs of a log, by the result of checking their words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// Programs whose listing was added.

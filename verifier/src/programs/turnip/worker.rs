@@ -1,7 +1,7 @@
 //! A process that compiles modules with the driver, from outside.
 //!
-//! The protocol is that of verifier/turnip/src/main.rs. The worker bounds what the driver does to it; here is bounded what a worker does that
-//! breaks the protocol: it is killed, and the error says which part was not there.
+//! The protocol is that of verifier/turnip/src/main.rs. The worker bounds the effects of the driver on it; this module
+//! bounds the effects of a worker that breaks the protocol: it is killed, and the error names the missing part.
 
 use super::words::{self, Found};
 use super::{Driver, Kind, NoDriver, driver};
@@ -48,7 +48,7 @@ pub struct Setup {
     pub variables: Vec<String>,
     /// Specialisation constants of modules, as `NUMBER=VALUE`.
     pub constants: Vec<String>,
-    /// The worker, instead of the one beside this program.
+    /// The worker, instead of the one in the folder of this program.
     pub worker: Option<PathBuf>,
 }
 
@@ -142,11 +142,11 @@ pub struct Compilation {
     pub detail: String,
     /// The text that the driver printed, with the words of the programs. The first line names the device.
     pub log: String,
-    /// The programs, by what was found of their words.
+    /// The programs, by the result of checking their words.
     pub words: Found,
 }
 
-/// A part of what a worker writes.
+/// A part of a worker's output.
 enum Message {
     /// The first line.
     First(String),
@@ -283,7 +283,7 @@ impl Worker {
         let mut line = paths.iter().map(|path| path.as_os_str().as_bytes()).collect::<Vec<_>>().join(&b'\t');
         line.extend_from_slice(end.as_bytes());
         line.push(b'\n');
-        // If it has ended, there is no answer, and its end says why.
+        // If the worker has ended, its exit status has the reason.
         let _ = self.stdin.as_mut().map(|stdin| stdin.write_all(&line));
         let Answer { kind, detail, log, data } = match self.receive(self.setup.time + GRACE, WHEN)? {
             Message::Answer(answer) => answer,
@@ -344,7 +344,7 @@ fn answer(line: &str, reader: &mut impl Read) -> Message {
     };
     match (bytes(log), bytes(data)) {
         (Some(log), Some(data)) => Message::Answer(Answer { kind, detail, log, data }),
-        _ => broken("as many bytes as it says"),
+        _ => broken("as many bytes as it announces"),
     }
 }
 

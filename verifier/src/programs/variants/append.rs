@@ -4,8 +4,8 @@ use cranelift_entity::SecondaryMap;
 use ir3_compiler::nir::preamble::Preamble;
 use ir3_compiler::nir::{Block, CfNode, Def, Function, InstrData, JumpKind, Shader, Stage};
 
-/// Puts the code of a donor behind that of a program; false if that is not possible: one of them is no compute program, leaves early, or has
-/// a preamble.
+/// Appends the code of a donor to that of a program; returns false if that is not possible: one of them is no compute
+/// program, leaves early, or has a preamble.
 pub(super) fn append(program: &mut Shader, donor: &Shader) -> bool {
     let is_possible = |shader: &Shader| {
         matches!(shader.stage, Stage::Compute | Stage::Kernel)

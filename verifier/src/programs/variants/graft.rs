@@ -1,7 +1,7 @@
 //! Pieces of a donor in a program, each instead of a source of an operation.
 //!
-//! The inputs of a piece become values that are there at the place, with the width that the piece wants, in any of their components. The
-//! place is never in a preamble, whose lanes compute what all read.
+//! The inputs of a piece become values that are available at the place, with the width that the piece needs, in any of
+//! their components. The place is never in a preamble, whose lanes compute values that all read.
 
 use super::piece::Piece;
 use crate::support::random::Random;
@@ -23,7 +23,7 @@ struct Place {
     index: usize,
     /// The number of the source.
     source: usize,
-    /// What it reads.
+    /// The value that it reads.
     def: Def,
 }
 
@@ -48,7 +48,8 @@ pub(super) fn keep(function: &mut Function, donor: &Function, random: &mut Rando
     true
 }
 
-/// A piece in one side of a new branch, and a phi of it and of what was there. The condition is opaque, or a boolean of the program.
+/// A piece in one side of a new branch, and a phi of it and of the original value. The condition is opaque, or a
+/// boolean of the program.
 pub(super) fn branch(function: &mut Function, donor: &Function, random: &mut Random) -> bool {
     let Some((mut place, piece)) = choose(function, donor, random) else { return false };
     let condition = if random.chance(50) { value(function, &place, 1, random) } else { None };
@@ -67,7 +68,7 @@ pub(super) fn branch(function: &mut Function, donor: &Function, random: &mut Ran
     let [with, without, after] = [(); 3].map(|()| function.blocks.push(BlockData::default()));
     let rest = function.blocks[place.block].instrs.split_off(place.index);
     let mut inner = Place { block: with, index: 0, ..place };
-    // Values before the branch are there, too: they are looked up from the block that was split.
+    // Values before the branch are available, too: they are looked up from the block that was split.
     let inserted = insert_from(function, &place, &mut inner, &piece, random);
     let shape = function.defs[place.def].clone();
     let phi = function.new_def_like(&shape);
@@ -93,7 +94,7 @@ pub(super) fn branch(function: &mut Function, donor: &Function, random: &mut Ran
     is_split
 }
 
-/// Puts a branch and a block behind a block of the tree; false if the block is not there.
+/// Inserts a branch and a block after a block of the tree; returns false if the block is not in the tree.
 fn split(list: &mut Vec<CfNode>, block: Block, node: &mut Option<If>, after: Block) -> bool {
     if let Some(at) = list.iter().position(|node| *node == CfNode::Block(block)) {
         let Some(node) = node.take() else { return false };
@@ -112,7 +113,7 @@ fn split(list: &mut Vec<CfNode>, block: Block, node: &mut Option<If>, after: Blo
     })
 }
 
-/// A place, and a piece whose result has the width of what is there.
+/// A place, and a piece whose result has the width of the value there.
 fn choose<'a>(function: &Function, donor: &'a Function, random: &mut Random) -> Option<(Place, Piece<'a>)> {
     let mut places = Vec::new();
     let preamble = preamble_blocks(function);
@@ -139,8 +140,8 @@ fn preamble_blocks(function: &Function) -> Vec<Block> {
     }
 }
 
-/// A condition that is always true, or always false, of values that are there: `v >= (v & w)`, unsigned, or its inverse. None if the
-/// program has no value of 32 bits there.
+/// A condition that is always true, or always false, of available values: `v >= (v & w)`, unsigned, or its inverse.
+/// None if the program has no value of 32 bits there.
 fn opaque(function: &mut Function, place: &mut Place, random: &mut Random) -> Option<(Def, bool)> {
     let [v, w] = [value(function, place, 32, random)?, value(function, place, 32, random)?]
         .map(|(def, component)| AluSrc::scalar(def, component));
@@ -152,7 +153,7 @@ fn opaque(function: &mut Function, place: &mut Place, random: &mut Random) -> Op
     Some((operation(function, place, op, &[v, both.into()], &shape(1)), is_true))
 }
 
-/// A value of a width that is there at a place, and one of its components.
+/// A value of a width that is available at a place, and one of its components.
 fn value(function: &Function, place: &Place, bits: u8, random: &mut Random) -> Option<(Def, u8)> {
     let cfg = Cfg::new(function);
     let dominance = Dominance::new(function, &cfg);
@@ -185,7 +186,7 @@ fn insert(function: &mut Function, place: &mut Place, piece: &Piece<'_>, random:
     insert_from(function, &from, place, piece, random)
 }
 
-/// Inserts a piece at `place`; its inputs are values that are there at `from`.
+/// Inserts a piece at `place`; its inputs are values that are available at `from`.
 fn insert_from(
     function: &mut Function,
     from: &Place,
@@ -234,7 +235,7 @@ fn operation(function: &mut Function, place: &mut Place, op: Op, srcs: &[AluSrc]
     def
 }
 
-/// Inserts an instruction at a place, which is behind it then.
+/// Inserts an instruction at a place, and moves the place after it.
 fn add(function: &mut Function, place: &mut Place, data: InstrData) {
     function.insert(place.block, place.index, data);
     place.index += 1;

@@ -1,10 +1,11 @@
-//! Variants of programs: pieces of other programs in them, code behind conditions, small changes.
+//! Variants of programs: pieces of other programs in them, code guarded by conditions, small changes.
 //!
-//! Real programs have shapes that no generator has thought of. A variant keeps most of one and changes little: each of a few steps grafts a
-//! piece of arithmetic of a donor (`piece`, `graft`), puts the code of another program behind it (`append`), or makes one of the
-//! [small changes](crate::programs::mutations::nir). Some steps preserve what the program means, as code behind an opaque condition
-//! does (one whose value is known to whoever wrote it, not to the compiler), and others do not: what is compared is the variant before and
-//! after each stage, never the variant with the program that it was made of.
+//! Real programs have shapes that no generator has thought of. A variant keeps most of one and changes little: each of
+//! a few steps grafts a piece of arithmetic of a donor (`piece`, `graft`), appends the code of another program
+//! (`append`), or makes one of the [small changes](crate::programs::mutations::nir). Some steps preserve the meaning of
+//! the program, such as code guarded by an opaque condition (one whose value the compiler cannot determine), and others
+//! do not: the comparison is between the variant before and after each stage, never the variant with the program that
+//! it was made of.
 //!
 //! After Donaldson et al., *Test-case reduction and deduplication almost for free with transformation-based compiler testing* (spirv-fuzz).
 
@@ -24,7 +25,7 @@ const LARGEST: usize = 1500;
 
 /// A variant of a program with pieces of donors: a function of its arguments. Valid if the program is; the program itself if no step applies.
 ///
-/// What divergence analysis has said of the program is left out, as it need not be true of the variant.
+/// The results of divergence analysis are dropped, as they need not hold for the variant.
 pub fn variant(program: &Shader, donors: &[&Shader], seed: u64) -> Shader {
     let mut random = Random::new(seed);
     let mut variant = program.clone();

@@ -1,6 +1,6 @@
 //! Pieces of arithmetic: an operation of a program with those that compute its sources, up to some depth.
 //!
-//! What a piece reads and does not compute are its inputs: values of the program that it is put into.
+//! The values that a piece reads and does not compute are its inputs: values of the program that it is put into.
 
 use crate::support::random::Random;
 use ir3_compiler::nir::{Def, Function, Instr, InstrData};
@@ -15,9 +15,9 @@ const LENGTH: usize = 16;
 pub(super) struct Piece<'a> {
     /// The function.
     pub donor: &'a Function,
-    /// Its instructions, sources before what reads them.
+    /// Its instructions, sources before their readers.
     pub instrs: Vec<Instr>,
-    /// What it reads and does not compute, each value once.
+    /// The values that it reads and does not compute, each once.
     pub inputs: Vec<Def>,
 }
 

@@ -1,4 +1,4 @@
-//! Each step on generated programs: the result is valid, and has what the step adds.
+//! Each step on generated programs: the result is valid, and has the additions of the step.
 
 use super::*;
 use crate::programs::generator::{self, Features, Profile};
@@ -94,7 +94,7 @@ fn an_appended_program_runs_after_the_first_one() {
     }
 }
 
-/// A piece takes what it reads from the program: grafted into one that has no value of its width, constants.
+/// A piece takes its operands from the program: grafted into one that has no value of its width, constants.
 #[test]
 fn pieces_find_their_inputs() {
     for (before, after) in changed(|shader, donor, random| graft::replace(&mut shader.entry, &donor.entry, random)) {

@@ -1,14 +1,14 @@
-//! Slots of scratch memory that hold the same as a register, in every lane that comes to a point.
+//! Slots of scratch memory that hold the same as a register, in every lane that reaches a point.
 //!
-//! Two groups of lanes that spill one value each on their own paths store one after the other: while the second stores, the
-//! first has gone on, and its slot has what was in its register before. That the two slots hold the same afterwards follows
-//! if the register of the first still has it, or another one that was loaded from the slot, and if the two groups do not differ there
-//! (`uniform`).
+//! Two groups of lanes that spill one value each on their own paths store one after the other: while the second stores,
+//! the first has continued, and its slot has the value that its register had before. That the two slots hold the same
+//! afterwards follows if the register of the first still has it, or another one that was loaded from the slot, and if
+//! the two groups do not differ there (`uniform`).
 //!
-//! *The lattice.* A set of copies: of slot and register, one element each. The join is the intersection, over the edges of
-//! lanes, as each is a fact about one lane. *The transfer functions.* A write of a register or a store ends the copies that
-//! it touches; a store and a load make one. What only some lanes execute (predication) lies on lane edges, too, but for the
-//! position at which a lane waits: code that branches in it has no copies at all.
+//! *The lattice.* A set of copies: of slot and register, one element each. The join is the intersection, over the edges
+//! of lanes, as each is a fact about one lane. *The transfer functions.* A write of a register or a store ends the
+//! copies that it touches; a store and a load make one. An instruction that only some lanes execute (predication) is on
+//! lane edges, too, except for the position at which a lane waits: code that branches in it has no copies at all.
 //!
 //! Lanes that wait at a position do not execute anything, and nothing else writes their registers or their scratch memory. So the copies at the start
 //! of the block where they wait hold as long as they wait. Shared registers are in no copy.
@@ -64,7 +64,7 @@ impl ScratchCopy {
 /// The copies at the start of each block.
 #[derive(Debug, Default)]
 pub struct Copies {
-    /// `None` for blocks that no lane comes to.
+    /// `None` for unreachable blocks.
     at_start: Vec<Option<Vec<ScratchCopy>>>,
 }
 

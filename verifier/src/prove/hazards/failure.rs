@@ -28,10 +28,11 @@ impl fmt::Display for Flag {
     }
 }
 
-/// Where a rule comes from.
+/// The source of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Basis {
-    /// The machine: a source states what it does otherwise. A program that keeps these rules is free of hazards.
+    /// The machine: a source documents that the hardware requires it. A program that keeps these rules is free of
+    /// hazards.
     Machine,
     /// Mesa's own practice: no source states that the machine needs it. A program that breaks only such a rule is proved,
     /// and has a finding.
@@ -49,7 +50,7 @@ impl Basis {
     }
 }
 
-/// What is wrong.
+/// The kind of a hazard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HazardKind {
     /// A result of the ALU is read too early.
@@ -76,7 +77,7 @@ pub enum HazardKind {
         /// Slots that are missing.
         missing: u32,
     },
-    /// Lanes may wait here, and nothing has them join: there is no `(jp)`.
+    /// Lanes may wait here, and nothing makes them reconverge: there is no `(jp)`.
     NoReconvergence,
     /// More positions where lanes wait than the branch stack holds.
     BranchStack {
@@ -142,7 +143,7 @@ impl HazardKind {
         }
     }
 
-    /// Where the rule comes from.
+    /// The source of the rule.
     #[must_use]
     pub const fn basis(self) -> Basis {
         match self {
@@ -159,7 +160,9 @@ impl fmt::Display for HazardKind {
             Self::EarlyRead { missing } => write!(f, "reads a result {missing} slots too early"),
             Self::ReadBeforeResult(flag) => write!(f, "reads a result without {flag}"),
             Self::WriteBeforeResult(flag) => write!(f, "writes where a result is outstanding, without {flag}"),
-            Self::WriteBeforeRead(flag) => write!(f, "overwrites what may not have been read, without {flag}"),
+            Self::WriteBeforeRead(flag) => {
+                write!(f, "overwrites a register that may not have been read, without {flag}")
+            }
             Self::ConstBeforeWrite => f.write_str("reads constants that are being written"),
             Self::AccessAfterBarrier(flag) => write!(f, "accesses memory after a barrier, without {flag}"),
             Self::PreambleEnd(flag) => write!(f, "ends the preamble without {flag}"),
@@ -194,7 +197,7 @@ impl fmt::Display for HazardKind {
 pub struct Hazard {
     /// The instruction that reads, writes or lacks something.
     pub at: Ip,
-    /// What is wrong.
+    /// The kind of the hazard.
     pub kind: HazardKind,
     /// The register, if one is concerned.
     pub register: Option<String>,
@@ -233,7 +236,7 @@ impl fmt::Display for Hazard {
     }
 }
 
-/// What the checker does not understand.
+/// A construct that the checker does not support.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// An operand is no register.
@@ -305,7 +308,7 @@ fn produces(steps: &Steps, step: &Step, hazard: &Hazard) -> bool {
     }
 }
 
-/// The nearest instruction before `at` that is wanted, and the starts of the blocks on the way from it, with both ends.
+/// The nearest instruction before `at` that is wanted, and the starts of the blocks between them, including both ends.
 fn search(
     code: &Code,
     steps: &Steps,

@@ -1,17 +1,17 @@
 //! Control flow of final code, of lanes and of the wave.
 //!
-//! A lane follows the branches that it takes; where predication makes it inactive, it goes on at the instruction that
+//! A lane follows the branches that it takes; if predication makes it inactive, it continues at the instruction that
 //! makes it active again. These are the *lane edges*.
 //!
 //! The wave runs one position at a time. At a branch where lanes diverge, those that go to the earlier position run,
 //! and the others wait at the later one, on the branch stack. A jump over a position where lanes wait makes the lanes
-//! that jump wait too, at the target, and the wave goes on with those that it would have passed; so it does where its
+//! that jump wait too, at the target, and the wave continues with those that it would have passed; so it does if its
 //! lanes end. The lanes that wait at a position join those that arrive there if its instruction has `(jp)`. These are
 //! the *wave edges*: the branches of lanes that run, and the turns to positions where others wait. (ir3_reconvergence.c
-//! describes both.) The sets of positions where lanes may wait while a block runs are the least ones that contain what
-//! follows from these rules.
+//! describes both.) The sets of positions where lanes may wait while a block runs are the least sets that satisfy
+//! these rules.
 //!
-//! Lanes do not diverge at votes, at `shps`, nor where the caller says that all lanes have the same predicate.
+//! Lanes do not diverge at votes, at `shps`, nor at branches that the caller marks as uniform.
 
 use super::{HazardError, Refusal};
 use cranelift_entity::EntityRef;
@@ -36,13 +36,13 @@ pub struct CodeBlock {
     steps: SmallVec<[BlockIndex; 2]>,
     /// Lanes may diverge at its end.
     diverges: bool,
-    /// The last active lane may end at its end, whatever its edges are.
+    /// The last active lane may end at its end, in addition to its edges.
     may_end: bool,
     /// Its last instruction leads out of the code.
     leaves_code: bool,
 }
 
-/// A way in which the wave goes on at the end of a block.
+/// A continuation of the wave at the end of a block.
 #[derive(Clone, Debug)]
 pub struct Turn {
     /// The block that runs next; lanes that wait there join.
@@ -78,7 +78,7 @@ impl Flow {
         Ok(this)
     }
 
-    /// The ways in which the wave goes on at the end of a block: with lanes that ran, or with others if those that ran
+    /// The continuations of the wave at the end of a block: with lanes that ran, or with others if those that ran
     /// wait at a later position or have ended.
     pub fn turns(&self, at: usize) -> SmallVec<[Turn; 4]> {
         let CodeBlock { steps, diverges, may_end, .. } = &self.blocks[at];

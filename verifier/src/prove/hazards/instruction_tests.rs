@@ -88,7 +88,8 @@ fn the_first_lane_may_be_a_helper() {
     assert_eq!(diamond("mov.u32u32 r0.x, c1.x"), [HazardKind::HelpersEnded]);
 }
 
-/// The scalar ALU reads `a0.x` late; nothing waits for that in another block, where a writer of the address stands before its readers.
+/// The scalar ALU reads `a0.x` late; no instruction of another block waits for that if a writer of the address precedes
+/// its readers.
 #[test]
 fn an_address_that_another_block_has_read_is_written() {
     let read = "mov.u32u32 sr48.x, c<a0.x + 4>, hr61.x";

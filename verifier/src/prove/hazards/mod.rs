@@ -1,33 +1,35 @@
-//! The hazard checker: a dataflow proof that a final program reads no result before it is there, and overwrites nothing
-//! before it has been read, on every path and whatever the order of completion.
+//! The hazard checker: a dataflow proof that a final program reads no result before it is available, and overwrites no
+//! register before it has been read, on every path and for any order of completion.
 //!
 //! *Why it is needed.* The machine does not wait. The ALU writes its results a fixed number of issue slots later, and
-//! other units when they are done; a reader waits with slots, `(ss)` or `(sy)`, or it reads what was there before. Runs
+//! other units when they are done; a reader waits with slots, `(ss)` or `(sy)`, or it reads the previous content. Runs
 //! try some inputs and orders of completion; this covers all.
 //!
-//! *The lattice* (`state`). A state is what may be outstanding at a point: for each register (`semantics::machine::units`) the slots until
-//! the ALU and other units may read it, and the sets of registers whose results, or whose reads, are waited for with a
-//! flag; some facts about the wave. The join is the union of the sets and the later of the times.
+//! *The lattice* (`state`). A state has the outstanding operations at a point: for each register
+//! (`semantics::machine::units`) the slots until the ALU and other units may read it, and the sets of registers whose
+//! results, or whose reads, are waited for with a flag; some facts about the wave. The join is the union of the sets
+//! and the later of the times.
 //!
 //! *The transfer functions* (`walk`). An instruction first waits for its flags, which empties sets. Then each register
 //! that it reads or writes must be in none of the sets that it has to wait for, and each read must come late enough.
-//! Then its own results and sources are added, as the rules of its unit say (`semantics::machine::rules`), and its issue slots pass.
+//! Then its own results and sources are added, by the rules of its unit (`semantics::machine::rules`), and its issue
+//! slots pass.
 //!
 //! *Paths* (`flow`). Registers of lanes follow the branches that lanes take: instructions that other lanes execute in
-//! between only add time and waits. What all lanes share (shared registers, `a1.x`, constants) also follows the turns
-//! of the wave between lanes that diverged. That lanes reconverge is checked with the same sets: each position where
-//! lanes may wait has `(jp)`, and there are never more of them than the branch stack holds.
+//! between only add time and waits. Registers that all lanes share (shared registers, `a1.x`, constants) also follow
+//! the turns of the wave between lanes that diverged. That lanes reconverge is checked with the same sets: each
+//! position where lanes may wait has `(jp)`, and there are never more of them than the branch stack holds.
 //!
 //! *Soundness.* The states are a fixed point from nothing outstanding at the start of the program (but texture
 //! samples that the driver prefetches), so each contains all that is outstanding on any path. A program without a
 //! hazard in any state has none in any run, if the rules are those of the machine, and with these assumptions: relative
-//! accesses stay in their arrays, where it is known how large these are (`semantics::machine::arrays`). The order of the
-//! wave's blocks is the one that Mesa assumes. Which branches are uniform is derived (`uniform`).
+//! accesses stay in their arrays, if the sizes of these are known (`semantics::machine::arrays`). The order of the
+//! wave's blocks is the one that Mesa assumes. The uniform branches are derived (`uniform`).
 //!
-//! Nothing is taken from the compiler's own analyses, which the checker is there to check.
+//! The checker uses none of the compiler's own analyses, which it has to check.
 //!
-//! *What a proof covers.* Rules of the machine, [`Basis::Machine`]: a program is proved if it keeps all of them. What it
-//! breaks of the rules that are only Mesa's practice ([`Basis::Practice`]) is reported too, as findings.
+//! *What a proof covers.* Rules of the machine, [`Basis::Machine`]: a program is proved if it keeps all of them.
+//! Violations of rules that are only Mesa's practice ([`Basis::Practice`]) are reported too, as findings.
 
 mod copies;
 mod failure;
@@ -53,24 +55,23 @@ use ir3_compiler::ir3::Program;
 use ir3_compiler::machine::{Code, Ip};
 use ir3_compiler::target::Target;
 
-/// What is known of a program beside its code.
+/// Facts about a program that are not in its code.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// The branches that the text marks uniform (`(con)`), by position. They are compared with those that the checker
     /// finds, and not used, unless they are trusted.
     pub marked_uniform: Vec<bool>,
-    /// The marks are right: what is found depends on them, so no hazard is no proof.
+    /// The marks are right: the result depends on them, so a result without hazards is no proof.
     pub trusts_marks: bool,
     /// The depth of the branch stack that the driver configures; otherwise the one that the GPU has counts.
     pub branch_stack: Option<u32>,
     /// True if the driver runs the preamble before the wave has registers, if it is known; otherwise it does where the preamble lets it.
     pub early_preamble: Option<bool>,
-    /// Where arrays in registers start.
+    /// The starts of arrays in registers.
     pub arrays: ArrayBases,
-    /// The code does not say which instructions have `(ei)` and `(eq)`: Mesa's text has neither. What must have one is not
-    /// checked then.
+    /// The code has no `(ei)` and `(eq)`, as in Mesa's text. Missing releases are not reported then.
     pub releases_unknown: bool,
-    /// Addresses of scratch accesses whose instructions do not say them.
+    /// Addresses of scratch accesses whose instructions do not contain them.
     pub scratch: ScratchAccesses,
 }
 
@@ -93,7 +94,7 @@ impl Facts {
 /// The result of a check.
 #[derive(Clone, Debug, Default)]
 pub struct HazardReport {
-    /// All hazards, in the order of the code. None with [`Basis::Machine`] is a proof that there is none on any path.
+    /// All hazards, in the order of the code. If none has [`Basis::Machine`], no path has one.
     pub hazards: Vec<Hazard>,
     /// The number of instructions.
     pub instructions: u32,
@@ -120,7 +121,7 @@ impl HazardReport {
 /// Checks a final program.
 ///
 /// # Errors
-/// If the code has something that the checker does not understand.
+/// If the code has an instruction that the checker does not support.
 pub fn check(code: &Code, facts: &Facts, target: &Target) -> Result<HazardReport, HazardError> {
     if code.instrs.is_empty() {
         return Ok(HazardReport::default());

@@ -4,9 +4,9 @@
 //! of the base is the move of one immediate. (Allocation puts it at the start of a program that spills.) A store whose address is not known
 //! may change all of a lane's memory, a load from there may have any of it.
 //!
-//! *What this takes as true.* `p[…]` is each lane's own memory, and only `stp` writes it: no other opcode has that
-//! space, and its addresses are not those of any buffer. Loads and stores of one lane take effect in the order of the code; Mesa has no
-//! flag between a spill and its reload, either. Inactive lanes do not store.
+//! *Assumptions.* `p[…]` is each lane's own memory, and only `stp` writes it: no other opcode has that space, and its
+//! addresses are not those of any buffer. Loads and stores of one lane take effect in the order of the code; Mesa has
+//! no flag between a spill and its reload, either. Inactive lanes do not store.
 
 use super::flow::Flow;
 use crate::semantics::machine::steps::{Bits, Steps};
@@ -63,7 +63,7 @@ impl ScratchAccesses {
         Self { known: known.collect() }
     }
 
-    /// Those of code without the instruction at a position.
+    /// The facts of code without the instruction at a position.
     #[must_use]
     pub fn without(&self, removed: Ip) -> Self {
         let moved = |at: Ip| if at > removed { Ip::from_u32(at.as_u32() - 1) } else { at };
@@ -72,7 +72,7 @@ impl ScratchAccesses {
     }
 }
 
-/// What an instruction does with scratch memory, in units of two bytes; none if the address is not known.
+/// The scratch memory accesses of an instruction, in units of two bytes; unknown if the address is.
 #[derive(Clone, Debug)]
 pub enum ScratchOperation {
     /// It loads.
@@ -148,7 +148,7 @@ impl Scratch {
         this
     }
 
-    /// What an instruction does with scratch memory; `None` if nothing.
+    /// The scratch memory access of an instruction, if it has one.
     pub fn operation(&self, at: usize) -> Option<&ScratchOperation> {
         if self.operations.is_empty() { None } else { self.operations.get(&at) }
     }

@@ -65,7 +65,7 @@ fn a_store_over_a_part_or_to_an_unknown_address_counts() {
     assert!(!after(&[BASE, same, STORE, half], &[4, 6]));
     assert!(!after(&[BASE, same, STORE, "stp r5.x, r6.x, imm[0.000000,1,0x1]"], &[4, 64]));
     assert!(after(&[BASE, same, STORE, "stp r0.z, r6.x, imm[0.000000,1,0x1]"], &[4, 64]));
-    // An address that is not known but the same for all, and what is stored too: all have the same there afterwards.
+    // An address that is unknown but the same for all, and so is the stored value: all have the same there afterwards.
     let address = "add.s r5.x, c2.x, c2.y";
     assert!(after(&[BASE, same, STORE, address, "stp r5.x, r1.x, imm[0.000000,1,0x1]"], &[4, 64]));
     assert!(!after(&[BASE, same, STORE, address, "stp r5.x, r6.x, imm[0.000000,1,0x1]"], &[4, 64]));
@@ -115,7 +115,7 @@ fn a_value_that_is_spilled_on_both_paths_is_the_same() {
     assert!(!counter(&[SPILL, RELOAD, jump], &["(jp)mov.u32u32 r3.x, r8.x", SPILL, RELOAD]));
     let spill_other = "(jp)stp r0.z, r8.x, imm[0.000000,1,0x1]";
     assert!(!counter(&[SPILL, RELOAD, jump], &[spill_other, RELOAD]));
-    // Nothing is left of what was stored: neither the register nor the one that was loaded has it.
+    // Both copies of the stored value are overwritten: the register and the one that was loaded.
     let lost = "mov.u32u32 r3.x, r8.x";
     let changed = "mov.u32u32 r6.x, r8.x";
     assert!(!counter(&[SPILL, lost, changed, jump], &[&format!("(jp){SPILL}"), lost, RELOAD]));

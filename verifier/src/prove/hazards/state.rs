@@ -1,4 +1,4 @@
-//! The lattice: what is outstanding at a point of the program, on any path to it.
+//! The lattice: the outstanding operations at a point of the program, on any path to it.
 //!
 //! Greater is worse: a set of registers that more results are outstanding for, a later time. The join of two paths is
 //! the union of the sets and the later of the times. There are finitely many states (times are relative to the point, and at most a
@@ -36,7 +36,7 @@ pub enum Set {
 /// The number of sets.
 const SETS: usize = 8;
 
-/// What is outstanding for the whole wave, whichever lanes are active.
+/// The outstanding operations of the whole wave, for any active lanes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaveFacts(u8);
 
@@ -75,16 +75,16 @@ impl WaveFacts {
 pub struct Pending {
     /// The entry of the table of times.
     pub entry: u16,
-    /// By the ALU, as a half register.
+    /// Slots until the ALU may read it as a half register.
     pub half: u8,
-    /// By the ALU, as a full register.
+    /// Slots until the ALU may read it as a full register.
     pub full: u8,
-    /// By any other unit.
+    /// Slots until any other unit may read it.
     pub others: u8,
 }
 
-/// What instructions of one lane of each quad have outstanding, by lane: another lane's result is in the same register, and neither of them
-/// disturbs the other.
+/// The outstanding operations of one lane of each quad, by lane: the result of another lane is in the same register,
+/// and they do not conflict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuadLanes {
     /// Results that come with `(sy)`.
@@ -93,7 +93,7 @@ pub struct QuadLanes {
     pub sources: [Mask; 4],
 }
 
-/// What is outstanding at a point.
+/// The outstanding operations at a point.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     sets: [Mask; SETS],
@@ -147,7 +147,7 @@ impl State {
     }
 
     /// Joins the state at the end of a predecessor; returns true if this one changed. Over an edge of the wave that its
-    /// lanes do not take, only what all lanes share is joined.
+    /// lanes do not take, only facts that all lanes share are joined.
     pub fn join(&mut self, other: &Self, lanes: bool) -> bool {
         let mut changed = false;
         let mut unite = |word: &mut u64, bits: u64| {

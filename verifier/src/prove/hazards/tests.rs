@@ -1,4 +1,4 @@
-//! For each class of hazards a program that has it and the same one without it; and where hazards come together.
+//! For each class of hazards, a program that has it and the same one without it; and combinations of hazards.
 
 use super::*;
 use crate::semantics::machine::arrays::Side;
@@ -156,7 +156,7 @@ fn results_of_other_units_are_waited_for() {
         let write = "mov.f32f32 r1.x, c0.x";
         let right = format!("{flag}{write}");
         pair("a660", HazardKind::WriteBeforeResult(flag), &[producer, write], &[producer, &right]);
-        // The end hands over what is there.
+        // The end passes the current contents to the driver.
         let mut wrong = vec![producer, "end r1.x"];
         let hazards = report(&blocks(&[(&wrong, "")]), "a660").hazards;
         assert_eq!(hazards[0].kind, HazardKind::ReadBeforeResult(flag));
@@ -218,7 +218,7 @@ fn no_lane_ends_before_varyings_are_released() {
     let last = "bary.f r2.x, imm[0.000000,1,0x1], r0.x (wrmask=0x3) // {flags=ei}";
     pair("a660", HazardKind::KillBeforeRelease, &["kill pp0.x", last], &[last, "kill pp0.x"]);
     pair("a660", HazardKind::KillBeforeRelease, &["demote pp0.x", last], &[last, "demote pp0.x"]);
-    // From a5xx on the end of the program releases what nothing has released, kills or none.
+    // From a5xx on the end of the program releases resources that no instruction has released, with or without kills.
     assert_eq!(kinds(&["kill pp0.x", read], "a540"), []);
     // In another branch: the wave may have ended its lanes there before.
     let branches = |first: &str, last: &str| {
@@ -241,7 +241,7 @@ fn varyings_are_released_before_the_end() {
     let last = "bary.f r2.x, imm[0.000000,1,0x1], r0.x (wrmask=0x3) // {flags=ei}";
     for gpu in ["a306", "a320", "a420"] {
         pair(gpu, HazardKind::VaryingHeld, &[read], &[last]);
-        // What reads none has nothing to release.
+        // A program that reads no varyings has nothing to release.
         assert_eq!(kinds(&["mov.f32f32 r2.x, c0.x"], gpu), []);
     }
     assert_eq!(kinds(&[read], "a540"), []);
@@ -302,7 +302,7 @@ fn sources_of_other_units_are_not_overwritten() {
     // Nothing of a store comes with `(sy)`.
     assert_eq!(kinds(&[&store, "(sy)mov.f32f32 r0.x, c0.x"], "a660"), [kind]);
     pair("a660", kind, &["rcp r1.x, r0.x", write], &["rcp r1.x, r0.x", "(ss)mov.f32f32 r0.x, c0.x"]);
-    // When the result is there, the sources have been read.
+    // When the result is available, the sources have been read.
     let sample = "sam (f32)(x)r1.x, r0.x (wrmask=0x3), s#0, t#0";
     for right in ["(sy)mov.f32f32 r0.x, c0.x", "(ss)mov.f32f32 r0.x, c0.x"] {
         pair("a660", kind, &[sample, write], &[sample, right]);
@@ -352,13 +352,13 @@ fn barriers_and_the_preamble_wait_for_memory() {
     let user = "mov.f32f32 r1.x, c1.x";
     pair("a660", HazardKind::ConstBeforeWrite, &[store, user], &[store, "(sy)(ss)shpe", user]);
     assert_eq!(kinds(&[store, "mov.f32f32 r1.x, c0.w"], "a660"), []);
-    // The preamble may read what it has stored, too; a copy is there after `(sy)`.
+    // The preamble may read its own stores, too; a copy is available after `(sy)`.
     pair("a660", HazardKind::ConstBeforeWrite, &[store, &format!("(sy){user}")], &[store, &format!("(ss){user}")]);
     // Nor is a copy of push constants to other words.
     let push = "stsc imm[0.000000,4,0x4], imm[0.000000,0,0x0] // {type=u32, components=8}";
     pair("a660", HazardKind::ConstBeforeWrite, &[push, user], &[push, &format!("(ss){user}")]);
     assert_eq!(kinds(&[push, "mov.f32f32 r1.x, c3.x"], "a660"), []);
-    // Words that were waited for are there, whatever is written to other words since.
+    // Words that were waited for are available, even if other words are written since.
     assert_eq!(kinds(&[push, &format!("(ss){user}"), other, user], "a660"), []);
     let of_other = "mov.f32f32 r1.x, c5.x";
     assert_eq!(kinds(&[push, &format!("(ss){user}"), other, of_other], "a660"), [HazardKind::ConstBeforeWrite]);
@@ -509,7 +509,7 @@ fn predication_needs_nops_where_it_is_late() {
     assert_eq!(kinds("nop", "nop", "a630"), []);
     assert_eq!(kinds("(rpt3)nop", "(rpt6)nop", "a660"), [HazardKind::AfterPredication { missing: 1 }]);
     assert_eq!(kinds("(rpt4)nop", "(rpt5)nop", "a660"), [HazardKind::AfterPredication { missing: 1 }]);
-    // The two arms are of different lanes: what the first computes is not read by the second.
+    // The two arms are of different lanes: a result of the first is not read by the second.
     assert_eq!(kinds("nop", "(rpt6)nop", "a650"), []);
 }
 
@@ -646,13 +646,13 @@ fn branches_are_uniform_where_all_lanes_compute_the_same() {
         let lines: Vec<&str> = lines.iter().copied().chain([&test[..]]).collect();
         branch_after(&lines) == [0]
     };
-    // What registers hold at the start may differ; constants and shared registers do not.
+    // The initial contents of registers may differ between lanes; constants and shared registers do not.
     assert!(!uniform(&[], "r0.x") && uniform(&[], "c1.x") && uniform(&[], "sr48.x"));
     assert!(uniform(&["mov.u32u32 r0.x, c1.x"], "r0.x"));
     assert!(!uniform(&["mov.u32u32 r0.x, c1.x", "add.s r0.x, r0.x, r1.x"], "r0.x"));
     assert!(!uniform(&["mov.u32u32 r0.x, c1.x", "add.s hr0.y, hr2.x, hr2.y"], "r0.x"));
     assert!(uniform(&["add.s r0.x, sr48.x, c1.x", "rcp r0.y, r0.x"], "r0.y"));
-    // Loads of one address from what is only read; results that are a lane's own.
+    // Loads of one address from read-only memory; results that are a lane's own.
     let constant = "ldc r0.x, imm[0.000000,0,0x0], r1.x";
     let shared = "ldl r0.x, r1.x, imm[0.000000,0,0x0], imm[0.000000,1,0x1]";
     for (load, same) in [(constant, true), (shared, false)] {
@@ -661,7 +661,7 @@ fn branches_are_uniform_where_all_lanes_compute_the_same() {
     }
     assert!(!uniform(&["getfiberid r0.x"], "r0.x"));
     assert!(!uniform(&["mov.u32u32 r1.x, c1.x", "flat.b r0.x, imm[0.000000,1,0x1], r1.x"], "r0.x"));
-    // Each repetition writes what it computes from what it reads itself.
+    // Each repetition writes its own result from its own operand.
     let repeated = "(rpt1)mov.u32u32 r0.x (wrmask=0x3), (r)r1.x (wrmask=0x3)";
     assert!(uniform(&["mov.u32u32 r1.y, c1.x", repeated], "r0.y"));
     assert!(!uniform(&["mov.u32u32 r1.y, c1.x", repeated], "r0.x"));
@@ -699,7 +699,7 @@ fn lanes_that_took_other_paths_differ() {
     assert_eq!(after(&[same], &[], &[]), 1);
     assert_eq!(after(&[same], &[same], &[]), 0);
     assert_eq!(after(&[same], &[same], &[same]), 1);
-    // Predicated lanes keep what they had.
+    // Predicated lanes keep their registers.
     let predicated = |lines: &[&str]| {
         let list: [(&[&str], &str); 4] = [
             (&[same, "predt pp0.y target=block1"], "block1, block2"),
@@ -715,7 +715,8 @@ fn lanes_that_took_other_paths_differ() {
 
 #[test]
 fn lanes_that_left_a_loop_in_different_rounds_differ() {
-    // The counter is the same in all lanes of the loop; after it, it is that of the round in which a lane left.
+    // The counter is the same in all lanes of the loop; after it, it has the value of the iteration in which a lane
+    // left.
     let program = |exit: &str| {
         let exit = format!("cmps.s.lt pp0.x, {exit}, c0.x");
         let body = ["(jp)add.s r1.x, r1.x, c0.y", &exit, "br pp0.x target=block3"];

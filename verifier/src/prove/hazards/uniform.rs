@@ -1,28 +1,29 @@
-//! Which branches are uniform: all lanes that run one together go the same way. Likewise which moves to shared registers have the same value
-//! in all lanes, so that it does not matter whose they take.
+//! Uniform branches: all lanes that run one together take the same edge. The same analysis finds moves to shared
+//! registers whose value is the same in all lanes, so that any lane's value may be taken.
 //!
 //! *The lattice.* At a point, the lanes of the wave are those that run, and those that wait at each of the positions
-//! where lanes may wait ([`Flow::waiting`]). For each pair of these groups, and for each group with itself, there is the
-//! set of registers in which a lane of the one may differ from a lane of the other. What all lanes share (shared
-//! registers, `a1.x`, constants) differs in no pair.
+//! where lanes may wait ([`Flow::waiting`]). For each pair of these groups, and for each group with itself, there is
+//! the set of registers in which a lane of the one may differ from a lane of the other. Registers that all lanes share
+//! (shared registers, `a1.x`, constants) differs in no pair.
 //!
 //! *The transfer functions.* The lanes that run compute the same from registers in which they do not differ, unless the
 //! instruction is one whose result is each lane's own ([`is_own`]). Lanes that wait do not write with them, so they may
 //! differ in every register that is written. Under predication some of the lanes that run do not write either.
 //!
-//! *Paths.* The wave goes on as [`Flow::turns`] says: lanes that diverge become a group of their own with the
+//! *Paths.* The wave continues along [`Flow::turns`]: lanes that diverge become a group of their own with the
 //! differences of the group that they come from, and where groups join, so do their differences.
 //!
-//! *Scratch memory* at known addresses (`scratch`) is a register more: each lane has its own, so what is loaded is what this
-//! lane has stored, and lanes that are inactive at a store keep what they have. Where lanes that wait have the same in a slot and
-//! a register (`copies`), and do not differ from the lanes that run in the one, those lanes make the other the same by copying the one to it.
+//! *Scratch memory* at known addresses (`scratch`) is a further register: each lane has its own, so a load returns the
+//! value that this lane has stored, and lanes that are inactive at a store keep theirs. If lanes that wait have the
+//! same in a slot and a register (`copies`), and do not differ from the lanes that run in the one, those lanes make the
+//! other the same by copying the one to it.
 //!
-//! *Marks* ([`Facts::trusts_marks`]): a branch that is marked uniform stays so, whatever is found.
+//! *Marks* ([`Facts::trusts_marks`]): a branch that is marked uniform stays so, for any result of the analysis.
 //!
 //! *Soundness.* All branches are uniform at first, and each that is found to read a register in which its lanes may
-//! differ is divergent in the next round, until no more are found. Were there a run in which lanes diverge at another
-//! branch, then all before the first such branch went as this assumes, and the states of the last round contain it:
-//! lanes differ in what the branch reads, and it would have been found.
+//! differ is divergent in the next iteration, until no more are found. If there were a run in which lanes diverge at
+//! another branch, then all branches before the first such one behaved as assumed, and the states of the last iteration
+//! contain it: lanes differ in the operand of the branch, and it would have been found.
 
 use super::copies::{Copies, ScratchCopy};
 use super::flow::{BlockIndex, Flow};
@@ -76,7 +77,7 @@ pub const fn is_conditional(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::Br | Opcode::Braa | Opcode::Brao | Opcode::Brac | Opcode::Brax)
 }
 
-/// Where an access puts what a group that waits has there already.
+/// A copy whose destination already holds the value for a waiting group of lanes.
 #[derive(Debug)]
 struct Copied {
     group: usize,
@@ -92,11 +93,12 @@ enum CopiedTo {
 /// The differences between groups of lanes.
 #[derive(Clone, Debug)]
 struct Groups {
-    /// Where lanes wait, sorted. The lanes that run are group 0, those that wait are the groups from 1 on.
+    /// The positions where lanes wait, sorted. The lanes that run are group 0, those that wait are the groups from 1
+    /// on.
     waiting: SmallVec<[BlockIndex; 4]>,
     /// The registers that may differ, for each pair of groups.
     pairs: SmallVec<[Mask; 3]>,
-    /// The units of scratch memory that may differ, so many words for each pair.
+    /// The units of scratch memory that may differ, with an equal number of words for each pair.
     scratch: Vec<u64>,
     /// Words of units.
     words: usize,
@@ -140,8 +142,8 @@ impl Groups {
         changed
     }
 
-    /// The lanes that run store to scratch memory; `differ` is true if they may store different values or at different addresses, or not
-    /// all of them do. At an unknown address that is the same for all, they may leave what was there.
+    /// The lanes that run store to scratch memory; `differ` is true if they may store different values or at different
+    /// addresses, or not all of them do. At an unknown address that is the same for all, they may leave the old value.
     fn store(&mut self, units: Option<&Range<u32>>, differ: bool) {
         let groups = self.waiting.len() + 1;
         let known = units.is_some();
@@ -159,7 +161,7 @@ impl Groups {
         }
     }
 
-    /// What an access makes the same in the lanes that run and in a group that waits, before it is executed.
+    /// The copies of an access that make the running lanes equal to a waiting group, before it is executed.
     fn copied(&mut self, operation: &ScratchOperation, copies: &Copies) -> SmallVec<[Copied; 2]> {
         let mut found = SmallVec::new();
         for copy in ScratchCopy::of(operation) {
@@ -219,8 +221,9 @@ impl Groups {
         }
     }
 
-    /// The lanes that run execute a repeated instruction: what a repetition writes depends on what this one reads. The repetitions read
-    /// what was there before the instruction, or what those before them wrote: lanes have to agree in both.
+    /// The lanes that run execute a repeated instruction: the result of a repetition depends on its own operands. The
+    /// repetitions read the content before the instruction, or results of those before them: lanes have to agree in
+    /// both.
     fn repeat(&mut self, reads: &[Operand], writes: &[Operand], own: bool, weak: bool) {
         let before = self.pairs[0];
         let repetitions = writes.iter().filter_map(|write| write.repetition).max().map_or(1, |last| last + 1);
@@ -242,7 +245,7 @@ impl Groups {
     }
 }
 
-/// Returns true if one of the bits, of what lanes do not share, is among those that may differ.
+/// Returns true if one of the bits, of registers that lanes do not share, is among those that may differ.
 fn differs_in(differences: &Mask, of: Bits) -> bool {
     let word = usize::from(of.word);
     differences[word] & of.bits & !shared_bits(word) != 0
@@ -257,7 +260,7 @@ const fn shared_bits(word: usize) -> u64 {
     }
 }
 
-/// The branches, and the moves to shared registers, that read what may differ.
+/// The branches, and the moves to shared registers, that read registers which may differ.
 fn divergent(code: &Code, steps: &Steps, flow: &Flow, scratch: &Scratch, copies: &Copies, target: &Target) -> Vec<Ip> {
     let count = flow.blocks.len();
     let predicated = predicated(code);
@@ -378,9 +381,9 @@ fn predicated(code: &Code) -> Vec<bool> {
 
 /// Returns true if the result may differ between lanes whose operands are the same.
 ///
-/// While another wave writes, loads of one address may give different lanes what was there before and after, so Mesa has
-/// all loads of what may be written as divergent (`nir_divergence_uniform_load_tears`). Uniform buffers and textures are
-/// only read. What computes derivatives reads other lanes.
+/// While another wave writes, loads of one address may give different lanes the value before and after, so Mesa treats
+/// all loads of written memory as divergent (`nir_divergence_uniform_load_tears`). Uniform buffers and textures are
+/// read-only. Derivatives read other lanes.
 fn is_own(data: &InstrData, step: &Step) -> bool {
     use Opcode::*;
     let opcode = data.opcode;

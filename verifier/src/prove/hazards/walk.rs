@@ -19,11 +19,11 @@ use rustc_hash::FxHashSet;
 struct Clock {
     slots: Slots,
     now: u32,
-    /// From when the ALU may read a half register.
+    /// The time from which the ALU may read a half register.
     half: [u32; TIMES],
-    /// From when the ALU may read a full register.
+    /// The time from which the ALU may read a full register.
     full: [u32; TIMES],
-    /// From when others may.
+    /// The time from which other units may read it.
     others: [u32; TIMES],
     /// The entries that have a time in this block, in any order, some twice.
     touched: Vec<u16>,
@@ -105,7 +105,7 @@ impl Clock {
     }
 }
 
-/// Where the memory of varyings has to be released.
+/// The points before which the memory of varyings must be released.
 struct Release {
     /// Before lanes end: in programs that release it before their end ("the hw gets angry", `ir3_postsched.c`).
     before_kill: bool,
@@ -217,7 +217,7 @@ fn add(mask: &mut Mask, bits: &[Bits]) {
     bits.iter().for_each(|of| mask[usize::from(of.word)] |= of.bits);
 }
 
-/// The registers that each lane has, and those that the wave has, apart.
+/// Returns true for registers of lanes, and false for those of the wave.
 const fn is_of_lanes(of: &Bits) -> bool {
     (of.word as usize) < SHARED_WORD
 }
@@ -337,7 +337,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What concerns the wave: constants, barriers, what has been released.
+    /// Checks the facts of the wave: constants, barriers, releases.
     fn facts(&mut self, at: usize, step: &Step, state: &mut State, reads: &[Bits]) {
         let data = &self.code.instrs[Ip::new(at)].data;
         if state.consts.iter().any(|writes| writes.meets(step.read_writes)) {
@@ -369,7 +369,7 @@ impl Walk<'_> {
             state.wave.remove(WaveFacts::INPUTS_HELD);
         }
         if state.wave.has(WaveFacts::INPUTS_HELD) {
-            // `demote` is a name for `kill` with what it means to other lanes: the word is the same.
+            // `demote` is a name for `kill` with its effect on other lanes: the word is the same.
             if self.release.before_kill && matches!(step.opcode, Opcode::Kill | Opcode::Demote) {
                 self.report(Hazard::new(at, HazardKind::KillBeforeRelease));
             }
@@ -495,7 +495,7 @@ fn is_a1(of: &Bits) -> bool {
     usize::from(of.word) == OTHER_WORD && of.bits & A1_BIT != 0
 }
 
-/// The flags that say what the third coordinate is.
+/// The flags that determine the meaning of the third coordinate.
 const SHAPE: InstrFlags = InstrFlags::ARRAY.union(InstrFlags::DIM_3D);
 
 /// The registers of a sample of which derivatives are taken; `None` if they are not known.
@@ -527,8 +527,8 @@ fn runs_early(code: &Code, end: Option<usize>) -> bool {
     rules::can_run_early(&preamble)
 }
 
-/// Checks what must directly follow an instruction in the code: nops after predication on some GPUs, an `(ss)` after
-/// `resinfo`; the marks of a preamble; and where waves go on that do not run the preamble.
+/// Checks the instructions that must directly follow another one: nops after predication on some GPUs, an `(ss)` after
+/// `resinfo`; the marks of a preamble; and the target of waves that skip the preamble.
 pub fn positional(code: &Code, steps: &Steps, facts: &Facts, target: &Target, hazards: &mut Vec<Hazard>) {
     let mut open = false;
     let end = steps.steps.iter().position(|step| step.opcode == Opcode::Shpe);

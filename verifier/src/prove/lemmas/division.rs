@@ -64,7 +64,7 @@ fn left(d: &mut Terms, n: Term, divisor: Term, remainder: bool) -> Term {
 }
 
 /// The right side: the quotient or the remainder if the divisor is not 0, else an opaque term for the result of the
-/// sequence. What holds for any value of that holds for its actual value, so it is never expanded.
+/// sequence. A statement for any value of that term holds for its actual value, so it is never expanded.
 fn right(d: &mut Terms, n: Term, divisor: Term, remainder: bool) -> Term {
     let name = d.name(if remainder { "remainder by zero" } else { "quotient by zero" });
     let anything = d.apply(32, name, &[n, divisor]);

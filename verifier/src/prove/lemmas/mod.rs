@@ -33,7 +33,7 @@ pub struct Lemma {
     pub by: &'static str,
     /// Width of its two operands.
     pub width: u32,
-    /// Where it is found: products among the summands of a term, or the quotient of a division.
+    /// The kind of term that it applies to: products among the summands of a term, or the quotient of a division.
     kind: LemmaKind,
     /// The left side and the right side for two operands.
     sides: fn(&mut Terms, Term, Term) -> [Term; 2],

@@ -32,7 +32,7 @@ fn quotients_and_remainders() {
         let [n, d] = ["n", "d"].map(|name| variable(&mut terms, 32, name));
         let [left, right] = lemma.sides(&mut terms, n, d);
         assert_eq!(apply(&mut terms, left), Some((right, lemma.name)), "{number}");
-        // After the test for zero, as programs have it, no other case is left.
+        // After the usual test for zero, no other case remains.
         let zero = terms.constant(32, 0);
         let by_zero = terms.eq(32, d, zero);
         let guarded = terms.ite(32, by_zero, zero, right);
@@ -86,7 +86,7 @@ fn what_does_not_hold_is_not_proved() {
     assert!(!sum.value.plus(-1, &a.value.plus(1, &b.value)).vanishes(33));
 }
 
-/// Both sides on constants, so that a statement is about what its proof is about.
+/// Both sides on constants, so that a statement and its proof are about the same.
 #[test]
 fn sides_agree_on_numbers() {
     for lemma in &ALL {
@@ -231,7 +231,7 @@ fn products_of_extended_halves() {
     }
 }
 
-/// A term that looks like a product and is none stays as it is, or becomes one with the same values.
+/// A term that resembles a product and is none stays unchanged, or becomes one with the same values.
 #[test]
 fn near_misses() {
     let mut terms = Terms::new();

@@ -112,7 +112,7 @@ impl LockstepWalk<'_> {
         (writer(index, list.len()).is_none_or(|at| at < extension_at)).then_some(index)
     }
 
-    /// Checks that the stored register holds what the source moves.
+    /// Checks that the stored register holds the value that the source moves.
     fn same_value(&mut self, from: &Src, to: &SlotAccess<'_>, class: RegClass) -> Result<(), RegisterFailure> {
         let to = self.piece(self.target.component(to.place, class, 0, true))?;
         let from: SmallVec<[Piece; 2]> = match from.operand {

@@ -120,7 +120,7 @@ pub fn append_whole_value(
     if let Place::Array(to) = &dst.place {
         let to = locations.array(to, dst.class)?;
         let Some(Place::Array(from)) = src.place() else {
-            return Err("an array copied from what is no array".to_owned());
+            return Err("an array copied from an operand that is no array".to_owned());
         };
         let from = locations.array(from, src.class)?;
         copies.extend(to.zip(from.map(CopySource::Piece)));
@@ -155,7 +155,7 @@ fn split(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -> Re
 
 /// The effect of a move on the bits.
 enum MoveEffect {
-    /// None.
+    /// The move does not change the bits.
     Same,
     /// Takes the low half.
     Low,

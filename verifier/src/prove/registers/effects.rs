@@ -1,4 +1,4 @@
-//! The effects of an opcode beside its results, as the register checker defines them.
+//! The effects of an opcode other than its results, as the register checker defines them.
 //!
 //! The compiler's table of opcodes has columns for the same. The checker does not read them: a wrong column there is a fault
 //! of the compiler that the checker has to find. A test compares the two.

@@ -5,8 +5,8 @@
 //! two paths is the intersection, except that a path on which `x` is undefined has every fact about `x`. Literals are
 //! pieces of both programs, too: immediates and words of the constant file.
 //!
-//! A fact that holds on one of the paths because `x` is undefined there is *open* ([`OpenFacts`]): `x` may be what one piece of
-//! the target has, not what two different ones have.
+//! A fact that holds on one of the paths because `x` is undefined there is *open* ([`OpenFacts`]): `x` may be the
+//! content of one piece of the target, not of two different ones.
 //!
 //! Most pieces are in no fact at a point, and those that are in one are seldom in a second. So facts are stored in one
 //! short array, each of them in two lists: that of its target piece and that of its source piece.
@@ -23,7 +23,7 @@ use smallvec::SmallVec;
 use std::fmt;
 use std::rc::Rc;
 
-/// Sixteen bits that are the same wherever they are read, and are not a piece of a register.
+/// Sixteen bits that are the same at every read, and are not a piece of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Literal {
     /// An immediate.
@@ -43,7 +43,7 @@ impl fmt::Display for Literal {
                 let part = if *high { "high" } else { "low" };
                 write!(f, "c{}.{} ({part})", word / 4, ['x', 'y', 'z', 'w'][usize::from(word % 4)])
             }
-            Self::OneLane(_) => f.write_str("what one lane has"),
+            Self::OneLane(_) => f.write_str("the value of one lane"),
         }
     }
 }
@@ -66,7 +66,7 @@ pub enum CopySource {
 struct UndefinedPieces {
     /// The number of those pieces.
     fixed: u32,
-    /// Those of them that may have been written: the same at most points.
+    /// The pieces among them that may have been written: the same at most points.
     written: Rc<FixedBitSet>,
     /// The other pieces that are undefined.
     others: Vec<Piece>,
@@ -155,10 +155,10 @@ impl FactSet {
         self.undefined.intersect(&here.undefined) || fewer || opened
     }
 
-    /// Meets the facts about what the wave has once with those at the `ends` of blocks from which the wave may come while other
-    /// lanes wait here. Pieces that are undefined for the lanes that wait, and not at one of these ends, are written by other
-    /// lanes: the facts about them are those of all ends. Both closures select what the wave has once: pieces of the source, and
-    /// facts. Returns true if the set has become smaller, or facts assume more.
+    /// Meets the facts about registers of the wave with those at the `ends` of blocks from which the wave may come
+    /// while other lanes wait here. Pieces that are undefined for the lanes that wait, and not at one of these ends,
+    /// are written by other lanes: the facts about them are those of all ends. Both closures select registers of the
+    /// wave: pieces of the source, and facts. Returns true if the set has become smaller, or facts assume more.
     pub fn meet_wave(
         &mut self,
         ends: &[&Self],
@@ -278,10 +278,10 @@ struct Moved {
 }
 
 /// The number of no piece.
-const NOWHERE: Piece = Piece::MAX;
+const NO_PIECE: Piece = Piece::MAX;
 
 impl CurrentFacts {
-    /// An empty set for programs with so many pieces; the first `fixed` of the source begin undefined.
+    /// An empty set for programs with these numbers of pieces; the first `fixed` of the source begin undefined.
     pub fn new(sources: u32, targets: u32, fixed: u32) -> Self {
         Self {
             facts: PrimaryMap::new(),
@@ -301,7 +301,7 @@ impl CurrentFacts {
     /// Moves to a point with these facts.
     pub fn load(&mut self, facts: &FactSet) {
         let [targets, sources] = &mut self.first;
-        for FactNode { pieces: [l, x], .. } in self.facts.values().filter(|node| node.pieces[0] != NOWHERE) {
+        for FactNode { pieces: [l, x], .. } in self.facts.values().filter(|node| node.pieces[0] != NO_PIECE) {
             targets[*l as usize] = None.into();
             sources[*x as usize] = None.into();
         }
@@ -323,7 +323,7 @@ impl CurrentFacts {
     }
 
     fn iter(&self) -> impl Iterator<Item = (Piece, Piece)> + '_ {
-        self.facts.values().map(|node| (node.pieces[0], node.pieces[1])).filter(|&(l, _)| l != NOWHERE)
+        self.facts.values().map(|node| (node.pieces[0], node.pieces[1])).filter(|&(l, _)| l != NO_PIECE)
     }
 
     /// The piece of a literal in the source.
@@ -375,12 +375,13 @@ impl CurrentFacts {
         self.values_of(l).any(|held| held == x)
     }
 
-    /// Returns true if a piece of the target is known to have the value of a source piece, whatever an undefined value is.
+    /// Returns true if a piece of the target is known to have the value of a source piece, for any undefined values.
     pub fn surely_has(&self, l: Piece, x: Piece) -> bool {
         self.has(l, x) && self.open.get((l, x)).is_none()
     }
 
-    /// Records that the value of a source piece is read from a piece of the target: an undefined value is what that has.
+    /// Records that the value of a source piece is read from a piece of the target: an undefined value is now the
+    /// content of that.
     pub fn settle(&mut self, l: Piece, x: Piece) {
         for fact in self.open.settle((l, x)) {
             self.remove(fact);
@@ -494,7 +495,7 @@ impl CurrentFacts {
     fn release(&mut self, fact: Fact) {
         let [l, x] = self.facts[fact].pieces;
         self.open.remove((l, x));
-        self.facts[fact].pieces = [NOWHERE; 2];
+        self.facts[fact].pieces = [NO_PIECE; 2];
         self.free.push(fact);
     }
 
@@ -616,7 +617,7 @@ impl CurrentFacts {
     fn forget(&mut self, which: impl Fn(Literal) -> bool) {
         for fact in self.facts.keys() {
             let [l, x] = self.facts[fact].pieces;
-            if l != NOWHERE && (self.literal_of(x).is_some_and(&which) || self.target_literal(l).is_some_and(&which)) {
+            if l != NO_PIECE && (self.literal_of(x).is_some_and(&which) || self.target_literal(l).is_some_and(&which)) {
                 self.unlink(fact, FactSide::Target);
                 self.unlink(fact, FactSide::Source);
                 self.release(fact);

@@ -72,7 +72,7 @@ pub enum RegisterFailure {
 }
 
 impl RegisterFailure {
-    /// The kind, for tables: failures of one kind have one name, wherever they are.
+    /// The kind, for tables: failures of one kind have one name, independent of their place.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Contents(_) => "a use that reads another value",

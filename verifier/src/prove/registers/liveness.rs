@@ -76,9 +76,9 @@ impl LiveIn {
 
 #[derive(Clone, Copy)]
 enum LiveUse {
-    /// In a block, with no definition before it there.
+    /// A use in a block, with no definition before it there.
     Within(Block),
-    /// By a phi of a successor.
+    /// A use by a phi of a successor.
     AtEnd(Block),
 }
 

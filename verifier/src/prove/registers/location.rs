@@ -39,11 +39,12 @@ pub struct Locations<'a> {
     pub(super) merged: bool,
     /// The number of pieces of registers and scratch memory, which come first.
     pub registers: u32,
-    /// The same, with arrays: pieces that are not of SSA values may be written more than once, and begin undefined.
+    /// The number of fixed pieces, with arrays: pieces that are not of SSA values may be written more than once, and
+    /// begin undefined.
     pub fixed: u32,
     values: SecondaryMap<Value, u32>,
     arrays: SecondaryMap<Array, u32>,
-    /// The values that have a definition without a register: those are in no register, whatever a use says.
+    /// The values that have a definition without a register: those are in no register, even if a use names one.
     unassigned: EntitySet<Value>,
     /// Number of pieces.
     pub count: u32,

@@ -7,11 +7,11 @@
 //! forward analysis, with all facts at unvisited blocks, and iterates until nothing changes (`walk`).
 //!
 //! *The transfer functions.* Both programs are stepped from block to block in parallel. An instruction that only copies
-//! (`copies`) is a step of its own program: in the target, the destination holds what its source holds; in the source,
-//! the destination is added wherever its source is held. Phis are copies on the edges. An instruction of both programs
-//! (`operation`) is a step of both: its operands in the target must hold its operands in the source, and then its
-//! results hold each other. A value that the target rematerialises holds each value that the source has computed in the
-//! same way from the values that the operands hold. A value that only the source computes is held nowhere. If the
+//! (`copies`) is a step of its own program: in the target, the destination holds the values of its source; in the
+//! source, the destination is added to all holders of its source. Phis are copies on the edges. An instruction of both
+//! programs (`operation`) is a step of both: its operands in the target must hold its operands in the source, and then
+//! its results hold each other. A value that the target rematerialises holds each value that the source has computed in
+//! the same way from the values that the operands hold. A value that only the source computes is held nowhere. If the
 //! instructions of a block are in another order, they are put back into the source's order first, if that changes
 //! nothing (`order`).
 //!
@@ -63,10 +63,10 @@ pub struct Proof {
 pub fn prove(source: &Program, target: &Program, machine: &Target) -> Result<Proof, RegisterFailure> {
     let aligned = numbers::aligned(source, target);
     let target = aligned.as_ref().unwrap_or(target);
-    let order::Restored { program, differs, images_apart } = order::restored(source, target, machine.merged_regs);
+    let order::Restored { program, differs, disjoint_images } = order::restored(source, target, machine.merged_regs);
     let mut proof = walk::LockstepWalk::new(source, program.as_ref().unwrap_or(target), machine)
         .run()
         .map_err(|failure| differs.unwrap_or(failure))?;
-    proof.assumptions.extend(images_apart.then_some(NO_ALIAS));
+    proof.assumptions.extend(disjoint_images.then_some(NO_ALIAS));
     Ok(proof)
 }

@@ -12,7 +12,7 @@ use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 use ir3_compiler::ir3::{Attrs, Block, BlockData, Instr, InstrData, Opcode, Program, RepeatLink};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Returns the target with the source's entities, if the numbers in the texts say that these are others.
+/// Returns the target with the source's entities, if the numbers in the texts distinguish them.
 pub fn aligned(source: &Program, target: &Program) -> Option<Program> {
     let instrs = renamed(
         source.iter_instrs().map(|(_, instr)| (instr, source.serials[instr])),

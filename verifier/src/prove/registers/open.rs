@@ -1,9 +1,9 @@
-//! Assumptions about undefined values that meet defined ones.
+//! Assumptions about undefined values that are joined with defined ones.
 //!
-//! An undefined value that meets a defined one (in a phi) is *one* value from there on. So a fact `(l, x)` that holds on
-//! one of the paths because `x` is undefined there is *open*: `x` may be what one piece of the target has, not what two
-//! different ones have. The first use of `x` takes the value of the piece that it reads, and the facts that assume
-//! something else end.
+//! An undefined value that is joined with a defined one (in a phi) is *one* value from there on. So a fact `(l, x)`
+//! that holds on one of the paths because `x` is undefined there is *open*: `x` may be the content of one piece of the
+//! target, not of two different ones have. The first use of `x` takes the value of the piece that it reads, and the
+//! facts that assume something else end.
 //!
 //! An open fact has *choices*: for each phi whose operand is undefined, the content that the phi is assumed to have. Facts
 //! contradict each other if they assume different contents of one phi. Contents are numbered as a global value numbering
@@ -146,11 +146,12 @@ impl OpenFacts {
         open
     }
 
-    /// Adds what facts assume of one phi. `assumed` is sorted.
+    /// Adds the assumptions of facts about one phi. `assumed` is sorted.
     fn meet_phi(&mut self, block: Block, assumed: &[Assumed]) {
         let equal: Vec<&[Assumed]> = assumed.chunk_by(|a, b| a.contents == b.contents).collect();
         let mut groups: Vec<SmallVec<[&[Assumed]; 2]>> = equal.iter().map(|&facts| smallvec![facts]).collect();
-        // Of the groups that assume something on both paths, the only one with a content on a path; `None` if there are several.
+        // The only group with a content on one path, of those with assumptions on both paths; `None` if there are
+        // several.
         let mut only = FxHashMap::<(usize, Content), Option<usize>>::default();
         for (at, facts) in equal.iter().enumerate() {
             if let [Some(first), Some(second)] = facts[0].contents {

@@ -60,13 +60,13 @@ impl LockstepWalk<'_> {
             return Err(self.unsupported(&format!("registers of `{}` that its operands do not name", s.opcode.name())));
         }
         if let Attrs::Alias { .. } = s.attrs {
-            return Err(self.unsupported("an alias that is not part of what it is for"));
+            return Err(self.unsupported("an alias that is not folded into its user"));
         }
         // An operand that a text does not print is unknown, and the same only in the same instruction.
         let [from, to] = [self.source.program.serials[source], self.target.program.serials[target]];
         if from != to && (is_unprinted(s) || is_unprinted(t)) && !left_out(Guard::RegistersAttributes) {
             let name = s.opcode.name();
-            let what = format!("`{name}` {to:04} stands for {from:04}, and the texts do not print its attributes");
+            let what = format!("`{name}` {to:04} corresponds to {from:04}, and the texts do not print its attributes");
             return Err(RegisterFailure::Changed { site: self.site(), what });
         }
         self.here.forget_lane();
@@ -354,7 +354,8 @@ impl LockstepWalk<'_> {
         Ok(())
     }
 
-    /// Checks that the registers of the results hold, in the target, what they hold in the source: other lanes keep it.
+    /// Checks that the registers of the results have the same contents in the target as in the source: other lanes keep
+    /// them.
     fn keeps_other_lanes(&self, s: &InstrData, t: &InstrData) -> Result<(), RegisterFailure> {
         for (a, b) in s.dsts.iter().zip(&t.dsts) {
             for k in a.mask.components() {
@@ -382,7 +383,7 @@ impl LockstepWalk<'_> {
 
     /// Steps over an instruction of the target only, which rematerialises: its result holds every value of the source
     /// that is computed in the same way from the values that the operands hold. In SSA form, a value whose definition
-    /// dominates a point equals there what its definition computes from the operands' values at that point. Otherwise
+    /// dominates a point equals there the result of its definition on the operands' values at that point. Otherwise
     /// there would be a path to the point on which an operand was redefined and the value was not; with a path to that
     /// operand it would bypass the definition.
     pub(super) fn rematerialised(&mut self, instr: Instr) -> Result<(), RegisterFailure> {
@@ -512,7 +513,7 @@ impl Rematerialisations {
         }
         let mut copies = Copies::new();
         let mut visits = Visits::new(program);
-        // A shared value stays as it is for later lanes only if a wave executes its definition at most once.
+        // A shared value stays unchanged for later lanes only if a wave executes its definition at most once.
         let mut is_ssa = |place: &Place, class: RegClass| match *place {
             Place::Value(value) if class.file == RegFile::Shared => {
                 visits.at_most_once(program.values[value].instr) || left_out(Guard::RegistersSharedOnce)

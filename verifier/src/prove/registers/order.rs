@@ -1,11 +1,11 @@
 //! Blocks whose instructions are in another order: the target's order is replaced by the source's, where that changes
 //! nothing.
 //!
-//! Beside the places that instructions name, they read and write *resources*: the memories, the constant file, the set
-//! of active lanes. Two orders are equivalent if each instruction finds every resource after the same writes. It is
-//! enough that each read comes after as many writes of its resource in both orders, and each write too: then the writes
-//! of a resource are in one order, and every read is between the same two. So it suffices to count; pairs need not be
-//! compared.
+//! In addition to the places that instructions name, they read and write *resources*: the memories, the constant file,
+//! the set of active lanes. Two orders are equivalent if each instruction finds every resource after the same writes.
+//! It is enough that each read comes after as many writes of its resource in both orders, and each write too: then the
+//! writes of a resource are in one order, and every read is between the same two. So it suffices to count; pairs need
+//! not be compared.
 //!
 //! A register is a resource by itself, in halves. An access relative to an address register is one to all registers where its array may
 //! be ([array-bounds](crate::semantics::assumptions::ARRAY_BOUNDS)). A move from a register to itself may be missing in the target.
@@ -72,7 +72,7 @@ pub struct Restored {
     /// The access that differs in the target's order, because of which a block was not changed.
     pub differs: Option<RegisterFailure>,
     /// True if accesses to images and to buffers were reordered.
-    pub images_apart: bool,
+    pub disjoint_images: bool,
 }
 
 /// Puts those blocks of the target that have the source's instructions, and no others, into the source's order, if it
@@ -102,15 +102,15 @@ pub fn restored(source: &Program, target: &Program, merged: bool) -> Restored {
         if list.len() != wanted_order.len() || places.contains(&None) {
             continue;
         }
-        let moved = |images_apart: bool| {
-            let found = counts(target, list, images_apart, merged);
-            let wanted = counts(target, &wanted_order, images_apart, merged);
+        let moved = |disjoint_images: bool| {
+            let found = counts(target, list, disjoint_images, merged);
+            let wanted = counts(target, &wanted_order, disjoint_images, merged);
             list.iter().position(|instr| found.get(instr) != wanted.get(instr))
         };
         let mut changed = moved(false);
         if changed.is_some() {
             changed = moved(true);
-            restored.images_apart |= changed.is_none();
+            restored.disjoint_images |= changed.is_none();
         }
         if let Some(at) = changed
             && !left_out(Guard::OrderCounts)
@@ -140,18 +140,18 @@ fn is_self_move(data: &InstrData) -> bool {
 }
 
 /// For each instruction of a list, the number of writes before each of its accesses. Images are buffers, or memory
-/// apart from them.
+/// separate from them.
 fn counts(
     program: &Program,
     list: &[Instr],
-    images_apart: bool,
+    disjoint_images: bool,
     merged: bool,
 ) -> FxHashMap<Instr, SmallVec<[u32; 12]>> {
     let mut writes = FxHashMap::<OrderedResource, u32>::default();
     let mut all = FxHashMap::default();
     for &instr in list {
         let mut accesses = accesses(program, &program.instrs[instr], merged);
-        if !images_apart {
+        if !disjoint_images {
             accesses
                 .iter_mut()
                 .filter(|access| access.0 == OrderedResource::Image)
@@ -266,7 +266,7 @@ fn place_access(
     false
 }
 
-/// Appends the accesses of an instruction beside its operands. An unknown one is a fence.
+/// Appends the accesses of an instruction that are not its operands. An unknown one is a fence.
 fn effects(data: &InstrData, all: &mut Accesses) {
     use Opcode::*;
     let mut reads = |resource: OrderedResource| all.push((resource, false));

@@ -18,8 +18,8 @@ pub struct Survey {
     pub any_relative: bool,
     /// True if the shader itself may access scratch memory.
     pub any_scratch: bool,
-    /// Bytes of scratch memory that belong to the shader. Without known slots: all, or 4 KiB if it does not say how
-    /// many. With slots: what is before the first.
+    /// Bytes of scratch memory that belong to the shader. Without known slots: all, or 4 KiB if their number is not
+    /// declared. With slots: the bytes before the first.
     pub own_scratch: u32,
 }
 

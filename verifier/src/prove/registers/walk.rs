@@ -163,7 +163,7 @@ impl<'a> LockstepWalk<'a> {
         Ok(Proof { operations, operands, blocks: walked, assumptions })
     }
 
-    /// Checks that no two inputs of the target are in one register: all are there before the first instruction.
+    /// Checks that no two inputs of the target are in one register: all are written before the first instruction.
     fn inputs_are_apart(&self) -> Result<(), RegisterFailure> {
         let program = self.target.program;
         let mut taken = FixedBitSet::with_capacity(self.target.count as usize);
@@ -413,7 +413,7 @@ impl<'a> LockstepWalk<'a> {
                         self.at[1] += 1;
                     }
                 }
-                // An instruction of the target only. It still sees what the source is about to overwrite.
+                // An instruction of the target only. It still sees the registers that the source is about to overwrite.
                 (_, Some(its)) if !self.is_ahead(block, its) => match self.moves(FactSide::Target, t)? {
                     Some(count) => self.at[1] += count,
                     None => {

@@ -5,7 +5,7 @@
 //! earliest of those and of the block's successors. The sets of blocks in which lanes may wait grow until nothing
 //! changes.
 //!
-//! Neither physical edges nor uniform branches of the programs are trusted: lanes may diverge wherever there are two
+//! Neither physical edges nor uniform branches of the programs are trusted: lanes may diverge at every block with two
 //! successors and no subgroup vote. Nor is this the compiler's code for the same analysis, which may be wrong.
 
 use crate::support::guards::{Guard, left_out};

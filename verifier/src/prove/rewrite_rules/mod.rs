@@ -1,4 +1,4 @@
-//! Proofs of rewrite rules, for all operands, apart from any program.
+//! Proofs of rewrite rules, for all operands, independent of any program.
 //!
 //! Each rule of each table of the compiler is a [`Claim`]: two expressions that are equal for all operands. Both are
 //! translated to terms by the semantics of the interpreter, and a solver is queried, unless their normal forms are
@@ -52,7 +52,7 @@ pub enum ClaimVerdict {
     },
     /// It has no meaning: the two sides are not of one width.
     IllTyped(String),
-    /// Not asked: it holds of numbers, and of floats but for rounding.
+    /// Not decided: it holds for numbers, and for floats up to rounding.
     Inexact,
     /// Not decided.
     Unknown(String),
@@ -63,14 +63,14 @@ pub enum ClaimVerdict {
 pub struct Statement {
     /// The name of the table.
     pub table: &'static str,
-    /// What is claimed.
+    /// The claimed rule.
     pub rule: String,
     /// The claim.
     pub claim: Result<Claim, ClaimVerdict>,
 }
 
 impl Statement {
-    /// A claim, which knows its names.
+    /// A statement with the name of a claim.
     pub fn of(claim: Claim) -> Self {
         Self { table: claim.table, rule: claim.rule.clone(), claim: Ok(claim) }
     }
@@ -94,7 +94,7 @@ impl Statement {
 pub enum ProofMethod {
     /// Both sides have the same normal form.
     NormalForm,
-    /// By Z3.
+    /// Z3 proved it.
     Solver,
 }
 

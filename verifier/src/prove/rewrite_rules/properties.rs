@@ -1,7 +1,7 @@
 //! The properties that nir declares of its operations, as claims.
 //!
-//! An operation that commutes has the same result when its first two operands are exchanged; one that associates when the first or the last
-//! two of three operands are put together first. A third operand of the operation stays where it is:
+//! An operation that commutes has the same result when its first two operands are exchanged; one that associates when
+//! the first or the last two of three operands are combined first. A third operand of the operation keeps its position:
 //! `op(op(a, b, k), c, k') = op(a, op(b, c, k'), k)`.
 
 use super::{Claim, ClaimVerdict, Expression, Statement};
@@ -13,7 +13,7 @@ pub const TABLE: &str = "properties";
 /// The table of those of floats.
 pub const FLOATS: &str = "properties-of-floats";
 
-/// What the table of nir declares: a claim for each operation, property and width.
+/// The properties that the table of nir declares: a claim for each operation, property and width.
 pub fn all() -> Vec<Statement> {
     Op::ALL.into_iter().flat_map(|op| of(TABLE, op, op.info().properties)).collect()
 }

@@ -33,6 +33,6 @@ fn width(rule: &Rule) -> Option<Statement> {
     (from != to).then(|| Statement {
         table: TABLE,
         rule: format!("width of {}", rule.name),
-        claim: Err(ClaimVerdict::IllTyped(format!("the pattern has {from} bits, and what replaces it {to}"))),
+        claim: Err(ClaimVerdict::IllTyped(format!("the pattern has {from} bits, and its replacement {to}"))),
     })
 }

@@ -15,7 +15,7 @@ pub fn all() -> Vec<Statement> {
     Table::ALL.into_iter().flat_map(of_table).chain(conversions()).chain(clamps()).collect()
 }
 
-/// What a rule states.
+/// The statement of a rule.
 pub fn statement(table: &'static str, rule: &Rule) -> Statement {
     Statement::or_unknown(table, rule.name, of_rule(table, rule))
 }

@@ -131,7 +131,7 @@ fn what_nir_declares() {
     assert_eq!(wrong, expected.map(|(name, width)| (name.to_owned(), Some(width))).collect::<Vec<_>>());
 }
 
-/// A declaration that does not hold is refuted, whatever the operation.
+/// A declaration that does not hold is refuted, for any operation.
 #[test]
 fn wrong_properties_are_refuted() {
     use ir3_compiler::nir::Property::{Associates, Commutes};

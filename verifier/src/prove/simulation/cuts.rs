@@ -1,9 +1,10 @@
 //! The choice of cut points: loop headers or, if no proof is found that way, the block after the test at the start of
 //! the loop.
 //!
-//! A `while` loop and the same loop as `if` and `do while` agree at no header: what one does at the beginning of an
-//! iteration the other does at the end of the previous one. [`Graph::rotated`] returns an equivalent program whose
-//! iterations begin elsewhere, and says why it is equivalent. So a proof about that graph is a proof about the program.
+//! A `while` loop and the same loop as `if` and `do while` agree at no header: the one tests at the beginning of an
+//! iteration, the other at the end of the previous one. [`Graph::rotated`] returns an equivalent program whose
+//! iterations begin elsewhere, with the reason for the equivalence. So a proof about that graph is a proof about the
+//! program.
 //!
 //! A loop that all lanes leave after a known number of iterations is no loop in [`Graph::unrolled`]: where there is no proof with it, it is
 //! replaced by copies of its blocks in both programs, as the other one may have unrolled it, or computed its result.
@@ -61,16 +62,16 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
     let partners: &[bool] = if is_lifted && source.has_sums() { &[false, true] } else { &[false] };
     let mut attempts = Attempts { source, target, limits, until: limits.time, start, failure: None };
     for (deep, graphs) in DEPTHS.iter().flat_map(|&deep| graphs.iter().map(move |graphs| (deep, graphs))) {
-        // If there is an input on which they may differ, deeper terms are not tried.
+        // If an input was found on which they may differ, deeper terms are not tried.
         if deep != DEPTHS[0] && attempts.has_inputs() {
             break;
         }
         let choices = memories.iter().flat_map(|&own| images.iter().map(move |&apart| (own, apart)));
         let choices = choices.flat_map(|choice| undefined.iter().map(move |&undefined| (choice, undefined)));
-        // Ranges of what loops compute take queries of their own.
+        // Ranges of values in loops take queries of their own.
         let ranges: &[bool] = if graphs.0.loops.is_empty() { &[false] } else { &[false, true] };
         let choices = choices.flat_map(|choice| ranges.iter().map(move |&narrow| (choice, narrow)));
-        for ((((scratch_slots_from, images_apart), undefined), narrow), partners) in
+        for ((((scratch_slots_from, disjoint_images), undefined), narrow), partners) in
             choices.flat_map(|choice| partners.iter().map(move |&partners| (choice, partners)))
         {
             // Nothing is undefined, so there is nothing to choose.
@@ -79,7 +80,7 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
             }
             let rules = Rules::default();
             let choice =
-                Choice { scratch_slots_from, products, deep, images_apart, undefined, narrow, partners, rules };
+                Choice { scratch_slots_from, products, deep, disjoint_images, undefined, narrow, partners, rules };
             match attempts.prove(graphs, choice, &mut found, solver) {
                 Attempt::Done(result) => return result,
                 Attempt::Failed => {}
@@ -101,13 +102,15 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
         if is_known && rules == Rules::default() {
             continue;
         }
-        for (&images_apart, &undefined) in images.iter().flat_map(|apart| undefined.iter().map(move |it| (apart, it))) {
+        for (&disjoint_images, &undefined) in
+            images.iter().flat_map(|apart| undefined.iter().map(move |it| (apart, it)))
+        {
             if undefined != of_undefined(products)[0] && !found.has_undefined {
                 continue;
             }
             let (deep, scratch_slots_from, narrow, partners) = (DEPTHS[0], memories[0], false, false);
             let choice =
-                Choice { scratch_slots_from, products, deep, images_apart, undefined, narrow, partners, rules };
+                Choice { scratch_slots_from, products, deep, disjoint_images, undefined, narrow, partners, rules };
             match attempts.prove(graphs, choice, &mut found, solver) {
                 Attempt::Done(result) => return result,
                 Attempt::Failed => {}
@@ -240,7 +243,7 @@ fn unrolled<C: SymbolicProgram>(code: &C, side: Side, limits: &Limits, solver: &
     changed.then_some(graph)
 }
 
-/// The number of iterations of a loop after which all lanes have left it, whatever the inputs are, if that is known.
+/// The number of iterations of a loop after which all lanes have left it, for any inputs, if that is known.
 fn iterations<C: SymbolicProgram>(
     code: &C,
     side: Side,

@@ -8,17 +8,18 @@
 //! same loops, and in the order of the blocks. Events that make a version of a memory are all paired, in the source's
 //! order.
 //!
-//! A ballot, a vote, or a read from one of the lanes with a condition ([`Event::selects`]) depends only on the lanes that it
-//! selects. For these it is enough that each lane is selected by both or by none: lanes that take part and are not
-//! selected might as well be elsewhere. Blocks run in order, so lanes that come to a block in one iteration of its loops
-//! are there together: those that the source selects in one event, the target selects in one. So a ballot of a condition
-//! is the mask of the lanes in the branch that this condition takes, and empty where no lane takes it.
+//! A ballot, a vote, or a read from one of the lanes with a condition ([`Event::selects`]) depends only on the lanes
+//! that it selects. For these it is enough that each lane is selected by both or by none: lanes that take part and are
+//! not selected might as well be elsewhere. Blocks run in order, so lanes that reach a block in one iteration of its
+//! loops arrive together: those that the source selects in one event, the target selects in one. So a ballot of a
+//! condition is the mask of the lanes in the branch that this condition takes, and empty where no lane takes it.
 //!
-//! Stores to different words of the constant file commute, and Mesa's schedulers exchange them. So a store may be paired with a later one of
-//! the source while the target has not had those before it: a [`Gap`]. All of them are stores to one word each, at a known place, and no
-//! store has the place of one that it overtakes. In a gap the file is in a state that the source never has, and its version is unknown. It
-//! begins and ends in one block of each program: at the ends of blocks, where other lanes may run and count what has happened, both
-//! programs have had the same stores. A store to a word that neither program reads is no event at all.
+//! Stores to different words of the constant file commute, and Mesa's schedulers exchange them. So a store may be
+//! paired with a later one of the source while the target has not had those before it: a [`Gap`]. All of them are
+//! stores to one word each, at a known place, and no store has the place of one that it overtakes. In a gap the file is
+//! in a state that the source never has, and its version is unknown. It begins and ends in one block of each program:
+//! at the ends of blocks, where other lanes may run and count events, both programs have had the same stores. A store
+//! to a word that neither program reads is no event at all.
 //!
 //! If an attempt has the rule, several stores to memory may be paired with several others ([`stores`](super::stores)).
 
@@ -56,7 +57,7 @@ pub struct SourceEvents {
     gap: Option<Gap>,
 }
 
-/// Where the target is in the middle of stores to the constant file that it has in another order.
+/// The position of the target within a run of reordered stores to the constant file.
 struct Gap {
     /// The position of its block.
     block: u32,
@@ -284,8 +285,8 @@ impl EventPairs {
 
     /// Called where other lanes run a block. Returns the number of events of other lanes so far in this segment that
     /// made versions of a memory, if the block has any. An event is counted in the segments where it is not the lane's
-    /// own, and keeps its place among the others where it is. So if all segments count alike, both programs have all of
-    /// them in the same order.
+    /// own, and keeps its position among the others where it is. So if all segments have the same counts, both programs
+    /// have all of them in the same order.
     pub fn done_by_others(&mut self, side: Side, block: u32, version: Slot) -> Option<usize> {
         let here = self.before.get(&(side, block, version))?.len();
         let done = self.others.entry((side, version)).or_default();
@@ -318,15 +319,16 @@ impl EventPairs {
     }
 
     /// Returns an event of the target that has a partner in some segments and none in others. Lanes of both kinds of
-    /// segments take part in it, so what was shown of its results for the first does not hold: the others take part
+    /// segments take part in it, so facts about its results for the first do not hold: the others take part
     /// with operands that the source's event does not have.
     pub fn torn(&self) -> Option<EventSite> {
         self.missed.iter().copied().filter(|site| self.of.contains_key(site)).min()
     }
 
     /// Returns a pair of events, by their sites, in which different lanes take part.
-    pub fn apart(&self) -> Option<(EventSite, EventSite)> {
-        let apart = self.of.iter().filter(|(target, source)| self.in_target.get(target) != self.in_source.get(source));
-        apart.map(|(&target, &source)| (target, source)).min()
+    pub fn with_different_lanes(&self) -> Option<(EventSite, EventSite)> {
+        let different =
+            self.of.iter().filter(|(target, source)| self.in_target.get(target) != self.in_source.get(source));
+        different.map(|(&target, &source)| (target, source)).min()
     }
 }

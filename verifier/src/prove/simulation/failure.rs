@@ -23,7 +23,7 @@ pub enum SimulationFailure {
     /// The source is undefined on every input, so there is nothing to prove.
     #[error("the source has no meaning on any input")]
     Vacuous,
-    /// The time limit was reached; what could not be proved until then.
+    /// The time limit was reached; the first fact that was not proved until then.
     #[error("the time limit was reached{}", .0.as_ref().map(|obstacle| format!("; {obstacle}")).unwrap_or_default())]
     OutOfTime(Option<Box<Obstacle>>),
 }
@@ -47,7 +47,7 @@ impl From<interp::Unsupported> for SimulationFailure {
     }
 }
 
-/// What could not be proved equal in both programs, and where.
+/// The condition or event that could not be proved equal in both programs, with its site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Obstacle {
     /// The declarations differ.
@@ -83,7 +83,7 @@ pub enum Obstacle {
     },
     /// A condition could not be proved.
     Condition {
-        /// What the condition says.
+        /// The observable that the condition is about.
         observable: Observable,
         /// The cut point where the segment begins.
         from: Cut,
@@ -98,7 +98,7 @@ pub enum Obstacle {
         event: EventOperation,
         /// Its site in the target.
         site: EventSite,
-        /// What differs from the event of the source that is most alike.
+        /// The difference from the most similar event of the source.
         differs: Option<EventDifference>,
     },
     /// An event of the source that the target does not have.
@@ -122,7 +122,7 @@ pub enum Obstacle {
     },
     /// An operation that can be executed, but about which nothing can be proved.
     Opaque(&'static str),
-    /// The relation still changed after so many iterations.
+    /// The relation still changed after this many iterations.
     Unstable {
         /// Number of iterations.
         iterations: usize,
@@ -130,7 +130,7 @@ pub enum Obstacle {
 }
 
 impl Obstacle {
-    /// The kind, for tables: obstacles of one kind have one name, wherever they are.
+    /// The kind, for tables: obstacles of one kind have one name, independent of their place.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Header(_) => "declarations",
@@ -186,25 +186,25 @@ impl fmt::Display for Obstacle {
     }
 }
 
-/// What differs between two events of the same operation.
+/// The difference between two events of the same operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventDifference {
     /// The contents of memory before it.
     Memory,
     /// The path condition; both are shortened terms.
     Path {
-        /// In the source.
+        /// The term in the source.
         source: String,
-        /// In the target.
+        /// The term in the target.
         target: String,
     },
     /// An operand; both are shortened terms.
     Operand {
         /// The index of the operand.
         index: usize,
-        /// In the source.
+        /// The term in the source.
         source: String,
-        /// In the target.
+        /// The term in the target.
         target: String,
     },
 }
@@ -212,7 +212,7 @@ pub enum EventDifference {
 impl fmt::Display for EventDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Memory => f.write_str("what is in memory before"),
+            Self::Memory => f.write_str("the previous content of memory"),
             Self::Path { source, target } => write!(f, "its path {target} for {source}"),
             Self::Operand { index, source, target } => write!(f, "operand {index}, {target} for {source},"),
         }

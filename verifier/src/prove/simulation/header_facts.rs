@@ -1,9 +1,10 @@
 //! Facts about the values at a loop header: bounds of counters.
 //!
-//! `i == n` leaves a loop where `i >= n` does if `i` is never more than `n` at its header. Such facts are guessed from the comparisons in the
-//! conditions of the loop, assumed at the header, and have to hold on every path to it: on entry, and where they held at the beginning of
-//! the iteration. So is what lanes have tested on their way to the loop, if it cannot change. Those that do not hold are dropped until the rest holds. So they are proved by induction together with the
-//! [relation](super::relation).
+//! `i == n` leaves a loop where `i >= n` does if `i` is never more than `n` at its header. Such facts are guessed from
+//! the comparisons in the conditions of the loop, assumed at the header, and have to hold on every path to it: on
+//! entry, and where they held at the beginning of the iteration. So are conditions that lanes have tested before the
+//! loop, if they cannot change. Those that do not hold are dropped until the rest holds. So they are proved by
+//! induction together with the [relation](super::relation).
 
 use super::relation::{Arrival, Atom, HeaderRelation};
 use crate::prove::symbolic::VariableFacts;
@@ -46,7 +47,7 @@ enum NumberRelation {
 enum HeaderFact {
     /// Two numbers are in a relation.
     Related(NumberRelation, [Number; 2]),
-    /// A condition of values that do not change: it held when lanes came to the loop.
+    /// A condition on values that do not change: it held when lanes reached the loop.
     Lasting(Term),
 }
 

@@ -1,6 +1,6 @@
 //! Inputs on which something differs, where it could not be proved equal.
 //!
-//! If a solver refutes a goal, it has values for the variables. Most variables are something that an environment can
+//! If a solver refutes a goal, it has values for the variables. Most variables are values that an environment can
 //! set (a word of the constant file or of memory, an attribute). A lane's own position is not free: there are 64 lanes.
 //! So the solver is queried once more, for values that *one of the lanes* of a seeded environment can have. It may
 //! choose the results of float operations; where it has chosen wrong, the actual results on its operands are added, and
@@ -220,7 +220,7 @@ fn environment(
                 new.consts.entry(*index as u32 % CONST_WORDS).or_insert(word);
             }
         } else if matches!(text, "flat varying" | "varying") {
-            // The same whatever the coordinates are.
+            // The same for any coordinates.
             new.varyings.entry(args[0] as u32).or_insert([word, 0, 0]);
         } else if let Some(bits) = text.strip_prefix("uniform buffer Ubo ") {
             let (binding, address) = (Binding::from_bits(args[0]), args[1]);

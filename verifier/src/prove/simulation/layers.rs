@@ -23,7 +23,7 @@ pub struct Layers {
     seen: FxHashSet<Term>,
     /// The subterms that are abstracted at first.
     hidden: FxHashSet<Term>,
-    /// Those of them that have been expanded.
+    /// The terms among them that have been expanded.
     opened: FxHashSet<Term>,
     state: LayerState,
 }
@@ -132,7 +132,7 @@ impl Layers {
         let (visited, mut abstracted) = self.reach(terms, &FxHashMap::default());
         let unknown_parts: FxHashSet<Term> = abstracted.iter().copied().collect();
         abstracted.sort_unstable();
-        // A hidden subterm outside of the layer may be what several abstracted parts are parts of.
+        // A hidden subterm outside of the layer may be shared by several abstracted parts.
         let within = abstracted.len();
         let outside = self.hidden.iter().copied().filter(|term| !visited.contains(term) && self.stops(terms, *term));
         abstracted.extend(outside);
@@ -242,7 +242,7 @@ fn names(terms: &mut Terms, term: Term) -> SmallVec<[Term; 2]> {
 /// The maximum number of operations between a term and the terms of a layer that it depends on.
 const WITHIN: u8 = 3;
 
-/// Returns true if a term depends on `others` only, by at most so many operations.
+/// Returns true if a term depends on `others` only, by at most `operations` operations.
 fn is_within(terms: &Terms, others: &FxHashSet<Term>, term: Term, operations: u8) -> bool {
     others.contains(&term)
         || terms.as_constant(term).is_some()

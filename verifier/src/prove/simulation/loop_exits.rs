@@ -1,7 +1,7 @@
 //! The values of shared registers after a loop that other lanes may have run meanwhile.
 //!
-//! A lane that is past a loop does not know what other lanes wrote there last. But the last lane that passed the end of
-//! the loop, or ended in it, did so in some segment, and the value of each register at that point is known in that
+//! A lane that is past a loop cannot determine what other lanes wrote there last. But the last lane that passed the end
+//! of the loop, or ended in it, did so in some segment, and the value of each register at that point is known in that
 //! segment. So there is a partition of the shared registers of both programs, as at a header
 //! ([`relation`](super::relation)): registers of one class have the same value when the wave passes the end of the
 //! loop. The partition starts with one class and is split by the values that each segment has where it passes the end.

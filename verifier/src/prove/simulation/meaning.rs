@@ -1,7 +1,7 @@
 //! The vacuity check: is the source defined on any input at all?
 //!
 //! A proof is valid wherever the source's assumptions hold: no branch on an undefined value, no store to an undefined
-//! address. Assumptions that no input satisfies imply everything, so such a proof would say nothing. They may
+//! address. Assumptions that no input satisfies imply everything, so such a proof would be vacuous. They may
 //! contradict each other only together, and in different segments: for example two branches, one before a loop and one
 //! after it, on two values of which one is always undefined.
 //!
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(paths(always).condition(t), both);
         let never = t.constant(1, 0);
         assert_eq!(paths(not).condition(t), never);
-        // Where the assumption holds, the lane does not reach the end.
+        // If the assumption holds, the lane does not reach the end.
         let elsewhere = t.or(1, not, stays);
         assert_eq!(paths(elsewhere).condition(t), never);
         let on_the_exit = t.or(1, not, out);

@@ -1,4 +1,4 @@
-//! The simulation proof: shows that a program refines another, for all inputs and with their loops as they are.
+//! The simulation proof: shows that a program refines another, for all inputs and without unrolling their loops.
 //!
 //! Both programs are cut at their entries and at their loop headers, and each segment is executed once on terms
 //! ([`symbolic`](crate::prove::symbolic)). If both programs are at the same cut point, with locations that agree as the
@@ -8,13 +8,13 @@
 //! (`prove/symbolic/graph.rs`), it holds for cross-lane operations and for memory.
 //!
 //! - The relation at a header is a partition of the locations of both programs into classes of equal value. It starts
-//!   with what is equal on the first path to the header. A class is split where a segment makes its members differ,
-//!   until nothing splits: the result is the largest relation that the segments preserve (`relation`).
-//! - The target's values are *swept* as they are computed: a term that the source does not have is compared, on
+//!   with the values that are equal on the first path to the header. A class is split where a segment makes its members
+//!   differ, until nothing splits: the result is the largest relation that the segments preserve (`relation`).
+//! - The target's values are *swept* when they are computed: a term that the source does not have is compared, on
 //!   samples, with the source's terms; where the solver proves them equal, the source's term takes its place (`sweep`).
 //!   So a query covers the difference of a single instruction.
 //! - If a loop tests first in one program and last in the other, the first is cut after its test instead (`cuts`).
-//! - The rest, at the end, are obligations: path conditions and outputs that must be equal wherever the source is
+//! - The rest, at the end, are obligations: path conditions and outputs that must be equal if the source is
 //!   defined (`proof`).
 //!
 //! If no proof is found, nothing follows: the relation may have been too weak. The solver's model of a failed
@@ -61,7 +61,7 @@ use std::time::Duration;
 pub struct Limits {
     /// Limit of one query.
     pub query: Budget,
-    /// CPU time of a whole proof. The proof gives up shortly before, so that what it has begun ends in time.
+    /// CPU time of a whole proof. The proof gives up shortly before, so that its last query ends in time.
     pub time: Duration,
     /// True if a failed proof searches for inputs.
     pub inputs: bool,
@@ -75,7 +75,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The same limits with at most so much CPU time.
+    /// Returns the default limits with at most this much CPU time.
     #[must_use]
     pub fn within(time: Duration) -> Self {
         let Self { query, inputs, .. } = Self::default();
@@ -189,7 +189,7 @@ fn prove_code(
     let source = resolved.as_deref().map_or(source, ProgramRef::Nir);
     let scans = scans::of_both(source, target, machine);
     let [source, target] = [(source, &scans[0]), (target, &scans[1])].map(|(program, with_macros)| {
-        // Also a program that is read with macros has to be one that is supported as it is.
+        // A program that is read with macros must be supported without them, too.
         let decoded = DecodedProgram::new(program, machine)?;
         match with_macros {
             Some(read) => DecodedProgram::with_order_of(ProgramRef::Ir3(&read.program), program, machine),
@@ -201,9 +201,13 @@ fn prove_code(
         (DecodedProgram::Nir(source), DecodedProgram::Nir(target)) => {
             cuts::prove(&Nir::new(source)?, &Nir::new(target)?, false, limits, solver)
         }
-        (DecodedProgram::Nir(source), DecodedProgram::Ir3(target, places)) => {
-            cuts::prove(&Nir::new(source)?.beside(target), &Ir3::new(target, places)?, true, limits, solver)
-        }
+        (DecodedProgram::Nir(source), DecodedProgram::Ir3(target, places)) => cuts::prove(
+            &Nir::new(source)?.with_driver_words_of(target),
+            &Ir3::new(target, places)?,
+            true,
+            limits,
+            solver,
+        ),
         (DecodedProgram::Ir3(source, before), DecodedProgram::Ir3(target, after)) => {
             cuts::prove(&Ir3::new(source, before)?, &Ir3::new(target, after)?, false, limits, solver)
         }

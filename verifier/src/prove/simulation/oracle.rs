@@ -80,7 +80,7 @@ impl Oracle for SimulationState<'_> {
             (Side::Source, UndefinedChoice::Zero) => terms.constant(32, 0),
             (Side::Source, UndefinedChoice::Ones) => terms.constant(32, u32::MAX.into()),
             (Side::Target, _) if left_out(Guard::UndefinedTarget) => terms.constant(32, 0),
-            // Each undefined word of the target is a fresh variable, so what is proved holds for every value it may
+            // Each undefined word of the target is a fresh variable, so the proof holds for every value it may
             // have. The source may choose: here, the target's word in the same place.
             (Side::Source, UndefinedChoice::Same | UndefinedChoice::Other) | (Side::Target, _) => {
                 self.undefined_word(terms, name)
@@ -100,7 +100,7 @@ impl Oracle for SimulationState<'_> {
         SymbolicValue { bits: target, free: terms.constant(32, u32::MAX.into()) }
     }
 
-    // Selection reads 0 where an instruction reads an undefined value, but keeps phis as they are.
+    // Selection reads 0 where an instruction reads an undefined value, but keeps phis unchanged.
     fn phi(&mut self, terms: &mut Terms, [name, elsewhere]: [&str; 2]) -> SymbolicValue {
         if !self.is_selection || self.side == Side::Source && self.undefined == UndefinedChoice::Ones {
             return self.unknown(terms, name);
@@ -125,7 +125,7 @@ impl Oracle for SimulationState<'_> {
         self.invalidated |= self.wants(goal, slot);
         let (side, cut) = (self.side, self.cut);
         let mut variable = |what: &str| {
-            let name = format!("{what} of {side:?} {slot} on the way from {cut:?} to {goal:?}");
+            let name = format!("{what} of {side:?} {slot} on the path from {cut:?} to {goal:?}");
             terms.variable_of(VariableKind::LANE.passing(), 32, &name)
         };
         SymbolicValue { bits: variable("bits"), free: variable("free bits") }
@@ -350,7 +350,7 @@ impl Oracle for SimulationState<'_> {
     fn event(&mut self, terms: &mut Terms, mut event: Event) -> SmallVec<[Term; 4]> {
         // No lane is ever here.
         let never = terms.as_constant(event.path) == Some(0);
-        // Nothing observes a word of the constant file that no instruction reads: the version stays what it was.
+        // Nothing observes a word of the constant file that no instruction reads: the version does not change.
         let is_read = |word: u32| self.read_constants.as_ref().is_none_or(|read| read.contains(&word));
         if stored_word(terms, &event).is_some_and(|word| !is_read(word) || left_out(Guard::StoredRead)) {
             return event.context.before.iter().copied().collect();
@@ -414,7 +414,7 @@ impl Oracle for SimulationState<'_> {
                 continue;
             }
             self.counted += 1;
-            // Where both select lanes, these are compared, and not those that take part.
+            // If both select lanes, these are compared, and not those that take part.
             let is_clear = |event: &Event| selected(event).is_defined(terms);
             let selects = source.selects && event.selects && is_clear(&source) && is_clear(&event);
             let mut part = |event: &Event| {

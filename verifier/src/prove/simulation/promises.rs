@@ -1,10 +1,10 @@
 //! The promises of two programs in nir about their operations and accesses: that sums do not overflow, that addresses are aligned, that floats are
 //! exact. A pass may weaken the first two and may not strengthen them; it may add the third and may not drop it.
 //!
-//! A sum that breaks its promise is poison, as in LLVM: what depends on it may be anything. In the program after, its value is another one that
-//! nothing is known of; in the program before, the proof chooses: the sum itself, or the value that the operation of the program after has on
-//! the same operands. Both choices are tried: first all operations of the program before have the value of the other program, then only those
-//! that had a partner there.
+//! A sum that breaks its promise is poison, as in LLVM: a value that depends on it may be anything. In the program
+//! after, its value is another one that nothing is known of; in the program before, the proof chooses: the sum itself,
+//! or the value that the operation of the program after has on the same operands. Both choices are tried: first all
+//! operations of the program before have the value of the other program, then only those that had a partner there.
 //!
 //! An address of the program after is aligned if its bits show it, or if an access of the program before on the same path promises as much of
 //! the same address; otherwise it has to be proved. A load may be executed on more paths than before: its result is not used there. So all loads
@@ -27,7 +27,7 @@ pub(super) enum Kept {
     /// All.
     #[default]
     All,
-    /// Those at these places.
+    /// The operations at these places.
     At(FxHashSet<u32>),
 }
 
@@ -152,8 +152,8 @@ impl Promises {
         Some(terms.eq(bits, low, expected))
     }
 
-    /// Records the result of a float operation. Returns false if the program after has it of an operation that need not be exact, and the
-    /// program before of one that has to be.
+    /// Records the result of a float operation. Returns false if the program after computes it by an operation that
+    /// need not be exact, and the program before by one that must be.
     pub(super) fn result(&mut self, terms: &Terms, side: Side, result: Term, exact: bool) -> bool {
         if matches!(terms.node(result).op, Op::Constant(_) | Op::Variable(_)) {
             return true;

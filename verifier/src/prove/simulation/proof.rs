@@ -63,14 +63,14 @@ pub(super) struct Choice {
     /// See [`Sweeper::deep`].
     pub deep: u8,
     /// No image aliases a buffer: see [`Memories`].
-    pub images_apart: bool,
+    pub disjoint_images: bool,
     /// The choice for undefined words of the source.
     pub undefined: UndefinedChoice,
     /// Words that are shown to be narrow on all paths to a header are so in the loop: see [`HeaderRelation`].
     pub narrow: bool,
     /// Only the operations that had a partner in the attempts so far have its value where they break their promises: see [`Promises`].
     pub partners: bool,
-    /// The rules that are used beside these.
+    /// Further optional rules.
     pub rules: Rules,
 }
 
@@ -86,11 +86,12 @@ pub(super) struct Found {
 /// Rules that cost time and seldom apply: they are tried where there is no proof without them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rules {
-    /// Linear functions and bounds of what loops compute: see [`HeaderRelation`] and [`HeaderFacts`](super::header_facts::HeaderFacts).
+    /// Linear functions and bounds of values in loops: see [`HeaderRelation`] and
+    /// [`HeaderFacts`](super::header_facts::HeaderFacts).
     pub invariants: bool,
     /// The values that other lanes compute, as functions of their inputs.
     pub lanes: bool,
-    /// Loads of what the same lane has stored, and stores in another order.
+    /// Loads of values that the same lane has stored, and stores in another order.
     pub stores: bool,
 }
 
@@ -98,7 +99,7 @@ pub(super) struct Rules {
 pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
     source: &S,
     target: &T,
-    Choice { scratch_slots_from, products, deep, images_apart, undefined, narrow, partners, rules }: Choice,
+    Choice { scratch_slots_from, products, deep, disjoint_images, undefined, narrow, partners, rules }: Choice,
     Found { has_undefined, partners: found }: &mut Found,
     limits: &Limits,
     solver: &mut dyn Solver,
@@ -132,7 +133,7 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
         return Err(SimulationFailure::not_shown(Obstacle::Liberty(what)));
     }
     let mut terms = Terms::new();
-    let memories = Memories::new(source, target, images_apart);
+    let memories = Memories::new(source, target, disjoint_images);
     let places = [source.places(), target.places()];
     let both_loops = [&source.graph().loops[..], &target.graph().loops];
     let mut state = SimulationState::new(solver, limits, both_loops, places, scratch_slots_from, memories, undefined);
@@ -155,7 +156,7 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
     if state.both_nir {
         state.headers.iter_mut().for_each(HeaderRelation::with_bools);
     }
-    // Nothing reads what the source stores in the constant file but the source.
+    // Only the source reads its stores to the constant file.
     state.kept = (source.stores_constants() && !target.stores_constants()).then(FxHashMap::default);
     state.read_constants =
         source.read_constants().zip(target.read_constants()).map(|(one, other)| one.union(&other).copied().collect());
@@ -193,13 +194,13 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
             last = true;
             continue;
         }
-        if let Some((target, source)) = state.partners.apart()
+        if let Some((target, source)) = state.partners.with_different_lanes()
             && !left_out(Guard::EventSegments)
         {
             state.fail(|| Obstacle::Lanes { source, target });
         }
         if state.grouped && state.partners.has_counted() && !left_out(Guard::StoreCounted) {
-            state.fail(|| Obstacle::Opaque("stores in another order beside those of other lanes"));
+            state.fail(|| Obstacle::Opaque("stores in another order, interleaved with those of other lanes"));
         }
         if state.failure.is_none() {
             let possible = state.paths.condition(&mut terms);
@@ -224,7 +225,7 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
                 Err(SimulationFailure::NotShown { obstacle: Box::new(obstacle), inputs })
             }
             None => Ok(Proof {
-                assumptions: assumptions(uses(source, target), &terms, &state, images_apart),
+                assumptions: assumptions(uses(source, target), &terms, &state, disjoint_images),
                 cuts,
                 iterations: iteration,
                 queries: state.sweeper.queries,
@@ -235,13 +236,14 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
     Err(SimulationFailure::not_shown(Obstacle::Unstable { iterations: MAX_ITERATIONS }))
 }
 
-/// The features of two programs. What the target reads beyond an array may be anything; only the source is assumed to stay in its arrays.
+/// The features of two programs. Reads of the target beyond an array may return anything; only the source is assumed to
+/// stay in its arrays.
 fn uses(source: &impl SymbolicProgram, target: &impl SymbolicProgram) -> Uses {
     source.uses().or(Uses { arrays: false, ..target.uses() })
 }
 
 /// The assumptions of a proof.
-fn assumptions(uses: Uses, terms: &Terms, state: &SimulationState<'_>, images_apart: bool) -> Vec<&'static str> {
+fn assumptions(uses: Uses, terms: &Terms, state: &SimulationState<'_>, disjoint_images: bool) -> Vec<&'static str> {
     let mut list: Vec<&'static str> = uses.assumptions().collect();
     list.extend(&state.assumed);
     if terms.has_float_arithmetic() {
@@ -253,7 +255,7 @@ fn assumptions(uses: Uses, terms: &Terms, state: &SimulationState<'_>, images_ap
     if state.meaning_unknown {
         list.push(assumptions::SOURCE_DEFINED);
     }
-    if images_apart && state.memories.has_images_and_buffers() {
+    if disjoint_images && state.memories.has_images_and_buffers() {
         list.push(assumptions::NO_ALIAS);
     }
     list.extend(&state.sweeper.lemmas);

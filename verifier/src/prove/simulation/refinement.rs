@@ -33,7 +33,7 @@ pub(super) fn propose(
 ) -> bool {
     let SimulationState { headers, header_facts, facts, .. } = state;
     let header = &mut headers[number as usize];
-    // Bounds of what is then a function of another counter follow from those of that counter.
+    // Bounds of an atom that is a function of another counter follow from those of that counter.
     header.propose(terms, number, arrivals, facts, of_wave)
         || header_facts[number as usize].propose(terms, number, header, arrivals, facts)
 }

@@ -2,20 +2,21 @@
 //!
 //! An *atom* is the bits of a location of one of the programs, or the mask of its free bits. The relation is a
 //! partition of the atoms. The atoms of a class have the same value, which is a variable, or a term that means the same
-//! everywhere (a constant, or a value computed before all loops). [`HeaderRelation::refine`] is given the terms that the atoms
-//! have on every path to the header, and splits each class by them. So classes only get smaller, and a partition that
-//! no iteration splits is preserved by every segment, whatever it started from: the iterations before it only guess.
+//! everywhere (a constant, or a value computed before all loops). [`HeaderRelation::refine`] is given the terms that
+//! the atoms have on every path to the header, and splits each class by them. So classes only get smaller, and a
+//! partition that no iteration splits is preserved by every segment, for any start: the iterations before it only
+//! guess.
 //!
-//! A class may hold 16 bits of which an atom is the extension ([`AtomForm`]): one program may keep a half register over the
-//! loop, and the other its conversion to a word. An atom has the first form that its terms on all paths have, and never
-//! goes back to an earlier one. Between two programs of nir, a class may hold one bit: a bool of one program, and in the
-//! other (a lifted vec4 program) the word that is all ones where the bool is true. Where an attempt asks for it, a class may hold the 16 or 31
-//! low bits of a word whose other bits are proved to be 0 on each path: a counter that is never negative, by the condition of its loop, is
-//! the same compared with and without a sign.
+//! A class may hold 16 bits of which an atom is the extension ([`AtomForm`]): one program may keep a half register over
+//! the loop, and the other its conversion to a word. An atom has the first form that its terms on all paths have, and
+//! never goes back to an earlier one. Between two programs of nir, a class may hold one bit: a bool of one program, and
+//! in the other (a lifted vec4 program) the word that is all ones where the bool is true. If an attempt enables it, a
+//! class may hold the 16 or 31 low bits of a word whose other bits are proved to be 0 on each path: a counter that is
+//! never negative, by the condition of its loop, is the same compared with and without a sign.
 //!
-//! If an attempt has invariants, the value of an atom may be a linear function of another one: a sum that grows by 12 where a counter
-//! grows by 1 is 12 times that counter, plus a constant ([`HeaderRelation::propose`]). Such an atom is in no class. Two terms of a path are
-//! then also taken for one if they are proved to be equal on it.
+//! If an attempt has invariants, the value of an atom may be a linear function of another one: a sum that grows by 12
+//! where a counter grows by 1 is 12 times that counter, plus a constant ([`HeaderRelation::propose`]). Such an atom is
+//! in no class. Two terms of a path are then also taken for one if they are proved to be equal on it.
 //!
 //! Atoms are found as segments query locations: a location that is never read is in no class.
 
@@ -98,8 +99,8 @@ impl AtomForm {
         }
     }
 
-    /// The value of the class, given the value of the atom; `None` if the word does not have this form. `is_narrow` says that the word has
-    /// so many bits, the others being 0.
+    /// The value of the class, given the value of the atom; `None` if the word does not have this form. `is_narrow`
+    /// decides if the word has only that many bits, the others being 0.
     fn class_value(
         self,
         terms: &mut Terms,
@@ -182,7 +183,7 @@ enum ClassValue {
 
 /// The queries of a refinement about terms on a path.
 pub trait PathFacts {
-    /// Returns true if a word has at most so many bits on a path, the others being 0.
+    /// Returns true if a word has at most `bits` bits on a path, the others being 0.
     fn is_narrow(&mut self, terms: &mut Terms, path: Term, word: Term, bits: u32) -> bool;
     /// Returns true if two terms are equal on a path.
     fn are_same(&mut self, terms: &mut Terms, path: Term, a: Term, b: Term) -> bool;
@@ -205,8 +206,8 @@ pub struct Arrival {
     pub path: Term,
     /// True if the path comes from inside of the loop.
     pub back: bool,
-    /// True if the lanes that arrive together have left another loop, perhaps in different iterations: what was uniform
-    /// in one iteration of it may have several values here.
+    /// True if the lanes that arrive together have left another loop, perhaps in different iterations: a value that was
+    /// uniform in one iteration of it may have several values here.
     pub mixed: bool,
 }
 
@@ -332,7 +333,7 @@ impl HeaderRelation {
         self.unite(terms, arrivals, &mut keys, on_path);
         of_wave.extend(self.atoms.keys().zip(&keys).filter(|&(&atom, _)| is_of_wave(atom)).map(|(_, key)| key));
         let mut numbers: FxHashMap<&SplitKey, u32> = FxHashMap::default();
-        // The first part of a class keeps its number. So what is unchanged has the same terms in the next iteration,
+        // The first part of a class keeps its number. So unchanged classes have the same terms in the next iteration,
         // and no query is repeated.
         let mut taken: FxHashSet<u32> = FxHashSet::default();
         let mut classes = self.classes.clone();
@@ -437,9 +438,9 @@ impl HeaderRelation {
         }
     }
 
-    /// Proposes linear functions: a class whose atoms grow by `factor` times as much in an iteration as the atoms of another class is `factor`
-    /// times these, plus what it is on entry. Refinements check that. Returns true if there are any: the classes have to be forgotten then, as
-    /// other atoms may be equal if these are functions.
+    /// Proposes linear functions: a class whose atoms grow by `factor` times as much in an iteration as the atoms of
+    /// another class is `factor` times these, plus its value on entry. Refinements check that. Returns true if there
+    /// are any: the classes have to be forgotten then, as other atoms may be equal if these are functions.
     pub fn propose(
         &mut self,
         terms: &mut Terms,

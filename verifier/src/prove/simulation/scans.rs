@@ -11,21 +11,22 @@
 //!     footer: jump header
 //! ```
 //!
-//! In each round the first of the remaining lanes takes `exit`. By induction over the lanes, `s` has the initial value
-//! combined with the values of all lanes before it, in order. So `e` gets the exclusive and `i` the inclusive scan in each lane,
-//! and at the end `s` has that of the last lane: what the macro says. `v` may not change before a lane reads it: neither `e` nor
-//! `s` is part of it.
+//! In each iteration the first of the remaining lanes takes `exit`. By induction over the lanes, `s` has the initial
+//! value combined with the values of all lanes before it, in order. So `e` gets the exclusive and `i` the inclusive
+//! scan in each lane, and at the end `s` has that of the last lane, as the macro defines. `v` may not change before a
+//! lane reads it: neither `e` nor `s` is part of it.
 //!
 //! ```text
 //!     body:   t = s; i = v OP t; x = w OP t; getlast store, after
 //!     store:  s = i; getone after, body
 //! ```
 //!
-//! All remaining lanes compute, then the first cluster of 8 lanes leaves: all but its last lane by `getlast`, the last one by
-//! `getone`, after its `i` has become `s` (it is the first active lane, of which a shared register gets the value). Lanes of
-//! other clusters compute again, so `v` and `w` may not change: no register of the loop is part of them. Registers of the
-//! program that the macro has not, `t`, are undefined after it, so that nothing follows from their value. That holds for a target;
-//! in a source, an undefined register would allow the target anything, so a loop with one is left as it is there.
+//! All remaining lanes compute, then the first cluster of 8 lanes leaves: all but its last lane by `getlast`, the last
+//! one by `getone`, after its `i` has become `s` (it is the first active lane, of which a shared register gets the
+//! value). Lanes of other clusters compute again, so `v` and `w` may not change: no register of the loop is part of
+//! them. Registers of the program that the macro has not, `t`, are undefined after it, so that nothing follows from
+//! their value. That holds for a target; in a source, an undefined register would allow the target anything, so a loop
+//! with one is not replaced there.
 
 use crate::semantics::operations::{Kernel, ir3_alu};
 use crate::support::guards::{Guard, left_out};
@@ -94,7 +95,7 @@ struct Scan {
     blocks: SmallVec<[Block; 3]>,
     /// The block after it.
     after: Block,
-    /// What it does.
+    /// The instruction.
     instr: InstrData,
     /// A register that it writes and the macro does not.
     scratch: Option<Dst>,
@@ -277,7 +278,7 @@ impl<'a> Registers<'a> {
         Some(Scan { before, blocks, after, instr, scratch, is_product: inclusive.is_product })
     }
 
-    /// The instructions of a block but jumps and `nop`; `None` if one of them has a flag that says more than what it waits for.
+    /// The instructions of a block except jumps and `nop`; `None` if one of them has another flag than those for waits.
     fn code(self, block: Block) -> Option<SmallVec<[&'a InstrData; 8]>> {
         let instrs = self.program.blocks[block].instrs.iter().map(|&instr| &self.program.instrs[instr]);
         let code: SmallVec<[&'a InstrData; 8]> =
@@ -286,8 +287,8 @@ impl<'a> Registers<'a> {
         code.iter().all(|data| data.repeat == 0 && waits.contains(data.flags)).then_some(code)
     }
 
-    /// Where the lane or lanes that the branch at the end of a block is about go, and where the others do: a branch that names a block has the
-    /// others jump there.
+    /// The successors of the lane or lanes that the branch at the end of a block selects, and of the others: a branch
+    /// that names a block has the others jump there.
     fn one_and_others(self, block: Block, branch: &InstrData, opcode: Opcode) -> Option<[Block; 2]> {
         let [Some(first), Some(second)] = self.program.blocks[block].successors else { return None };
         let others = match branch.attrs {
@@ -394,7 +395,7 @@ fn register(place: &Place) -> Option<PhysReg> {
     }
 }
 
-/// Returns true if a source reads what a destination holds.
+/// Returns true if a source reads the content of a destination.
 fn same(dst: &Dst, src: &Src) -> Option<bool> {
     let src = operand(src)?;
     Some(src.class == dst.class && src.place().and_then(register) == register(&dst.place))
@@ -413,7 +414,7 @@ mod tests {
     use super::*;
     use ir3_compiler::ir3::RegClass;
 
-    /// Of two halves, either 24-bit multiplication is the product that a scan by products computes.
+    /// Either 24-bit multiplication of two halves is the product that a scan by products computes.
     #[test]
     fn products_of_halves_are_products() {
         let Some(product) = ir3_alu::combine(Opcode::MulU24, true) else { panic!("a product") };

@@ -27,9 +27,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
-/// A condition that must hold wherever the source is defined.
+/// A condition that must hold if the source is defined.
 pub(super) struct Obligation {
-    /// What is equal if it holds.
+    /// The observable that is equal if it holds.
     pub(super) observable: Observable,
     /// The condition.
     pub(super) goal: Term,
@@ -47,7 +47,7 @@ impl Obligation {
 /// The value that is chosen for an undefined word of the source. Any choice is sound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UndefinedChoice {
-    /// 0, as Mesa's selection has it where an instruction reads an undefined value.
+    /// The value 0, which Mesa's selection uses if an instruction reads an undefined value.
     Zero,
     /// All bits set: true.
     Ones,
@@ -118,9 +118,9 @@ pub(super) struct SimulationState<'a> {
     pub(super) both_nir: bool,
     /// True if both programs mark the accesses that are volatile.
     pub(super) names_volatile: bool,
-    /// The resources from which the source loads what may go through the cache of textures.
+    /// The resources from which the source has loads that may go through the cache of textures.
     pub(super) cacheable: FxHashSet<Term>,
-    /// The assumptions that were used, beside lemmas, by short names.
+    /// The assumptions that were used, except lemmas, by short names.
     pub(super) assumed: BTreeSet<&'static str>,
     /// True if the source has undefined behaviour on every input.
     pub(super) vacuous: bool,
@@ -150,7 +150,7 @@ pub(super) struct SimulationState<'a> {
 }
 
 impl<'a> SimulationState<'a> {
-    /// The state before the first iteration, for programs with so many loops.
+    /// The state before the first iteration, for programs with this number of loops.
     pub(super) fn new(
         solver: &'a mut dyn Solver,
         limits: &Limits,
@@ -260,7 +260,7 @@ impl<'a> SimulationState<'a> {
         }
     }
 
-    /// Forgets what was assumed of cut points: with more locations there may be a larger relation.
+    /// Forgets the assumptions about cut points: with more locations there may be a larger relation.
     pub(super) fn forget(&mut self) {
         self.headers.iter_mut().for_each(HeaderRelation::forget);
         self.loop_exits.iter_mut().for_each(|relation| *relation = LoopExitRelation::default());

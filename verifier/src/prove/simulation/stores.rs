@@ -1,10 +1,11 @@
 //! Stores that the target has in another order, in other blocks, or not at all.
 //!
-//! A store of the target that is not the next one of the source begins a *group*: the stores of the target from there on, until they do the
-//! same to memory as the next stores of the source, taken together. Then the version of the memory is that of the source again. In between it
-//! is unknown, so what is loaded there has to be looked up in versions before the group, or in its stores (`symbolic::forwarding`). A
-//! group ends in the segment in which it begins, before anything else makes a version: an atomic, a barrier, a fence. It is one of stores in
-//! which only lanes of the segment take part.
+//! A store of the target that is not the next one of the source begins a *group*: the stores of the target from there
+//! on, until they do the same to memory as the next stores of the source, taken together. Then the version of the
+//! memory is that of the source again. In between it is unknown, so loads there have to be looked up in versions before
+//! the group, or in its stores (`symbolic::forwarding`). A group ends in the segment in which it begins, before
+//! anything else makes a version: an atomic, a barrier, a fence. It is one of stores in which only lanes of the segment
+//! take part.
 //!
 //! Stores of several lanes to one word have an order here: that of the stores, then that of the lanes. There are two ways to show that groups
 //! have the same effect.
@@ -34,7 +35,7 @@ use smallvec::SmallVec;
 /// The maximum number of stores of a program in a group.
 const STORES: usize = 64;
 
-/// An access, and the value that goes with it.
+/// An access, and the value that is stored or loaded.
 type AccessedValue<'a> = (&'a ElementAccess, Option<Term>);
 
 /// The maximum number of lanes of a wave.
@@ -182,7 +183,7 @@ impl SimulationState<'_> {
 
     /// Returns true if two accesses are to one buffer, the same for all lanes, whose addresses can be compared.
     fn is_one_buffer(&self, terms: &Terms, first: &ElementAccess, second: &ElementAccess) -> bool {
-        // An access beyond the end of a buffer may be anywhere in it, and no pointer says where its buffer ends.
+        // An access beyond the end of a buffer may be anywhere in it, and no pointer determines the end of its buffer.
         let is_buffer = matches!(first.space, Space::Ssbo | Space::Shared);
         is_buffer
             && first.space == second.space

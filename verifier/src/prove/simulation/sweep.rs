@@ -1,4 +1,4 @@
-//! Sweeping: finds terms of the target that are equal to terms of the source, as they are made.
+//! Sweeping: finds terms of the target that are equal to terms of the source, when they are built.
 //!
 //! Two terms that differ on some sample differ. Terms that agree on all samples are compared by their truth table
 //! ([`Terms::are_same_by_table`]) and by the solver, layer by layer ([`Layers`]): first, the subterms that both have in
@@ -100,7 +100,7 @@ pub struct Sweeper<'a> {
     compared: FxHashMap<(Term, Term), bool>,
     /// The terms of the source in this segment, and an index of them by their samples.
     known: FxHashSet<Term>,
-    /// By width and hash.
+    /// The candidates by width and hash.
     by_samples: FxHashMap<(u32, u64), Candidates>,
     /// An index by steered samples too, for terms of more than one bit.
     steered: FxHashMap<(u32, u64, Steered), Candidates>,
@@ -245,7 +245,7 @@ impl<'a> Sweeper<'a> {
         if let Some(&found) = self.swept.get(&term) {
             return found;
         }
-        // A condition that the source has is kept, in whatever form: the source did not replace it either.
+        // A condition that the source has is kept, in any form: the source did not replace it either.
         let inner = innermost(terms, term);
         let is_condition = terms.width(inner) == 1 && self.known.contains(&inner);
         let found = if is_condition { term } else { self.look_for(terms, term) };
@@ -268,7 +268,7 @@ impl<'a> Sweeper<'a> {
             list.sort_by_key(|&other| std::cmp::Reverse(likeness(terms, term, other)));
             list.truncate(CANDIDATES);
         }
-        // Lemmas first: what they cover times out in every solver.
+        // Lemmas first: queries that they cover time out in every solver.
         for other in candidates.iter().copied().map(Some).chain([None]) {
             if let Some((product, lemma)) = self.product(terms, term, other)
                 && (self.products || self.known.contains(&product) || other == Some(product))
@@ -335,7 +335,7 @@ impl<'a> Sweeper<'a> {
             }
         }
         for (attempt, depth) in ATTEMPTS.into_iter().enumerate().take(effort.attempts()) {
-            // Of many terms that agree on all samples, most differ elsewhere.
+            // Most of many terms that agree on all samples differ elsewhere.
             pairs.truncate(if attempt == 0 { CANDIDATES } else { 8 >> attempt.min(3) });
             let mut at = 0;
             while let Some((other, layers)) = pairs.get_mut(at) {
@@ -436,7 +436,7 @@ impl<'a> Sweeper<'a> {
         holds
     }
 
-    /// Returns true if a goal is proved on a path. No input is searched for where it is not.
+    /// Returns true if a goal is proved on a path. No input is searched for if it is not.
     pub fn follows(&mut self, terms: &mut Terms, path: Term, goal: Term) -> bool {
         let key = (vec![path], goal);
         if let Some(&shown) = self.shown.get(&key) {
@@ -450,7 +450,7 @@ impl<'a> Sweeper<'a> {
     }
 
     /// Returns true if a condition holds for some values of the variables and some meaning of the functions, false if
-    /// it is unsatisfiable, and `None` if neither is found out.
+    /// it is unsatisfiable, and `None` if neither is decided.
     pub fn is_possible(&mut self, terms: &mut Terms, condition: Term) -> Option<bool> {
         if self.samples.of(terms, condition).contains(&1) {
             return Some(true);
@@ -520,7 +520,7 @@ impl<'a> Sweeper<'a> {
 
     /// Returns true if the time limit has been reached.
     pub fn is_late(&mut self) -> bool {
-        // The last query and what follows it take time, too.
+        // The last query and the work after it take time, too.
         self.late |= self.start.elapsed() > self.limits.time.mul_f32(0.98);
         self.late
     }

@@ -1,9 +1,10 @@
 //! Conditions that depend on undefined words.
 //!
-//! A program has no meaning where a condition depends on an undefined word. Whether it does cannot be read from the term of the condition:
-//! `u & 0` has `u`, and what a load finds at an undefined address is no undefined word itself. So each undefined word has a twin, a variable of
-//! its own, and a condition is decided where it is the same with the twins in the place of the words. The program before is assumed to decide
-//! its conditions, and the program after has to. Words of one name have one twin, so a condition of both programs is decided in both or in neither.
+//! A program has no meaning where a condition depends on an undefined word. Whether it does cannot be read from the
+//! term of the condition: `u & 0` has `u`, and the result of a load at an undefined address is no undefined word
+//! itself. So each undefined word has a twin, a variable of its own, and a condition is decided if it is the same with
+//! the twins in the place of the words. The program before is assumed to decide its conditions, and the program after
+//! has to. Words of one name have one twin, so a condition of both programs is decided in both or in neither.
 
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::terms::{Term, Terms, VariableKind};

@@ -1,11 +1,11 @@
 //! A cache of verdicts that persists between runs, in a folder.
 //!
-//! A verdict's key is the hash of what it depends on: the texts of the two programs, normalised by the caller, and all
+//! A verdict's key is the hash of its inputs: the texts of the two programs, normalised by the caller, and all
 //! other inputs of the verdict. The hash also covers `SOURCES`, so a verdict of another version of the prover, which
 //! may have been wrong, is not found.
 //!
-//! A file is written beside its place and renamed, so readers see all of it or nothing, whichever other processes write
-//! or crash. A file that does not parse, or has another key, is ignored.
+//! A file is written under a temporary name and renamed, so readers see all of it or nothing, even if other processes
+//! write or crash. A file that does not parse, or has another key, is ignored.
 
 use crate::support::guards::any_left_out;
 use serde::de::DeserializeOwned;
@@ -81,7 +81,7 @@ impl Cache {
     /// Reads a verdict. `None` if there is no file of the key.
     ///
     /// # Errors
-    /// If there is one that is no entry of the key: the file, and what is wrong with it.
+    /// If there is one that is no entry of the key: the file, and its error.
     pub fn read<V: DeserializeOwned>(&self, key: VerdictKey) -> Result<Option<V>, String> {
         if any_left_out() {
             return Ok(None);
@@ -105,7 +105,7 @@ impl Cache {
         self.failure.get().map(String::as_str)
     }
 
-    /// Writes a verdict, replacing any other. The verdict stands even if it cannot be written, so this returns no
+    /// Writes a verdict, replacing any other. The verdict is valid even if it cannot be written, so this returns no
     /// error: see [`failure`](Self::failure).
     pub fn put<V: Serialize>(&self, key: VerdictKey, verdict: &V) {
         if let Err(error) = self.write(key, verdict) {

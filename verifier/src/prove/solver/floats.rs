@@ -32,7 +32,7 @@ pub(super) fn compare<L: Logic>(l: &mut L, f: Format, comparison: Comparison, a:
     let holds = if comparison == Comparison::Equal {
         equal
     } else {
-        // Of two negative numbers, the one with the larger magnitude is less; a negative one is less than a positive
+        // The less of two negative numbers is the one with the larger magnitude; a negative one is less than a positive
         // one.
         let (sign_a, sign_b) = (l.test(BitRelation::SignedLess, a, &zero), l.test(BitRelation::SignedLess, b, &zero));
         let (below, above) = (l.test(BitRelation::UnsignedLess, a, b), l.test(BitRelation::UnsignedLess, b, a));

@@ -362,8 +362,8 @@ impl<L: Logic> Lowering<'_, L> {
     }
 }
 
-/// The name of a function with the widths of its arguments and its result, so that a name has one type whatever the
-/// caller does.
+/// The name of a function with the widths of its arguments and its result, so that a name has one type for any
+/// caller.
 fn signature<B>(name: &str, w: u32, args: &[(u32, B)]) -> String {
     let mut text = format!("{name} :");
     for (width, _) in args {

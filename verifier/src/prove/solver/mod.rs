@@ -3,7 +3,7 @@
 //! A [`Query`] is valid if its goal holds for all values of the variables, and all meanings of the uninterpreted
 //! functions, under which the assumptions hold. Trivial queries are answered here; all others are lowered (`lower`: to
 //! the operations that every solver has) into Z3's expressions (`z3`) or into SMT-LIB 2 text (`smtlib`). Without the
-//! feature `z3` of this package, `without_z3` stands for Z3 and answers only trivial queries.
+//! feature `z3` of this package, `without_z3` replaces Z3 and answers only trivial queries.
 //!
 //! An answer is a function of the query and of the resource limit: each query has a Z3 context of its own, so earlier
 //! queries do not matter. Only the time limit depends on the machine.
@@ -64,7 +64,7 @@ pub enum Floats {
 pub enum Answer {
     /// The goal holds.
     Valid,
-    /// The goal is false in this model, as far as the solver knows: it may have chosen the meaning of functions that
+    /// The goal is false in this model, unless the solver has chosen an interpretation of functions that
     /// have one.
     Invalid(Model),
     /// The solver has no result.

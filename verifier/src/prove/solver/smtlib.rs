@@ -33,7 +33,7 @@ pub fn status(answer: &Answer) -> &'static str {
     }
 }
 
-/// A text, and its logic, which Z3 must know before it reads the text.
+/// A text, and its logic, which Z3 needs before it reads the text.
 pub(super) struct Script {
     #[cfg_attr(not(feature = "z3"), expect(dead_code, reason = "the text has it too"))]
     pub logic: &'static str,
@@ -177,7 +177,7 @@ impl ScriptWriter {
         bits
     }
 
-    /// A power of two as a float; infinity if there is none.
+    /// A power of two as a float; infinity if it is not representable.
     fn power(&mut self, f: Format, exponent: u32, negative: bool) -> Atom {
         let number = 1u128 << exponent;
         let text = if negative { format!("(- {number}.0)") } else { format!("{number}.0") };
@@ -360,7 +360,7 @@ impl QueryFolder {
         Ok(Self { path: path.to_owned(), failure: Arc::default() })
     }
 
-    /// The first error of a write, in this folder or a clone of it. What is proved does not depend on it.
+    /// The first error of a write, in this folder or a clone of it. Proofs do not depend on it.
     pub fn failure(&self) -> Option<&str> {
         self.failure.get().map(String::as_str)
     }

@@ -1,6 +1,6 @@
-//! What stands for Z3 in a build without the feature `z3`: nothing is solved.
+//! The substitute for Z3 in a build without the feature `z3`: no query is solved.
 //!
-//! A proof then goes through where the terms of both programs become the same as they are made, or a goal is a constant.
+//! A proof then succeeds if the terms of both programs become equal when they are built, or a goal is a constant.
 
 use super::{Answer, Budget, Floats, Query, Reason, Solver};
 use crate::semantics::terms::Terms;

@@ -45,8 +45,8 @@ impl VariableFacts {
         all_variables(&self.common, terms, term, |kind| kind.extent == Extent::Draw)
     }
 
-    /// Returns true if a lane's term means the same at every point of its run: it depends only on the environment, and
-    /// on what the lane did before its first loop.
+    /// Returns true if a lane's term has the same value at every point of its run: it depends only on the environment,
+    /// and on the lane's execution before its first loop.
     pub fn lasting(&self, terms: &Terms, term: Term) -> bool {
         all_variables(&self.lasting, terms, term, |kind| kind.lifetime == Lifetime::Run || left_out(Guard::LastingKind))
     }
@@ -82,7 +82,7 @@ fn all_variables(
     known[&term]
 }
 
-/// The kind of the variable that stands for the version of a memory: all memories but scratch belong to all lanes.
+/// The kind of the variable for the version of a memory: all memories but scratch belong to all lanes.
 pub fn version_kind(version: Slot) -> VariableKind {
     if version == slot::memory(Space::Scratch) { VariableKind::LANE } else { VariableKind::DRAW }
 }
@@ -184,7 +184,7 @@ pub fn nonzero(terms: &mut Terms, word: Term) -> Term {
     terms.not(1, equal)
 }
 
-/// The constant file of a program: what the driver puts there, and which words the program stores.
+/// The constant file of a program: the driver's contents, and the words that the program stores.
 #[derive(Debug, Default)]
 pub struct Constants {
     /// Words that hold a system value.
@@ -192,7 +192,7 @@ pub struct Constants {
     /// Words that the driver fills for the other program, which has this one's file: computed loads may find them. See
     /// [`Env::driver`](crate::semantics::environment::env::Env::driver).
     pub driver: FxHashMap<u32, (SystemValue, u32)>,
-    /// Likewise, those of them that hold a number.
+    /// The words of `driver` that hold a number.
     pub driver_numbers: FxHashMap<u32, u32>,
     /// Words that hold a number.
     pub numbers: FxHashMap<u32, u32>,
@@ -205,10 +205,10 @@ pub struct Constants {
 /// Words that a program stores in the constant file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub enum StoredConstants {
-    /// None.
+    /// No words.
     #[default]
     Nothing,
-    /// Some.
+    /// A set of words.
     Words(FxHashSet<u32>),
     /// Any.
     Anything,
@@ -231,7 +231,8 @@ impl Constants {
         }
     }
 
-    /// Returns true if a store leaves a word as it is: the driver has filled it with the same number, and so has every store to it.
+    /// Returns true if a store does not change a word: the driver has filled it with the same number, and so has every
+    /// store to it.
     pub fn keeps(&self, terms: &Terms, word: Term, value: &SymbolicValue) -> bool {
         let (Some(word), Some(bits)) = (terms.as_constant(word), terms.as_constant(value.bits)) else { return false };
         let word = word as u32 % CONST_WORDS;
@@ -254,7 +255,7 @@ impl Constants {
         Some(apply(terms, 32, "uniform file", &[index]))
     }
 
-    /// A word, wherever it is.
+    /// A word at any address.
     pub fn read<O: Oracle>(&self, machine: &mut SymbolicMachine<'_, O>, launch: Launch, index: Term) -> Term {
         if let Some(word) = machine.terms.as_constant(index)
             && let Some(value) = self.fixed(machine.terms, launch, word as u32)
@@ -304,7 +305,7 @@ pub struct TextureQuery {
     pub operands: SmallVec<[(Operand, Term); 8]>,
     /// The texture's shape, if the text prints it.
     pub shape: Option<PrintedShape>,
-    /// A term that stands for the implicit derivatives, if the level of detail depends on them: see
+    /// A term for the implicit derivatives, if the level of detail depends on them: see
     /// [`derive`](Self::derive).
     pub derivatives: Option<Term>,
 }

@@ -1,13 +1,14 @@
-//! Loads of what the same lane has stored before.
+//! Loads of values that the same lane has stored before.
 //!
-//! A load reads the version of its memory that the last store made. A store to another place does not change what it reads, and one of the
-//! same lane to the same place determines it. So the value of a load is looked up through the stores of its segment, from the last one back, as
-//! far as nothing else made a version: an atomic, a barrier, a fence, other lanes.
+//! A load reads the version of its memory that the last store made. A store to another place does not change its value,
+//! and one of the same lane to the same place determines it. So the value of a load is looked up through the stores of
+//! its segment, from the last one back, as far as nothing else made a version: an atomic, a barrier, a fence, other
+//! lanes.
 //!
-//! All lanes store at once, and a lane reads what any of them has stored to its word. Stores of several lanes to one word have an order here
-//! (docs/semantics.md), so it is not enough that the lane itself has stored a value: no other lane may store another one to the same word, and
-//! a store to another place must be one of all lanes, to places other than that of this lane. [`Oracle::are_disjoint`] and
-//! [`Oracle::lanes_agree`] show that, for any two lanes.
+//! All lanes store at once, and a lane reads the stores of any of them to its word. Stores of several lanes to one word
+//! have an order here (docs/semantics.md), so it is not enough that the lane itself has stored a value: no other lane
+//! may store another one to the same word, and a store to another place must be one of all lanes, to places other than
+//! that of this lane. [`Oracle::are_disjoint`] and [`Oracle::lanes_agree`] show that, for any two lanes.
 
 use super::run::SymbolicMachine;
 use super::{ElementAccess, Event, Oracle, SymbolicValue};
@@ -36,7 +37,8 @@ pub struct SegmentStores {
     made: FxHashMap<Term, LaneStore>,
 }
 
-/// The contents of a place, as a lane reads it: the value of the first condition that holds, else what is in memory at a version.
+/// The contents of a place, as a lane reads it: the value of the first condition that holds, else the content of memory
+/// at a version.
 pub(super) struct PlaceContents {
     pub stored: SmallVec<[(Term, SymbolicValue); 1]>,
     pub version: Term,
@@ -76,7 +78,7 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
             let LaneStore { access: stored, value, before } = store;
             let is_same = (stored.space, &stored.place, stored.bits) == (access.space, &access.place, access.bits);
             if is_same {
-                // A texel has the format of its image: what is loaded may have been rounded.
+                // A texel has the format of its image: the loaded value may have been rounded.
                 let agree = access.space != Space::Image
                     && value.is_defined(self.terms)
                     && (self.oracle.lanes_agree(self.terms, (&stored, value.bits), (&stored, value.bits))
@@ -91,7 +93,7 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
                     break;
                 }
                 contents.stored.push((stored.path, value));
-                // A lane that has not stored reads what was there, unless another one has.
+                // A lane that has not stored reads the old value, unless another one has.
                 if !self.oracle.lanes_disjoint(self.terms, &stored, access) {
                     break;
                 }

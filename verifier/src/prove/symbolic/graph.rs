@@ -1,6 +1,6 @@
 //! The blocks of a decoded program in layout order, and its loops.
 //!
-//! Of the blocks in which lanes wait, a wave runs the first in the layout, with all lanes that wait there. Suppose that
+//! A wave runs the first block in the layout in which lanes wait, with all lanes that wait there. Suppose that
 //! every edge goes forward except those to loop headers, that a loop is entered by its header only, and that lanes go
 //! back from its last block only. Then the lanes in a loop are in the same iteration; the code after the loop runs when
 //! all lanes have left it; and between two cut points every block is run once, in layout order, by all lanes that reach
@@ -265,8 +265,9 @@ impl Graph {
         Some(Self { successors, placed: copies(&blocks), loops, effects, several, beyond, sunk: None })
     }
 
-    /// Returns the graph with a loop replaced by so many copies of its blocks. The last copy goes on to a position [beyond](Self::beyond)
-    /// them, at the end, where nothing is executed: the caller has to show that no lane reaches it.
+    /// Returns the graph with a loop replaced by `times` copies of its blocks. The last copy exits to a position
+    /// [beyond](Self::beyond) them, at the end, where nothing is executed: the caller has to show that no lane reaches
+    /// it.
     ///
     /// Then the wave runs the same blocks in the same order, with the same lanes. In the loop all lanes are in one iteration, and the code
     /// after it is run when all of them have left it, as the copies are before it in the layout.

@@ -1,16 +1,17 @@
-//! Values of other lanes as terms over what these lanes have: `read_first(f(x))` is `f(read_first(x))`.
+//! Values of other lanes as terms over the variables of these lanes: `read_first(f(x))` is `f(read_first(x))`.
 //!
-//! All lanes at a point of a segment that come from its cut point run the same code, so the value of another lane is the same term, of the
-//! variables of that lane. A variable `x` of one lane becomes the variable "`x` of that lane"; what is uniform stays as it is. So an operation
-//! that reads another lane is no event: its result is a term, which normalises like any other. Moves by a function of the lane's number
-//! ([`LaneMap`]) compose, and a subgroup vote is a disjunction over the lanes, which distributes over disjunctions.
+//! All lanes at a point of a segment that come from its cut point run the same code, so the value of another lane is
+//! the same term, of the variables of that lane. A variable `x` of one lane becomes the variable "`x` of that lane";
+//! uniform values stay unchanged. So an operation that reads another lane is no event: its result is a term, which
+//! normalises like any other. Moves by a function of the lane's number ([`LaneMap`]) compose, and a subgroup vote is a
+//! disjunction over the lanes, which distributes over disjunctions.
 //!
-//! This needs that no lane of another segment is there, and that no lane has left a loop in another iteration: such lanes have other terms.
-//! The lanes that take part are then those of the group at the cut point for which the path condition holds, in both programs: they are known
-//! by the cut point and the condition.
+//! This requires that no lane of another segment is active, and that no lane has left a loop in another iteration: such
+//! lanes have other terms. The lanes that take part are then those of the group at the cut point for which the path
+//! condition holds, in both programs: they are known by the cut point and the condition.
 //!
-//! The value of an inactive lane is anything. A bit of its own says whether the lane that is read is inactive, and a variable of its own
-//! stands for what is read then.
+//! The value of an inactive lane is arbitrary. A bit of its own is set if the lane that is read is inactive, and a
+//! variable of its own is the value that is read then.
 
 use super::run::SymbolicMachine;
 use super::wave::Selection;
@@ -82,7 +83,7 @@ enum Source {
     Another,
 }
 
-/// The variables that stand for something of another lane.
+/// The variables for values of another lane.
 #[derive(Debug, Default)]
 pub struct LaneTerms {
     /// Values of other lanes: the lane, and the variable of which it is the value.
@@ -171,7 +172,7 @@ impl LaneTerms {
         bit
     }
 
-    /// Returns true if all variables of a term say that lanes are absent.
+    /// Returns true if all variables of a term are flags of absent lanes.
     fn is_about_absent(&self, terms: &Terms, term: Term) -> bool {
         let mut seen = FxHashSet::default();
         let mut work = vec![term];
@@ -236,7 +237,8 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
         Some(SymbolicValue::defined(self.terms, bits))
     }
 
-    /// The value of the first of the lanes in which a condition holds, undefined if there is none; `None` if it is no term.
+    /// The value of the first of the lanes in which a condition holds, undefined if it holds in none; `None` if it is
+    /// no term.
     pub(super) fn first_or_none(&mut self, selected: SymbolicValue, value: SymbolicValue) -> Option<SymbolicValue> {
         if !selected.is_defined(self.terms) {
             return None;

@@ -13,13 +13,13 @@ use crate::semantics::terms::{Op, Term, Terms, VariableKind};
 use crate::support::guards::{Guard, left_out};
 use smallvec::{SmallVec, smallvec};
 
-/// Why a cross-lane operation has no meaning, as runs say it.
+/// The reason, worded as in runs, why a cross-lane operation has no meaning.
 pub const UNDECIDED: &str = "a cross-lane operation with an undefined lane or condition";
 
 /// The result of a cross-lane operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum LaneResult {
-    /// The same for all lanes.
+    /// The result is the same for all lanes.
     Uniform,
     /// Each lane has its own.
     Own,
@@ -27,13 +27,13 @@ pub enum LaneResult {
     Other,
     /// Each lane has its own, of an active lane; undefined if that lane's value is.
     There,
-    /// The same for all lanes; undefined if no lane is selected.
+    /// The result is the same for all lanes; undefined if no lane is selected.
     Missing,
-    /// The same for all lanes; of a lane that is there, as each lane is selected.
+    /// The result is the same for all lanes, and the value of an active lane, as each lane is selected.
     Selected,
 }
 
-/// Which of the active lanes is read.
+/// The active lane that is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum OneLane {
     /// The first one.
@@ -190,8 +190,9 @@ pub fn of_lane<O: Oracle>(
     moved_from(machine, site, (map, LaneOperation::ReadLane), value, &[number], LaneResult::Missing)
 }
 
-/// Executes a shuffle. `uniform`: its index has to be the same in all lanes, otherwise the result is unknown. Whether it is is a fact of the
-/// wave, which one lane does not know: it is a function of the index, so the side after may rely on it where the side before does.
+/// Executes a shuffle. `uniform`: its index has to be the same in all lanes, otherwise the result is unknown.
+/// Uniformity is a fact of the wave, which one lane cannot determine: it is a function of the index, so the side after
+/// may rely on it where the side before does.
 pub fn shuffled<O: Oracle>(
     machine: &mut SymbolicMachine<'_, O>,
     site: EventSite,
@@ -247,7 +248,7 @@ pub fn ballot<O: Oracle>(
     SymbolicValue::defined(machine.terms, word)
 }
 
-/// Executes a read from the first of the lanes in which `bit` is true; undefined if there is none.
+/// Executes a read from the first of the lanes in which `bit` is true; undefined if it is true in none.
 pub fn read_where<O: Oracle>(
     machine: &mut SymbolicMachine<'_, O>,
     site: EventSite,
@@ -300,7 +301,7 @@ pub fn of_one_lane<O: Oracle>(
     let always = machine.terms.constant(1, 1);
     let always = SymbolicValue::defined(machine.terms, always);
     if is_same && value.is_defined(machine.terms) {
-        // The value is known. Which lanes know it is not.
+        // The value is known, the set of lanes that take part is not.
         if which == OneLane::First && !machine.is_uniform(machine.path()) {
             is_any(machine, site, always);
         }
@@ -329,7 +330,8 @@ pub fn of_one_lane<O: Oracle>(
     SymbolicValue::defined(terms, bits)
 }
 
-/// Executes a vote on a truth value. All lanes say yes if none says no, so that both kinds are one event; and there is none where all say the same.
+/// Executes a subgroup vote. `all` is the negation of `any` of the negation, so that both kinds are one event; uniform
+/// values need no event.
 pub fn vote<O: Oracle>(
     machine: &mut SymbolicMachine<'_, O>,
     site: EventSite,

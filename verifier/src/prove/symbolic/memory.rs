@@ -21,7 +21,7 @@ use crate::support::guards::{Guard, left_out};
 use ir3_compiler::ir3::AddressSpace;
 use smallvec::{SmallVec, smallvec};
 
-/// Bytes of scratch memory of a lane; `declared` is 0 if the program does not say.
+/// Bytes of scratch memory of a lane; `declared` is 0 if the program does not declare them.
 pub fn scratch_bytes(declared: u32) -> u32 {
     if declared == 0 { SCRATCH_BYTES } else { declared }
 }
@@ -37,9 +37,9 @@ pub struct AccessTarget {
     pub place: AccessPlace,
     /// One bit: 1 if a bit of an operand that selects the place is free, or if the place is [elsewhere](Self::elsewhere).
     pub free: Term,
-    /// One bit, where a byte offset is read beside the place: 1 if it is that of another place.
+    /// One bit, if a byte offset is read separately from the place: 1 if it is that of another place.
     pub elsewhere: Option<Term>,
-    /// The access is volatile, and both programs say which are.
+    /// The access is volatile, and both programs mark volatile accesses.
     pub volatile: bool,
     /// The byte offset that an access has too, of a buffer or image that no text describes: another one is another place.
     pub byte_offset: SmallVec<[Term; 2]>,
@@ -66,7 +66,7 @@ pub enum AccessPlace {
 }
 
 /// Returns the 64-bit name of a resource, from its descriptor set (if it is bindless) and its index, as
-/// [`Binding::bits`] has it.
+/// [`Binding::bits`] encodes it.
 pub fn resource(terms: &mut Terms, set: Option<Term>, index: Term) -> Term {
     let kind = match set {
         Some(set) => {
@@ -78,8 +78,8 @@ pub fn resource(terms: &mut Terms, set: Option<Term>, index: Term) -> Term {
     terms.concat(32, kind, 32, index)
 }
 
-/// Demands that the lanes that are here name the same descriptor. Whether they do is a fact of the wave, which one lane does not know: the
-/// side after may rely on it where the side before does, of the same descriptor.
+/// Requires that the active lanes name the same descriptor. Uniformity is a fact of the wave, which one lane cannot
+/// determine: the side after may rely on it where the side before does, of the same descriptor.
 pub fn one_descriptor<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, resource: Term) {
     if machine.terms.as_constant(resource).is_none() {
         let same = apply(machine.terms, 1, "the same descriptor in all lanes", &[resource]);
@@ -142,8 +142,8 @@ pub fn texel<O: Oracle>(
 }
 
 impl AccessTarget {
-    /// An access to a place; `free` is one bit: 1 if a bit of an operand that selects it is free. `is_same` is one bit, where a byte offset
-    /// is read beside the place: 1 if it is that of the place.
+    /// An access to a place; `free` is one bit: 1 if a bit of an operand that selects it is free. `is_same` is one bit,
+    /// where a byte offset is read separately from the place: 1 if it is that of the place.
     pub fn new(
         terms: &mut Terms,
         (space, binding): (AddressSpace, Term),
@@ -307,7 +307,7 @@ fn loaded(terms: &mut Terms, space: Space, width: u32, version: Term, operands: 
     apply(terms, 32, &name, &args)
 }
 
-/// Returns true if a store changes nothing: the value is what is there already, whichever lanes store there.
+/// Returns true if a store changes nothing: the value equals the content, for any lanes that store there.
 fn is_there_already<O: Oracle>(
     machine: &mut SymbolicMachine<'_, O>,
     access: &ElementAccess,

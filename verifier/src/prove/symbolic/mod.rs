@@ -1,6 +1,6 @@
 //! Symbolic execution: programs run on terms instead of constants.
 //!
-//! The input is what the interpreter runs: a decoded program ([`interp::nir`](crate::semantics::interp::nir),
+//! The input is the interpreter's: a decoded program ([`interp::nir`](crate::semantics::interp::nir),
 //! [`interp::ir3`](crate::semantics::interp::ir3)). Its operations have the same definitions, in the domain of
 //! [terms](crate::semantics::terms). Execution follows *one* arbitrary lane from one *cut point* (the entry, or a loop
 //! header) to the next ones. Between cut points the program is acyclic. So each block is executed once, under its path
@@ -8,15 +8,15 @@
 //!
 //! One lane depends on the others in three ways. All of them are *events* that an [`Oracle`] answers:
 //! - Cross-lane operations: the result depends on the operands of all active lanes.
-//! - Memory: other lanes see what is stored. The state of a memory is a *version*, which belongs to the wave. Versions
+//! - Memory: other lanes see stores. The state of a memory is a *version*, which belongs to the wave. Versions
 //!   follow each other in the order of the blocks in the layout, which is the order in which the wave runs them
 //!   ([`run`]). At barriers and fences other waves may write, so each is followed by a new version.
-//! - Shared registers, which hold what any lane wrote.
+//! - Shared registers, which hold values that any lane wrote.
 //!
 //! Undefined values (see `semantics::undefined`): in the program after a pass, an undefined value is a fresh variable,
-//! so what is shown holds for every value it may have. In the program before the pass the proof may choose the value
-//! ([`Oracle::unknown`]); and each value has, beside its bits, a mask of the bits that may be anything, independently
-//! at each use.
+//! so a proof holds for every value it may have. In the program before the pass the proof may choose the value
+//! ([`Oracle::unknown`]); and each value has, in addition to its bits, a mask of the bits that may be anything,
+//! independently at each use.
 
 mod environment;
 mod forwarding;
@@ -89,7 +89,7 @@ pub mod slot {
         FIRST + 0x2000_0000 + 2 * number + value as Slot
     }
 
-    /// Returns true if `slot` says whether a lane has to do a store.
+    /// Returns true if `slot` holds the flag that a lane has a pending store.
     pub const fn is_pending(slot: Slot) -> bool {
         slot >= FIRST + 0x2000_0000 && slot < FIRST + 0x2001_0000
     }
@@ -119,7 +119,7 @@ pub struct SymbolicValue {
     /// The bits: 32 of them in storage, any number elsewhere. Where a bit is free, this is the value that was chosen
     /// for it.
     pub bits: Term,
-    /// A mask of the same width: the bits that are undefined and may be anything, whatever the other bits are. See
+    /// A mask of the same width: the bits that are undefined and may be anything, independent of the other bits. See
     /// [`semantics::undefined`](crate::semantics::operations::undefined).
     pub free: Term,
 }
@@ -196,7 +196,7 @@ pub enum Cut {
 }
 
 impl Cut {
-    /// The kind of a variable that stands for something in a segment from here. Code before the first loop is executed
+    /// The kind of a variable in a segment that starts here. Code before the first loop is executed
     /// once.
     pub fn kind(self, of: VariableKind) -> VariableKind {
         match self {
@@ -221,7 +221,7 @@ pub enum Goal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
     /// Its results are a function of the operands of all active lanes. So an operand that is free in one program may be
-    /// taken as it is in the other; then the results are the same, and no bit of them is free.
+    /// read with its bits in the other; then the results are the same, and no bit of them is free.
     Lanes,
     /// Makes a new version of a memory.
     Memory(Space),
@@ -307,7 +307,7 @@ pub struct EventContext {
     pub joined: bool,
 }
 
-/// The observer of a symbolic execution: supplies what the execution of one lane cannot know.
+/// The observer of a symbolic execution: supplies facts that the execution of one lane cannot determine.
 pub trait Oracle {
     /// Returns the value of a location at the cut point.
     fn start(&mut self, terms: &mut Terms, slot: Slot) -> SymbolicValue;
@@ -323,7 +323,7 @@ pub trait Oracle {
     fn takes_other_value(&self) -> bool;
     /// Returns true if the value of a shared register at the end of the segment matters.
     fn wants(&self, goal: Goal, slot: Slot) -> bool;
-    /// Returns the value of a location at the end of a segment, where it is queried for the first time.
+    /// Returns the value of a location at the end of a segment, when it is queried for the first time.
     fn first_query(&mut self, terms: &mut Terms, goal: Goal, slot: Slot) -> SymbolicValue;
     /// Hook for every computed value; returns the value to use in its place.
     fn value(&mut self, terms: &mut Terms, value: SymbolicValue) -> SymbolicValue;
@@ -343,8 +343,8 @@ pub trait Oracle {
     /// Returns the goals that convergent lanes at a cut point reach, as far as known, each with true if some of these
     /// lanes reach it and others do not.
     fn goals(&self, cut: Cut) -> &[(Goal, bool)];
-    /// Returns true if every segment that reaches `site` writes this value to the shared register there. `None` stands
-    /// for a value that is not uniform.
+    /// Returns true if every segment that reaches `site` writes this value to the shared register there. `None` means
+    /// a value that is not uniform.
     fn written_everywhere(&mut self, site: EventSite, value: Option<SymbolicValue>) -> bool;
     /// Called where other lanes run a block that this lane does not reach. Returns the new version of a memory if it
     /// changes, or the value of a shared register that the block writes.
@@ -445,7 +445,7 @@ pub trait SymbolicProgram {
     fn volatile(&self) -> Vec<Space>;
     /// Returns true if operations promise not to overflow.
     fn has_sums(&self) -> bool;
-    /// What the program leaves open, or promises, which another one may not take for granted.
+    /// Properties that the program leaves open, or promises, and that another one may not take for granted.
     fn liberties(&self) -> &[String];
     /// Returns true if the program marks its accesses that are volatile.
     fn marks_volatile(&self) -> bool;

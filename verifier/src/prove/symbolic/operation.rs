@@ -18,12 +18,12 @@ pub enum EventOperation {
         bits: u8,
         /// The number of operands, which the kind of the place decides.
         operands: u8,
-        /// The access is volatile, and both programs say which are.
+        /// The access is volatile, and both programs mark volatile accesses.
         volatile: bool,
     },
     /// A store of one word of the constant file, its first operand.
     StoreWord,
-    /// A copy of so many words of a uniform buffer to the constant file.
+    /// A copy of this many words of a uniform buffer to the constant file.
     CopyWords(u32),
     /// A barrier.
     Barrier,
@@ -73,9 +73,9 @@ pub enum LaneOperation {
     Derivative {
         /// The bit of the number of the lane in its quad: the direction.
         bit: u8,
-        /// Of each half of the quad.
+        /// One for each half of the quad.
         fine: bool,
-        /// Of 16 bits.
+        /// Operands and result have 16 bits.
         half: bool,
     },
     /// The derivatives of a texture operation of a number, with these operands.
@@ -130,11 +130,11 @@ pub enum ShuffleOperation {
     Index,
     /// The one whose number differs in these bits.
     Xor,
-    /// The one so many before.
+    /// The lane at this distance before.
     Up,
-    /// The one so many after.
+    /// The lane at this distance after.
     Down,
-    /// The one so many after, in clusters of this size.
+    /// The lane at this distance after, in clusters of this size.
     Rotate(u8),
 }
 

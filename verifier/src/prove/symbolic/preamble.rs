@@ -1,13 +1,14 @@
 //! Words of the constant file that a preamble stores, for all lanes.
 //!
-//! A preamble is run by one wave of a draw, which one is a [variable](super::environment::runs_preamble), and there by the one lane that is
-//! elected. All others read what it has stored. A word is *kept* if its value is known for all of them, wherever they read it later:
+//! A preamble is run by one wave of a draw, which one is a [variable](super::environment::runs_preamble), and there by
+//! the one lane that is elected. All others read its stores. A word is *kept* if its value is known for all of them, at
+//! any later read:
 //!
 //! - The program has one store of the word, or one copy to it, and runs it once, so nothing else ever replaces it.
 //! - The election is before any loop, and all lanes of the wave take part: one of them is elected. The store is on the path of
 //!   exactly this lane, or of all lanes.
-//! - The value is defined, and is the same in all lanes, and in all waves where only one runs the store: it is what each of them would have
-//!   computed.
+//! - The value is defined, and is the same in all lanes, and in all waves if only one runs the store: each of them
+//!   would have computed it.
 //! - The store is executed, in the order of the blocks, before the load.
 //!
 //! In a segment from a loop header the value must mean the same as at the entry.
@@ -25,7 +26,7 @@ use crate::support::guards::{Guard, left_out};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-/// Those of the words that a program stores that it stores exactly once.
+/// The words that a program stores exactly once, of all that it stores.
 pub fn stored_once(words: impl Iterator<Item = u32>) -> FxHashSet<u32> {
     let mut counts: FxHashMap<u32, u32> = FxHashMap::default();
     words.for_each(|word| *counts.entry(word % CONST_WORDS).or_default() += 1);

@@ -1,12 +1,12 @@
 //! Symbolic execution of one segment of a program.
 //!
 //! Blocks are executed in layout order (the order of their positions in the [`Graph`]), each once. The value of a
-//! location is looked up where it is read: in the block, else at the block's entry, which merges the values at the
+//! location is looked up when it is read: in the block, else at the block's entry, which merges the values at the
 //! exits of the predecessors by the conditions of the edges where these differ. So a location costs nothing if nothing
 //! reads it, and an SSA value, which one block writes that dominates its readers, is found at once.
 //!
 //! The state of the wave follows the order of the blocks instead. Versions of memory simply follow each other. A shared
-//! register holds what was written last, by whatever lanes: a reader on the path of the last writer has its value;
+//! register holds the last value written by any lanes: a reader on the path of the last writer has its value;
 //! another reader has it if a lane was on that path, which is an event, unless all lanes take the same path there
 //! (`wave`).
 
@@ -309,8 +309,8 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
         self.oracle.unwritten(self.terms, &name)
     }
 
-    /// Returns an undefined word in the place of one that may have been loaded. It is named after that, so both programs have the same one
-    /// where they load the same, in whatever block.
+    /// Returns an undefined word in the place of one that may have been loaded. It is named after that, so both
+    /// programs have the same one if they load the same, in any block.
     pub fn unknown_for(&mut self, loaded: Term) -> SymbolicValue {
         let loaded = self.swept(loaded);
         let name = format!("in the place of {loaded:?}");
@@ -336,8 +336,8 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
         any
     }
 
-    /// The operands of a selection, of which one may be anything: where the oracle says so, that is the other one. `independent`: nothing else
-    /// depends on its undefined bits.
+    /// The operands of a selection, of which one may be anything: if the oracle allows it, that one is replaced by the
+    /// other. `independent` is true if nothing else depends on its undefined bits.
     pub fn selected(&self, [yes, no]: [SymbolicValue; 2], independent: impl Fn(usize) -> bool) -> [SymbolicValue; 2] {
         if !self.oracle.takes_other_value() {
             return [yes, no];

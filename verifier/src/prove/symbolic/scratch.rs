@@ -1,13 +1,14 @@
 //! Scratch memory that is used like registers: accessed at constant addresses.
 //!
 //! No other lane sees scratch memory. So a word of it at a known address is a location like a register, and stores and
-//! loads are moves: this is what spills and reloads are. The oracle chooses the address from which on this holds
+//! loads are moves, as are spills and reloads. The oracle chooses the address from which on this holds
 //! ([`Oracle::scratch_slots_from`]), the same for both programs:
 //! - 0, if the source accesses its scratch memory in no other way. An access with an unknown address makes the proof
 //!   give up.
-//! - The size of the source's scratch memory. The source has nothing from there on: what it loads there is undefined,
+//! - The size of the source's scratch memory. The source has nothing from there on: a load there is undefined,
 //!   and a store there is undefined behaviour. Below, scratch remains a memory with versions. So on both sides a load
-//!   at an unknown address is undefined unless the address is below; otherwise it could read what spills left there.
+//!   at an unknown address is undefined unless the address is below; otherwise it could read the contents of spill
+//! slots.
 
 use super::run::SymbolicMachine;
 use super::{Oracle, SymbolicValue, slot};
@@ -19,7 +20,7 @@ use crate::support::guards::{Guard, left_out};
 pub enum ScratchAccess {
     /// Bits of a location: its number, and the lowest bit.
     Location(u32, u32),
-    /// None: the address is out of bounds.
+    /// The address is out of bounds.
     OutOfBounds,
     /// The memory with versions; a load is undefined where this bit is 1.
     Memory(Term),

@@ -25,7 +25,7 @@ pub(super) struct ExecutedBlock {
     /// The immediate dominator, and the number of dominators of this block.
     pub(super) dominator: u32,
     pub(super) depth: u32,
-    /// The values of locations at the entry, as far as they were looked up.
+    /// The values of locations at the entry that were looked up.
     pub(super) entry: FxHashMap<Slot, SymbolicValue>,
     /// The values that the block writes.
     pub(super) exit: FxHashMap<Slot, SymbolicValue>,

@@ -36,7 +36,7 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
         }
     }
 
-    /// Gives up if a load in the loop may read what it stores.
+    /// Gives up if a load in the loop may read a sunk store.
     pub(super) fn observe_sunk_memory(&mut self, space: Space) {
         let is_sunk = self.graph.sunk.is_some_and(|sunk| {
             sunk.contains(self.block) && self.oracle.version_of(sunk.space) == self.oracle.version_of(space)
@@ -118,7 +118,7 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
                 store,
                 context: EventContext::default(),
             });
-            // The lane may come to the loop again.
+            // The lane may reach the loop again.
             let done = SymbolicValue::defined(self.terms, zero);
             self.write(slot::pending(number, false), done);
         }

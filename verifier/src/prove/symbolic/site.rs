@@ -69,7 +69,7 @@ impl EventSite {
         Self { part: part as u32, ..self }
     }
 
-    /// The same site in a copy of the block.
+    /// Returns the site in a copy of the block.
     pub fn in_copy(self, copy: u32) -> Self {
         Self { copy, ..self }
     }

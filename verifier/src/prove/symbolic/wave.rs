@@ -1,7 +1,7 @@
 //! The state of the wave, which does not belong to a single lane: memories and shared registers.
 //!
 //! A segment follows one lane; its terms must also be right for the lanes that run with it. All lanes in a loop are in
-//! the same iteration, so at a cut point they are convergent. On the way to the next cut point they may diverge and be
+//! the same iteration, so at a cut point they are convergent. Before the next cut point they may diverge and be
 //! in different segments at the same time: some run a loop while others wait after it, or skip it. A value that a lane
 //! observes, or writes together with others, must be right for all of them:
 //!
@@ -12,7 +12,7 @@
 //!   ([`SymbolicMachine::pass`], [`SymbolicMachine::skip`])
 //!
 //! None of this applies where lanes go from cut point to cut point convergently: where all conditions are uniform.
-//! Uniformity is part of what is assumed and proved, like the relation at the headers.
+//! Uniformity is among the facts that are assumed and proved, like the relation at the headers.
 
 use super::run::SymbolicMachine;
 use super::sinking::sunk_block;
@@ -27,7 +27,7 @@ use crate::support::guards::{Guard, left_out};
 use rustc_hash::FxHashSet;
 use smallvec::{SmallVec, smallvec};
 
-/// What an event says of the lanes that take part in it.
+/// The lanes that an event selects among those that take part in it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Selection {
     /// The position of the block, and the path condition there.
@@ -65,7 +65,7 @@ fn region(graph: &Graph, a: u32, b: u32) -> Option<u32> {
 pub type Goals = SmallVec<[(Goal, bool); 4]>;
 
 /// Returns true if all lanes of a region (a loop, or the program) reach `block`, or pass it, convergently from the cut
-/// point of the region, whatever loops they run before. `goals` returns the goals of a cut point.
+/// point of the region, with any loops before. `goals` returns the goals of a cut point.
 fn arrive_convergently<'a>(
     graph: &Graph,
     region: Option<u32>,
@@ -128,9 +128,9 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
                 || left_out(Guard::Mixed))
     }
 
-    /// Returns true if a term is the same for lanes that have left loops in different iterations: it depends only on
-    /// what is uniform for the whole run, on the values of shared registers that none of these loops writes, and on the
-    /// values that they had when the last of the loops had ended.
+    /// Returns true if a term is the same for lanes that have left loops in different iterations: it depends only on on
+    /// values that are uniform for the whole run, on the values of shared registers that none of these loops writes,
+    /// and on the values that they had when the last of the loops had ended.
     fn is_settled(&self, term: Term) -> bool {
         let (start, loops) = (self.run.start, &self.graph.loops);
         let is_left = |&number: &usize| loops[number].contains(start) && !loops[number].contains(self.block);

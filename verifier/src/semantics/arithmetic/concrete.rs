@@ -10,8 +10,8 @@
 //!   odd: TwoSum gives the error of the rounded sum exactly; where the error is not 0 and the sum's last bit is 0, the neighbour in the
 //!   direction of the error has last bit 1, and is the result of rounding to odd. A value rounded to odd with 53 bits and then to nearest
 //!   with at most 51 is rounded correctly (Boldo and Melquiond).
-//! - `a * b + c` in binary16 likewise: the sum, rounded to odd with 53 bits, is rounded to 24 bits, again to odd, then to 11 bits, to
-//!   nearest.
+//! - `a * b + c` in binary16 in the same way: the sum, rounded to odd with 53 bits, is rounded to 24 bits, again to
+//!   odd, then to 11 bits, to nearest.
 //! - Conversions from binary64 to binary16, and from integers to binary16, round to odd to binary32 first as well.
 
 use crate::semantics::arithmetic::domain::{Domain, Format, Function, Rounding};
@@ -178,7 +178,7 @@ fn narrow_directed(f: Format, rounding: Rounding, x: f64) -> u64 {
     }
     let magnitude = near & !f.sign();
     let too_large = back.abs() > x.abs();
-    // Zero stands for anything smaller than all numbers, infinity for anything larger: neither has a sign of its own here.
+    // Zero represents anything smaller than all numbers, infinity anything larger: neither has a sign of its own here.
     let sign = if x.is_sign_negative() { f.sign() } else { 0 };
     let (below, above) = if too_large { (magnitude - 1, magnitude) } else { (magnitude, magnitude + 1) };
     let outwards = match rounding {

@@ -81,9 +81,9 @@ impl Format {
 /// The direction in which an inexact result is rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rounding {
-    /// To the nearest, ties to even.
+    /// Rounds to the nearest, ties to even.
     Even,
-    /// To the nearest, ties away from zero.
+    /// Rounds to the nearest, ties away from zero.
     Away,
     /// Towards zero.
     Zero,
@@ -120,7 +120,8 @@ pub enum Function {
 
 /// The primitive operations.
 ///
-/// `w` is the width of the operands and, unless the name says otherwise, of the result. Shift counts are less than `w`.
+/// `w` is the width of the operands and, unless the name indicates otherwise, of the result. Shift counts are less than
+/// `w`.
 pub trait Domain {
     /// A value.
     type V: Clone;
@@ -129,9 +130,9 @@ pub trait Domain {
     fn constant(&mut self, w: u32, bits: u64) -> Self::V;
     /// Complement.
     fn not(&mut self, w: u32, a: Self::V) -> Self::V;
-    /// And.
+    /// Bitwise and.
     fn and(&mut self, w: u32, a: Self::V, b: Self::V) -> Self::V;
-    /// Or.
+    /// Bitwise or.
     fn or(&mut self, w: u32, a: Self::V, b: Self::V) -> Self::V;
     /// Exclusive or.
     fn xor(&mut self, w: u32, a: Self::V, b: Self::V) -> Self::V;

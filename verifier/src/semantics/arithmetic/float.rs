@@ -185,7 +185,8 @@ pub fn flrp<D: Domain>(d: &mut D, f: Format, a: D::V, b: D::V, c: D::V) -> D::V 
     d.fadd(f, x, y)
 }
 
-/// Rounds to binary16 and converts back. What is below the smallest normal number of binary16 is a zero with its sign.
+/// Rounds to binary16 and converts back. A value below the smallest normal number of binary16 becomes a zero with its
+/// sign.
 #[inline(always)]
 pub fn fquantize<D: Domain>(d: &mut D, f: Format, a: D::V) -> D::V {
     let w = f.width();

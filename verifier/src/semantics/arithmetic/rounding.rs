@@ -24,7 +24,8 @@ fn quantizations(function: &Function) -> Vec<Instr> {
     function.instrs_in_order().map(|(_, instr)| instr).filter(is_one).collect()
 }
 
-/// Returns true if the source quantizes floats, and the target keeps what is below the smallest normal half: it has no such number.
+/// Returns true if the source quantizes floats, and the target keeps values below the smallest normal half: the source
+/// has no such number.
 pub fn keeps_half_denormals(source: &Shader, target: &Program) -> bool {
     if quantizations(&source.entry).is_empty() {
         return false;

@@ -1,9 +1,9 @@
 //! Alias classes: the buffers, images and parts of global memory that are one memory in a run.
 //!
-//! Descriptors with different names, and pointers to global memory, may refer to one memory unless the program promises otherwise. An
-//! environment partitions them: nothing aliases, everything does, the names alias in pairs, or there are a few classes. The class of a name
-//! is a function of the name and the seed, so a program with computed numbers has the same classes as one with constants, and an
-//! environment needs no list of what a program accesses.
+//! Descriptors with different names, and pointers to global memory, may refer to one memory unless the program promises
+//! otherwise. An environment partitions them: nothing aliases, everything does, the names alias in pairs, or there are
+//! a few classes. The class of a name is a function of the name and the seed, so a program with computed numbers has
+//! the same classes as one with constants, and an environment needs no list of a program's accesses.
 //!
 //! Global memory takes part by regions of [`REGION_BYTES`]: the bits of an address above a region choose its class, those below are the
 //! address in the class. So pointers into different regions of one class meet, as does a pointer to the first bytes of a region with a buffer
@@ -107,7 +107,7 @@ impl MemoryName {
 }
 
 impl fmt::Display for MemoryName {
-    /// As the keys of [`Env::memory`]: `ssbo 0`, `image set 1 index 5`, `ssbo class 2`; a kind alone is all of it.
+    /// Prints a key of [`Env::memory`]: `ssbo 0`, `image set 1 index 5`, `ssbo class 2`; a kind alone is all of it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.space.name())?;
         match self.binding {

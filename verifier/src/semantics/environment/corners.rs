@@ -2,8 +2,8 @@
 
 use crate::support::random::mix;
 
-/// Words at which operations on integers and on floats differ from those that are nearly the same: signs, the ends of ranges, of 16 and
-/// of 8 bits, too, halves between two integers, negative floats, and what is no number.
+/// Words at which operations on integers and on floats differ from those that are nearly the same: signs, the ends of
+/// ranges, of 16 and of 8 bits, too, halves between two integers, negative floats, infinities and NaNs.
 pub const CORNERS: [u32; 24] = [
     0,
     1,
@@ -31,13 +31,13 @@ pub const CORNERS: [u32; 24] = [
     0x0000_0001 << 23,
 ];
 
-/// The same of 16 bits: ends of ranges; 1, -1 and a half, the largest and the smallest floats, and what is no number.
+/// Corner cases of 16 bits: ends of ranges; 1, -1 and a half, the largest and the smallest floats, infinities and NaNs.
 const HALF_CORNERS: [u16; 16] = [
     0, 1, 0xffff, 0x7fff, 0x8000, 0x00ff, 0x0080, 0x3c00, 0xbc00, 0x3800, 0x7bff, 0x0400, 0x03ff, 0x7c00, 0xfc00,
     0x7e00,
 ];
 
-/// The same of 64 bits: zeros, ends of ranges, of 32 bits, too, what has no bit in one word, and floats.
+/// Corner cases of 64 bits: zeros, ends of ranges, of 32 bits, too, values with one word 0, and floats.
 const WIDE_CORNERS: [u64; 26] = [
     0,
     0,

@@ -1,9 +1,9 @@
 //! The environment of a run: every value that a program reads and does not compute.
 //!
-//! Each value is a pure function of one seed, [`hash`]ed with the name of the value, so both sides of a comparison see the same environment
-//! whatever they read and in whatever order. Values are [`nice`]: programs mostly compute something sensible from them. With [`Hints`] they
-//! fit a program better. Any value can be
-//! overridden by name; an environment with its overrides can be written as JSON and read back.
+//! Each value is a pure function of one seed, [`hash`]ed with the name of the value, so both sides of a comparison see
+//! the same environment in any order of reads. Values are [`nice`]: programs mostly compute something sensible from
+//! them. With [`Hints`] they fit a program better. Any value can be overridden by name; an environment with its
+//! overrides can be written as JSON and read back.
 
 mod system_values;
 
@@ -27,7 +27,7 @@ pub use system_values::{system_value_bits, system_value_of};
 /// The number of words of the constant file.
 pub const CONST_WORDS: u32 = 2048;
 
-/// The number of the uniform buffer that stands for the push constants. No descriptor has it.
+/// The number of the uniform buffer that models the push constants. No descriptor has it.
 pub const PUSH_CONSTANTS: u32 = u32::MAX;
 
 /// 32 bits that are meaningful as an integer or as a float: small numbers of both kinds, powers of two, random bits and edge cases, mostly
@@ -81,7 +81,7 @@ pub(super) const EDGE_FLOATS: [u32; 10] = [
 pub struct Launch {
     /// True if lanes are fragments: these may be helpers.
     pub fragment: bool,
-    /// The size of the workgroup; `[64, 1, 1]` where there is none, [`VARIABLE_SIZE`] where each dispatch has its own.
+    /// The size of the workgroup; `[64, 1, 1]` for stages without one, [`VARIABLE_SIZE`] if each dispatch has its own.
     pub workgroup_size: [u32; 3],
     /// The number of the wave in the workgroup: 0 but for the second wave of a program with barriers.
     pub wave: u32,
@@ -139,7 +139,7 @@ pub const DEFAULT_FUEL: u64 = 200_000;
 pub struct Env {
     /// The seed of all values that are not overridden.
     pub seed: u64,
-    /// What a program tells about its inputs. Without it, values fit no program.
+    /// The hints about the inputs of a program. Without them, values fit no program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hints: Option<Box<Hints>>,
     /// The number of instructions of a wave after which a run of the program before is aborted, if it is another than [`DEFAULT_FUEL`].
@@ -178,8 +178,8 @@ pub struct Env {
     /// Words of the constant file, by scalar index.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub consts: BTreeMap<u32, u32>,
-    /// Words of the constant file that the driver fills for the compiled program, by scalar index. A load of nir from a computed index
-    /// reads them too: there is one constant file, and nir does not say where its own words end.
+    /// Words of the constant file that the driver fills for the compiled program, by scalar index. A load of nir from a
+    /// computed index reads them too: there is one constant file, and nir does not declare the end of its own words.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub driver: BTreeMap<u32, u32>,
     /// Vertex attributes by `base.component`: one value, or one per lane.
@@ -213,7 +213,7 @@ impl Env {
         self.fuel.unwrap_or(DEFAULT_FUEL)
     }
 
-    /// The same environments with other fuel, if there is some.
+    /// Returns the environments with other fuel, if it is given.
     pub fn with_fuel(envs: Vec<Self>, fuel: Option<u64>) -> Vec<Self> {
         envs.into_iter().map(|env| Self { fuel: fuel.or(env.fuel), ..env }).collect()
     }
@@ -242,8 +242,8 @@ impl Env {
         self.corner_words != 0 && mix(hash, 0x6564_6765) % 8 < self.corner_words.into()
     }
 
-    /// A word of memory that is, with the one beside it, a corner case of 64 bits: an eighth of all pairs, or more, where there are
-    /// corner cases.
+    /// A word of memory that forms, with the adjacent one, a corner case of 64 bits: an eighth of all pairs, or more,
+    /// if the environment has corner cases.
     #[inline]
     fn half_of_wide(&self, word: u32, hash: impl Fn(u32) -> u64) -> Option<u32> {
         if self.corner_words == 0 {
@@ -254,7 +254,7 @@ impl Env {
         (drawn % 8 < eighths).then(|| (wide_corner(drawn) >> (32 * (word & 1))) as u32)
     }
 
-    /// A value from its hash: one that fits its use, which a program tells.
+    /// A value from its hash: one that fits its use in the program.
     #[inline]
     fn drawn(&self, hash: u64, usage: impl Fn(&Hints) -> Usage) -> u32 {
         if self.is_corner(hash) {
@@ -290,7 +290,8 @@ impl Env {
         })
     }
 
-    /// Returns this environment with the words that the driver fills for a compiled program. Those behind the end of the file are not read.
+    /// Returns this environment with the words that the driver fills for a compiled program. Those past the end of the
+    /// file are not read.
     #[must_use]
     pub fn with_driver_words(&self, launch: Launch, consts: &ConstLayout) -> Env {
         let mut env = self.clone();
@@ -384,7 +385,7 @@ impl Env {
         })
     }
 
-    /// The same environment in which these memories alias no other one: what a program promises.
+    /// Returns the environment in which these memories alias no other one, as a program promises.
     #[must_use]
     pub fn keeping(&self, promised: &BTreeSet<MemoryName>) -> Self {
         let mut env = self.clone();
@@ -402,7 +403,7 @@ impl Env {
         let hash = self.hash(EnvironmentKey::Size, [binding.bits(), 0, 0]);
         let words = (hash >> 32) as u32;
         match hash >> 60 {
-            // What is computed of a size often wraps only where a buffer is very small.
+            // A computation on a size often wraps only if a buffer is very small.
             0 | 1 => words % 8,
             2 => 4 * (words % 64),
             _ => 64 << (hash % 7),

@@ -1,10 +1,10 @@
-//! Hints: what a program tells about its inputs, so that runs depend on more of it.
+//! Hints about the inputs of a program, so that runs depend on more of it.
 //!
 //! Random words hide most of a program: small integers are denormal floats, a sum loses its smaller operand, clamps
-//! saturate, comparisons never hold. A program tells which of its inputs it uses as floats, and its own constants are
-//! the values that it compares with. With [`Hints`], an environment draws floats of moderate size where floats are
-//! used; now and then a constant of the program or a neighbour of one, or a value that other inputs have, too; and its
-//! textures are smooth.
+//! saturate, comparisons never hold. A program's text shows which of its inputs it uses as floats, and its own
+//! constants are the values that it compares with. With [`Hints`], an environment draws floats of moderate size where
+//! floats are used; now and then a constant of the program or a neighbour of one, or a value that other inputs have,
+//! too; and its textures are smooth.
 //!
 //! The values are still a function of the seed: two programs in one environment read the same inputs.
 
@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Usage {
-    /// None, or several.
+    /// No type, or several types.
     #[default]
     Any,
     /// A float of 32 bits.
@@ -56,11 +56,11 @@ enum Magnitude {
     Moderate,
     /// Small: loops end soon, and powers do not overflow.
     Small,
-    /// Mostly 0, 1 and -1: what is computed often from itself neither grows nor vanishes, and sums of products are exact.
+    /// Mostly 0, 1 and -1: repeated products neither grow nor vanish, and sums of products are exact.
     Units,
 }
 
-/// What a program tells about its inputs.
+/// The hints about the inputs of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hints {
@@ -73,10 +73,10 @@ pub struct Hints {
     sentinels: Vec<u32>,
     /// The words of the constant file that are read as floats, and those that are read as integers.
     consts: [BTreeSet<u32>; 2],
-    /// The same for inputs, by `4 * base + component`.
+    /// The uses of inputs, by `4 * base + component`.
     inputs: [BTreeSet<u32>; 2],
-    /// The same for the words of uniform buffers, whatever the buffer is: those that are loaded at a known place, by an instruction or
-    /// into the constant file.
+    /// The uses of words of uniform buffers, of any buffer: those that are loaded at a known place, by an
+    /// instruction or into the constant file.
     #[serde(default, skip_serializing_if = "are_empty")]
     ubos: [BTreeSet<u32>; 2],
     /// The words of the constant file of which a half is read as a number of 16 bits, and those of uniform buffers; each with the halves
@@ -89,7 +89,7 @@ pub struct Hints {
     /// True if pointers are loaded from memory.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     loads_addresses: bool,
-    /// What most loads from memory are read as.
+    /// The type with which most loads from memory are read.
     memory: Usage,
     /// The size of the values.
     #[serde(default, skip_serializing_if = "Magnitude::is_moderate")]
@@ -115,13 +115,13 @@ impl Hints {
         Reader::new(&shader.entry).hints()
     }
 
-    /// The same hints for small values: loops over them end soon, and their powers do not overflow.
+    /// Returns the hints with small values: loops over them end soon, and their powers do not overflow.
     #[must_use]
     pub fn calm(&self) -> Self {
         Self { magnitude: Magnitude::Small, ..self.clone() }
     }
 
-    /// The same hints for floats that are mostly 0, 1 and -1, and small integers.
+    /// Returns the hints with floats that are mostly 0, 1 and -1, and small integers.
     #[must_use]
     pub fn units(&self) -> Self {
         Self { magnitude: Magnitude::Units, ..self.clone() }
@@ -154,7 +154,7 @@ impl Hints {
         Reader::new(&shader.entry).boolean_words()
     }
 
-    /// What a word of the constant file is read as.
+    /// The type with which a word of the constant file is read.
     pub fn const_usage(&self, word: u32) -> Usage {
         if let Some(&half) = self.addresses[0].get(&word) {
             return Usage::Address(half);
@@ -162,13 +162,13 @@ impl Hints {
         self.halves[0].get(&word).map_or_else(|| usage_in(&self.consts, word), |&floats| Usage::Halves(floats))
     }
 
-    /// What an input is read as, by `4 * base + component`.
+    /// The type with which an input is read, by `4 * base + component`.
     pub fn input_usage(&self, location: u32) -> Usage {
         let address = self.addresses[1].get(&location);
         address.map_or_else(|| usage_in(&self.inputs, location), |&half| Usage::Address(half))
     }
 
-    /// What a word of a uniform buffer is read as.
+    /// The type with which a word of a uniform buffer is read.
     pub fn ubo_usage(&self, word: u32) -> Usage {
         if let Some(&half) = self.addresses[2].get(&word) {
             return Usage::Address(half);
@@ -180,7 +180,7 @@ impl Hints {
         }
     }
 
-    /// What words of memory are read as.
+    /// The type with which words of memory are read.
     pub fn memory_usage(&self) -> Usage {
         self.memory
     }
@@ -235,7 +235,8 @@ impl Hints {
         }
     }
 
-    /// A word of the magnitude, by a choice below 256; `None` if that is moderate, and where a value is as other environments have it.
+    /// A word of the magnitude, by a choice below 256; `None` if the magnitude is moderate, and if the value is drawn
+    /// as in other environments.
     #[inline]
     fn small_word(&self, seed: u64, drawn: u64, is_float: bool, choice: u64, constant: Option<u32>) -> Option<u32> {
         let value = match self.magnitude {
@@ -243,11 +244,11 @@ impl Hints {
             Magnitude::Small => calm,
             Magnitude::Units => unit,
         };
-        // Of a sum of many words one large value, or one that is no number, is all that is left: half of these environments have none.
+        // One large value or NaN dominates the sum of many words: half of these environments have none.
         if choice < 16 && mix(seed, 0x7461_6d65) & 1 != 0 {
             return None;
         }
-        // Programs count to what they count by; in some environments most numbers are such.
+        // Programs count by their own constants; in some environments most numbers are such.
         let share = if mix(seed, 0x636f_756e) & 3 == 0 { 192 } else { 48 };
         let counted = constant.filter(|&number| !is_float && number <= MOST_COUNTED && choice < share);
         Some(counted.unwrap_or_else(|| value(drawn, is_float)))
@@ -283,8 +284,8 @@ fn usage_in([floats, ints]: &[BTreeSet<u32>; 2], key: u32) -> Usage {
     }
 }
 
-/// A word of a pointer, which meets buffers and other pointers where the environment lets them alias: it points into one of a few
-/// [regions](super::aliases::REGION_BYTES), mostly to their first bytes.
+/// A word of a pointer, which aliases buffers and other pointers if the environment permits: it points into one of a
+/// few [regions](super::aliases::REGION_BYTES), mostly to their first bytes.
 fn address(drawn: u64, word: AddressWord) -> u32 {
     let low = drawn as u32;
     match (word, drawn >> 61) {

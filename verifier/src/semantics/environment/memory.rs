@@ -133,7 +133,7 @@ pub struct WrittenWord {
     pub binding: Binding,
     /// The index of the word.
     pub word: u32,
-    /// The contents; poisoned bits are 0, whatever was written there.
+    /// The contents; poisoned bits are 0, for any stored value.
     pub value: u32,
     /// The mask of poisoned bits.
     pub poison: u32,
@@ -159,9 +159,9 @@ pub struct StoredWord {
 /// The bytes that all lanes together have loaded, by kind of memory ([`SEEN`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loads {
-    /// By all loads.
+    /// The bytes of all loads.
     pub all: [u32; SEEN.len()],
-    /// By volatile or coherent loads.
+    /// The bytes of volatile or coherent loads.
     pub volatile: [u32; SEEN.len()],
 }
 

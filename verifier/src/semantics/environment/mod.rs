@@ -1,8 +1,8 @@
 //! The environment of a program: all of it follows from one seed.
 //!
-//! [`mod@env`] has inputs, constants and buffers, [`aliases`] which of them are one memory, [`memory`] the words that a program reads and writes, [`texture`] the texels; [`sync`]
-//! has the operations on waves, [`exchange`] an idiom of ir3, [`hints`] what makes inputs fit a program, [`corners`] values at
-//! which operations go wrong.
+//! [`mod@env`] has inputs, constants and buffers, [`aliases`] which of them are one memory, [`memory`] the words that a
+//! program reads and writes, [`texture`] the texels; [`sync`] has the operations on waves, [`exchange`] an idiom of
+//! ir3, [`hints`] properties of inputs that fit a program, [`corners`] values at which operations go wrong.
 
 pub mod aliases;
 pub mod corners;

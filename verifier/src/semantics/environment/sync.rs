@@ -1,15 +1,15 @@
 //! Barriers between the waves of a workgroup, and the accesses that fences order.
 //!
-//! nir's `barrier` is up to two operations: a fence, if its semantics acquire or release some memory, and then a control barrier, if its
-//! execution scope is the workgroup. ir3 has an instruction for each. The text of `fence` does not name kinds of memory: `.g` is all that
-//! the device sees (SSBOs, images, global memory); shared memory is ordered by every fence from a6xx on, before that by `.l`. A target may
-//! have more or stronger fences than its source, never fewer or weaker ones (of a smaller scope, or of one direction only), and exactly its source's
-//! control barriers. nir's
-//! fences name buffers and images apart, and an access to the one may move over a fence of the other.
+//! nir's `barrier` is up to two operations: a fence, if its semantics acquire or release some memory, and then a
+//! control barrier, if its execution scope is the workgroup. ir3 has an instruction for each. The text of `fence` does
+//! not name kinds of memory: `.g` is all that the device sees (SSBOs, images, global memory); shared memory is ordered
+//! by every fence from a6xx on, before that by `.l`. A target may have more or stronger fences than its source, never
+//! fewer or weaker ones (of a smaller scope, or of one direction only), and exactly its source's control barriers.
+//! nir's fences name buffers and images separately, and an access to the one may move over a fence of the other.
 //!
-//! From a7xx on reads see what other workgroups have written after `ccinv` only (`emit_intrinsic_barrier`), so `fence.w` and the `ccinv`
-//! after it are one fence of reads and writes; `ccinv` is a fence of reads. Other maintenance of caches (`dccln`, …) has no meaning here, and is
-//! refused: memory is coherent.
+//! From a7xx on reads see writes of other workgroups after `ccinv` only (`emit_intrinsic_barrier`), so `fence.w` and
+//! the `ccinv` after it are one fence of reads and writes; `ccinv` is a fence of reads. Other maintenance of caches
+//! (`dccln`, …) has no meaning here, and is refused: memory is coherent.
 
 use crate::semantics::environment::memory::{SEEN, Space};
 use ir3_compiler::ir3::{Attrs, InstrData, Opcode};
@@ -39,13 +39,13 @@ pub struct Fence {
     pub acquires: bool,
     /// Accesses before it stay before it.
     pub releases: bool,
-    /// What was written before it is made available to others.
+    /// Makes earlier writes available to others.
     pub available: bool,
-    /// What others made available is visible after it.
+    /// Makes writes that others made available visible afterwards.
     pub visible: bool,
 }
 
-/// A fence of ir3 that orders nothing yet but what all of them do: the whole device sees it, in both directions.
+/// A fence of ir3 without memories, with the properties of all of them: the whole device sees it, in both directions.
 const OF_DEVICE: Fence = Fence {
     buffers: true,
     global: true,
@@ -70,7 +70,7 @@ pub enum Sync {
 }
 
 impl Fence {
-    /// What this one and another one right after it order.
+    /// The accesses that this fence and another one right after it order together.
     fn and(self, other: Self) -> Self {
         Self {
             buffers: self.buffers || other.buffers,
@@ -241,10 +241,11 @@ impl Synchronized {
 
     /// The number of the operation of the target for each one of the source.
     ///
-    /// Operations are in order if they order accesses to a common memory, and each is in order with all control barriers. Fences of
-    /// different memories have no order: neither orders an access of one kind with one of the other, so all that another
-    /// wave can observe of them is where each stands among the accesses to its own memory, which `stored` compares. For this reason one
-    /// fence of both memories may stand for both; two fences of one memory stay two.
+    /// Operations are in order if they order accesses to a common memory, and each is in order with all control
+    /// barriers. Fences of different memories have no order: neither orders an access of one kind with one of the
+    /// other, so all that another wave can observe of them is their position among the accesses to their own memory,
+    /// which `stored` compares. For this reason one fence of both memories may replace both; two fences of one memory
+    /// stay two.
     ///
     /// # Errors
     /// The [first difference](Self::first_difference).
@@ -350,7 +351,7 @@ mod tests {
         assert!(!differs(&[device, at(fence(false, true), 12, 8)], &[shared, device]));
         assert!(!differs(&[device, shared], &[both]));
         assert!(!differs(&[both, shared, device], &[both, device, both]));
-        // Not over a barrier, in either direction, and none is lost.
+        // Not over a barrier, in either direction, and none is dropped.
         assert!(differs(&[shared, bar, device], &[shared, device, bar]));
         assert!(differs(&[shared, device, bar], &[shared, bar, device]));
         assert!(differs(&[device, shared], &[device]));
@@ -362,7 +363,7 @@ mod tests {
         // The planted bugs: a store to the memory of a fence that comes after the other one moves over it.
         assert!(differs(&[device, shared], &[shared, at(fence(true, false), 8, 8)]));
         assert!(differs(&[device, shared], &[at(fence(false, true), 4, 0), device]));
-        // Barriers of the target are matched one by one, wherever fences stand.
+        // Barriers of the target are matched one by one, independent of the positions of fences.
         assert!(differs(&[bar], &[device, bar, bar]));
         assert!(differs(&[device, bar, bar], &[device, bar]));
         assert!(!differs(&[bar, device], &[shared, bar, shared, device]));

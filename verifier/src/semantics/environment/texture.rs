@@ -1,14 +1,16 @@
 //! Textures: fixed functions of the request and of the seed.
 //!
-//! A texture operation of a program becomes a [`TextureRequest`], whose form does not depend on the language, and each component of the
-//! result is a hash of it. So equal requests of two programs get equal results, however their instructions encode them. With hints of a
-//! program, textures are smooth: floats that change little with the coordinates, and mostly from 0 to 1. An environment may have some black
-//! texels: programs that count, or skip what is empty, come to more. And it may have coarse ones: large cells of one color, or one color
-//! all over. Lanes of a quad then mostly read the same, so branches that depend on a texture do not take them apart. Or some components are
-//! corner cases of floats: 0 beside something that is no number.
+//! A texture operation of a program becomes a [`TextureRequest`], whose form does not depend on the language, and each
+//! component of the result is a hash of it. So equal requests of two programs get equal results, however their
+//! instructions encode them. With hints of a program, textures are smooth: floats that change little with the
+//! coordinates, and mostly from 0 to 1. An environment may have some black texels: programs that count, or skip empty
+//! texels, reach more of their code. And it may have coarse ones: large cells of one color, or one color all over.
+//! Lanes of a quad then mostly read the same, so branches that depend on a texture do not diverge. Or some components
+//! are corner cases of floats: 0 next to an infinity or NaN.
 //!
-//! If a fragment shader does not give the level, the level comes from derivatives: the result depends on the coordinates of the whole
-//! quad, helper lanes included ([`Quads`]). Where a lane of the quad is inactive, or its coordinates are undefined, so is the result.
+//! If a fragment shader does not give the level, the level comes from derivatives: the result depends on the
+//! coordinates of the whole quad, helper lanes included ([`Quads`]). Where a lane of the quad is inactive, or its
+//! coordinates are undefined, so is the result.
 
 use ir3_compiler::ir3::Type;
 use ir3_compiler::ir3::access::{TextureKind, TextureRequest};
@@ -60,9 +62,10 @@ impl TextureAnswer {
         TextureAnswer { kind: request.kind, state, smooth, black, corners: env.corner_texels }
     }
 
-    /// Component `component` of the result, in a destination of this type: floats in [`Type::F32`] and [`Type::F16`], if the result of the
-    /// operation is floats; else integers of the type's width and signedness. Sizes, numbers of levels and samples, and the queried level
-    /// of detail (in 256ths; negative where the texture is magnified) are small integers whatever the type.
+    /// Component `component` of the result, in a destination of this type: floats in [`Type::F32`] and [`Type::F16`],
+    /// if the result of the operation is floats; else integers of the type's width and signedness. Sizes, numbers of
+    /// levels and samples, and the queried level of detail (in 256ths; negative where the texture is magnified) are
+    /// small integers for any type.
     #[inline]
     pub fn component(&self, component: u32, ty: Type) -> u32 {
         let word = |component: u32| mix(self.state, component.into());

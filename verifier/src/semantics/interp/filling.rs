@@ -1,15 +1,17 @@
-//! Values for what is undefined, to decide whether a target differs.
+//! Values for undefined bits, to decide if a target differs.
 //!
-//! A run marks each bit that *may* depend on an undefined value (`operations::undefined`), which are more bits than do: operation by
-//! operation, what `x ^ x` is not known to be is lost. Of a source that is on the safe side. That a target has a mark where its source has
-//! none is no difference by itself: the same function, in other instructions, may have marks elsewhere. An undefined value of a target is
-//! *some* value, the same for all that read it. So the target runs again, with a value for each undefined bit ([`Filling`]); it differs if one of these runs
-//! does, or if they go different ways: a branch on an undefined value has no meaning, wherever it goes ([`Outcome::decisions`]). Such a run is one of those that the target may have, so a refutation is never wrong; and where no filling shows a difference, the
-//! verdict is that of a run: tested.
+//! A run marks each bit that *may* depend on an undefined value (`operations::undefined`), which are more bits than do:
+//! the analysis is per operation, so it does not see that `x ^ x` is 0. For a source that errs on the safe side. A mark
+//! in the target without one in the source is no difference by itself: the same function, in other instructions, may
+//! have marks elsewhere. An undefined value of a target is *some* value, the same for all its uses. So the target runs
+//! again, with a value for each undefined bit ([`Filling`]); it differs if one of these runs does, or if they take
+//! different branches: a branch on an undefined value has no meaning on either edge ([`Outcome::decisions`]). Such a
+//! run is one of those that the target may have, so a refutation is never wrong; and if no filling shows a difference,
+//! the verdict is that of a run: tested.
 //!
-//! nir's operations and accesses promise something: that a sum does not overflow, that an address is aligned. A source that breaks a promise of
-//! its own has no meaning there, so a difference says nothing. A target that does where its source does not runs again, and what breaks the
-//! promise is undefined ([`Scratch::strict`]).
+//! nir's operations and accesses promise something: that a sum does not overflow, that an address is aligned. A source
+//! that breaks a promise of its own has no meaning there, so a difference is not an error. A target that does where its
+//! source does not runs again, and the result that breaks the promise is undefined ([`Scratch::strict`]).
 
 use super::{Compared, Difference, End, OperationSite, Outcome, Scratch, UndefinedReason};
 use crate::semantics::environment::env::{lanes, nice};
@@ -67,7 +69,7 @@ pub(crate) struct Filled {
 }
 
 impl Filled {
-    /// Creates the filling of a program with so many places.
+    /// Creates the filling of a program with `places` places.
     pub fn new(filling: Filling, places: u32, narrow: &Narrow) -> Self {
         let mut masks = vec![u32::MAX; places as usize];
         for &(first, count, mask) in narrow {
@@ -116,9 +118,10 @@ impl Difference {
 /// A comparison of a run with one of its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Agreement {
-    /// As it is.
+    /// The comparison without filling undefined values.
     Plain(Compared),
-    /// The target is undefined somewhere, by its marks, where the source is not; whatever was tried for its undefined bits, it does the same.
+    /// The target is undefined somewhere, by its marks, where the source is not; with all tried values of its undefined
+    /// bits, it agrees.
     Filled,
 }
 
@@ -179,7 +182,7 @@ pub fn run_with_preamble(scratch: &mut Scratch, mut run: impl FnMut(&mut Scratch
     Outcome { other_waves: differs.then(|| Box::new(second)), ..outcome }
 }
 
-/// Compares two runs as they are.
+/// Compares two runs without filling undefined values.
 fn compare_undefined(
     source: &Outcome,
     target: &Outcome,

@@ -1,8 +1,8 @@
 //! Interpreters: they run a program once, on 64 lanes at a time, in one environment.
 //!
-//! A program is decoded once, into flat arrays with every kernel looked up; a run then allocates nothing but its [`Outcome`]. The outcome
-//! has everything observable of a run, and [`Outcome::first_difference`] is the one place where two runs are compared: wherever the
-//! source's result is defined, the target's must be defined and equal.
+//! A program is decoded once, into flat arrays with every kernel looked up; a run then allocates nothing but its
+//! [`Outcome`]. The outcome has everything observable of a run, and [`Outcome::first_difference`] is the one place
+//! where two runs are compared: if the source's result is defined, the target's must be defined and equal.
 
 pub mod filling;
 pub mod ir3;
@@ -84,7 +84,7 @@ pub struct Scratch {
     pub memory: Memory,
     /// The constant file.
     pub consts: ConstFile,
-    /// What undefined bits are in the next run, if they have values.
+    /// The values of undefined bits in the next run, if they are filled.
     pub(crate) filling: Option<filling::Filling>,
     /// The words of the constant file that the wave finds, if it does not run the preamble.
     pub(crate) preamble_words: Option<Vec<(u32, u32, bool)>>,
@@ -140,7 +140,7 @@ impl Scratch {
         outcome
     }
 
-    /// Runs a program with these buffers; what breaks a promise is undefined in it.
+    /// Runs a program with these buffers; a result that breaks a promise is undefined in it.
     pub fn strict(&mut self, run: impl FnOnce(&mut Scratch) -> Outcome) -> Outcome {
         self.keeps_promises = true;
         let outcome = run(self);
@@ -148,8 +148,8 @@ impl Scratch {
         outcome
     }
 
-    /// Resets the memory and the constant file for a new run, and makes room for at least `rows` rows, whose contents are unspecified.
-    /// Lanes have `own_bytes` of scratch memory; 0 where the program does not declare it.
+    /// Resets the memory and the constant file for a new run, and allocates at least `rows` rows, whose contents are
+    /// unspecified. Lanes have `own_bytes` of scratch memory; 0 if the program does not declare it.
     pub fn prepare(&mut self, env: &Env, rows: usize, own_bytes: u32) {
         self.memory.reset();
         self.memory.set_aliases(AliasClasses::of(env));

@@ -30,7 +30,7 @@ pub struct OperationSite {
     pub operation: &'static str,
     /// The number of the instruction in the program's table of instructions.
     pub instr: u32,
-    /// The line that it was read from; 0 if there is none.
+    /// The line that it was read from; 0 if it was not read from a text.
     pub line: u32,
 }
 
@@ -60,7 +60,7 @@ pub enum UndefinedReason {
     Reconvergence,
     /// A register is overwritten before an instruction of another unit has read it.
     Overwritten,
-    /// A result is read before it is there.
+    /// A result is read before it is available.
     ReadBeforeResult,
     /// A register is written that another unit still writes.
     WriteBeforeResult,
@@ -77,7 +77,7 @@ pub enum UndefinedReason {
     StaysInLoop,
     /// Control flow leaves the code.
     LeavesCode,
-    /// Lanes name different descriptors, and the access does not say that they may.
+    /// Lanes name different descriptors, and the access is not marked for that.
     Descriptor,
     /// Something but words of the constant file leaves the preamble: waves that do not run it have not got it.
     Preamble,
@@ -109,8 +109,8 @@ impl fmt::Display for UndefinedReason {
             UndefinedReason::LeavesCode => "control flow that leaves the code",
             UndefinedReason::Descriptor => "a descriptor that differs between lanes, where it has to be the same",
             UndefinedReason::Preamble => "a value that leaves the preamble, which other waves do not run",
-            UndefinedReason::PreambleEnd => "a way out of the preamble that does not end it",
-            UndefinedReason::Alignment => "an address that is not aligned as the access says",
+            UndefinedReason::PreambleEnd => "an exit of the preamble that does not end it",
+            UndefinedReason::Alignment => "an address that does not have the alignment of the access",
             UndefinedReason::Alias => "a buffer that is declared `restrict` is another one too",
         })
     }
@@ -161,8 +161,8 @@ pub struct OutputRow {
     pub component: u8,
     /// True if it has 16 bits.
     pub half: bool,
-    /// The bits; those of 16-bit outputs are zero-extended. 0 where they are poison, whatever the registers held: an earlier run may have
-    /// left a value there.
+    /// The bits; those of 16-bit outputs are zero-extended. 0 where they are poison, for any contents of the registers:
+    /// an earlier run may have left a value there.
     pub values: Row,
     /// The lanes whose value is poison, or was never written.
     pub poison: u64,
@@ -239,14 +239,15 @@ pub struct Outcome {
     pub floats: [FxHashSet<u64>; 2],
     /// The outcome of a wave that does not run the preamble, if it is another one.
     pub other_waves: Option<Box<Outcome>>,
-    /// The operations and accesses of nir that did not do what they promise (`nuw`, `nsw`, `align_mul`), with their operands, as hashes: not
-    /// compared.
+    /// The operations and accesses of nir that broke their promises (`nuw`, `nsw`, `align_mul`), with their operands,
+    /// as hashes: not compared.
     pub broken: FxHashSet<u64>,
     /// Barriers and fences that the wave executed, and then those of the second wave if there is one.
     pub synchronized: Vec<Synchronized>,
     /// The number of instructions that all waves executed.
     pub executed: u64,
-    /// A hash of what branches, ends of lanes and writes went by, if undefined bits have values in the run: not compared.
+    /// A hash of the values that branches, ends of lanes and writes depended on, if undefined bits have values in the
+    /// run: not compared.
     pub decisions: u64,
 }
 
@@ -264,7 +265,7 @@ pub enum Compared {
 /// The first difference between the behaviour of a target and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// An output of the target that the source does not have, whatever its value, or that has another width in the source.
+    /// An output of the target that the source does not have, with any value, or that has another width in the source.
     OtherOutput(OutputSlot),
     /// An output.
     Output {
@@ -298,9 +299,9 @@ pub enum Difference {
     },
     /// The lanes that were killed.
     Killed {
-        /// In the source.
+        /// The killed lanes in the source.
         expected: u64,
-        /// In the target.
+        /// The killed lanes in the target.
         actual: u64,
     },
     /// Fewer loads than the source has volatile loads.
@@ -460,7 +461,7 @@ impl Outcome {
             .then_some("that a sum does not overflow, or that an address is aligned")
     }
 
-    /// Returns the first difference; `None` if there is none, or a run has no result.
+    /// Returns the first difference; `None` if the runs agree, or a run has no result.
     pub fn first_difference(&self, target: &Outcome) -> Option<Difference> {
         self.compare(target).err()
     }
@@ -468,15 +469,16 @@ impl Outcome {
     /// Compares the stores before the source becomes undefined: the target must have stored the same at some time; its later stores are
     /// unconstrained.
     ///
-    /// If the target becomes undefined too, it may do so in other lanes and before the stores of the remaining lanes. In lanes in which
-    /// both become undefined by a branch or a kill, which no store moves across, all earlier stores are done.
+    /// If the target becomes undefined too, it may do so in other lanes and before the stores of the remaining lanes.
+    /// In lanes in which both become undefined by a branch or a kill, which no store moves across, all earlier stores
+    /// are done.
     fn compare_stored(&self, target: &Outcome, reason: UndefinedReason, lanes: u64) -> Result<(), Difference> {
         use UndefinedReason::{Alias, Branch, Kill, LaneNumber};
         let counted = match &target.end {
             _ if reason == Alias => 0,
             End::Finished => u64::MAX,
-            // The outcome does not say which of two waves it was.
-            // A store may have been moved across a vote, whose condition became a branch later.
+            // The outcome does not distinguish the two waves. A store may have been moved across a vote, whose
+            // condition became a branch later.
             End::Undefined { .. } if reason == LaneNumber => 0,
             End::Undefined { reason: Branch | Kill, lanes: others, .. }
                 if self.synchronized.is_empty() && target.synchronized.is_empty() =>

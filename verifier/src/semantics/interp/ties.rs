@@ -1,9 +1,9 @@
 //! Undefined values that several places have in common.
 //!
-//! The result of an operation on an undefined value is *one* value, though it may be anything: an output and a word of memory that both have it
-//! are equal ([`ValueUses`](super::uses::ValueUses)). So a run of nir gives each such value a number of its own, which takes the place of its
-//! bits: copies of the value have the number too, results of operations on it have not. At the end, the places with one number must be equal
-//! in the target.
+//! The result of an operation on an undefined value is *one* value, though it may be anything: an output and a word of
+//! memory that both have it are equal ([`ValueUses`](super::uses::ValueUses)). So a run of nir gives each such value a
+//! number of its own, which takes the place of its bits: copies of the value have the number too, results of operations
+//! on it have not. At the end, the places with one number must be equal in the target.
 
 use super::{Difference, Outcome};
 use crate::semantics::environment::Binding;
@@ -48,7 +48,7 @@ impl Ties {
         !self.outputs.is_empty()
     }
 
-    /// Records what an undefined output of a lane has; `None` where it is defined.
+    /// Records the undefined value of an output of a lane; `None` if the output is defined.
     pub fn output(&mut self, base: u16, component: u8, lane: usize, bits: Option<u32>) {
         let place = (base, component, lane as u8);
         match bits.filter(|&bits| self.is_number(bits)) {

@@ -1,8 +1,9 @@
-//! The uses of values, and the values whose undefined bits may be anything wherever they are read.
+//! The uses of values, and the values whose undefined bits may be anything at each use.
 //!
-//! Each use of an undefined operand may see another value, and so may each use of a move or a phi of nothing else. What an operation makes of
-//! it is *one* value, and so is a phi of it and of something else. Such a value may be anything at its use if that is its only one, and if its
-//! operands have no other use either: then nothing else is observed of it.
+//! Each use of an undefined operand may see another value, and so may each use of a move or a phi of nothing else. The
+//! result of an operation on it is *one* value, and so is a phi of it and of something else. Such a value may be
+//! anything at its use if that is its only one, and if its operands have no other use either: then nothing else is
+//! observed of it.
 //!
 //! A value is a location here: a row of nir, a slot of ir3. One that is written in several places counts as used several times if it is read
 //! in several places, whichever writes reach them.
@@ -48,7 +49,8 @@ pub(crate) struct ValueUses {
 }
 
 impl ValueUses {
-    /// Returns true if the undefined bits of a location may be anything where it is read, whatever else is observed.
+    /// Returns true if the undefined bits of a location may have any value at its use, independent of other
+    /// observations.
     pub fn is_independent(&self, at: u32) -> bool {
         self.independent.contains(at as usize)
     }
@@ -60,7 +62,7 @@ impl ValueUses {
 }
 
 impl UseTable {
-    /// A table of so many locations.
+    /// A table of this many locations.
     pub fn new(locations: u32) -> Self {
         let set = FixedBitSet::with_capacity(locations as usize);
         let mut definitions = Vec::new();
@@ -73,7 +75,7 @@ impl UseTable {
         self.definitions[at as usize].push(definition);
     }
 
-    /// Adds a use. `repeated`: it sees one value several times, as it is in a loop and the definition is not.
+    /// Adds a use. `repeated`: it sees one value several times, because it is in a loop and the definition is not.
     pub fn read(&mut self, at: u32, repeated: bool) {
         if self.read.put(at as usize) || repeated {
             self.several.insert(at as usize);
@@ -94,7 +96,7 @@ impl UseTable {
     pub fn finish(self, undefined: Option<u32>) -> ValueUses {
         let count = self.definitions.len();
         let is_undefined = |at: usize| undefined.is_some_and(|undefined| undefined as usize == at);
-        // Moves of what is undefined only: found by leaving out what is not.
+        // Moves of undefined values only: found by leaving out the others.
         let mut raw = FixedBitSet::with_capacity(count);
         for (at, definitions) in self.definitions.iter().enumerate() {
             let is_moved = definitions.iter().all(|definition| matches!(definition, Definition::Move(_)));
@@ -205,7 +207,7 @@ mod tests {
         let phi = || vec![(2, Definition::Move(0)), (2, Definition::Move(1))];
         assert!(table(phi(), &[0, 1, 2]).is_independent(2));
         assert!(!table(phi(), &[0, 1, 2, 2]).is_independent(2));
-        // Two phis of each other and of what is undefined.
+        // Two phis of each other and of an undefined value.
         let both = vec![
             (2, Definition::Move(0)),
             (2, Definition::Move(3)),

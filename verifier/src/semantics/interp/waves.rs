@@ -1,10 +1,11 @@
 //! Runs the waves of one workgroup in turns.
 //!
-//! A program with barriers is run by two waves of its workgroup, if the workgroup has as many. They share memory, but for scratch memory, of
-//! which each lane has its own. A wave runs until it reaches a barrier or ends; then the other wave runs, and when both are at the barrier
-//! both continue. The seed decides which one runs first after each barrier. All of a wave's accesses between two barriers happen at once, so
-//! two programs with the same accesses between the same barriers have the same final memory, whatever races there are; but a wave that does
-//! not wait, or accesses memory on the other side of a barrier, sees accesses of the other wave that have or have not happened yet.
+//! A program with barriers is run by two waves of its workgroup, if the workgroup has as many. They share memory, but
+//! for scratch memory, of which each lane has its own. A wave runs until it reaches a barrier or ends; then the other
+//! wave runs, and when both are at the barrier both continue. The seed decides which one runs first after each barrier.
+//! All of a wave's accesses between two barriers happen at once, so two programs with the same accesses between the
+//! same barriers have the same final memory, with any races; but a wave that does not wait, or accesses memory on the
+//! other side of a barrier, sees accesses of the other wave that have or have not happened yet.
 
 use super::ties::Ties;
 use super::{End, Outcome, Outputs, Scratch};
@@ -77,7 +78,7 @@ pub(super) struct WaveState {
 }
 
 impl WaveState {
-    /// Notes what a branch, the end of a lane or a write goes by.
+    /// Records the values that a branch, the end of a lane or a write depends on.
     pub fn decide(&mut self, what: impl IntoIterator<Item = u64>) {
         if let Some(decisions) = &mut self.decisions {
             *decisions = what.into_iter().fold(*decisions, |all, what| hash(&[all, what]));

@@ -1,7 +1,7 @@
 //! The registers that relative accesses reach.
 //!
 //! An instruction names the register that is added to `a0.x`: that of some element, and the text also the number of
-//! elements, but not where the array starts: [`ArrayBases`] has that, where it is known. Otherwise an access reaches all
+//! elements, but not the start of the array: [`ArrayBases`] has that, if it is known. Otherwise an access reaches all
 //! registers of all arrays of that size that have the named register. Where no size is given, as in words, it reaches
 //! the whole file. A relative access to constants stays in the part of their file that has the named word.
 
@@ -21,7 +21,7 @@ pub enum Side {
     Write,
 }
 
-/// Where accessed arrays are, as far as that is known.
+/// The positions of accessed arrays, if they are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArrayBases {
     /// The first registers of arrays in registers.
@@ -54,7 +54,7 @@ impl ArrayBases {
         self.consts.iter().find(|words| words.contains(&named)).cloned()
     }
 
-    /// Those of code without the instruction at a position.
+    /// The bases of code without the instruction at a position.
     #[must_use]
     pub fn without(&self, removed: Ip) -> Self {
         let moved = |at: Ip| if at > removed { Ip::from_u32(at.as_u32() - 1) } else { at };
@@ -66,8 +66,9 @@ impl ArrayBases {
     }
 }
 
-/// The first register that a relative access of a program may reach, and the number of registers. If the program states the registers of all
-/// arrays of the size that the access names, they are those of the array that has the named register, or of all these arrays if none has it.
+/// The first register that a relative access of a program may reach, and the number of registers. If the program states
+/// the registers of all arrays of the size that the access names, the result is the array that contains the named
+/// register, or all these arrays if none does.
 pub fn reach(program: &Program, offset: i16, size: u16, class: RegClass, merged: bool) -> (u16, u16) {
     let arrays = || program.arrays.values().filter(|array| array.class == class && array.length == size);
     let bases: Option<SmallVec<[u16; 4]>> = arrays().map(|array| array.base.map(|base| base.0)).collect();

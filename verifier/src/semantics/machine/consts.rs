@@ -1,8 +1,8 @@
 //! The words of the constant file that a program writes: its preamble, for the program after it.
 //!
-//! A write counts for what may be executed after it: what stands behind it, and what a branch back leads to. One at an address in
-//! `a1.x` is known where a constant is moved there before it, on the only path: no instruction in between is a target of a
-//! branch, or may branch. Any other write at an address writes all words.
+//! A write counts for all code that may be executed after it: the code after it, and the targets of branches back. One
+//! at an address in `a1.x` is known where a constant is moved there before it, on the only path: no instruction in
+//! between is a target of a branch, or may branch. Any other write at an address writes all words.
 
 use super::rules::{ConstWrite, const_write};
 use ir3_compiler::ir3::{Category, Dst, InstrData, InstrFlags, Opcode, PhysReg, RegFile, Src, SrcOperand};
@@ -33,7 +33,7 @@ impl ConstWrites {
     }
 }
 
-/// What a program writes.
+/// The words that a program writes.
 #[derive(Clone, Debug)]
 pub struct ConstWords {
     /// The writes, in order: where, and which words, if that is known.
@@ -43,7 +43,8 @@ pub struct ConstWords {
 }
 
 impl ConstWords {
-    /// Finds the words that a program writes and that are there at the end of the preamble; none if nothing is written.
+    /// Finds the words that a program writes and that are available at the end of the preamble; none if nothing is
+    /// written.
     pub fn of(code: &Code) -> Option<Self> {
         let writes = |data: &InstrData| const_write(data.opcode) != ConstWrite::None;
         if !code.instrs.values().any(|instr| writes(&instr.data)) {
@@ -97,7 +98,7 @@ impl ConstWords {
     }
 }
 
-/// The words that an instruction writes, if they are known, `a1.x` being what is given.
+/// The words that an instruction writes, if they are known, for a given value of `a1.x`.
 fn written(data: &InstrData, a1: Option<u16>) -> Option<Range<u32>> {
     let (first, count) = match (data.opcode, &data.srcs[..]) {
         (Opcode::Stc, [Src { operand: SrcOperand::Immediate(first), .. }, stored, addresses @ ..]) => {
@@ -115,7 +116,7 @@ fn written(data: &InstrData, a1: Option<u16>) -> Option<Range<u32>> {
     Some(first..first.checked_add(count)?)
 }
 
-/// What is known of `a1.x` after an instruction.
+/// The known content of `a1.x` after an instruction.
 fn a1_after(data: &InstrData, before: Option<u16>) -> Option<u16> {
     if data.opcode.category() == Category::Flow && data.opcode != Opcode::Nop {
         return None;

@@ -1,7 +1,7 @@
-//! Time on the machine: which unit executes an instruction, and when its results are there.
+//! Time on the machine: the unit that executes an instruction, and the time at which its results are available.
 //!
 //! The hazard checker proves with these rules that a program waits as long as it has to, and the machine of the
-//! interpreter makes undefined what is read too early.
+//! interpreter makes values undefined that are read too early.
 
 pub mod arrays;
 pub(crate) mod consts;

@@ -1,4 +1,4 @@
-//! What the checker takes as true of the machine: the units that execute instructions, the time until a result may be
+//! The checker's model of the machine: the units that execute instructions, the time until a result may be
 //! read, and the flag with which a reader waits for it.
 //!
 //! These are the checker's own rules, each with its source: Mesa 25.0-devel (7d41cfa1a97), `src/freedreno/ir3`. No
@@ -10,11 +10,12 @@ use ir3_compiler::target::{Generation, Target};
 /// The slots between a write of the ALU and its readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slots {
-    /// Before a read by the ALU in the same width (`delay_update`, ir3_legalize.c).
+    /// The slots before a read by the ALU in the same width (`delay_update`, ir3_legalize.c).
     pub near: u32,
-    /// Before any other read: by another unit, in the other width, of a predicate or of an address (`delay_update`).
+    /// The slots before any other read: by another unit, in the other width, of a predicate or of an address
+    /// (`delay_update`).
     pub far: u32,
-    /// A multiply-add reads its third source so many slots after it is issued (`delay_calc`).
+    /// A multiply-add reads its third source this many slots after it is issued (`delay_calc`).
     pub third_late: u32,
 }
 
@@ -39,7 +40,7 @@ pub const AFTER_SECOND_PREDICATION: u32 = 5;
 pub enum Unit {
     /// The ALU, of fixed latency.
     Alu,
-    /// The scalar ALU: in order, beside the vector ALU (`is_scalar_alu`, ir3.c).
+    /// The scalar ALU: in order, in parallel with the vector ALU (`is_scalar_alu`, ir3.c).
     ScalarAlu,
     /// Special functions (`is_sfu`, ir3.h).
     Special,
@@ -77,7 +78,7 @@ impl Unit {
 }
 
 /// Returns true if the scalar ALU executes an instruction: its result is shared, and it is no move from a register of
-/// lanes, which takes the way that there was before the scalar ALU (`is_scalar_alu`).
+/// lanes, which uses the path that existed before the scalar ALU (`is_scalar_alu`).
 fn is_scalar(data: &InstrData, target: &Target) -> bool {
     let uniform = |src: &Src| match src.operand {
         SrcOperand::Place(_) => src.class.file == RegFile::Shared,
@@ -100,7 +101,7 @@ fn writes_shared(data: &InstrData) -> bool {
 }
 
 /// The issue slots of an instruction: before the next one can be issued, this much time has passed for sure. The other
-/// units and the scalar ALU take instructions beside the ALU, and jumps are issued on the way (`count_instruction`).
+/// units and the scalar ALU execute in parallel with the ALU, and jumps take no issue slot (`count_instruction`).
 pub fn issue_slots(data: &InstrData, unit: Unit) -> u32 {
     let counts = match unit {
         Unit::Alu => true,
@@ -110,15 +111,16 @@ pub fn issue_slots(data: &InstrData, unit: Unit) -> u32 {
     if counts { 1 + u32::from(data.repeat) } else { 0 }
 }
 
-/// The slots that pass behind an instruction by its `(nopN)`. Not all GPUs before a5xx heed it, and none of a3xx does.
-pub fn nops_behind(data: &InstrData, target: &Target) -> u32 {
+/// The slots that pass after an instruction by its `(nopN)`. Not all GPUs before a5xx implement it, and none of a3xx
+/// does.
+pub fn nops_after(data: &InstrData, target: &Target) -> u32 {
     if target.generation >= Generation::A5xx { data.nop.into() } else { 0 }
 }
 
 /// The flag with which users of a result wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// None: there is no result, or slots are enough.
+    /// Readers need no flag: there is no result, or slots are enough.
     None,
     /// `(ss)`.
     Ss,
@@ -154,10 +156,11 @@ pub fn result_replaces_third(opcode: Opcode) -> bool {
     opcode.name().starts_with("atomic.b.")
 }
 
-/// When the sources of an instruction have been read, if that is not when it is issued (`is_war_hazard_producer`).
+/// The event after which the sources of an instruction have been read, if that is later than its issue
+/// (`is_war_hazard_producer`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceWait {
-    /// When it is issued.
+    /// Its issue.
     None,
     /// A later `(ss)`.
     Ss,
@@ -167,7 +170,7 @@ pub enum SourceWait {
     Scalar,
 }
 
-/// When the sources of an instruction have been read.
+/// The event after which the sources of an instruction have been read.
 pub fn source_wait(data: &InstrData, unit: Unit) -> SourceWait {
     match unit {
         Unit::ScalarAlu => SourceWait::Scalar,
@@ -184,8 +187,9 @@ pub fn source_wait(data: &InstrData, unit: Unit) -> SourceWait {
     }
 }
 
-/// Returns true if `(ss)` of an instruction is encoded: texture and memory instructions have no such bit, and need a nop before them that has
-/// it. Barriers have it (ir3-cat7.xml); Mesa puts it on them since 25.1, and made a nop before.
+/// Returns true if `(ss)` of an instruction is encoded: texture and memory instructions have no such bit, and need a
+/// nop before them that has it. Barriers have it (ir3-cat7.xml); Mesa sets it on them since 25.1, and emitted a nop
+/// before.
 pub fn can_wait_ss(opcode: Opcode) -> bool {
     !matches!(opcode.category(), Category::Texture | Category::Memory) || opcode == Opcode::Alias
 }
@@ -193,9 +197,9 @@ pub fn can_wait_ss(opcode: Opcode) -> bool {
 /// Lane 0 of each quad of a wave.
 pub const FIRST_OF_QUADS: u64 = 0x1111_1111_1111_1111;
 
-/// The lane of each quad that an instruction reads and writes, if it is one only: the other lanes keep what they have, so results of
-/// other lanes may be outstanding in the same register. Mesa puts `samgp0` to `samgp3` with one destination in place of a `samgq`, and
-/// has only the last two wait (`legalize_block`).
+/// The lane of each quad that an instruction reads and writes, if it is one only: the other lanes keep their registers,
+/// so results of other lanes may be outstanding in the same register. Mesa puts `samgp0` to `samgp3` with one
+/// destination in place of a `samgq`, and has only the last two wait (`legalize_block`).
 pub const fn quad_lane(opcode: Opcode) -> Option<u8> {
     match opcode {
         Opcode::Samgp0 => Some(0),
@@ -215,10 +219,10 @@ pub const fn reads_third_late(opcode: Opcode) -> bool {
 /// Writes to the constant file, whose readers must wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConstWrite {
-    /// None.
+    /// The instruction does not write the constant file.
     None,
-    /// Of a preamble, visible after the flag, or else after the end of the preamble, `(sy)(ss)shpe` (`needs_ss_for_const` and
-    /// `needs_sy_for_const`; before 25.1 nothing in a preamble reads what it writes).
+    /// A write of a preamble, visible after the flag, or else after the end of the preamble, `(sy)(ss)shpe`
+    /// (`needs_ss_for_const` and `needs_sy_for_const`; before 25.1 nothing in a preamble reads its stores).
     Preamble(Wait),
 }
 
@@ -272,8 +276,9 @@ pub fn uses_helpers(data: &InstrData) -> bool {
     }
 }
 
-/// Returns true if an instruction that uses helper lanes reads only what they had in their registers when they ended. Mesa 26 ends them as
-/// soon as the coordinates of the last sample are computed; it marks what computes them with `(needs_helpers)`.
+/// Returns true if an instruction that uses helper lanes reads only their registers at their end. Mesa 26 ends them as
+/// soon as the coordinates of the last sample are computed; it marks the instructions that compute them with
+/// `(needs_helpers)`.
 pub const fn reads_ended_helpers(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::Sam | Opcode::Samb)
 }

@@ -63,9 +63,9 @@ pub struct Step {
     pub slots: u32,
     /// Slots that pass after it: `(nopN)`.
     pub nop: u32,
-    /// The flag with which readers of its results wait, beside slots.
+    /// The flag with which readers of its results wait, in addition to slots.
     pub result: Wait,
-    /// When its sources have been read.
+    /// The event after which its sources have been read.
     pub source: SourceWait,
     /// The one lane of each quad that it reads and writes.
     pub quad_lane: Option<u8>,
@@ -81,11 +81,12 @@ pub struct Step {
     pub const_reads: Range<u32>,
     /// The words of the constant file that it writes, if they are known; none otherwise.
     pub const_words: Range<u32>,
-    /// It reads memory, textures or barriers: what a barrier before it orders.
+    /// It reads memory, textures or barriers: an access that a barrier before it orders.
     pub accesses: bool,
     /// It is the second of a pair that is one operation: it waits for nothing.
     pub paired: bool,
-    /// What a repetition reads before the result of an earlier one is there, with the slots that are missing.
+    /// The operand that a repetition reads before the result of an earlier one is available, with the slots that are
+    /// missing.
     pub own_read: Option<(Operand, u32)>,
     /// The reading of `a1.x` waits with `(ss)`.
     pub early_a1: bool,
@@ -95,9 +96,9 @@ pub struct Step {
     pub reads: Range<u32>,
     /// Registers written, in order.
     pub writes: Range<u32>,
-    /// The same as bits.
+    /// The registers that it reads, as bits.
     pub read_bits: Range<u32>,
-    /// The same as bits.
+    /// The registers that it writes, as bits.
     pub write_bits: Range<u32>,
 }
 
@@ -115,7 +116,7 @@ pub struct StepError {
 /// All instructions.
 #[derive(Clone, Debug)]
 pub struct Steps {
-    /// By position.
+    /// The steps by position.
     pub steps: Vec<Step>,
     operands: Vec<Operand>,
     bits: Vec<Bits>,
@@ -263,7 +264,7 @@ impl Steps {
             ss: data.flags.contains(InstrFlags::SS) && rules::can_wait_ss(data.opcode),
             sy: data.flags.contains(InstrFlags::SY),
             slots: rules::issue_slots(data, unit),
-            nop: rules::nops_behind(data, target),
+            nop: rules::nops_after(data, target),
             result: rules::result_wait(data, unit),
             source: rules::source_wait(data, unit),
             quad_lane: rules::quad_lane(data.opcode),
@@ -348,7 +349,7 @@ fn block_starts(code: &Code) -> Vec<bool> {
     starts
 }
 
-/// Returns true if a repetition of an instruction reads what an earlier one writes, before it is there.
+/// Returns true if a repetition of an instruction reads the result of an earlier one before it is available.
 pub fn reads_own_result(data: &InstrData, target: &Target) -> bool {
     let mut steps = Steps {
         steps: Vec::new(),
@@ -361,11 +362,11 @@ pub fn reads_own_result(data: &InstrData, target: &Target) -> bool {
     step.is_ok_and(|step| step.own_read.is_some())
 }
 
-/// Slots until results of the SFU are there at the earliest; more than there are repetitions.
+/// The fewest slots until results of the SFU are available; more than the number of repetitions.
 const SFU_LATENCY: u32 = 10;
 
-/// The operand of a repeated instruction that a repetition reads before the result of an earlier one is there, and the slots that
-/// are missing: nothing waits between repetitions, which follow each other in consecutive slots.
+/// The operand of a repeated instruction that a repetition reads before the result of an earlier one is available, and
+/// the slots that are missing: nothing waits between repetitions, which follow each other in consecutive slots.
 fn own_read(repeat: u16, [near, far]: [u32; 2], reads: &[Operand], writes: &[Operand]) -> Option<(Operand, u32)> {
     let missing = |read: &Operand, write: &Operand| {
         let meets = read.bits().word == write.bits().word && read.bits().bits & write.bits().bits != 0;

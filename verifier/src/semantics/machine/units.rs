@@ -59,16 +59,16 @@ pub fn pieces(place: &Place, class: RegClass, mask: WriteMask, merged: bool) -> 
     }
 }
 
-/// Consecutive registers.
-///
-/// # Errors
-/// The registers of texture samples that the driver takes before the program starts: they are there after `(sy)`.
+/// The registers of texture samples that the driver issues before the program starts: available after `(sy)`.
 pub fn prefetched(code: &Code, target: &Target) -> Vec<Piece> {
     let dsts = code.interface.prefetches.iter().flat_map(|data| &data.dsts);
     dsts.flat_map(|dst| pieces(&dst.place, dst.class, dst.mask, target.merged_regs).unwrap_or_default()).collect()
 }
 
-/// As [`pieces`].
+/// The pieces of consecutive registers.
+///
+/// # Errors
+/// The first register that is outside the file.
 pub fn range(first: u16, length: u16, class: RegClass, merged: bool) -> Result<SmallVec<[Piece; 4]>, PhysReg> {
     (first..first.saturating_add(length)).map(|number| piece(number, class, merged)).collect()
 }

@@ -1,7 +1,8 @@
 //! Halves where a unit has words: the operands of textures, and the texels of images.
 //!
-//! The unit computes with 32 bits, whatever the registers have: a half is read as the word of the same value, so an access with halves is that
-//! with converted words, as `nir_opt_16bit_tex_image` takes them to be. A result is rounded as the machine rounds.
+//! The unit computes with 32 bits, for any registers: a half is read as the word of the same value, so an access with
+//! halves is that with converted words, as `nir_opt_16bit_tex_image` takes them to be. A result is rounded as the
+//! machine rounds.
 
 use super::{Kernel, One, nir_alu};
 use ir3_compiler::ir3::access::{Slot, TextureKind};

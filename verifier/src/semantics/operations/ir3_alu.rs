@@ -86,7 +86,7 @@ macro_rules! products {
     };
 }
 
-/// A comparison: 0 or 1, whatever the destination's width.
+/// A comparison: 0 or 1, for any width of the destination.
 macro_rules! compare {
     ($half:expr, $condition:expr, $w:ident, |$d:ident, $a:ident, $b:ident| $less:expr, $not_greater:expr, $equal:expr) => {
         match $condition {
@@ -305,7 +305,7 @@ fn bit_kernel(opcode: Opcode, half: (bool, bool)) -> Option<Kernel> {
             )
         };
     }
-    /// The distance of the first bit from the top, -1 if there is none.
+    /// The distance of the first bit from the top, -1 if no bit is set.
     macro_rules! leading {
         ($find:ident) => {
             widths!(
@@ -458,10 +458,11 @@ macro_rules! conversions {
 
 /// A move or conversion.
 ///
-/// Between equal types it moves all bits. An 8-bit source is its lowest 8 bits as a signed number whatever the destination: the hardware
-/// does not zero-extend bytes, so compilers mask them instead. An 8-bit result is zero-extended in its register. Without a rounding mode
-/// all conversions round toward zero. There is none between floats and bytes: Mesa converts in two steps, by 16 bits, as that `cov` does
-/// not compute what its types say.
+/// Between equal types it moves all bits. An 8-bit source is its lowest 8 bits as a signed number for any
+/// destination: the hardware does not zero-extend bytes, so compilers mask them instead. An 8-bit result is
+/// zero-extended in its register. Without a rounding mode all conversions round toward zero. Conversions between floats
+/// and bytes are missing: Mesa converts in two steps, by 16 bits, as that `cov` does not compute the conversion of its
+/// types.
 fn conversion(src: Type, dst: Type, round: Round) -> Option<Kernel> {
     if src == dst {
         return Some(unary!(32 32 |d, a| d.zext(32, 32, a)));
@@ -508,7 +509,7 @@ pub fn combine(opcode: Opcode, half: bool) -> Option<&'static Two> {
     }
 }
 
-/// The effect of the modifiers of source `index`, in place, as it is read; `None` if there is none.
+/// The effect of the modifiers of source `index`, in place, when it is read; `None` if it has none.
 ///
 /// The instruction decides whether `(neg)` and `(abs)` are those of floats or of integers, and the width.
 pub fn modifier(instr: &InstrData, index: usize) -> Option<&'static Modify> {

@@ -39,7 +39,7 @@ pub(super) fn component(d: &mut Terms, words: &[Term], at: usize, w: u32) -> Ter
     if w == 64 { d.concat(32, words[at + 1], 32, words[at]) } else { d.extract(32, words[at], 0, w) }
 }
 
-/// The low word of a result, as [`put`] writes it to its row: zero-extended, whatever the width of the expression.
+/// The low word of a result, as [`put`] writes it to its row: zero-extended, for any width of the expression.
 pub(super) fn low_word(d: &mut Terms, value: Term) -> Term {
     let w = d.width(value);
     crate::semantics::arithmetic::integer::resize(d, w, 32, value)
@@ -273,7 +273,7 @@ macro_rules! ints {
     };
 }
 
-/// A shift: the count has 32 bits whatever the width.
+/// A shift: the count has 32 bits for any width.
 macro_rules! shifts {
     ($width:expr, $w:ident, |$d:ident, $a:ident, $b:ident| $e:expr) => {
         match $width {
@@ -411,8 +411,9 @@ macro_rules! conversion {
     };
 }
 
-/// A conversion of a float to an integer of 8 bits: the low bits of that to 16 bits. In the range of 8 bits that is the integer; outside of
-/// it neither SPIR-V nor C says what the result is, and this is what ir3 computes, which converts floats to 16 bits at least.
+/// A conversion of a float to an integer of 8 bits: the low bits of that to 16 bits. In the range of 8 bits that is the
+/// integer; outside of it neither SPIR-V nor C defines the result, and this is ir3's result, which converts floats
+/// to 16 bits at least.
 macro_rules! float_to_byte {
     ($width:expr, $kind:expr) => {
         match $width {

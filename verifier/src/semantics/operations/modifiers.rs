@@ -1,6 +1,6 @@
 //! Modifiers of single operands and results: signs, complements, the clamp of a saturating float operation.
 //!
-//! Of 16 bits (`half`) or 32.
+//! Operands have 16 bits (`half`) or 32.
 
 use crate::semantics::arithmetic::concrete::Concrete;
 use crate::semantics::arithmetic::domain::{Domain, Format};
@@ -17,7 +17,7 @@ const F32: Format = Format::F32;
 /// [`float::fsat`] of binary32.
 pub const SATURATE32: &Modify = modify!(32 | d, a | float::fsat(d, F32, a));
 
-/// [`float::fsat`] of binary16: of the low half, whatever the high half is (`mov` to a half type in a full register).
+/// [`float::fsat`] of binary16: of the low half, for any high half (`mov` to a half type in a full register).
 pub const SATURATE16: &Modify = modify!(
     32 | d,
     a | {

@@ -493,7 +493,7 @@ fn dot<const N: usize, D: Domain<V: Copy>>(d: &mut D, f: Format, s: &[D::V]) -> 
     sum(d, f, products)
 }
 
-/// A choice that tests whether a condition of some width is not zero, or is zero.
+/// A selection by a condition of some width: nonzero, or zero.
 macro_rules! choice {
     ($width:expr, $w:ident, |$d:ident, $c:ident| $e:expr) => {
         match $width {

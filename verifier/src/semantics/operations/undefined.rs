@@ -1,9 +1,10 @@
 //! The results of operations on operands with undefined bits.
 //!
-//! An undefined value is *some* value, and every use of it may see another one (docs/semantics.md). So a value has, beside its bits, two
-//! masks:
-//! - `free`: bits that may be anything, each alone and all together, whatever the other bits are and whatever else is observed. It is an
-//!   under-approximation, for the side before a pass: the target may have any value in these bits, and in no others.
+//! An undefined value is *some* value, and every use of it may see another one (docs/semantics.md). So a value has, in
+//! addition to its bits, two masks:
+//! - `free`: bits that may be anything, each alone and all together, independent of the other bits and of other
+//!   observations. It is an under-approximation, for the side before a pass: the target may have any value in these
+//!   bits, and in no others.
 //! - `tainted`: bits that may depend on an undefined value. It is an over-approximation, for the side after a pass.
 //!
 //! A bit that is tainted and not free is a function of the values chosen for the undefined operands; its value is that for one choice.
@@ -222,7 +223,7 @@ pub fn free<D: KnownConstants>(d: &mut D, op: Op, width: u32, widths: &[u32], ar
     }
 }
 
-/// The free bits of a sum, conjunction or exclusive or of two.
+/// The free bits of a sum, conjunction or exclusive or of two operands.
 fn free_of_two<D: KnownConstants>(d: &mut D, op: Op, w: u32, a: (D::V, D::V), b: (D::V, D::V)) -> D::V {
     if op != Op::And && left_out(Guard::FreeOfTwo) {
         return d.or(w, a.1, b.1);

@@ -22,8 +22,8 @@ impl NoWrap {
         [Self { unsigned: false, ..self }, Self { signed: false, ..self }]
     }
 
-    /// One bit: 1 if the operation breaks its promise on these operands, of `bits` bits. An operation of one operand has it twice. `None`
-    /// where that is not known of the operation.
+    /// One bit: 1 if the operation breaks its promise on these operands, of `bits` bits. A unary operation passes its
+    /// operand twice. `None` where that is not known of the operation.
     pub fn is_broken<D: Domain>(self, d: &mut D, a: D::V, b: D::V) -> Option<D::V> {
         let Self { op, bits: w, signed, unsigned } = self;
         let zero = d.constant(w, 0);

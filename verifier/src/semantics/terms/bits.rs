@@ -1,18 +1,18 @@
 //! Complement, and, exclusive or. An or is the complement of an and of complements, so De Morgan's laws need no rule.
 //!
-//! An `And` has its constant first, then two or more terms in order, none of them an `And`, no two of them complements. Subterms of a
-//! disjunction in it (a complement of an `And`) that the other terms decide are dropped. An `Xor` likewise; complements are moved from its
-//! terms into its constant, or around it.
+//! An `And` has its constant first, then two or more terms in order, none of them an `And`, no two of them complements.
+//! Subterms of a disjunction in it (a complement of an `And`) that the other terms decide are dropped. The same holds
+//! for an `Xor`; complements are moved from its terms into its constant, or around it.
 //!
-//! If an argument is a concatenation, or a mask cuts a vector, the operation is done piece by piece: a mask of adjacent bits is a slice
-//! with zeros around.
+//! If an argument is a concatenation, or a mask selects part of a vector, the operation is done piece by piece: a mask
+//! of adjacent bits is a slice with zeros around.
 
 use super::{Args, MANY, Op, Term, Terms};
 use crate::semantics::arithmetic::concrete::mask;
 
 /// A mask with more runs of equal bits than this does not cut.
 const RUNS: u32 = 8;
-/// Likewise for the constant of an exclusive or.
+/// The same for the constant of an exclusive or.
 const FLIPPED_RUNS: u32 = 3;
 
 /// The set of bits that differ from the bit below, without bit 0.

@@ -4,8 +4,9 @@
 //! words:
 //!
 //! - for the high half of S, `S - [low half of S]`;
-//! - for the bit `x < y`, the borrow of `x - y`: `[x - y] - [x] + [y]`, where the difference is a word, modulo 2^n. A carry out of `p = q + x` is `p < x`, so `q`, `p` and `x`
-//!   are what remains of it, and in a chain of sums each `p` is the `q` of the next carry;
+//! - for the bit `x < y`, the borrow of `x - y`: `[x - y] - [x] + [y]`, where the difference is a word, modulo 2^n. A
+//!   carry out of `p = q + x` is `p < x`, so `q`, `p` and `x` are the remaining terms, and in a chain of sums each `p`
+//!   is the `q` of the next carry;
 //! - for the top bit of x, `[x] - [x + 2^(n-1)] + 2^(n-1)`: a carry out of `q + 2^(n-1)` is the top bit of q;
 //! - for the bit `x = y`, with `d = y - x`, the bit `d < 1`.
 //!

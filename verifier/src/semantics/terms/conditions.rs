@@ -1,7 +1,7 @@
 //! Conditions: simplification of clauses in an and, and the conditions of paths through a program.
 //!
-//! A *clause* is the complement of an `And`. Beside a term x, a clause that contains x is true, and one that contains the complement of x
-//! is the same without it.
+//! A *clause* is the complement of an `And`. In a conjunction with a term x, a clause that contains x is true, and one
+//! that contains the complement of x is the same without it.
 //!
 //! [`Terms::disjunction`] of the conditions of joining paths gives the condition of the block before the branch: factors that all have
 //! in common are moved out, and two conditions that differ in the sign of one conjunct become one without it.
@@ -98,8 +98,8 @@ impl Terms {
         (!missing && covered).then_some(rest)
     }
 
-    /// Returns true if `asked` must hold, false if it cannot hold, given that `known` holds (or does not); `None` if that takes more than a
-    /// look at their forms.
+    /// Returns true if `asked` must hold, false if it cannot hold, given that `known` holds (or does not); `None` if
+    /// their forms do not decide it.
     pub(super) fn decided(&self, asked: Term, known: Term, holds: bool) -> Option<bool> {
         let (asked, positive) = if self.op(asked) == Op::Not { (self.arg(asked, 0), true) } else { (asked, false) };
         let answer = self.decided_positive(asked, known, holds)?;

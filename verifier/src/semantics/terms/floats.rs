@@ -103,7 +103,7 @@ impl Terms {
         }
     }
 
-    /// The same of an operand, which may be a constant.
+    /// Returns true if an operand, which may be a constant, is an integer or infinite.
     fn is_integer(&mut self, f: Format, t: Term, depth: u8) -> bool {
         match self.as_constant(t) {
             Some(_) => self.plain(Op::Float(FloatOp::Round(f, Rounding::Zero)), f.width(), &[t]) == t,
@@ -111,7 +111,7 @@ impl Terms {
         }
     }
 
-    /// Returns true if a float is an integer or infinite, whatever its sign bit.
+    /// Returns true if a float is an integer or infinite, with any sign bit.
     fn is_integer_and_number(&mut self, f: Format, t: Term) -> bool {
         let is_converted =
             |terms: &Self, t: Term| matches!(terms.op(t), Op::Float(FloatOp::FromInt { to, .. }) if to == f);

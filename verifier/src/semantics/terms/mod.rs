@@ -90,15 +90,15 @@ impl VariableKind {
     /// An input that is the same in all waves.
     pub const DRAW: Self = Self { extent: Extent::Draw, lifetime: Lifetime::Run };
 
-    /// The same extent, but for one moment only.
+    /// Returns the kind with the same extent and the lifetime of one moment.
     #[must_use]
     pub const fn passing(self) -> Self {
         Self { lifetime: Lifetime::Moment, ..self }
     }
 }
 
-/// The prefix of the names of variables that are the same in all lanes. No rule depends on it: it keeps their names apart from those of
-/// variables of other kinds, for readers too.
+/// The prefix of the names of variables that are the same in all lanes. No rule depends on it: it distinguishes their
+/// names from those of variables of other kinds, for readers too.
 const WAVE_PREFIX: &str = "uniform ";
 
 /// A text, and its role at the first use.
@@ -360,11 +360,11 @@ impl Terms {
         self.intern(Op::Apply(function), width, args)
     }
 
-    /// Checks that a name is used as it was first. If one name denoted two values, a prover would prove them equal.
+    /// Checks that a name is used with its first role. If one name denoted two values, a prover would prove them equal.
     fn declare(&mut self, name: Name, role: Role) {
         let NameData { text, role: known } = &mut self.names[name];
         match known {
-            Some(known) => assert_eq!(*known, role, "the name `{text}` stands for two things"),
+            Some(known) => assert_eq!(*known, role, "the name `{text}` denotes two terms"),
             None => *known = Some(role),
         }
     }
@@ -374,8 +374,8 @@ impl Terms {
         self.parts.get(&whole).map_or(&[], |list| list)
     }
 
-    /// A term of at most this depth: where it is deeper, its subterms are made [opaque](Op::Opaque). Slices of it, and sums with it, are
-    /// then small, however long the computation was.
+    /// A term of at most this depth: below it, subterms are made [opaque](Op::Opaque). Slices of it, and sums with it,
+    /// are then small, however long the computation was.
     pub fn shallow(&mut self, term: Term, limit: u8) -> Term {
         if self.depths[term] <= limit || self.width(term) == 1 {
             return term;

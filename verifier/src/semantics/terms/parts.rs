@@ -4,8 +4,8 @@
 //! high zeros are a `Zext`, low zeros a multiplication by a power of two (so that shifts are coefficients of sums), and the rest is a chain
 //! of `Concat`, the highest piece outermost. [`Terms::pieces`] is the inverse.
 //!
-//! A slice is moved into every operation whose result bits depend on the same bits of its arguments only (and, for low slices, into sums
-//! and products), so an `Extract` is of a term that cannot be taken apart.
+//! A slice is moved into every operation whose result bits depend on the same bits of its arguments only (and, for low
+//! slices, into sums and products), so an `Extract` is of a term that cannot be split.
 
 use super::{Args, DEEP, Op, Term, Terms};
 use crate::semantics::arithmetic::concrete::{mask, signed};
@@ -63,7 +63,7 @@ impl Terms {
             _ => false,
         };
         if !through && self.op(t) == Op::Add {
-            // Of a sum and its complement, which is a sum too, the slice is of the earlier term.
+            // For a sum and its complement, which is a sum too, slice the earlier term.
             let other = self.complement(t);
             if other < t && self.op(other) == Op::Add {
                 let part = self.intern(Op::Extract(low as u8), n, &[other]);

@@ -1,4 +1,4 @@
-//! What an instruction computes in a channel, and where it goes.
+//! The result of an instruction in a channel, and its destination.
 
 use super::{Computed, Lifter};
 use ir3_compiler::nir::{Def, Op};
@@ -13,7 +13,7 @@ impl Lifter<'_> {
         if inverse { self.b.alu(Op::Inot, &[value]) } else { value }
     }
 
-    /// The predicate of a channel; `None` if there is none.
+    /// The predicate of a channel; `None` for an instruction without one.
     fn predicate(&mut self, instr: &Instr, channel: usize) -> Option<Def> {
         let (predicate, inverse) = instr.predicate?;
         let bit = |lifter: &Self, channel| lifter.read(lifter.flag(channel));

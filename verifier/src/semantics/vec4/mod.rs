@@ -1,4 +1,4 @@
-//! What vec4 and scalar programs mean: the nir programs that they are.
+//! The meaning of vec4 and scalar programs, as nir programs.
 //!
 //! [`lift`] translates a program to nir in SSA form, which all engines execute; there is no second definition of any operation. An
 //! invocation of the nir program is one vertex. Each channel of a register, of an output and of the flag is a variable; writemasks, swizzles and
@@ -7,18 +7,18 @@
 //! - Registers and the flag are undefined at the start.
 //! - A conditional modifier compares the result before it is clamped with zero; of `cmp`, the sources. Only channels in the writemask are written to
 //!   the flag, and only where the predicate holds.
-//! - The bits of a bool from `cmp` are all ones or all zeros, whatever its type.
+//! - The bits of a bool from `cmp` are all ones or all zeros, for any type.
 //! - A branch decides for a vertex. If its predicate is that of each channel by itself and the four bits differ, it depends on an undefined value:
 //!   such a program has no meaning.
 //! - With four channels instead of eight, an instruction runs in one of the two vertices of a thread: those with an even number (`group0`) or an odd
 //!   one (`group4`).
 //!
-//! Of scalar programs:
+//! Scalar programs:
 //!
 //! - An invocation of the nir program is an invocation. With 8 channels of 16, an instruction runs in the first 8 invocations of a thread (`group0`) or
 //!   in the others (`group8`).
-//! - The accumulator has one channel for each of 8 invocations. What one half of a thread leaves in it is undefined for the other one, and so is all of it
-//!   after control flow, where other invocations may have written it.
+//! - The accumulator has one channel for each of 8 invocations. The value that one half of a thread leaves in it is
+//!   undefined for the other one, and so is all of it after control flow, where other invocations may have written it.
 //! - A message is its intrinsic.
 
 mod compute;
@@ -75,7 +75,7 @@ pub fn lift(program: &Program) -> Result<nir::Shader, Unsupported> {
     lifter.store_outputs(zero);
     lifter.remove_dead_phis();
     let mut shader = lifter.b.finish();
-    // No later pass changes what an instruction of the machine computes.
+    // No later pass changes the result of a machine instruction.
     for data in shader.entry.instrs.values_mut() {
         if let InstrData::Alu(alu) = data {
             alu.exact = true;
@@ -135,7 +135,8 @@ fn inputs(program: &Program, b: &mut Builder, zero: Def) -> FxHashMap<(SrcFile, 
 /// accumulator.
 type State = Vec<Def>;
 
-/// The sources of a channel with the channels that they read, and what was computed of them: the result and the bit of the flag.
+/// The sources of a channel with the channels that they read, and the computed values: the result and the bit of the
+/// flag.
 type Computed = (Vec<(Src, u8)>, (Def, Option<Def>));
 
 enum Frame {
@@ -249,7 +250,7 @@ impl Lifter<'_> {
         self.state = self.merge(arms);
     }
 
-    /// The state where control flow from several blocks meets: the current block.
+    /// The state at a join of control flow from several blocks: the current block.
     fn merge(&mut self, arms: Vec<(Block, State)>) -> Option<State> {
         let mut state = arms.first()?.1.clone();
         for (variable, value) in state.iter_mut().enumerate() {

@@ -5,15 +5,15 @@ use crate::ir3::{Block, Instr, RegFile, Value};
 use crate::regalloc::next_use::{LOOP_EXIT, NEVER};
 use crate::regalloc::predicates::{SLOTS, SlotMask, is_rematerializable, slot_of};
 
-/// A read within so many instructions after a block waits for what is computed after it.
+/// A read within this many instructions after a block would wait for a value computed after it.
 const SOON: u32 = 8;
 
 impl PredicateAssigner<'_> {
     /// Computes values without a register at the end of a block, in registers that are free there: values that are read
     /// soon after it, so that their readers need not wait, and before a loop values that are read in it.
     ///
-    /// Only blocks that start with the registers of this one count: those with no other predecessor, but for the ends of
-    /// back edges. What turns out to be unread is removed in the end.
+    /// Only blocks that start with the registers of this one count: those with no other predecessor, but for the ends
+    /// of back edges. Values that turn out to be unread are removed in the end.
     pub(super) fn anticipate(&mut self, block: Block) {
         let terminators = self.terminators(block);
         let mut read: SlotMask = 0;

@@ -1,10 +1,10 @@
-//! The folder of a failure of the compiler: what a bug report needs.
+//! The folder of a failure of the compiler: the files for a bug report.
 //!
 //! - `README.md`: the failure, and the commands that show it again;
-//! - `program.spv`, `program.nir`: the program, reduced if it was reduced; `original.nir`: as it was generated;
-//! - `program.log`: what the compiler printed;
-//! - of a refuted pass: both sections (`before.txt`, `after.txt`), the same programs with what was recovered, the input (`env.json`), and the
-//!   runs up to the first difference (`difference.txt`);
+//! - `program.spv`, `program.nir`: the program, reduced if possible; `original.nir`: the generated program;
+//! - `program.log`: the output of the compiler;
+//! - of a refuted pass: both sections (`before.txt`, `after.txt`), the same programs with the recovered attributes, the
+//!   input (`env.json`), and the runs up to the first difference (`difference.txt`);
 //! - `failure.json`: the failure, the seed and the command, for programs.
 
 use super::command::{LOG, MODULE, SOURCE};
@@ -20,7 +20,7 @@ use ir3_compiler::nir::{self, Shader};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What a folder is written of.
+/// The contents of a bundle.
 pub struct Report<'a> {
     /// The compiler.
     pub compiler: &'a Compiler,
@@ -30,7 +30,7 @@ pub struct Report<'a> {
     pub origin: (Profile, u64),
     /// The program that fails.
     pub shader: &'a Shader,
-    /// The program as it was generated, if `shader` is a reduced one.
+    /// The generated program, if `shader` is a reduced one.
     pub original: Option<&'a Shader>,
     /// The failure.
     pub found: &'a Found,
@@ -116,7 +116,7 @@ impl Report<'_> {
              {check}\
              `{LOG}` is what the compiler printed. The program comes from the generator: profile {profile}, seed {seed}{reduced}.\n",
             gpu = self.gpu,
-            reduced = if self.original.is_some() { "; `original.nir` is as it was generated" } else { "" },
+            reduced = if self.original.is_some() { "; `original.nir` is the generated program" } else { "" },
         )
     }
 }

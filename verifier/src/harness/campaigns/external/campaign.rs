@@ -23,7 +23,7 @@ use std::time::Duration;
 pub struct Campaign<'a> {
     /// The compiler.
     pub compiler: &'a Compiler,
-    /// How its logs are checked.
+    /// The rules by which its logs are checked.
     pub rules: LogRules<'a>,
     /// The profiles, taken in turn.
     pub profiles: Vec<Profile>,
@@ -31,12 +31,12 @@ pub struct Campaign<'a> {
     pub course: Course,
 }
 
-/// Of so many programs all boundaries of one are compared where the others are compared end to end.
+/// One program of this many has all boundaries compared; the others are compared end to end.
 const EVERY: u64 = 16;
 /// The CPU time for the boundaries of that one. A failure takes as long as it does.
 const SAMPLE: Duration = Duration::from_millis(200);
 
-/// What was counted.
+/// The counts of a campaign.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     /// Verdicts on boundaries.
@@ -45,7 +45,7 @@ pub struct Counts {
     pub compiled: u64,
     /// Instructions of nir of all programs.
     pub instructions: u64,
-    /// Programs that SPIR-V cannot express, by what it cannot.
+    /// Programs that SPIR-V cannot express, by the construct that it lacks.
     pub no_form: BTreeMap<String, u64>,
     /// Programs that the compiler refuses, by reason.
     pub refused: BTreeMap<String, u64>,
@@ -131,7 +131,7 @@ impl Campaign<'_> {
         self.course.run(interrupted, attempt, &mut of_number, progress)
     }
 
-    /// Runs the compiler on a program. A panic of an engine is an unreadable log: the campaign goes on.
+    /// Runs the compiler on a program. A panic of an engine counts as an unreadable log, and does not end the campaign.
     fn observe(&self, number: u64, shader: &Shader, folder: &Path, stop: &AtomicBool) -> Result<Observation, RunError> {
         fs::create_dir_all(folder).map_err(|cause| RunError::File { path: folder.display().to_string(), cause })?;
         let rules = rules_of(&self.rules, number);

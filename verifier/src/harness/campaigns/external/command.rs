@@ -1,9 +1,9 @@
 //! One run of the compiler.
 //!
 //! # The contract
-//! - The command is run with the arguments that were given, and the path of `program.spv` as the last one. `program.nir` lies beside it.
-//!   Standard input is empty. Whatever it prints to standard output and standard error is the log.
-//! - Exit code 0: the program was compiled, and the log has it.
+//! - The command is run with the given arguments, and the path of `program.spv` as the last one. `program.nir` is in
+//!   the same folder. Standard input is empty. All output to standard output and standard error is the log.
+//! - Exit code 0: the program was compiled, and the log contains it.
 //! - Exit codes from 1 to 99: it was refused. The last line of the log is the reason. Refusals are counted.
 //! - Exit codes from 100 on, and signals: it crashed. 126 and 127, with which a shell says that it cannot start a command, end the
 //!   campaign.
@@ -76,9 +76,9 @@ pub enum RunError {
         /// The reason of the system.
         cause: io::Error,
     },
-    /// A shell says that it cannot start it.
+    /// A shell reports that it cannot start it.
     #[error(
-        "{command}: the command of --compiler ended with exit code {code}, which says that a command cannot be started: {last}"
+        "{command}: the command of --compiler ended with exit code {code}, with which shells report that a command cannot be started: {last}"
     )]
     NotStarted {
         /// Its path.
@@ -88,10 +88,10 @@ pub enum RunError {
         /// The last line that it printed.
         last: String,
     },
-    /// The worker of a driver does not compile.
+    /// A shell reports a signal of its child by such a code.
     #[error(transparent)]
     Driver(WorkerError),
-    /// The files for it cannot be written, or what it printed not be read.
+    /// The files for it cannot be written, or its output cannot be read.
     #[error("{path}: {cause}")]
     File {
         /// The path of the file.
@@ -127,7 +127,7 @@ impl CompilerCommand {
                 return Err(RunError::NotStarted { command: self.program.display().to_string(), code, last });
             }
             End::Signal(signal) => Ran::Crashed(format!("signal {signal}"), text),
-            // As a shell passes a signal on.
+            // The code with which a shell reports a signal.
             End::Code(code) if code > 128 => Ran::Crashed(format!("signal {}", code - 128), text),
             End::Code(code) => Ran::Code(code, text),
         })
@@ -203,7 +203,7 @@ fn kill(child: &mut Child, pid: Option<Pid>) {
     let _ = child.wait();
 }
 
-/// Reads a log, whatever bytes it has.
+/// Reads a log, including bytes that are no UTF-8.
 fn read(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?.take(LOG_LIMIT).read_to_end(&mut bytes)?;

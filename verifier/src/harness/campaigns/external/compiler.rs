@@ -32,7 +32,7 @@ const NO_PASSES: &str = "IR3_SHADER_DEBUG=vs,tcs,tes,gs,fs,cs";
 /// Workers with one driver: as many as there are threads that compile, for each kind of log.
 pub struct Drivers {
     setup: Setup,
-    /// Those that print all sections, and those that print no passes.
+    /// The idle workers that print all sections, and those that print no passes.
     idle: [Mutex<Vec<Worker>>; 2],
     device: String,
 }
@@ -96,7 +96,7 @@ impl Drivers {
     fn start(&self, sections: Sections) -> Result<Worker, WorkerError> {
         let mut setup = self.setup.clone();
         if sections == Sections::Ends {
-            // Before what was given, which counts then.
+            // Before the given ones, which override it.
             setup.variables.insert(0, NO_PASSES.to_owned());
         }
         Worker::start(&setup)
@@ -140,7 +140,7 @@ impl Drivers {
             Kind::Hung => Ran::TimedOut(log),
             Kind::Flooded => Ran::Flooded(log),
             Kind::Crashed => Ran::Crashed(detail, log),
-            // Another end of the process: the last line of the log has it.
+            // The process ended in another way: the last line of the log has the reason.
             kind if kind.is_fault() => Ran::Code(100, log),
             _ => Ran::Code(1, log),
         })

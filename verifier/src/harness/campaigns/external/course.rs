@@ -28,7 +28,7 @@ pub struct Course {
     pub folder: PathBuf,
 }
 
-/// The program of a number, and what was seen of it.
+/// The program of a number, and its observed result.
 pub(super) struct Trial<P> {
     /// The program.
     pub program: P,

@@ -21,7 +21,7 @@ pub enum Failure {
     Flooded,
     /// A part of its log cannot be read: the reason, without its numbers.
     Unreadable(String),
-    /// It refuses the program: the reason, without its numbers. A failure only if that is asked for.
+    /// It refuses the program: the reason, without its numbers. A failure only if refusals are to be reported.
     Refused(String),
     /// A pass changed the meaning of the program.
     Refuted {

@@ -21,7 +21,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// How logs are checked.
+/// The rules by which logs are checked.
 #[derive(Clone, Copy)]
 pub struct LogRules<'a> {
     /// The GPU, unless the log names the generation of another one.
@@ -39,12 +39,12 @@ pub struct LogRules<'a> {
     pub validator: Option<&'a Path>,
 }
 
-/// A failure, and what a report needs.
+/// A failure, with the facts for a report.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The failure.
     pub failure: Failure,
-    /// What is to be said of it, with its numbers.
+    /// The message, with its numbers.
     pub message: String,
     /// The input on which a pass is refuted.
     pub env: Option<Env>,
@@ -56,7 +56,7 @@ pub struct Found {
     pub log: String,
 }
 
-/// What became of a program.
+/// The result of compiling and checking a program.
 #[derive(Debug, Default)]
 pub struct Observation {
     /// SPIR-V cannot express it.
@@ -131,7 +131,7 @@ pub fn observe_by(
                 Ok(seen) => return Ok(seen),
                 Err(env) => refuting = env,
             },
-            // All sections say more of a failure.
+            // All sections give more information about a failure.
             _ => {}
         }
     }
@@ -204,7 +204,7 @@ pub fn fails_so(
 
 const NO_SHADER: &str = "it has no shader with a pass and final code";
 
-/// The end of a run, as failures have it.
+/// The end of a run, in the form in which failures are reported.
 enum Outcome {
     NoForm(NoForm),
     Stopped,
@@ -236,14 +236,15 @@ fn outcome(ran: Ran, folder: &Path) -> Outcome {
     }
 }
 
-/// The assertion that failed, as the C library prints it, what Mesa's validator of ir3 found, or the place of a panic.
+/// The assertion that failed, as the C library prints it, the error of Mesa's validator of ir3, or the place of a
+/// panic.
 fn assertion(log: &str) -> Option<String> {
     log.lines().rev().find_map(|line| {
         if let Some(at) = line.find("validation fail at ") {
             return Some(line[at..].trim().to_owned());
         }
         if line.contains(": Assertion `") {
-            // The name of the program stands before it.
+            // The line begins with the name of the program.
             return Some(line.split_once(": ").map_or(line, |(_, rest)| rest).trim().to_owned());
         }
         let (_, place) = line.split_once(" panicked at ")?;
@@ -272,14 +273,15 @@ fn target(rules: &LogRules<'_>, shader: &LogShader) -> Target {
     }
 }
 
-/// The first part of a shader that cannot be read, without the path of the log: one that is cut off is not there for what follows.
+/// The first part of a shader that cannot be read, without the path of the log: an incomplete part is missing for later
+/// stages.
 fn unread(shader: &LogShader, recovered: &mesa::recover::Recovered, path: &Path) -> Option<String> {
     let parts = recovered.passes.iter().map(|program| program.as_ref().err()).chain([recovered.code.as_ref().err()]);
     let first = recovered.nir.as_ref().err().into_iter().chain(parts.flatten()).next();
     let broken = shader.broken.first().map(|(_, error)| error.to_string());
     let why = broken.as_ref().or(first).or(recovered.problems.first())?;
     let path = format!("{}:", path.display());
-    // Line and column stand after the path.
+    // Line and column follow the path.
     let why = why
         .strip_prefix(&path)
         .map_or(&**why, |rest| rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':'));

@@ -1,9 +1,10 @@
 //! Reduces a program while the compiler fails on it in the same way.
 //!
-//! The reducer works on nir; each candidate is translated to SPIR-V and compiled again. One that SPIR-V cannot express is not taken.
-//! When no step makes the nir smaller, instructions of SPIR-V count, too: the same nir can need more or fewer of them.
-//! Each candidate costs a run of the compiler, so the random walk of the search ends as soon as both are easy to read. nir's values have no
-//! type; those of SPIR-V are floats or integers, with a cast between them: so additions and the like become those of the other kind, too.
+//! The reducer works on nir; each candidate is translated to SPIR-V and compiled again. One that SPIR-V cannot express
+//! is not taken. If no step makes the nir smaller, instructions of SPIR-V count, too: the same nir can need more or
+//! fewer of them. Each candidate costs a run of the compiler, so the random walk of the search ends as soon as both are
+//! easy to read. nir's values have no type; those of SPIR-V are floats or integers, with a cast between them: so
+//! additions and the like become those of the other kind, too.
 
 use super::command::RunError;
 use super::compiler::Compiler;
@@ -21,11 +22,11 @@ use std::time::{Duration, Instant};
 /// A program of up to this number of instructions is easy to read: of nir, and of SPIR-V.
 const EASY: usize = 10;
 
-/// How a program is reduced.
+/// The settings of a reduction.
 pub struct Reduction<'a> {
     /// The compiler.
     pub compiler: &'a Compiler,
-    /// How its logs are checked.
+    /// The rules by which its logs are checked.
     pub rules: &'a LogRules<'a>,
     /// The number of threads.
     pub jobs: usize,
@@ -73,7 +74,7 @@ impl Reduction<'_> {
         }
         let same = |shader: &Shader, folder: &Path| {
             let fails = || observe::fails_so(self.compiler, self.rules, shader, found, folder, self.stop);
-            // What an engine panics on is found again only if that is the failure.
+            // A panic of an engine is reproduced only if the panic is the failure.
             match catch(fails) {
                 Ok(Ok(fails)) => fails,
                 Ok(Err(error)) => {
@@ -133,7 +134,7 @@ pub fn spirv_size(shader: &Shader) -> usize {
 #[derive(Clone, Copy, PartialEq)]
 enum Counted {
     Nir,
-    /// Those of SPIR-V count as those of nir do.
+    /// Instructions of SPIR-V count as those of nir do.
     Both,
 }
 

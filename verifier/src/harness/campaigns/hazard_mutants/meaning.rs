@@ -1,9 +1,9 @@
-//! Decides whether a change of what is executed matters: a branch to the instruction after its target, or before it, or
-//! an instruction with a repetition less.
+//! Decides if a change of the executed instructions matters: a branch to the instruction after its target, or before
+//! it, or an instruction with a repetition less.
 //!
-//! An instruction may as well be left out if nothing reads what it writes, and also if it only computes again what is
-//! there already; and so it may be executed once more. This is decided from the code, along the edges of lanes: no run,
-//! and nothing of the hazard checker or of the machine, takes part.
+//! An instruction may be left out if no instruction reads its results, and also if it only recomputes a value that is
+//! available already; and so it may be executed once more. This is decided from the code, along the edges of lanes: no
+//! run, and nothing of the hazard checker or of the machine, takes part.
 
 use super::needed::{Paths, Span};
 use ir3_compiler::ir3::{Attrs, Category, Dst, InstrData, InstrFlags, Opcode, OperandFlags, Place, Src, SrcOperand};
@@ -39,7 +39,7 @@ fn each(spans: &[Span], mut visit: impl FnMut(usize, u64)) {
     }
 }
 
-/// What later instructions need, at each position.
+/// The registers that later instructions depend on, at each position.
 pub struct Meaning<'a> {
     paths: &'a Paths<'a>,
     /// True for instructions that do more than to write registers.
@@ -49,7 +49,7 @@ pub struct Meaning<'a> {
 }
 
 impl<'a> Meaning<'a> {
-    /// Finds what is live. What only dead instructions read is dead.
+    /// Computes liveness. A register that only dead instructions read is dead.
     pub fn new(paths: &'a Paths<'a>) -> Self {
         let count = paths.next.len();
         let effects = (0..count).map(|at| has_effect(paths, at)).collect();
@@ -95,7 +95,7 @@ impl<'a> Meaning<'a> {
         if keeps { Vec::new() } else { self.paths.written(at) }
     }
 
-    /// What is live after an instruction.
+    /// The registers that are live after an instruction.
     fn after(&self, at: usize) -> Registers {
         let mut live = [0; WORDS];
         for &next in &self.paths.next[at] {
@@ -141,14 +141,14 @@ impl<'a> Meaning<'a> {
         (self.paths.data(at).opcode == Opcode::Jump && to > at && skipped.clone().all(is_straight)).then_some(skipped)
     }
 
-    /// Returns true if it matters that the last repetition of an instruction is lost.
+    /// Returns true if dropping the last repetition of an instruction matters.
     pub fn last_matters(&self, at: usize) -> bool {
         let live = self.after(at);
         let lost = self.paths.writes(at).into_iter().filter_map(|(.., spans, _)| spans.last().copied());
         !self.last_keeps(at) && (self.effects[at] || lost.into_iter().any(|span| meets(&live, &[span])))
     }
 
-    /// Returns true if the last repetition of an instruction computes what its register already has: the choice of two
+    /// Returns true if the last repetition of an instruction does not change its register: the choice of two
     /// values that are this register, or the least or greatest of them.
     fn last_keeps(&self, at: usize) -> bool {
         use Opcode::{AndB, MaxS, MaxU, MinS, MinU, OrB, SelB16, SelB32};
@@ -170,8 +170,8 @@ impl<'a> Meaning<'a> {
         !data.flags.contains(InstrFlags::SAT) && chosen.iter().all(|&n| data.srcs.get(n).is_some_and(is_own))
     }
 
-    /// Returns true if an instruction computes after a branch what it, or another one that is the same, always has computed before it: nothing in
-    /// between writes its registers.
+    /// Returns true if an instruction recomputes after a branch a value that it, or an equal one, always has computed
+    /// before it: nothing in between writes its registers.
     fn computes_again(&self, branch: usize, at: usize) -> bool {
         let data = self.paths.data(at);
         let computes =
@@ -235,7 +235,7 @@ impl<'a> Meaning<'a> {
     }
 }
 
-/// Flags that say nothing of what is computed.
+/// Flags that do not affect the computed values.
 const WAITS: InstrFlags = InstrFlags::SS.union(InstrFlags::SY).union(InstrFlags::JP).union(InstrFlags::UL);
 
 /// Returns true if an instruction does more than to write registers.

@@ -1,9 +1,9 @@
 //! Sharpness of the hazard checker and of the machine: in final programs one nop is removed, one wait shortened or
 //! dropped, one `(jp)` dropped, or one branch target shifted, and each change that matters has to be refuted.
 //!
-//! Whether it matters is decided apart from both engines: along the paths of the program for slots and flags
-//! ([`needed`]), by the compiler's reconvergence points for `(jp)`, and by what later instructions depend on for a shifted
-//! branch and a lost repetition (`meaning`).
+//! An independent oracle decides if a change matters: along the paths of the program for slots and flags ([`needed`]),
+//! by the compiler's reconvergence points for `(jp)`, and by the dependences of later instructions for a shifted branch
+//! and a dropped repetition (`meaning`).
 //!
 //! Changes of (ei), (eq) and (ul), which release something, are decided along the paths as well (`releases`).
 
@@ -202,7 +202,7 @@ fn shorten(data: &mut InstrData) {
     masks.filter(|mask| **mask == before).for_each(|mask| *mask = after);
 }
 
-/// The code without one instruction; what led to it leads to the next.
+/// The code without one instruction; branches to it lead to the next.
 fn removed(code: &Code, at: Ip) -> Code {
     let mut instrs = PrimaryMap::with_capacity(code.instrs.len());
     for (ip, instr) in &code.instrs {
@@ -215,7 +215,7 @@ fn removed(code: &Code, at: Ip) -> Code {
     Code { instrs, interface: code.interface.clone() }
 }
 
-/// What is known of the changed code.
+/// The facts about the changed code.
 fn facts_of(facts: &Facts, mutation: &Mutation) -> Facts {
     let mut facts = facts.clone();
     if mutation.class == MutantClass::Nop {
@@ -228,21 +228,21 @@ fn facts_of(facts: &Facts, mutation: &Mutation) -> Facts {
     facts
 }
 
-/// What runs of a program with and without a change say.
+/// The outcome of running a program with and without a change on the same inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runs {
-    /// They have the same results.
+    /// The runs have the same results.
     Same,
-    /// They differ.
+    /// The runs differ.
     Differ,
-    /// They differ if some comparisons of both are inverted, or other immediates and operations stand beside: the change is on a path that none of
-    /// the starts takes, or where values of the program hide it.
+    /// They differ after inverting some comparisons, or replacing immediates and operations, in both: no input reaches
+    /// the changed path otherwise, or the program masks the difference.
     DifferInverted,
-    /// They differ if the branches of both go as a seed says: likewise.
+    /// They differ after choosing the branches of both by a seed: the same applies.
     DifferChosen,
 }
 
-/// What became of one change.
+/// The result of one mutant.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// The change.
@@ -251,7 +251,7 @@ pub struct Trial {
     pub needed: bool,
     /// The hazard checker refutes it.
     pub checker: bool,
-    /// What runs on the machine say; or the reason why the machine does not run the program.
+    /// The outcome of runs on the machine, or the reason why the machine does not run the program.
     pub machine: Result<Runs, String>,
 }
 
@@ -265,7 +265,7 @@ impl Trial {
 
 /// Environments that the machine tries.
 const RUNS: u64 = 12;
-/// Programs with other comparisons inverted that it tries, if it cannot tell by these.
+/// Variants with inverted comparisons, tried if the plain runs agree.
 const VARIANTS: u64 = 16;
 /// Choices of branches that it tries after these, and then as many with other comparisons, immediates and operations.
 const CHOICES: u64 = 96;
@@ -273,12 +273,12 @@ const CHOICES: u64 = 96;
 const FUEL: u64 = 60_000;
 /// Instructions of all runs of the program without a change.
 const ALL_FUEL: u64 = 200_000;
-/// A changed program does not end if it executes so many times the instructions, and [`MORE_INSTRUCTIONS`].
+/// A changed program counts as endless if it executes this many times the instructions, and [`MORE_INSTRUCTIONS`].
 const MORE_TIMES: u64 = 16;
 const MORE_INSTRUCTIONS: u64 = 2_000;
 
-/// Applies a random change to a program and asks both engines; `None` if the program has no place for the class that
-/// the seed chooses, or is refuted without a change.
+/// Applies a random change to a program and checks it with both engines; `None` if the program has no place for the
+/// class that the seed chooses, or is refuted without a change.
 #[must_use]
 pub fn trial(program: &FinalProgram, seed: u64) -> Option<Trial> {
     let FinalProgram { code, facts, target, .. } = program;
@@ -406,7 +406,8 @@ fn transparent(code: &Code, variant: u64) -> Code {
     with_other_operations(with_other_numbers(with_inverted(code, variant + 1), variant), variant)
 }
 
-/// The code with an image where words do not say which memory is read through the texture unit. It is the same one in both programs.
+/// Sets the address space of texture reads of memory to images, where the encoding does not determine it. Both programs
+/// get the same one.
 fn with_known_memory(mut code: Code) -> Code {
     for instr in code.instrs.values_mut().filter(|instr| instr.data.opcode == Opcode::Isam) {
         if let Attrs::Texture(attrs) = &mut instr.data.attrs
@@ -438,8 +439,8 @@ fn with_inverted(code: &Code, variant: u64) -> Code {
     code
 }
 
-/// The code with other immediates in half of the operations that compute: what is 0 or the greatest number there absorbs what a change
-/// does to another operand. Addresses, numbers of varyings and operands of other units stay.
+/// The code with other immediates in half of the operations that compute: a 0 or the greatest number absorbs the effect
+/// of a change on another operand. Addresses, numbers of varyings and operands of other units stay.
 fn with_other_numbers(mut code: Code, variant: u64) -> Code {
     for (ip, instr) in &mut code.instrs {
         let data = &mut instr.data;
@@ -465,8 +466,9 @@ fn with_other_numbers(mut code: Code, variant: u64) -> Code {
     code
 }
 
-/// The code with sums and exclusive ors in the place of half of the operations that absorb an operand: what is greater than a minimum, shifted out,
-/// masked or multiplied by 0 does not show. The others are of the same unit and take the same time.
+/// The code with sums and exclusive ors in the place of half of the operations that absorb an operand: a value above a
+/// minimum, shifted out, masked or multiplied by 0 does not show. The others are of the same unit and take the same
+/// time.
 fn with_other_operations(mut code: Code, variant: u64) -> Code {
     use Opcode::{
         AddF, AddS, AddU, AndB, AshrB, MaxF, MaxS, MaxU, MinF, MinS, MinU, MulF, MulS24, MulU24, MullU, OrB, ShlB,
@@ -488,8 +490,8 @@ fn with_other_operations(mut code: Code, variant: u64) -> Code {
     code
 }
 
-/// Runs two programs on the machine, from the starts of some seeds: true if one of them tells them apart. With a seed of
-/// choices, their branches go as it says.
+/// Runs two programs on the machine, from the starts of some seeds: returns true if a run distinguishes them. A seed of
+/// choices, if given, decides their branches.
 ///
 /// # Errors
 /// Why there is no run of the first that ends with a result.

@@ -228,7 +228,7 @@ impl<'a> Paths<'a> {
             .collect()
     }
 
-    /// The registers that an instruction writes, likewise.
+    /// The registers that an instruction writes, in the same form.
     pub fn writes(&self, at: usize) -> Vec<(usize, RegClass, Vec<Span>, bool)> {
         let dsts = self.data(at).dsts.iter().enumerate();
         dsts.map(|(n, dst): (usize, &Dst)| {
@@ -322,7 +322,7 @@ impl<'a> Paths<'a> {
                     }
                 }
             }
-            // What another unit writes comes after all that the ALU wrote before.
+            // Writes of other units come after all earlier writes of the ALU.
             let writes: Vec<Span> = self.writes(at).into_iter().flat_map(|(.., spans, _)| spans).collect();
             if !alu && writes.iter().any(|other| overlap(own, other)) {
                 continue;
@@ -377,7 +377,7 @@ impl<'a> Paths<'a> {
             return false;
         }
         let mut seen = FxHashSet::default();
-        // What is still outstanding: results by (ss), results by (sy), sources.
+        // Outstanding hazards: results by (ss), results by (sy), sources.
         let mut todo: Vec<(usize, bool, bool, bool)> =
             self.next[at].iter().map(|&to| (to, ss || scalar, sy, !sources.is_empty())).collect();
         while let Some((to, mut by_ss, mut by_sy, mut read)) = todo.pop() {
@@ -387,7 +387,7 @@ impl<'a> Paths<'a> {
             }
             if Self::sy(user) {
                 by_sy = false;
-                // The results are there, so the sources have been read.
+                // The results are available, so the sources have been read.
                 read &= !sy || store || ss;
             }
             if !(by_ss || by_sy || read) || !seen.insert((to, by_ss, by_sy, read)) {
@@ -413,7 +413,7 @@ impl<'a> Paths<'a> {
         false
     }
 
-    /// What must follow directly, and memory after barriers.
+    /// Checks instructions that must follow directly, and memory accesses after barriers.
     fn order(&self) -> Option<Broken> {
         let count = self.code.instrs.len();
         let mut open = false;

@@ -1,4 +1,4 @@
-//! What is released, and where: varyings by (ei), helper lanes by (eq), `a0.x` by (ul).
+//! Early releases: of varyings by (ei), of helper lanes by (eq), of `a0.x` by (ul).
 //!
 //! To release something too early is always wrong. To release it later, or never, is taken to cost time only, but for varyings:
 //! no lane may end before their release if there is one, and there is one on every path where the end of a program is none (before
@@ -30,7 +30,7 @@ pub fn earlier(code: &Code, at: Ip, flags: InstrFlags) -> Option<Ip> {
         }
         here = Ip::new(here.index().checked_sub(1)?);
         let data = &code.instrs[here].data;
-        // What (ul) releases at a write of `a0.x` is not known.
+        // The effect of (ul) at a write of `a0.x` is not documented.
         let writes_address = data.dsts.iter().any(|dst| dst.class.file == RegFile::Address);
         if data.opcode.is_terminator() || writes_address && flags.contains(InstrFlags::UL) {
             return None;
@@ -67,7 +67,7 @@ pub fn release_at(data: &mut InstrData) {
     data.srcs.extend([Src::immediate(0, false), coordinates]);
 }
 
-/// What a walk along the paths does at an instruction.
+/// The steps of a walk along the paths, at an instruction.
 enum Next {
     On,
     Stop,
@@ -107,7 +107,8 @@ impl Paths<'_> {
         })
     }
 
-    /// An instruction that uses helper lanes on a path from their end: for a sample, one that reads what was written after it.
+    /// An instruction that uses helper lanes on a path from their end: for a sample, one that reads a register written
+    /// after it.
     fn helpers_are_missed(&self, end: usize) -> bool {
         let reads_registers = |at: usize| matches!(self.data(at).opcode, Opcode::Sam | Opcode::Samb);
         let found = |condition: bool| if condition { Next::Found } else { Next::On };

@@ -1,4 +1,4 @@
-//! What is needed in a small program, and that the checker and the machine refute its loss.
+//! Tests of the changes that matter in a small program, and that the checker and the machine refute them.
 
 use super::*;
 use crate::harness::report::instruction_text;
@@ -51,7 +51,7 @@ fn the_machine_refutes_them_too() {
     }
 }
 
-/// A loop of four rounds over what is written before it, and an instruction that nothing reads.
+/// A loop of four iterations over values that are written before it, and an instruction without a reader.
 const LOOP: [(&[&str], &str); 3] = [
     (&["mov.u32u32 r1.x, c1.x", "mov.u32u32 r2.x, c1.y", "mov.u32u32 r4.x, c2.x", "mov.u32u32 r5.x, c2.x"], "block1"),
     (
@@ -78,12 +78,12 @@ fn what_is_skipped_or_added_matters_if_it_is_read() {
         is_needed(&code, &mutant, &mutation, &program.facts, &program.target)
     };
     let branch = Ip::new(8);
-    // The counter; what is computed again as it was; what is not read; a nop.
+    // The counter; a value that is recomputed unchanged; one that is not read; a nop.
     assert!(matters(branch, 4, true));
     assert!(!matters(branch, 5, true));
     assert!(!matters(branch, 9, true));
     assert!(!matters(branch, 10, true));
-    // What is written before the loop: the start of the counter is not what it was, a constant is.
+    // Writes before the loop: repeating the start of the counter changes its value, repeating a constant does not.
     assert!(matters(branch, 1, false));
     assert!(!matters(branch, 2, false));
     assert!(!matters(branch, 3, false));
@@ -104,7 +104,7 @@ fn what_comes_to_the_same_does_not_matter() {
     let program = FinalProgram::new(String::new(), program_of_blocks(&lines), Target::default()).unwrap();
     let paths = Paths::new(&program.code, &program.target);
     let meaning = Meaning::new(&paths);
-    // The jump behind the first arm: the sum of the other arm is the same, what is moved there is not.
+    // The jump after the first arm: the sum of the other arm is the same, the value moved there is not.
     assert!(!meaning.extra_matters(6, 8));
     assert!(meaning.extra_matters(6, 7));
 }
@@ -165,7 +165,7 @@ fn other_operations_show_what_one_absorbs() {
         compare_runs(&code, &mutation.apply(&code).unwrap(), target, 0..RUNS, None) == Ok(true)
     };
     assert!((0..VARIANTS).any(shows));
-    // The same code is the same, whatever its operations are.
+    // The same code is the same, for any operations.
     for variant in 0..VARIANTS {
         let code = transparent(code, variant);
         assert_eq!(compare_runs(&code, &code, target, 0..4, None), Ok(false));
@@ -174,7 +174,7 @@ fn other_operations_show_what_one_absorbs() {
 
 #[test]
 fn chosen_branches_lead_around_a_loop_twice() {
-    // No lane enters the loop again, whatever the inputs are: only a choice does.
+    // No lane enters the loop again, for any inputs: only a choice does.
     let lines: [(&[&str], &str); 3] = [
         (&["mov.u32u32 r1.x, c1.x", "mov.u32u32 r2.x, c1.y", "(rpt2)nop"], "block1"),
         (

@@ -1,13 +1,13 @@
 //! One change of one instruction in the text of a section, by kind.
 //!
-//! Each is what a bug of a pass would print: another register, a lost copy, a wrong offset. A change need not be one of meaning:
-//! that is for the provers to find.
+//! Each resembles the effect of a bug in a pass: another register, a missing copy, a wrong offset. A change need not
+//! change the meaning: that is for the provers to find.
 
 use super::line::{Line, Operand};
 use crate::support::random::Random;
 use std::collections::BTreeMap;
 
-/// A section's lines, and what a change needs of all of them.
+/// A section's lines, with the facts about all of them that changes need.
 pub struct Text<'a> {
     lines: Vec<&'a str>,
     read: Vec<Option<Line>>,
@@ -71,7 +71,7 @@ impl<'a> Text<'a> {
     /// Reads the lines of a section.
     pub fn of(text: &'a str) -> Self {
         let lines: Vec<&str> = text.lines().collect();
-        // In the lists of instructions that are kept each is said again: those have two tabs.
+        // The lists of kept instructions repeat each with two tabs.
         let read: Vec<Option<Line>> = lines.iter().map(|line| Line::read(line)).collect();
         let mut names: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for line in &lines {
@@ -113,7 +113,7 @@ impl<'a> Text<'a> {
         (0..self.lines.len()).flat_map(|at| [changed(at).unwrap_or(self.lines[at]), "\n"]).collect()
     }
 
-    /// A line as it was.
+    /// A line of the original text.
     pub fn line(&self, at: usize) -> &'a str {
         self.lines[at].trim()
     }
@@ -133,8 +133,8 @@ fn one(at: usize, line: &Line) -> Option<Replaced> {
     Some(vec![(at, line.to_string())])
 }
 
-/// A program without an instruction: the line is empty, and so is that which says it again in the list of what is kept. In assembly
-/// something stands at its place, so that no other one moves.
+/// Removes an instruction: its line becomes empty, and so does the one that repeats it in the list of kept
+/// instructions. In assembly a nop takes its place, so that no other one moves.
 fn dropped(text: &Text<'_>, at: usize, line: &Line) -> Option<Replaced> {
     if line.is_assembly() {
         return Some(vec![(at, "nop".to_owned())]);
@@ -178,7 +178,7 @@ fn register(text: &Text<'_>, at: usize, line: &Line, random: &mut Random) -> Opt
     one(at, &line)
 }
 
-/// In SSA form the names of results are those of instructions; there is none to confuse.
+/// Replaces a destination register. SSA form has none: names of results are those of instructions.
 fn destination(text: &Text<'_>, at: usize, line: &Line, random: &mut Random) -> Option<Replaced> {
     let results: Vec<usize> = (0..line.results()).filter(|&at| line.operands[at].register().is_some()).collect();
     let which = random.pick(&results)?;
@@ -232,7 +232,7 @@ fn dropped_copy(text: &Text<'_>, at: usize, line: &Line, random: &mut Random) ->
         }
         let which = random.below(count);
         let mut line = line.clone();
-        // The readers of an SSA value that is not there could not be read.
+        // The number of components of an access is printed twice; `stp` and `ldp` have their own kind.
         line.operands[which].register()?;
         line.operands.remove(count + which);
         line.operands.remove(which);
@@ -314,7 +314,7 @@ fn dropped_flag(_: &Text<'_>, at: usize, line: &Line, random: &mut Random) -> Op
 }
 
 fn immediate(_: &Text<'_>, at: usize, line: &Line, random: &mut Random) -> Option<Replaced> {
-    // The number of components of an access is said twice; `stp` and `ldp` have their own kind.
+    // The number of components of an access is printed twice; `stp` and `ldp` have their own kind.
     if matches!(line.name(), "stp" | "ldp" | "spill" | "reload") {
         return None;
     }
@@ -434,7 +434,7 @@ fn types(_: &Text<'_>, at: usize, line: &Line, _: &mut Random) -> Option<Replace
     one(at, &changed)
 }
 
-/// Two instructions that stand next to each other, of which one writes what the other reads or writes.
+/// Exchanges two adjacent instructions of which one writes a register that the other reads or writes.
 fn order(text: &Text<'_>, at: usize, line: &Line, _: &mut Random) -> Option<Replaced> {
     let next = text.read.get(at + 1)?.as_ref()?;
     let writes = |line: &Line| -> Vec<String> {

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::ops::Range;
 
-/// An operand, with its modifiers and flags in parentheses and what stands after it.
+/// An operand, with its modifiers and flags in parentheses and the text after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operand {
     /// `(kill)(neg)` …
@@ -23,13 +23,13 @@ pub struct Line {
     head: String,
     /// `(sy)`, `(ss)`, `(rpt2)` …
     pub flags: Vec<String>,
-    /// The opcode as it is printed, with its types and condition.
+    /// The printed opcode, with its types and condition.
     pub opcode: String,
     /// The type and components of a texture instruction: `(f32)(xyz)`.
     pub texture: String,
     /// The operands, destinations first.
     pub operands: Vec<Operand>,
-    /// Keywords after the operands, with what separates them: `, false-deps:…`, ` target=block7`.
+    /// Keywords after the operands, with their separators: `, false-deps:…`, ` target=block7`.
     tail: String,
 }
 
@@ -37,7 +37,7 @@ impl Line {
     /// Reads a line; `None` if it is no instruction.
     pub fn read(line: &str) -> Option<Self> {
         let (head, rest) = if let Some(numbers) = line.strip_prefix('\t') {
-            // Two tabs: the list of instructions that are kept, which says each of them again.
+            // Two tabs: the list of kept instructions, which repeats each of them.
             let end = numbers.find('\t')? + 2;
             let head = &line[..end];
             head[1..].starts_with(|c: char| c.is_ascii_digit()).then_some((head, &line[end..]))?
@@ -246,7 +246,7 @@ impl Operand {
         Some(format!("{class}{}.{}", at / 4, ['x', 'y', 'z', 'w'][at as usize % 4]))
     }
 
-    /// Removes or adds a mark that stands directly before the name.
+    /// Removes or adds a mark directly before the name.
     pub fn toggle(&mut self, mark: &str) {
         match self.marks.find(mark) {
             Some(at) => self.marks.replace_range(at..at + mark.len(), ""),

@@ -1,9 +1,9 @@
 //! Changed logs of the real compiler: does `mesa` refute the pass whose section was changed?
 //!
-//! One thing in the text of one section is changed, after a pass or in the words of the final code (`changes`). The whole log is
-//! recovered again from the changed text, so that what the change does to the recovery is a part of the trial. A change of which
-//! the provers show that the section means what it meant is *equivalent*; the others have to be refuted, at the boundary before the
-//! section.
+//! One thing in the text of one section is changed, after a pass or in the words of the final code (`changes`). The
+//! whole log is recovered again from the changed text, so that the effect of the change on the recovery is a part of
+//! the trial. A change for which the provers show that the section has the same meaning is *equivalent*; the others
+//! have to be refuted, at the boundary before the section.
 
 mod changes;
 mod line;
@@ -27,7 +27,7 @@ use std::time::Duration;
 
 /// Changes that are tried at a section until one can be read.
 const TRIES: u32 = 12;
-/// Environments in which what is proved equivalent is run.
+/// Environments in which a proved equivalence is run.
 const ATTACKS: usize = 8;
 
 /// The programs of a log, original or changed.
@@ -89,7 +89,7 @@ impl Version {
     }
 }
 
-/// What the check says of a changed log.
+/// The verdict of the check on a changed log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The boundary before the changed section is refuted, and none before it.
@@ -101,7 +101,7 @@ pub enum Outcome {
     },
     /// No boundary is refuted, and `mesa` ends with an error: the section and another one contradict each other.
     Contradicted,
-    /// The provers show that the section means what it meant.
+    /// The provers show that the section has the same meaning.
     Equivalent,
     /// No boundary is refuted, and that before the section is no pass.
     Unknown {
@@ -122,7 +122,7 @@ pub enum Outcome {
     },
 }
 
-/// A changed log, and what the check says of it.
+/// A changed log, and its outcome.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// The pass whose section was changed.
@@ -156,7 +156,7 @@ pub enum NoTrial {
     RefutedBefore,
 }
 
-/// Where a section's text is kept.
+/// The text of a section within a shader's log.
 #[derive(Clone, Copy)]
 enum Part {
     Pass(usize),
@@ -177,7 +177,7 @@ impl Part {
 /// Changes one section of a shader and checks the boundaries next to it.
 ///
 /// # Errors
-/// If there is nothing to change, or nothing can be said of the change.
+/// If there is nothing to change, or the effect of the change cannot be decided.
 pub fn trial(
     path: &Path,
     shader: &mut LogShader,
@@ -283,7 +283,7 @@ fn change_words(section: &Section, target: &Target, random: &mut Random) -> Opti
         listing::listings(&section.text).first()?.lines.iter().map(|line| line.line as usize).collect();
     let mut first = None;
     for (number, (&line, &word)) in listed.iter().zip(&new).enumerate() {
-        // What assembling alone changes is not a part of the change.
+        // Changes that come from assembling alone are not part of the mutation.
         if word == same[number] {
             continue;
         }
@@ -352,7 +352,7 @@ fn judge(
         let later = mutant.judge(before, after, settings);
         trial.time += later.time;
         if is_refuted(&later.verdict) && !is_refuted(&original.judge(before, after, settings).verdict) {
-            // As `mesa` does: the input may name the pass.
+            // As in `mesa`: the input may identify the pass.
             if let Verdict::Refuted(refutation) = &later.verdict {
                 mutant.sides.run_on(&mut checked, [at - 1, at], std::slice::from_ref(&refutation.env));
             }

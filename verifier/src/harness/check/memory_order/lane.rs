@@ -46,10 +46,11 @@ impl Suspect {
 /// The differences of all lanes and runs.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// Those that matter, in the order in which they are found.
+    /// The differences that matter, in the order in which they are found.
     suspects: Vec<Suspect>,
     known: FxHashSet<Suspect>,
-    /// Those of accesses to one buffer at disjoint addresses: their distances, and the numbers of the environments.
+    /// The differences of accesses to one buffer at disjoint addresses: their distances, and the numbers of the
+    /// environments.
     distant: Vec<(Suspect, BTreeSet<u64>, BTreeSet<usize>)>,
     numbers: FxHashMap<Suspect, usize>,
 }
@@ -138,7 +139,7 @@ impl LaneEvent {
 enum Relation {
     /// Their order does not matter.
     Independent,
-    /// They access one buffer at disjoint addresses of this distance.
+    /// The accesses are to one buffer at disjoint addresses of this distance.
     Distant(u64),
     /// Their order may matter.
     Conflict,
@@ -347,7 +348,8 @@ impl<'a> LaneComparison<'a> {
         range.filter(|before| (from + 1..to).contains(before)).collect()
     }
 
-    /// Finds what keeps a store from being left out: an operation between it and another access of the lane to the word.
+    /// Finds the reason why a store must not be left out: an operation between it and another access of the lane to the
+    /// word.
     fn find_reason_of_removed(&self, at: usize, number: usize, findings: &mut Findings) {
         let Some(store) = self.before[at].access() else { return };
         if store.volatile || store.kind == AccessKind::Atomic {
@@ -358,7 +360,7 @@ impl<'a> LaneComparison<'a> {
         let later = accesses(&self.before).find(|(other, access)| {
             *other > at && access.writes() && is_same(&(*other, access)) && self.is_anchor(*other)
         });
-        // Overwritten before another one reads it, or what the word holds anyway.
+        // Overwritten before another one reads it, or equal to the content of the word.
         let (range, only_writes) = match (later, accesses(&self.before[..at]).rev().find(is_same)) {
             (Some((later, _)), _) => (at + 1..later, false),
             (None, Some((earlier, _))) => (earlier + 1..at, true),
@@ -436,7 +438,7 @@ fn accesses(events: &[LaneEvent]) -> impl DoubleEndedIterator<Item = (usize, &La
     events.iter().enumerate().filter_map(|(at, event)| Some((at, event.access()?)))
 }
 
-/// Of some positions, those that are nearest to a position in the other list, as far as the lengths of both correspond.
+/// The positions that are nearest to a position in the other list, scaled by the lengths of both.
 fn nearest(positions: &[usize], at: usize, length: usize, other: usize) -> impl Iterator<Item = usize> + '_ {
     let expected = at * other / length.max(1);
     let first = positions.partition_point(|&position| position < expected);

@@ -1,9 +1,9 @@
 //! Memory order: accesses that the program after executes in another order, of boundaries that no prover decides.
 //!
-//! Runs compare what a wave leaves in memory. They show little of the order in which it got there: two accesses that never touch a common
-//! word may have any order, other waves run between two control barriers at once, and a store of what a word holds anyway leaves no trace. So
-//! a boundary that was only run passes by a second condition. Both programs are run with a [trace](AccessTrace), and the accesses of each
-//! lane are compared in their order, by the words that they access.
+//! Runs compare the final contents of memory. They show little of the order of accesses: two accesses that never touch
+//! a common word may have any order, other waves run between two control barriers at once, and a store of the same
+//! value leaves no trace. So a boundary that was only run passes by a second condition. Both programs are run with a
+//! [trace](AccessTrace), and the accesses of each lane are compared in their order, by the words that they access.
 //!
 //! A difference is
 //! - a store or an atomic of a lane that the program before does not execute (a store that became unconditional, or is executed twice);
@@ -16,14 +16,14 @@
 //! *distant*: accesses of one buffer whose addresses have the same distance in every run, and are disjoint at that distance. A fence conflicts
 //! with the accesses that it orders.
 //!
-//! Of operations that no run executes, the order in both texts is compared: stores, atomics, barriers and fences of one memory, with the loads
-//! between them.
+//! For operations that no run executes, the order in both texts is compared: stores, atomics, barriers and fences of
+//! one memory, with the loads between them.
 //!
-//! A difference of two accesses is *covered* if some run shows that it makes no difference: both touch a common word, the one that writes
-//! changes it, and if the other one loads what it loads in the other order, something observable changes. Then the program after, which agrees
-//! with the one before in that run, makes up for the order. A load that is left out makes no difference either if nothing observable depends on
-//! it in any run. The other differences are never covered: no run shows what a fence orders, and none
-//! has other waves between two accesses.
+//! A difference of two accesses is *covered* if some run shows that it makes no difference: both touch a common word,
+//! the one that writes changes it, and if the other one loads the value of the other order, something observable
+//! changes. Then the program after, which agrees with the one before in that run, makes up for the order. A load that
+//! is left out makes no difference either if nothing observable depends on it in any run. The other differences are
+//! never covered: no run shows the order of a fence, and none has other waves between two accesses.
 
 mod lane;
 mod report;
@@ -47,7 +47,7 @@ use unexecuted::Executed;
 const LANES: [usize; 12] = [0, 1, 2, 3, 5, 8, 13, 22, 31, 40, 55, 63];
 /// The most environments that are traced.
 const MOST_ENVS: usize = 32;
-/// The number of environments in which the distance of two addresses is the same if the program has it as a constant.
+/// The number of environments in which two addresses must have the same distance for it to count as constant.
 const LEAST_WITNESSES: usize = 3;
 /// The most runs with a changed word for one pair of accesses, about; and the most of one run for a load that is left out.
 const MOST_PERTURBED: usize = 96;
@@ -174,7 +174,7 @@ fn is_covered(suspect: Suspect, pair: &TracedPair, scratch: &mut Scratch) -> boo
     !is_used
 }
 
-/// The meeting of two accesses that touch a common word, of which at least one changes it.
+/// A pair of accesses that touch a common word, of which at least one changes it.
 struct Meeting {
     /// The change of a loaded value that the other order makes; `None` if both write.
     perturbation: Option<Perturbation>,

@@ -11,7 +11,7 @@ use std::fmt;
 pub enum OrderChange {
     /// Two operations have another order.
     Exchanged,
-    /// A load that is left out: what stands for it was read or stored on the other side of an operation.
+    /// A load that is left out: its replacement was read or stored on the other side of an operation.
     Merged,
     /// A store or atomic that only the program after executes.
     Added,
@@ -35,7 +35,7 @@ pub enum OrderedOperation {
 pub struct MemoryOrder {
     /// Its kind.
     pub change: OrderChange,
-    /// An operation of the program before; of the program after if only that has it.
+    /// An operation of the program before, or of the program after if only that one has it.
     pub first: OrderedOperation,
     /// The operation of the program before that is on the other side of it.
     pub second: Option<OrderedOperation>,

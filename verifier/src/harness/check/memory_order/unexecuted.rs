@@ -46,7 +46,7 @@ enum Token {
 
 /// Finds an operation with another place in the second program.
 pub fn find(code: &[Vec<OrderedCode>; 2], executed: &Executed) -> Option<Suspect> {
-    // If one text does not mark volatile loads, they are loads like others.
+    // If one text does not mark volatile loads, they are treated as plain loads.
     let are_marked = code.iter().all(|code| code.iter().any(|operation| operation.is_volatile_load()));
     [Space::Ssbo, Space::Shared, Space::Image].into_iter().find_map(|space| {
         let [before, after] = [0, 1].map(|side| {

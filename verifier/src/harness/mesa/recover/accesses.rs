@@ -1,8 +1,8 @@
 //! Attributes of memory and texture accesses.
 //!
-//! The words of the final code have all of them, and the text after the last pass has the serial number of each word. Where the words are not
-//! those of the text, an access has what all other words of its opcode say, if they say the same. An access that is in no word has what its
-//! operands say, or what all words of its opcode say.
+//! The words of the final code have all of them, and the text after the last pass has the serial number of each word.
+//! If the words are not those of the text, an access has the attributes of all other words of its opcode, if they
+//! agree. An access that is in no word has the attributes of its operands, or of all words of its opcode.
 
 use super::phases::Phase;
 use crate::harness::report::natives;
@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 #[derive(Default)]
 pub(super) struct Accesses {
     by_serial: FxHashMap<u32, InstrData>,
-    /// What all words of an opcode say, where they say the same.
+    /// The attributes that all words of an opcode agree on.
     by_opcode: FxHashMap<Opcode, InstrData>,
     /// Lanes may name different textures in some word.
     has_nonuniform: bool,
@@ -89,7 +89,7 @@ impl Accesses {
         }
     }
 
-    /// Returns a line about each access of which the words have what the text leaves out.
+    /// Returns a line about each access that was completed from the words.
     pub fn inferred(&self) -> Vec<String> {
         let mut all: Vec<(u32, String)> =
             self.by_serial.iter().filter_map(|(&serial, data)| Some((serial, said(data)?))).collect();
@@ -107,7 +107,7 @@ impl Accesses {
             let serial = program.serials[instr];
             complete_move(data);
             complete_store(data);
-            // A pass that makes another operation of an atomic does not change what it accesses.
+            // A pass that changes the operation of an atomic does not change its address.
             if let Some(said) = self.by_serial.get(&serial).filter(|said| said.opcode.form() == data.opcode.form()) {
                 complete(data, said);
             } else if matches!(data.opcode, Opcode::Stp | Opcode::Stl | Opcode::Stlw) {
@@ -160,8 +160,8 @@ impl Accesses {
     }
 }
 
-/// Sets the flag of an offset that is added to an index, which the decoder sets where the offset is not zero. An access without a word of its own has it by
-/// its operand.
+/// Sets the flag of an offset that is added to an index; the decoder sets it where the offset is not zero. For an
+/// access that is not in the words the operand decides.
 fn mark_offset(data: &mut InstrData) {
     if let Opcode::Stib | Opcode::Ldib = data.opcode
         && let Some(SrcOperand::Immediate(offset)) = data.srcs.get(2).map(|src| src.operand)
@@ -183,15 +183,15 @@ fn complete_move(data: &mut InstrData) {
     }
 }
 
-/// Removes the type of a texture instruction: what it does is not known then.
+/// Removes the type of a texture instruction: its meaning is unknown then.
 fn without_type(data: &mut InstrData) {
     if let Attrs::Texture(texture) = &mut data.attrs {
         texture.ty = None;
     }
 }
 
-/// Sets the number of words that are stored to the constant file: the text has it as the mask of the value. What the words of the final code
-/// say of it is compared.
+/// Sets the number of words that are stored to the constant file: the text has it as the mask of the value. It is
+/// compared with the words of the final code.
 fn complete_store(data: &mut InstrData) {
     if let (Opcode::Stc, Some(mask), Attrs::Memory(memory)) =
         (data.opcode, data.srcs.get(1).map(|src| src.mask), &mut data.attrs)
@@ -218,8 +218,8 @@ fn complete_by_operands(data: &mut InstrData) {
     }
 }
 
-/// Completes an access of which nothing is known by what all words of its opcode say. Its operands say of how many components it is, and
-/// whether these are halves.
+/// Completes an access without a word of its own by the attributes that all words of its opcode share. Its operands
+/// determine the number of components, and whether these are halves.
 fn complete_by_others(data: &mut InstrData, said: &InstrData) {
     let value = |data: &InstrData| match data.dsts.first() {
         Some(dst) => Some((dst.class.half, dst.mask)),
@@ -266,7 +266,7 @@ fn registers(data: &InstrData) -> Vec<(PhysReg, bool)> {
     dsts.chain(srcs).collect()
 }
 
-/// The first of some words, if all of them say the same.
+/// The first of some words, if all of them are equal.
 fn unanimous<'a>(mut words: impl Iterator<Item = &'a InstrData>) -> Option<&'a InstrData> {
     let first = words.next()?;
     words
@@ -355,7 +355,7 @@ fn complete(data: &mut InstrData, said: &InstrData) {
         _ => return,
     }
     data.flags |= said.flags & FLAGS;
-    // Of a sample before the program starts, no section prints that its texture is bindless; nir says it.
+    // No section prints that the texture of a prefetch is bindless; nir has it.
     if data.opcode == Opcode::TexPrefetch {
         data.flags |= said.flags & InstrFlags::BINDLESS;
     }
@@ -413,7 +413,7 @@ mod tests {
         assert_eq!(pairs(&text, &words), [(1, 1), (3, 2), (4, 3)]);
         let words = ["nop", "add.u", "nop", "stib", "end"];
         assert_eq!(pairs(&["add.u", "stib", "end"], &words), [(0, 1), (1, 3), (2, 4)]);
-        // Which of several is missing is not known.
+        // It is ambiguous which of several is missing.
         let words = ["add.u", "fence", "stib", "fence", "end"];
         assert_eq!(
             pairs(&["add.u", "fence", "fence", "stib", "fence", "end"], &words),
@@ -448,7 +448,7 @@ mod tests {
         };
         let types = |said: [&str; 2]| types_of(said, Phase::Final);
         assert_eq!(types([words, words]), [Some(Type::U32); 2]);
-        // The first one is paired, and says nothing of the second.
+        // The first one is paired, and gives no information about the second.
         assert_eq!(types([words, floats]), [Some(Type::U32), Some(Type::F32)]);
         // In another order than that of the words, accesses are paired by their registers. Without registers they are not.
         assert_eq!(types_of([words, floats], Phase::Lowered), [Some(Type::U32), Some(Type::F32)]);

@@ -1,4 +1,4 @@
-//! The arrays of versions whose text does not say which array they are of.
+//! Recovery of the array of a version whose text does not name it.
 //!
 //! Spilling and parallel copies make versions of arrays without saying of which: their number is 0, and those of Mesa begin at 1. A phi, a
 //! copy and an instruction that changes elements have versions of one array on both sides, and another operand may name it. A version that
@@ -28,7 +28,7 @@ pub(super) fn complete(program: &mut Program) {
         }
         links.extend(same_array(data));
     }
-    // A named version is of its array, whatever is copied to it.
+    // A named version belongs to its array, for any copied values.
     let named: BTreeSet<Value> = candidates.iter().filter(|(_, arrays)| !arrays.is_empty()).map(|(it, _)| it).collect();
     loop {
         let mut changed = false;

@@ -1,9 +1,10 @@
 //! The starts of arrays of registers.
 //!
-//! After allocation the text of an access relative to `a0.x` has a register and the number of elements of its array, not the first
-//! register of the array. Before allocation the same instruction (by its serial number) names the array and an offset in it, so the
-//! array starts at the difference. Later passes may put a part of the offset into the address: the start is that of the first
-//! section that prints a register. An access whose array is known is bounded by it for all engines, as it was before allocation.
+//! After allocation the text of an access relative to `a0.x` has a register and the number of elements of its array,
+//! not the first register of the array. Before allocation the same instruction (by its serial number) names the array
+//! and an offset in it, so the array starts at the difference. Later passes may put a part of the offset into the
+//! address: the start is that of the first section that prints a register. An access whose array is known is bounded by
+//! it for all engines, as before allocation.
 
 use super::contradiction::{Contradiction, place};
 use super::phases::Phase;
@@ -138,7 +139,7 @@ impl Starts {
         for (of_text, instr) in real(last).into_iter().zip(real(code)) {
             let (said, data) = (&last.instrs[of_text], &code.instrs[instr]);
             if said.opcode != data.opcode {
-                // The code is not that of the text; what follows would be paired wrongly.
+                // The code is not that of the text; the rest would be paired wrongly.
                 return;
             }
             for side in SIDES {

@@ -1,10 +1,11 @@
-//! Versions of arrays, where they say nothing.
+//! Recovery of array versions that texts do not name.
 //!
-//! From `ir3_array_to_ssa` to allocation each write of an element makes a version of the whole array. Where each access is to the version
-//! that was written last on every path, one array that all of them read and write is the same program without versions, phis and copies
-//! of arrays; it is the form that allocation makes, and that the register checker follows. A dataflow over the versions that the array
-//! holds decides it, array by array. What a version has undefined is then what the array held before: some value, as
-//! after allocation. An array that has two versions at once keeps them.
+//! From `ir3_array_to_ssa` to allocation each write of an element makes a version of the whole array. Where each access
+//! is to the version that was written last on every path, one array that all of them read and write is the same program
+//! without versions, phis and copies of arrays; it is the form that allocation makes, and that the register checker
+//! follows. A dataflow over the versions that the array holds decides it, array by array. An undefined element of a
+//! version is then the previous content of the array: some value, as after allocation. An array that has two versions
+//! at once keeps them.
 
 use ir3_compiler::ir3::{
     Array, Block, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, Src, SrcOperand, Value,
@@ -134,7 +135,7 @@ impl<'a> Versions<'a> {
     /// The arrays that do not hold the version that an access names.
     fn find_kept(mut self) -> FxHashSet<Array> {
         loop {
-            // What was found with versions that are held no more, is found again.
+            // Results that relied on discarded versions are derived again.
             self.kept.clear();
             let mut changed = false;
             for &block in &self.program.layout {
@@ -158,7 +159,7 @@ impl<'a> Versions<'a> {
             held = Some(held.map_or_else(|| end.clone(), |held| held.intersection(end).copied().collect()));
         }
         let mut held = held.unwrap_or_default();
-        // All phis of a block read what their predecessors hold.
+        // All phis of a block read the contents at the ends of their predecessors.
         for data in data.instrs.iter().map(|&instr| &program.instrs[instr]).filter(|data| data.opcode == Opcode::Phi) {
             if let Some(value) = data.dsts.first().and_then(|dst| version(&dst.place)) {
                 held.remove(&value);
@@ -202,7 +203,7 @@ impl<'a> Versions<'a> {
         for (at, dst) in data.dsts.iter().enumerate() {
             let Place::Array(access) = dst.place else { continue };
             if data.opcode == Opcode::ParallelCopy {
-                // Another name of what the array holds.
+                // Another name of the content of the array.
                 let source = data.srcs.get(at).and_then(|src| src.place());
                 if source.and_then(version).is_none_or(|value| before.contains(&value)) {
                     held.extend(access.value);

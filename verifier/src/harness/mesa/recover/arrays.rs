@@ -1,9 +1,9 @@
 //! Arrays of registers, and phis after allocation.
 //!
-//! Mesa prints a first register of an array wherever it prints no offset from `a0.x`. Before allocation it means nothing where the
-//! access names a version of the array. Before `ir3_array_to_ssa` there are no versions: the number that is printed is that of the
-//! last write in the same block. After allocation all operands of a phi are in one register; one that is undefined has whatever
-//! register number its text says.
+//! Mesa prints a first register of an array if it prints no offset from `a0.x`. Before allocation it means nothing if
+//! the access names a version of the array. Before `ir3_array_to_ssa` there are no versions: the number that is printed
+//! is that of the last write in the same block. After allocation all operands of a phi are in one register; one that is
+//! undefined has an arbitrary register number in the text.
 
 use super::phases::Phase;
 use crate::programs::mesa::{Section, SectionKind};
@@ -19,7 +19,7 @@ pub(super) fn without_versions(passes: &[Section], phases: &[Phase]) -> usize {
     passes.iter().position(is_it).unwrap_or(selected)
 }
 
-/// Removes from a program what its text says of arrays and phis without meaning.
+/// Removes meaningless attributes of arrays and phis from the program of a text.
 pub(super) fn complete(program: &mut Program, before_versions: bool) {
     let has_values = program.iter_instrs().any(|(_, instr)| {
         let data = &program.instrs[instr];

@@ -1,12 +1,14 @@
 //! Stages of one draw that run one after the other in the same wave: a vertex shader before tessellation or geometry, and tessellation
 //! evaluation before geometry.
 //!
-//! Such a stage ends with `chmask`, which has the sources of an `end`, and `chsh`, which goes on with the next stage. What it hands over in
-//! registers are system values, of which nir says nothing: here nir stores them to outputs at its end. `chsh` stands after `chmask` and
-//! nowhere else, and has no operands: it is taken out of all programs, so that `chmask` is their end.
+//! Such a stage ends with `chmask`, which has the sources of an `end`, and `chsh`, which starts the next stage. The
+//! values that it passes in registers are system values, which nir does not list: here nir stores them to outputs at
+//! its end. `chsh` occurs only after `chmask`, and has no operands: it is removed from all programs, so that `chmask`
+//! is their end.
 //!
-//! The waves of a tessellation control shader hold whole patches, so its barriers synchronize nothing, and have no instruction. It begins
-//! with a `bar` of its own where the stage before stores to shared memory: all programs have it, or none.
+//! The waves of a tessellation control shader hold whole patches, so its barriers synchronize nothing, and have no
+//! instruction. It begins with a `bar` of its own if the previous stage stores to shared memory: all programs have it,
+//! or none.
 
 use crate::harness::report::natives;
 use crate::programs::mesa::native::Native;
@@ -23,7 +25,8 @@ const FIRST_BASE: i32 = 0x7000;
 /// The location of the flags of a geometry shader's vertices in the list after the code; nir's text has no name of it.
 const VERTEX_FLAGS: &str = "GS_VERTEX_FLAGS";
 
-/// Adds the outputs that nir leaves out, and the names of those that its text does not have. Returns what was inferred.
+/// Adds the outputs that nir leaves out, and the names of those that its text does not have. Returns the inferred
+/// facts.
 ///
 /// # Errors
 /// An output of the list that no stage hands over.
@@ -43,7 +46,7 @@ pub(super) fn complete(nir: &mut Shader, native: &Native) -> Result<Vec<String>,
             "VARYING_SLOT_PRIMITIVE_ID" => IntrinsicOp::LoadPrimitiveId,
             // The only one without a name.
             "UNKNOWN" => IntrinsicOp::LoadRelPatchIdIr3,
-            other => return Err(format!("the output {other} of a stage that goes on with the next one")),
+            other => return Err(format!("the output {other} of a stage that is followed by another one")),
         };
         store(nir, op, FIRST_BASE + number, &output.location)?;
         inferred.push(format!("the next stage gets {} in a register", op.name()));
@@ -137,7 +140,7 @@ pub(super) fn without_bars<'a>(instrs: impl Iterator<Item = &'a mut ir3::InstrDa
 /// Takes out the `chsh` after a `chmask`.
 ///
 /// # Errors
-/// If one stands without the other.
+/// If one occurs without the other.
 pub(super) fn without_chsh(program: &mut Program) -> Result<(), String> {
     for block in program.layout.clone() {
         let opcodes: Vec<Opcode> =

@@ -28,7 +28,7 @@ fn without_missing(text: &str) -> Cow<'_, str> {
     let known: BTreeSet<u32> = text.lines().filter_map(serial).collect();
     let is_known = |name: &str| {
         let number = name.trim().strip_prefix("ssa_").and_then(|number| number.parse().ok());
-        // What is no number is for the reader to name.
+        // The reader reports entries that are not numbers.
         number.is_none_or(|number| known.contains(&number))
     };
     let mut out = String::with_capacity(text.len());
@@ -58,7 +58,7 @@ mod tests {
         let rest = "block1 {\n\t0001:0000:000: \tnop\n\t0002:0001:000: \tmovmsk sr52.z, false-deps:ssa_1\n\t0003:0002:000: \tend\n}\n";
         assert_eq!(without_missing(text), rest);
         assert_eq!(without_missing(rest), rest);
-        // The reader says what is wrong with it.
+        // The reader reports the error in it.
         let broken = "\t0001:0000:000: \tnop, false-deps:x\n";
         assert_eq!(without_missing(broken), broken);
     }

@@ -148,7 +148,7 @@ impl Recovered {
             let by_order = used.get(number).copied().filter(|_| number < count && serials.len() == used.len());
             let input = match (by_register, by_order) {
                 (Some(one), Some(other)) if one.location != other.location => {
-                    // Registers are what the driver fills.
+                    // Registers are filled by the driver.
                     Some(one)
                 }
                 (one, other) => one.or(other),
@@ -207,7 +207,7 @@ impl Recovered {
         let mut added = Vec::new();
         for (serial, data) in &self.entry {
             let instr = program.instrs.push(data.clone());
-            // Whatever reads it after allocation reads the register.
+            // Readers after allocation read the register.
             for dst in &mut program.instrs[instr].dsts {
                 if let Some(register) = dst.place.reg() {
                     dst.place = Place::Reg(register);
@@ -219,8 +219,8 @@ impl Recovered {
         program.blocks[block].instrs.splice(0..0, added);
     }
 
-    /// Makes aliases parts of what they are for: of texture instructions, and of the outputs of `end`. A component that nir does not store is none of
-    /// the output.
+    /// Folds aliases into their users: texture instructions, and the outputs of `end`. A component that nir does not
+    /// store is none of the output.
     pub fn fold_aliases(&self, program: &mut Program, stored: Stored) -> Result<(), AliasError> {
         let output = |rt: u16, component: u16| {
             let &(_, number) = self.render_targets.iter().find(|(known, _)| *known == rt)?;

@@ -1,7 +1,7 @@
-//! Recovers what Mesa's text leaves out, from the other sections of the same shader.
+//! Recovery of attributes that Mesa's text leaves out, from the other sections of the same shader.
 //!
-//! Everything that is recovered is a property of an instruction by its serial number, or of the whole shader. It is the same
-//! for all sections, so both sides of a boundary have it, whatever it is.
+//! Everything that is recovered is a property of an instruction by its serial number, or of the whole shader. It is the
+//! same for all sections, so both sides of a boundary have it.
 
 mod accesses;
 mod array_names;
@@ -36,7 +36,7 @@ use ir3_compiler::target::{Generation, Target};
 pub use phases::Phase;
 use std::path::Path;
 
-/// A shader with what was recovered.
+/// A shader with the recovered attributes.
 #[derive(Clone, Debug)]
 pub struct Recovered {
     /// The nir, or why it cannot be read.
@@ -49,9 +49,9 @@ pub struct Recovered {
     pub code: Result<Program, String>,
     /// True if the words of the constant file that the driver fills are not known: they are in the final assembly.
     pub lacks_constants: bool,
-    /// What was inferred, one line each.
+    /// Facts that were inferred, one line each.
     pub inferred: Vec<String>,
-    /// What could not be.
+    /// Facts that could not be recovered, one line each.
     pub problems: Vec<String>,
     /// Inferences that two sections contradict; each names both.
     pub contradictions: Vec<Contradiction>,
@@ -59,7 +59,7 @@ pub struct Recovered {
     pub unread: usize,
 }
 
-/// Reads the sections of a shader, and fills in what they leave out.
+/// Reads the sections of a shader, and recovers attributes that they leave out.
 pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
     let (mut inferred, mut contradictions) = (Vec::new(), Vec::new());
     let mut problems: Vec<String> = shader.broken.iter().map(|(_, error)| error.to_string()).collect();
@@ -84,7 +84,8 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
     for (read, &phase) in reads.iter_mut().zip(&phases) {
         if let (Ok(read), true) = (read, phase < Phase::Final) {
             serials::jump_after_preamble(&mut read.program);
-            // The second scheduler marks what will have to wait; legalization removes its marks before it sets its own.
+            // The second scheduler marks instructions that will have to wait; legalization removes its marks before it
+            // sets its own.
             let waits = InstrFlags::SS | InstrFlags::SY;
             read.program.instrs.values_mut().for_each(|data| data.flags -= waits);
         }
@@ -107,7 +108,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
     let bars = chained(&mut nir, &mut passes);
     let native = native(shader, shader.listing.as_ref(), target);
     if let (Err(why), true) = (&nir, passes.is_empty() && shader.nir.is_some()) {
-        // No boundary says why.
+        // No boundary has the reason.
         problems.push(why.clone());
     }
     let mut code = Err("the log has no final assembly that can be read".to_owned());
@@ -184,7 +185,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
                     code = lost.map_or_else(|| words.into_program().map_err(|error| error.to_string()), Err);
                 }
                 Err(error) => {
-                    // Programs after passes agree on what their texts leave out; nir has it.
+                    // Programs after passes agree on the attributes that their texts leave out; nir has them.
                     if passes.first().and_then(|first| first.as_ref().ok()).is_some_and(accesses_memory) {
                         unsaid = Some(format!("its accesses cannot be compared without the final code: {error}"));
                     }
@@ -199,7 +200,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
             if is_to_its_end(shader) {
                 problems.push(error.clone());
             } else {
-                // What was cut off there is one of them.
+                // The section that was cut off is one of them.
                 unread = unread.max(1);
                 problems.push(format!("{}:{}: {error}", path.display(), last_line(shader)));
             }
@@ -213,12 +214,12 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
             match &facts {
                 Some((varyings, _)) => program.instrs.values_mut().for_each(|data| varyings.unpack(data)),
                 None if program.instrs.values().any(varyings::Varyings::is_read_by) => {
-                    *pass = Err("its varyings are packed, and nothing lists their numbers".to_owned());
+                    *pass = Err("its varyings are packed, and no list has their numbers".to_owned());
                     continue;
                 }
                 None => {}
             }
-            go_by_flags(program);
+            clear_unencoded_jp(program);
         }
         match (&facts, &native) {
             (Some((_, interface)), _) => {
@@ -234,7 +235,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
         if let Some(split) = split_blocks(program) {
             *program = split;
         }
-        without_choice(program);
+        fold_single_target_branches(program);
         array_versions::remove(program);
         starts.section(section, phase, program);
     }
@@ -245,7 +246,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
         code = Err(error.to_string());
     }
     if let (Ok(code), Ok(nir)) = (&mut code, &nir) {
-        without_choice(code);
+        fold_single_target_branches(code);
         if let (Some(Ok(last)), Some(Phase::Final)) = (passes.last(), phases.last()) {
             array_starts::Starts::code(last, code);
         } else {
@@ -260,7 +261,7 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
     Recovered { nir, passes, phases, code, inferred, problems, contradictions, unread, lacks_constants }
 }
 
-/// The last program with registers; that of the words, if the log has it.
+/// The last program with registers; the program of the words, if the log has them.
 fn last_text(passes: &[Result<Program, String>], phases: &[Phase]) -> Option<(Program, Phase)> {
     let mut texts = passes.iter().zip(phases).rev();
     let (program, phase) = texts.find_map(|(program, phase)| Some((program.as_ref().ok()?, *phase)))?;
@@ -333,7 +334,7 @@ fn native(shader: &LogShader, listing: Option<&Section>, target: &Target) -> Res
 
 /// Makes jumps of conditional branches to the only successor of their block: legalization puts one after a `kill` with which the block
 /// before the end ends.
-fn without_choice(program: &mut Program) {
+fn fold_single_target_branches(program: &mut Program) {
     use Opcode::{Ball, Bany, Br, Braa, Brao};
     for block in program.layout.clone() {
         let successors: Vec<Block> = program.blocks[block].successors().collect();
@@ -349,9 +350,9 @@ fn without_choice(program: &mut Program) {
     }
 }
 
-/// Takes the `(jp)` from each block whose first instruction has none: before a block it is what the compiler knows, before the instruction
-/// what the hardware gets.
-fn go_by_flags(program: &mut Program) {
+/// Clears the reconvergence mark of blocks whose first instruction has no `(jp)` flag: the mark before a block is the
+/// compiler's, the hardware gets only the flag.
+fn clear_unencoded_jp(program: &mut Program) {
     for position in 0..program.layout.len() {
         let block = program.layout[position];
         let mut code = program.blocks[block]
@@ -365,8 +366,8 @@ fn go_by_flags(program: &mut Program) {
     }
 }
 
-/// The program with a block after each branch, if legalization has put a branch into the middle or at the end of one that leads to
-/// none of its successors (behind `kill`, to the end). `None` if it has not, or the program is not final.
+/// The program with a block after each branch, if legalization has put a branch into the middle or at the end of one
+/// that leads to none of its successors (after `kill`, to the end). `None` if it has not, or the program is not final.
 fn split_blocks(program: &Program) -> Option<Program> {
     let has_middle = program.layout.iter().any(|&block| {
         let list = &program.blocks[block].instrs;

@@ -10,7 +10,7 @@ use crate::semantics::machine::arrays::Side;
 use ir3_compiler::ir3::{Instr, PhysReg, Place, Program};
 use ir3_compiler::nir::{Def, InstrData, Intrinsic, IntrinsicOp, Shader};
 
-/// The computed accesses to an array: how far the register of a word is from its start.
+/// The computed accesses to an array: the distance of a word's register from its start.
 struct Accessed {
     side: Side,
     half: bool,
@@ -18,7 +18,7 @@ struct Accessed {
     length: u16,
 }
 
-/// The number of the first array; no text has so many.
+/// The number of the first array; larger than in any text.
 const FIRST_ID: u32 = 1 << 20;
 
 /// Bounds the accesses relative to `a0.x` that no section has completed.

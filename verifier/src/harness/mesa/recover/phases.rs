@@ -6,15 +6,15 @@ use crate::programs::mesa::{Section, SectionKind};
 /// The parts of the pipeline, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// As selected: arrays have no versions, and all instructions stand in the order of nir.
+    /// After instruction selection: arrays have no versions, and all instructions are in the order of nir.
     Selected,
     /// After optimizations: some instructions are gone or new.
     Optimized,
     /// Scheduled: the order of instructions is another one.
     Scheduled,
-    /// With registers.
+    /// The program has registers.
     Allocated,
-    /// With registers; a part of an offset relative to `a0.x` may be in the address.
+    /// The program has registers; a part of an offset relative to `a0.x` may be in the address.
     Lowered,
     /// After legalization: the instructions are those of the words, in their order.
     Final,

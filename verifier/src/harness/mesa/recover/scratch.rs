@@ -1,6 +1,6 @@
-//! The size of scratch memory: that of nir until something is spilled, then up to the end of the last slot that any section
-//! accesses, or what the line about waves says (`pvtmem_size`), if that is more: arrays in scratch memory are accessed at addresses that are
-//! computed. Without that line there is room for all arrays of nir.
+//! The size of scratch memory: that of nir until something is spilled, then up to the end of the last slot that any
+//! section accesses, or the size on the line about waves (`pvtmem_size`), if that is more: arrays in scratch memory are
+//! accessed at addresses that are computed. Without that line the size of all arrays of nir is assumed.
 
 use crate::programs::mesa::shader::LogShader;
 use ir3_compiler::ir3::access::{Address, MemoryAccess};
@@ -13,7 +13,7 @@ pub(super) fn complete<'p>(shader: &LogShader, nir: Option<&Shader>, programs: i
     let programs: Vec<&mut Program> = programs.collect();
     let slots = programs.iter().map(|program| accessed(program)).max().unwrap_or(0);
     let declares = nir.is_some_and(|nir| nir.info.scratch_size != 0);
-    let printed = shader.figures().and_then(|figures| figures.waves?.pvtmem_size);
+    let printed = shader.printed_statistics().and_then(|statistics| statistics.waves?.pvtmem_size);
     let said = if declares { 0 } else { printed.unwrap_or_else(|| nir.map_or(0, |nir| slots + array_bytes(nir))) };
     let all = slots.max(said);
     let mut spills = false;

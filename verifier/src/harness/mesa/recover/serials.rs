@@ -1,10 +1,10 @@
 //! Serial numbers of instructions, for texts of release builds, which print none.
 //!
-//! Before allocation a result prints the serial number of its instruction (`ssa_12`), so only instructions without results have none. After
-//! it no instruction has one. Each section is aligned with the one before it, block by block: by the printed positions where no pass
-//! between them counts anew, otherwise by opcode and operands, in order, unless a scheduler ran. Two instructions are paired if each longest
-//! common subsequence pairs them. An instruction that is paired with no other gets a number of its own: what other sections say of
-//! it is not known then.
+//! Before allocation a result prints the serial number of its instruction (`ssa_12`), so only instructions without
+//! results have none. After it no instruction has one. Each section is aligned with the one before it, block by block:
+//! by the printed positions where no pass between them counts anew, otherwise by opcode and operands, in order, unless
+//! a scheduler ran. Two instructions are paired if each longest common subsequence pairs them. An instruction that is
+//! paired with no other gets a number of its own: facts of other sections do not apply to it.
 
 use super::phases::Phase;
 use crate::programs::mesa::{Section, SectionKind};
@@ -20,7 +20,7 @@ use std::fmt::Write;
 const KEEP_POSITIONS: [&str; 5] =
     ["ir3_lower_spill", "ir3_lower_copies", "ir3_postsched", "ir3_legalize_relative", "ir3_lower_subgroups"];
 
-/// The passes that add a part of an offset to an address, or take macros apart.
+/// The passes that add a part of an offset to an address, or expand macros.
 const CHANGE_OPERANDS: [&str; 3] = ["ir3_lower_spill", "ir3_legalize_relative", "ir3_lower_subgroups"];
 
 /// The pass that gives registers to values of the shared file.
@@ -91,7 +91,7 @@ pub(super) fn jump_after_preamble(program: &mut Program) {
     }
 }
 
-/// Two sections, and where they stand.
+/// Two sections, and their positions.
 struct Change<'a> {
     from: usize,
     to: usize,
@@ -107,7 +107,7 @@ impl Change<'_> {
         }
     }
 
-    /// Returns true if instructions may stand in another order: a scheduler ran in between, or may have.
+    /// Returns true if instructions may be in another order: a scheduler ran in between, or may have.
     fn reorders(&self) -> bool {
         let is_scheduler = |at: usize| self.name(at) == POSTSCHED;
         let [from, to] = [self.from, self.to].map(|at| self.phases[at]);
@@ -195,9 +195,9 @@ fn by_positions(before: &ReadProgram, after: &ReadProgram, changes_operands: boo
 enum Kept {
     /// Names of results, and operands that are registers.
     Names,
-    /// The same, and the order may be another one.
+    /// Names and operands; the order may differ.
     NamesWithOperands,
-    /// Names of results that are not shared.
+    /// Names of results in registers that are not shared.
     GeneralNames,
     /// Opcodes, constants, immediates and classes.
     Shapes,
@@ -280,7 +280,7 @@ fn operands(program: &Program, data: &InstrData, with_srcs: bool) -> String {
     out
 }
 
-/// The pairs of equal keys that stand once in each list.
+/// The pairs of equal keys that occur once in each list.
 fn unique(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
     let once = |list: &[&str]| -> FxHashMap<String, Option<usize>> {
         let mut all: FxHashMap<String, Option<usize>> = FxHashMap::default();
@@ -358,7 +358,7 @@ mod tests {
         let pairs = |old: &[&str], new: &[&str]| common(old, new);
         assert_eq!(pairs(&["a", "b"], &["a", "b"]), [(0, 0), (1, 1)]);
         assert_eq!(pairs(&["a", "b", "c"], &["a", "x", "c"]), [(0, 0), (2, 2)]);
-        // Which of two equal ones is gone is not known.
+        // It is ambiguous which of two equal ones was removed.
         assert_eq!(pairs(&["a", "s", "s", "b"], &["a", "s", "b"]), [(0, 0), (3, 2)]);
         // One of two that are exchanged.
         assert_eq!(pairs(&["a", "s", "t", "b"], &["a", "t", "s", "b"]), [(0, 0), (3, 3)]);
@@ -429,7 +429,7 @@ mod tests {
 
     #[test]
     fn two_instructions_that_may_be_exchanged_have_new_numbers() {
-        // If the order may be another one, opcodes do not distinguish two stores.
+        // If the order may differ, opcodes do not distinguish two stores.
         let allocated = "0000:001: _meta:in r0.x
             0001:001: add.u r0.y, r0.x, c0.x
             0003:000: stib.base0 imm[0.000000,0,0x0], r0.x, r0.y
@@ -473,7 +473,8 @@ mod tests {
             || places.any(|place| place.is_relative() || matches!(place, Place::Array(_)))
     }
 
-    /// Logs of debug builds, where they are there: the numbers that are found without those that the text has name the same instructions.
+    /// Logs of debug builds, if they are installed: the numbers that are found without those that the text has name the
+    /// same instructions.
     #[test]
     fn instructions_of_debug_logs_are_not_taken_for_others() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/mesa/train");
@@ -507,7 +508,7 @@ mod tests {
                             let (known, found) = (debug.program.serials[instr], release.program.serials[own]);
                             match true_numbers.insert(found, known) {
                                 Some(same) if same == known => right += 1,
-                                // A move stands for any other of the same operands: nothing is recovered of it.
+                                // A move matches any other with the same operands: nothing is recovered for it.
                                 Some(_) if !is_completed(&debug.program.instrs[instr]) => {}
                                 Some(_) => wrong.push(format!(
                                     "{}: {} {:04} {}",

@@ -1,4 +1,4 @@
-//! Kinds of textures: arrays, and buffers whose size is asked for.
+//! Recovery of texture kinds: arrays, and buffers with size queries.
 //!
 //! nir's text has the number of coordinates only: two are those of two dimensions, or one and a layer. ir3 prints `.a`, and pads one
 //! dimension to two. The size of an array of one dimension has its layers in component 1, where the text of nir has no more than the number
@@ -13,13 +13,14 @@ use ir3_compiler::target::Target;
 
 /// The texture instructions of a shader.
 pub(super) struct Texts<'p> {
-    /// Those of a section before scheduling: in the order of nir, if none was removed.
+    /// The texture instructions of a section before scheduling: in the order of nir, if none was removed.
     pub first: Option<&'p Program>,
-    /// Those of the words.
+    /// The texture instructions of the words.
     pub words: Vec<&'p ir3::InstrData>,
 }
 
-/// Marks the operations of nir on arrays, where that changes what they mean, and those for the size of a buffer. Returns lines about them.
+/// Marks the operations of nir on arrays, if that changes their meaning, and those for the size of a buffer. Returns
+/// lines about them.
 ///
 /// # Errors
 /// An operation on a texture that is an array for one instruction, and none for another one.
@@ -29,7 +30,7 @@ pub(super) fn complete(nir: &mut Shader, texts: &Texts<'_>, target: &Target) -> 
         |tex: &Tex| tex.src(TexSrcKind::Coord).filter(|_| !matches!(tex.op, TexOp::Lod | TexOp::TexPrefetch));
     for (instr, coords, kinds) in kinds(nir, texts, coordinates, is_sample) {
         let InstrData::Tex(tex) = &mut nir.entry.instrs[instr] else { continue };
-        // Where fetches take the coordinates of level 0, those of dimensions are shifted, and a layer is not.
+        // If fetches take the coordinates of level 0, the spatial ones are shifted, and a layer is not.
         let is_shifted = tex.op == TexOp::Txf && target.unminify_coords;
         let is_open = tex.dim.is_none() && (coords == 2 || coords == 3 && is_shifted);
         if is_open && kinds.only(tex)?.is_some_and(|kind| kind.is_array) {

@@ -15,7 +15,7 @@ const PACKED_BEFORE: &str = "ir3_legalize";
 /// The numbers of varyings.
 #[derive(Default)]
 pub(super) struct Varyings {
-    /// Those of nir, by the final ones.
+    /// The numbers in nir, by the final ones.
     before_packing: FxHashMap<u32, u32>,
 }
 
@@ -48,7 +48,8 @@ impl Varyings {
             .collect()
     }
 
-    /// The first varying that an instruction after packing reads, and that is not in the list of inputs: nothing tells the driver of it.
+    /// The first varying that an instruction after packing reads, and that is not in the list of inputs: the driver
+    /// does not set it up.
     pub fn untold(&self, data: &InstrData) -> Option<u32> {
         let told = |number: &u32| self.before_packing.contains_key(number);
         Self::read(data).find(|number| !told(number))

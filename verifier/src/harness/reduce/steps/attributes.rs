@@ -1,4 +1,4 @@
-//! Steps on flags, indices and the header: remove what the program does not need.
+//! Steps on flags, indices and the header: remove the parts that the program does not need.
 
 use ir3_compiler::nir::{Access, Index, IndexKind, Instr, InstrData, TexSrcKind};
 

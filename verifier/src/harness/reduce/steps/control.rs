@@ -16,7 +16,7 @@ type NodeKey = Block;
 /// A replacement of a node.
 #[derive(Clone, Copy)]
 enum NodeReplacement {
-    /// Nothing.
+    /// Drops the construct.
     Drop,
     /// The then side of an if.
     Then,

@@ -25,7 +25,7 @@ pub(super) fn effects(view: &ProgramView<'_>) -> Steps {
     effects_of(view).into_iter().map(|(_, step)| step).collect()
 }
 
-/// The same, each with its instruction.
+/// The effects, each with its instruction.
 pub(super) fn effects_of(view: &ProgramView<'_>) -> Vec<(Instr, Box<dyn ReductionStep>)> {
     let instrs = &view.function().instrs;
     let effect = |data: &InstrData| has_effect(data) && !matches!(data, InstrData::Jump(_));

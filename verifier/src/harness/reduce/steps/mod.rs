@@ -40,7 +40,7 @@ pub(super) struct StepKind {
 
 /// All kinds, in the order in which they are tried: those that remove most come first.
 pub(super) static KINDS: &[StepKind] = &[
-    StepKind { name: "forget what is not needed", list: attributes::header, together: true },
+    StepKind { name: "drop unneeded attributes", list: attributes::header, together: true },
     StepKind { name: "drop effects", list: drop::effects, together: true },
     StepKind { name: "drop control flow", list: control::drop, together: true },
     StepKind { name: "flatten control flow", list: control::flatten, together: false },

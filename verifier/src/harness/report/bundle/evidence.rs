@@ -129,7 +129,7 @@ impl Evidence {
                     (*stage, report.refusal.as_ref().map(|error| error.reason.to_string()).unwrap_or_default())
                 }
                 Failure::Unsupported { stage, .. } => (*stage, unsupported(report).unwrap_or_default()),
-                // Reports contain neither panics nor what was stopped.
+                // Reports contain neither panics nor stopped compilations.
                 Failure::Panic { place } => (Stage::Select, place.clone()),
                 Failure::Stopped(stopped) => (stopped.stage, stopped.to_string()),
             };
@@ -183,7 +183,7 @@ impl Evidence {
     }
 }
 
-/// The reason why the compilation of a case has to be stopped, if there is a guard that can tell.
+/// The reason why the compilation of a case has to be stopped, if there is a guard to detect it.
 fn stopped(case: &Case) -> Option<Stopped> {
     let limits = guard::guard()?.limits;
     let plant = case.plant.map(PlantedBug::shared);

@@ -111,24 +111,24 @@ pub fn is_bundle(path: &Path) -> bool {
 }
 
 /// The path of a temporary file next to a folder.
-pub(super) fn beside(path: &Path, ending: &str) -> io::Result<PathBuf> {
+pub(super) fn sibling(path: &Path, ending: &str) -> io::Result<PathBuf> {
     let name = path.file_name().and_then(|name| name.to_str());
     match name {
         Some(name) => Ok(path.with_file_name(format!(".{name}.{ending}"))),
         // `.` and `..` have no name of their own.
         None => match path.canonicalize()? {
-            whole if whole != path => beside(&whole, ending),
+            whole if whole != path => sibling(&whole, ending),
             _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "found a folder without a name, expected one")),
         },
     }
 }
 
 fn partial(path: &Path) -> io::Result<PathBuf> {
-    beside(path, &format!("{}.partial", std::process::id()))
+    sibling(path, &format!("{}.partial", std::process::id()))
 }
 
 fn old(path: &Path) -> io::Result<PathBuf> {
-    beside(path, "old")
+    sibling(path, "old")
 }
 
 fn names(root: &Path) -> io::Result<Vec<String>> {

@@ -25,7 +25,7 @@ pub const FORMAT: u32 = 2;
 /// A folder that is not a bundle.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// There is no such folder.
+    /// The folder does not exist.
     #[error("{path}: found no such folder, expected a bundle", path = path.display())]
     Missing {
         /// The folder.
@@ -210,7 +210,7 @@ pub fn read(path: &Path) -> Result<Case, ReadError> {
         return Err(ReadError::Missing { path: path.to_owned() });
     }
     let file = path.join("bundle.json");
-    let text = content(&file, "what a bundle is about")?;
+    let text = content(&file, "the metadata of a bundle")?;
     let CaseFacts { target, options, found_with, plant, symptom, origin, minimal } =
         facts(&file, parse(&file, &text)?)?;
     let program = program(&path.join("program.nir"), "the program")?;

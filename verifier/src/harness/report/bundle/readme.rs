@@ -101,7 +101,7 @@ fn wrong(kind: &str) -> &str {
         "killed lanes" => "other lanes are killed",
         "undefined" => "undefined behaviour",
         "endless" => "it does not terminate",
-        "header" => "the header says something else",
+        "header" => "the header differs",
         other => other,
     }
 }

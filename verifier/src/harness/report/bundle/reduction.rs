@@ -73,7 +73,7 @@ pub fn reduce(path: &Path, jobs: usize, progress: &mut dyn FnMut(&Progress) -> b
     let CombinedReduction { reduced, env, target, options } = if oracle.confirms(&first.reduced.program) {
         first
     } else {
-        // It took long, and came to an end.
+        // The reduction took long, and ended.
         let options = Options { checkpoint: None, ..options };
         oracle.set_compilation(case.target, case.options);
         combined::run(&case.program, &mut oracle, jobs, &options, progress)?
@@ -105,7 +105,7 @@ pub fn reduce(path: &Path, jobs: usize, progress: &mut dyn FnMut(&Progress) -> b
 
 /// The path of the checkpoint of a bundle.
 fn checkpoint(path: &Path) -> Result<PathBuf, ReduceError> {
-    folder::beside(path, "checkpoint.json").map_err(|cause| ReduceError::Io { path: path.to_owned(), cause })
+    folder::sibling(path, "checkpoint.json").map_err(|cause| ReduceError::Io { path: path.to_owned(), cause })
 }
 
 /// Removes the checkpoint of a bundle, if there is one: a process may have been killed right before that. For minimal

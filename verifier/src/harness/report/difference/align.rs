@@ -26,7 +26,7 @@ pub(in crate::harness::report) enum Relation {
     Same,
     /// The values are different.
     Different,
-    /// Only one side has a step.
+    /// A step that only one side has.
     Alone,
 }
 

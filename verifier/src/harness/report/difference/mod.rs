@@ -61,7 +61,7 @@ impl FirstDifference {
         env: &Env,
         observed: &Difference,
     ) -> Result<Self, Unsupported> {
-        // Of a compilation, whose programs are run once each, no facts about a pair count.
+        // In a compilation, whose programs are run once each, facts about a pair do not count.
         let differs = |facts: &PairFacts| {
             let run = |program| trace(program, target, *facts, env, 0).map(|traced| traced.outcome);
             Ok::<bool, Unsupported>(run(before)?.first_difference(&run(after)?).is_some())
@@ -128,7 +128,7 @@ fn lane(observed: &Difference, traces: impl Fn(u8) -> Result<[Trace; 2], Unsuppo
         Difference::Header(_) => 0,
         Difference::Synchronization { .. } | Difference::Loads { .. } => 0,
         Difference::Memory { .. } => {
-            // The lane that wrote the word last, on the side where it is right.
+            // The lane that wrote the word last, on the side with the correct value.
             let traces = traces(0)?;
             let writer = traces.iter().find_map(|trace| trace.stored.iter().rfind(|stored| is_word(observed, stored)));
             writer.map_or(0, |stored| stored.lane)

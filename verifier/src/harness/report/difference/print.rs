@@ -24,7 +24,7 @@ impl fmt::Display for FirstDifference {
             f,
             "Lane {lane}, as both sides ran it. `=`: the same values; `!`: other values; `<`, `>`: one side only."
         )?;
-        writeln!(f, "Values are hexadecimal: what an instruction writes, or what it reads where it writes none.")?;
+        writeln!(f, "Values are hexadecimal: the results of an instruction, or its operands if it has none.")?;
         writeln!(f)?;
         let columns = self.columns();
         self.heading(f, columns)?;

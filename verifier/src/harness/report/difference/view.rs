@@ -13,7 +13,7 @@ pub(in crate::harness::report) struct TraceCell {
     pub at: TracePoint,
     /// Its text.
     pub text: String,
-    /// What it writes, or what it reads where it writes nothing.
+    /// The written values, or the read ones if it writes nothing.
     pub values: String,
 }
 

@@ -1,4 +1,5 @@
-//! Samples that are issued before the program starts: what their text leaves out, and the commands that the driver is told.
+//! Samples that are issued before the program starts: attributes that their text leaves out, and the commands in the
+//! driver's list.
 
 use super::descriptor;
 use crate::programs::mesa::native::NativePrefetch;
@@ -7,7 +8,7 @@ use ir3_compiler::ir3::{
 };
 use ir3_compiler::nir::{BaseType, InstrData, Shader, TexOp, TexSrcKind};
 
-/// What nir says of a sample that is issued before the program starts.
+/// Attributes from nir of a sample that is issued before the program starts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Prefetched {
     ty: BaseType,
@@ -76,7 +77,8 @@ pub(crate) fn command(data: &ir3::InstrData) -> Option<NativePrefetch> {
     })
 }
 
-/// The sample that a command starts, as the text of a pass has it: without type and descriptor sets. Its coordinates are those of the pixel.
+/// The sample that a command starts, in the form of a pass's text: without type and descriptor sets. Its coordinates
+/// are those of the pixel.
 pub(super) fn of_command(command: &NativePrefetch) -> ir3::InstrData {
     let NativePrefetch { register, class, mask, varying, bindless: _, sampler, texture } = *command;
     let mut data = ir3::InstrData::new(Opcode::TexPrefetch);
@@ -92,17 +94,15 @@ pub(super) fn of_command(command: &NativePrefetch) -> ir3::InstrData {
     data
 }
 
-/// Compares the samples before the program starts with the commands that the driver is told.
+/// Compares the samples before the program starts with the commands in the driver's list.
 pub(super) fn check(of_text: &[ir3::InstrData], commands: &[NativePrefetch]) -> Result<(), String> {
     let (text, told) = (of_text.len(), commands.len());
     if text != told {
-        return Err(format!("{text} textures are sampled before the program starts, and the driver is told of {told}"));
+        return Err(format!("{text} textures are sampled before the program starts, and the driver's list has {told}"));
     }
     for (number, (data, told)) in of_text.iter().zip(commands).enumerate() {
         if command(data).as_ref() != Some(told) {
-            return Err(format!(
-                "the sample {number} before the program starts is not the one that the driver is told of"
-            ));
+            return Err(format!("the sample {number} before the program starts is not the one in the driver's list"));
         }
     }
     Ok(())

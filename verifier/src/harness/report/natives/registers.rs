@@ -4,9 +4,10 @@ use ir3_compiler::ir3::{AddressSpace, Opcode, Place, SrcOperand, WriteMask};
 use ir3_compiler::machine::Code;
 use ir3_compiler::nir::{InstrData, IntrinsicOp, Shader};
 
-/// Adds what words do not say of registers: the sizes of arrays that are accessed relative to `a0.x`, and how many registers
-/// the accesses to resources before a6xx have (`ldgb`, `stgb`, `ldib`, `stib`, `atomic.s`). Their words say the number of
-/// dimensions and of components that are loaded, and 4 dimensions for every buffer (`ir3_a4xx.c`).
+/// Adds register facts that are not encoded: the sizes of arrays that are accessed relative to `a0.x`, and the number
+/// of registers that the accesses to resources before a6xx use (`ldgb`, `stgb`, `ldib`, `stib`, `atomic.s`). Their
+/// words encode the number of dimensions and of components that are loaded, and 4 dimensions for every buffer
+/// (`ir3_a4xx.c`).
 pub(super) fn complete(code: &mut Code, text: &Code) {
     for (ip, instr) in &mut code.instrs {
         let said = text.instrs.get(ip);
@@ -36,8 +37,9 @@ fn complete_register(place: &mut Place, mask: &mut WriteMask, said: (&Place, Wri
     }
 }
 
-/// Adds what nir implies of this, for a log without the text. A word that kills lanes is a `demote` if nir only demotes. An image before
-/// a6xx is loaded to as many registers as nir's value has components; its word counts those of the format.
+/// Adds the facts that nir implies, for a log without the text. A word that kills lanes is a `demote` if nir only
+/// demotes. An image before a6xx is loaded to as many registers as nir's value has components; its word counts those of
+/// the format.
 pub(super) fn complete_by_nir(code: &mut Code, shader: &Shader) {
     use IntrinsicOp::{Demote, DemoteIf, ImageLoad, Terminate, TerminateIf};
     let mut demotes = false;

@@ -15,7 +15,7 @@ const LAYER: i32 = 72;
 /// The margin around the drawing.
 const MARGIN: i32 = 14;
 
-/// Of a larger graph, only so many blocks around the one that differs are drawn.
+/// The most blocks that are drawn of a larger graph, around the one that differs.
 const MOST: usize = 120;
 
 /// The marks of a block.
@@ -87,7 +87,7 @@ pub(super) fn render(
     }
 }
 
-/// The class of a block. Without a trace no block stands back as one that was not executed.
+/// The class of a block. Without a trace no block is shown as not executed.
 fn class(marks: &BlockMarks, traced: bool) -> String {
     let visited = marks.visits > 0 || !traced;
     let words = [(true, "block"), (visited, "visited"), (marks.changed, "changed"), (marks.diverging, "diverging")];

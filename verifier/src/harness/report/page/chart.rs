@@ -16,7 +16,7 @@ const HEAD: i32 = 24;
 /// The width of a letter.
 const LETTER: i32 = 7;
 
-/// Of a longer program, only so many instructions around the first difference are drawn.
+/// The most instructions that are drawn of a longer program, around the first difference.
 const MOST: usize = 240;
 
 /// A use that reads another value than it should.
@@ -29,7 +29,7 @@ pub(super) struct WrongUse {
     pub expected: String,
 }
 
-/// Draws live ranges beside the instructions of a listing; nothing if no register is used.
+/// Draws live ranges next to the instructions of a listing; nothing if no register is used.
 pub(super) fn render(
     listing: &Listing,
     bars: &[Bar],
@@ -129,7 +129,7 @@ impl ChartColumns {
         bars.iter().for_each(|bar| used.insert_range(bar.units.clone()));
         let units: Vec<usize> =
             (0..UNITS).step_by(2).filter(|&unit| used.contains(unit) || used.contains(unit + 1)).collect();
-        // Wide columns have room for names.
+        // Wide columns fit names.
         let full = (860 / units.len().max(1) as i32).clamp(44, 92);
         let registers: Vec<(usize, i32)> = units.iter().zip(0..).map(|(&unit, column)| (unit, column * full)).collect();
         let width = registers.len() as i32 * full;

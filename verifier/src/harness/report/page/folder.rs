@@ -34,7 +34,7 @@ pub struct PageFolder {
 }
 
 impl PageFolder {
-    /// Creates a folder, if there is none, and an index without pages.
+    /// Creates a folder, if it does not exist, and an index without pages.
     ///
     /// # Errors
     /// If the file system refuses.

@@ -177,8 +177,8 @@ fn pack(row: &[usize], items: &mut [LayoutItem], gap: i32) {
     }
 }
 
-/// Moves the items of a row as near to the wanted columns as their order and widths allow: the mean of what fits from the
-/// left and what fits from the right.
+/// Moves the items of a row as near to the wanted columns as their order and widths allow: the mean of the packing from
+/// the left and the packing from the right.
 fn move_towards(row: &[usize], wanted: &[i32], items: &mut [LayoutItem], gap: i32) {
     let apart = |a: usize, b: usize| (items[a].width + items[b].width) / 2 + gap;
     let mut from_left = wanted.to_vec();

@@ -1,4 +1,4 @@
-//! A program as lines and blocks, whatever its language.
+//! A program as lines and blocks, in any language.
 
 use crate::harness::report::difference::printed;
 use crate::semantics::Snapshot;

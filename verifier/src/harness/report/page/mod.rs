@@ -1,10 +1,10 @@
 //! One page to look at: a failure as a self-contained HTML file.
 //!
-//! The first screen says what fails, in which stage, on which GPU and on which input, with the first observable that
-//! differs. Below are both programs side by side (`sides`), the control-flow graph (`cfg`), the run of the lane with the
-//! difference, and live ranges in registers (`ranges`, `chart`). A refuted rewrite rule has a page too (`rule`). The
-//! page needs no other file and no script: its one script scrolls graphs to the block that differs. All text is escaped by
-//! the templates ([`maud`]).
+//! The first screen shows the failure, its stage, GPU and input, and the first observable that differs. Below are both
+//! programs side by side (`sides`), the control-flow graph (`cfg`), the run of the lane with the difference, and live
+//! ranges in registers (`ranges`, `chart`). A refuted rewrite rule has a page too (`rule`). The page needs no other
+//! file and no script: its one script scrolls graphs to the block that differs. All text is escaped by the templates
+//! ([`maud`]).
 
 mod cfg;
 mod chart;
@@ -40,7 +40,7 @@ use ranges::{Bar, SsaNames};
 use run::LaneRun;
 use sides::RowChange;
 
-/// Returns the page of a failure: runs the case once more, and shows what happens. `source` is the path of its bundle.
+/// Returns the page of a failure: runs the case once more, and shows the run. `source` is the path of its bundle.
 pub fn of_case(case: &Case, source: &str) -> String {
     FailurePage::new(case).render(source).into_string()
 }
@@ -166,11 +166,11 @@ impl<'a> FailurePage<'a> {
         let word = |name: &str| words.iter().find(|(other, _)| *other == name).map(|(_, value)| value.as_str());
         let instructions = self.evidence.first_difference.as_ref().and_then(|first| first.instructions());
         let kind = match case.symptom.failure {
-            Failure::Refuted { .. } => "refuted: the stage changes what the program means",
+            Failure::Refuted { .. } => "refuted: the stage changes the meaning of the program",
             Failure::Refused { .. } => "refused: the compiler rejects a valid program",
             Failure::Unsupported { .. } => "not checked: the interpreter cannot run the program",
             Failure::Panic { .. } => "crash: the compiler panics",
-            Failure::Stopped(_) => "stopped: the compiler does not come to an end, or runs out of memory",
+            Failure::Stopped(_) => "stopped: the compiler does not terminate, or runs out of memory",
         };
         html! {
             p.kind { "ir3-equiv " (env!("CARGO_PKG_VERSION")) " · " b { (kind) } }
@@ -180,10 +180,10 @@ impl<'a> FailurePage<'a> {
             }
             @match self.evidence.symptom.as_ref() {
                 None => {
-                    p.warning { "It did not fail when it was run again for this page. Its bundle says: " (case.symptom.failure) ": " (case.symptom.message) }
+                    p.warning { "It did not fail when it was run again for this page. Its bundle records: " (case.symptom.failure) ": " (case.symptom.message) }
                 }
                 Some(now) if now.failure != case.symptom.failure => {
-                    p.warning { "It failed in another way when it was run again for this page: " (now.failure) ". Its bundle says: " (case.symptom.failure) "." }
+                    p.warning { "It failed in another way when it was run again for this page: " (now.failure) ". Its bundle records: " (case.symptom.failure) "." }
                 }
                 Some(_) => {}
             }
@@ -390,7 +390,7 @@ fn in_text(message: &str, listing: &Listing) -> String {
     listing.blocks.iter().enumerate().fold(message.to_owned(), named)
 }
 
-/// A program without another one beside it.
+/// A program without a second one to compare.
 fn whole(listing: &Listing) -> Markup {
     html! {
         div.sides {

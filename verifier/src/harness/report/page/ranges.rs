@@ -1,8 +1,9 @@
 //! Live ranges of values in registers.
 //!
-//! A register is live where its value may still be read. Its content has a name: the SSA value that the instruction defines
-//! in the program before allocation, carried along by copies. Where names from several predecessors meet, a phi of the SSA
-//! program gives the name. Both are computed here from the program as it is; nothing is taken from the allocator.
+//! A register is live where its value may still be read. Its content has a name: the SSA value that the instruction
+//! defines in the program before allocation, carried along by copies. Where names from several predecessors meet, a phi
+//! of the SSA program gives the name. Both are computed here from the program alone; nothing is taken from the
+//! allocator.
 
 use crate::harness::report::difference::printed;
 use crate::semantics::Snapshot;
@@ -104,7 +105,7 @@ pub(super) fn reads(program: &Program, data: &InstrData, slot: usize, merged: bo
 pub(super) struct Bar {
     /// The units.
     pub units: std::ops::Range<usize>,
-    /// In halves of rows: odd numbers are within an instruction.
+    /// The range in halves of rows: odd numbers are within an instruction.
     pub rows: std::ops::Range<usize>,
     /// The name of the value, if it has one.
     pub name: Option<String>,

@@ -17,11 +17,11 @@ const COLLAPSED: usize = 6;
 /// The comparison of the two cells of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowChange {
-    /// The same text.
+    /// Both lines have the same text.
     Same,
-    /// The same instruction on other places: values in registers, or translated from nir.
+    /// Both lines are the same instruction on other places: values in registers, or translated from nir.
     Renamed,
-    /// The same instruction with other operands or another opcode.
+    /// Both lines are the same instruction with other operands or another opcode.
     Changed,
     /// Cells that do not belong together.
     Unpaired,
@@ -41,7 +41,7 @@ pub(super) fn align(before: &Listing, after: &Listing, run: &LaneRun) -> Vec<Sid
     let (mut i, mut j) = (0, 0);
     let ends = (before.lines.len(), after.lines.len());
     for (a, b) in in_order(candidates(before, after, run), ends.1).into_iter().chain([ends]) {
-        // The unpaired lines of both sides stand next to each other.
+        // The unpaired lines of both sides share rows.
         while i < a || j < b {
             let row =
                 SideRow { before: (i < a).then_some(i), after: (j < b).then_some(j), change: RowChange::Unpaired };
@@ -130,7 +130,7 @@ fn in_order(pairs: FxHashMap<(usize, usize), u32>, count: usize) -> Vec<(usize, 
     list
 }
 
-/// The words of an instruction, with what separates them.
+/// The words of an instruction, with their separators.
 fn tokens(text: &str) -> Vec<&str> {
     text.split_inclusive([' ', ',', '(', ')']).collect()
 }
@@ -214,7 +214,7 @@ pub(super) fn render(before: &Listing, after: &Listing, run: &LaneRun, rows: &[S
 /// The reason why a row need not be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unremarkable {
-    /// Both sides say the same.
+    /// Both sides are equal.
     Equal,
     /// It has no partner, and the traced lane has no wrong value there.
     Alone,
@@ -343,7 +343,7 @@ impl Sides<'_> {
     }
 }
 
-/// Two texts with marks around what differs, apart from common words at both ends.
+/// Two texts with marks around the parts that differ, without the common words at both ends.
 fn changed_parts(before: &str, after: &str) -> [Markup; 2] {
     let (a, b) = (tokens(before), tokens(after));
     let shared = a.len().min(b.len());
@@ -381,7 +381,7 @@ mod tests {
         let split = |plain: &[_]| parts(plain).into_iter().map(|part| (part.range, part.collapsed)).collect::<Vec<_>>();
         let plain: Vec<_> = (0..40).map(|row| (row != 20).then_some(Equal)).collect();
         assert_eq!(split(&plain), [(0..16, Some(Equal)), (16..25, None), (25..40, Some(Equal))]);
-        // Rows without a partner are collapsed apart from equal ones; a program of nothing else is shown.
+        // Rows without a partner are collapsed separately from equal ones; a program of only such rows is shown.
         let plain: Vec<_> = (0..40).map(|row| Some(if row < 20 { Equal } else { Alone })).collect();
         assert_eq!(split(&plain), [(0..16, Some(Equal)), (16..24, None), (24..40, Some(Alone))]);
         assert_eq!(split(&plain[20..]), [(0..20, None)]);

@@ -12,25 +12,25 @@ pub(super) fn more_is_better(name: &str) -> bool {
     MORE_IS_BETTER.contains(&name)
 }
 
-/// A changed figure of a program.
+/// A changed metric of a program.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct FigureChange {
+pub struct MetricChange {
     /// Name and stage.
     pub program: String,
-    /// The figure before.
+    /// The metric before.
     pub before: f64,
-    /// The figure after.
+    /// The metric after.
     pub after: f64,
 }
 
-impl FigureChange {
-    /// The relative change; 0 if the figure was 0 before.
+impl MetricChange {
+    /// The relative change; 0 if the metric was 0 before.
     #[must_use]
     pub fn relative(&self) -> f64 {
         if self.before == 0.0 { 0.0 } else { (self.after - self.before) / self.before }
     }
 
-    /// The sort key of reports: the relative change, or the new figure if it was 0 before.
+    /// The sort key of reports: the relative change, or the new metric if it was 0 before.
     fn rank(&self) -> f64 {
         if self.before == 0.0 { self.after } else { self.relative().abs() }
     }
@@ -80,7 +80,7 @@ impl Interval {
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         let error = (squares / (n - 1.0)).sqrt() / n.sqrt();
         let t = StudentsT::new(0.0, 1.0, n - 1.0).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975));
-        // Without any spread the interval is a point, whatever the size of the sample.
+        // Without any spread the interval is a point, for any size of the sample.
         let half = if error == 0.0 { 0.0 } else { error * t };
         Self { low: mean - half, high: mean + half }
     }
@@ -103,18 +103,18 @@ pub enum Significance {
     PercentIncludesZero,
     /// The two intervals are on different sides of 0.
     Disagree,
-    /// Both are below 0, or above it where more is better.
+    /// Both intervals are below 0, or above it for measurements where more is better.
     Helped,
-    /// Both are on the other side of 0.
+    /// Both intervals are on the other side of 0.
     Hurt,
 }
 
 /// The confidence intervals of a measurement, absolute and relative.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Confidence {
-    /// Of after − before.
+    /// The interval of after − before.
     pub value: Interval,
-    /// Of (after − before) / before.
+    /// The interval of (after − before) / before.
     pub percent: Interval,
 }
 
@@ -140,12 +140,12 @@ pub struct Measured {
     /// The sums over the programs of both sides.
     pub total: (f64, f64),
     /// The programs that got better, the smallest change first.
-    pub helped: Vec<FigureChange>,
+    pub helped: Vec<MetricChange>,
     /// The programs that got worse, the smallest change first.
-    pub hurt: Vec<FigureChange>,
-    /// Both figures of each program, in the order of the comparison's programs; `None` of one that is skipped.
+    pub hurt: Vec<MetricChange>,
+    /// Both metrics of each program, in the order of the comparison's programs; `None` of one that is skipped.
     #[serde(skip)]
-    pub(super) figures: Vec<Option<(f64, f64)>>,
+    pub(super) metrics: Vec<Option<(f64, f64)>>,
 }
 
 impl Measured {
@@ -157,11 +157,11 @@ impl Measured {
 
     /// The sums over some programs.
     pub(super) fn sums_of(&self, programs: impl Iterator<Item = usize>) -> (f64, f64) {
-        let figures = programs.filter_map(|program| self.figures[program]);
-        figures.fold((0.0, 0.0), |sum, (before, after)| (sum.0 + before, sum.1 + after))
+        let metrics = programs.filter_map(|program| self.metrics[program]);
+        metrics.fold((0.0, 0.0), |sum, (before, after)| (sum.0 + before, sum.1 + after))
     }
 
-    pub(super) fn changes(&self) -> impl Iterator<Item = &FigureChange> {
+    pub(super) fn changes(&self) -> impl Iterator<Item = &MetricChange> {
         self.helped.iter().chain(&self.hurt)
     }
 
@@ -169,7 +169,7 @@ impl Measured {
     #[must_use]
     pub fn confidence(&self) -> Option<Confidence> {
         let values: Vec<f64> = self.changes().map(|change| change.after - change.before).collect();
-        let percents: Vec<f64> = self.changes().map(FigureChange::relative).collect();
+        let percents: Vec<f64> = self.changes().map(MetricChange::relative).collect();
         (values.len() > 3).then(|| Confidence { value: Interval::of(&values), percent: Interval::of(&percents) })
     }
 }
@@ -177,7 +177,7 @@ impl Measured {
 /// The comparison of two results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// Each measurement.
+    /// The measurements.
     pub measured: Vec<Measured>,
     /// Programs that only the first result has, sorted.
     pub lost: Vec<String>,
@@ -188,7 +188,7 @@ pub struct Comparison {
 }
 
 /// Compares measurements of the programs that both results have. A program whose number of loops changed is skipped,
-/// except for the measurement of loops itself: if a loop was unrolled, the other figures mislead.
+/// except for the measurement of loops itself: if a loop was unrolled, the other metrics mislead.
 ///
 /// # Errors
 /// A measurement that is missing for a program, with the program.
@@ -202,22 +202,22 @@ pub fn compare(before: &Results, after: &Results, measurements: &[&str]) -> Resu
             total: (0.0, 0.0),
             helped: Vec::new(),
             hurt: Vec::new(),
-            figures: vec![None; shared.len()],
+            metrics: vec![None; shared.len()],
         };
         for (at, &(program, old, new)) in shared.iter().enumerate() {
             if old.get("loops") != new.get("loops") && name != "loops" {
                 continue;
             }
-            let figure = |figures: &super::read::Figures, side: &str| {
-                figures.get(name).copied().ok_or_else(|| format!("{program}: no measurement `{name}` {side}"))
+            let metric = |metrics: &super::read::Metrics, side: &str| {
+                metrics.get(name).copied().ok_or_else(|| format!("{program}: no measurement `{name}` {side}"))
             };
-            let (b, a) = (figure(old, "before")?, figure(new, "after")?);
+            let (b, a) = (metric(old, "before")?, metric(new, "after")?);
             one.total.0 += b;
             one.total.1 += a;
-            one.figures[at] = Some((b, a));
+            one.metrics[at] = Some((b, a));
             if b != a {
                 let list = if (a > b) == more_is_better(name) { &mut one.helped } else { &mut one.hurt };
-                list.push(FigureChange { program: program.clone(), before: b, after: a });
+                list.push(MetricChange { program: program.clone(), before: b, after: a });
             }
         }
         for list in [&mut one.helped, &mut one.hurt] {

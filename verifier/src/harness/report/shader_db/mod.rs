@@ -1,6 +1,6 @@
 //! Comparison of two runs of shader-db, reported as its `report.py` does.
 //!
-//! The input is the output of drivers, one line for each program: a name, the stage, and figures with their names
+//! The input is the output of drivers, one line for each program: a name, the stage, and metrics with their names
 //! (`tests/a.shader_test - FRAG shader: 12 inst, 3 nops, …`). Programs are matched by name and stage. For each
 //! measurement the report has the sums over all programs and over the changed ones, the numbers of programs that were
 //! helped (fewer) and HURT (more), the extent of the changes, and the significance of the mean change: a confidence
@@ -16,7 +16,7 @@ mod read;
 mod tests;
 mod totals;
 
-pub use compare::{Comparison, Confidence, FigureChange, Interval, Measured, Significance, Spread, compare};
+pub use compare::{Comparison, Confidence, Interval, Measured, MetricChange, Significance, Spread, compare};
 pub use read::{Results, read};
 
 /// The measurements that `report.py` reports by default.

@@ -1,12 +1,12 @@
 //! The text of a report, in the format of `report.py`.
 
-use super::compare::{Comparison, FigureChange, Measured, Significance, Spread, more_is_better};
+use super::compare::{Comparison, Measured, MetricChange, Significance, Spread, more_is_better};
 use std::fmt::Write;
 
 /// Measurements without statistics: their mean is not meaningful.
 const WITHOUT_STATISTICS: [&str; 2] = ["spills", "fills"];
 
-/// The column of the figures of a program, after the measurement's name.
+/// The column of the metrics of a program, after the measurement's name.
 const COLUMN: usize = 50;
 
 impl Comparison {
@@ -40,7 +40,7 @@ impl Comparison {
 }
 
 /// One line for each program, then an empty line.
-fn programs(text: &mut String, title: &str, list: &[FigureChange]) {
+fn programs(text: &mut String, title: &str, list: &[MetricChange]) {
     for item in list {
         let name = format!("{}: ", item.program);
         let _ = writeln!(text, "{title}{name:<COLUMN$}{}", change(item.before, item.after));
@@ -100,7 +100,7 @@ impl Measured {
 }
 
 /// The spread of changes, absolute and relative.
-fn spreads(text: &mut String, title: &str, list: &[FigureChange]) {
+fn spreads(text: &mut String, title: &str, list: &[MetricChange]) {
     let absolute = Spread::of(list.iter().map(|change| (change.after - change.before).abs()).collect());
     let relative = Spread::of(list.iter().map(|change| change.relative().abs()).collect());
     let Spread { min, max, mean, median } = absolute;

@@ -2,14 +2,14 @@
 
 use rustc_hash::FxHashMap;
 
-/// The figures of one program, by their names.
-pub(super) type Figures = FxHashMap<String, f64>;
+/// The metrics of one program, by their names.
+pub(super) type Metrics = FxHashMap<String, f64>;
 
-/// The programs of one text, with their figures.
+/// The programs of one text, with their metrics.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
-    /// Name, stage, and figures, in the order of the first occurrence.
-    pub(super) programs: Vec<(String, Figures)>,
+    /// Name, stage, and metrics, in the order of the first occurrence.
+    pub(super) programs: Vec<(String, Metrics)>,
     index: FxHashMap<String, usize>,
     /// The time of the threads of the run, in seconds.
     pub(super) cpu_seconds: f64,
@@ -22,14 +22,14 @@ impl Results {
         self.programs.is_empty()
     }
 
-    /// Returns true if every program has a figure of this name.
+    /// Returns true if every program has a metric of this name.
     #[must_use]
     pub fn have(&self, measurement: &str) -> bool {
-        self.programs.iter().all(|(_, figures)| figures.contains_key(measurement))
+        self.programs.iter().all(|(_, metrics)| metrics.contains_key(measurement))
     }
 
-    /// Returns the figures of a program, by its name `app stage`.
-    pub(super) fn get(&self, program: &str) -> Option<&Figures> {
+    /// Returns the metrics of a program, by its name `app stage`.
+    pub(super) fn get(&self, program: &str) -> Option<&Metrics> {
         self.index.get(program).map(|&at| &self.programs[at].1)
     }
 }
@@ -42,19 +42,19 @@ pub fn read(text: &str) -> Results {
         results.cpu_seconds += seconds(line).unwrap_or(0.0);
         let Some((app, stage, list)) = program(line) else { continue };
         let name = format!("{app} {stage}");
-        let figures = figures(list);
+        let metrics = metrics(list);
         match results.index.get(&name) {
-            Some(&at) => results.programs[at].1 = figures,
+            Some(&at) => results.programs[at].1 = metrics,
             None => {
                 results.index.insert(name.clone(), results.programs.len());
-                results.programs.push((name, figures));
+                results.programs.push((name, metrics));
             }
         }
     }
     results
 }
 
-/// `app - stage shader: figures`, anywhere in a line. The app is one word, the stage may have several.
+/// `app - stage shader: metrics`, anywhere in a line. The app is one word, the stage may have several.
 fn program(line: &str) -> Option<(&str, &str, &str)> {
     const SHADER: &str = " shader: ";
     let end = line.rfind(SHADER)?;
@@ -65,8 +65,8 @@ fn program(line: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// `12 inst, 0:3 spills:fills, …`: items of two words; others are ignored.
-fn figures(list: &str) -> Figures {
-    let mut figures = Figures::default();
+fn metrics(list: &str) -> Metrics {
+    let mut metrics = Metrics::default();
     for item in list.split(", ") {
         let mut words = item.split_whitespace();
         let (Some(value), Some(name), None) = (words.next(), words.next(), words.next()) else { continue };
@@ -74,7 +74,7 @@ fn figures(list: &str) -> Figures {
             if value.bytes().all(|byte| byte.is_ascii_digit())
                 && let Ok(value) = value.parse()
             {
-                figures.insert(name.into(), value);
+                metrics.insert(name.into(), value);
             }
         };
         match (name, value.split_once(':')) {
@@ -86,7 +86,7 @@ fn figures(list: &str) -> Figures {
             _ => add(name, value),
         }
     }
-    figures
+    metrics
 }
 
 /// `Thread 3 took 1.25 seconds`, anywhere in a line.

@@ -1,4 +1,4 @@
-//! The text of a report as fossil-db prints it: sums, and what helped and hurt programs contribute to the change.
+//! The text of a report as fossil-db prints it: sums, and the contributions of helped and hurt programs to the change.
 
 use super::compare::{Comparison, Measured};
 use super::print::capitalised;
@@ -28,9 +28,9 @@ impl Comparison {
         for measured in &self.measured {
             measured.line(&mut text, measured.total);
         }
-        let all = self.measured.first().map_or(0, |measured| measured.figures.len());
+        let all = self.measured.first().map_or(0, |measured| measured.metrics.len());
         let is_affected = |program: &usize| {
-            self.measured.iter().any(|one| one.figures[*program].is_some_and(|(before, after)| before != after))
+            self.measured.iter().any(|one| one.metrics[*program].is_some_and(|(before, after)| before != after))
         };
         let affected: Vec<usize> = (0..all).filter(is_affected).collect();
         let share = 100.0 * affected.len() as f64 / all.max(1) as f64;
@@ -53,7 +53,7 @@ impl Measured {
         let name = known.map_or_else(|| capitalised(&self.name), |&(_, name)| name.to_owned());
         let unit = if self.name == "dwords" { 4.0 } else { 1.0 };
         let _ = write!(text, "{name}: {} -> {}", before * unit, after * unit);
-        // A change of what was 0 has no percentage.
+        // A change from 0 has no percentage.
         if before != 0.0 {
             let percent = |change: f64| format!("{:+.2}%", 100.0 * change / before);
             let _ = write!(text, " ({})", percent(after - before));

@@ -18,7 +18,7 @@ use crate::support::random::Random;
 use ir3_compiler::ir3::Program;
 use ir3_compiler::target::Target;
 
-/// Rewrites the instruction; false, and its result is as it was, if the rule does not apply.
+/// Rewrites the instruction; returns false, and keeps its result, if the rule does not apply.
 pub(super) type RewriteRule = fn(&mut RewriteSite<'_>) -> bool;
 
 /// A family of rules.
@@ -40,18 +40,18 @@ pub(super) static FAMILIES: &[Family] = &[
     Family { name: "turned selects", rules: &[choose::turned, choose::of_a_copy] },
     Family { name: "minima as selects", rules: &[choose::smaller] },
     Family { name: "signs as bits", rules: &[logic::sign_bit] },
-    Family { name: "computed again", rules: &[rematerialise::computed] },
+    Family { name: "recomputed", rules: &[rematerialise::computed] },
     Family { name: "copied", rules: &[rematerialise::copied] },
     Family { name: "regrouped", rules: &[rematerialise::regrouped] },
 ];
 
 /// The rules that rewrite integer operations only, for [`scaled`](super::scaled).
 pub(super) fn integer_rules() -> Vec<RewriteRule> {
-    let others = ["commute floats", "copied", "regrouped", "computed again", "signs as bits"];
+    let others = ["commute floats", "copied", "regrouped", "recomputed", "signs as bits"];
     FAMILIES.iter().filter(|family| !others.contains(&family.name)).flat_map(|family| family.rules).copied().collect()
 }
 
-/// Rewrites `percent` of a hundred instructions, each by one of `rules`; returns how many were rewritten.
+/// Rewrites `percent` of a hundred instructions, each by one of `rules`; returns the number of rewritten ones.
 pub(super) fn rewrite(
     program: &mut Program,
     target: &Target,

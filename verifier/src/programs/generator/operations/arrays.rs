@@ -7,7 +7,7 @@ use super::super::choices::Choices;
 use super::memory::mask;
 
 impl<C: Choices> Generator<'_, C> {
-    /// Declares a local array of so many elements; of none, one value.
+    /// Declares a local array of `length` elements; with 0, a single value.
     pub(in crate::programs::generator) fn declare_array(
         &mut self,
         components: u8,
@@ -87,7 +87,7 @@ impl<C: Choices> Generator<'_, C> {
             let base = if indirect && left as u32 + base as u32 > length { 0 } else { base };
             let left = if base == 0 { u64::from(length) } else { left };
             if self.c.chance(100) {
-                // What all lanes share may be in a register of the wave.
+                // A uniform value may be in a register of the wave.
                 let value = match n == 1 && bits == 32 && self.c.chance(80) {
                     true => self.fresh_uniform(),
                     false => self.any_vector(bits, n),

@@ -12,7 +12,7 @@ use IntrinsicOp::*;
 /// A system value: its intrinsic, the number of its components and their width.
 type SystemValue = (IntrinsicOp, u8, u8);
 
-/// Outputs of which each view has its own are behind those of all views: one slot has one meaning.
+/// Outputs of which each view has its own are after those of all views: one slot has one meaning.
 const OF_VIEWS: i32 = 1024;
 
 const VERTEX: &[SystemValue] = &[
@@ -142,7 +142,7 @@ impl<C: Choices> Generator<'_, C> {
         let all = (1 << n) - 1;
         let mask = if n > 1 && self.c.chance(40) { 1 + self.c.below(all) as u16 } else { all as u16 };
         let offset = self.b.constant(32, offset);
-        // Some locations are far behind the others.
+        // Some locations are far after the others.
         let base = 4 * slot + if self.c.chance(30) { 256 } else { 0 };
         let indices = [
             Index::Base(base),
@@ -208,7 +208,7 @@ impl<C: Choices> Generator<'_, C> {
                 Index::IoSemantics(Some(semantics(&format!("VARYING_SLOT_VAR{base}")))),
             ];
             let op = LoadInterpolatedInput;
-            // Prefetches take the place of the pixel. What has another one looks like theirs, and comes as early.
+            // Prefetches use the place of the pixel. A sample at another place resembles theirs, and is as early.
             let at = match self.c.below(8) {
                 0 => self.barycentric(),
                 1 => {

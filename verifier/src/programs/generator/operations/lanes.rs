@@ -1,6 +1,7 @@
 //! Operations across lanes: votes, ballots, reads from other lanes, reductions, quads, derivatives.
 //!
-//! What a lane gets from one that is inactive is undefined, so reads from other lanes are at the top level, before a lane ends.
+//! A value that is read from an inactive lane is undefined, so reads from other lanes are at the top level, before a
+//! lane ends.
 
 use ir3_compiler::nir::{Def, Index, IntrinsicOp, Op, Stage};
 use ir3_compiler::target::Generation;
@@ -24,13 +25,13 @@ const DERIVATIVES: &[IntrinsicOp] = &[
 impl<C: Choices> Generator<'_, C> {
     pub(super) fn any_lanes(&mut self) {
         if self.b.depth() + 1 < MAX_DEPTH && self.c.chance(30) {
-            return self.asked_before();
+            return self.queries_before_branch();
         }
         if self.b.depth() < MAX_DEPTH && self.features.lanes && self.c.chance(20) {
             return self.scanned_in_arm();
         }
         let fragment = self.b.shader().stage == Stage::Fragment;
-        // Places where all lanes of a quad are there are rare.
+        // Places where all lanes of a quad are active are rare.
         let is_whole = self.quads == 0 && !self.killed;
         let kind = if is_whole && self.c.chance(100) { self.c.pick(&[2, 4, 5]) } else { self.c.below(16) };
         let def = match kind {
@@ -85,10 +86,10 @@ impl<C: Choices> Generator<'_, C> {
         self.b.vec(&scalars)
     }
 
-    /// Something that is asked of the lanes that are there, and the condition which decides it, if it has one.
+    /// A query of the active lanes, and the condition on which its result depends, if it has one.
     pub(super) fn question(&mut self) -> (Option<Def>, Option<Def>) {
         if self.c.chance(80) {
-            // A comparison of what all lanes share.
+            // A comparison of a uniform value.
             let shared = self.fresh_uniform();
             let other = self.any_scalar(32);
             let op = self.c.pick(&[Op::Ilt, Op::Ult, Op::Ine]);
@@ -104,9 +105,9 @@ impl<C: Choices> Generator<'_, C> {
         (self.b.intrinsic(op, 1, 1, srcs, []), deciding)
     }
 
-    /// Branches on what was asked of the lanes before the branch around them, which some of them do not take: in either arm. There may be
-    /// more of it than there are predicates.
-    fn asked_before(&mut self) {
+    /// Branches on a query made before the enclosing divergent branch: in either arm. There may be
+    /// more query results than predicates.
+    fn queries_before_branch(&mut self) {
         let count = self.c.pick(&[1, 1, 1, 2, 5, 7]);
         let asked: Vec<Def> = (0..count).filter_map(|_| self.question().0).collect();
         let condition = self.condition();
@@ -115,7 +116,7 @@ impl<C: Choices> Generator<'_, C> {
         let branches = |this: &mut Self| asked.iter().for_each(|&asked| this.branch_on(asked, 10));
         let then = |this: &mut Self| {
             if is_late {
-                // What this arm makes may take the registers of what the other arm still reads.
+                // Values defined in this arm may take registers that the other arm still reads.
                 let made: Vec<Def> = (0..1 + this.c.below(3)).map(|_| this.fresh_uniform()).collect();
                 made.into_iter().for_each(|value| this.define_seen(value, 256));
             } else {
@@ -273,7 +274,7 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// Products of 32 bits, which are several instructions, more often.
+    /// Draws a reduction; 32-bit products, which take several instructions, are more frequent.
     fn any_reduction_op(&mut self, bits: u8) -> Index {
         Index::ReductionOp(match bits {
             1 => self.c.pick(BOOL_REDUCTIONS),

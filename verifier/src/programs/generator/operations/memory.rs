@@ -81,7 +81,7 @@ impl<C: Choices> Generator<'_, C> {
         self.count(count)
     }
 
-    /// A number around the end of what a field holds: components after the first may be beyond it.
+    /// A number around the end of a field's range: components after the first may be beyond it.
     fn around(&mut self, end: u64) -> u64 {
         end + 1 - self.c.below(6) as u64
     }
@@ -158,8 +158,8 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// An element beyond the first ones, and what is to be subtracted from it; 0 if it is subtracted already. A number like that may be a part of
-    /// an instruction where it is not negative.
+    /// An element beyond the first ones, and a negative number to be added to it; 0 if it is added already. Such an
+    /// immediate could be folded into an instruction only if it were not negative.
     fn less_than_known(&mut self, element: Def) -> (Def, i32) {
         let less = -1 - self.c.below(15) as i32;
         let bit = self.b.constant(32, ELEMENTS);
@@ -175,8 +175,8 @@ impl<C: Choices> Generator<'_, C> {
         if self.features.global && self.c.chance(40) { 64 } else { 32 }
     }
 
-    /// What a compare-and-swap expects: a value, or what was loaded from there before, as loops do that wait for it. Wide numbers are there
-    /// by chance only if they are small.
+    /// The expected value of a compare-and-swap: a value, or the result of an earlier load from there, as in loops that
+    /// wait. Wide values match by chance only if they are small.
     fn expected(&mut self, value: Def, load: impl FnOnce(&mut Builder) -> Option<Def>) -> Def {
         if !self.c.chance(128) {
             return value;
@@ -187,7 +187,7 @@ impl<C: Choices> Generator<'_, C> {
     /// The operation of an atomic and its operands: one, or for a compare-and-swap two.
     pub(super) fn any_atomic(&mut self, bits: u8) -> (AtomicOp, Vec<Def>) {
         if self.c.chance(80) {
-            // What is expected is found now and then only if it is a small number.
+            // The comparison succeeds now and then only if the expected value is a small number.
             let compare = if self.c.chance(128) { self.some_constant(bits) } else { self.value(bits) };
             return (AtomicOp::Cmpxchg, vec![compare, self.any_scalar(bits)]);
         }
@@ -233,7 +233,7 @@ impl<C: Choices> Generator<'_, C> {
     pub(super) fn any_global(&mut self) {
         let atomic = self.c.chance(70);
         let bits = if atomic { self.atomic_bits() } else { self.memory_bits() };
-        // What is only read may be read in any order.
+        // Read-only memory may be read in any order.
         let only_read = !atomic && self.c.chance(30);
         let first = if only_read { ONLY_READ } else { 0 };
         let known = self.c.chance(24).then(|| first + 8 * self.c.below(32) as u64);
@@ -307,7 +307,8 @@ impl<C: Choices> Generator<'_, C> {
         if self.weights.operation == 0 || !self.target.pvtmem || !self.c.chance(128) {
             return;
         }
-        // Offsets of instructions reach 4096 bytes. What is spilled comes after this memory: it may lie on both sides of that.
+        // Offsets of instructions reach 4096 bytes. Spill slots come after this memory: it may be on both sides of
+        // that.
         const REACH: u32 = 4096 - 4 * SCRATCH_WORDS;
         let start = self.c.pick(&[0, 0, 64, REACH - 16, REACH - 48, REACH - 128, REACH, 8192]);
         for first in (0..SCRATCH_WORDS).step_by(4) {
@@ -364,7 +365,7 @@ impl<C: Choices> Generator<'_, C> {
         self.result(def);
     }
 
-    /// The constant file: words beyond what operands reach relative to an address, halves, two words at once.
+    /// The constant file: words beyond the reach of operands relative to an address, halves, two words at once.
     pub(super) fn any_constant(&mut self) {
         let mut bits = self.c.pick(&[32, 32, 16, 64]);
         let n = 1 + self.c.below(4) as u8;
@@ -377,7 +378,8 @@ impl<C: Choices> Generator<'_, C> {
         self.result(def);
     }
 
-    /// Reads the last words of the constant file, so that no word is free for immediates. What the driver fills would need free words, too.
+    /// Reads the last words of the constant file, so that no word is free for immediates. The driver's words would need
+    /// free words, too.
     pub(in crate::programs::generator) fn last_constants(&mut self) {
         let is_filled = |data: &InstrData| matches!(data, InstrData::Intrinsic(it) if FILLED.contains(&it.op));
         let needs_words = self.target.generation < Generation::A6xx || self.b.function().instrs.values().any(is_filled);
@@ -421,7 +423,7 @@ impl<C: Choices> Generator<'_, C> {
             if self.c.chance(150) {
                 words = self.computed_words(words, n);
             }
-            // What was there is read before, and used after.
+            // The previous content is read before, and used after.
             let old_bits = self.c.pick(&[0, 0, 0, 0, 0, 0, 0, 0, 16, 32]);
             let old = if old_bits == 0 { None } else { self.old_words(*first, n, old_bits) };
             self.b.intrinsic(IntrinsicOp::StoreConstIr3, n, 32, &[words], [Index::Base(*first)]);
@@ -493,7 +495,8 @@ impl<C: Choices> Generator<'_, C> {
         Some(self.b.alu_swizzled(op, n, &[source(old, n)]))
     }
 
-    /// What a preamble makes of words that it has loaded: so many words of what the one lane computes that runs it, sometimes in a branch.
+    /// The words that a preamble computes from words that it has loaded: `n` results of the one lane that runs it,
+    /// sometimes with a branch.
     fn computed_words(&mut self, words: Def, n: u8) -> Def {
         let mark = self.pool.mark();
         self.pool.only_uniform = true;
@@ -518,7 +521,7 @@ impl<C: Choices> Generator<'_, C> {
         self.b.vec(&words)
     }
 
-    /// A barrier of memory, and where all lanes come to it, of the workgroup.
+    /// A memory barrier, or, in convergent code, one of the workgroup.
     pub(super) fn any_barrier(&mut self) {
         if !self.features.compute {
             return self.any_arithmetic();
@@ -526,7 +529,7 @@ impl<C: Choices> Generator<'_, C> {
         if self.b.depth() >= MAX_DEPTH || !self.c.chance(80) {
             return self.barrier();
         }
-        // At the end of a block that all lanes come to: what waits for the barrier is in the next one.
+        // Emitted at the end of a convergent block; code that depends on the barrier is in the next one.
         let number = self.uniform_number(2);
         let zero = self.b.constant(32, 0);
         let condition = self.b.alu(Op::Ine, &[number, zero]);

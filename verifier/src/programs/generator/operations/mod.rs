@@ -1,9 +1,10 @@
 //! Every operation that selection accepts, at every width, with random indices.
 //!
-//! The other profiles have lists of what shaders use most. This one draws from the tables: arithmetic from nir's table of
-//! operations, as far as selection accepts them ([`accepted`](super::accepted)), and each family of intrinsics with all its indices (base,
-//! component, mask, access, descriptor set), offsets that are constant or computed, and all widths. A mistake of a pass that only
-//! a rare form shows is found by the program that has this form.
+//! The other profiles have lists of the operations that shaders use most. This one draws from the tables: arithmetic
+//! from nir's table of operations, as far as selection accepts them ([`accepted`](super::accepted)), and each family of
+//! intrinsics with all its indices (base, component, mask, access, descriptor set), offsets that are constant or
+//! computed, and all widths. A mistake of a pass that only a rare form shows is found by the program that has this
+//! form.
 //!
 //! Programs stay such that runs of them have a meaning: memory that starts undefined is written first, values of other lanes are
 //! read where all lanes are active, and a buffer that an access calls reorderable is never written.
@@ -56,7 +57,7 @@ impl<C: Choices> Generator<'_, C> {
         self.operation_of(family);
     }
 
-    /// An operation of a family; arithmetic if there is none of it here.
+    /// An operation of a family; arithmetic if the family has none here.
     fn operation_of(&mut self, family: Family) {
         let stage = self.b.shader().stage;
         let compute = stage == Stage::Compute && self.features.compute;
@@ -89,7 +90,7 @@ impl<C: Choices> Generator<'_, C> {
             self.first_of_lanes();
         }
         let (always, demotes) = (self.c.chance(80), self.c.chance(100));
-        // What is asked of the lanes that are there before, on which a branch after it goes. Often the lanes end that decide it.
+        // A query of the lanes active before the kill, used by a branch after it. The lanes that decide it often end.
         let mut vote = None;
         if self.c.chance(180) {
             let (asked, deciding) = self.question();
@@ -109,7 +110,7 @@ impl<C: Choices> Generator<'_, C> {
         }
         self.killed = true;
         if self.c.chance(128) && self.features.lanes {
-            // Of the lanes that are left, at once.
+            // A query of the remaining lanes, at once.
             self.first_of_lanes();
         }
         if let Some(vote) = vote {
@@ -117,7 +118,7 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// A condition that is known some time after what it is computed of.
+    /// A condition that is known some time after its operands.
     fn late_condition(&mut self) -> Def {
         let (x, y) = (self.varying_number(), self.any_scalar(32));
         let op = self.c.pick(&[Op::Frcp, Op::Fexp2, Op::Fsqrt, Op::Fsin]);
@@ -203,8 +204,9 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// An operation on the components of a vector in their order, with scalars as other operands, whose result is read as a whole: what
-    /// one instruction can repeat. None if there is no such vector, or nothing that reads the result.
+    /// An operation on the components of a vector in their order, with scalars as other operands, whose result is read
+    /// as a whole: a candidate for one repeated instruction. None if there is no such vector, or no reader of the
+    /// result.
     fn in_order(&mut self, op: Op, bits: u8) -> Option<()> {
         let info = op.info();
         let width = |input: &Operand| input.ty.width_or(bits);
@@ -224,8 +226,8 @@ impl<C: Choices> Generator<'_, C> {
         matches!(bits, 16 | 32).then(|| self.read_vector((def, bits, count)))
     }
 
-    /// A vector each component of which is an operation on the one before it, and so nearly what one instruction can repeat. None if the
-    /// operation has not two operands and a result of one width.
+    /// A vector each component of which is an operation on the one before it: nearly a candidate for one repeated
+    /// instruction. None if the operation has not two operands and a result of one width.
     fn in_a_row(&mut self, op: Op, bits: u8) -> Option<()> {
         let info = op.info();
         let is_plain = |ty: AluType| ty.size == 0 || ty.size == bits;
@@ -333,7 +335,8 @@ impl<C: Choices> Generator<'_, C> {
         self.b.alu(Op::Iand, &[word.unwrap_or(zero), mask])
     }
 
-    /// The first of up to four words of the constant file. What a preamble stores is there after its end: in it, other words are read.
+    /// The first of up to four words of the constant file. Stores of a preamble are available after its end: in it,
+    /// other words are read.
     fn any_constant_base(&mut self) -> Index {
         const NEVER_STORED: i32 = 40;
         let mut base = 4 * self.c.below(32) as i32;
@@ -356,8 +359,8 @@ impl<C: Choices> Generator<'_, C> {
         self.b.alu(Op::Ishl, &[number, by])
     }
 
-    /// What is said of the alignment of an address: something true, of any strength. The address is known, or a multiple of the
-    /// size of an element.
+    /// A random true statement about the alignment of an address, of any strength. The address is known, or a multiple
+    /// of the size of an element.
     fn any_alignment(&mut self, address: Option<u64>, bytes: u32) -> [Index; 2] {
         if self.c.chance(16) {
             return [Index::AlignMul(0), Index::AlignOffset(0)];
@@ -373,8 +376,8 @@ impl<C: Choices> Generator<'_, C> {
         [Index::AlignMul(mul), Index::AlignOffset(offset)]
     }
 
-    /// What is added to the constant number of a descriptor: sometimes so much that a field of 4, 6 or 8 bits does not hold the sum.
-    /// Numbers of what is written and of what is only read stay apart.
+    /// A number to add to the constant index of a descriptor: sometimes so large that a field of 4, 6 or 8 bits does
+    /// not hold the sum. The indices of written and of read-only descriptors remain disjoint.
     fn far_descriptor(&mut self) -> u64 {
         if self.target.generation >= Generation::A6xx && self.c.chance(40) {
             self.c.pick(&[12, 62, 256, 1022])
@@ -422,7 +425,7 @@ impl<C: Choices> Generator<'_, C> {
         access.set(Access::COHERENT, self.c.chance(60));
         access.set(Access::VOLATILE, self.c.chance(30));
         access.set(Access::NON_TEMPORAL, self.c.chance(20));
-        // These say something to passes before this compiler, and change nothing here.
+        // Earlier passes use these flags; this compiler ignores them.
         for flag in [
             Access::RESTRICT,
             Access::READONLY,

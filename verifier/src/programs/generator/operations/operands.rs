@@ -38,7 +38,7 @@ const FLOATS: &[f32] = &[
     4294967296.0,
 ];
 
-/// Integers at the edges of what immediates hold.
+/// Integers at the edges of the ranges of immediates.
 const EDGES: &[i64] = &[
     -1,
     -2,
@@ -200,7 +200,7 @@ impl<C: Choices> Generator<'_, C> {
         Some(source(self.b.alu_swizzled(op, components, &[src]), components))
     }
 
-    /// The result of an operation, as it is or with a modifier; sometimes it is exact.
+    /// The result of an operation, plain or with a modifier; sometimes it is exact.
     pub(in crate::programs::generator) fn any_result(&mut self, def: Def, base: BaseType) -> Def {
         let data = &self.b.function().defs[def];
         let (instr, bits, components) = (data.instr, data.bit_size, data.num_components);

@@ -1,4 +1,4 @@
-//! What the rewrite rules of nir passes, selection and passes after it look for, and what is nearly that.
+//! Patterns that the rewrite rules of nir passes, selection and passes after it match, and near misses.
 //!
 //! Drawn one at a time, operations hardly ever make a pattern of three. So a rule's pattern is written out, with operands of any kind for
 //! its variables. Often one thing in it is changed: another operation, another number, another value or component where a variable occurs
@@ -19,8 +19,8 @@ const C: Term = Term::Variable(2);
 const ZERO: Term = Term::Constant(0);
 const ONE: Term = Term::Constant(1);
 
-/// What passes without rules look for, with the width of its operands: numbers that are 0 or 1, products and shifts in sums, parts of
-/// words, clamps, modifiers.
+/// Patterns that passes without rules match, with the width of their operands: numbers that are 0 or 1, products and
+/// shifts in sums, parts of words, clamps, modifiers.
 const LOOKED_FOR: &[(u8, Term)] = &[
     (32, Term::Op(Op::Ine, &[Term::Op(Op::Ixor, &[A, ONE]), ZERO])),
     (32, Term::Op(Op::Ieq, &[Term::Op(Op::Iand, &[A, ONE]), ZERO])),
@@ -61,7 +61,7 @@ const LOOKED_FOR: &[(u8, Term)] = &[
     (32, Term::Op(Op::Idiv, &[Term::Op(Op::Isub, &[Term::Op(Op::Imul, &[A, B]), ONE]), B])),
     (32, Term::Op(Op::Udiv, &[Term::Constant(0xffff_ffff), A])),
     (32, Term::Op(Op::Udiv, &[Term::Constant(0xffff_ffff), Term::Op(Op::Iadd, &[A, Term::Constant(0x1_0000)])])),
-    // A negation where a number is tested, and where it is a number.
+    // A negation as a condition, and as a number.
     (32, Term::Op(Op::Udiv, &[A, Term::Op(Op::Ixor, &[B, ONE])])),
     (32, Term::Op(Op::IcselEqz, &[Term::Op(Op::Ixor, &[A, ONE]), B, C])),
     (32, Term::Op(Op::IcselEqz, &[Term::Op(Op::B2i32, &[Term::Op(Op::Inot, &[A])]), B, C])),
@@ -97,9 +97,9 @@ struct Instance {
     /// The components of each operation.
     components: u8,
     variables: [Option<AluSrc>; VARIABLES],
-    /// Of 256, the parts that are changed.
+    /// The share of the parts that are changed, in 1/256.
     changes: u32,
-    /// Of 256, the variables that are something else where they occur again.
+    /// The share of the variables that are replaced at a further occurrence, in 1/256.
     others: u32,
 }
 
@@ -112,7 +112,7 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// A pattern, as it is or changed; none if the GPU lacks an operation of it.
+    /// Emits a pattern, original or changed; nothing if the GPU lacks an operation of it.
     pub(super) fn pattern(&mut self) {
         let (bits, term) = if self.c.chance(128) {
             self.c.pick(LOOKED_FOR)
@@ -125,7 +125,7 @@ impl<C: Choices> Generator<'_, C> {
         let output = op.info().output.ty;
         let result = output.width_or(bits);
         let components = if self.c.chance(220) { 1 } else { 2 + self.c.below(3) as u8 };
-        // That a variable occurs again is what is overlooked most easily.
+        // Repeated variables are overlooked most easily.
         let (changes, others) = self.c.pick(&[(0, 0), (0, 0), (20, 20), (60, 60), (0, 200)]);
         let mut instance = Instance { bits, components, variables: Default::default(), changes, others };
         let Some(src) = self.written_out(&mut instance, &term, output.base, result) else { return };

@@ -1,7 +1,7 @@
 //! Single operations on words of the environment.
 //!
-//! Most operands in a program are results of other operations, and so neither the ends of ranges nor what is next to them. Here an
-//! operation reads what the environment has, where corner cases are frequent, and its result is observed.
+//! Most operands in a program are results of other operations, and so neither the ends of ranges nor their neighbours.
+//! Here an operation reads words of the environment, where corner cases are frequent, and its result is observed.
 
 use ir3_compiler::nir::{AluSrc, AluType, BaseType, Def, Index, IntrinsicOp, Op, Stage};
 
@@ -58,7 +58,7 @@ impl<C: Choices> Generator<'_, C> {
         Some(self.b.alu(Op::Iadd, &[row, x]))
     }
 
-    /// Many operations in a row, whose results are stored as they are.
+    /// Many operations in a row, whose results are stored unmodified.
     pub(in crate::programs::generator) fn row_of_probes(&mut self) {
         if self.weights.operation == 0 || self.raw.is_empty() || !self.c.chance(64) {
             return;
@@ -90,7 +90,7 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// Adds the words of a value, each component apart.
+    /// Adds the words of a value, each component separately.
     pub(super) fn add_words(&mut self, def: Def, words: &mut Vec<Def>) {
         let data = &self.b.function().defs[def];
         let (bits, count) = (data.bit_size, data.num_components);
@@ -150,7 +150,7 @@ impl<C: Choices> Generator<'_, C> {
         Some(self.b.alu_swizzled(op, components, &[source(def, components)]))
     }
 
-    /// An operation with one operand, with the width of what has none of its own, that fits; none if a few draws have none.
+    /// An operation with one operand, with the width of its unsized operand, that fits; none if a few draws have none.
     fn unary(&mut self, fits: impl Fn(Op, u8) -> bool) -> Option<(Op, u8)> {
         const DRAWS: usize = 16;
         let all = self.drawn_operations();
@@ -194,7 +194,8 @@ impl<C: Choices> Generator<'_, C> {
         src
     }
 
-    /// A value of a type: of the environment, or one of two numbers of interest in each lane, or what one operation makes of it.
+    /// A value of a type: of the environment, or one of two numbers of interest in each lane, or the result of one
+    /// operation on it.
     fn raw_part(&mut self, base: BaseType, bits: u8) -> Def {
         match self.c.below(16) {
             0 | 1 if bits != 1 => {

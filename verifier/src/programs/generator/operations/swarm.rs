@@ -64,7 +64,7 @@ pub(in crate::programs::generator) struct Swarm {
     pub constant_offsets: u32,
     /// Arithmetic that is the pattern of a rule, or nearly, of 256.
     pub patterns: u32,
-    /// Arithmetic that is a chain of which each operation reads the one before, and nobody else does, of 256.
+    /// The probability that arithmetic is a chain of operations of which each has the next as its only use, in 1/256.
     pub chains: u32,
     /// Arithmetic that is one operation on words of the environment, of 256.
     pub probes: u32,
@@ -72,7 +72,7 @@ pub(in crate::programs::generator) struct Swarm {
     pub detours: u32,
     /// Descriptors that are bindless, of 256.
     pub bindless: u32,
-    /// The width of most accesses of memory; 0 if there is none.
+    /// The width of most memory accesses; 0 for any width.
     pub memory_bits: u8,
     /// Component counts are small.
     pub scalars: bool,

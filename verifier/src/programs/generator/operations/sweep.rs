@@ -1,8 +1,8 @@
 //! Programs that are a row of operations, with each result in memory.
 //!
-//! In other programs most results are read by other operations, and the sum of what is observed is a good part of the program. Where each lane
-//! stores what it has at a place of its own, an operation costs little more than itself, and no difference is lost on its way. So these
-//! programs have several times as many operations that are rare.
+//! In other programs most results are read by other operations, and the sum of the observed values is a good part of
+//! the program. Where each lane stores its results at addresses of its own, an operation costs little more than itself,
+//! and no difference is masked. So these programs have several times as many operations that are rare.
 
 use ir3_compiler::nir::{Def, Index, IntrinsicOp, Op, Stage};
 
@@ -10,7 +10,7 @@ use super::super::Generator;
 use super::super::choices::Choices;
 use super::swarm::Family;
 
-/// Where the places of lanes begin in a buffer, in words: behind those that other accesses share.
+/// The start of the lanes' own addresses in a buffer, in words: after those that other accesses share.
 const OWN_PLACES: u64 = 64;
 
 /// The words of all lanes in one store of four.
@@ -50,7 +50,7 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     /// In a sweep: stores a value, its words with those that were not stored yet.
-    pub(in crate::programs::generator) fn store_apart(&mut self, def: Def, mut words: Vec<Def>) {
+    pub(in crate::programs::generator) fn store_to_own_place(&mut self, def: Def, mut words: Vec<Def>) {
         self.pool.mark_used(def);
         self.add_words(def, &mut words);
         let whole = words.len() / 4 * 4;

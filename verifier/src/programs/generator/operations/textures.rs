@@ -98,7 +98,7 @@ impl<C: Choices> Generator<'_, C> {
                     sampler.sampler_varies = self.may_vary(number);
                 }
             }
-            // Beyond what an instruction holds.
+            // Beyond the range of an instruction's field.
             1 => {
                 let beyond = self.c.pick(&[(16, 0), (0, 16), (16, 16)]);
                 sampler.texture += beyond.0;
@@ -148,7 +148,7 @@ impl<C: Choices> Generator<'_, C> {
         let half = !fetch && self.c.chance(40);
         let bits = if half { 16 } else { 32 };
         let mut scalars: Vec<Def> = (0..dims).map(|_| self.coordinate(fetch, bits)).collect();
-        // The number of a layer is told from a coordinate by the number of offsets or gradients.
+        // The number of offsets or gradients distinguishes a layer from a coordinate.
         if layer {
             scalars.push(self.coordinate(fetch, bits));
         }
@@ -222,7 +222,7 @@ impl<C: Choices> Generator<'_, C> {
         let first = self.c.below(usize::from(n) - 1) as u8;
         let second = if self.c.chance(100) { self.c.below(n.into()) as u8 } else { first + 1 };
         let coord = match self.c.below(3) {
-            // What cannot be issued early.
+            // Samples that cannot be issued early.
             _ if self.c.chance(50) => {
                 let count = self.c.pick(&[1, 3, 4]);
                 self.any_vector(32, count)

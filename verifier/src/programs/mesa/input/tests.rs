@@ -1,4 +1,4 @@
-//! The kinds of input files, and the messages for what cannot be read.
+//! The kinds of input files, and the messages for files that cannot be read.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! What the text of a decoded program says about its effects, before any execution: shared registers that it writes, events that change
-//! versions, subgroup votes, and the words of the constant file that it stores.
+//! The syntactic effects of a decoded program, before any execution: shared registers that it writes, events that
+//! change versions, subgroup votes, and the words of the constant file that it stores.
 
 use crate::prove::symbolic::EventKind;
 use crate::prove::symbolic::environment::StoredConstants;

@@ -62,10 +62,10 @@ impl<'a> Ir3<'a> {
     /// Builds the graph of a program.
     ///
     /// # Errors
-    /// If a loop cannot be followed, or the preamble may not come to its end.
+    /// If a loop cannot be followed, or the preamble may not terminate.
     pub fn new(code: &'a Decoded, places: &'a Places) -> Result<Self, Unsupported> {
         if !code.ends_preamble {
-            return Err(Unsupported("a way out of the preamble that does not end it".to_owned()));
+            return Err(Unsupported("an exit of the preamble that does not end it".to_owned()));
         }
         let edges = |block: &op::DecodedBlock| -> SmallVec<[DecodedEdge; 2]> {
             match &block.terminator {

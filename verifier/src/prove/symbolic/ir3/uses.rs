@@ -181,7 +181,7 @@ fn operation(reads: Operands, may_be_undefined: bool, is_one_value: bool) -> Def
     Definition::Operation { reads, may_be_undefined, is_one_value }
 }
 
-/// Returns true if an operand is a whole slot, as it is.
+/// Returns true if an operand is a whole slot without modifiers.
 fn is_whole(read: &Read) -> bool {
     matches!(read.modifier, Modifier::None) && read.loc.part == SlotPart::Whole
 }

@@ -1,7 +1,7 @@
 //! Loads and stores of arrays.
 //!
-//! If the index is out of bounds, a load is undefined and a store is undefined behaviour, so any choice of what is read
-//! and written is right. When nir is compared with a machine program, it is the machine's choice, which uses the low 16
+//! If the index is out of bounds, a load is undefined and a store is undefined behaviour, so any choice of element
+//! is right. When nir is compared with a machine program, it is the machine's choice, which uses the low 16
 //! bits of a register number: then both programs get the same terms, and nothing has to be proved about indices.
 
 use super::{Nir, SymbolicMachine};
@@ -89,7 +89,7 @@ impl Nir<'_> {
     /// as nir does.
     fn registers<O: Oracle>(&self, access: &ArrayAccess, machine: &mut SymbolicMachine<'_, O>) -> Option<(Term, i64)> {
         let fits = access.length * access.stride <= 1 << 16;
-        if !self.beside_machine || access.stride.is_power_of_two() || !fits {
+        if !self.compared_to_machine || access.stride.is_power_of_two() || !fits {
             return None;
         }
         let number = self.number_of_registers(access, machine)?;
@@ -127,7 +127,7 @@ impl Nir<'_> {
             let stored = machine.read(row);
             value = machine.choose(here, stored, value);
         }
-        if self.beside_machine { value } else { machine.choose(elements.inside, value, undefined) }
+        if self.compared_to_machine { value } else { machine.choose(elements.inside, value, undefined) }
     }
 
     /// Stores to an element.

@@ -48,7 +48,7 @@ pub struct Nir<'a> {
     /// The slots that phis define, in order.
     phis: Vec<Slot>,
     /// True if the other program is ir3.
-    beside_machine: bool,
+    compared_to_machine: bool,
 }
 
 /// The operations that begin a block.
@@ -162,7 +162,7 @@ impl<'a> Nir<'a> {
             none: FxHashSet::default(),
             places: Places::default(),
             phis: phis.into_iter().collect(),
-            beside_machine: false,
+            compared_to_machine: false,
         })
     }
 }
@@ -186,9 +186,9 @@ impl Nir<'_> {
 
     /// Sets the words of the constant file that the driver fills for a compiled program.
     #[must_use]
-    pub fn beside(mut self, compiled: &interp::ir3::Decoded) -> Self {
+    pub fn with_driver_words_of(mut self, compiled: &interp::ir3::Decoded) -> Self {
         let params = compiled.driver_params.iter();
-        self.beside_machine = true;
+        self.compared_to_machine = true;
         self.constants.driver =
             params.map(|param| (u32::from(param.word) % CONST_WORDS, (param.value, param.component.into()))).collect();
         let numbers = compiled.driver_immediates.iter();

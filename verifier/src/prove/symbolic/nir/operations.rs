@@ -42,7 +42,8 @@ fn resource<O: Oracle>(
     let name = memory::resource(machine.terms, set, index);
     if resource.shared {
         memory::one_descriptor(machine, name);
-        // What is the same in all lanes has the same low bits, which are all that an instruction reads of the number of a bound texture.
+        // A uniform value has the same low bits in all lanes, which are all that an instruction reads of the number of
+        // a bound texture.
         if resource.bound {
             let low = machine.terms.extract(32, index, 0, 16);
             let low = machine.terms.zext(16, 32, low);
@@ -304,7 +305,7 @@ impl Nir<'_> {
     }
 
     fn across<O: Oracle>(&self, site: EventSite, op: &Lanes, machine: &mut SymbolicMachine<'_, O>) {
-        for row in op.asked() {
+        for row in op.condition_rows() {
             let value = machine.read(row);
             let undefined = value.any_free(machine.terms);
             let defined = machine.terms.not(1, undefined);
@@ -506,7 +507,7 @@ impl Nir<'_> {
             let (address, path) = (machine.swept(address), machine.path());
             let address = (address, matches!(access.action, Action::Load));
             if let Some(holds) = machine.oracle.alignment(machine.terms, path, address, alignment) {
-                machine.demand(holds, "an address that is not aligned as the access says");
+                machine.demand(holds, "an address that does not have the alignment of the access");
             }
         }
         match access.action {

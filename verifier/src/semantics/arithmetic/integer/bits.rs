@@ -83,7 +83,7 @@ pub fn ufind_msb_rev<D: Domain>(d: &mut D, w: u32, a: D::V) -> D::V {
     d.ite(w, none, minus, zeros)
 }
 
-/// `a`, or its complement where it is negative: leading bits that equal the sign become zeros.
+/// `a`, or its complement if it is negative: leading bits that equal the sign become zeros.
 #[inline(always)]
 fn without_sign<D: Domain>(d: &mut D, w: u32, a: D::V) -> D::V {
     let negative = is_negative(d, w, a.clone());

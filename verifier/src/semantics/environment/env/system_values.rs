@@ -10,8 +10,8 @@ use crate::semantics::arithmetic::rows::{LANES, Row, splat};
 impl Env {
     /// Reads a component of a system value.
     ///
-    /// Booleans are 0 or 1. `FragCoord` is as the hardware has it: x and y in sixteenths of a pixel, as integers. Values that are given are
-    /// truncated to [`system_value_bits`].
+    /// Booleans are 0 or 1. `FragCoord` has the hardware's form: x and y in sixteenths of a pixel, as integers. Values
+    /// that are given are truncated to [`system_value_bits`].
     pub fn system_value(&self, launch: Launch, value: SystemValue, component: u32, dst: &mut Row) {
         if let Some(values) = self.named(&self.system, || format!("{value:?}.{component}")) {
             fill(dst, values);

@@ -1,7 +1,8 @@
-//! How a program uses its inputs and constants.
+//! Analysis of how a program uses its inputs and constants.
 //!
-//! Each operation reads a value as a float or as an integer. A copy passes the uses of its result on to what it copies: moves, vectors, phis,
-//! halves of words, and words of the constant file that the preamble stores. That is repeated until nothing changes; uses are only added.
+//! Each operation reads a value as a float or as an integer. A copy passes the uses of its result on to its sources:
+//! moves, vectors, phis, halves of words, and words of the constant file that the preamble stores. That is repeated
+//! until nothing changes; uses are only added.
 
 use super::super::env::PUSH_CONSTANTS;
 use super::{AddressWord, Binding, Hints, MOST_CONSTANTS, Usage};
@@ -105,7 +106,7 @@ enum Value {
     Const(u32),
 }
 
-/// Finds the uses of all values of a function: those of copies are uses of what is copied.
+/// Finds the uses of all values of a function: uses of copies are uses of their sources.
 pub(super) struct Reader<'a> {
     function: &'a Function,
     uses: FxHashMap<Value, Uses>,

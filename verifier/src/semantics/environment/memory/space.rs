@@ -58,8 +58,8 @@ pub const SCRATCH_BYTES: u32 = 4096;
 /// The limit of the bytes of scratch memory per lane.
 pub const MAX_SCRATCH_BYTES: u32 = 1 << 18;
 
-/// The number of words from the beginning of an array on that are different words: what a shader addresses by the numbers of its invocations is
-/// usually below it.
+/// The number of words from the beginning of an array on that are different words: addresses computed from the numbers
+/// of invocations are usually below it.
 const NEAR: u32 = 1 << 16;
 
 /// The number of words, a prime, onto which all others fall: addresses that are random meet, and those of neighbours do not, also not of
@@ -69,7 +69,7 @@ const FAR: u64 = 4093;
 /// Addresses below this are those of different words.
 pub const NEAR_BYTES: u64 = NEAR as u64 * 4;
 
-/// Addresses whose distance is below this are those of different words, wherever they are.
+/// Addresses whose distance is below this are those of different words, at any address.
 pub const DISTINCT_BYTES: u64 = (FAR - 1) * 4;
 
 /// The number of words at the end of the addresses of 32 bits: those before the beginning of the array. They are words of their own.

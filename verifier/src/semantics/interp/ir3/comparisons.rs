@@ -1,7 +1,8 @@
-//! The operands of comparisons, as a run comes to them.
+//! The operands of comparisons, in the order in which a run executes them.
 //!
-//! Two programs that differ in one comparison (`lt` for `le`, another constant) differ on the inputs for which its operands are equal, or
-//! next to each other. Random inputs hardly ever are. Whoever makes inputs sees here how far the operands are from each other.
+//! Two programs that differ in one comparison (`lt` for `le`, another constant) differ on the inputs for which its
+//! operands are equal, or next to each other. Random inputs hardly ever are. A search for inputs uses the distance of
+//! the operands from each other.
 
 use super::storage::{Read, Storage};
 use super::watch::Watch;
@@ -16,7 +17,7 @@ use ir3_compiler::ir3::{Instr, Opcode, Program};
 /// The number of times that a comparison is recorded.
 const MOST_TIMES: u8 = 3;
 
-/// What the operands of a comparison are.
+/// The type of the operands of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Numbers {
     Float,
@@ -26,7 +27,8 @@ enum Numbers {
 }
 
 impl Numbers {
-    /// Those of an opcode, if it compares its first two operands: a comparison, or a choice of the smaller or larger one.
+    /// The type of an opcode's operands, if it compares its first two: a comparison, or a choice of the smaller or
+    /// larger one.
     const fn of(opcode: Opcode, half: bool) -> Option<Self> {
         use Opcode::{CmpsF, CmpsS, CmpsU, CmpvF, CmpvS, CmpvU, MaxF, MaxS, MaxU, MinF, MinS, MinU};
         Some(match opcode {
@@ -49,12 +51,12 @@ impl Numbers {
     }
 }
 
-/// The time at which a run comes to a comparison, the same in other runs that come to it as often.
+/// A dynamic execution of a comparison: equal in other runs that execute it as often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ComparisonPoint {
     /// The number of the comparison.
     pub comparison: u32,
-    /// How often the run came to it before.
+    /// The number of earlier executions in the run.
     pub time: u8,
     /// The lane.
     pub lane: u8,
@@ -63,7 +65,7 @@ pub struct ComparisonPoint {
 /// The operands of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct ComparedOperands {
-    /// Where they are compared.
+    /// The execution of the comparison.
     pub at: ComparisonPoint,
     /// Their bits.
     pub values: [u32; 2],
@@ -100,7 +102,8 @@ impl Comparison {
     }
 }
 
-/// Runs a program and returns operands of its comparisons, which are sorted by point: of two lanes that come to one, the first times.
+/// Runs a program and returns operands of its comparisons, in the order of execution: of the first executions, in the
+/// first and last active lane each.
 pub(super) fn compared(
     decoded: &Decoded,
     comparisons: &[Comparison],
@@ -116,7 +119,7 @@ pub(super) fn compared(
 /// The observer that records operands.
 struct Compared<'a> {
     comparisons: &'a [Comparison],
-    /// How often each comparison was recorded.
+    /// The number of times that each comparison was recorded.
     times: Vec<u8>,
     found: Vec<ComparedOperands>,
 }

@@ -100,7 +100,7 @@ fn check_whole(program: &Program) -> std::result::Result<(), Unsupported> {
 
 /// The refusal of a half of a fine derivative.
 pub(super) fn lone(place: String) -> Unsupported {
-    Unsupported { what: "a half of a fine derivative, without the other one beside it".to_owned(), place }
+    Unsupported { what: "a half of a fine derivative that is not next to the other one".to_owned(), place }
 }
 
 /// The instructions and operands that a traced run records; `None` for other runs.
@@ -224,7 +224,7 @@ impl Decoder<'_> {
             }
             if !self.is_in_place(op, &data.instrs, i) {
                 return Err(
-                    "expected `unlock` right after `lock`: what they keep other waves from is not modelled".to_owned()
+                    "expected `unlock` right after `lock`: their exclusion of other waves is not modelled".to_owned()
                 );
             }
             if op.is_terminator() {
@@ -333,7 +333,7 @@ impl Decoder<'_> {
             Sleep | Lock | Unlock => Ok(()),
             // One that is part of the instruction that it is for, or of the outputs.
             Alias if data.attrs == Attrs::None => Ok(()),
-            Alias => Err("an alias that is not part of what it is for".to_owned()),
+            Alias => Err("an alias that is not folded into its user".to_owned()),
             PushConstsLoadMacro | Stsc => self.copy_push_constants(data),
             op => match op.category() {
                 Category::Alu2 | Category::Alu3 | Category::Sfu => self.alu(data),
@@ -505,7 +505,7 @@ impl Decoder<'_> {
             let Some(to) = self.slots.array(to, dst.class)? else { return Ok(()) };
             let from = match src.place() {
                 Some(Place::Array(from)) => self.slots.array(from, src.class)?,
-                Some(_) => return Err("array copied from what is no array".to_owned()),
+                Some(_) => return Err("array copied from an operand that is no array".to_owned()),
                 None => None,
             };
             for k in 0..to.length {

@@ -106,7 +106,7 @@ impl Flippable {
         &self.sites
     }
 
-    /// Runs the program without flips, and with a log of its stores. Returns the lanes that come to each site with a
+    /// Runs the program without flips, and with a log of its stores. Returns the lanes that reach each site with a
     /// defined value, too.
     pub fn run(&self, env: &Env, fuel: u64, scratch: &mut Scratch) -> (Outcome, Vec<u64>) {
         let mut reach = Reach { program: self, lanes: vec![0; self.sites.len()] };
@@ -114,13 +114,13 @@ impl Flippable {
         (outcome, reach.lanes)
     }
 
-    /// Runs the program and returns operands of its comparisons: of a few lanes that come to one, the first times.
+    /// Runs the program and returns operands of its comparisons: of the first executions, in two lanes each.
     pub fn compared(&self, env: &Env, fuel: u64, scratch: &mut Scratch) -> Vec<ComparedOperands> {
         comparisons::compared(&self.decoded, &self.comparisons, env, fuel, scratch)
     }
 
-    /// Runs the program with the site number `sites[lane]` flipped in each lane, the first time that the lane comes to
-    /// it. Returns the lanes that came to theirs, too.
+    /// Runs the program with the site number `sites[lane]` flipped in each lane, the first time that the lane reaches
+    /// it. Returns the lanes that reached theirs, too.
     pub fn run_flipped(
         &self,
         sites: &[(usize, usize)],
@@ -172,7 +172,7 @@ fn add_sites(program: &Program, watched: &Watched<Read>, sites: &mut Vec<FlipSit
     }
 }
 
-/// The observer that records which lanes come to which sites.
+/// The observer that records the lanes that reach each site.
 struct Reach<'a> {
     program: &'a Flippable,
     lanes: Vec<u64>,
@@ -206,7 +206,7 @@ struct Flip {
 
 /// The observer that flips values.
 struct Flips {
-    /// In the order of their points.
+    /// The flips in the order of their points.
     flips: Vec<Flip>,
     bits: FlipBits,
     /// The indices of those that are to be restored.
@@ -239,7 +239,7 @@ impl Watch for Flips {
                 break;
             }
             let loc = flip.site.loc;
-            // A poisoned value stays poison, whatever its bits are.
+            // A poisoned value stays poison, for any bits.
             if flip.state != FlipState::Waiting || mask >> flip.lane & 1 == 0 || storage.lane(loc, flip.lane).1 {
                 continue;
             }

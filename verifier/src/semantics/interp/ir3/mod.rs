@@ -1,8 +1,8 @@
 //! The interpreter of ir3: programs in SSA form, with registers, and in between.
 //!
-//! A program is decoded into flat arrays (`DecodedOp`). Whatever an operand names (a component of a value, a register, half of one, an array
-//! element, an immediate, a word of the constant file) becomes a slot of 64 lanes (`storage`), so the loop that runs a program is the same
-//! for all forms:
+//! A program is decoded into flat arrays (`DecodedOp`). Each operand (a component of a value, a register, half of one,
+//! an array element, an immediate, a word of the constant file) becomes a slot of 64 lanes (`storage`), so the loop
+//! that runs a program is the same for all forms:
 //!
 //! - SSA values and values whose register has been chosen (`ssa_5(r61.x)`) have slots of their own: an operand that names a value reads the
 //!   value. An operand that is a register reads that register. So a register assignment takes effect where operands are registers.
@@ -118,7 +118,7 @@ impl Decoded {
         decode::decode_with_places(program, target)
     }
 
-    /// The same program as one of a pair.
+    /// Returns the program as one of a pair.
     #[must_use]
     pub fn in_pair(self, facts: PairFacts) -> Self {
         Self { facts, ..self }

@@ -52,7 +52,7 @@ pub(crate) enum DecodedOp {
         /// The result.
         dst: Write,
     },
-    /// A modifier that is applied to the source as it is moved.
+    /// A modifier that is applied to the source of a move.
     Apply {
         /// The modifier.
         apply: &'static Modify,
@@ -77,7 +77,7 @@ pub(crate) enum DecodedOp {
         offset: i32,
         /// The index.
         index: Read,
-        /// The slot that receives the element; poison where there is none.
+        /// The slot that receives the element; poison if there is none.
         to: u32,
     },
     /// Writes an element by the lane's index.
@@ -137,7 +137,7 @@ pub(crate) enum DecodedOp {
     },
     /// 1 if a predicate holds in any, or in all, active lanes: a subgroup vote.
     Vote {
-        /// In any lane.
+        /// True for a vote on any lane, false on all.
         any: bool,
         /// The predicate.
         predicate: Read,
@@ -163,7 +163,7 @@ pub(crate) enum DecodedOp {
         bit: u8,
         /// Per row or column, instead of one for the quad.
         fine: bool,
-        /// Of floats of 16 bits.
+        /// The operands are floats of 16 bits.
         half: bool,
         /// The value.
         src: Read,
@@ -266,12 +266,12 @@ impl SlotElements {
     }
 }
 
-/// Moves that happen at once: a range of [`Decoded`](super::Decoded)'s moves.
+/// A parallel move: a range of [`Decoded`](super::Decoded)'s moves.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Copies {
     /// The first.
     pub start: u32,
-    /// After the last.
+    /// The index after the last move.
     pub end: u32,
     /// A move writes a source of a later one: all sources are read first.
     pub staged: bool,
@@ -360,7 +360,7 @@ pub(crate) enum Terminator {
 pub(crate) struct DecodedBlock {
     /// Its first operation.
     pub start: u32,
-    /// After its last operation.
+    /// The index after its last operation.
     pub end: u32,
     /// The number of instructions in it, for fuel.
     pub instructions: u32,
@@ -398,9 +398,9 @@ pub(crate) struct ResourceOperand {
 /// The address of an access in its memory.
 #[derive(Clone, Debug)]
 pub(crate) enum AccessAddress {
-    /// None: the operation is a query of the size.
+    /// The operation is a query of the size, without an address.
     None,
-    /// At a byte address: see [`linear_address`](ir3_compiler::ir3::access::linear_address).
+    /// A byte address: see [`linear_address`](ir3_compiler::ir3::access::linear_address).
     Linear {
         /// Low and high words of a 64-bit address.
         base: Option<[Read; 2]>,
@@ -411,18 +411,18 @@ pub(crate) enum AccessAddress {
         /// Bytes that are added to the address.
         offset: i32,
     },
-    /// At a texel.
+    /// The coordinates of a texel.
     Texel(Vec<Read>),
 }
 
-/// What an access before a6xx names beside its address: see [`byte_offset`](crate::semantics::operations::byte_offset).
+/// The second address of an access before a6xx: see [`byte_offset`](crate::semantics::operations::byte_offset).
 #[derive(Clone, Debug)]
 pub(crate) struct ByteOffset {
     /// The low word of the byte offset.
     pub low: Read,
     /// The high word, which has to be 0.
     pub high: Option<Read>,
-    /// Where the buffer or image starts, where the byte offset begins at the start of memory.
+    /// The start of the buffer or image, if the byte offset is relative to the start of memory.
     pub start: Option<Read>,
     /// The bytes of a texel, of a row and of a slice.
     pub strides: SmallVec<[Read; 3]>,
@@ -450,7 +450,7 @@ pub(crate) struct Memory {
     pub resource: Option<ResourceOperand>,
     /// The address.
     pub place: AccessAddress,
-    /// The byte offset beside the address.
+    /// The byte offset of the access, in addition to its address.
     pub bytes: Option<Box<ByteOffset>>,
     /// A coordinate that has to be 0.
     pub padding: Option<Read>,
@@ -503,7 +503,7 @@ pub(crate) struct Texture {
     pub shape: PrintedShape,
     /// The type of the result.
     pub ty: Type,
-    /// The only lane of each quad that asks, and is written.
+    /// The only lane of each quad that issues the request, and is written.
     pub quad_lane: Option<u8>,
     /// Numbers of levels are one less here.
     pub levels_add_one: bool,
@@ -514,8 +514,8 @@ pub(crate) struct Texture {
 }
 
 impl Texture {
-    /// The component of the response that a component of the result is, and true if the machine has one less. The machine has the number of
-    /// layers in component 3, nir in component 2; what the machine has in the other of the two is nothing that nir has.
+    /// The component of the response that a component of the result is, and true if the machine has one less. The
+    /// machine has the number of layers in component 3, nir in component 2; the other of the two has no meaning in nir.
     pub const fn answered(&self, component: u32) -> (u32, bool) {
         const NO_LAYERS: u32 = 4;
         const MINIFIED_LAYERS: u32 = 5;

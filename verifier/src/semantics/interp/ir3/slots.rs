@@ -347,8 +347,9 @@ impl<'a> SlotAllocator<'a> {
         Ok(access.value.map(|value| SlotElements { slot: self.value(value), first: 0, halves: false, length }))
     }
 
-    /// The elements that `r<a0.x + n>` may reach, and the number of the first register: those of the array, as far as it is known
-    /// ([`reach`]). What is beyond them is undefined, whichever register it is: the register checker assumes that no access leaves its array.
+    /// The elements that `r<a0.x + n>` may reach, and the number of the first register: those of the array, if it is
+    /// known ([`reach`]). Elements beyond them are undefined, in any register: the register checker assumes that
+    /// no access leaves its array.
     ///
     /// # Errors
     /// If there is no file of this class.
@@ -397,8 +398,8 @@ impl<'a> SlotAllocator<'a> {
 
     /// Component `component` of a direct destination.
     ///
-    /// A predicate is a full register. A write with the flag of half registers goes to another register, which the model does not have.
-    /// A write to r63.x is lost.
+    /// A predicate is a full register. A write with the flag of half registers goes to another register, which the
+    /// model does not have. A write to r63.x is discarded.
     ///
     /// # Errors
     /// As [`place`](Self::place).

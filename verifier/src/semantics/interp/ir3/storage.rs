@@ -1,13 +1,14 @@
 //! The storage of a running wave.
 //!
-//! One *slot* holds one 32-bit value in each of the 64 lanes. Whatever an operand can name has slots: each component of an SSA value, each
-//! register, each element of an array, and also each immediate and each word of the constant file that the program mentions, so that
-//! reading an operand is indexing. A half register of a merged register file is one half of a full register's slot ([`SlotPart`]);
-//! everywhere else a 16-bit value has a slot of its own and is kept zero-extended.
+//! One *slot* holds one 32-bit value in each of the 64 lanes. Every possible operand has slots: each component of an
+//! SSA value, each register, each element of an array, and also each immediate and each word of the constant file that
+//! the program mentions, so that reading an operand is indexing. A half register of a merged register file is one half
+//! of a full register's slot ([`SlotPart`]); everywhere else a 16-bit value has a slot of its own and is kept
+//! zero-extended.
 //!
-//! Each slot has two poison masks, for its low and its high 16 bits; a lane of a full value is poison if either mask has it. A separate row
-//! has the bits that are poison, for lanes that are marked as partly poison; the others are poison as a whole. Shared registers hold one
-//! value for the wave: all lanes of their slots are kept equal.
+//! Each slot has two poison masks, for its low and its high 16 bits; a lane of a full value is poison if either mask
+//! has it. A separate row has the bits that are poison, for lanes that are marked as partly poison; the others are
+//! poison as a whole. Shared registers hold one value for the wave: all lanes of their slots are kept equal.
 
 use crate::semantics::arithmetic::rows::{LANES, Row};
 use crate::semantics::environment::env::lanes;
@@ -48,10 +49,10 @@ impl Loc {
     }
 }
 
-/// A modifier that is applied to an operand as it is read.
+/// A modifier that is applied to an operand when it is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Modifier {
-    /// Nothing.
+    /// No modifier.
     None,
     /// Negates a truth value.
     Invert,
@@ -240,7 +241,7 @@ impl Storage {
         })
     }
 
-    /// Of these lanes, those in which poisoned bits decide whether a source, whose words are given, is 0.
+    /// The lanes, among those of `mask`, in which poisoned bits decide whether a source, whose words are given, is 0.
     #[cold]
     pub fn undecided(&self, read: &Read, words: &Row, mask: u64) -> u64 {
         lanes(mask).fold(0, |poison, lane| {

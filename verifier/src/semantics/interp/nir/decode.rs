@@ -60,9 +60,9 @@ pub(super) struct Decoder<'a> {
     /// The current instruction.
     instr: Option<Instr>,
     rules: Rules,
-    /// What the flags of accesses promise, by the number of the access; those that promise nothing are not there.
+    /// The promises of access flags, by the number of the access; accesses without promises are not in the map.
     promised: FxHashMap<u32, Access>,
-    /// The numbers of the varyings that are read, and whether they are interpolated, where the driver has to know.
+    /// The numbers of the varyings that are read, and whether they are interpolated, if the driver depends on it.
     varyings: FxHashMap<u32, bool>,
     /// A preamble has been entered.
     has_preamble: bool,
@@ -70,13 +70,14 @@ pub(super) struct Decoder<'a> {
     watched: Option<Vec<Watched<R>>>,
 }
 
-/// What the GPU decides about the meaning of a shader, or of what Mesa makes of it.
+/// Properties of the GPU that affect the meaning of a shader, or of Mesa's translation of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rules {
     /// It reads the byte offsets of storage buffers.
     reads_bytes: bool,
-    /// It has no instruction for varyings that are not interpolated: `bary.f` returns them as they are where the driver has set them to be
-    /// flat, which it does for those that nir reads without coordinates. So they are what `bary.f` returns for the coordinates of the pixel.
+    /// It has no instruction for varyings that are not interpolated: `bary.f` returns them unchanged if the driver has
+    /// set them to be flat, which it does for those that nir reads without coordinates. So their value is that of
+    /// `bary.f` at the coordinates of the pixel.
     interpolates_flat: bool,
     /// A fetch takes the coordinates of level 0, which are those of its level shifted left.
     fetches_level_0: bool,
@@ -295,7 +296,7 @@ impl Decoder<'_> {
         self.list(&function.body, Enclosing { loop_slots: None })?;
         self.land_empties();
         self.push(DecodedOp::End);
-        self.say_promises();
+        self.collect_promises();
         Ok(())
     }
 

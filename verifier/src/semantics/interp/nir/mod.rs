@@ -58,7 +58,7 @@ pub struct Decoded {
 }
 
 impl Decoded {
-    /// Decodes a valid shader, whatever the GPU.
+    /// Decodes a valid shader, for any GPU.
     ///
     /// # Errors
     /// If the shader has an operation that the interpreter does not support; the error names it and its place. A shader that breaks nir's
@@ -67,8 +67,9 @@ impl Decoded {
         decode::decode(shader, decode::Rules::default())
     }
 
-    /// Decodes a valid shader for a GPU. One that reads the byte offsets of storage buffers makes undefined what has another element than
-    /// its byte offset says; before a4xx, flat varyings and fetches from other levels than 0 are what Mesa makes of them there.
+    /// Decodes a valid shader for a GPU. If the GPU reads the byte offsets of storage buffers, an access is undefined
+    /// whose byte offset names another element; before a4xx, flat varyings and fetches from other levels than 0 have
+    /// the meaning of Mesa's translation.
     ///
     /// # Errors
     /// As [`Decoded::new`].
@@ -86,7 +87,7 @@ impl Decoded {
         self.code.inputs.iter().any(|input| matches!(input, op::EnvironmentInput::RunsPreamble))
     }
 
-    /// The same shader as one of a pair.
+    /// Returns the shader as one of a pair.
     #[must_use]
     pub fn in_pair(self, facts: PairFacts) -> Self {
         Self { facts, ..self }

@@ -104,7 +104,7 @@ pub(crate) enum Action {
 #[derive(Debug)]
 pub(crate) enum AccessAddress {
     None,
-    /// `bytes` is the offset in bytes beside the index, where the GPU reads it.
+    /// `bytes` is the offset in bytes, in addition to the index, if the GPU reads it.
     Linear {
         base: Option<[R; 2]>,
         index: Option<R>,
@@ -174,12 +174,13 @@ pub(crate) enum EnvironmentInput {
     RunsPreamble,
 }
 
-/// Values that nir has beside others which are the same to ir3. Between two programs in nir they are other values.
+/// Values that nir distinguishes from others with the same value in ir3. Between two programs in nir they are other
+/// values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SecondName {
-    /// Not 0 in a draw without indices, as the base vertex is.
+    /// The first vertex: not 0 in a draw without indices, unlike the base vertex.
     FirstVertex,
-    /// Before the coordinates are scaled by the size of fragments.
+    /// The fragment coordinates before they are scaled by the size of fragments.
     FragCoordUnscaled,
     /// The sample is always 0 where the shader does not run once a sample.
     SampleIdNoPerSample,
@@ -202,13 +203,13 @@ impl SecondName {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Adapt {
-    /// None.
+    /// The value needs no conversion.
     No,
-    /// Sixteenths, as integers, to floats.
+    /// Converts sixteenths, as integers, to floats.
     Sixteenths,
-    /// 0 or 1 to 0 or all ones.
+    /// Maps 0 or 1 to 0 or all ones.
     AllOnes,
-    /// 0 to 1 or, of 32 bits, to all ones; all ones to 0.
+    /// Maps 0 to 1 (32 bits: to all ones), and all ones to 0.
     IsZero {
         /// 32 bits.
         wide: bool,
@@ -242,9 +243,10 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
-    /// The rows by which lanes are asked. They must be defined in the active ones, as the condition of a branch: the machine branches on
-    /// them (`getlast`, `bany` and `ball` aside, a ballot is an `if` around `movmsk`).
-    pub fn asked(&self) -> impl Iterator<Item = R> + '_ {
+    /// The rows of conditions and indices of cross-lane operations. They must be defined in the active lanes, as the
+    /// condition of a branch: the machine branches on them (except `getlast`, `bany` and `ball`; a ballot is an `if`
+    /// around `movmsk`).
+    pub fn condition_rows(&self) -> impl Iterator<Item = R> + '_ {
         let (rows, other) = match self.kind {
             LaneKind::VoteAny | LaneKind::VoteAll | LaneKind::VoteEqual { .. } | LaneKind::Ballot { .. } => {
                 (&self.rows[..], None)
@@ -289,7 +291,7 @@ pub(crate) enum LaneKind {
     Shuffle {
         mode: Shuffle,
         index: R,
-        /// The index has to be the same in all lanes; where it is not, the result is undefined.
+        /// The index has to be the same in all lanes; otherwise the result is undefined.
         uniform: bool,
     },
     /// The lane with a bit of its number flipped.
@@ -524,7 +526,7 @@ pub(crate) struct DecodedCode {
     pub origins: Vec<OperationSite>,
     /// The memories that alias no other one, as the flags of accesses promise, and the origin of such an access.
     pub unaliased: Vec<(MemoryName, u32)>,
-    /// What the flags of accesses promise: as `decode::memory` says it.
+    /// The promises of access flags, as printed by `decode::memory`.
     pub promised: Vec<String>,
     /// For traced runs: the first operation of each block, and the block.
     pub block_starts: Vec<(u32, u32)>,

@@ -56,7 +56,7 @@ fn lane_is(b: &mut Builder, op: Op, number: u64) -> Def {
     b.alu(op, &[lane, number])
 }
 
-/// A component of output 0 of a run that finished, and where it is poison.
+/// A component of output 0 of a run that finished, and the lanes where it is poison.
 fn result(outcome: &Outcome, component: u8) -> (Row, u64) {
     assert_eq!(outcome.end, End::Finished);
     let row = outcome.outputs.rows().iter().find(|row| (row.base, row.component) == (0, component));

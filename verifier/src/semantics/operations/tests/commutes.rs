@@ -1,4 +1,4 @@
-//! Operations of which the compiler's tables say that their first two operands may be exchanged, with the operands exchanged.
+//! Tests of the operations that the compiler's tables declare commutative, with the first two operands exchanged.
 
 use super::ir3_table::{CONDITIONS, evaluate, instr};
 use super::nir_table;
@@ -6,7 +6,7 @@ use crate::support::random::Random;
 use ir3_compiler::ir3::{Attrs, Condition, Opcode};
 use ir3_compiler::nir::{BaseType, Op};
 
-/// Numbers on which operations are told apart: corners of integers and of floats, and any.
+/// Numbers that distinguish operations: corner cases of integers and of floats, and random ones.
 fn number(random: &mut Random, bits: u8) -> u64 {
     const CORNERS: [u64; 12] =
         [0, 1, 2, 0x7f, 0x8000, 0x7c00, 0x7e01, 0xfe00, 0x8000_0000, 0x7fc0_0001, 0xff80_0000, u64::MAX];
@@ -64,13 +64,13 @@ fn commutative_opcodes_commute() {
     let (evaluated, wrong) = ir3_exceptions(Opcode::commutes);
     assert!(wrong.is_empty(), "{wrong:?}");
     assert!(evaluated >= 25, "{evaluated}");
-    // The test can fail: what does not commute by the table does not.
+    // The test can fail: operations that do not commute by the table do not.
     let others = |opcode: Opcode| opcode.info().min_srcs >= 2 && opcode.is_pure() && !opcode.commutes();
     let (evaluated, wrong) = ir3_exceptions(|opcode| opcode.info().dsts == 1 && others(opcode));
     let commute_too = Opcode::ALL.iter().filter(|&&it| others(it) && !wrong.contains(&it) && it.info().dsts == 1);
     let commute_too: Vec<_> = commute_too.copied().collect();
     assert!(evaluated >= 15, "{evaluated}");
-    // Of these passes exchange nothing: see `Traits::COMMUTES`.
+    // No pass exchanges operands of these: see `Traits::COMMUTES`.
     assert_eq!(commute_too, [Opcode::MadshU16, Opcode::SadS16, Opcode::SadS32, Opcode::Andg]);
 }
 

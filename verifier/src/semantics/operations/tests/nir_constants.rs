@@ -189,7 +189,7 @@ fn canonical(operation: &Operation, is_float: bool, value: Vector) -> Vector {
     if is_float { value.into_iter().map(one).collect() } else { value }
 }
 
-/// The shared file, if it is there.
+/// The shared file, if it is installed.
 fn table() -> Option<String> {
     let shared = std::env::var_os("IR3_SHARED").map_or_else(|| PathBuf::from("../shared"), PathBuf::from);
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").join(shared).join("semantics/nir-constants.tsv");

@@ -173,7 +173,7 @@ fn every_operation_has_the_results_of_the_table() {
         }
     }
     let moves = |op: &Op| op.is_vec() || *op == Op::Mov;
-    // Mesa has no such operations; `rewrite_rules` proves what they are by those that it has.
+    // Mesa has no such operations; `rewrite_rules` proves their meaning by those that it has.
     let proposed = |op: &Op| PROPOSED.widths.iter().any(|(other, _)| other == op);
     let missing: Vec<_> = Op::ALL
         .iter()

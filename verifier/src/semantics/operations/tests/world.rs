@@ -118,19 +118,20 @@ fn memory_has_parts_of_words_and_remembers() {
     let written = memory.written();
     assert_eq!(written.len(), 1);
     assert_eq!((written[0].word, written[0].poison), (2, 0xffff_0000));
-    // Poisoned bits are 0, whatever was stored.
+    // Poisoned bits are 0, for any stored value.
     assert_eq!(written[0].value, 0xcd00 | initial & 0xff);
     // A word out of range is mapped to one inside, and high bits count.
     assert_eq!(word_of(65536 * 4, 4096), word_of(65536 * 4 + 3, 4096));
     assert_ne!(word_of(1 << 40, 16384), word_of(1 << 41, 16384));
-    // A buffer grows: words that a shader addresses by the numbers of its invocations are all different, wherever they begin.
+    // A buffer grows: words that a shader addresses by the numbers of its invocations are all different, from any
+    // start.
     assert_eq!([5000, 65535].map(|word| word_of(word * 4, 1024)), [5000, 65535]);
     for base in [65536, 0x1234_5678, 0xffff_0000] {
         let words: BTreeSet<u32> = (0..64 * 63).map(|word| word_of((base + word) * 4, 1024)).collect();
         assert_eq!(words.len(), 64 * 63);
         assert!(words.iter().all(|&word| word < 4096));
     }
-    // Those before its beginning are apart from those after it.
+    // Words before its beginning are disjoint from those after it.
     let words: BTreeSet<u32> =
         (0_u32..64 * 63).map(|word| word_of(u64::from(word.wrapping_sub(1000)) * 4, 1024)).collect();
     assert_eq!(words.len(), 64 * 63);
@@ -260,7 +261,8 @@ fn textures_that_fit_a_program_are_smooth() {
     assert!(texels.iter().filter(|texel| (0.0..=1.0).contains(*texel)).count() > 48, "{texels:?}");
 }
 
-/// Coarse textures have as many colors as cells; a component of a texture with corner cases is one, or as it is.
+/// Coarse textures have as many colors as cells; a component of a texture with corner cases is a corner case or
+/// unchanged.
 #[test]
 fn textures_are_coarse_or_have_corner_cases() {
     let smooth = Env { hints: Some(Box::default()), ..Env::from_seed(3) };

@@ -181,7 +181,7 @@ impl Maker {
             35 | 36 => (Op::Zext, wider, vec![a], d.zext(w, wider, ta)),
             37 | 38 => (Op::Sext, wider, vec![a], d.sext(w, wider, ta)),
             39 | 40 => {
-                // Of an existing width, if possible.
+                // A slice of an existing width, if possible.
                 let n = WIDTHS.iter().copied().filter(|&n| n <= w - low).max().unwrap_or(n);
                 (Op::Extract(low as u8), n, vec![a], d.extract(w, ta, low, n))
             }

@@ -39,7 +39,7 @@ impl Decoder<'_> {
                     DecodedOp::Vote { any: data.opcode == AnyMacro, predicate: self.source(data, 0, 0)?, dst }
                 }
                 ElectMacro => DecodedOp::Elect(dst),
-                // Whether this wave runs the preamble; the branch that is `shps` does not read it.
+                // True if this wave runs the preamble; the branch that is `shps` does not read it.
                 ShpsMacro => DecodedOp::Copy(Read::plain(self.slots.undefined()), dst),
                 ReadCondMacro => {
                     let predicate = self.source(data, 0, 0)?;
@@ -92,7 +92,7 @@ impl Decoder<'_> {
         if data.opcode == Opcode::BaryF && data.repeat > 0 && self.src(data, 1)?.flags.contains(OperandFlags::R) {
             return Err("(r) on the coordinates of a repeated instruction".to_owned());
         }
-        // Of two sources that are the same, a pass may have folded one.
+        // A pass may have folded one of two equal sources.
         if let (Opcode::FlatB, SrcOperand::Immediate(first), SrcOperand::Immediate(second)) =
             (data.opcode, self.src(data, 0)?.operand, self.src(data, 1)?.operand)
             && first != second
@@ -181,7 +181,8 @@ impl Decoder<'_> {
     }
 }
 
-/// The number of the first half of a fine derivative that has not the other half right beside it: only both together compute it.
+/// The number of the first half of a fine derivative that is not directly followed by its second half: only both
+/// together compute it.
 pub(crate) fn lone_half<'a>(instrs: impl Iterator<Item = &'a InstrData>) -> Option<usize> {
     let mut first: Option<(usize, &InstrData)> = None;
     for (at, data) in instrs.enumerate().filter(|(_, data)| data.opcode != Opcode::Nop) {
@@ -203,8 +204,8 @@ pub(crate) fn lone_half<'a>(instrs: impl Iterator<Item = &'a InstrData>) -> Opti
     first.map(|(alone, _)| alone)
 }
 
-/// Returns true for the second of a pair whose result is on top of its source: the first one has computed it, and the second one reads what
-/// the first one has read, not its result (`apply_fine_deriv_macro`).
+/// Returns true for the second of a pair whose result is on top of its source: the first one has computed it, and the
+/// second one reads the operand of the first one, not its result (`apply_fine_deriv_macro`).
 fn finishes_in_place(data: &InstrData) -> bool {
     let [dst] = &data.dsts[..] else { return false };
     data.flags.contains(InstrFlags::PAIR)

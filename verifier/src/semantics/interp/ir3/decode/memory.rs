@@ -28,7 +28,7 @@ impl Decoder<'_> {
 
     /// An instruction of category 5.
     pub(super) fn texture(&mut self, data: &InstrData) -> Result {
-        // Without a result it prefetches descriptors, whatever its coordinates are. Final code has `r63.x` there.
+        // Without a result it prefetches descriptors, for any coordinates. Final code has `r63.x` there.
         if only_prefetches(data) {
             return Ok(());
         }
@@ -110,7 +110,7 @@ impl Decoder<'_> {
         })
     }
 
-    /// The resource of an access; unless it may be shared, lanes may name different ones whatever the flags say.
+    /// The resource of an access; unless it may be shared, lanes may name different ones, independent of the flags.
     fn resource(&mut self, data: &InstrData, binding: Binding, may_be_shared: bool) -> Result<op::ResourceOperand> {
         let set = match binding.set {
             Some(set) => Some(self.number(data, set)?),
@@ -118,7 +118,7 @@ impl Decoder<'_> {
         };
         let index = self.number(data, binding.index)?;
         let is_read = matches!(index, op::NumberOperand::Field { .. });
-        // Before a6xx no access says whether its descriptor is the same in all lanes.
+        // Before a6xx no access encodes whether its descriptor is the same in all lanes.
         let has_mark = self.target.generation >= Generation::A6xx;
         let shared = may_be_shared && has_mark && is_read && !data.flags.contains(InstrFlags::NONUNIFORM);
         Ok(op::ResourceOperand { set, index, shared })
@@ -132,7 +132,7 @@ impl Decoder<'_> {
             return Err("64-bit elements".to_owned());
         }
         let resource = match access.binding {
-            // Of a copy to the constant file, the lowest lane names the buffer.
+            // In a copy to the constant file, the lowest lane names the buffer.
             Some(binding) => Some(self.resource(data, binding, access.action != MemoryAction::CopyToConsts)?),
             None => None,
         };
@@ -245,8 +245,8 @@ impl Decoder<'_> {
         self.copies_op(kept)
     }
 
-    /// The byte offset beside an address. It is not described where the text does not print the words of the constant file for the buffer or
-    /// image, as Mesa's do not.
+    /// The byte offset of an access, in addition to its address. It is not described if the text does not print the
+    /// words of the constant file for the buffer or image, as Mesa's do not.
     fn byte_offset(&mut self, data: &InstrData, access: &MemoryAccess) -> Result<Option<op::ByteOffset>> {
         let Some(slice) = access.bytes.filter(|_| byte_offset::is_read(self.target)) else { return Ok(None) };
         let is_image = access.space == AddressSpace::Image;

@@ -1,5 +1,5 @@
-//! The preamble: from `shps` to `shpe`, code that the driver has one wave of a draw run. The others go on behind it as soon as it has come
-//! to `shpe`, and find the words of the constant file that it has stored.
+//! The preamble: from `shps` to `shpe`, code that the driver runs in one wave of a draw. The other waves continue after
+//! it as soon as it has reached `shpe`, and read the words of the constant file that it has stored.
 
 use super::flow::sides;
 use super::{Decoder, Result};
@@ -10,9 +10,9 @@ impl Decoder<'_> {
     /// Enters the preamble, which begins with `first`; `others` is where waves go on that do not run it.
     ///
     /// # Errors
-    /// If the preamble stores words of the constant file after its end, or if the waves that do not run it continue elsewhere than after its
-    /// end: runs and proofs of the wave that runs it do not show what the others miss. A preamble that may not come to its end has no meaning, as
-    /// the other waves wait for ever.
+    /// If the preamble stores words of the constant file after its end, or if the waves that do not run it continue
+    /// elsewhere than after its end: runs and proofs of the wave that runs it do not show the code that the others
+    /// skip. A preamble that may not terminate has no meaning, as the other waves wait for ever.
     pub(super) fn enter_preamble(&mut self, first: Block, others: Block) -> Result {
         let program = self.program;
         self.has_preamble = true;
@@ -54,7 +54,7 @@ impl Decoder<'_> {
             }
             match (data.successors, elects) {
                 ([None, None], _) => return Err("a program that ends in the preamble".to_owned()),
-                // The wave comes to both sides, and to that of the lane that is elected first.
+                // The wave reaches both sides, and first that of the elected lane.
                 ([Some(first), Some(second)], Some(elects)) => work.push((sides(elects, [first, second])[0], ended)),
                 (successors, _) => work.extend(successors.into_iter().flatten().map(|to| (to, ended))),
             }

@@ -1,7 +1,7 @@
-//! Runs whose branches go as a seed says, to reach paths that no input takes.
+//! Runs whose branches are chosen by a seed, to reach paths that no input takes.
 //!
-//! The choices are the same in code with other waits: they depend on the number of the branch in the code, and on how often it has
-//! been executed. Predicates are read as always, so a predicate that comes too late is still found.
+//! The choices are the same in code with other waits: they depend on the number of the branch in the code, and on the
+//! number of its executions. Predicates are read as always, so a predicate that comes too late is still found.
 
 use crate::support::random::hash;
 use cranelift_entity::EntityRef;
@@ -16,10 +16,10 @@ pub struct Choices {
     branches: Vec<Choice>,
 }
 
-/// How a position chooses.
+/// The choice at a position.
 #[derive(Clone, Copy, Debug)]
 enum Choice {
-    /// As its predicate says: it is no branch, or elects a lane.
+    /// Its predicate decides: it is no branch, or elects a lane.
     Predicate,
     /// All active lanes take it: they arrive there since they did not take the branch before it.
     Always,
@@ -57,7 +57,7 @@ impl Choices {
         vec![0; self.branches.len()]
     }
 
-    /// The lanes that take a branch; `taken` are those whose predicate says so.
+    /// The lanes that take a branch; `taken` are those whose predicate holds.
     pub fn choose(&self, at: usize, taken: u64, active: u64, executions: &mut [u64]) -> u64 {
         let (number, together) = match self.branches[at] {
             Choice::Predicate => return taken,

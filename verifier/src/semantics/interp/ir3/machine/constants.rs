@@ -1,4 +1,5 @@
-//! Words of the constant file that are being written: who reads them waits, and the preamble does not end before they are there.
+//! Words of the constant file that are being written: readers wait, and the preamble does not end before they are
+//! available.
 //!
 //! These are the rules of `prove::hazards` on the path of one run. Words that the code does not name, of a write or of a read relative to
 //! an address, are not looked at.
@@ -13,7 +14,7 @@ use std::ops::Range;
 /// The writes of a wave that are not known to be there.
 #[derive(Clone, Debug, Default)]
 pub struct ConstWrites {
-    /// One that is there after the end of the preamble.
+    /// One that is available after the end of the preamble.
     of_preamble: bool,
     /// The words of those, with the flags that wait for them before.
     words: SmallVec<[(Range<u32>, Wait); 4]>,

@@ -15,7 +15,7 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use std::ops::Range;
 
-/// Where outputs are that the interface does not name.
+/// The first slot of outputs that the interface does not name.
 const UNKNOWN_OUTPUTS: u16 = 0x100;
 
 /// Decodes the code; the block of an instruction is the one after its position, and the first has the inputs.
@@ -76,7 +76,7 @@ fn one_block_each(code: &Code, steps: &Steps) -> Program {
                 [None, None]
             }
             Opcode::Jump => [target, None],
-            // One lane, or the preamble's wave, goes on; the others branch.
+            // One lane, or the preamble's wave, continues; the others branch.
             Opcode::Getone | Opcode::Getlast | Opcode::Shps => [next, target],
             opcode if opcode.is_terminator() && target.is_some() => [target, next],
             _ => [next, None],
@@ -100,11 +100,11 @@ fn one_block_each(code: &Code, steps: &Steps) -> Program {
     program
 }
 
-/// Instructions that may stand between the steps of an exchange.
+/// Instructions that may be between the steps of an exchange.
 const NEAR: usize = 16;
 
-/// The exchanges of two registers by three `xor.b`, which may stand apart: each is executed as one operation, at its last
-/// step, so that undefined bits are exchanged too. Nothing between the steps uses the registers.
+/// The exchanges of two registers by three `xor.b`, not necessarily adjacent: each is executed as one operation, at its
+/// last step, so that undefined bits are exchanged too. Nothing between the steps uses the registers.
 fn exchanges(code: &Code, steps: &Steps) -> Vec<[Ip; 3]> {
     let mut all: Vec<[Ip; 3]> = Vec::new();
     let is_step = |ip: Ip| code.instrs[ip].data.opcode == Opcode::XorB;

@@ -1,16 +1,17 @@
 //! The machine: runs final code as unforgivingly as the hardware does.
 //!
-//! *Control flow.* The wave has one position, and executes what is there, branch offsets and layout included. Lanes
-//! that diverge wait on a branch stack, and join at `(jp)`, as `prove::hazards::flow` describes; `predt` and `predf` make
-//! lanes inactive until `prede`. Lanes that wait where nothing has them join end the run as undefined.
+//! *Control flow.* The wave has one position, and executes the instruction there, branch offsets and layout included.
+//! Lanes that diverge wait on a branch stack, and join at `(jp)`, as `prove::hazards::flow` describes; `predt` and
+//! `predf` make lanes inactive until `prede`. Lanes that wait where nothing has them join end the run as undefined.
 //!
 //! *Time.* Each issue slot is counted. A result that is read before its slots have passed is poison for that read. A
 //! result of another unit is poison until the `(ss)` or `(sy)` that covers it, and poison for good if it is overwritten
 //! before that; a source that is overwritten while it may not have been read makes the results of its reader poison.
 //! That is the worst order of completion; others are tried too ([`Completion`]). The rules of time are those of
-//! `semantics::machine`, what instructions compute is in their decoded operations.
+//! `semantics::machine`, the results of instructions are defined by their decoded operations.
 //!
-//! *Releases.* What uses varyings, helper lanes or an address after their release ends the run as undefined, where hazards do ([`Hazards`]).
+//! *Releases.* A use of varyings, helper lanes or an address after their release ends the run as undefined, if hazards
+//! do ([`Hazards`]).
 
 mod choices;
 mod constants;
@@ -48,19 +49,19 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use time::Clock;
 
-/// When results of other units than the ALU are there.
+/// The time at which results of other units than the ALU are available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {
-    /// As late as possible: when they are waited for.
+    /// Results are available as late as possible: when a reader waits for them.
     Latest,
-    /// At once.
+    /// Results are available at once.
     Earliest,
-    /// Some at once, the others as late as possible.
+    /// Some results are available at once, the others as late as possible.
     Random(u64),
 }
 
-/// What a hazard does: a result that is read or overwritten before it is there, a source that is overwritten before it has
-/// been read.
+/// The effect of a hazard: a result that is read or overwritten before it is available, a source that is overwritten
+/// before it has been read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hazards {
     /// It ends the run as undefined, at the instruction.
@@ -69,7 +70,7 @@ pub enum Hazards {
     Poison,
 }
 
-/// What registers hold at the start.
+/// The contents of registers at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// The inputs of the interface; the others are poison.
@@ -115,7 +116,7 @@ impl Machine {
     /// Decodes final code.
     ///
     /// # Errors
-    /// If an instruction is not supported, or the text does not say what it does.
+    /// If an instruction is not supported, or the text does not determine its meaning.
     pub fn new(code: &Code, target: &Target, start: Start) -> Result<Self, Unsupported> {
         let steps = Steps::new(code, &ArrayBases::default(), target).map_err(|error| Unsupported {
             what: format!("`{}`: no register {}", error.opcode, error.number),
@@ -144,20 +145,20 @@ impl Machine {
         })
     }
 
-    /// The same code, with branches that go as a seed says, whatever their predicates are: each path that the code has is
+    /// Returns the machine with branches chosen by a seed, independent of their predicates: each path of the code is
     /// that of some seed.
     #[must_use]
     pub fn with_choices(self, code: &Code, seed: u64) -> Self {
         Self { choices: Some(Choices::new(code, seed)), ..self }
     }
 
-    /// The same code as one program of a pair.
+    /// Returns the machine for the code as one program of a pair.
     #[must_use]
     pub fn in_pair(self, facts: PairFacts) -> Self {
         Self { decoded: self.decoded.in_pair(facts), ..self }
     }
 
-    /// The same code, with other consequences of hazards.
+    /// Returns the machine with other consequences of hazards.
     #[must_use]
     pub fn with_hazards(self, hazards: Hazards) -> Self {
         Self { hazards, ..self }
@@ -201,7 +202,7 @@ struct MachineWave<'a> {
     predicated: Option<u64>,
     /// The inputs have been written.
     begun: bool,
-    /// How often each branch has been executed, if these are chosen.
+    /// The number of executions of each branch, if these are chosen.
     executions: Vec<u64>,
 }
 
@@ -253,7 +254,7 @@ impl<'a> MachineWave<'a> {
             self.clock.prefetched(&self.machine.prefetched, self.wave.alive);
         }
         loop {
-            // Where predication leaves no lane active, the wave still goes on to its end.
+            // If predication leaves no lane active, the wave still continues to its end.
             if self.wave.active.mask == 0 && self.predicated.is_none() && !self.turn()? {
                 return Ok(Stop::Done);
             }
@@ -292,12 +293,12 @@ impl<'a> MachineWave<'a> {
         self.activate(lanes);
     }
 
-    /// The wave goes on with the first lanes that wait, at this position or after it; returns false if none wait. (Lanes that were killed
-    /// right before a position where others wait leave the wave at it.)
+    /// The wave continues with the first lanes that wait, at this position or after it; returns false if none wait.
+    /// (Lanes that were killed right before a position where others wait leave the wave at it.)
     fn turn(&mut self) -> Result<bool, End> {
         let next = self.waiting.iter().map(|&(at, _)| at).filter(|&at| at >= self.at).min();
         let Some(next) = next else {
-            // Lanes that the wave has passed are lost.
+            // Lanes that wait at an earlier position never run again.
             return if self.waiting.is_empty() {
                 Ok(false)
             } else {
@@ -385,7 +386,7 @@ impl<'a> MachineWave<'a> {
             }
         }
         self.clock.pass(step);
-        let lost = self.clock.take_lost();
+        let lost = self.clock.take_poisoned();
         for &(bit, lanes) in &lost {
             machine.bases.poison(&mut self.wave.storage, bit, lanes);
         }
@@ -419,7 +420,7 @@ impl<'a> MachineWave<'a> {
             let (value, poisoned) = self.wave.storage.lane(Loc::whole(slot), lane);
             let address = value as i16;
             match groups.iter_mut().find(|(known, _)| *known == address) {
-                // What an undefined address reaches is undefined.
+                // An access at an undefined address has an undefined result.
                 _ if poisoned => {}
                 Some((_, lanes)) => *lanes |= 1 << lane,
                 None => groups.push((address, 1 << lane)),
@@ -428,7 +429,7 @@ impl<'a> MachineWave<'a> {
         Some(groups)
     }
 
-    /// The operations of an instruction, and where the wave goes on.
+    /// Executes the operations of an instruction; returns where the wave continues.
     fn execute(&mut self, at: usize) -> Result<Next, End> {
         let machine = self.machine;
         let block = &machine.decoded.blocks[block_of(at)];
@@ -485,7 +486,7 @@ impl<'a> MachineWave<'a> {
         }
     }
 
-    /// Makes registers poison for one instruction; returns what they were.
+    /// Makes registers poison for one instruction; returns their contents.
     fn poison_reads(&mut self, early: &[(u16, u64)]) -> SmallVec<[Saved; 4]> {
         let storage = &mut self.wave.storage;
         let mut saved = SmallVec::new();
@@ -499,7 +500,7 @@ impl<'a> MachineWave<'a> {
         saved
     }
 
-    /// Registers that an instruction does not write are again what they were.
+    /// Restores the registers that an instruction does not write.
     fn restore(&mut self, saved: &[Saved], at: usize) {
         let steps = &self.machine.steps;
         let written = |bit: u16| {
@@ -539,7 +540,7 @@ struct Saved {
     partial: u64,
 }
 
-/// Where the wave goes on.
+/// The continuation of the wave.
 enum Next {
     /// It waits for other waves.
     Barrier,
@@ -547,7 +548,7 @@ enum Next {
     Ended,
     /// All active lanes go there.
     To(usize),
-    /// Some go to the target, others to the other position.
+    /// Some lanes go to the target, others to the other position.
     Split { taken: u64, target: usize, other: usize },
 }
 

@@ -11,13 +11,13 @@ use ir3_compiler::machine::{Code, CodeInstr, Interface};
 use ir3_compiler::target::Target;
 use rustc_hash::FxHashMap;
 
-/// The instructions with relative accesses, and what they are for each value of `a0.x` that has been met.
+/// The instructions with relative accesses, resolved for each value of `a0.x` in the run.
 #[derive(Debug, Default)]
 pub struct Elements {
     known: FxHashMap<(usize, i16), Option<Steps>>,
 }
 
-/// Returns true if elements of an instruction are told apart. Repeated ones are taken as a whole.
+/// Returns true if elements of an instruction are distinguished. Repeated ones are taken as a whole.
 pub fn is_relative(data: &InstrData) -> bool {
     let is_relative = |place: &Place| matches!(place, Place::Relative { .. });
     let srcs = data.srcs.iter().filter_map(ir3_compiler::ir3::Src::place);

@@ -1,7 +1,8 @@
-//! What the wave releases, and what it may not use after that: varyings after `(ei)`, helper lanes after `(eq)`, `a0.x` after `(ul)`.
+//! Resources that the wave releases, and must not use afterwards: varyings after `(ei)`, helper lanes after `(eq)`,
+//! `a0.x` after `(ul)`.
 //!
-//! These are the rules of `prove::hazards` on the path of one run. Runs leave out what only is held longer than it has to be where
-//! nothing of the program releases it: texts of Mesa's passes have no releases.
+//! These are the rules of `prove::hazards` on the path of one run. Runs do not report resources that are merely held
+//! too long if nothing of the program releases it: texts of Mesa's passes have no releases.
 //!
 //! From a6xx on a lane that `kill` ends may go on as a helper lane (docs/semantics.md). So in a loop a branch has to take it out of there:
 //! otherwise a loop that lanes leave by `kill` only does not end.
@@ -16,7 +17,7 @@ use ir3_compiler::machine::{Code, Ip};
 use ir3_compiler::target::{Generation, Target};
 
 bitflags::bitflags! {
-    /// What an instruction has to do with releases.
+    /// The uses and releases of resources by an instruction.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     struct Marks: u16 {
         const READS_VARYING = 1;
@@ -55,7 +56,7 @@ impl Releases {
         let after_preamble = code.instrs.values().position(|instr| instr.data.opcode == Opcode::Shpe);
         let releases = |flags: InstrFlags, opcode| flags.contains(InstrFlags::EI) && rules::reads_varying(opcode);
         let has_release = code.instrs.values().any(|instr| releases(instr.data.flags, instr.data.opcode));
-        // From a5xx on the end of the program releases what is read by instructions.
+        // From a5xx on the end of the program releases varyings that instructions read.
         let holds = has_release && (!any(&rules::reads_varying) || target.generation < Generation::A5xx);
         let marks = code.instrs.iter().map(|(ip, instr)| {
             let (data, step) = (&instr.data, &steps.steps[ip.index()]);
@@ -66,8 +67,8 @@ impl Releases {
             marks.set(Marks::READS_VARYING, rules::reads_varying(data.opcode));
             marks.set(Marks::RELEASES_VARYINGS, releases(data.flags, data.opcode));
             marks.set(Marks::GOES_ON, data.opcode == Opcode::Ldlv);
-            // Samples and derivatives read what helper lanes had in their registers when they ended. The hazard checker decides if that is
-            // written later, or does not pass them.
+            // Samples and derivatives read the registers of helper lanes at their end. The hazard checker decides if
+            // those are written later, or does not pass them.
             let reads_registers = matches!(
                 data.opcode,
                 Opcode::Sam
@@ -114,13 +115,13 @@ fn stays(code: &Code, kill: Ip) -> bool {
         })
 }
 
-/// What a wave has released.
+/// The resources that a wave has released.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Released {
     varyings: bool,
     helpers: bool,
     address: bool,
-    /// A read of a varying goes on.
+    /// A read of a varying is in progress.
     reading: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the machine computes, and what it makes undefined.
+//! Tests of the results of the machine, and of the values that it makes undefined.
 
 use super::*;
 use crate::semantics::interp::Outcome;
@@ -44,7 +44,7 @@ fn results_of_the_alu_take_slots() {
     differs(&[add, "(rpt2)nop", user], &[add, "(rpt1)nop", user]);
     differs(&["(nop3)add.u r1.x, r0.x, r0.y", user], &["(nop2)add.u r1.x, r0.x, r0.y", user]);
     differs(&[add, "(rpt5)nop", "rcp r4.x, r1.x"], &[add, "(rpt4)nop", "rcp r4.x, r1.x"]);
-    // A value that nobody uses may be read early.
+    // A value without a use may be read early.
     let code = straight(&["mov.u32u32 r4.x, r0.x", add, "add.u r2.x, r1.x, r0.z"]);
     run(&straight(&["mov.u32u32 r4.x, r0.x"])).compare(&run(&code)).unwrap();
 }
@@ -54,14 +54,14 @@ fn results_of_other_units_wait_for_flags() {
     let (root, user) = ("sqrt r1.x, r0.x", "mov.u32u32 r4.x, r1.x");
     differs(&[root, "(ss)mov.u32u32 r4.x, r1.x"], &[root, user]);
     differs(&[root, "(ss)mov.u32u32 r4.x, r1.x"], &[root, "(sy)mov.u32u32 r4.x, r1.x"]);
-    // In the best order the result is there at once.
+    // In the best order the result is available at once.
     let early = straight(&[root, user]);
     run(&straight(&[root, "(ss)mov.u32u32 r4.x, r1.x"])).compare(&run_with(&early, Completion::Earliest)).unwrap();
 }
 
 #[test]
 fn late_results_and_late_reads_destroy() {
-    // The result comes after what is written in the meantime.
+    // The result is written after the writes in the meantime.
     differs(&["sqrt r4.x, r0.x", "(ss)mov.u32u32 r4.x, r0.y"], &["sqrt r4.x, r0.x", "mov.u32u32 r4.x, r0.y"]);
     // The source is read after it has been overwritten.
     differs(&["sqrt r4.x, r0.x", "(ss)mov.u32u32 r0.x, r0.y"], &["sqrt r4.x, r0.x", "mov.u32u32 r0.x, r0.y"]);
@@ -119,7 +119,7 @@ fn lanes_diverge_and_reconverge() {
             outcome.end
         );
     }
-    // What is executed is where branches lead.
+    // Branch targets determine the executed code.
     assert!(both.compare(&run(&diamond(["(jp)", "(jp)"], 1))).is_err());
     assert!(both.compare(&run(&diamond(["(jp)", "(jp)"], -1))).is_err());
 }
@@ -172,7 +172,7 @@ fn a_hazard_ends_a_run_if_wanted() {
     assert_eq!(origin.instr, 1);
 }
 
-/// What ends a run of straight code in which hazards do.
+/// The reason for which a run of straight code ends, if hazards end it.
 fn broken(lines: &[&str]) -> Option<UndefinedReason> {
     let machine = Machine::new(&straight(lines), &Target::default(), Start::Arbitrary(3)).unwrap();
     let outcome =

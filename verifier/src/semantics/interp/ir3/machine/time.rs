@@ -1,4 +1,4 @@
-//! What is outstanding while the machine runs, lane by lane.
+//! Outstanding operations while the machine runs, lane by lane.
 
 use super::Completion;
 use crate::semantics::interp::UndefinedReason;
@@ -58,7 +58,7 @@ const SCALAR_HALF: usize = 4;
 const SCALAR_FULL: usize = 5;
 const SCALAR_SOURCE: usize = 6;
 
-/// Time and what is outstanding.
+/// Time and outstanding operations.
 pub struct Clock {
     slots: Slots,
     completion: Completion,
@@ -76,18 +76,19 @@ pub struct Clock {
     /// The sets that are not empty, as bits: mostly none is.
     filled: u8,
     /// Registers that are poison for good.
-    lost: SmallVec<[(u16, u64); 4]>,
+    poisoned: SmallVec<[(u16, u64); 4]>,
     /// The lanes in which the source of an instruction without results was overwritten.
     overwritten: u64,
     /// The hazard of the current instruction.
     hazard: Option<(UndefinedReason, u64)>,
 }
 
-/// A pending write of some lanes. Each group of lanes has its own: a later write by some of them says nothing of the others.
+/// A pending write of some lanes. Each group of lanes has its own: a later write by some of them does not affect the
+/// others.
 struct OlderWrite {
     entry: usize,
     lanes: u64,
-    /// When it can be read as a half, as a full register, and by other units: the last of these.
+    /// The last times at which it can be read as a half register, as a full register, and by other units.
     times: [u32; 3],
 }
 
@@ -124,13 +125,13 @@ impl Clock {
             older: SmallVec::new(),
             sets: std::array::from_fn(|_| Outstanding::new()),
             filled: 0,
-            lost: SmallVec::new(),
+            poisoned: SmallVec::new(),
             overwritten: 0,
             hazard: None,
         }
     }
 
-    /// Registers that are written before the program starts, and are there after `(sy)`.
+    /// Registers that are written before the program starts, and are available after `(sy)`.
     pub fn prefetched(&mut self, pieces: &[Piece], lanes: u64) {
         if !self.is_late() {
             return;
@@ -159,8 +160,8 @@ impl Clock {
         self.filled &= !cleared;
     }
 
-    /// The registers that an instruction reads too early, with the lanes; notes what its writes destroy. `steps` has its
-    /// operands, `code` all instructions.
+    /// The registers that an instruction reads too early, with the lanes; records results that its writes destroy.
+    /// `steps` has its operands, `code` all instructions.
     pub fn begin(&mut self, step: &Step, steps: &Steps, code: &Steps, lanes: u64) -> SmallVec<[(u16, u64); 4]> {
         let mut early = SmallVec::new();
         if step.paired {
@@ -192,7 +193,7 @@ impl Clock {
             for bit in bits(operand) {
                 let bad = self.outstanding(step, operand, bit) & writes;
                 if bad != 0 {
-                    self.lost.push((bit, bad));
+                    self.poisoned.push((bit, bad));
                     self.hazard.get_or_insert((UndefinedReason::WriteBeforeResult, bad));
                 }
                 self.overwrite(step, code, bit, writes);
@@ -233,7 +234,7 @@ impl Clock {
         late.fold(lanes, |lanes, older| lanes | older.lanes)
     }
 
-    /// A write where another unit may not have read: its results are lost.
+    /// A write to a register that another unit may not have read yet: the results of that unit become poison.
     fn overwrite(&mut self, step: &Step, steps: &Steps, bit: u16, writes: u64) {
         for set in [SOURCE_SS, SOURCE_SS_OR_SY, SCALAR_SOURCE] {
             let lanes = self.sets[set].lanes[usize::from(bit)] & writes;
@@ -245,7 +246,7 @@ impl Clock {
             self.hazard.get_or_insert((UndefinedReason::Overwritten, lanes));
             self.overwritten |= if results.is_empty() { lanes } else { 0 };
             for result in results {
-                self.lost.extend(bits(result).map(|bit| (bit, lanes_of(result, lanes))));
+                self.poisoned.extend(bits(result).map(|bit| (bit, lanes_of(result, lanes))));
             }
         }
     }
@@ -351,8 +352,8 @@ impl Clock {
     }
 
     /// Registers that are poison for good since the last call.
-    pub fn take_lost(&mut self) -> SmallVec<[(u16, u64); 4]> {
-        std::mem::take(&mut self.lost)
+    pub fn take_poisoned(&mut self) -> SmallVec<[(u16, u64); 4]> {
+        std::mem::take(&mut self.poisoned)
     }
 
     /// The lanes in which a source of an instruction without results has been overwritten since the last call.

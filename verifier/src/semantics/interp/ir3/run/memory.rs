@@ -23,12 +23,12 @@ type Resources = [Binding; LANES];
 
 /// The address of an access in each lane.
 struct LaneAddresses {
-    /// In bytes: low and high words of the base address, index, and offset.
+    /// The address in bytes: low and high words of the base address, index, and offset.
     base: [Row; 2],
     index: Row,
     scale: u8,
     offset: i32,
-    /// For an image: the byte address of the texel's first word.
+    /// True for an image: the byte address of the texel's first word.
     texel: bool,
 }
 
@@ -426,7 +426,7 @@ impl RunningWave<'_> {
             quads = Some(wave_quads);
         }
         let mut answers = [[0; LANES]; 4];
-        // Lanes that do not ask keep what they have.
+        // Lanes without a request keep their register.
         let mut asking = Active::none();
         let active = match access.quad_lane {
             Some(_) => {

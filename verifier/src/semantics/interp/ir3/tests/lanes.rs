@@ -53,7 +53,7 @@ fn votes_and_reads() {
     divergent(macro_op(Opcode::AnyMacro), |_| Some(1));
     divergent(macro_op(Opcode::AllMacro), |_| Some(0));
     divergent(macro_op(Opcode::ElectMacro), |lane| Some((lane == 3).into()));
-    // The branch that is `shps` says which wave runs the preamble; no value does.
+    // The branch that is `shps` determines the wave that runs the preamble; no value does.
     divergent(macro_op(Opcode::ShpsMacro), |_| None);
     divergent(macro_op(Opcode::ReadFirstMacro), |_| Some(3));
     divergent(macro_op(Opcode::ReadGetlastMacro), |_| Some(3));

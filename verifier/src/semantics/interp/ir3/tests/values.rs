@@ -44,7 +44,7 @@ fn a_selection_is_poison_only_where_its_choice_is() {
     expect(&code.run(), 0, |lane| (lane == 0).then_some(5));
 }
 
-/// A flag in a register has one significant bit: it is defined where an operation sets it, whatever the others are.
+/// A flag in a register has one significant bit: it is defined where an operation sets it, for any other bits.
 #[test]
 fn bits_are_poison_one_by_one() {
     let mut code = TestProgram::new();
@@ -315,12 +315,12 @@ fn undefined_bits_of_a_target_may_have_any_value() {
     for mask in [0xff00, 1, 1 << 31] {
         against_zero(&masked(mask)).unwrap_err();
     }
-    // A half register has 16 bits, whatever is undefined in it.
+    // A half register has 16 bits, with any undefined bits.
     against_zero(&on_half(0x8000)).unwrap_err();
     assert_eq!(against_zero(&on_half(0xffff_0000)), Ok(Agreement::Plain(crate::semantics::interp::Compared::Same)));
 }
 
-/// A branch on an undefined value has no meaning, even if both ways are the same; one on what only has marks has.
+/// A branch on an undefined value has no meaning, even if both edges are equal; one on a value that only has marks has.
 #[test]
 fn a_branch_of_a_target_on_undefined_bits_goes_one_way() {
     use crate::semantics::interp::filling::{Agreement, compare};

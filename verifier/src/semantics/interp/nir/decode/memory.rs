@@ -22,7 +22,8 @@ pub(crate) fn promises(intrinsic: &Intrinsic) -> bool {
     promised(intrinsic).intersects(NO_ALIAS)
 }
 
-/// The promises of an access: that no alias writes its buffer, or that its address is valid wherever it is executed, also in helper lanes.
+/// The promises of an access: that no alias writes its buffer, or that its address is valid at every execution, also in
+/// helper lanes.
 fn promised(intrinsic: &Intrinsic) -> Flags {
     let flags = intrinsic.indices.get(IndexKind::Access).map_or(Flags::empty(), |_| intrinsic.indices.access());
     flags & (Flags::RESTRICT | Flags::REORDERABLE | Flags::SPECULATABLE | Flags::INCLUDE_HELPERS)
@@ -46,7 +47,7 @@ fn view(intrinsic: &Intrinsic) -> TexelView {
     TexelView::of_nir(type_of_texel(intrinsic), indices)
 }
 
-/// The type of the data of an access to an image, if it says it.
+/// The type of the data of an access to an image, if it is declared.
 fn type_of_texel(intrinsic: &Intrinsic) -> Option<BaseType> {
     let indices = &intrinsic.indices;
     match (indices.get(IndexKind::DestType), indices.get(IndexKind::SrcType)) {
@@ -174,9 +175,9 @@ impl Decoder<'_> {
         self.push(DecodedOp::Access(self.code.accesses.len() as u32 - 1));
     }
 
-    /// Says what the flags of accesses promise about buffers and images: by their numbers, or, where these are computed, about all accesses with
-    /// computed numbers in their order, so that no promise moves to another one.
-    pub(super) fn say_promises(&mut self) {
+    /// Collects the promises of access flags about buffers and images: by their numbers, or, if these are computed,
+    /// about all accesses with computed numbers in their order, so that no promise moves to another one.
+    pub(super) fn collect_promises(&mut self) {
         // Neither may be added nor dropped: a result in a helper lane is an operand of derivatives.
         let helpers = self.promised.values().filter(|promised| promised.contains(Flags::INCLUDE_HELPERS)).count();
         self.code.promised.push(format!("helper lanes execute {helpers} accesses"));

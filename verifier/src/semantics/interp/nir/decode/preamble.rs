@@ -1,5 +1,5 @@
-//! The preamble: code that the driver has one wave of a draw run. The others go on behind it as soon as it has come to
-//! `preamble_end_ir3`, and find the words of the constant file that it has stored.
+//! The preamble: code that the driver runs in one wave of a draw. The other waves continue after it as soon as it has
+//! reached `preamble_end_ir3`, and read the words of the constant file that it has stored.
 
 use super::{DecodeResult, Decoder};
 use ir3_compiler::nir::{CfNode, Def, If, InstrData, IntrinsicOp};
@@ -8,7 +8,7 @@ impl Decoder<'_> {
     /// Enters an `if` whose condition is `preamble_start_ir3`.
     ///
     /// # Errors
-    /// If the preamble does not come to its end, or stores words of the constant file after it.
+    /// If the preamble does not terminate, or stores words of the constant file after its end.
     pub(super) fn enter_preamble(&mut self, node: &If) -> DecodeResult<()> {
         self.has_preamble = true;
         match self.ends_preamble(&node.then, false)? {
@@ -17,7 +17,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Returns true if the preamble has ended after `list`, which every wave that runs the preamble comes to.
+    /// Returns true if the preamble has ended after `list`, which every wave that runs the preamble reaches.
     fn ends_preamble(&self, list: &[CfNode], mut ended: bool) -> DecodeResult<bool> {
         use IntrinsicOp::{Elect, ElectAnyIr3};
         for node in list {
@@ -57,7 +57,7 @@ impl Decoder<'_> {
         Ok(ended)
     }
 
-    /// Checks code of the preamble that not every wave comes to that runs it.
+    /// Checks code of the preamble that some of the waves that run it do not reach.
     fn has_no_end(&self, list: &[CfNode], ended: bool) -> DecodeResult<()> {
         match self.ends_preamble(list, ended)? == ended {
             true => Ok(()),

@@ -118,9 +118,9 @@ impl RunningWave<'_> {
         Ok(())
     }
 
-    /// What is asked in each lane must be defined in the active ones.
+    /// Checks that conditions and indices are defined in the active lanes.
     fn decided(&mut self, op: &Lanes) -> RunResult {
-        op.asked().try_for_each(|row| self.condition(row, op.origin, UndefinedReason::LaneNumber).map(|_| ()))
+        op.condition_rows().try_for_each(|row| self.condition(row, op.origin, UndefinedReason::LaneNumber).map(|_| ()))
     }
 
     /// Writes one result to all destinations.

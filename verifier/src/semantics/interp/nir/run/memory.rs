@@ -98,7 +98,8 @@ impl RunningWave<'_> {
             let is_wrong = |lane: &usize| (target.address(*lane, 0) as u32).wrapping_sub(offset) & (multiple - 1) != 0;
             let wrong = lanes(self.active & !poison).filter(is_wrong).fold(0, |mask, lane| mask | 1 << lane);
             if wrong != 0 && self.state.keeps_promises {
-                // A load may be executed on more paths than before: what it reads is undefined, and only a use of that is wrong.
+                // A load may be executed on more paths than before: its result is undefined, and only a use of that is
+                // wrong.
                 if !matches!(access.action, Action::Load) {
                     return Err(self.undefined(UndefinedReason::Alignment, access.origin, wrong));
                 }

@@ -48,7 +48,7 @@ impl RunningWave<'_> {
         }
     }
 
-    /// Notes where the operation breaks its promise, and makes the result poison there if that is asked of the run.
+    /// Records a broken promise of the operation, and makes the result poison there in strict runs.
     pub(super) fn sum(&mut self, index: u32) {
         if !self.facts.both_nir {
             return;

@@ -5,7 +5,7 @@ use crate::values;
 use crate::{Exit, Failure, Format, Fuel, Gpu, output, triage};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use ir3_verifier::harness::campaigns::cases::ask_all;
+use ir3_verifier::harness::campaigns::cases::compare_all;
 use ir3_verifier::harness::check::{Answer, EngineKind, Engines, Tally};
 use ir3_verifier::programs::{Case, Question};
 use ir3_verifier::semantics::Snapshot;
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// The engines to run, and their options.
 #[derive(Args)]
-pub struct Asking {
+pub struct EngineRun {
     #[command(flatten)]
     engines: EngineArgs,
     /// Threads; one for each processor unless given.
@@ -31,7 +31,7 @@ pub struct Asking {
     pub gpu: Gpu,
 }
 
-impl Asking {
+impl EngineRun {
     /// The engines, all of them unless the command line names some.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ impl Asking {
     }
 
     /// Runs all engines on all cases, with a progress bar.
-    pub fn ask<C: Case>(
+    pub fn run<C: Case>(
         &self,
         cases: impl Iterator<Item = C> + Send,
         count: u64,
@@ -56,7 +56,7 @@ impl Asking {
             bar.inc(1);
         };
         let (jobs, fuel) = (triage::jobs(self.jobs), self.fuel.given());
-        ask_all(cases, &self.gpu.target(), engines, jobs, fuel, interrupted, &mut counted);
+        compare_all(cases, &self.gpu.target(), engines, jobs, fuel, interrupted, &mut counted);
         bar.finish_and_clear();
         Ok(())
     }
@@ -149,9 +149,9 @@ impl Table {
             let total = self.total(engine);
             let ms = |percent| total.percentile(percent).as_secs_f64() * 1e3;
             output::line(&format!(
-                "{}: {} asked; CPU time {:.2} ms in the median, {:.1} ms in 99 of 100, {:.1} ms at most",
+                "{}: {} cases; CPU time {:.2} ms in the median, {:.1} ms in 99 of 100, {:.1} ms at most",
                 engine.name(),
-                total.asked(),
+                total.total(),
                 ms(50),
                 ms(99),
                 ms(100)
@@ -165,7 +165,7 @@ impl Table {
     }
 }
 
-/// `refuted, proved, open of asked`, as far as the engine has such verdicts.
+/// The numbers of refuted, proved and open cases, as far as the engine has such verdicts.
 fn cell(engine: EngineKind, tally: &Tally) -> String {
     let Tally { refuted, proved, tested, unknown, .. } = tally;
     let open = tested + unknown;
@@ -182,7 +182,7 @@ impl<'a> Cell<'a> {
             kind,
             cases,
             engine: engine.name(),
-            asked: tally.asked(),
+            asked: tally.total(),
             refuted: tally.refuted,
             proved: tally.proved,
             tested: tally.tested,
@@ -198,7 +198,7 @@ pub fn show(heading: &str, question: &Question<'_>, engines: &Engines) {
     let [before, after] = [question.before, question.after].map(|side| Snapshot::from(side).text());
     output::json("pair", &serde_json::json!({ "heading": heading, "before": before, "after": after }));
     output::text(&format!("// {heading}\n{before}// ----\n{after}"));
-    for Answer { engine, verdict, time } in engines.ask(question) {
+    for Answer { engine, verdict, time } in engines.answers(question) {
         let (name, seconds) = (engine.name(), time.as_secs_f64());
         let reason = verdict.reason();
         output::json(
@@ -210,7 +210,7 @@ pub fn show(heading: &str, question: &Question<'_>, engines: &Engines) {
     }
 }
 
-/// Prints what is not proved, one line each.
+/// Prints the cases that are not proved, one line each.
 pub fn print_open(open: &mut [(u64, String)]) {
     open.sort_unstable();
     for (number, line) in open {

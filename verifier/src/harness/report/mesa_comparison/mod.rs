@@ -1,8 +1,8 @@
 //! Comparison of the costs of our programs with Mesa's, from the same nir.
 //!
 //! A log of Mesa's compiler has the nir that ir3 received and, for each variant of the shader, Mesa's final program and
-//! its own statistics. The nir is compiled to a final program by our backend, and both final programs are counted in the
-//! same way ([`Stats`]). That the counters are right is checked by Mesa's statistics of its own program
+//! its own statistics. The nir is compiled to a final program by our backend, and both final programs are counted in
+//! the same way ([`Stats`]). That the counters are right is checked by Mesa's statistics of its own program
 //! ([`ShaderCosts::is_exact`]).
 
 pub mod note;
@@ -20,18 +20,18 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 use std::path::Path;
 
-/// The figures that are compared.
+/// The metrics that are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Figures {
+pub struct Metrics {
     /// Instructions, with the nops.
     pub instructions: u32,
     /// Instructions other than nops.
     pub non_nops: u32,
     /// Nops.
     pub nops: u32,
-    /// Slots that are expected to be lost at `(ss)`.
+    /// Expected stall slots at `(ss)`.
     pub sstall: u32,
-    /// Slots that are expected to be lost at `(sy)`.
+    /// Expected stall slots at `(sy)`.
     pub systall: u32,
     /// Instructions with `(ss)`.
     pub ss: u32,
@@ -69,7 +69,7 @@ pub struct Figures {
     pub categories: [u32; 8],
     /// Instructions that write a predicate. Mesa's are counted from its final program, if the log has it.
     pub predicates: u32,
-    /// Branches by opcode, counted likewise.
+    /// Branches by opcode, counted in the same way.
     #[serde(serialize_with = "by_name")]
     pub branches: Branches,
 }
@@ -78,11 +78,11 @@ fn by_name<S: Serializer>(branches: &Branches, serializer: S) -> Result<S::Ok, S
     serializer.collect_map(branches.iter().map(|(opcode, count)| (opcode.name(), count)))
 }
 
-/// A figure with its name.
-pub type Figure = (&'static str, fn(&Figures) -> u32);
+/// A metric with its name.
+pub type Metric = (&'static str, fn(&Metrics) -> u32);
 
-/// The figures that are summed, in the order of the table.
-pub const FIGURES: [Figure; 32] = [
+/// The metrics that are summed, in the order of the table.
+pub const METRICS: [Metric; 32] = [
     ("non-nops", |f| f.non_nops),
     ("waits", |f| f.nops + f.sstall + f.systall),
     ("dwords", |f| f.dwords),
@@ -117,11 +117,11 @@ pub const FIGURES: [Figure; 32] = [
     ("constlen", |f| f.constlen),
 ];
 
-/// The figures for which the worst shaders are listed.
+/// The metrics for which the worst shaders are listed.
 const WORST: [&str; 4] = ["mov", "full", "non-nops", "waits"];
 
-impl Figures {
-    /// The figures of one of our programs, with its statistics.
+impl Metrics {
+    /// The metrics of one of our programs, with its statistics.
     #[must_use]
     pub fn of(program: &ir3::Program, stats: &Stats, target: &Target) -> Self {
         let waves = target.occupancy(&workload(program), stats.full).waves;
@@ -189,21 +189,22 @@ impl Figures {
     }
 }
 
-/// The figures of a variant of a shader.
+/// The metrics of a variant of a shader.
 #[derive(Clone, Debug, Serialize)]
 pub struct ShaderCosts {
     /// The log's name, and the variant's stage.
     pub shader: String,
-    /// Our figures, or the reason for a refusal.
-    pub ours: Result<Figures, String>,
-    /// Mesa's figures.
-    pub mesa: Figures,
-    /// True if Mesa printed the figures that we count in its program.
+    /// Our metrics, or the reason for a refusal.
+    pub ours: Result<Metrics, String>,
+    /// Mesa's metrics.
+    pub mesa: Metrics,
+    /// True if Mesa printed the metrics that we count in its program.
     pub is_exact: bool,
 }
 
 impl ShaderCosts {
-    /// Compiles the nir of a variant and counts it beside Mesa's program after its last pass, with the statistics that Mesa printed.
+    /// Compiles the nir of a variant and compares it with Mesa's program after its last pass and the statistics that
+    /// Mesa printed.
     ///
     /// # Errors
     /// If Mesa's program cannot be read.
@@ -223,18 +224,18 @@ impl ShaderCosts {
         })?;
         program.stage = statistics.shader_stage();
         let counted = Stats::of_final(&program, target);
-        // The text of the section has neither `(ei)` nor `(eq)`, and the length of what the driver writes is in the header.
+        // The text of the section has neither `(ei)` nor `(eq)`, and the length of the driver's words is in the header.
         let printed = |name: &str| statistics.get(name).unwrap_or(0) as u32;
-        let mesa = Figures {
+        let mesa = Metrics {
             last_baryf: printed("last-baryf"),
             last_helper: printed("last-helper"),
             constlen: printed("constlen"),
-            ..Figures::new(&counted, statistics.waves.map(|waves| waves.max_waves))
+            ..Metrics::new(&counted, statistics.waves.map(|waves| waves.max_waves))
         };
         let mut ours = final_program(shader, target, options)
-            .map(|program| Figures::of(&program, &Stats::of_final(&program, target), target))
+            .map(|program| Metrics::of(&program, &Stats::of_final(&program, target), target))
             .map_err(|error| error.to_string());
-        // Only compare the figure if Mesa prints it.
+        // Only compare the metric if Mesa prints it.
         if let (Ok(ours), None) = (&mut ours, mesa.max_waves) {
             ours.max_waves = None;
         }
@@ -242,34 +243,34 @@ impl ShaderCosts {
         Ok(Self { shader: name, ours, mesa, is_exact })
     }
 
-    /// The figures of the table in one line, ours and Mesa's, or the reason for the refusal.
+    /// The metrics of the table in one line, ours and Mesa's, or the reason for the refusal.
     #[must_use]
     pub fn line(&self) -> String {
         match &self.ours {
             Ok(ours) => {
-                let pair = |(name, figure): &Figure| format!("{name} {}/{}", figure(ours), figure(&self.mesa));
-                FIGURES[..COLUMNS].iter().map(pair).collect::<Vec<_>>().join(", ")
+                let pair = |(name, metric): &Metric| format!("{name} {}/{}", metric(ours), metric(&self.mesa));
+                METRICS[..COLUMNS].iter().map(pair).collect::<Vec<_>>().join(", ")
             }
             Err(error) => format!("refused: {error}"),
         }
     }
 }
 
-/// The number of figures that have a column.
+/// The number of metrics that have a column.
 const COLUMNS: usize = 13;
 
 /// The comparison of all shaders.
 #[derive(Clone, Debug, Default)]
 pub struct CostTable {
-    /// In the order of the logs.
+    /// The rows in the order of the logs.
     pub rows: Vec<ShaderCosts>,
-    /// The files that are no complete logs, and what is wrong with each.
+    /// The files that are no complete logs, and the error of each.
     pub unreadable: Vec<String>,
-    /// The sums of so many programs, those of which Mesa's have the most instructions, are printed, too.
+    /// The sums of this many programs, those of which Mesa's have the most instructions, are printed, too.
     pub largest: Option<usize>,
 }
 
-/// The sums over all rows with figures of both.
+/// The sums over all rows with metrics of both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
     /// The number of these rows.
@@ -279,9 +280,9 @@ pub struct Totals {
     /// The number of Mesa's programs, of all of these, that are counted as Mesa counts them.
     pub exact: usize,
     /// Our sums.
-    pub ours: Figures,
+    pub ours: Metrics,
     /// Mesa's sums.
-    pub mesa: Figures,
+    pub mesa: Metrics,
 }
 
 impl Totals {
@@ -304,8 +305,8 @@ impl fmt::Display for Totals {
         let Self { shaders, refused, exact, ours, mesa } = self;
         writeln!(f, "{exact} of Mesa's {} programs counted as Mesa counts them", shaders + refused)?;
         writeln!(f, "{shaders} programs, {refused} refused\n{:13}  {:>9}  {:>9}  ratio", "total", "ours", "Mesa's")?;
-        for (name, figure) in FIGURES {
-            let (ours, mesa) = (figure(ours), figure(mesa));
+        for (name, metric) in METRICS {
+            let (ours, mesa) = (metric(ours), metric(mesa));
             writeln!(f, "{name:13}  {ours:>9}  {mesa:>9}  {:5.3}", ratio(ours, mesa))?;
         }
         for ((opcode, ours), (_, mesa)) in ours.branches.iter().zip(mesa.branches.iter()) {
@@ -347,7 +348,8 @@ impl CostTable {
         Self::sums(self.rows.iter())
     }
 
-    /// Computes the sums of those `count` rows of which Mesa's programs have the most instructions. Of equal ones the first count.
+    /// Computes the sums of those `count` rows of which Mesa's programs have the most instructions. Of equal ones the
+    /// first count.
     #[must_use]
     pub fn totals_of_largest(&self, count: usize) -> Totals {
         let mut rows: Vec<&ShaderCosts> = self.rows.iter().collect();
@@ -361,14 +363,14 @@ impl CostTable {
         totals
     }
 
-    /// The rows in which a figure of ours is highest in relation to Mesa's: the row, ours, Mesa's. Only those in which
+    /// The rows in which a metric of ours is highest in relation to Mesa's: the row, ours, Mesa's. Only those in which
     /// it is higher.
     #[must_use]
-    fn worst(&self, figure: fn(&Figures) -> u32, count: usize) -> Vec<(&ShaderCosts, u32, u32)> {
+    fn worst(&self, metric: fn(&Metrics) -> u32, count: usize) -> Vec<(&ShaderCosts, u32, u32)> {
         let mut rows: Vec<_> = self
             .rows
             .iter()
-            .filter_map(|row| Some((row, figure(row.ours.as_ref().ok()?), figure(&row.mesa))))
+            .filter_map(|row| Some((row, metric(row.ours.as_ref().ok()?), metric(&row.mesa))))
             .filter(|&(_, ours, mesa)| ours > mesa)
             .collect();
         rows.sort_by(|a, b| ratio(b.1, b.2).total_cmp(&ratio(a.1, a.2)).then(b.1.cmp(&a.1)));
@@ -386,7 +388,7 @@ pub fn final_program(shader: &nir::Shader, target: &Target, options: &Options) -
     compilation::compile(shader, target, &options, &mut |_, _| {})
 }
 
-/// Our figure divided by Mesa's; Mesa's 0 counts as 1.
+/// Our metric divided by Mesa's; Mesa's 0 counts as 1.
 #[must_use]
 fn ratio(ours: u32, mesa: u32) -> f64 {
     f64::from(ours) / f64::from(mesa.max(1))
@@ -395,7 +397,7 @@ fn ratio(ours: u32, mesa: u32) -> f64 {
 impl fmt::Display for CostTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.rows.iter().map(|row| row.shader.chars().count()).max().unwrap_or(0);
-        let columns = &FIGURES[..COLUMNS];
+        let columns = &METRICS[..COLUMNS];
         write!(f, "{:width$}", "ours/Mesa's")?;
         for (name, _) in columns {
             write!(f, "  {name:>12}")?;
@@ -405,8 +407,8 @@ impl fmt::Display for CostTable {
             write!(f, "{:width$}", row.shader)?;
             match &row.ours {
                 Ok(ours) => {
-                    for (_, figure) in columns {
-                        let pair = format!("{}/{}", figure(ours), figure(&row.mesa));
+                    for (_, metric) in columns {
+                        let pair = format!("{}/{}", metric(ours), metric(&row.mesa));
                         write!(f, "  {pair:>12}")?;
                     }
                     writeln!(f)?;
@@ -415,9 +417,9 @@ impl fmt::Display for CostTable {
             }
         }
         for name in WORST {
-            let Some(&(_, figure)) = FIGURES.iter().find(|(its, _)| *its == name) else { continue };
+            let Some(&(_, metric)) = METRICS.iter().find(|(its, _)| *its == name) else { continue };
             writeln!(f, "\nworst in {name}:")?;
-            for (row, ours, mesa) in self.worst(figure, 10) {
+            for (row, ours, mesa) in self.worst(metric, 10) {
                 writeln!(f, "  {:6.2}  {ours:>6} for {mesa:<6}  {}", ratio(ours, mesa), row.shader)?;
             }
         }
@@ -431,8 +433,8 @@ impl fmt::Display for CostTable {
         if let Some(count) = self.largest {
             let Totals { shaders, ours, mesa, .. } = self.totals_of_largest(count);
             writeln!(f, "\nthe {shaders} largest:")?;
-            for (name, figure) in FIGURES {
-                let (ours, mesa) = (figure(&ours), figure(&mesa));
+            for (name, metric) in METRICS {
+                let (ours, mesa) = (metric(&ours), metric(&mesa));
                 writeln!(f, "{name:13}  {ours:>9}  {mesa:>9}  {:5.3}", ratio(ours, mesa))?;
             }
         }
@@ -445,8 +447,8 @@ mod tests {
     use super::*;
 
     fn row(shader: &str, ours: u32, mesa: u32) -> ShaderCosts {
-        let figures = |mov| Figures { mov, non_nops: 10, ..Figures::default() };
-        ShaderCosts { shader: shader.into(), ours: Ok(figures(ours)), mesa: figures(mesa), is_exact: true }
+        let metrics = |mov| Metrics { mov, non_nops: 10, ..Metrics::default() };
+        ShaderCosts { shader: shader.into(), ours: Ok(metrics(ours)), mesa: metrics(mesa), is_exact: true }
     }
 
     #[test]

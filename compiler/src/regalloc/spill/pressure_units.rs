@@ -1,6 +1,6 @@
 //! Units of registers as the spiller counts them.
 //!
-//! Each scalar that is live in a register counts separately, and so does each vector for as long as it is live. The
+//! Each scalar that is live in a register counts separately, and so does each vector while it is live. The
 //! [pressure](super::super::pressure) that the assigner relies on is less or equal: there, a piece of another value is
 //! not counted again. There is one exception: if a vector is read for the last time while one of its parts stays live,
 //! that part may keep the vector's registers; this is counted here too (see `Walk::ghosts`).
@@ -67,12 +67,12 @@ impl Fixed {
         if self.arrays.is_empty() { self.base } else { self.base + Units::of_extents(&self.arrays.at(point).extents) }
     }
 
-    /// Those at the start of a block.
+    /// The fixed units at the start of a block.
     pub fn at_start(&self, block: Block) -> Units {
         self.at(2 * self.indices.start[block])
     }
 
-    /// Those at an instruction, and after it.
+    /// The fixed units at an instruction, and after it.
     pub fn at_instr(&self, instr: Instr) -> Units {
         let index = self.indices.instr[instr];
         let (here, after) = (self.at(2 * index), self.at(2 * index + 2));
@@ -103,7 +103,7 @@ impl std::ops::SubAssign for Units {
 
 /// The units that are available for values, and their division into files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct Capacity {
     /// Units of the full file.
     pub full: u32,
     /// Units that half registers reach.
@@ -112,7 +112,7 @@ pub struct Room {
     pub merged: bool,
 }
 
-impl Room {
+impl Capacity {
     /// The units of the files that values with these units need: full, half.
     pub fn demand(units: Units, merged: bool) -> (u32, u32) {
         let halves = if merged { units.half.next_multiple_of(2) } else { 0 };

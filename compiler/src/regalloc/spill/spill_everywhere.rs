@@ -1,12 +1,14 @@
-//! Spilling of chosen values, as a colouring allocator does it: such a value is stored where it is defined and reloaded before each instruction that reads it.
+//! Spilling of chosen values, as in a colouring allocator: such a value is stored after its definition and reloaded
+//! before each instruction that reads it.
 //!
-//! The program is scalarised first (`scalars`), so that what is chosen is a scalar, and `rewrite` applies the plan. The values of the scalarised program keep
-//! their numbers in the result, so more of them can be chosen when that does not fit either.
+//! The program is scalarised first (`scalars`), so that chosen values are scalars, and `rewrite` applies the plan. The
+//! values of the scalarised program keep their numbers in the result, so more of them can be chosen when that does not
+//! fit either.
 
-use super::limit::{self, Plan};
-use super::room::{Fixed, Room};
+use super::belady::{self, Plan};
+use super::pressure_units::{Capacity, Fixed};
 use super::scalars::{self, general_result, general_value};
-use super::{rewrite, together, unused};
+use super::{combine_reloads, rewrite, unused};
 use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::loops::Loops;
 use crate::ir3::{Block, Opcode, Program, Value};
@@ -17,7 +19,7 @@ use cranelift_entity::{EntityRef, SecondaryMap};
 /// The estimated number of iterations of a loop.
 const ITERATIONS: f32 = 10.0;
 
-/// The cost of computing a constant again, if a load costs 1.
+/// The cost of rematerialising a constant, if a load costs 1.
 const REMATERIALISED: f32 = 0.5;
 
 /// The length of a live range, in points, that spilling would not make shorter.
@@ -46,14 +48,15 @@ impl Spiller {
         let order = order(&scalars);
         let liveness = Liveness::new(&mut scalars.clone(), order.clone())?;
         let loops = Loops::new(&scalars, &Dominators::new(&scalars, EdgeKind::Logical));
-        let rematerializable = limit::rematerializable(&scalars);
+        let rematerializable = belady::rematerializable(&scalars);
         let fixed = Fixed::new(&scalars, &order)?;
         let mut this = Self { scalars, order, liveness, loops, fixed, rematerializable, cost: SecondaryMap::new() };
         this.cost = this.costs();
         Ok(this)
     }
 
-    /// The cost of spilling a value: its stores and loads, with 10 iterations for each loop around them. 0 if it cannot be spilled, or if that is useless.
+    /// The cost of spilling a value: its stores and loads, with 10 iterations for each loop around them. 0 if it cannot
+    /// be spilled, or if that is useless.
     pub fn cost(&self, value: Value) -> f32 {
         self.cost[value]
     }
@@ -95,7 +98,7 @@ impl Spiller {
                 [only] => only.end - only.start <= SHORT,
                 _ => false,
             };
-            // What only phis read is a copy for them.
+            // A value that only phis read is a copy for them.
             if is_short || !is_read[value] || program.values[value].components != 1 {
                 cost[value] = 0.0;
             }
@@ -111,15 +114,15 @@ impl Spiller {
     /// The program with every value spilled where no instruction reads or writes it.
     pub fn all_spilled(&self, merged: bool) -> Program {
         let next = next_use::run(&self.scalars, &self.order, &self.loops, scalars::GENERAL);
-        let none = Room { full: 0, half: 0, merged };
-        self.rewritten(&limit::run(&self.scalars, &self.order, &self.loops, &next, none, &self.fixed))
+        let none = Capacity { full: 0, half: 0, merged };
+        self.rewritten(&belady::run(&self.scalars, &self.order, &self.loops, &next, none, &self.fixed))
     }
 
     fn rewritten(&self, plan: &Plan) -> Program {
         let mut program = self.scalars.clone();
         rewrite::run(&mut program, &self.order, plan, &self.liveness);
         unused::run(&mut program);
-        together::run(&mut program);
+        combine_reloads::run(&mut program);
         program
     }
 
@@ -146,7 +149,8 @@ impl Spiller {
             for (position, &instr) in list.iter().enumerate() {
                 let data = &program.instrs[instr];
                 if data.opcode == Opcode::Phi {
-                    // A value that is not spilled has one name everywhere. Only the phis of a block must be said to be in registers.
+                    // A value that is not spilled has one name everywhere. Only the phis of a block must be said to be
+                    // in registers.
                     of_block.entry.extend(data.dsts.iter().filter_map(general_result).filter(|&phi| !chosen[phi]));
                     continue;
                 }

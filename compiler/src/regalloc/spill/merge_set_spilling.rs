@@ -1,12 +1,14 @@
 //! Spilling without parts: a merge set is spilled in its whole life and with all components, or not at all.
 //!
-//! This is what spilling was before it was partial: registers are counted, something that is live where most are needed is spilled [everywhere], and registers are counted
-//! again. What is spilled is the merge set with the longest live ranges for the cost of its stores and loads, one in a round at first, then two, and so on.
-//! If nothing is left to choose there and the program does not fit, every value is in memory except where an instruction reads or writes it.
+//! The non-partial spilling of the series (document 002): registers are counted, a value that is live at the highest
+//! pressure is spilled [everywhere], and registers are counted again. The unit of spilling is the merge set with the
+//! longest live ranges for the cost of its stores and loads, one in an iteration at first, then two, and so on. If no
+//! candidate remains and the program does not fit, every value is in memory except where an instruction reads or writes
+//! it.
 //!
-//! [everywhere]: super::everywhere
+//! [everywhere]: super::spill_everywhere
 
-use super::everywhere::Spiller;
+use super::spill_everywhere::Spiller;
 use super::{fits, neediest};
 use crate::ir3::{Program, Value};
 use crate::regalloc::pressure::Analysis;
@@ -15,10 +17,10 @@ use crate::target::{RegisterFiles, Target};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use rustc_hash::FxHashMap;
 
-/// One more merge set is spilled in a round after this many rounds.
+/// One more merge set is spilled in an iteration after this many iterations.
 const ROUNDS: usize = 8;
 
-/// Spills until the program fits into the files. `now_fits` says that it does so without spilling.
+/// Spills until the program fits into the files. `now_fits` is true if it fits without spilling.
 ///
 /// # Errors
 /// If the program does not fit even with all values spilled.

@@ -9,15 +9,15 @@
 //! At the start of a block, `W` is
 //! - after one predecessor: the set at its end;
 //! - at a join: the values that all predecessors have, then those that some have, nearest uses first, while there is
-//!   room;
+//!   registers are free;
 //! - at a loop header: the values that the loop uses, nearest first; then those that are live through it, if all
-//!   predecessors have them and the loop leaves room.
+//!   predecessors have them and the loop leaves registers.
 //!
 //! Values that are missing at the end of a predecessor are reloaded there. A phi that is not in `W` is a memory phi: it
 //! shares its slot with its sources, each of which is stored there.
 
 use super::super::next_use::{LOOP_EXIT, NEVER, NextUse};
-use super::room::{Fixed, Room, Units, early_results, is_vector, operands, results};
+use super::pressure_units::{Capacity, Fixed, Units, early_results, is_vector, operands, results};
 use super::scalars::{general_result, general_value};
 use crate::ir3::loops::Loops;
 use crate::ir3::{Attrs, Block, Instr, InstrData, Opcode, OperandFlags, Program, SrcOperand, Value};
@@ -77,12 +77,19 @@ fn is_fixed_move(program: &Program, value: Value, consts: bool) -> bool {
 }
 
 /// Computes the plan. `fixed` is the need of live arrays and of the base register.
-pub fn run(program: &Program, order: &[Block], loops: &Loops, next: &NextUse, room: Room, fixed: &Fixed) -> Plan {
+pub fn run(
+    program: &Program,
+    order: &[Block],
+    loops: &Loops,
+    next: &NextUse,
+    capacity: Capacity,
+    fixed: &Fixed,
+) -> Plan {
     let mut walk = PressureLimiter {
         program,
         next,
         loops,
-        room,
+        capacity,
         fixed,
         fixed_here: Units::default(),
         sums: Units::default(),
@@ -92,7 +99,7 @@ pub fn run(program: &Program, order: &[Block], loops: &Loops, next: &NextUse, ro
         beyond: map_of(program.values.len()),
         position: 0,
         visited: SecondaryMap::new(),
-        through: loop_room(program, order, loops, next, room, fixed),
+        through: loop_room(program, order, loops, next, capacity, fixed),
         plan: Plan {
             blocks: SecondaryMap::new(),
             memory: map_of(program.values.len()),
@@ -111,14 +118,14 @@ pub fn run(program: &Program, order: &[Block], loops: &Loops, next: &NextUse, ro
 }
 
 struct PressureLimiter<'a> {
-    /// What is not available for values.
+    /// The units that are not available for values.
     fixed: &'a Fixed,
-    /// The same here.
+    /// The units that are not available for values at the current point.
     fixed_here: Units,
     program: &'a Program,
     next: &'a NextUse,
     loops: &'a Loops,
-    room: Room,
+    capacity: Capacity,
     /// Units of the values in registers.
     sums: Units,
     /// The values in registers.
@@ -126,7 +133,7 @@ struct PressureLimiter<'a> {
     is_inside: SecondaryMap<Value, bool>,
     /// Positions of the remaining uses of each value in this block, the next one last.
     uses: SecondaryMap<Value, SmallVec<[u32; 2]>>,
-    /// Distance of the next use after the block, counted from its start; 0 if there is none.
+    /// Distance of the next use after the block, counted from its start; 0 if there is no use.
     beyond: SecondaryMap<Value, u32>,
     position: u32,
     visited: SecondaryMap<Block, bool>,
@@ -141,7 +148,7 @@ fn loop_room(
     order: &[Block],
     loops: &Loops,
     next: &NextUse,
-    room: Room,
+    capacity: Capacity,
     fixed: &Fixed,
 ) -> Vec<Units> {
     let mut most = vec![Units::default(); loops.count()];
@@ -185,8 +192,8 @@ fn loop_room(
         }
     }
     let left = |most: Units| {
-        let (full, half) = Room::demand(most, room.merged);
-        Units { full: room.full.saturating_sub(full), half: room.half.saturating_sub(half) }
+        let (full, half) = Capacity::demand(most, capacity.merged);
+        Units { full: capacity.full.saturating_sub(full), half: capacity.half.saturating_sub(half) }
     };
     most.into_iter().map(left).collect()
 }
@@ -307,7 +314,7 @@ impl PressureLimiter<'_> {
         let is_open = visited.len() < predecessors.len();
         let mut through = Units::default();
         if is_open {
-            // Values that the loop uses come first, wherever they are available.
+            // Values that the loop uses come first, even if they are not available in all predecessors.
             candidates
                 .sort_unstable_by_key(|&(missing, distance, value)| (distance >= LOOP_EXIT, distance, missing, value));
             if let Some(number) = self.loops.headed_by(block) {
@@ -319,7 +326,7 @@ impl PressureLimiter<'_> {
         for (missing, distance, value) in candidates {
             let units = self.units(value);
             if is_open && distance >= LOOP_EXIT {
-                let (full, half) = Room::demand(units, self.room.merged);
+                let (full, half) = Capacity::demand(units, self.capacity.merged);
                 if missing > 0 || full > through.full || half > through.half {
                     continue;
                 }
@@ -327,7 +334,7 @@ impl PressureLimiter<'_> {
             } else if missing == some && (!is_open || some == 0) {
                 continue;
             }
-            if self.room.fits(self.sums + units + self.fixed_here) {
+            if self.capacity.fits(self.sums + units + self.fixed_here) {
                 self.insert(value);
             }
         }
@@ -436,17 +443,17 @@ impl PressureLimiter<'_> {
     fn limit(&mut self, pinned: &[Value], more: impl Fn(&Self) -> Units) {
         loop {
             let needed = self.sums + more(self) + self.fixed_here;
-            if self.room.fits(needed) {
+            if self.capacity.fits(needed) {
                 return;
             }
-            let (full, half) = Room::demand(needed, self.room.merged);
+            let (full, half) = Capacity::demand(needed, self.capacity.merged);
             // If only one of the files is full, only its values help.
-            let (any, only_half) = (full > self.room.full, half > self.room.half);
+            let (any, only_half) = (full > self.capacity.full, half > self.capacity.half);
             let can_leave = |&&value: &&Value| {
                 let is_half = self.program.values[value].class.half;
                 !is_vector(self.program, value)
                     && !pinned.contains(&value)
-                    && (is_half && only_half || any && (!is_half || self.room.merged))
+                    && (is_half && only_half || any && (!is_half || self.capacity.merged))
             };
             let victim =
                 self.inside.iter().filter(can_leave).copied().max_by_key(|&value| (self.next_use(value), value));

@@ -2,10 +2,10 @@
 //!
 //! Each value is assumed to be live from the first point of the code where it may be defined to the last one where it
 //! may be used, without gaps: a value that a loop reads and does not define is live to the loop's end; a phi is live
-//! from the ends of its block's predecessors on; parts of a vector are live as long as it is, counted separately. The
+//! from the ends of its block's predecessors on; parts of a vector are live while it is, counted separately. The
 //! [pressure](super::super::pressure), which accounts for gaps and pieces, is less or equal at each point.
 
-use super::room::{Room, Units};
+use super::pressure_units::{Capacity, Units};
 use super::scalars::{general_result, general_value};
 use crate::ir3::loops::{BackEdge, back_edges};
 use crate::ir3::{Block, Opcode, Program, Value};
@@ -113,7 +113,7 @@ fn greatest(program: &Program, lives: &[(u32, u32)], count: u32, merged: bool) -
     for [begun, ended] in changes {
         now -= ended;
         now += begun;
-        let (f, h) = Room::demand(now, merged);
+        let (f, h) = Capacity::demand(now, merged);
         (full, half) = (full.max(f), half.max(h));
     }
     (full, half)

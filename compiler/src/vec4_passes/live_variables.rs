@@ -13,7 +13,7 @@ pub struct FlagRules {
     pub channels: bool,
     /// A predicated instruction does not change the flag of other vertices and channels.
     pub predicated: bool,
-    /// So does an instruction on one of the two vertices.
+    /// An instruction on one of the two vertices does not change the flag of the other.
     pub exec_size: bool,
     /// An instruction writes the channels of its writemask, and no others.
     pub writemask: bool,

@@ -296,7 +296,7 @@ fn lock<'a, 'b>(shared: &'a Mutex<Shared<'b>>) -> std::sync::MutexGuard<'a, Shar
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has a worker check a range of numbers.
+/// Sends a worker a range of numbers to check.
 fn one_range(
     command: &WorkerCommand<'_>,
     process: &mut Option<Process>,

@@ -210,7 +210,7 @@ pub enum StoredConstants {
     Nothing,
     /// A set of words.
     Words(FxHashSet<u32>),
-    /// Any.
+    /// Any words.
     Anything,
 }
 

@@ -66,7 +66,7 @@ pub enum LaneOperation {
     Elect(Elected),
     /// The number of the first lane, or of the last one.
     LaneNumber {
-        /// The last one.
+        /// The last active lane.
         last: bool,
     },
     /// A derivative.
@@ -117,9 +117,9 @@ pub enum LaneOperation {
 pub enum Elected {
     /// The first one.
     First,
-    /// The last one.
+    /// The last active lane.
     Last,
-    /// Any one.
+    /// Any active lane.
     Any,
 }
 

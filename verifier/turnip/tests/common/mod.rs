@@ -43,7 +43,7 @@ pub struct Answer {
     pub data: usize,
 }
 
-/// Has a worker compile files, one after the other. Returns its first line, and its answers.
+/// Sends files to a worker, one after the other. Returns its first line, and its answers.
 pub fn compile(mut command: Command, paths: &[PathBuf]) -> (String, Vec<Answer>) {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("to start it");

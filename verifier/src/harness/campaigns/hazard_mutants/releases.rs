@@ -58,7 +58,7 @@ pub fn after_kill(code: &Code, at: Ip) -> Option<Ip> {
     None
 }
 
-/// Has an instruction release varyings in the place of a nop: `bary.f (ei)r63.x, 0, r0.x`.
+/// Replaces a nop by an instruction that releases varyings: `bary.f (ei)r63.x, 0, r0.x`.
 pub fn release_at(data: &mut InstrData) {
     let nowhere = Dst::new(Place::Reg(PhysReg::INVALID), RegClass::FULL, WriteMask::SCALAR);
     let coordinates = Src::reg(Place::Reg(PhysReg(0)), RegClass::FULL, WriteMask::SCALAR);

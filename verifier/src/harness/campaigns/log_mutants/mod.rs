@@ -94,7 +94,7 @@ impl Version {
 pub enum Outcome {
     /// The boundary before the changed section is refuted, and none before it.
     Refuted,
-    /// Another boundary is, first.
+    /// Another boundary is refuted first.
     RefutedElsewhere {
         /// Its name.
         pass: String,

@@ -85,7 +85,7 @@ pub struct Decoded {
     pub(crate) undefined: Option<u32>,
     /// The facts about the pair that its runs are compared in.
     pub(crate) facts: PairFacts,
-    /// If there is one: the first slots of SSA values, in order, and the values' numbers.
+    /// The first slots of SSA values, in order, and the values' numbers, if the program has such.
     pub(crate) values: Vec<(u32, u32)>,
 }
 

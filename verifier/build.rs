@@ -1,4 +1,5 @@
-//! Hashes the sources of the compiler and the verifier: kept proofs are those of exactly this prover (`solver/cache.rs`).
+//! Hashes the sources of the compiler and the verifier that verdicts depend on: cached proofs are those of this prover
+//! (`solver/cache.rs`).
 //! Finds the commit. With the feature `z3`, looks for the library first: the linker would complain about it only at the end of the build.
 
 #[cfg(feature = "z3")]
@@ -9,6 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io};
 use xxhash_rust::xxh3::Xxh3;
+
+/// Folders of which no verdict depends: campaigns, reports, and reductions, which call the judge.
+const NOT_HASHED: [&str; 5] =
+    ["harness/campaigns", "harness/fuzz_targets", "harness/reduce", "harness/report/page", "harness/triage"];
 
 /// All files below a folder.
 fn files(folder: &Path, list: &mut Vec<PathBuf>) -> io::Result<()> {
@@ -62,6 +67,8 @@ fn main() -> io::Result<()> {
         println!("cargo::rerun-if-changed={}", path.display());
         if path.is_dir() { files(&path, &mut list)? } else { list.push(path) }
     }
+    let not_hashed = NOT_HASHED.map(|folder| package.join("src").join(folder));
+    list.retain(|path| !not_hashed.iter().any(|folder| path.starts_with(folder)));
     list.sort();
     let mut hash = Xxh3::new();
     for path in &list {

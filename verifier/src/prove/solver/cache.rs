@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use xxhash_rust::xxh3::Xxh3;
 
-/// A hash of all sources of this package and of the compiler (`build.rs`): any change of the semantics or of the
-/// provers changes it.
+/// A hash of the sources of this package and of the compiler that verdicts depend on (`build.rs`): any change of the
+/// semantics or of the provers changes it, a change of a page does not.
 const SOURCES: &str = env!("IR3_SOURCES");
 
 /// The key of a verdict.

@@ -25,13 +25,13 @@ use super::interpreter::{
 };
 use super::legal::broken_rule;
 use super::policy::Policy;
+use super::proof_time::{FailedProofs, with_proof_time};
 use super::search::InputSearch;
 use super::sensitivity::Sensitivity;
-use super::{Answer, EngineKind, Engines, Executable, Execution, NO_ENGINE, NotShown, Smt, Unknown, Verdict};
+use super::{Answer, EngineKind, Engines, Executable, Execution, NO_ENGINE, NotShown, Unknown, Verdict};
 use super::{contradiction, kills, memory_order};
 use crate::programs::Question;
 use crate::prove::registers::RegisterFailure;
-use crate::prove::simulation::Limits;
 use crate::semantics::environment::env::Env;
 use crate::semantics::environment::sync::Sync;
 use crate::semantics::header;
@@ -47,11 +47,6 @@ use std::time::Duration;
 
 /// The engine of two sides that are the same program.
 pub const SAME_PROGRAM: &str = "same program";
-
-/// CPU time of a proof for each instruction: symbolic execution of a large program alone takes longer than the proof of a small one.
-const PROOF_TIME_PER_INSTR: Duration = Duration::from_micros(1_500);
-/// The default limit on the CPU time of a proof.
-const MOST_PROOF_TIME: Duration = Duration::from_secs(4);
 
 /// The environments in which the order of accesses is compared, with those that are given.
 const ORDERED: usize = 24;
@@ -113,12 +108,13 @@ pub struct Judge<'a> {
     envs: &'a [Env],
     scratch: &'a mut Scratch,
     trail: Trail,
+    failed_proofs: FailedProofs,
 }
 
 impl<'a> Judge<'a> {
     /// A judge of boundaries that do not follow each other. Every boundary that is run is run in `envs`.
     pub fn new(policy: Policy<'a>, target: Target, envs: &'a [Env], scratch: &'a mut Scratch) -> Self {
-        Self { policy, target, envs, scratch, trail: Trail::default() }
+        Self { policy, target, envs, scratch, trail: Trail::default(), failed_proofs: FailedProofs::default() }
     }
 
     /// Runs the first program of boundaries that follow each other.
@@ -278,15 +274,16 @@ impl<'a> Judge<'a> {
     }
 
     /// The answers of the provers, up to the first that settles the boundary.
-    fn proofs(&self, boundary: &Boundary<'_>) -> Vec<Answer> {
+    fn proofs(&mut self, boundary: &Boundary<'_>) -> Vec<Answer> {
         if !self.policy.engines.has_prover() {
             return Vec::new();
         }
-        let engines = with_time(&self.policy, boundary);
+        let engines = with_proof_time(&self.policy, boundary, &self.failed_proofs);
         let &Boundary { stage, before, after, .. } = boundary;
         let mut answers =
             engines.answers_until_decided(&Question { stage, before, after, machine: &self.target, envs: &[] });
         for answer in &mut answers {
+            self.failed_proofs.add(answer);
             if let Verdict::Refuted(refutation) = &mut answer.verdict {
                 refutation.stage = boundary.stage_name();
             }
@@ -497,22 +494,6 @@ pub(super) fn is_decided(verdict: &Verdict) -> bool {
 
 fn is_failure_of_registers(answer: &Answer) -> bool {
     matches!(answer.verdict, Verdict::Unknown(Unknown::NotShown(NotShown::Registers(_))))
-}
-
-/// The engines, with more CPU time for proofs about large programs from texts.
-fn with_time(policy: &Policy<'_>, boundary: &Boundary<'_>) -> Engines {
-    let engines = policy.engines;
-    let instrs = match boundary.origin {
-        Origin::Compiled => 0,
-        Origin::Printed => u32::try_from(boundary.instructions()).unwrap_or(u32::MAX),
-    };
-    let time = PROOF_TIME_PER_INSTR
-        .saturating_mul(instrs)
-        .min(MOST_PROOF_TIME)
-        .max(engines.smt.limits.time)
-        .min(policy.most_proof_time);
-    let limits = Limits { inputs: engines.smt.limits.inputs, ..Limits::within(time) };
-    Engines { kinds: engines.kinds.clone(), smt: Smt { limits, ..engines.smt.clone() } }
 }
 
 /// Returns true if a difference shows nothing: the text of a fence has none of the memories that it orders, and its word only some of them.

@@ -18,6 +18,7 @@ pub(crate) mod legal;
 pub(crate) mod memory_order;
 mod policy;
 mod postconditions;
+mod proof_time;
 mod search;
 mod sensitivity;
 mod smt;

@@ -1,6 +1,7 @@
 //! Instructions: flags, and the attributes of each kind of opcode.
 
-use super::{AliasScope, Block, Dst, Instr, Opcode, PhysReg, Place, Src, SrcOperand};
+use super::opcode::{Form, Role};
+use super::{AliasScope, Block, Category, Dst, Instr, Opcode, PhysReg, Place, Src, SrcOperand};
 use crate::words;
 use bitflags::bitflags;
 use smallvec::SmallVec;
@@ -522,6 +523,31 @@ impl InstrData {
             false_deps: SmallVec::new(),
             link: RepeatLink::None,
         }
+    }
+
+    /// What its sources are: the form of the opcode, in the order of a4xx and a5xx if the attributes say so.
+    pub fn form(&self) -> &'static Form {
+        let form = self.opcode.info().form;
+        form.old.filter(|_| self.memory().is_some_and(|memory| memory.old_layout)).unwrap_or(form)
+    }
+
+    /// The position of the source with a role. Flags tell which sources of a texture instruction there are.
+    pub fn position(&self, role: Role) -> Option<usize> {
+        let is_there = |role| match role {
+            Role::Pair => self.flags.contains(InstrFlags::S2EN),
+            Role::Address1 => self.flags.contains(InstrFlags::A1EN),
+            Role::Offset if self.opcode.category() == Category::Texture => {
+                self.flags.intersects(InstrFlags::OFFSET | InstrFlags::VECTOR)
+            }
+            _ => true,
+        };
+        let mut there = self.form().srcs.iter().filter(|&&known| is_there(known));
+        there.position(|&known| known == role)
+    }
+
+    /// The source with a role.
+    pub fn source(&self, role: Role) -> Option<&Src> {
+        self.srcs.get(self.position(role)?)
     }
 
     /// The texture attributes, if it is a texture instruction.

@@ -3,6 +3,7 @@
 use super::field::{Bits, Field, FieldName, Kind};
 use super::{alu, barrier, flow, memory, moves, texture};
 use crate::ir3::Opcode;
+use crate::ir3::opcode::Role;
 use crate::target::Generation;
 use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
@@ -100,12 +101,24 @@ pub struct Encoding {
     pub generations: RangeInclusive<Generation>,
     /// The fields by name, printed or not.
     by_name: [Option<Field>; FieldName::ALL.len()],
+    /// Those of sources with roles.
+    sources: Vec<Field>,
 }
 
 impl Encoding {
     /// A field by its name.
     pub fn field(&self, name: FieldName) -> Option<&Field> {
         self.by_name[name as usize].as_ref()
+    }
+
+    /// The fields of sources, with their roles.
+    pub fn sources(&self) -> impl Iterator<Item = (Role, &Field)> {
+        self.sources.iter().filter_map(|field| Some((field.holds?, field)))
+    }
+
+    /// The field of the source with a role.
+    pub fn source(&self, role: Role) -> Option<&Field> {
+        self.sources.iter().find(|field| field.holds == Some(role))
     }
 
     /// All fields.
@@ -180,6 +193,7 @@ impl Encoding {
             template: value | always,
             pieces,
             generations: first..=last,
+            sources: by_name.iter().flatten().filter(|field| field.holds.is_some()).copied().collect(),
             by_name,
         }
     }

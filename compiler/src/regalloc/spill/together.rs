@@ -5,6 +5,7 @@
 use super::super::lower_spills::needs_base_to_the_end;
 use super::rewrite::attributes;
 use super::scalars::{general_result, general_value};
+use crate::ir3::opcode::Role;
 use crate::ir3::{Attrs, Instr, InstrData, Opcode, OperandFlags, Program, Src, SrcOperand, Value};
 use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
@@ -35,7 +36,7 @@ pub fn run(program: &mut Program) {
                     }
                 }
                 Opcode::SpillMacro => {
-                    let (Attrs::Memory(memory), Some(src)) = (&data.attrs, data.srcs.get(1)) else { continue };
+                    let (Attrs::Memory(memory), Some(src)) = (&data.attrs, data.source(Role::Data)) else { continue };
                     let size = if src.class.half { 2 } else { 4 };
                     stores.extend((0..src.mask.span()).map(|k| (memory.offset as u32 + k * size, at)));
                 }
@@ -59,7 +60,7 @@ pub fn run(program: &mut Program) {
 
 /// The address of a reload.
 fn address(data: &InstrData) -> Option<u32> {
-    match data.srcs.get(1)?.operand {
+    match data.source(Role::Offset)?.operand {
         SrcOperand::Immediate(address) => Some(address),
         _ => None,
     }
